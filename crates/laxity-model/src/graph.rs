@@ -1,0 +1,54 @@
+//! PGM graphs (processing graph method): nodes that exchange tokens over edges. Source: paper 003, section 5.1.
+
+use crate::{Nanos, Step};
+
+/// A dataflow graph. Each node is a thread whose jobs wait for tokens on all inbound edges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// Unique name.
+    pub name: String,
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The edges, back-edges included.
+    pub edges: Vec<Edge>,
+}
+
+/// A node of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Name, unique within the graph.
+    pub name: String,
+    /// Period of a source; every other node's period follows from the rates of its producers.
+    pub period: Option<Nanos>,
+    /// Arrival of a source's first job.
+    pub phase: Nanos,
+    /// Relative deadline; the node's period if absent.
+    pub deadline: Option<Nanos>,
+    /// For fixed priorities given by hand: the smaller number is the higher priority.
+    pub priority: Option<u32>,
+    /// The cluster it runs on, as [`Task::cluster`](crate::Task::cluster).
+    pub cluster: Option<usize>,
+    /// What a job of the node does.
+    pub body: Vec<Step>,
+}
+
+/// An edge from `producer` to `consumer`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Index of the node that writes tokens.
+    pub producer: usize,
+    /// Index of the node that reads them.
+    pub consumer: usize,
+    /// Tokens added by each completed job of the producer (rho), at least 1.
+    pub produce: u32,
+    /// Tokens removed by each job of the consumer (kappa), at least 1.
+    pub consume: u32,
+    /// Tokens that must be there before the consumer may start (phi), at least `consume`.
+    pub threshold: u32,
+    /// Tokens on the edge at the start.
+    pub initial: u32,
+    /// Whether it closes a cycle; a back-edge needs initial tokens.
+    pub back_edge: bool,
+    /// Size M of the delay this edge carries: the consumer reads the data of M jobs ago.
+    pub delay: u32,
+}

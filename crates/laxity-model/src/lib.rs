@@ -1,0 +1,31 @@
+//! The workload model of Laxity: time, tasks and their bodies, graphs, the platform, and the scheduler's
+//! configuration. Everything else (policies, analysis, simulation, the live side) reads these types.
+//!
+//! The crate is pure: no clock, no thread, no environment, no file access. Text goes in, a validated
+//! [`Workload`] or an error that names the line comes out.
+#![forbid(unsafe_code)]
+
+mod body;
+mod execution;
+mod graph;
+mod ids;
+mod overheads;
+mod platform;
+pub mod rng;
+mod scheduler;
+mod task;
+mod time;
+mod workload;
+
+pub use body::{CopyDirection, GpuOperation, GpuWork, Step, Waiting};
+pub use execution::{Bin, Distribution, ExecutionTime};
+pub use graph::{Edge, Graph, Node};
+pub use ids::{CpuId, JobId, TaskId};
+pub use overheads::{OverheadCosts, OverheadKind, OverheadProfile, OverheadTable};
+pub use platform::{Gpu, Platform};
+pub use scheduler::{
+    Invocation, ParseSchedulerError, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope,
+};
+pub use task::{Arrival, BestEffortTask, Task};
+pub use time::{Instant, Nanos, SignedNanos};
+pub use workload::{Resource, ResourceProtocol, Workload};

@@ -1,0 +1,83 @@
+//! Tasks: templates from which jobs are released.
+
+use crate::{Distribution, ExecutionTime, Nanos, Step};
+
+/// A real-time task. Its jobs are sequential: one starts only after its predecessor completed, and a tardy job does
+/// not move later arrivals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Unique name.
+    pub name: String,
+    /// How jobs arrive.
+    pub arrival: Arrival,
+    /// Exact (periodic) or minimum (sporadic) separation of arrivals.
+    pub period: Nanos,
+    /// Relative deadline, counted from the arrival; may be shorter or longer than the period.
+    pub deadline: Nanos,
+    /// Arrival of the first job.
+    pub phase: Nanos,
+    /// Release jitter: a job becomes eligible to run at its arrival plus a uniform draw from `[0, jitter]`.
+    pub jitter: Nanos,
+    /// For fixed priorities given by hand: the smaller number is the higher priority.
+    pub priority: Option<u32>,
+    /// The cluster it runs on: an index into [`Platform::clusters`](crate::Platform::clusters), or under partitioned
+    /// scheduling a CPU number. `None`: assigned by worst fit where the scheduler needs one.
+    pub cluster: Option<usize>,
+    /// Bytes a job touches, for cache-related delay.
+    pub working_set: Option<u64>,
+    /// What a job does.
+    pub body: Vec<Step>,
+}
+
+/// The arrival pattern of a task's jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Exactly one period apart.
+    Periodic,
+    /// At least one period apart; `gap` is what a simulated arrival waits beyond that.
+    Sporadic {
+        /// Extra separation, zero in the worst case.
+        gap: Distribution,
+    },
+}
+
+/// Work without deadlines that runs when no real-time job wants the CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BestEffortTask {
+    /// Unique name.
+    pub name: String,
+    /// Share of the left-over time, relative to the others (1024 is one "nice 0" task of Linux).
+    pub weight: u32,
+    /// Memory bandwidth it would use unhindered, in bytes a second.
+    pub memory_demand: u64,
+    /// The CPU it is bound to, if any.
+    pub cpu: Option<usize>,
+}
+
+impl Task {
+    /// An implicit-deadline periodic task of one CPU step that always takes its worst case.
+    pub fn periodic(name: impl Into<String>, wcet: Nanos, period: Nanos) -> Self {
+        Task {
+            name: name.into(),
+            arrival: Arrival::Periodic,
+            period,
+            deadline: period,
+            phase: Nanos::ZERO,
+            jitter: Nanos::ZERO,
+            priority: None,
+            cluster: None,
+            working_set: None,
+            body: vec![Step::Cpu(ExecutionTime::constant(wcet))],
+        }
+    }
+
+    /// Worst-case CPU time of a job: the sum over its steps.
+    pub fn wcet(&self) -> Nanos {
+        self.body.iter().map(Step::cpu_wcet).sum()
+    }
+
+    /// CPU utilization, `wcet / period`, for tables and plots; decisions compare integers.
+    pub fn utilization_f64(&self) -> f64 {
+        self.wcet().0 as f64 / self.period.0 as f64
+    }
+}

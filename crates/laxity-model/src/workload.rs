@@ -1,0 +1,64 @@
+//! A workload: everything one file says.
+
+use crate::{BestEffortTask, Graph, Platform, Scheduler, Task};
+
+/// What every verb of Laxity reads: platform, tasks, graphs, and how they are scheduled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// A name for tables and plots.
+    pub name: String,
+    /// The machine.
+    pub platform: Platform,
+    /// The scheduler, unless a command names another.
+    pub scheduler: Scheduler,
+    /// The real-time tasks; their order breaks ties.
+    pub tasks: Vec<Task>,
+    /// Tasks without deadlines.
+    pub best_effort: Vec<BestEffortTask>,
+    /// Resources that critical sections name.
+    pub resources: Vec<Resource>,
+    /// PGM graphs.
+    pub graphs: Vec<Graph>,
+}
+
+/// A shared resource that one job (or `replicas` jobs) may hold at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Unique name.
+    pub name: String,
+    /// How waiting is ordered and bounded.
+    pub protocol: ResourceProtocol,
+    /// How many jobs may hold it at once, at least 1.
+    pub replicas: u32,
+}
+
+/// How jobs wait for a [`Resource`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResourceProtocol {
+    /// Priority order; the holder inherits the highest priority among its waiters.
+    PriorityInheritance,
+    /// FIFO order with inheritance (FMLP).
+    Fifo,
+    /// The holder runs at the ceiling of the resource's users.
+    PriorityCeiling,
+}
+
+impl Workload {
+    /// A workload of `tasks` on `platform` under the default scheduler.
+    pub fn new(name: impl Into<String>, platform: Platform, tasks: Vec<Task>) -> Self {
+        Workload {
+            name: name.into(),
+            platform,
+            scheduler: Scheduler::default(),
+            tasks,
+            best_effort: Vec::new(),
+            resources: Vec::new(),
+            graphs: Vec::new(),
+        }
+    }
+
+    /// Sum of the tasks' CPU utilizations, for tables and plots; decisions compare integers.
+    pub fn utilization_f64(&self) -> f64 {
+        self.tasks.iter().map(Task::utilization_f64).sum()
+    }
+}

@@ -1,0 +1,4 @@
+//! Every decision Laxity makes, as pure state machines: events in, actions out.
+#![forbid(unsafe_code)]
+
+pub mod cpu;

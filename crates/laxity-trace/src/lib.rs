@@ -1,0 +1,11 @@
+//! What happened: one event vocabulary written by the simulator and the live side alike, and everything that is
+//! measured, checked and drawn from it.
+#![forbid(unsafe_code)]
+
+mod event;
+mod header;
+mod sink;
+
+pub use event::{Event, Record};
+pub use header::{Origin, TaskInfo, TraceHeader};
+pub use sink::{NoTrace, Sink};
