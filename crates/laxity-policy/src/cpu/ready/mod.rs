@@ -1,5 +1,15 @@
 //! Ready queues: the three data structures of paper 002 (section 3, R1-R3) behind one interface, interchangeable.
 
+mod binomial;
+mod forest;
+mod hierarchical;
+mod hunt;
+
+pub use binomial::BinomialHeap;
+pub use forest::{Forest, Nodes};
+pub use hierarchical::HierarchicalQueue;
+pub use hunt::HuntHeap;
+
 use laxity_model::TaskId;
 
 use super::Priority;
