@@ -2,8 +2,11 @@
 //! measured, checked and drawn from it.
 #![forbid(unsafe_code)]
 
+pub mod codec;
 mod event;
+pub mod gantt;
 mod header;
+pub mod intervals;
 mod sink;
 
 pub use event::{Event, Record};

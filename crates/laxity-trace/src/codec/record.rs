@@ -1,0 +1,256 @@
+//! One record as bytes.
+
+use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, TaskId};
+
+use super::context::{Context, Role};
+use super::varint;
+use crate::{Event, Record};
+
+/// Kinds of records, the low five bits of a tag. A number is never given another meaning.
+mod kind {
+    pub const RELEASE: u8 = 0;
+    pub const READY: u8 = 1;
+    pub const LINK: u8 = 2;
+    pub const UNLINK: u8 = 3;
+    pub const DISPATCH: u8 = 4;
+    pub const PREEMPT: u8 = 5;
+    pub const SUSPEND: u8 = 6;
+    pub const RESUME: u8 = 7;
+    pub const COMPLETE: u8 = 8;
+    pub const NON_PREEMPTIVE_BEGIN: u8 = 9;
+    pub const NON_PREEMPTIVE_END: u8 = 10;
+    pub const OVERHEAD: u8 = 11;
+    pub const LOCK_WAIT: u8 = 12;
+    pub const CACHE_DELAY: u8 = 13;
+    pub const IPI: u8 = 14;
+    pub const END: u8 = 15;
+    /// The bits of a tag that hold the kind.
+    pub const MASK: u8 = 0x1f;
+}
+
+/// Flag: the time is that of the record before.
+const SAME_TIME: u8 = 0x20;
+/// Flag: the job's index is the one to be expected.
+const EXPECTED_INDEX: u8 = 0x40;
+/// Flag: the deadline is the time plus the task's relative deadline.
+const EXPECTED_DEADLINE: u8 = 0x80;
+
+/// Upper bound on the bytes of a record: a tag and at most four varints.
+pub(super) const RECORD_MAX: usize = 1 + 4 * 10;
+
+/// Why bytes are no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Malformed {
+    /// They end within the record, or a value does not fit its type.
+    Value,
+    /// A kind this version does not know.
+    Kind(u8),
+}
+
+/// Appends `at` and `event` to `out`.
+#[inline]
+pub(super) fn encode(context: &mut Context, at: Instant, event: Event, out: &mut Vec<u8>) {
+    let tag = out.len();
+    out.push(0);
+    // A live recording may step back in time; the wrapped difference then takes ten bytes but survives.
+    let delta = at.0.wrapping_sub(context.at.0);
+    let mut flags = SAME_TIME;
+    if delta != 0 {
+        flags = 0;
+        varint::write(out, delta);
+        context.at = at;
+    }
+    let mut encoder = Encoder { context, flags, out };
+    let kind = encoder.fields(at, event);
+    out[tag] = kind | encoder.flags;
+}
+
+struct Encoder<'a> {
+    context: &'a mut Context,
+    flags: u8,
+    out: &'a mut Vec<u8>,
+}
+
+impl Encoder<'_> {
+    /// Writes all of `event` but its tag; returns its kind.
+    #[inline]
+    fn fields(&mut self, at: Instant, event: Event) -> u8 {
+        match event {
+            Event::Release { job, deadline } => {
+                self.job(job, Role::Release);
+                self.deadline(job, at, deadline);
+                kind::RELEASE
+            }
+            Event::Ready { job, cpu } => self.job_on(kind::READY, job, cpu),
+            Event::Link { cpu, job: Some(job) } => self.job_on(kind::LINK, job, cpu),
+            Event::Link { cpu, job: None } => {
+                self.cpu(cpu);
+                kind::UNLINK
+            }
+            Event::Dispatch { cpu, job } => self.job_on(kind::DISPATCH, job, cpu),
+            Event::Preempt { cpu, job } => self.job_on(kind::PREEMPT, job, cpu),
+            Event::Suspend { cpu, job } => self.job_on(kind::SUSPEND, job, cpu),
+            Event::Resume { cpu, job } => self.job_on(kind::RESUME, job, cpu),
+            Event::Complete { cpu, job } => {
+                self.cpu(cpu);
+                self.job(job, Role::Completion);
+                kind::COMPLETE
+            }
+            Event::NonPreemptiveBegin { cpu, job } => self.job_on(kind::NON_PREEMPTIVE_BEGIN, job, cpu),
+            Event::NonPreemptiveEnd { cpu, job } => self.job_on(kind::NON_PREEMPTIVE_END, job, cpu),
+            Event::Overhead { cpu, kind, duration } => {
+                self.cpu(cpu);
+                self.out.push(kind as u8);
+                varint::write(self.out, duration.0);
+                kind::OVERHEAD
+            }
+            Event::LockWait { cpu, duration } => {
+                self.cpu(cpu);
+                varint::write(self.out, duration.0);
+                kind::LOCK_WAIT
+            }
+            Event::CacheDelay { cpu, job, kind, duration } => {
+                self.job_on(kind::CACHE_DELAY, job, cpu);
+                self.out.push(kind as u8);
+                varint::write(self.out, duration.0);
+                kind::CACHE_DELAY
+            }
+            Event::Ipi { from, to, latency } => {
+                self.cpu(from);
+                self.cpu(to);
+                varint::write(self.out, latency.0);
+                kind::IPI
+            }
+            Event::End => kind::END,
+        }
+    }
+
+    #[inline]
+    fn job_on(&mut self, kind: u8, job: JobId, cpu: CpuId) -> u8 {
+        self.cpu(cpu);
+        self.job(job, Role::Between);
+        kind
+    }
+
+    #[inline]
+    fn cpu(&mut self, cpu: CpuId) {
+        varint::write(self.out, u64::from(cpu.0));
+    }
+
+    #[inline]
+    fn job(&mut self, job: JobId, role: Role) {
+        varint::write(self.out, u64::from(job.task.0));
+        if job.index == self.context.guess_index(job.task.index(), role) {
+            self.flags |= EXPECTED_INDEX;
+        } else {
+            varint::write(self.out, u64::from(job.index));
+        }
+        self.context.saw(job, role);
+    }
+
+    #[inline]
+    fn deadline(&mut self, job: JobId, at: Instant, deadline: Instant) {
+        if deadline == self.context.guess_deadline(job.task.index(), at) {
+            self.flags |= EXPECTED_DEADLINE;
+        } else {
+            varint::write(self.out, deadline.0);
+        }
+    }
+}
+
+/// Takes a record off the front of `bytes`, which must not be empty.
+pub(super) fn decode(context: &mut Context, bytes: &mut &[u8]) -> Result<Record, Malformed> {
+    let tag = take_byte(bytes)?;
+    if tag & SAME_TIME == 0 {
+        let delta = varint::read(bytes).ok_or(Malformed::Value)?;
+        context.at = Instant(context.at.0.wrapping_add(delta));
+    }
+    let at = context.at;
+    let event = Decoder { context, flags: tag, bytes }.fields(at, tag & kind::MASK)?;
+    Ok(Record { at, event })
+}
+
+struct Decoder<'a, 'b> {
+    context: &'a mut Context,
+    flags: u8,
+    bytes: &'a mut &'b [u8],
+}
+
+impl Decoder<'_, '_> {
+    fn fields(&mut self, at: Instant, kind: u8) -> Result<Event, Malformed> {
+        if kind == kind::RELEASE {
+            let job = self.job(Role::Release)?;
+            return Ok(Event::Release { job, deadline: self.deadline(job, at)? });
+        }
+        if kind == kind::END {
+            return Ok(Event::End);
+        }
+        if kind > kind::END {
+            return Err(Malformed::Kind(kind));
+        }
+        // Every other kind begins with a CPU.
+        let cpu = self.cpu()?;
+        Ok(match kind {
+            kind::READY => Event::Ready { job: self.job(Role::Between)?, cpu },
+            kind::LINK => Event::Link { cpu, job: Some(self.job(Role::Between)?) },
+            kind::UNLINK => Event::Link { cpu, job: None },
+            kind::DISPATCH => Event::Dispatch { cpu, job: self.job(Role::Between)? },
+            kind::PREEMPT => Event::Preempt { cpu, job: self.job(Role::Between)? },
+            kind::SUSPEND => Event::Suspend { cpu, job: self.job(Role::Between)? },
+            kind::RESUME => Event::Resume { cpu, job: self.job(Role::Between)? },
+            kind::COMPLETE => Event::Complete { cpu, job: self.job(Role::Completion)? },
+            kind::NON_PREEMPTIVE_BEGIN => Event::NonPreemptiveBegin { cpu, job: self.job(Role::Between)? },
+            kind::NON_PREEMPTIVE_END => Event::NonPreemptiveEnd { cpu, job: self.job(Role::Between)? },
+            kind::OVERHEAD => Event::Overhead { cpu, kind: self.overhead()?, duration: self.span()? },
+            kind::LOCK_WAIT => Event::LockWait { cpu, duration: self.span()? },
+            kind::CACHE_DELAY => {
+                Event::CacheDelay { cpu, job: self.job(Role::Between)?, kind: self.overhead()?, duration: self.span()? }
+            }
+            kind::IPI => Event::Ipi { from: cpu, to: self.cpu()?, latency: self.span()? },
+            _ => return Err(Malformed::Kind(kind)),
+        })
+    }
+
+    fn cpu(&mut self) -> Result<CpuId, Malformed> {
+        let cpu = varint::read(self.bytes).ok_or(Malformed::Value)?;
+        u16::try_from(cpu).map(CpuId).map_err(|_| Malformed::Value)
+    }
+
+    fn job(&mut self, role: Role) -> Result<JobId, Malformed> {
+        let task = TaskId(self.u32()?);
+        let index = match self.flags & EXPECTED_INDEX {
+            0 => self.u32()?,
+            _ => self.context.guess_index(task.index(), role),
+        };
+        let job = JobId { task, index };
+        self.context.saw(job, role);
+        Ok(job)
+    }
+
+    fn deadline(&mut self, job: JobId, at: Instant) -> Result<Instant, Malformed> {
+        match self.flags & EXPECTED_DEADLINE {
+            0 => varint::read(self.bytes).map(Instant).ok_or(Malformed::Value),
+            _ => Ok(self.context.guess_deadline(job.task.index(), at)),
+        }
+    }
+
+    fn u32(&mut self) -> Result<u32, Malformed> {
+        let value = varint::read(self.bytes).ok_or(Malformed::Value)?;
+        u32::try_from(value).map_err(|_| Malformed::Value)
+    }
+
+    fn span(&mut self) -> Result<Nanos, Malformed> {
+        varint::read(self.bytes).map(Nanos).ok_or(Malformed::Value)
+    }
+
+    fn overhead(&mut self) -> Result<OverheadKind, Malformed> {
+        let index = take_byte(self.bytes)?;
+        OverheadKind::ALL.get(usize::from(index)).copied().ok_or(Malformed::Value)
+    }
+}
+
+fn take_byte(bytes: &mut &[u8]) -> Result<u8, Malformed> {
+    let (&byte, rest) = bytes.split_first().ok_or(Malformed::Value)?;
+    *bytes = rest;
+    Ok(byte)
+}

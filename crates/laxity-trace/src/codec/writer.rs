@@ -1,0 +1,82 @@
+//! Records to bytes.
+
+use std::io::{self, Write};
+
+use laxity_model::Instant;
+
+use super::context::Context;
+use super::record::{self, RECORD_MAX};
+use super::{CHUNK_TARGET, FORMAT_VERSION, FRAME, MAGIC, header_json};
+use crate::{Event, Sink, TraceHeader};
+
+/// Writes a trace to `W`, a chunk of records at a time: no buffering around `W` is needed.
+///
+/// A [`Sink`] cannot fail, so the first I/O error is kept, later records are dropped, and [`TraceWriter::finish`]
+/// returns the error. Without `finish` the last chunk is lost.
+#[derive(Debug)]
+pub struct TraceWriter<W: Write> {
+    out: W,
+    context: Context,
+    /// The chunk being filled, after room for its frame.
+    chunk: Vec<u8>,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Writes the header.
+    ///
+    /// Fails if `out` does, or if the header describes more than a trace can hold.
+    pub fn new(mut out: W, header: &TraceHeader) -> io::Result<Self> {
+        let json = header_json::write(header).map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason))?;
+        out.write_all(&MAGIC)?;
+        out.write_all(&FORMAT_VERSION.to_le_bytes())?;
+        let mut framed = vec![0; FRAME];
+        framed.extend_from_slice(&json);
+        write_framed(&mut out, &mut framed)?;
+        let mut chunk = Vec::with_capacity(FRAME + CHUNK_TARGET + RECORD_MAX);
+        chunk.resize(FRAME, 0);
+        Ok(TraceWriter { out, context: Context::new(header), chunk, error: None })
+    }
+
+    /// Writes what is left and returns `W`, or the first error of the whole recording.
+    pub fn finish(mut self) -> io::Result<W> {
+        if self.chunk.len() > FRAME {
+            self.write_chunk();
+        }
+        match self.error {
+            Some(error) => Err(error),
+            None => {
+                self.out.flush()?;
+                Ok(self.out)
+            }
+        }
+    }
+
+    #[cold]
+    fn write_chunk(&mut self) {
+        if self.error.is_none() {
+            self.error = write_framed(&mut self.out, &mut self.chunk).err();
+        }
+        self.chunk.truncate(FRAME);
+        self.context.start_chunk();
+    }
+}
+
+impl<W: Write> Sink for TraceWriter<W> {
+    #[inline]
+    fn record(&mut self, at: Instant, event: Event) {
+        record::encode(&mut self.context, at, event, &mut self.chunk);
+        if self.chunk.len() >= FRAME + CHUNK_TARGET {
+            self.write_chunk();
+        }
+    }
+}
+
+/// Fills in the frame at the start of `framed` and writes all of it.
+fn write_framed(out: &mut impl Write, framed: &mut [u8]) -> io::Result<()> {
+    let (frame, payload) = framed.split_at_mut(FRAME);
+    let length = u32::try_from(payload.len()).expect("chunks and headers are limited to less than 4 GiB");
+    frame[..4].copy_from_slice(&length.to_le_bytes());
+    frame[4..].copy_from_slice(&crc32fast::hash(payload).to_le_bytes());
+    out.write_all(framed)
+}
