@@ -1,0 +1,126 @@
+//! Gantt charts: as text for a terminal ([`text`]), as a drawing for tests ([`drawing`]), and as SVG for a paper
+//! ([`svg`](svg())).
+
+mod axis;
+mod cells;
+mod drawing;
+mod text;
+
+use std::fmt;
+
+use laxity_model::{Instant, Nanos};
+
+pub use drawing::drawing;
+pub use text::{Characters, TextOptions, text};
+
+use crate::intervals::{Timeline, TrackError};
+use crate::{Origin, TraceHeader};
+
+/// What has a row in the chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Rows {
+    /// A row per CPU.
+    Cpus,
+    /// A row per task.
+    Tasks,
+    /// A row per CPU, and below them a row per task.
+    #[default]
+    Both,
+}
+
+impl Rows {
+    const fn cpus(self) -> bool {
+        matches!(self, Rows::Cpus | Rows::Both)
+    }
+
+    const fn tasks(self) -> bool {
+        matches!(self, Rows::Tasks | Rows::Both)
+    }
+}
+
+/// The part of the trace to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Window {
+    /// Left edge.
+    pub from: Instant,
+    /// Right edge; `None`: the end of the trace.
+    pub to: Option<Instant>,
+}
+
+impl Window {
+    /// The window from `from` to `to`.
+    pub const fn between(from: Instant, to: Instant) -> Self {
+        Window { from, to: Some(to) }
+    }
+
+    /// Both edges of the window on `timeline`.
+    fn edges(self, timeline: &Timeline) -> Result<(Instant, Instant), GanttError> {
+        let to = self.to.unwrap_or(timeline.end);
+        if self.from < to { Ok((self.from, to)) } else { Err(GanttError::EmptyWindow { from: self.from, to }) }
+    }
+}
+
+/// No chart can be drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GanttError {
+    /// The records do not belong to the header.
+    Track(TrackError),
+    /// The window shows no time.
+    EmptyWindow {
+        /// Its left edge.
+        from: Instant,
+        /// Its right edge.
+        to: Instant,
+    },
+    /// The drawing would have more columns than anyone can read.
+    TooManyColumns {
+        /// Time it would show.
+        span: Nanos,
+        /// Time per column.
+        step: Nanos,
+        /// The most columns it may have.
+        limit: usize,
+    },
+}
+
+impl From<TrackError> for GanttError {
+    fn from(error: TrackError) -> Self {
+        GanttError::Track(error)
+    }
+}
+
+impl fmt::Display for GanttError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GanttError::Track(error) => error.fmt(f),
+            GanttError::EmptyWindow { from, to } => {
+                write!(f, "window from {from} to {to} shows no time; choose a right edge later than {from}")
+            }
+            GanttError::TooManyColumns { span, step, limit } => {
+                write!(
+                    f,
+                    "{span} at {step} per column would need more than {limit} columns; choose a longer step or a shorter \
+                     window"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for GanttError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            GanttError::Track(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// What the chart shows, in the words of its caption: `engine, G-EDF/CEm, simulated (seed 7)`.
+fn caption(header: &TraceHeader) -> String {
+    let origin = match header.origin {
+        Origin::Simulated => format!("simulated (seed {})", header.seed),
+        Origin::Live => "recorded live".to_owned(),
+    };
+    format!("{}, {}, {origin}", header.workload, header.scheduler)
+}

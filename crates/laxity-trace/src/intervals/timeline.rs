@@ -1,0 +1,109 @@
+//! A whole trace as intervals, jobs and inter-processor interrupts.
+
+use std::collections::BTreeMap;
+
+use laxity_model::{CpuId, Instant, JobId};
+
+use super::{Interval, JobHistory, TrackError, Tracker};
+use crate::{Event, Record, TraceHeader};
+
+/// Everything that lasted or happened in a trace, clipped to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// Time of the first record.
+    pub begin: Instant,
+    /// Time of the last record.
+    pub end: Instant,
+    /// Whether the trace ended deliberately; otherwise it was cut off at `end`.
+    pub complete: bool,
+    /// Ordered by `from`; equals in the order in which they became known.
+    pub intervals: Vec<Interval>,
+    /// Every job named, ordered by the trace's first mention of it: by release, where the trace begins early enough.
+    pub jobs: Vec<JobHistory>,
+    /// Inter-processor interrupts, ordered by `at`.
+    pub ipis: Vec<Ipi>,
+}
+
+/// An inter-processor interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ipi {
+    /// When it was sent.
+    pub at: Instant,
+    /// When it arrives; may lie after the end of the trace.
+    pub arrives: Instant,
+    /// Sender.
+    pub from: CpuId,
+    /// Receiver.
+    pub to: CpuId,
+}
+
+impl Timeline {
+    /// Follows all `records` of the trace that `header` heads.
+    ///
+    /// Errors: [`TrackError`], at the first record that names a CPU or task the header lacks, or goes back in time.
+    pub fn of(header: &TraceHeader, records: &[Record]) -> Result<Timeline, TrackError> {
+        let mut tracker = Tracker::new(header);
+        let mut intervals = Vec::new();
+        let mut ipis = Vec::new();
+        let mut mentions = Mentions::default();
+        for record in records {
+            if let Some(history) = tracker.follow(record, &mut intervals)? {
+                mentions.complete(history);
+            }
+            match record.event {
+                Event::Ipi { from, to, latency } => {
+                    ipis.push(Ipi { at: record.at, arrives: record.at.saturating_add(latency), from, to });
+                }
+                Event::Release { job, .. } | Event::Dispatch { job, .. } | Event::Ready { job, .. } => {
+                    mentions.mention(job);
+                }
+                _ => {}
+            }
+        }
+        let (end, complete) = (tracker.now(), tracker.is_complete());
+        for history in tracker.finish(&mut intervals) {
+            mentions.complete(history);
+        }
+        // An overhead's duration is recorded when it begins and may point beyond the end.
+        intervals.retain_mut(|interval| {
+            interval.to = interval.to.min(end);
+            interval.from < interval.to
+        });
+        intervals.sort_by_key(|interval| interval.from);
+        let begin = records.first().map_or(Instant::ZERO, |record| record.at);
+        Ok(Timeline { begin, end, complete, intervals, jobs: mentions.into_jobs(), ipis })
+    }
+
+    /// The jobs that missed their deadlines, those included that were pending after it when the trace ended.
+    pub fn missed(&self) -> impl Iterator<Item = &JobHistory> {
+        self.jobs.iter().filter(|job| job.is_missed(self.end))
+    }
+}
+
+/// Puts histories, which become known on completion, into the order of their jobs' first mention.
+#[derive(Default)]
+struct Mentions {
+    jobs: Vec<JobHistory>,
+    /// Jobs mentioned and not complete: where in `jobs`.
+    open: BTreeMap<JobId, usize>,
+}
+
+impl Mentions {
+    fn mention(&mut self, job: JobId) {
+        let next = self.jobs.len();
+        if *self.open.entry(job).or_insert(next) == next {
+            self.jobs.push(JobHistory::new(job));
+        }
+    }
+
+    fn complete(&mut self, history: JobHistory) {
+        self.mention(history.job);
+        if let Some(position) = self.open.remove(&history.job) {
+            self.jobs[position] = history;
+        }
+    }
+
+    fn into_jobs(self) -> Vec<JobHistory> {
+        self.jobs
+    }
+}

@@ -1,0 +1,6 @@
+//! Intervals and the charts drawn from them.
+
+mod drawing;
+mod fixtures;
+mod intervals;
+mod text;
