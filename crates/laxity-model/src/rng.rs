@@ -14,6 +14,18 @@ impl SplitMix64 {
         SplitMix64 { state: seed }
     }
 
+    /// The stream that belongs to four words, say a seed, a task, a job and a step: independent of every other
+    /// stream, so that a draw does not depend on the order of draws.
+    pub const fn keyed(words: [u64; 4]) -> Self {
+        let mut state = words[0];
+        let mut at = 1;
+        while at < words.len() {
+            state = finalize(state.wrapping_add(0x9e37_79b9_7f4a_7c15)) ^ words[at];
+            at += 1;
+        }
+        SplitMix64 { state: finalize(state) }
+    }
+
     /// The next 64 uniformly distributed bits.
     pub const fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

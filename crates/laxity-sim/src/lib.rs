@@ -1,1 +1,29 @@
+//! The discrete-event simulator: a workload, the real policies of `laxity-policy` through their real interface, and
+//! overheads inside the schedule, on the CPU where they belong.
+//!
+//! Deterministic: the same workload, scheduler, seed and version yield the same records, byte for byte. Time is integer
+//! nanoseconds. Events of one instant are handled in the order completions, timeouts, releases, ticks, within each by
+//! the smaller job or CPU; then each policy decides once; then the CPUs act.
+//!
+//! ```
+//! use laxity_model::{Instant, Nanos, Platform, Scheduler, Task, Workload};
+//! use laxity_sim::Setup;
+//!
+//! let task = Task::periodic("camera", Nanos::from_millis(5), Nanos::from_millis(33));
+//! let workload = Workload::new("example", Platform::identical(1), vec![task]);
+//! let setup = Setup::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect("only CPU steps");
+//! let mut simulator = setup.start(Vec::new());
+//! simulator.run_until(Instant::from_millis(100));
+//! let records = simulator.finish();
+//! assert!(!records.is_empty());
+//! ```
 #![forbid(unsafe_code)]
+
+mod interrupt;
+mod job;
+mod process;
+mod setup;
+mod simulator;
+
+pub use setup::{Refusal, Setup};
+pub use simulator::Simulator;

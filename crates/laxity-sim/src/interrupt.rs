@@ -1,0 +1,105 @@
+//! Interrupts: releases, ends of suspensions, ticks.
+
+use laxity_model::{CpuId, Nanos, OverheadKind, TaskId};
+use laxity_policy::cpu;
+use laxity_trace::{Event, Sink};
+
+use crate::Simulator;
+use crate::simulator::{Activity, Work};
+
+/// An interrupt of one CPU.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Interrupt {
+    /// Releases jobs that share a timer.
+    Release(Vec<TaskId>),
+    /// Ends a suspension.
+    Resume(TaskId),
+    /// The periodic tick; `quantum` is set where a scheduling quantum begins.
+    Tick { quantum: Option<u64> },
+}
+
+impl<S: Sink> Simulator<S> {
+    /// `cpu` receives `interrupt`: at once if it is interruptible, else when its current work ends.
+    pub(crate) fn raise(&mut self, cpu: CpuId, interrupt: Interrupt) {
+        let state = &mut self.cpus[cpu.index()];
+        let free = !matches!(state.activity, Activity::Scheduler(_)) && state.interrupts.is_empty();
+        if free && self.interrupt_cost(&interrupt).1.is_zero() {
+            self.handle_interrupt(cpu, interrupt);
+        } else {
+            self.cpus[cpu.index()].interrupts.push_back(interrupt);
+        }
+        self.touched.push(cpu.0);
+    }
+
+    /// What handling `interrupt` costs.
+    pub(crate) fn interrupt_cost(&self, interrupt: &Interrupt) -> (OverheadKind, Nanos) {
+        match interrupt {
+            Interrupt::Release(_) | Interrupt::Resume(_) => (OverheadKind::Release, self.setup.costs.release),
+            Interrupt::Tick { .. } => (OverheadKind::Tick, self.setup.costs.tick),
+        }
+    }
+
+    /// The effect of `interrupt`, at the end of its handler.
+    pub(crate) fn handle_interrupt(&mut self, cpu: CpuId, interrupt: Interrupt) {
+        self.cpus[cpu.index()].handled_at = self.now;
+        self.handler = cpu;
+        match interrupt {
+            Interrupt::Release(tasks) => {
+                for task in tasks {
+                    self.make_ready(cpu, task);
+                }
+            }
+            Interrupt::Resume(task) => {
+                let job = self.job_id(task);
+                self.sink.record(self.now, Event::Resume { cpu, job });
+                let (cluster, local) = self.local(task);
+                let event = cpu::Event::Resumed { cpu: self.local_cpu(cpu, cluster), task: local };
+                self.tell(cluster, event);
+            }
+            Interrupt::Tick { quantum: None } => {}
+            Interrupt::Tick { quantum: Some(quantum) } => {
+                if let Some((cluster, cpu_in_cluster)) = self.cpus[cpu.index()].cluster {
+                    self.cpus[cpu.index()].boundary = true;
+                    self.tell(cluster, cpu::Event::Tick { cpu: cpu_in_cluster, quantum });
+                }
+            }
+        }
+    }
+
+    /// Hands `event` to the policy of `cluster`.
+    pub(crate) fn tell(&mut self, cluster: usize, event: cpu::Event) {
+        self.clusters[cluster].policy.handle(self.now, event);
+        self.mark_dirty(cluster);
+    }
+
+    /// The cluster of `task` and its number there.
+    pub(crate) fn local(&self, task: TaskId) -> (usize, TaskId) {
+        let plan = &self.setup.tasks[task.index()];
+        (plan.cluster, plan.local)
+    }
+
+    /// The number of `cpu` in `cluster`; a CPU outside (dedicated to interrupts) acts through the first.
+    pub(crate) fn local_cpu(&self, cpu: CpuId, cluster: usize) -> CpuId {
+        match self.cpus[cpu.index()].cluster {
+            Some((own, local)) if own == cluster => local,
+            _ => CpuId(0),
+        }
+    }
+
+    /// Whether `work` holds the cluster's scheduler lock, if that is modelled; and which cluster's.
+    pub(crate) fn locked_cluster(&self, cpu: CpuId, work: &Work) -> Option<usize> {
+        if !self.setup.header.scheduler.coarse_lock {
+            return None;
+        }
+        let own = self.cpus[cpu.index()].cluster.map(|(cluster, _)| cluster);
+        match work {
+            Work::Schedule | Work::Interrupt(Interrupt::Tick { quantum: Some(_) }) => own,
+            Work::Interrupt(Interrupt::Release(tasks)) => tasks.first().map(|&task| self.local(task).0),
+            Work::Interrupt(Interrupt::Resume(task)) => Some(self.local(*task).0),
+            Work::Interrupt(Interrupt::Tick { quantum: None })
+            | Work::ContextSwitch
+            | Work::RearmTimer
+            | Work::Lock(_) => None,
+        }
+    }
+}

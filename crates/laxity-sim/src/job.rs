@@ -1,0 +1,221 @@
+//! A job's life: released, ready, step by step, complete.
+
+use std::cmp::Reverse;
+
+use laxity_model::rng::SplitMix64;
+use laxity_model::{CpuId, Distribution, Instant, JobId, Nanos, TaskId};
+use laxity_policy::cpu;
+use laxity_trace::{Event, Sink};
+
+use crate::Simulator;
+use crate::interrupt::Interrupt;
+use crate::setup::{Op, Setup, TaskPlan};
+use crate::simulator::{Activity, TaskRun, Timer, TimerKind};
+
+/// What a random draw is for; keeps the streams of one job apart. Steps of the body follow from `STEP` on.
+mod stream {
+    pub const JITTER: u64 = 0;
+    pub const GAP: u64 = 1;
+    pub const STEP: u64 = 2;
+}
+
+impl<S: Sink> Simulator<S> {
+    pub(crate) fn plan_first_releases(&mut self) {
+        for (index, plan) in self.setup.tasks.iter().enumerate() {
+            let task = TaskId(index as u32);
+            let cpus = &self.setup.clusters[plan.cluster].cpus;
+            let timer_cpu = cpus[plan.local.index() % cpus.len()];
+            let arrival = Instant::ZERO + plan.phase;
+            let release = arrival + jitter(&self.setup, plan, task, 0);
+            self.tasks.push(TaskRun {
+                active: false,
+                job: 0,
+                op: 0,
+                remaining: 0,
+                non_preemptive: false,
+                preempted_on: None,
+                timer_cpu,
+                backlog: Default::default(),
+                next_index: 0,
+                next_arrival: arrival,
+                next_release: release,
+            });
+            self.releases.set(task, release, timer_cpu.index());
+        }
+    }
+
+    /// The current job of `task`.
+    pub(crate) fn job_id(&self, task: TaskId) -> JobId {
+        JobId { task, index: self.tasks[task.index()].job }
+    }
+
+    /// Releases every job that is due now and raises one interrupt per timer: per cluster, or on the dedicated CPU.
+    pub(crate) fn release_due(&mut self) {
+        if self.releases.next() != Some(self.now) {
+            return;
+        }
+        let free = self.setup.costs.release.is_zero();
+        while let Some((task, _)) = self.releases.pop_due(self.now) {
+            let plan = &self.setup.tasks[task.index()];
+            let run = &mut self.tasks[task.index()];
+            let job = JobId { task, index: run.next_index };
+            let deadline = run.next_arrival + plan.deadline;
+            self.sink.record(self.now, Event::Release { job, deadline });
+            run.backlog.push_back(deadline);
+            let cluster = &mut self.clusters[plan.cluster];
+            if cluster.batch.is_empty() {
+                cluster.batch_cpu = self.setup.dedicated.unwrap_or(run.timer_cpu);
+            }
+            cluster.batch.push(task);
+            self.plan_next_release(task);
+        }
+        for index in 0..self.clusters.len() {
+            let cluster = &mut self.clusters[index];
+            if cluster.batch.is_empty() {
+                continue;
+            }
+            let mut batch = std::mem::take(&mut cluster.batch);
+            let cpu = cluster.batch_cpu;
+            if free && !matches!(self.cpus[cpu.index()].activity, Activity::Scheduler(_)) {
+                // The same as raising the interrupt, which would be handled at once, without giving the batch away.
+                self.cpus[cpu.index()].handled_at = self.now;
+                self.handler = cpu;
+                for &task in &batch {
+                    self.make_ready(cpu, task);
+                }
+                self.touched.push(cpu.0);
+                batch.clear();
+                self.clusters[index].batch = batch;
+            } else {
+                self.raise(cpu, Interrupt::Release(batch));
+            }
+        }
+    }
+
+    fn plan_next_release(&mut self, task: TaskId) {
+        let plan = &self.setup.tasks[task.index()];
+        let run = &mut self.tasks[task.index()];
+        let gap = match &plan.gap {
+            None => Nanos::ZERO,
+            Some(gap) => draw(&self.setup, gap, Nanos::ZERO, task, run.next_index, stream::GAP),
+        };
+        run.next_index += 1;
+        run.next_arrival = run.next_arrival.saturating_add(plan.period).saturating_add(gap);
+        let eligible = run.next_arrival.saturating_add(jitter(&self.setup, plan, task, run.next_index));
+        // Jobs of a task are released in order, however large the jitter.
+        run.next_release = run.next_release.max(eligible);
+        self.releases.set(task, run.next_release, run.timer_cpu.index());
+    }
+
+    /// The release of a job of `task` was handled on `cpu`: it is ready unless its predecessor is still pending.
+    pub(crate) fn make_ready(&mut self, cpu: CpuId, task: TaskId) {
+        if self.tasks[task.index()].active {
+            return;
+        }
+        let (cluster, local) = self.local(task);
+        let run = &mut self.tasks[task.index()];
+        // A job released together with its predecessor's completion may have been made ready by that already.
+        let Some(deadline) = run.backlog.pop_front() else { return };
+        run.active = true;
+        run.op = 0;
+        run.preempted_on = None;
+        self.draw_step(task);
+        let job = self.job_id(task);
+        self.sink.record(self.now, Event::Ready { job, cpu });
+        let cpu = self.local_cpu(cpu, cluster);
+        self.tell(cluster, cpu::Event::Released { cpu, task: local, deadline });
+    }
+
+    /// Determines what the current step of the task's job needs.
+    fn draw_step(&mut self, task: TaskId) {
+        let run = &self.tasks[task.index()];
+        let (Op::Run(time) | Op::NonPreemptive(time) | Op::Suspend(time)) = &self.setup.tasks[task.index()].ops[run.op];
+        let stream = stream::STEP + run.op as u64;
+        let span = draw(&self.setup, &time.actual, time.wcet, task, run.job, stream);
+        self.tasks[task.index()].remaining = span.as_nanos();
+    }
+
+    /// The step that the job on `cpu` executes ends now.
+    pub(crate) fn end_of_step(&mut self, cpu: CpuId) {
+        let state = &mut self.cpus[cpu.index()];
+        let task = state.process.expect("a CPU without a job has no step that ends");
+        state.activity = Activity::Open;
+        self.ends[cpu.index()] = Instant::NEVER;
+        if std::mem::take(&mut self.tasks[task.index()].non_preemptive) {
+            let job = self.job_id(task);
+            self.sink.record(self.now, Event::NonPreemptiveEnd { cpu, job });
+        }
+        self.tasks[task.index()].remaining = 0;
+        self.tasks[task.index()].op += 1;
+        let op = self.tasks[task.index()].op;
+        match self.setup.tasks[task.index()].ops.get(op) {
+            None => self.complete(cpu, task),
+            Some(Op::Run(_) | Op::NonPreemptive(_)) => self.draw_step(task),
+            Some(Op::Suspend(_)) => {
+                self.draw_step(task);
+                self.suspend(cpu, task);
+            }
+        }
+    }
+
+    fn complete(&mut self, cpu: CpuId, task: TaskId) {
+        let job = self.job_id(task);
+        self.sink.record(self.now, Event::Complete { cpu, job });
+        let (cluster, local) = self.local(task);
+        let event = cpu::Event::Completed { cpu: self.local_cpu(cpu, cluster), task: local };
+        self.tell(cluster, event);
+        self.vacate(cpu, task);
+        self.cpus[cpu.index()].rearm = true;
+        let run = &mut self.tasks[task.index()];
+        run.active = false;
+        run.job += 1;
+        run.timer_cpu = cpu;
+        if !run.backlog.is_empty() {
+            self.make_ready(cpu, task);
+        }
+    }
+
+    fn suspend(&mut self, cpu: CpuId, task: TaskId) {
+        let job = self.job_id(task);
+        self.sink.record(self.now, Event::Suspend { cpu, job });
+        let (cluster, local) = self.local(task);
+        let event = cpu::Event::Suspended { cpu: self.local_cpu(cpu, cluster), task: local };
+        self.tell(cluster, event);
+        self.vacate(cpu, task);
+        let run = &mut self.tasks[task.index()];
+        run.timer_cpu = cpu;
+        let at = self.now + Nanos(std::mem::take(&mut run.remaining));
+        run.op += 1;
+        self.timers.push(Reverse(Timer { at, kind: TimerKind::Resume(task) }));
+        self.draw_step(task);
+    }
+
+    /// The job of `task` needs `cpu` no longer; its process is still there until the scheduler has run.
+    fn vacate(&mut self, cpu: CpuId, task: TaskId) {
+        let state = &mut self.cpus[cpu.index()];
+        state.process = None;
+        state.vacated = Some(task);
+        state.dispatched = false;
+        state.reschedule = true;
+        state.handled_at = self.now;
+        self.handler = cpu;
+    }
+}
+
+fn draw(setup: &Setup, from: &Distribution, worst_case: Nanos, task: TaskId, job: u32, stream: u64) -> Nanos {
+    match from {
+        Distribution::WorstCase => worst_case,
+        random => {
+            let key = [setup.seed, u64::from(task.0), u64::from(job), stream];
+            random.draw(worst_case, job, &mut SplitMix64::keyed(key))
+        }
+    }
+}
+
+fn jitter(setup: &Setup, plan: &TaskPlan, task: TaskId, job: u32) -> Nanos {
+    if plan.jitter.is_zero() {
+        return Nanos::ZERO;
+    }
+    let bounds = Distribution::Uniform { min: Nanos::ZERO, max: plan.jitter };
+    draw(setup, &bounds, Nanos::ZERO, task, job, stream::JITTER)
+}

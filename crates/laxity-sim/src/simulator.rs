@@ -1,0 +1,419 @@
+//! The simulator's state and its main loop.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use laxity_model::{CpuId, Instant, Invocation, Quanta, TaskId};
+use laxity_policy::cpu::{Action, CpuPolicy, ReleaseQueue, build};
+use laxity_trace::{Event, Sink};
+
+use crate::interrupt::Interrupt;
+use crate::setup::Setup;
+
+/// A simulation in progress.
+pub struct Simulator<S> {
+    pub(crate) now: Instant,
+    pub(crate) setup: Setup,
+    pub(crate) sink: S,
+    pub(crate) tasks: Vec<TaskRun>,
+    pub(crate) cpus: Vec<Cpu>,
+    /// When the current segment of each CPU ends: a dense array, scanned for its minimum.
+    pub(crate) ends: Vec<Instant>,
+    pub(crate) clusters: Vec<Cluster>,
+    pub(crate) releases: ReleaseQueue,
+    pub(crate) timers: BinaryHeap<Reverse<Timer>>,
+    ticks: Option<Ticks>,
+    /// CPUs that must act at this instant.
+    pub(crate) touched: Vec<u16>,
+    /// Clusters whose policy must decide at this instant.
+    dirty: Vec<usize>,
+    actions: Vec<Action>,
+    /// Scratch space: CPUs whose segment ends now.
+    ending: Vec<u16>,
+    /// The CPU whose handler ran last; sends the inter-processor interrupts.
+    pub(crate) handler: CpuId,
+}
+
+/// A task's run-time state.
+pub(crate) struct TaskRun {
+    /// Whether a job is pending and known to the policy.
+    pub active: bool,
+    /// Index of the current job, or of the next if none is active.
+    pub job: u32,
+    /// Position in the body.
+    pub op: usize,
+    /// What is left of the current step.
+    pub remaining: u64,
+    /// Whether the job is inside a non-preemptive section.
+    pub non_preemptive: bool,
+    /// The CPU on which the job was last dispatched, once it was preempted.
+    pub preempted_on: Option<CpuId>,
+    /// The CPU that takes the task's release interrupt: the one that completed its last job and armed the timer.
+    pub timer_cpu: CpuId,
+    /// Deadlines of released jobs that wait for their predecessor.
+    pub backlog: VecDeque<Instant>,
+    /// Index, arrival and release of the next job to be released.
+    pub next_index: u32,
+    pub next_arrival: Instant,
+    pub next_release: Instant,
+}
+
+/// A CPU's process scheduling.
+pub(crate) struct Cpu {
+    /// Its cluster and its number there; a dedicated interrupt CPU has none.
+    pub cluster: Option<(usize, CpuId)>,
+    pub activity: Activity,
+    /// The task whose process is switched in and has a job to run.
+    pub process: Option<TaskId>,
+    /// The task that job scheduling assigned to this CPU.
+    pub link: Option<TaskId>,
+    /// The task whose job completed or suspended here and whose process must still be switched out.
+    pub vacated: Option<TaskId>,
+    /// Whether the process has executed since it was switched in.
+    pub dispatched: bool,
+    /// The scheduler must run here.
+    pub reschedule: bool,
+    /// The scheduler ran; the link must be enacted.
+    pub pick: bool,
+    /// The process was switched; what follows a switch is due.
+    pub switched: bool,
+    /// A completion left a timer to be armed after the next switch.
+    pub rearm: bool,
+    /// A quantum began here at this instant: enact the link.
+    pub boundary: bool,
+    pub ipi_in_flight: bool,
+    /// When the job's execution began or went on.
+    pub since: Instant,
+    /// When a handler last ended or a job last left here: links made then are enacted without an interrupt.
+    pub handled_at: Instant,
+    /// Interrupts that wait for the current one, or for the scheduler, to end.
+    pub interrupts: VecDeque<Interrupt>,
+}
+
+/// What a CPU does.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// Runs the job of its process, or nothing.
+    Job,
+    /// Between two things, at this instant only.
+    Open,
+    /// Scheduler or interrupt code, until its segment ends.
+    Scheduler(Work),
+}
+
+/// A piece of scheduler or interrupt code; not interruptible.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Waits for the cluster's lock before the work it guards.
+    Lock(Box<Work>),
+    Interrupt(Interrupt),
+    Schedule,
+    ContextSwitch,
+    RearmTimer,
+}
+
+/// A cluster's job scheduling.
+pub(crate) struct Cluster {
+    pub policy: Box<dyn CpuPolicy>,
+    pub dirty: bool,
+    /// When its scheduler lock is free again, if that is modelled.
+    pub lock_free: Instant,
+    /// Tasks released at this instant, and the CPU that takes their interrupt.
+    pub batch: Vec<TaskId>,
+    pub batch_cpu: CpuId,
+}
+
+/// A one-shot timer, ordered by time, then kind, then number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Timer {
+    pub at: Instant,
+    pub kind: TimerKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TimerKind {
+    /// A suspension ends.
+    Resume(TaskId),
+    /// An inter-processor interrupt arrives.
+    Ipi(CpuId),
+}
+
+/// The ticks to come: tick number `count`, on all CPUs (aligned) or on `cpu` (staggered).
+struct Ticks {
+    next: Instant,
+    count: u64,
+    cpu: usize,
+    /// Every how many ticks a scheduling quantum begins; `None`: the scheduler is event-driven.
+    per_quantum: Option<u64>,
+    /// The distance of two ticks of a CPU.
+    period: u64,
+    quantum: u64,
+    quanta: Quanta,
+}
+
+impl<S: Sink> Simulator<S> {
+    pub(crate) fn new(setup: Setup, sink: S) -> Self {
+        let header = &setup.header;
+        let clusters = setup
+            .clusters
+            .iter()
+            .map(|plan| Cluster {
+                policy: build(&header.scheduler, plan.ranking.clone(), plan.tasks.len(), plan.cpus.len()),
+                dirty: false,
+                lock_free: Instant::ZERO,
+                batch: Vec::new(),
+                batch_cpu: CpuId(0),
+            })
+            .collect::<Vec<_>>();
+        let mut cpus: Vec<Cpu> = (0..header.cpus).map(|_| Cpu::idle()).collect();
+        for (cluster, plan) in setup.clusters.iter().enumerate() {
+            for (local, cpu) in plan.cpus.iter().enumerate() {
+                cpus[cpu.index()].cluster = Some((cluster, CpuId(local as u16)));
+            }
+        }
+        let mut simulator = Simulator {
+            now: Instant::ZERO,
+            sink,
+            tasks: Vec::with_capacity(setup.tasks.len()),
+            ends: vec![Instant::NEVER; cpus.len()],
+            touched: Vec::with_capacity(2 * cpus.len()),
+            ending: Vec::with_capacity(cpus.len()),
+            cpus,
+            releases: ReleaseQueue::with_capacity(setup.tasks.len()),
+            timers: BinaryHeap::new(),
+            ticks: Ticks::new(&setup),
+            dirty: Vec::with_capacity(clusters.len()),
+            clusters,
+            actions: Vec::new(),
+            handler: CpuId(0),
+            setup,
+        };
+        simulator.plan_first_releases();
+        simulator
+    }
+
+    /// The time reached.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The sink.
+    pub fn sink(&self) -> &S {
+        &self.sink
+    }
+
+    /// Handles every event before `end`. May be called again with a later `end`; the records do not depend on how a
+    /// simulation is cut into calls.
+    pub fn run_until(&mut self, end: Instant) {
+        loop {
+            let at = self.next_instant();
+            if at >= end {
+                self.now = self.now.max(end);
+                return;
+            }
+            self.now = at;
+            self.end_segments();
+            self.fire_timers();
+            self.release_due();
+            self.tick_due();
+            self.settle();
+        }
+    }
+
+    /// Ends the simulation at the time reached: jobs whose last instruction ends exactly now complete, nothing else
+    /// happens any more. Returns the sink.
+    pub fn finish(mut self) -> S {
+        for cpu in self.take_ending() {
+            if self.cpus[usize::from(cpu)].activity == Activity::Job {
+                self.end_of_step(CpuId(cpu));
+            }
+        }
+        self.sink.record(self.now, Event::End);
+        self.sink
+    }
+
+    fn next_instant(&self) -> Instant {
+        let mut at = self.ends.iter().copied().min().unwrap_or(Instant::NEVER);
+        if let Some(release) = self.releases.next() {
+            at = at.min(release);
+        }
+        if let Some(Reverse(timer)) = self.timers.peek() {
+            at = at.min(timer.at);
+        }
+        if let Some(ticks) = &self.ticks {
+            at = at.min(ticks.next);
+        }
+        at
+    }
+
+    /// First the jobs whose step ends, by job; then the ends of scheduler and interrupt code, by CPU.
+    fn end_segments(&mut self) {
+        let mut ending = self.take_ending();
+        for cpu in ending.drain(..).map(CpuId) {
+            self.touched.push(cpu.0);
+            if self.cpus[cpu.index()].activity == Activity::Job {
+                self.end_of_step(cpu);
+            } else {
+                self.end_of_work(cpu);
+            }
+        }
+        self.ending = ending;
+    }
+
+    /// The CPUs whose segment ends now, in the order of [`Simulator::end_segments`]; to be put back into `ending`.
+    fn take_ending(&mut self) -> Vec<u16> {
+        let mut ending = std::mem::take(&mut self.ending);
+        ending.extend((0..self.ends.len() as u16).filter(|&cpu| self.ends[usize::from(cpu)] == self.now));
+        if ending.len() > 1 {
+            ending.sort_by_key(|&cpu| {
+                let state = &self.cpus[usize::from(cpu)];
+                let job = state.process.filter(|_| state.activity == Activity::Job);
+                (job.is_none(), job)
+            });
+        }
+        ending
+    }
+
+    fn fire_timers(&mut self) {
+        while let Some(&Reverse(timer)) = self.timers.peek() {
+            if timer.at > self.now {
+                return;
+            }
+            self.timers.pop();
+            match timer.kind {
+                TimerKind::Resume(task) => {
+                    let cpu = self.setup.dedicated.unwrap_or(self.tasks[task.index()].timer_cpu);
+                    self.raise(cpu, Interrupt::Resume(task));
+                }
+                TimerKind::Ipi(cpu) => self.receive_ipi(cpu),
+            }
+        }
+    }
+
+    fn tick_due(&mut self) {
+        while let Some(ticks) = self.ticks.as_mut().filter(|ticks| ticks.next == self.now) {
+            let (cpus, quantum) = ticks.take(self.cpus.len());
+            for cpu in cpus {
+                self.raise(CpuId(cpu as u16), Interrupt::Tick { quantum });
+            }
+        }
+    }
+
+    /// Lets policies decide and CPUs act until nothing more happens at this instant.
+    fn settle(&mut self) {
+        loop {
+            while let Some(cluster) = self.dirty.pop() {
+                self.decide(cluster);
+            }
+            let Some(cpu) = self.touched.pop() else { return };
+            self.act(CpuId(cpu));
+        }
+    }
+
+    /// The policy of `cluster` has news and must decide before CPUs act.
+    pub(crate) fn mark_dirty(&mut self, cluster: usize) {
+        if !self.clusters[cluster].dirty {
+            self.clusters[cluster].dirty = true;
+            self.dirty.push(cluster);
+        }
+    }
+
+    fn decide(&mut self, cluster: usize) {
+        self.clusters[cluster].dirty = false;
+        let mut actions = std::mem::take(&mut self.actions);
+        self.clusters[cluster].policy.decide(self.now, &mut actions);
+        for Action::Link { cpu, task } in actions.drain(..) {
+            let plan = &self.setup.clusters[cluster];
+            let (cpu, task) = (plan.cpus[cpu.index()], task.map(|task| plan.tasks[task.index()]));
+            let job = task.map(|task| self.job_id(task));
+            self.sink.record(self.now, Event::Link { cpu, job });
+            self.cpus[cpu.index()].link = task;
+            self.deliver_link(cpu);
+        }
+        self.actions = actions;
+    }
+
+    /// Makes `cpu` notice that its link changed.
+    fn deliver_link(&mut self, cpu: CpuId) {
+        let now = self.now;
+        let state = &mut self.cpus[cpu.index()];
+        if self.setup.header.scheduler.invocation == Invocation::QuantumDriven || state.link == state.process {
+            return; // Noticed in the CPU's own tick handler; or nothing to enact.
+        }
+        let latency = self.setup.costs.ipi_latency;
+        if state.handled_at == now || latency.is_zero() {
+            state.reschedule = true;
+            self.touched.push(cpu.0);
+        } else if matches!(state.activity, Activity::Scheduler(Work::Schedule)) || state.ipi_in_flight {
+            // The scheduler running there, or the interrupt on its way, will see the new link.
+        } else {
+            state.ipi_in_flight = true;
+            self.timers.push(Reverse(Timer { at: now + latency, kind: TimerKind::Ipi(cpu) }));
+            self.sink.record(now, Event::Ipi { from: self.handler, to: cpu, latency });
+        }
+    }
+
+    fn receive_ipi(&mut self, cpu: CpuId) {
+        let state = &mut self.cpus[cpu.index()];
+        state.ipi_in_flight = false;
+        if state.link != state.process {
+            state.reschedule = true;
+            self.touched.push(cpu.0);
+        }
+    }
+}
+
+impl Cpu {
+    fn idle() -> Self {
+        Cpu {
+            cluster: None,
+            activity: Activity::Job,
+            process: None,
+            link: None,
+            vacated: None,
+            dispatched: false,
+            reschedule: false,
+            pick: false,
+            switched: false,
+            rearm: false,
+            boundary: false,
+            ipi_in_flight: false,
+            since: Instant::ZERO,
+            handled_at: Instant::NEVER,
+            interrupts: VecDeque::new(),
+        }
+    }
+}
+
+impl Ticks {
+    /// `None` if ticks would neither cost nor decide anything.
+    fn new(setup: &Setup) -> Option<Ticks> {
+        let scheduler = &setup.header.scheduler;
+        let (tick, quantum) = (setup.tick.as_nanos(), setup.header.quantum.as_nanos());
+        let quantum_driven = scheduler.invocation == Invocation::QuantumDriven;
+        let (period, per_quantum) = match (setup.costs.tick.is_zero(), quantum_driven) {
+            (true, false) => return None,
+            (true, true) => (quantum, Some(1)),
+            (false, false) => (tick, None),
+            (false, true) => (tick, Some(quantum / tick)),
+        };
+        Some(Ticks { next: Instant::ZERO, count: 0, cpu: 0, per_quantum, period, quantum, quanta: scheduler.quanta })
+    }
+
+    /// The CPUs whose tick is due and the scheduling quantum that begins there; moves on to the next.
+    fn take(&mut self, cpus: usize) -> (std::ops::Range<usize>, Option<u64>) {
+        let quantum = self.per_quantum.filter(|every| self.count % every == 0).map(|every| self.count / every);
+        let due = match self.quanta {
+            Quanta::Aligned => 0..cpus,
+            Quanta::Staggered => self.cpu..self.cpu + 1,
+        };
+        self.cpu = due.end % cpus;
+        if self.cpu == 0 {
+            self.count += 1;
+        }
+        // CPU c of m lags c/m of a quantum (of a tick where ticks are shorter, so that their order stays).
+        let offset = self.quantum.min(self.period) as u128 * self.cpu as u128 / cpus as u128;
+        self.next = Instant(self.count * self.period + offset as u64);
+        (due, quantum)
+    }
+}
