@@ -28,7 +28,7 @@ impl<S: Sink> Simulator<S> {
         } else {
             self.cpus[cpu.index()].interrupts.push_back(interrupt);
         }
-        self.touched.push(cpu.0);
+        self.touch(cpu);
     }
 
     /// What handling `interrupt` costs.

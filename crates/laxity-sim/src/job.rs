@@ -83,7 +83,7 @@ impl<S: Sink> Simulator<S> {
                 for &task in &batch {
                     self.make_ready(cpu, task);
                 }
-                self.touched.push(cpu.0);
+                self.touch(cpu);
                 batch.clear();
                 self.clusters[index].batch = batch;
             } else {
@@ -194,6 +194,9 @@ impl<S: Sink> Simulator<S> {
     fn vacate(&mut self, cpu: CpuId, task: TaskId) {
         let state = &mut self.cpus[cpu.index()];
         state.process = None;
+        if state.link == Some(task) {
+            state.link = None;
+        }
         state.vacated = Some(task);
         state.dispatched = false;
         state.reschedule = true;

@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod cpu_set;
 mod interrupt;
 mod job;
 mod process;

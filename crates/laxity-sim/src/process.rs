@@ -45,7 +45,7 @@ impl<S: Sink> Simulator<S> {
                 self.pause(cpu);
                 if !self.begin(cpu, Work::Interrupt(interrupt)) {
                     // It took no time: its policy decides before this CPU goes on.
-                    self.touched.push(cpu.0);
+                    self.touch(cpu);
                 }
                 return;
             }

@@ -7,6 +7,7 @@ use laxity_model::{CpuId, Instant, Invocation, Quanta, TaskId};
 use laxity_policy::cpu::{Action, CpuPolicy, ReleaseQueue, build};
 use laxity_trace::{Event, Sink};
 
+use crate::cpu_set::CpuSet;
 use crate::interrupt::Interrupt;
 use crate::setup::Setup;
 
@@ -24,7 +25,7 @@ pub struct Simulator<S> {
     pub(crate) timers: BinaryHeap<Reverse<Timer>>,
     ticks: Option<Ticks>,
     /// CPUs that must act at this instant.
-    pub(crate) touched: Vec<u16>,
+    touched: CpuSet,
     /// Clusters whose policy must decide at this instant.
     dirty: Vec<usize>,
     actions: Vec<Action>,
@@ -176,7 +177,7 @@ impl<S: Sink> Simulator<S> {
             sink,
             tasks: Vec::with_capacity(setup.tasks.len()),
             ends: vec![Instant::NEVER; cpus.len()],
-            touched: Vec::with_capacity(2 * cpus.len()),
+            touched: CpuSet::new(cpus.len()),
             ending: Vec::with_capacity(cpus.len()),
             cpus,
             releases: ReleaseQueue::with_capacity(setup.tasks.len()),
@@ -250,7 +251,7 @@ impl<S: Sink> Simulator<S> {
     fn end_segments(&mut self) {
         let mut ending = self.take_ending();
         for cpu in ending.drain(..).map(CpuId) {
-            self.touched.push(cpu.0);
+            self.touch(cpu);
             if self.cpus[cpu.index()].activity == Activity::Job {
                 self.end_of_step(cpu);
             } else {
@@ -305,9 +306,14 @@ impl<S: Sink> Simulator<S> {
             while let Some(cluster) = self.dirty.pop() {
                 self.decide(cluster);
             }
-            let Some(cpu) = self.touched.pop() else { return };
-            self.act(CpuId(cpu));
+            let Some(cpu) = self.touched.pop_first() else { return };
+            self.act(cpu);
         }
+    }
+
+    /// `cpu` must act before time goes on.
+    pub(crate) fn touch(&mut self, cpu: CpuId) {
+        self.touched.insert(cpu);
     }
 
     /// The policy of `cluster` has news and must decide before CPUs act.
@@ -343,7 +349,7 @@ impl<S: Sink> Simulator<S> {
         let latency = self.setup.costs.ipi_latency;
         if state.handled_at == now || latency.is_zero() {
             state.reschedule = true;
-            self.touched.push(cpu.0);
+            self.touch(cpu);
         } else if matches!(state.activity, Activity::Scheduler(Work::Schedule)) || state.ipi_in_flight {
             // The scheduler running there, or the interrupt on its way, will see the new link.
         } else {
@@ -358,7 +364,7 @@ impl<S: Sink> Simulator<S> {
         state.ipi_in_flight = false;
         if state.link != state.process {
             state.reschedule = true;
-            self.touched.push(cpu.0);
+            self.touch(cpu);
         }
     }
 }

@@ -38,7 +38,8 @@ pub enum Event {
         /// Where that happened.
         cpu: CpuId,
     },
-    /// The processor mapping changed: `job` should run on `cpu`; `None`: nothing should.
+    /// The processor mapping changed: `job` should run on `cpu`; `None`: nothing should. A job that completes or
+    /// suspends loses its link without a record.
     Link {
         /// The CPU.
         cpu: CpuId,

@@ -110,6 +110,7 @@ impl<Q: ReadyQueue> Core<Q> {
             State::Linked(linked) => {
                 assert_eq!(usize::from(linked), cpu.index(), "a job is never linked away from where its process is");
                 self.set_link(cpu.index(), None);
+                self.announced[cpu.index()] = None;
             }
             State::Ready => self.withdraw(task),
             State::Inactive | State::Suspended => panic!("only a ready or linked job can leave its CPU"),
@@ -157,7 +158,10 @@ impl<Q: ReadyQueue> Core<Q> {
                 return;
             }
             self.ready.pop();
-            self.link(top, cpu);
+            // Any idle CPU will do, and the job's last one still has its cache.
+            let last = usize::from(self.tasks[top.task.index()].last_cpu);
+            let at_last = lowest.is_none() && self.mapping.linked(last).is_none();
+            self.link(top, if at_last { last } else { cpu });
         }
     }
 
@@ -173,19 +177,13 @@ impl<Q: ReadyQueue> Core<Q> {
     /// Links `job`, just taken from the ready queue, in place of what is linked to `cpu`.
     fn link(&mut self, job: Priority, cpu: usize) {
         let displaced = self.mapping.linked(cpu);
-        let task = &self.tasks[job.task.index()];
-        let last = usize::from(task.last_cpu);
-        match task.scheduled_on.map(usize::from) {
+        match self.tasks[job.task.index()].scheduled_on.map(usize::from) {
             // Its process still occupies another CPU (a preemption on its way there, or a non-preemptive section):
             // it can only go on there, so what is linked there moves here instead. That one has not started yet.
             Some(occupied) if occupied != cpu => {
                 let moved = self.mapping.linked(occupied);
                 self.set_link(occupied, Some(job));
                 self.set_link(cpu, moved);
-            }
-            // Any idle CPU will do, and its last one still has its cache.
-            None if displaced.is_none() && last != cpu && self.mapping.linked(last).is_none() => {
-                self.set_link(last, Some(job));
             }
             _ => self.set_link(cpu, Some(job)),
         }

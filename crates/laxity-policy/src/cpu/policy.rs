@@ -57,7 +57,7 @@ pub enum Event {
     },
 }
 
-/// What the driver must do.
+/// What the driver must do. A job that completes or suspends loses its link without being told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// From now on `cpu` should run the job of `task`, or none.

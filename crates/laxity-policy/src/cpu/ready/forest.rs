@@ -17,9 +17,12 @@
 //! and nothing is allocated after creation. Several forests may share an arena, since a task is in one of them at
 //! most. Source of the structure: Vuillemin, "A data structure for manipulating priority queues", CACM 21(4), 1978.
 
+use std::hint::select_unpredictable;
+
 use laxity_model::TaskId;
 
 use super::super::Priority;
+use super::choice::{precedes, select};
 
 /// Highest number of trees: one of each degree a 32-bit length can have.
 const DEGREES: usize = 32;
@@ -64,28 +67,27 @@ impl Nodes {
         self.nodes.get(task.index()).is_some_and(|node| node.parent != FREE)
     }
 
+    #[inline]
     fn priority(&self, node: u32) -> Priority {
         Priority { major: self.nodes[node as usize].major, task: TaskId(node) }
     }
 
-    /// Whether `a` goes before `b`. Written without branches: in a heap the outcome is a coin toss.
-    fn precedes(&self, a: u32, b: u32) -> bool {
-        let (major_a, major_b) = (self.nodes[a as usize].major, self.nodes[b as usize].major);
-        (major_a < major_b) | ((major_a == major_b) & (a < b))
-    }
-
-    /// Joins two trees of equal degree; the root that is returned still has its old `parent`.
-    fn link(&mut self, a: u32, b: u32) -> u32 {
-        let (winner, loser) = if self.precedes(a, b) { (a, b) } else { (b, a) };
-        let first_child = std::mem::replace(&mut self.nodes[winner as usize].child, loser);
-        let loser = &mut self.nodes[loser as usize];
-        loser.sibling = first_child;
-        loser.parent = winner;
+    /// Joins two trees of equal degree, given by their roots; the root that is returned still has its old `parent`.
+    ///
+    /// Passing whole priorities keeps those of a chain of links in registers.
+    #[inline]
+    fn link(&mut self, a: Priority, b: Priority) -> Priority {
+        let a_wins = precedes(a, b);
+        let (winner, loser) = (select(a_wins, a, b), select(a_wins, b, a));
+        let first_child = std::mem::replace(&mut self.nodes[winner.task.index()].child, loser.task.0);
+        let node = &mut self.nodes[loser.task.index()];
+        node.sibling = first_child;
+        node.parent = winner.task.0;
         winner
     }
 
     /// Turns a free slot into a root without children.
-    fn claim(&mut self, priority: Priority) -> u32 {
+    fn claim(&mut self, priority: Priority) {
         let slots = self.nodes.len();
         let Some(node) = self.nodes.get_mut(priority.task.index()) else {
             panic!("{} does not belong to an arena of {slots} tasks", priority.task)
@@ -94,11 +96,6 @@ impl Nodes {
         node.major = priority.major;
         node.parent = ROOT;
         node.child = NONE;
-        priority.task.0
-    }
-
-    fn set_root(&mut self, node: u32) {
-        self.nodes[node as usize].parent = ROOT;
     }
 
     fn free(&mut self, node: u32) -> Priority {
@@ -117,32 +114,31 @@ impl Nodes {
         degree
     }
 
-    /// Lays out the children of `node`, the root of a tree of degree `degree`.
-    fn children(&self, node: u32, degree: usize) -> Pieces {
-        let mut pieces = [NONE; DEGREES];
+    /// Writes the children of `node`, the root of a tree of degree `degree`, to the first `degree` of `pieces`.
+    #[inline]
+    fn children(&self, node: u32, degree: usize, pieces: &mut Pieces) {
         let mut child = self.nodes[node as usize].child;
         for piece in pieces[..degree].iter_mut().rev() {
             *piece = child;
             child = self.nodes[child as usize].sibling;
         }
-        pieces
     }
 
-    /// Takes the tree that holds `node` apart around it: returns the tree's root, its degree `d`, and trees of degrees
-    /// `0..d` that hold everything but `node`.
+    /// Takes the tree that holds `node` apart around it: returns the tree's root and its degree `d`, and writes trees of
+    /// degrees `0..d` that hold everything but `node` to the first `d` of `pieces`.
     ///
     /// Every ancestor gives up the child that leads to `node` (degree `k`) and the children of higher degree; left
     /// with its children of degrees `0..k`, it is a `B_k` itself. So the children of `node`, then each ancestor, then
     /// that ancestor's higher children fill the degrees from 0 up, each once. Nobody's priority is touched, unlike in
     /// the textbook's decrease-to-minus-infinity, which moves jobs between nodes and thus breaks handles.
-    fn cut_out(&mut self, node: u32) -> (u32, usize, Pieces) {
+    fn cut_out(&mut self, node: u32, pieces: &mut Pieces) -> (u32, usize) {
         let mut degree = self.degree(node);
-        let mut pieces = self.children(node, degree);
+        self.children(node, degree, pieces);
         let mut below = node;
         loop {
             let above = self.nodes[below as usize].parent;
             if above == ROOT {
-                return (below, degree, pieces);
+                return (below, degree);
             }
             let full_degree = self.degree(above);
             let mut child = self.nodes[above as usize].child;
@@ -204,17 +200,17 @@ impl Forest {
     ///
     /// `len + 1` carries through the trailing ones of `len`: the new `B_0` is linked with the trees of those degrees.
     pub fn insert(&mut self, nodes: &mut Nodes, priority: Priority) {
-        let mut tree = nodes.claim(priority);
+        nodes.claim(priority);
+        let mut tree = priority;
         let degree = self.len.trailing_ones() as usize;
         for &root in &self.roots[..degree] {
-            tree = nodes.link(tree, root);
+            tree = nodes.link(tree, nodes.priority(root));
         }
-        nodes.set_root(tree);
-        // If the most urgent job was in a tree that the carry took, it is in the new tree, whose root is then as urgent.
-        if self.len == 0 || self.first < degree || nodes.precedes(tree, self.roots[self.first]) {
+        // If the most urgent job was in a tree that the carry took, the root of the new tree is it or the new job.
+        if self.len == 0 || self.first < degree || precedes(tree, nodes.priority(self.roots[self.first])) {
             self.first = degree;
         }
-        self.roots[degree] = tree;
+        self.set_root(nodes, degree, tree.task.0);
         self.len += 1;
     }
 
@@ -227,7 +223,7 @@ impl Forest {
         let mut carry = None;
         let mut degree = 0;
         while other.len >> degree != 0 || carry.is_some() {
-            let (stays, goes_on) = match (self.root(degree), other.root(degree), carry) {
+            let (stays, goes_on) = match (self.root(nodes, degree), other.root(nodes, degree), carry) {
                 (None, None, tree) | (None, tree, None) | (tree, None, None) => (tree, None),
                 (None, Some(a), Some(b)) | (Some(a), None, Some(b)) | (Some(a), Some(b), None) => {
                     (None, Some(nodes.link(a, b)))
@@ -235,8 +231,7 @@ impl Forest {
                 (Some(a), Some(b), Some(c)) => (Some(a), Some(nodes.link(b, c))),
             };
             if let Some(tree) = stays {
-                nodes.set_root(tree);
-                self.roots[degree] = tree;
+                self.set_root(nodes, degree, tree.task.0);
             }
             carry = goes_on;
             degree += 1;
@@ -268,7 +263,8 @@ impl Forest {
         }
         let degree = self.first;
         let root = self.roots[degree];
-        let pieces = nodes.children(root, degree);
+        let mut pieces = [NONE; DEGREES];
+        nodes.children(root, degree, &mut pieces);
         self.replace_tree(nodes, degree, &pieces);
         Some(nodes.free(root))
     }
@@ -278,8 +274,10 @@ impl Forest {
         if !nodes.contains(task) {
             return None;
         }
-        let (root, degree, pieces) = nodes.cut_out(task.0);
-        assert_eq!(self.root(degree), Some(root), "a job is removed from the forest it is in");
+        let mut pieces = [NONE; DEGREES];
+        let (root, degree) = nodes.cut_out(task.0, &mut pieces);
+        let own_root = self.root(nodes, degree).map(|root| root.task.0);
+        assert_eq!(own_root, Some(root), "a job is removed from the forest it is in");
         self.replace_tree(nodes, degree, &pieces);
         Some(nodes.free(task.0))
     }
@@ -290,39 +288,50 @@ impl Forest {
     /// ones and digit `z` becomes a zero. So pieces of degrees `0..z` become trees as they are, and the tree of degree
     /// `z` takes in the pieces of degrees `z..degree` one after the other, which makes it the new tree of degree
     /// `degree`. These `degree - z` links are all that is needed; the trees between `z` and `degree` stay untouched.
+    #[inline]
     fn replace_tree(&mut self, nodes: &mut Nodes, degree: usize, pieces: &Pieces) {
         let lowest = self.len.trailing_zeros() as usize;
-        for (root, &piece) in self.roots.iter_mut().zip(&pieces[..lowest]) {
-            nodes.set_root(piece);
-            *root = piece;
+        for (piece_degree, &piece) in pieces[..lowest].iter().enumerate() {
+            self.set_root(nodes, piece_degree, piece);
         }
         if lowest < degree {
-            let mut tree = self.roots[lowest];
+            let mut tree = nodes.priority(self.roots[lowest]);
             for &piece in &pieces[lowest..degree] {
-                tree = nodes.link(tree, piece);
+                tree = nodes.link(tree, nodes.priority(piece));
             }
-            nodes.set_root(tree);
-            self.roots[degree] = tree;
+            self.set_root(nodes, degree, tree.task.0);
         }
         self.len -= 1;
         self.first = self.find_first(nodes);
     }
 
+    /// Makes `node`, the root of a tree of degree `degree`, the forest's tree of that degree.
+    #[inline]
+    fn set_root(&mut self, nodes: &mut Nodes, degree: usize, node: u32) {
+        nodes.nodes[node as usize].parent = ROOT;
+        self.roots[degree] = node;
+    }
+
     /// The root of the tree of degree `degree`, if there is one.
-    fn root(&self, degree: usize) -> Option<u32> {
-        (self.len >> degree & 1 == 1).then(|| self.roots[degree])
+    fn root(&self, nodes: &Nodes, degree: usize) -> Option<Priority> {
+        (self.len >> degree & 1 == 1).then(|| nodes.priority(self.roots[degree]))
     }
 
     /// The degree of the tree with the most urgent job; anything if there is no tree.
     fn find_first(&self, nodes: &Nodes) -> usize {
         let mut degrees = self.len;
-        let mut first = degrees.trailing_zeros() as usize % DEGREES;
-        degrees &= degrees.wrapping_sub(1);
+        if degrees == 0 {
+            return 0;
+        }
+        let mut first = degrees.trailing_zeros() as usize;
+        let mut most_urgent = nodes.priority(self.roots[first]);
+        degrees &= degrees - 1;
         while degrees != 0 {
             let degree = degrees.trailing_zeros() as usize;
-            if nodes.precedes(self.roots[degree], self.roots[first]) {
-                first = degree;
-            }
+            let root = nodes.priority(self.roots[degree]);
+            let is_earlier = precedes(root, most_urgent);
+            first = select_unpredictable(is_earlier, degree, first);
+            most_urgent = select(is_earlier, root, most_urgent);
             degrees &= degrees - 1;
         }
         first
@@ -333,9 +342,9 @@ impl Forest {
     pub fn assert_invariants(&self, nodes: &Nodes) -> Vec<TaskId> {
         let mut tasks = Vec::new();
         for degree in 0..DEGREES {
-            if let Some(root) = self.root(degree) {
-                assert_eq!(nodes.nodes[root as usize].parent, ROOT, "a root has no parent");
-                nodes.assert_tree(root, degree, &mut tasks);
+            if let Some(root) = self.root(nodes, degree) {
+                assert_eq!(nodes.nodes[root.task.index()].parent, ROOT, "a root has no parent");
+                nodes.assert_tree(root.task.0, degree, &mut tasks);
             }
         }
         assert_eq!(tasks.len(), self.len(), "a tree of degree d has 2^d nodes");
@@ -350,9 +359,11 @@ impl Nodes {
     fn assert_tree(&self, node: u32, degree: usize, tasks: &mut Vec<TaskId>) {
         assert_eq!(self.degree(node), degree, "the root of a binomial tree of degree d has d children");
         tasks.push(TaskId(node));
-        for (child_degree, &child) in self.children(node, degree)[..degree].iter().enumerate() {
+        let mut children = [NONE; DEGREES];
+        self.children(node, degree, &mut children);
+        for (child_degree, &child) in children[..degree].iter().enumerate() {
             assert_eq!(self.nodes[child as usize].parent, node, "a child knows its parent");
-            assert!(self.precedes(node, child), "no child precedes its parent");
+            assert!(precedes(self.priority(node), self.priority(child)), "no child precedes its parent");
             self.assert_tree(child, child_degree, tasks);
         }
     }

@@ -4,6 +4,7 @@ use laxity_model::TaskId;
 
 use super::super::Priority;
 use super::ReadyQueue;
+use super::choice::{precedes, select};
 
 /// The fine-grained heap of paper 002 (section 3, R2): G. Hunt, M. Michael, S. Parthasarathy, M. Scott, "An efficient
 /// algorithm for concurrent priority queue heaps", Information Processing Letters 60(3), 1996.
@@ -69,8 +70,8 @@ impl HuntHeap {
     fn sift_down(&mut self, mut at: usize, item: Priority) {
         while 2 * at + 1 < self.items.len() {
             let (left, right) = (self.items[2 * at], self.items[2 * at + 1]);
-            let right_is_first = right < left;
-            let child = if right_is_first { right } else { left };
+            let right_is_first = precedes(right, left);
+            let child = select(right_is_first, right, left);
             if item < child {
                 break;
             }

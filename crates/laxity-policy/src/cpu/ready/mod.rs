@@ -1,6 +1,7 @@
 //! Ready queues: the three data structures of paper 002 (section 3, R1-R3) behind one interface, interchangeable.
 
 mod binomial;
+mod choice;
 mod forest;
 mod hierarchical;
 mod hunt;
