@@ -1,0 +1,19 @@
+//! Fixed priorities: response-time analysis on one CPU with blocking, and on several.
+//!
+//! The order of the tasks is the order of their priorities, the highest first; see [`deadline_monotonic`].
+
+mod global;
+mod uniprocessor;
+
+pub use global::global;
+pub use uniprocessor::{FixedPriorityTask, response_time, uniprocessor};
+
+use crate::TaskSet;
+
+/// The order of task indices under deadline-monotonic priorities: shorter deadlines first, then the smaller index.
+/// With implicit deadlines this is rate-monotonic.
+pub fn deadline_monotonic(set: &TaskSet) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..set.tasks().len()).collect();
+    order.sort_by_key(|&index| (set.tasks()[index].deadline, index));
+    order
+}

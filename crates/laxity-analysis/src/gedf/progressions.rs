@@ -1,0 +1,65 @@
+//! Merges arithmetic progressions into one ascending sequence, a window at a time.
+//!
+//! Sorting a few thousand points at once is several times faster than a heap that hands them out one by one.
+
+/// Points `first + j * step` of many progressions, in ascending order of time, then of tag.
+pub(super) struct Progressions {
+    sources: Vec<Source>,
+    /// Points of the current window, sorted.
+    window: Vec<(u64, u32)>,
+    position: usize,
+    /// Width of a window: chosen so that it holds some hundreds to thousands of points.
+    width: u64,
+    last: u64,
+}
+
+struct Source {
+    next: u64,
+    step: u64,
+    tag: u32,
+}
+
+const POINTS_PER_WINDOW: u64 = 2_048;
+
+impl Progressions {
+    /// Merges `(first, step, tag)` up to and including `last`. Steps are positive.
+    pub(super) fn new(sources: impl Iterator<Item = (u64, u64, u32)>, last: u64) -> Self {
+        let sources: Vec<Source> = sources.map(|(next, step, tag)| Source { next, step, tag }).collect();
+        // The rate of points is the sum of 1/step; f64 only sizes the window.
+        let rate: f64 = sources.iter().map(|source| 1.0 / source.step as f64).sum();
+        let width = (POINTS_PER_WINDOW as f64 / rate.max(1e-18)) as u64 + 1;
+        Progressions { sources, window: Vec::new(), position: 0, width, last }
+    }
+
+    /// The next point and its tag.
+    pub(super) fn next(&mut self) -> Option<(u64, u32)> {
+        if self.position == self.window.len() {
+            self.refill();
+        }
+        let point = self.window.get(self.position).copied();
+        self.position += usize::from(point.is_some());
+        point
+    }
+
+    /// The time of the point that [`next`](Self::next) would return.
+    pub(super) fn peek(&mut self) -> Option<u64> {
+        if self.position == self.window.len() {
+            self.refill();
+        }
+        self.window.get(self.position).map(|point| point.0)
+    }
+
+    fn refill(&mut self) {
+        self.window.clear();
+        self.position = 0;
+        let Some(start) = self.sources.iter().map(|source| source.next).min() else { return };
+        let end = start.saturating_add(self.width).min(self.last.saturating_add(1));
+        for source in &mut self.sources {
+            while source.next < end {
+                self.window.push((source.next, source.tag));
+                source.next = source.next.saturating_add(source.step);
+            }
+        }
+        self.window.sort_unstable();
+    }
+}

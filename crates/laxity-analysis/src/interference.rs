@@ -1,0 +1,130 @@
+//! The inner fixed point of global response-time analysis, by walking from kink to kink.
+//!
+//! The recurrence `R = C_k + floor(sum_i min(W_i(R), Wd_i, R - C_k + 1) / m)` (Bertogna & Cirinei, RTSS 2007; without
+//! `Wd` and over higher priorities only for fixed priorities) climbs one tick a step where `m` terms
+//! follow `R` itself, which at nanosecond resolution is for ever. With `x = R - C_k + 1` the least fixed point is the
+//! least `x >= 1` with `sum_i min(A_i(x), x) <= m * x - 1`, `A_i = min(W_i, Wd_i)`. Both sides are piece-wise linear;
+//! between two kinks the crossing is a division, and otherwise the walk jumps to the next kink.
+
+use crate::exact::Divisor;
+use crate::{AnalysisTask, TaskSet};
+
+/// A task set prepared for response-time iteration.
+pub(crate) struct Recurrence<'a> {
+    tasks: &'a [AnalysisTask],
+    periods: Vec<Divisor>,
+    cpus: i128,
+    who: Interfering,
+    /// Per task: the most it can interfere, whatever the response time. Scratch.
+    caps: Vec<u64>,
+}
+
+/// Which tasks interfere with task k, and how much they can at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interfering {
+    /// Global EDF: all others, each by at most `Wd`, what it can execute at no lower priority in k's deadline window:
+    /// `Wd = floor(D_k / T) * C + min(C, [D_k mod T - S]+)`.
+    ByDeadline,
+    /// Fixed priority: those listed before k.
+    ListedBefore,
+}
+
+/// How one inner iteration ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fixed {
+    /// The least fixed point.
+    At(u64),
+    /// It lies beyond the deadline.
+    BeyondDeadline,
+    /// The steps allowed did not suffice.
+    OutOfSteps,
+}
+
+/// A term `min(A_i(x), x)` at one point: value, slope to the right, and distance to where the slope next changes.
+struct Term {
+    value: u64,
+    rising: bool,
+    kink: Option<u64>,
+}
+
+impl<'a> Recurrence<'a> {
+    pub(crate) fn new(set: &'a TaskSet, who: Interfering) -> Self {
+        let tasks = set.tasks();
+        Recurrence {
+            tasks,
+            periods: tasks.iter().map(|task| Divisor::new(task.period)).collect(),
+            cpus: set.cpus().into(),
+            who,
+            caps: vec![u64::MAX; tasks.len()],
+        }
+    }
+
+    /// The least fixed point for task `k` not below `start`, given the slacks of all tasks. `start` must not exceed
+    /// it: C_k, or an earlier fixed point under slacks no smaller. `steps` counts down the work allowed.
+    pub(crate) fn least(&mut self, k: usize, slacks: &[u64], start: u64, steps: &mut u64) -> Fixed {
+        let task = self.tasks[k];
+        let others = match self.who {
+            Interfering::ByDeadline => {
+                self.limit_by_deadline(task.deadline, slacks);
+                self.tasks.len()
+            }
+            Interfering::ListedBefore => k,
+        };
+        let mut response = start;
+        while response <= task.deadline {
+            if *steps == 0 {
+                return Fixed::OutOfSteps;
+            }
+            *steps -= 1;
+            let x = response - task.wcet + 1;
+            let (mut total, mut slope) = (0u128, 0i128);
+            let mut to_kink = task.deadline + 1 - response;
+            for i in (0..others).filter(|&i| i != k) {
+                let term = self.term(i, slacks[i], response, x);
+                total += u128::from(term.value);
+                slope += i128::from(term.rising);
+                to_kink = to_kink.min(term.kink.unwrap_or(u64::MAX));
+            }
+            // Headroom h = m * x - total; done at h >= 1. It grows by m - slope a tick until the next kink.
+            let headroom = self.cpus * i128::from(x) - total as i128;
+            if headroom >= 1 {
+                return Fixed::At(response);
+            }
+            let growth = self.cpus - slope;
+            let missing = 1 - headroom;
+            let crossing = if growth > 0 { (missing + growth - 1) / growth } else { i128::from(u64::MAX) };
+            response += crossing.min(i128::from(to_kink.max(1))) as u64;
+        }
+        Fixed::BeyondDeadline
+    }
+
+    fn limit_by_deadline(&mut self, window: u64, slacks: &[u64]) {
+        for (i, other) in self.tasks.iter().enumerate() {
+            let (jobs, rest) = self.periods[i].divide(window);
+            self.caps[i] = jobs * other.wcet + other.wcet.min(rest.saturating_sub(slacks[i]));
+        }
+    }
+
+    fn term(&self, i: usize, slack: u64, response: u64, x: u64) -> Term {
+        let other = &self.tasks[i];
+        // z = R + D - C - S cannot be negative: S <= D - C.
+        let (jobs, rest) = self.periods[i].divide(response + other.deadline - other.wcet - slack);
+        let workload = jobs * other.wcet + other.wcet.min(rest);
+        let in_job = rest < other.wcet;
+        let cap = self.caps[i];
+        // A = min(W, Wd), its slope, and the distance to its next kink; none once the constant Wd rules.
+        let (value, rising, kink) = if workload >= cap {
+            (cap, false, None)
+        } else if in_job {
+            (workload, true, Some((other.wcet - rest).min(cap - workload)))
+        } else {
+            (workload, false, Some(other.period - rest))
+        };
+        if value < x {
+            return Term { value, rising, kink };
+        }
+        // x itself is the smaller: slope 1 until it meets a plateau of A.
+        let plateau = (!rising).then(|| value - x + 1);
+        Term { value: x, rising: true, kink: kink.into_iter().chain(plateau).min() }
+    }
+}
