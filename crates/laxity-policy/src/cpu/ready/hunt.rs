@@ -169,7 +169,7 @@ impl ReadyQueue for HuntHeap {
 mod tests {
     use super::nth_position;
 
-    /// The first 15 of the sequence printed in Hunt et al., whose levels are permutations by bit reversal.
+    /// Hunt et al.'s bit-reversed counter, worked by hand for four levels.
     #[test]
     fn consecutive_insertions_go_to_bit_reversed_positions() {
         let positions: Vec<usize> = (1..=15).map(nth_position).collect();
