@@ -7,9 +7,11 @@ const START: u64 = 0x243f_6a88_85a3_08d3;
 
 /// Folds words into one seed. Every bit of every word, and their order, affects every bit of the result.
 ///
-/// `h = SplitMix64(h xor word).next()` for each word in turn, from the first 64 fraction bits of pi.
+/// From `h = SplitMix64(START).next()`, `h = SplitMix64(h xor word).next()` for each word in turn. Recovered from the
+/// reference vectors, as the specification gives only values.
 pub fn mix(words: &[u64]) -> u64 {
-    words.iter().fold(START, |hash, word| SplitMix64::new(hash ^ word).next_u64())
+    let scramble = |word| SplitMix64::new(word).next_u64();
+    words.iter().fold(scramble(START), |hash, word| scramble(hash ^ word))
 }
 
 /// The seed of one task set: a function of where it stands in the experiment and of nothing else, so that neither the
