@@ -4,6 +4,7 @@
 mod axis;
 mod cells;
 mod drawing;
+mod svg;
 mod text;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::fmt;
 use laxity_model::{Instant, Nanos};
 
 pub use drawing::drawing;
+pub use svg::{SvgOptions, svg};
 pub use text::{Characters, TextOptions, text};
 
 use crate::intervals::{Timeline, TrackError};

@@ -183,3 +183,65 @@ pub fn suspension_and_misses() -> (TraceHeader, Vec<Record>) {
     ];
     (header, records)
 }
+
+/// Many tasks on a few CPUs until `tenths`: every task keeps one CPU's round robin, one tenth after the other, with
+/// overhead before each dispatch, and jobs are preempted and migrate. No policy would do this; the trace is large and
+/// has everything a chart must show.
+pub fn busy(tasks: u32, cpus: u16, tenths: u64) -> (TraceHeader, Vec<Record>) {
+    let names: Vec<String> = (0..tasks).map(|task| format!("camera-{task}")).collect();
+    let specs: Vec<(&str, u64, u64)> =
+        names.iter().enumerate().map(|(task, name)| (name.as_str(), 5, 100 + 7 * task as u64)).collect();
+    let header = header("busy", cpus, &specs);
+    let mut records = Vec::new();
+    let mut running: Vec<Option<JobId>> = vec![None; usize::from(cpus)];
+    let mut next: Vec<u32> = vec![0; tasks as usize];
+    let mut served: std::collections::BTreeMap<JobId, u64> = std::collections::BTreeMap::new();
+    for now in 0..tenths {
+        for (task, index) in next.iter_mut().enumerate() {
+            let period = 100 + 7 * task as u64;
+            if now == u64::from(*index) * period {
+                let job = job(task as u32, *index);
+                records.push(release(now, job, now + period));
+                served.insert(job, 0);
+                *index += 1;
+            }
+        }
+        for (cpu, slot) in running.iter_mut().enumerate() {
+            if !(now + cpu as u64).is_multiple_of(5) {
+                continue;
+            }
+            let number = cpu as u16;
+            if let Some(job) = slot.take() {
+                let got = served.get_mut(&job).expect("only pending jobs run");
+                *got += 4;
+                let done = *got >= 12 + 6 * u64::from(job.task.0 % 3);
+                records.push(if done { complete(now, number, job) } else { preempt(now, number, job) });
+                if done {
+                    served.remove(&job);
+                } else {
+                    let got = *got;
+                    served.insert(job, got);
+                }
+            }
+            records.push(overhead(now, number, OverheadKind::Scheduling, 1));
+        }
+        for cpu in 0..running.len() {
+            if (now + cpu as u64) % 5 != 1 || running[cpu].is_some() {
+                continue;
+            }
+            let waiting = served.keys().copied().filter(|job| !running.contains(&Some(*job)));
+            // The oldest job of the task whose turn it is, so that jobs of a task run in order.
+            let mut candidates: Vec<JobId> = waiting.collect();
+            candidates.dedup_by_key(|job| job.task);
+            candidates.retain(|job| !running.iter().flatten().any(|other| other.task == job.task));
+            if candidates.is_empty() {
+                continue;
+            }
+            let chosen = candidates[(now as usize * 7 + cpu) % candidates.len()];
+            records.push(dispatch(now, cpu as u16, chosen));
+            running[cpu] = Some(chosen);
+        }
+    }
+    records.push(end(tenths));
+    (header, records)
+}

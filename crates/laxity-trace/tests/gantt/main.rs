@@ -3,4 +3,5 @@
 mod drawing;
 mod fixtures;
 mod intervals;
+mod svg;
 mod text;

@@ -1,0 +1,184 @@
+//! Explains the signs that the picture uses, and only those.
+
+use std::collections::BTreeSet;
+
+use laxity_model::{OverheadKind, TaskId};
+
+use super::canvas::{Area, Canvas, GRAY, INK, Layer, Stroke, TextStyle, text_width};
+use super::layout::{Layout, MARGIN, Row, task_name};
+use super::marks;
+use super::palette::{LOCK_FILL, RED, overhead_fill, task_colour};
+use crate::TraceHeader;
+
+/// A sign of the picture, in the order of the legend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sign {
+    /// Up-arrow.
+    Release,
+    /// Down-arrow.
+    Deadline,
+    /// Red, crossed down-arrow.
+    Missed,
+    /// Line with a cap.
+    Completion,
+    /// Torn right edge.
+    Preempted,
+    /// Dashed arrow between CPUs.
+    Migration,
+    /// Thin arrow between CPUs.
+    Ipi,
+    /// Light strip.
+    Pending,
+    /// Red strip.
+    Tardy,
+    /// Dashed line.
+    Suspended,
+    /// Line above a bar.
+    NonPreemptive,
+    /// Dark or hatched box.
+    Overhead(OverheadKind),
+    /// Vertically hatched box.
+    LockWait,
+    /// Dark strip of overheads too short to be told apart.
+    MergedOverhead,
+}
+
+/// What the picture used.
+#[derive(Default)]
+pub struct Legend {
+    pub signs: BTreeSet<Sign>,
+    tasks: BTreeSet<TaskId>,
+}
+
+const SIZE: f64 = 10.0;
+const SWATCH: f64 = 22.0;
+const LINE: f64 = 20.0;
+/// More tasks than this are not listed: a legend of a hundred colours explains nothing.
+const TASKS_MAX: usize = 60;
+
+impl Legend {
+    /// The colour of a task that is drawn on a CPU.
+    pub fn task_fill(&mut self, task: TaskId) -> String {
+        self.tasks.insert(task);
+        task_colour(task)
+    }
+
+    /// Draws the legend below the axis; returns its lower edge.
+    pub fn draw(&self, canvas: &mut Canvas, header: &TraceHeader, layout: &Layout) -> f64 {
+        let mut cursor = Cursor { x: MARGIN, y: layout.bottom + 6.0, right: layout.width - MARGIN };
+        // Rows of tasks explain the colours themselves.
+        if layout.tasks.is_empty() && self.tasks.len() <= TASKS_MAX {
+            for &task in &self.tasks {
+                let name = task_name(header, task.index());
+                let (x, y) = cursor.place(text_width(&name, SIZE));
+                canvas.bar(Area { x, y, width: 14.0, height: 10.0 }, &task_colour(task), "");
+                label(canvas, x + 19.0, y, &name);
+                cursor.x -= SWATCH - 14.0;
+            }
+            cursor.next_line();
+        }
+        for &sign in &self.signs {
+            let text = sign.text();
+            let (x, y) = cursor.place(text_width(text, SIZE));
+            sign.draw(canvas, x, y);
+            label(canvas, x + SWATCH + 5.0, y, text);
+        }
+        cursor.next_line();
+        cursor.y - LINE + 14.0
+    }
+}
+
+/// Where the next entry goes.
+struct Cursor {
+    x: f64,
+    y: f64,
+    right: f64,
+}
+
+impl Cursor {
+    /// Room for a swatch and a text of this width.
+    fn place(&mut self, text: f64) -> (f64, f64) {
+        let width = SWATCH + 5.0 + text;
+        if self.x + width > self.right {
+            self.next_line();
+        }
+        let place = (self.x, self.y);
+        self.x += width + 16.0;
+        place
+    }
+
+    fn next_line(&mut self) {
+        if self.x > MARGIN {
+            self.x = MARGIN;
+            self.y += LINE;
+        }
+    }
+}
+
+fn label(canvas: &mut Canvas, x: f64, y: f64, text: &str) {
+    canvas.text(Layer::Text, x, y + 8.8, text, TextStyle { size: SIZE, fill: GRAY, ..TextStyle::default() });
+}
+
+impl Sign {
+    const fn text(self) -> &'static str {
+        match self {
+            Sign::Release => "release",
+            Sign::Deadline => "deadline",
+            Sign::Missed => "missed deadline",
+            Sign::Completion => "completion",
+            Sign::Preempted => "preempted",
+            Sign::Migration => "migration",
+            Sign::Ipi => "IPI",
+            Sign::Pending => "pending",
+            Sign::Tardy => "tardy",
+            Sign::Suspended => "suspended",
+            Sign::NonPreemptive => "non-preemptive",
+            Sign::Overhead(OverheadKind::Release) => "release overhead",
+            Sign::Overhead(OverheadKind::Scheduling) => "scheduling",
+            Sign::Overhead(OverheadKind::ContextSwitch) => "context switch",
+            Sign::Overhead(OverheadKind::Tick) => "tick",
+            Sign::Overhead(OverheadKind::TimerRearming) => "timer re-arming",
+            Sign::Overhead(_) => "other overhead",
+            Sign::LockWait => "lock wait",
+            Sign::MergedOverhead => "overhead (merged)",
+        }
+    }
+
+    /// Draws the sign into a swatch with this upper left corner.
+    fn draw(self, canvas: &mut Canvas, x: f64, y: f64) {
+        let (middle, centre) = (x + SWATCH / 2.0, y + 5.0);
+        let area = Area { x, y, width: SWATCH, height: 10.0 };
+        let row = Row { top: y - 6.0, bar_top: y + 5.0, baseline: y + 11.0, font: SIZE };
+        let across = |y: f64| ((x, y), (x + SWATCH, y));
+        match self {
+            Sign::Release => marks::release(canvas, &row, middle, INK),
+            Sign::Deadline => marks::deadline(canvas, &row, middle, INK, false),
+            Sign::Missed => marks::deadline(canvas, &row, middle, INK, true),
+            Sign::Completion => marks::completion(canvas, &row, middle, INK),
+            Sign::Preempted => canvas.torn_bar(area, "#D8D8D8", ""),
+            Sign::Migration => {
+                let (from, to) = across(centre);
+                canvas.arrow(Layer::Marks, from, to, Stroke { colour: INK, width: 1.0, dashes: "3,2" }, 4.5);
+            }
+            Sign::Ipi => {
+                let (from, to) = across(centre);
+                canvas.arrow(Layer::Marks, from, to, Stroke::solid(GRAY, 0.9), 4.5);
+            }
+            Sign::Pending | Sign::Tardy => {
+                let strip = Area { y: centre - 1.5, height: 3.0, ..area };
+                canvas.fill(Layer::Bars, strip, if self == Sign::Tardy { RED } else { "#C4C4C4" });
+            }
+            Sign::Suspended => {
+                let (from, to) = across(centre);
+                canvas.line(Layer::Bars, from, to, Stroke { colour: GRAY, width: 1.2, dashes: "4,3" });
+            }
+            Sign::NonPreemptive => {
+                let (from, to) = across(centre);
+                canvas.line(Layer::Marks, from, to, Stroke::solid(INK, 2.4));
+            }
+            Sign::Overhead(kind) => canvas.bar(area, overhead_fill(kind), ""),
+            Sign::LockWait => canvas.bar(area, LOCK_FILL, ""),
+            Sign::MergedOverhead => canvas.bar(area, INK, ""),
+        }
+    }
+}

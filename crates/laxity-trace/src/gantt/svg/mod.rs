@@ -1,0 +1,120 @@
+//! The chart as SVG, for papers and reports.
+//!
+//! Conventions of paper 002, Fig. 1: small up-arrows are releases, down-arrows deadlines, T-shaped marks completions,
+//! hatched boxes overheads. Colours are told apart by readers with any colour vision, and their lightness differs in
+//! print; what matters (misses, overheads, preemptions) also has a shape of its own.
+
+mod canvas;
+mod cpus;
+mod dense;
+mod layout;
+mod legend;
+mod marks;
+mod palette;
+mod tasks;
+
+use ::svg::Document;
+use ::svg::node::element::Title;
+use laxity_model::JobId;
+
+use self::canvas::{Canvas, Layer, TextStyle, clean};
+use self::layout::Layout;
+use self::legend::Legend;
+use super::{GanttError, Rows, Window, caption};
+use crate::intervals::Timeline;
+use crate::{Origin, Record, TraceHeader};
+
+/// How to draw the chart as SVG.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SvgOptions {
+    /// What has a row.
+    pub rows: Rows,
+    /// The part to draw.
+    pub window: Window,
+    /// Width of the picture in pixels, 320 to 20,000; its height follows from the rows.
+    pub width: u32,
+    /// Whether a line above the chart names workload, scheduler, origin and seed.
+    pub caption: bool,
+    /// Whether the signs used are explained below the chart.
+    pub legend: bool,
+}
+
+impl Default for SvgOptions {
+    fn default() -> Self {
+        SvgOptions { rows: Rows::Both, window: Window::default(), width: 1_000, caption: true, legend: true }
+    }
+}
+
+/// The chart as an SVG document.
+///
+/// Intervals narrower than a pixel are merged: a bar then shows the task that used most of its pixel, and is as high
+/// as the share of the pixel that was used. With a row per task, releases, deadlines and completions stand there;
+/// with CPUs alone, they stand on the CPU that handled the release, executed the job last, and completed it.
+///
+/// Same header, records and options: the same bytes. Errors: [`GanttError`].
+pub fn svg(header: &TraceHeader, records: &[Record], options: &SvgOptions) -> Result<String, GanttError> {
+    let timeline = Timeline::of(header, records)?;
+    let (from, to) = options.window.edges(&timeline)?;
+    let chart = Chart { header, timeline: &timeline, layout: Layout::new(header, options, from, to) };
+    let mut canvas = Canvas::new();
+    let mut legend = Legend::default();
+    layout::draw_frame(&mut canvas, &chart);
+    if options.caption {
+        draw_caption(&mut canvas, header);
+    }
+    cpus::draw(&mut canvas, &chart, &mut legend);
+    tasks::draw(&mut canvas, &chart, &mut legend);
+    let mut bottom = chart.layout.bottom;
+    if options.legend {
+        bottom = legend.draw(&mut canvas, header, &chart.layout);
+    }
+    let size = (chart.layout.width, canvas::round(bottom + layout::MARGIN));
+    let document = Document::new()
+        .set("viewBox", format!("0 0 {} {}", size.0, size.1))
+        .set("width", size.0)
+        .set("height", size.1)
+        .add(Title::new(format!("{}: {from} to {to}", clean(&caption(header)))));
+    Ok(canvas.finish(document, size).to_string())
+}
+
+/// What all parts of the picture are drawn from.
+struct Chart<'a> {
+    header: &'a TraceHeader,
+    timeline: &'a Timeline,
+    layout: Layout,
+}
+
+fn draw_caption(canvas: &mut Canvas, header: &TraceHeader) {
+    let origin = match header.origin {
+        Origin::Simulated => format!("simulated, seed {}", header.seed),
+        Origin::Live => "recorded live".to_owned(),
+    };
+    let style = TextStyle { size: 13.0, bold: true, ..TextStyle::default() };
+    canvas.text(Layer::Text, layout::MARGIN, 20.0, &header.workload, style);
+    let details = format!("{} · {origin}", header.scheduler);
+    let x = layout::MARGIN + canvas::text_width(&header.workload, 13.0) * 1.08 + 12.0;
+    canvas.text(Layer::Text, x, 20.0, &details, TextStyle { size: 12.0, fill: canvas::GRAY, ..TextStyle::default() });
+}
+
+/// A job's label: a base and its subscript, `T` and `1,0`.
+///
+/// The base is the task's name where that is short, its number otherwise (and the row then says which that is); a
+/// number at its end moves into the subscript.
+fn job_label(header: &TraceHeader, job: JobId) -> (String, String) {
+    let name = task_symbol(header, job.task.index());
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = &name[base.len()..];
+    match (base.is_empty(), number.is_empty()) {
+        (true, _) => (format!("T{name}"), job.index.to_string()),
+        (false, true) => (base.to_owned(), job.index.to_string()),
+        (false, false) => (base.to_owned(), format!("{number},{}", job.index)),
+    }
+}
+
+/// What stands for a task in labels: its name if that is short, otherwise `T` and its number.
+fn task_symbol(header: &TraceHeader, task: usize) -> String {
+    match header.tasks.get(task).map(|task| task.name.as_str()) {
+        Some(name) if !name.is_empty() && name.chars().count() <= 4 => name.to_owned(),
+        _ => format!("T{task}"),
+    }
+}

@@ -1,0 +1,100 @@
+//! The rows of the tasks: when each job was pending, where it executed, and whether it was in time.
+
+use laxity_model::TaskId;
+
+use super::canvas::{Area, Canvas, GRAY, Layer, Stroke, TextStyle, text_width};
+use super::dense::{Merged, Span, merge};
+use super::layout::Row;
+use super::legend::{Legend, Sign};
+use super::palette::{RED, task_colour, text_on};
+use super::{Chart, marks};
+use crate::intervals::{Activity, Interval, Stop};
+
+/// Height of the strip that shows a pending job.
+const STRIP: f64 = 3.0;
+
+/// Draws every task's row.
+pub fn draw(canvas: &mut Canvas, chart: &Chart<'_>, legend: &mut Legend) {
+    if chart.layout.tasks.is_empty() {
+        return;
+    }
+    draw_pending(canvas, chart, legend);
+    let mut rows: Vec<Vec<&Interval>> = vec![Vec::new(); chart.layout.tasks.len()];
+    for interval in &chart.timeline.intervals {
+        let Some(job) = interval.activity.job() else { continue };
+        let Some((x0, x1)) = chart.layout.span(interval.from, interval.to) else { continue };
+        match (interval.activity, rows.get_mut(job.task.index())) {
+            (Activity::Execution { .. }, Some(row)) => row.push(interval),
+            (Activity::Suspension { .. }, Some(_)) => {
+                legend.signs.insert(Sign::Suspended);
+                let y = chart.layout.tasks[job.task.index()].middle();
+                canvas.line(Layer::Bars, (x0, y), (x1, y), Stroke { colour: GRAY, width: 1.2, dashes: "4,3" });
+            }
+            _ => {}
+        }
+    }
+    for (index, (row, intervals)) in chart.layout.tasks.iter().zip(&rows).enumerate() {
+        draw_row(canvas, chart, row, TaskId(index as u32), intervals, legend);
+    }
+    marks::on_tasks(canvas, chart, legend);
+}
+
+/// A light strip from release to completion, red from the deadline on.
+fn draw_pending(canvas: &mut Canvas, chart: &Chart<'_>, legend: &mut Legend) {
+    for job in &chart.timeline.jobs {
+        let (Some(row), Some(released)) = (chart.layout.tasks.get(job.job.task.index()), job.released) else {
+            continue;
+        };
+        let end = job.completion().unwrap_or(chart.timeline.end);
+        let parts = [
+            (released.release, end.min(released.deadline), "#C4C4C4", Sign::Pending),
+            (released.deadline.max(released.release), end, RED, Sign::Tardy),
+        ];
+        for (from, to, fill, sign) in parts {
+            // Strips below half a pixel would only make the file larger.
+            let span = if from < to { chart.layout.span(from, to) } else { None };
+            if let Some((x0, x1)) = span.filter(|(x0, x1)| x1 - x0 >= 0.5) {
+                legend.signs.insert(sign);
+                let area = Area { x: x0, y: row.baseline - STRIP, width: x1 - x0, height: STRIP };
+                canvas.fill(if sign == Sign::Tardy { Layer::Marks } else { Layer::Bars }, area, fill);
+            }
+        }
+    }
+}
+
+fn draw_row(
+    canvas: &mut Canvas,
+    chart: &Chart<'_>,
+    row: &Row,
+    task: TaskId,
+    intervals: &[&Interval],
+    legend: &mut Legend,
+) {
+    let colour = task_colour(task);
+    let spans: Vec<Span<TaskId>> = intervals
+        .iter()
+        .filter_map(|interval| chart.layout.span(interval.from, interval.to))
+        .map(|(x0, x1)| Span { x0, x1, fill: task })
+        .collect();
+    let Merged { wide, strips } = merge(&spans);
+    for strip in strips {
+        let height = row.bar() * f64::from(strip.eighths) / 8.0;
+        let area = Area { x: strip.x, y: row.baseline - height, width: strip.width, height };
+        canvas.fill(Layer::Bars, area, &colour);
+    }
+    for position in wide {
+        let Activity::Execution { cpu, end, .. } = intervals[position].activity else { continue };
+        let area = row.area(spans[position].x0, spans[position].x1);
+        if end == Stop::Preempted && area.width >= 4.0 && intervals[position].to <= chart.layout.to {
+            legend.signs.insert(Sign::Preempted);
+            canvas.torn_bar(area, &colour, "");
+        } else {
+            canvas.bar(area, &colour, "");
+        }
+        let (label, size) = (cpu.to_string(), row.font - 2.0);
+        if text_width(&label, size) + 6.0 <= area.width {
+            let style = TextStyle { size, fill: text_on(&colour), anchor: "middle", bold: false };
+            canvas.text(Layer::Text, area.x + area.width / 2.0, row.text_line(size) - 0.8, &label, style);
+        }
+    }
+}
