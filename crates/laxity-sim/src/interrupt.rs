@@ -44,10 +44,11 @@ impl<S: Sink> Simulator<S> {
         self.cpus[cpu.index()].handled_at = self.now;
         self.handler = cpu;
         match interrupt {
-            Interrupt::Release(tasks) => {
-                for task in tasks {
+            Interrupt::Release(mut tasks) => {
+                for task in tasks.drain(..) {
                     self.make_ready(cpu, task);
                 }
+                self.spare_batches.push(tasks);
             }
             Interrupt::Resume(task) => {
                 let job = self.job_id(task);

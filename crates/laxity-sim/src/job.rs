@@ -54,7 +54,6 @@ impl<S: Sink> Simulator<S> {
         if self.releases.next() != Some(self.now) {
             return;
         }
-        let free = self.setup.costs.release.is_zero();
         while let Some((task, _)) = self.releases.pop_due(self.now) {
             let plan = &self.setup.tasks[task.index()];
             let run = &mut self.tasks[task.index()];
@@ -74,21 +73,10 @@ impl<S: Sink> Simulator<S> {
             if cluster.batch.is_empty() {
                 continue;
             }
-            let mut batch = std::mem::take(&mut cluster.batch);
+            let spare = self.spare_batches.pop().unwrap_or_default();
+            let batch = std::mem::replace(&mut cluster.batch, spare);
             let cpu = cluster.batch_cpu;
-            if free && !matches!(self.cpus[cpu.index()].activity, Activity::Scheduler(_)) {
-                // The same as raising the interrupt, which would be handled at once, without giving the batch away.
-                self.cpus[cpu.index()].handled_at = self.now;
-                self.handler = cpu;
-                for &task in &batch {
-                    self.make_ready(cpu, task);
-                }
-                self.touch(cpu);
-                batch.clear();
-                self.clusters[index].batch = batch;
-            } else {
-                self.raise(cpu, Interrupt::Release(batch));
-            }
+            self.raise(cpu, Interrupt::Release(batch));
         }
     }
 

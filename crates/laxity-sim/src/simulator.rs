@@ -29,6 +29,8 @@ pub struct Simulator<S> {
     /// Clusters whose policy must decide at this instant.
     dirty: Vec<usize>,
     actions: Vec<Action>,
+    /// Empty batches for reuse: a release allocates nothing.
+    pub(crate) spare_batches: Vec<Vec<TaskId>>,
     /// Scratch space: CPUs whose segment ends now.
     ending: Vec<u16>,
     /// The CPU whose handler ran last; sends the inter-processor interrupts.
@@ -186,6 +188,7 @@ impl<S: Sink> Simulator<S> {
             dirty: Vec::with_capacity(clusters.len()),
             clusters,
             actions: Vec::new(),
+            spare_batches: Vec::new(),
             handler: CpuId(0),
             setup,
         };

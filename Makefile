@@ -1,0 +1,80 @@
+# Laxity. `make demo` and `make test` do all their own set-up.
+#
+#   make demo        simulate a workload under several realizations of global EDF; ends with pictures and a trace
+#   make test        every test: Rust, Python, agreement with SimSo
+#   make check       format, lints, fast tests (under two minutes once built)
+#   make bench-sim   simulator throughput against SimSo, in one run
+#   make clean       remove everything the other targets made
+#
+# Needs: Rust 1.88 or newer, Python 3.11 or newer, a C compiler. `make doctor` says what is missing.
+
+SHELL := /bin/bash -eu -o pipefail
+.DEFAULT_GOAL := help
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMPS := target/make
+OUT := out
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
+PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
+
+.PHONY: help doctor demo test test-rust test-python check bench-sim clean venv
+
+help:
+	@sed -n '/^#   make/s/^#   //p' Makefile
+
+doctor:
+	@scripts/doctor.sh
+
+# --- set-up --------------------------------------------------------------------------------------------------------
+
+$(STAMPS)/tools: scripts/doctor.sh
+	@scripts/doctor.sh
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/venv: python/requirements-dev.txt $(STAMPS)/tools
+	@scripts/venv.sh $(VENV) python/requirements-dev.txt
+	@touch $@
+
+# The Python package, built into the virtual environment.
+$(STAMPS)/python: $(STAMPS)/venv $(RUST_SOURCES) $(PYTHON_SOURCES)
+	@echo "building the Python package"
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet --release -m python/Cargo.toml
+	@touch $@
+
+venv: $(STAMPS)/python
+
+# The `laxity` command, optimized.
+target/release/laxity: $(STAMPS)/tools $(RUST_SOURCES)
+	@cargo build --release --quiet -p laxity-cli
+	@touch $@
+
+# --- what people run -----------------------------------------------------------------------------------------------
+
+demo: target/release/laxity $(STAMPS)/python
+	@$(PYTHON) examples/demo.py --laxity target/release/laxity --out $(OUT)/demo
+
+test: test-rust test-python
+
+test-rust: $(STAMPS)/tools
+	cargo test --workspace
+
+test-python: $(STAMPS)/python target/release/laxity
+	LAXITY=$(abspath target/release/laxity) $(PYTHON) -m pytest python/tests tests/python
+
+check: $(STAMPS)/venv
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	$(VENV)/bin/ruff format --check python examples tests benches
+	$(VENV)/bin/ruff check python examples tests benches
+	cd python && ../$(VENV)/bin/mypy
+	cargo test --workspace --quiet --lib
+
+bench-sim: $(STAMPS)/venv
+	@cargo build --release --quiet -p laxity-benches
+	@target/release/bench-sim --python $(PYTHON)
+
+clean:
+	rm -rf target $(VENV) $(OUT)
