@@ -49,7 +49,8 @@ pub enum FixedSumMethod {
     ///
     /// The source calls it uniform. It is where the regions cut off by different bounds do not overlap; where they do
     /// (many tasks, very different bounds) a test of this crate sees the bias. Use it to compare with published work,
-    /// and [`PairExchange`](Self::PairExchange) otherwise.
+    /// and [`PairExchange`](Self::PairExchange) otherwise. Each rescaling spends random bits; points that run out are
+    /// drawn again, and from about 200 tasks of half their largest total it may give up.
     DirichletRescale,
     /// Bounds of each task. A Markov chain on integers: two random tasks exchange utilization, uniformly over what
     /// their bounds allow, `32 n ceil(log2 2n)` times over. The uniform distribution is its only stationary one, so it is
@@ -75,7 +76,7 @@ impl FixedSum {
         FixedSum { min, max, ..self }
     }
 
-    /// Whether utilizations can be drawn from it, except that UUniFast may turn out to be hopeless.
+    /// Whether utilizations can be drawn from it, except that the two methods that discard may find nothing.
     pub fn validate(&self) -> Result<(), SpecError> {
         let limit = self.method.tasks_max();
         let tasks = self.tasks;
