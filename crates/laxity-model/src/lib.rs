@@ -6,26 +6,38 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod error;
 mod execution;
+mod file;
 mod graph;
 mod ids;
+mod limits;
 mod overheads;
 mod platform;
+mod published;
+mod rates;
 pub mod rng;
 mod scheduler;
+mod suggest;
 mod task;
 mod time;
+mod validate;
 mod workload;
 
 pub use body::{CopyDirection, GpuOperation, GpuWork, Step, Waiting};
+pub use error::{ErrorKind, FieldPath, PathSegment, Position, WorkloadError, WorkloadErrors};
 pub use execution::{Bin, Distribution, ExecutionTime};
+pub use file::ParseNanosError;
 pub use graph::{Edge, Graph, Node};
 pub use ids::{CpuId, JobId, TaskId};
 pub use overheads::{OverheadCosts, OverheadKind, OverheadProfile, OverheadTable};
 pub use platform::{Gpu, Platform};
+pub use published::{Statistic, UnknownProfile};
+pub use rates::{Rate, RateError, TokenRate};
 pub use scheduler::{
     Invocation, ParseSchedulerError, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope,
 };
 pub use task::{Arrival, BestEffortTask, Task};
 pub use time::{Instant, Nanos, SignedNanos};
+pub use validate::Warning;
 pub use workload::{Resource, ResourceProtocol, Workload};

@@ -49,3 +49,14 @@ impl Platform {
         }
     }
 }
+
+impl Gpu {
+    /// How long a copy of `bytes` takes: the latency plus the bytes at full bandwidth, rounded up to the nanosecond.
+    ///
+    /// What is longer than can be written takes the longest span that can; validation refuses such copies, and a
+    /// bandwidth of zero.
+    pub fn copy_time(&self, bytes: u64) -> Nanos {
+        let transfer = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(self.bandwidth.max(1)));
+        Nanos(u64::try_from(transfer).unwrap_or(u64::MAX).saturating_add(self.latency.0))
+    }
+}

@@ -1,0 +1,83 @@
+//! PGM graphs: nodes and edges by name.
+
+use super::body::body;
+use super::{Names, fields, look_up, refer};
+use crate::error::{ErrorKind, Findings};
+use crate::file::reader::{Fields, Item};
+use crate::file::tree::Value;
+use crate::{Edge, Graph, Nanos, Node};
+
+/// An element of `[[graph]]`.
+pub(super) fn graph(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Graph {
+    let Some(fields) = item.table(fields::GRAPH, "a table with `name`, `node` and `edge`", findings) else {
+        return Graph { name: String::new(), nodes: Vec::new(), edges: Vec::new() };
+    };
+    let name = fields.name(findings);
+    let nodes: Vec<Node> = fields.tables("node", findings).iter().map(|item| node(item, names, findings)).collect();
+    let node_names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+    let edges = fields.tables("edge", findings);
+    let edges = edges.iter().filter_map(|item| edge(item, &node_names, findings)).collect();
+    Graph { name, nodes, edges }
+}
+
+fn node(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Node {
+    let mut node = Node {
+        name: String::new(),
+        period: None,
+        phase: Nanos::ZERO,
+        deadline: None,
+        priority: None,
+        cluster: None,
+        body: Vec::new(),
+    };
+    let Some(fields) = item.table(fields::NODE, "a table with `name` and `wcet`", findings) else { return node };
+    node.name = fields.name(findings);
+    node.period = fields.get("period").and_then(|item| item.span(findings));
+    node.phase = fields.get("phase").and_then(|item| item.span(findings)).unwrap_or(Nanos::ZERO);
+    node.deadline = fields.get("deadline").and_then(|item| item.span(findings));
+    node.priority = fields.get("priority").and_then(|item| item.integer_u32(findings));
+    node.cluster = fields.get("cluster").and_then(|item| item.integer_u32(findings)).map(|index| index as usize);
+    node.body = body(&fields, names, findings);
+    node
+}
+
+/// An edge as a table, or `"A -> B"` for one with a token in and a token out.
+fn edge(item: &Item<'_>, nodes: &[String], findings: &mut Findings) -> Option<Edge> {
+    let mut edge =
+        Edge { producer: 0, consumer: 0, produce: 1, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0 };
+    if let Value::Text(text) = &item.node.value {
+        let Some((from, to)) = split_edge(text) else {
+            let message = format!("\"{text}\" is no edge; write it like \"A -> B\"");
+            item.report(ErrorKind::BadValue, message, findings);
+            return None;
+        };
+        edge.producer = look_up(from, item, nodes, "node", findings)?;
+        edge.consumer = look_up(to, item, nodes, "node", findings)?;
+        return Some(edge);
+    }
+    let expected = "an edge, as in \"A -> B\" or `{ from = \"A\", to = \"B\", produce = 4, consume = 7 }`";
+    let fields = item.table(fields::EDGE, expected, findings)?;
+    let producer = fields.require("from", "`from = \"...\"`", findings);
+    let producer = producer.and_then(|item| refer(&item, nodes, "node", findings));
+    let consumer = fields.require("to", "`to = \"...\"`", findings);
+    let consumer = consumer.and_then(|item| refer(&item, nodes, "node", findings));
+    edge.produce = tokens(&fields, "produce", 1, findings);
+    edge.consume = tokens(&fields, "consume", 1, findings);
+    edge.threshold = tokens(&fields, "threshold", edge.consume, findings);
+    edge.initial = tokens(&fields, "initial", 0, findings);
+    edge.delay = tokens(&fields, "delay", 0, findings);
+    edge.back_edge = fields.get("back_edge").and_then(|item| item.boolean(findings)).unwrap_or(false);
+    edge.producer = producer?;
+    edge.consumer = consumer?;
+    Some(edge)
+}
+
+/// `"A -> B"` as its two names.
+fn split_edge(text: &str) -> Option<(&str, &str)> {
+    let (from, to) = text.split_once("->")?;
+    Some((from.trim(), to.trim()))
+}
+
+fn tokens(fields: &Fields<'_>, key: &'static str, default: u32, findings: &mut Findings) -> u32 {
+    fields.get(key).and_then(|item| item.integer_u32(findings)).unwrap_or(default)
+}

@@ -1,0 +1,130 @@
+//! A tree to a workload. What cannot be read is reported and stands as a placeholder, so that one pass finds every
+//! mistake; the placeholders never leave this crate.
+
+mod body;
+mod graph;
+mod platform;
+mod scheduler;
+mod task;
+
+use super::reader::{Fields, Item};
+use super::tree::Node;
+use crate::error::{ErrorKind, FieldPath, Findings};
+use crate::suggest;
+use crate::{Resource, ResourceProtocol, Workload};
+
+/// The version of the format that this crate reads and writes.
+pub(crate) const FORMAT: u64 = 1;
+
+/// The fields of each table, in the order in which they are written. The schema lists the same.
+pub(crate) mod fields {
+    pub const WORKLOAD: &[&str] =
+        &["laxity", "name", "platform", "scheduler", "resource", "task", "best_effort", "graph"];
+    pub const PLATFORM: &[&str] = &["cpus", "clusters", "tick", "quantum", "overheads", "gpu"];
+    pub const GPU: &[&str] = &["name", "cluster", "copy_engines", "bandwidth", "latency", "interrupt_cpus"];
+    pub const OVERHEADS: &[&str] = &[
+        "name",
+        "release",
+        "scheduling",
+        "context_switch",
+        "ipi_latency",
+        "tick",
+        "timer_rearming",
+        "cache_preemption",
+        "cache_migration",
+    ];
+    pub const SCHEDULER: &[&str] =
+        &["policy", "rule", "scope", "invocation", "quanta", "interrupts", "ready_queue", "coarse_lock"];
+    pub const RESOURCE: &[&str] = &["name", "protocol", "replicas"];
+    pub const TASK: &[&str] = &[
+        "name",
+        "arrival",
+        "gap",
+        "period",
+        "deadline",
+        "phase",
+        "jitter",
+        "priority",
+        "cluster",
+        "working_set",
+        "wcet",
+        "actual",
+        "body",
+    ];
+    pub const BEST_EFFORT: &[&str] = &["name", "weight", "memory_demand", "cpu"];
+    pub const GRAPH: &[&str] = &["name", "node", "edge"];
+    pub const NODE: &[&str] = &["name", "period", "phase", "deadline", "priority", "cluster", "wcet", "actual", "body"];
+    pub const EDGE: &[&str] = &["from", "to", "produce", "consume", "threshold", "initial", "back_edge", "delay"];
+}
+
+/// What steps may refer to.
+pub(super) struct Names {
+    gpus: Vec<String>,
+    resources: Vec<String>,
+}
+
+/// Reads the tree of a whole file.
+pub(super) fn workload(root: &Node, findings: &mut Findings) -> Workload {
+    let root = Item { node: root, path: FieldPath::root() };
+    let Some(fields) = root.table(fields::WORKLOAD, "a table", findings) else {
+        return Workload::new("", crate::Platform::identical(1), Vec::new());
+    };
+    format(&fields, findings);
+    let name = fields.name(findings);
+    let scheduler = scheduler::scheduler(&fields, findings);
+    let platform = platform::platform(&fields, &scheduler, findings);
+    let resources: Vec<Resource> =
+        fields.tables("resource", findings).iter().map(|item| resource(item, findings)).collect();
+    let names = Names {
+        gpus: platform.gpus.iter().map(|gpu| gpu.name.clone()).collect(),
+        resources: resources.iter().map(|resource| resource.name.clone()).collect(),
+    };
+    let tasks = fields.tables("task", findings).iter().map(|item| task::task(item, &names, findings)).collect();
+    let best_effort =
+        fields.tables("best_effort", findings).iter().map(|item| task::best_effort(item, findings)).collect();
+    let graphs = fields.tables("graph", findings).iter().map(|item| graph::graph(item, &names, findings)).collect();
+    Workload { name, platform, scheduler, tasks, best_effort, resources, graphs }
+}
+
+fn format(fields: &Fields<'_>, findings: &mut Findings) {
+    let example = format!("`laxity = {FORMAT}`, the version of the file format");
+    if let Some(item) = fields.require("laxity", &example, findings)
+        && let Some(version) = item.integer(0, u64::MAX, findings)
+        && version != FORMAT
+    {
+        let message = format!("is {version}, but this version of Laxity reads format {FORMAT}; upgrade one of them");
+        item.report(ErrorKind::BadValue, message, findings);
+    }
+}
+
+fn resource(item: &Item<'_>, findings: &mut Findings) -> Resource {
+    let default = Resource { name: String::new(), protocol: ResourceProtocol::PriorityInheritance, replicas: 1 };
+    let Some(fields) = item.table(fields::RESOURCE, "a table with `name`", findings) else { return default };
+    Resource {
+        name: fields.name(findings),
+        protocol: fields
+            .get("protocol")
+            .and_then(|item| item.choice(super::PROTOCOLS, findings))
+            .unwrap_or(default.protocol),
+        replicas: fields.get("replicas").and_then(|item| item.integer_u32(findings)).unwrap_or(default.replicas),
+    }
+}
+
+/// The place of the thing that `item` names, in the list `names` of things called `what`.
+fn refer(item: &Item<'_>, names: &[String], what: &str, findings: &mut Findings) -> Option<usize> {
+    let name = item.text(&format!("the name of a {what}"), findings)?;
+    look_up(name, item, names, what, findings)
+}
+
+/// The place of `name`, which `item` contains.
+fn look_up(name: &str, item: &Item<'_>, names: &[String], what: &str, findings: &mut Findings) -> Option<usize> {
+    let index = names.iter().position(|known| known == name);
+    if index.is_none() {
+        let way_out = match names {
+            [] => format!("the file defines no {what}, so define it or remove the reference"),
+            _ => suggest::way_out(name, names.iter().map(String::as_str)),
+        };
+        item.report(ErrorKind::UnknownName, format_args!("names the unknown {what} \"{name}\"; {way_out}"), findings);
+    }
+    index
+}

@@ -1,0 +1,262 @@
+//! A workload to the outline that is written as TOML or JSON. The inverse of `decode`: fields at their defaults are
+//! left out, and what is left reads back exactly.
+
+use super::decode::FORMAT;
+use super::quantity::{write_picos, write_rate, write_size};
+use super::write::Outline::{self, Boolean, Inline, Integer, Lines, List, Section, Sections, Text};
+use super::{ARRIVALS, PROTOCOLS, Words, cpu_list};
+use crate::{
+    Arrival, BestEffortTask, CopyDirection, CpuId, Distribution, Edge, ExecutionTime, Gpu, GpuOperation, GpuWork,
+    Graph, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Resource, Scheduler, Step, Task,
+    Waiting, Workload,
+};
+
+/// The fields of a table, in the order in which they are written.
+type Fields = Vec<(&'static str, Outline)>;
+
+/// The names that references are written as.
+struct Names<'w> {
+    workload: &'w Workload,
+}
+
+/// The outline of a whole file.
+pub(super) fn workload(workload: &Workload) -> Fields {
+    let names = Names { workload };
+    let mut fields = vec![
+        ("laxity", Integer(FORMAT)),
+        ("name", Text(workload.name.clone())),
+        ("platform", Section(platform(&workload.platform))),
+        ("scheduler", Section(scheduler(&workload.scheduler))),
+    ];
+    let mut list = |key, sections: Vec<Fields>| {
+        if !sections.is_empty() {
+            fields.push((key, Sections(sections)));
+        }
+    };
+    list("resource", workload.resources.iter().map(resource).collect());
+    list("task", workload.tasks.iter().map(|it| task(it, &names)).collect());
+    list("best_effort", workload.best_effort.iter().map(best_effort).collect());
+    list("graph", workload.graphs.iter().map(|it| graph(it, &names)).collect());
+    fields
+}
+
+fn span(span: Nanos) -> Outline {
+    Text(span.to_string())
+}
+
+fn word<T: PartialEq>(words: Words<T>, value: &T) -> Outline {
+    let (word, _) = words.iter().find(|(_, meaning)| meaning == value).expect("every value has its word");
+    Text((*word).to_owned())
+}
+
+/// Adds a field unless it has its default value.
+fn unless<T: PartialEq>(fields: &mut Fields, key: &'static str, value: T, default: T, outline: impl Fn(T) -> Outline) {
+    if value != default {
+        fields.push((key, outline(value)));
+    }
+}
+
+fn cpus(cpus: &[CpuId]) -> Outline {
+    match cpu_list::write(cpus) {
+        Some(list) => Text(list),
+        None => List(cpus.iter().map(|cpu| Integer(u64::from(cpu.0))).collect()),
+    }
+}
+
+fn platform(platform: &Platform) -> Fields {
+    let mut fields = vec![("cpus", Integer(platform.cpus as u64))];
+    // Not `Platform::identical`: an invalid platform may claim any number of CPUs.
+    let is_one_cluster = match platform.clusters.as_slice() {
+        [all] => all.len() == platform.cpus && all.iter().enumerate().all(|(index, cpu)| cpu.index() == index),
+        _ => false,
+    };
+    if !is_one_cluster {
+        fields.push(("clusters", List(platform.clusters.iter().map(|cluster| cpus(cluster)).collect())));
+    }
+    fields.push(("tick", span(platform.tick)));
+    fields.push(("quantum", span(platform.quantum)));
+    fields.push(("overheads", overheads(&platform.overheads)));
+    if !platform.gpus.is_empty() {
+        fields.push(("gpu", Sections(platform.gpus.iter().map(|it| gpu(it, platform)).collect())));
+    }
+    fields
+}
+
+/// The name alone where it stands for exactly these numbers.
+fn overheads(profile: &OverheadProfile) -> Outline {
+    let published = OverheadProfile::named(&profile.name, &Scheduler::default());
+    if published.is_ok_and(|published| published == *profile) {
+        return Text(profile.name.clone());
+    }
+    let mut fields = vec![("name", Text(profile.name.clone()))];
+    for (kind, table) in OverheadKind::ALL.iter().zip(&profile.tables) {
+        match table {
+            OverheadTable::Constant(Nanos::ZERO) => {}
+            OverheadTable::Constant(cost) => fields.push((kind.name(), span(*cost))),
+            OverheadTable::Points(points) => {
+                let point = |&(tasks, picos): &_| List(vec![Integer(u64::from(tasks)), Text(write_picos(picos))]);
+                fields.push((kind.name(), List(points.iter().map(point).collect())));
+            }
+        }
+    }
+    Section(fields)
+}
+
+fn gpu(gpu: &Gpu, platform: &Platform) -> Fields {
+    let mut fields = vec![("name", Text(gpu.name.clone()))];
+    unless(&mut fields, "cluster", gpu.cluster, 0, |cluster| Integer(cluster as u64));
+    unless(&mut fields, "copy_engines", gpu.copy_engines, 1, |engines| Integer(u64::from(engines)));
+    fields.push(("bandwidth", Text(write_rate(gpu.bandwidth))));
+    unless(&mut fields, "latency", gpu.latency, Nanos::ZERO, span);
+    let default = platform.clusters.get(gpu.cluster).cloned().unwrap_or_default();
+    unless(&mut fields, "interrupt_cpus", &gpu.interrupt_cpus, &default, |list| cpus(list));
+    fields
+}
+
+fn scheduler(scheduler: &Scheduler) -> Fields {
+    let mut fields = vec![("policy", Text(scheduler.to_string()))];
+    unless(&mut fields, "coarse_lock", scheduler.coarse_lock, false, Boolean);
+    fields
+}
+
+fn resource(resource: &Resource) -> Fields {
+    let mut fields = vec![("name", Text(resource.name.clone())), ("protocol", word(PROTOCOLS, &resource.protocol))];
+    unless(&mut fields, "replicas", resource.replicas, 1, |replicas| Integer(u64::from(replicas)));
+    fields
+}
+
+fn task(task: &Task, names: &Names<'_>) -> Fields {
+    let mut fields = vec![("name", Text(task.name.clone()))];
+    if let Arrival::Sporadic { gap } = &task.arrival {
+        fields.push(("arrival", word(ARRIVALS, &true)));
+        fields.extend(distribution(gap).map(|gap| ("gap", gap)));
+    }
+    fields.push(("period", span(task.period)));
+    unless(&mut fields, "deadline", task.deadline, task.period, span);
+    unless(&mut fields, "phase", task.phase, Nanos::ZERO, span);
+    unless(&mut fields, "jitter", task.jitter, Nanos::ZERO, span);
+    placement(task.priority, task.cluster, &mut fields);
+    fields.extend(task.working_set.map(|bytes| ("working_set", Text(write_size(bytes)))));
+    body(&task.body, names, &mut fields);
+    fields
+}
+
+fn placement(priority: Option<u32>, cluster: Option<usize>, fields: &mut Fields) {
+    fields.extend(priority.map(|priority| ("priority", Integer(u64::from(priority)))));
+    fields.extend(cluster.map(|cluster| ("cluster", Integer(cluster as u64))));
+}
+
+fn best_effort(task: &BestEffortTask) -> Fields {
+    let mut fields = vec![("name", Text(task.name.clone())), ("weight", Integer(u64::from(task.weight)))];
+    unless(&mut fields, "memory_demand", task.memory_demand, 0, |demand| Text(write_rate(demand)));
+    fields.extend(task.cpu.map(|cpu| ("cpu", Integer(cpu as u64))));
+    fields
+}
+
+fn body(body: &[Step], names: &Names<'_>, fields: &mut Fields) {
+    match body {
+        [Step::Cpu(time)] => execution("wcet", time, fields),
+        steps => fields.push(("body", Lines(steps.iter().map(|it| step(it, names)).collect()))),
+    }
+}
+
+fn execution(key: &'static str, time: &ExecutionTime, fields: &mut Fields) {
+    fields.push((key, span(time.wcet)));
+    fields.extend(distribution(&time.actual).map(|actual| ("actual", actual)));
+}
+
+/// Nothing for the worst case, which is what a reader assumes.
+fn distribution(distribution: &Distribution) -> Option<Outline> {
+    Some(match distribution {
+        Distribution::WorstCase => return None,
+        Distribution::Constant(value) => span(*value),
+        Distribution::Uniform { min, max } => Inline(vec![("uniform", List(vec![span(*min), span(*max)]))]),
+        Distribution::Histogram(bins) => {
+            let bin = |bin: &crate::Bin| {
+                Inline(vec![("min", span(bin.min)), ("max", span(bin.max)), ("weight", Integer(bin.weight))])
+            };
+            Inline(vec![("histogram", List(bins.iter().map(bin).collect()))])
+        }
+        Distribution::Recorded(values) => {
+            Inline(vec![("recorded", List(values.iter().map(|&value| span(value)).collect()))])
+        }
+    })
+}
+
+fn step(step: &Step, names: &Names<'_>) -> Outline {
+    let mut fields = Vec::new();
+    match step {
+        Step::Cpu(time) => execution("cpu", time, &mut fields),
+        Step::NonPreemptive(time) => execution("nonpreemptive", time, &mut fields),
+        Step::Suspend(time) => execution("suspend", time, &mut fields),
+        Step::Critical { resource, body } => {
+            fields.push(("critical", Text(names.resource(*resource))));
+            fields.push(("body", List(body.iter().map(|inner| self::step(inner, names)).collect())));
+        }
+        Step::Gpu(operation) => gpu_operation(operation, names, &mut fields),
+    }
+    Inline(fields)
+}
+
+fn gpu_operation(operation: &GpuOperation, names: &Names<'_>, fields: &mut Fields) {
+    match &operation.work {
+        GpuWork::Kernel(time) => execution("kernel", time, fields),
+        GpuWork::Copy { direction, bytes, time } => {
+            let key = if *direction == CopyDirection::In { "copy_in" } else { "copy_out" };
+            fields.push((key, Text(write_size(*bytes))));
+            if let Some(time) = time {
+                execution("time", time, fields);
+            }
+        }
+    }
+    fields.extend(operation.gpu.map(|gpu| ("gpu", Text(names.gpu(gpu)))));
+    unless(fields, "asynchronous", operation.waiting == Waiting::Asynchronous, false, Boolean);
+    unless(fields, "interrupts", operation.interrupts, 1, |interrupts| Integer(u64::from(interrupts)));
+}
+
+fn graph(graph: &Graph, names: &Names<'_>) -> Fields {
+    let mut fields = vec![("name", Text(graph.name.clone()))];
+    fields.push(("node", Sections(graph.nodes.iter().map(|it| node(it, names)).collect())));
+    if !graph.edges.is_empty() {
+        fields.push(("edge", Sections(graph.edges.iter().map(|it| edge(it, &graph.nodes)).collect())));
+    }
+    fields
+}
+
+fn node(node: &Node, names: &Names<'_>) -> Fields {
+    let mut fields = vec![("name", Text(node.name.clone()))];
+    fields.extend(node.period.map(|period| ("period", span(period))));
+    unless(&mut fields, "phase", node.phase, Nanos::ZERO, span);
+    fields.extend(node.deadline.map(|deadline| ("deadline", span(deadline))));
+    placement(node.priority, node.cluster, &mut fields);
+    body(&node.body, names, &mut fields);
+    fields
+}
+
+fn edge(edge: &Edge, nodes: &[Node]) -> Fields {
+    let name = |index: usize| Text(name_of(nodes.get(index).map(|node| &node.name), index));
+    let tokens = |count: u32| Integer(u64::from(count));
+    let mut fields = vec![("from", name(edge.producer)), ("to", name(edge.consumer))];
+    unless(&mut fields, "produce", edge.produce, 1, tokens);
+    unless(&mut fields, "consume", edge.consume, 1, tokens);
+    unless(&mut fields, "threshold", edge.threshold, edge.consume, tokens);
+    unless(&mut fields, "initial", edge.initial, 0, tokens);
+    unless(&mut fields, "back_edge", edge.back_edge, false, Boolean);
+    unless(&mut fields, "delay", edge.delay, 0, tokens);
+    fields
+}
+
+impl Names<'_> {
+    fn gpu(&self, index: usize) -> String {
+        name_of(self.workload.platform.gpus.get(index).map(|gpu| &gpu.name), index)
+    }
+
+    fn resource(&self, index: usize) -> String {
+        name_of(self.workload.resources.get(index).map(|resource| &resource.name), index)
+    }
+}
+
+/// A dangling reference becomes a name that cannot be taken: validation refuses line breaks in names.
+fn name_of(name: Option<&String>, index: usize) -> String {
+    name.cloned().unwrap_or_else(|| format!("number {index},\nwhich does not exist"))
+}

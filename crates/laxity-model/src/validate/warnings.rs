@@ -1,0 +1,96 @@
+//! What is legal but probably not meant: load that the platform cannot carry.
+
+use std::fmt;
+
+use crate::{GpuWork, Nanos, ReleaseInterrupts, Step, Task, Workload};
+
+/// Something to tell the user about a valid workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Warning {
+    /// A task needs more than its period in every period: its tardiness grows without bound on any platform.
+    TaskOverload {
+        /// The task's name.
+        task: String,
+        /// Worst-case CPU time of a job.
+        wcet: Nanos,
+        /// Its period.
+        period: Nanos,
+    },
+    /// The tasks need more CPU time than there is.
+    CpuOverload {
+        /// Utilization in thousandths of a CPU, rounded down.
+        permille: u64,
+        /// CPUs that run jobs.
+        cpus: usize,
+    },
+    /// The GPU kernels need more time than the execution engines have.
+    GpuOverload {
+        /// Utilization in thousandths of an execution engine, rounded down.
+        permille: u64,
+        /// Execution engines.
+        gpus: usize,
+    },
+}
+
+impl Workload {
+    /// Overloads of the tasks, which are legal to simulate. Graph nodes are not counted.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for task in self.tasks.iter().filter(|task| task.wcet() > task.period) {
+            let (wcet, period) = (task.wcet(), task.period);
+            warnings.push(Warning::TaskOverload { task: task.name.clone(), wcet, period });
+        }
+        let dedicated = usize::from(self.scheduler.interrupts == ReleaseInterrupts::Dedicated);
+        let cpus = self.platform.cpus.saturating_sub(dedicated);
+        if let Some(permille) = overload(self.tasks.iter().map(|task| (task.wcet(), task)), cpus) {
+            warnings.push(Warning::CpuOverload { permille, cpus });
+        }
+        let gpus = self.platform.gpus.len();
+        if let Some(permille) = overload(self.tasks.iter().map(|task| (kernel_time(&task.body), task)), gpus) {
+            warnings.push(Warning::GpuOverload { permille, gpus });
+        }
+        warnings
+    }
+}
+
+fn kernel_time(body: &[Step]) -> Nanos {
+    let time = |step: &Step| match step {
+        Step::Gpu(operation) => match &operation.work {
+            GpuWork::Kernel(time) => time.wcet,
+            GpuWork::Copy { .. } => Nanos::ZERO,
+        },
+        Step::Critical { body, .. } => kernel_time(body),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => Nanos::ZERO,
+    };
+    body.iter().map(time).sum()
+}
+
+/// The total utilization in thousandths if it surely exceeds `capacity`.
+///
+/// Each task's share is rounded down to 2^-40, so that what is reported is really too much; spans are below 2^59, hence
+/// a share is below 2^99 and the sum of all below 2^115.
+fn overload<'w>(costs: impl Iterator<Item = (Nanos, &'w Task)>, capacity: usize) -> Option<u64> {
+    const ONE: u128 = 1 << 40;
+    let share = |(cost, task): (Nanos, &Task)| u128::from(cost.0) * ONE / u128::from(task.period.0.max(1));
+    let total: u128 = costs.map(share).sum();
+    (total > capacity as u128 * ONE).then(|| u64::try_from(((total >> 10) * 1_000) >> 30).unwrap_or(u64::MAX))
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = |permille: &u64| format!("{}.{:03}", permille / 1_000, permille % 1_000);
+        match self {
+            Warning::TaskOverload { task, wcet, period } => {
+                write!(f, "task \"{task}\" needs {wcet} every {period}; its tardiness grows without bound")
+            }
+            Warning::CpuOverload { permille, cpus } => {
+                write!(f, "the tasks need {} CPUs and {cpus} run jobs; tardiness grows without bound", parts(permille))
+            }
+            Warning::GpuOverload { permille, gpus } => write!(
+                f,
+                "the GPU kernels need {} execution engines and there are {gpus}; their queue grows without bound",
+                parts(permille)
+            ),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The workload file: what is read, what is refused and how, what is written, and the schema.
+
+mod errors;
+mod examples;
+mod fuzz;
+mod generate;
+mod read;
+mod round_trip;
+mod schema;
+mod validation;
