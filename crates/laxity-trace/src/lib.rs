@@ -2,11 +2,13 @@
 //! measured, checked and drawn from it.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod codec;
 mod event;
 pub mod gantt;
 mod header;
 pub mod intervals;
+pub mod metrics;
 mod sink;
 
 pub use event::{Event, Record};

@@ -1,0 +1,60 @@
+//! Were deadlines met?
+
+use laxity_model::{Instant, JobId, TaskId};
+
+use super::{Problem, Report, Violation};
+use crate::metrics::pending::Pending;
+use crate::{Event, Sink, TraceHeader};
+
+/// Finds every job that completed after its deadline, or is incomplete at the last record with a deadline no later
+/// than that.
+#[derive(Clone, Debug)]
+pub struct DeadlineCheck {
+    tasks: Vec<Pending>,
+    now: Instant,
+    report: Report,
+}
+
+impl DeadlineCheck {
+    /// Nothing seen yet.
+    pub fn new(header: &TraceHeader) -> Self {
+        DeadlineCheck {
+            tasks: vec![Pending::default(); header.tasks.len()],
+            now: Instant::ZERO,
+            report: Report::default(),
+        }
+    }
+
+    /// What was found: late jobs by their completion, then incomplete ones by task.
+    pub fn finish(mut self) -> Report {
+        for (task, pending) in self.tasks.iter().enumerate() {
+            for (index, deadline) in pending.iter().filter(|&(_, deadline)| deadline <= self.now) {
+                let job = JobId { task: TaskId(task as u32), index };
+                let what = Problem::Incomplete { deadline };
+                self.report.push(Violation { at: self.now, cpu: None, job: Some(job), what });
+            }
+        }
+        self.report
+    }
+}
+
+impl Sink for DeadlineCheck {
+    fn record(&mut self, at: Instant, event: Event) {
+        self.now = self.now.max(at);
+        match event {
+            Event::Release { job, deadline } => {
+                if let Some(pending) = self.tasks.get_mut(job.task.index()) {
+                    pending.release(job.index, deadline);
+                }
+            }
+            Event::Complete { cpu, job } => {
+                let deadline = self.tasks.get_mut(job.task.index()).and_then(|pending| pending.complete(job.index));
+                if let Some(deadline) = deadline.filter(|&deadline| deadline < at) {
+                    let what = Problem::Late { deadline };
+                    self.report.push(Violation { at, cpu: Some(cpu), job: Some(job), what });
+                }
+            }
+            _ => {}
+        }
+    }
+}

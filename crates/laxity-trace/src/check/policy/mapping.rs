@@ -1,0 +1,260 @@
+//! Who is ready and who is linked where, as the records tell.
+
+use std::collections::BTreeMap;
+
+use laxity_model::{CpuId, Instant, JobId, PriorityRule};
+
+use super::super::{Phase, Urgency};
+use crate::TraceHeader;
+use crate::metrics::pending::Pending;
+
+/// A job's place in the order of urgency: deadline or rank, then task.
+pub(super) type Key = (u64, u32);
+
+/// The ready and linked jobs of all clusters.
+#[derive(Clone, Debug)]
+pub(super) struct Mapping {
+    edf: bool,
+    tasks: Vec<TaskState>,
+    cpus: Vec<CpuState>,
+    /// The ready and unlinked jobs of each cluster, the most urgent first.
+    unlinked: Vec<BTreeMap<Key, Unlinked>>,
+}
+
+/// A ready job that is not linked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unlinked {
+    pub job: JobId,
+    pub key: Key,
+    /// When it became ready.
+    pub ready_since: Instant,
+    /// When it became ready or was displaced, whichever is later.
+    pub unlinked_since: Instant,
+}
+
+/// A linked job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Linked {
+    pub job: JobId,
+    pub key: Key,
+    /// The end of its last non-preemptive section; never, while it is in one.
+    pub non_preemptive_until: Instant,
+}
+
+/// A CPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CpuState {
+    cluster: Option<usize>,
+    /// The task of the linked job.
+    linked: Option<usize>,
+    /// The job whose process is there.
+    pub running: Option<JobId>,
+    /// Where its last overhead or lock wait ends.
+    pub covered_until: Instant,
+    /// Since when it is without a link, if it is.
+    pub free_since: Instant,
+}
+
+/// Why a link makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkError {
+    /// The job is not ready.
+    Phase(Phase),
+    /// The CPU is outside the job's cluster.
+    Cluster(usize),
+    /// The header does not know the task or the CPU.
+    Unknown,
+}
+
+#[derive(Clone, Debug)]
+struct TaskState {
+    cluster: usize,
+    rank: u32,
+    pending: Pending,
+    /// The ready job, linked or not: a task has at most one.
+    job: Option<JobId>,
+    key: Key,
+    ready_since: Instant,
+    linked_to: Option<usize>,
+    non_preemptive_until: Instant,
+}
+
+impl Mapping {
+    pub fn new(header: &TraceHeader) -> Self {
+        let mut cpus = vec![CpuState::default(); header.cpus];
+        for (index, cluster) in header.clusters.iter().enumerate() {
+            for cpu in cluster {
+                if let Some(state) = cpus.get_mut(cpu.index()) {
+                    state.cluster = Some(index);
+                }
+            }
+        }
+        let tasks = header.tasks.iter().map(|info| TaskState {
+            cluster: info.cluster,
+            rank: info.rank,
+            pending: Pending::default(),
+            job: None,
+            key: (0, 0),
+            ready_since: Instant::ZERO,
+            linked_to: None,
+            non_preemptive_until: Instant::ZERO,
+        });
+        Mapping {
+            edf: header.scheduler.rule == PriorityRule::Edf,
+            tasks: tasks.collect(),
+            cpus,
+            unlinked: vec![BTreeMap::new(); header.clusters.len()],
+        }
+    }
+
+    /// The ready and unlinked jobs that `cpu` could take, the most urgent first; `None` if it is of no cluster.
+    pub fn unlinked_of(&self, cpu: usize) -> Option<&BTreeMap<Key, Unlinked>> {
+        self.unlinked.get(self.cpus[cpu].cluster?)
+    }
+
+    pub fn cpu(&self, cpu: usize) -> &CpuState {
+        &self.cpus[cpu]
+    }
+
+    /// What is linked to `cpu`.
+    pub fn linked(&self, cpu: usize) -> Option<Linked> {
+        let task = &self.tasks[self.cpus[cpu].linked?];
+        task.job.map(|job| Linked { job, key: task.key, non_preemptive_until: task.non_preemptive_until })
+    }
+
+    /// What a key says to people.
+    pub fn urgency(&self, key: Key) -> Urgency {
+        match self.edf {
+            true => Urgency::Deadline(Instant(key.0)),
+            false => Urgency::Rank(key.0 as u32),
+        }
+    }
+
+    pub fn is_non_preemptive(&self, job: JobId) -> bool {
+        let task = self.tasks.get(job.task.index());
+        task.is_some_and(|task| task.job == Some(job) && task.non_preemptive_until == Instant::NEVER)
+    }
+
+    pub fn release(&mut self, job: JobId, deadline: Instant) {
+        if let Some(task) = self.tasks.get_mut(job.task.index()) {
+            task.pending.release(job.index, deadline);
+        }
+    }
+
+    pub fn ready(&mut self, at: Instant, job: JobId) {
+        let edf = self.edf;
+        let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
+        let Some(deadline) = task.pending.deadline(job.index) else { return };
+        if task.job.is_some() {
+            return;
+        }
+        task.job = Some(job);
+        task.key = (if edf { deadline.0 } else { u64::from(task.rank) }, job.task.0);
+        task.ready_since = at;
+        task.linked_to = None;
+        self.enqueue(job.task.index(), at);
+    }
+
+    /// Links `job`, which is ready, to `cpu`; what was linked there is ready again. `Ok(false)`: it was linked there.
+    pub fn link(&mut self, at: Instant, cpu: CpuId, job: JobId) -> Result<bool, LinkError> {
+        let index = job.task.index();
+        let task = self.tasks.get(index).ok_or(LinkError::Unknown)?;
+        let cpu_state = self.cpus.get(cpu.index()).ok_or(LinkError::Unknown)?;
+        if task.job != Some(job) {
+            return Err(LinkError::Phase(self.phase(job)));
+        }
+        if cpu_state.cluster != Some(task.cluster) {
+            return Err(LinkError::Cluster(task.cluster));
+        }
+        if task.linked_to == Some(cpu.index()) {
+            return Ok(false);
+        }
+        // A job that moves leaves its former CPU without a link.
+        match task.linked_to {
+            Some(from) => self.free(at, from),
+            None => {
+                self.unlinked[task.cluster].remove(&task.key);
+            }
+        }
+        self.unlink(at, cpu);
+        self.tasks[index].linked_to = Some(cpu.index());
+        self.cpus[cpu.index()].linked = Some(index);
+        Ok(true)
+    }
+
+    /// Nothing is linked to `cpu` any more; what was is ready.
+    pub fn unlink(&mut self, at: Instant, cpu: CpuId) {
+        let Some(task) = self.cpus.get(cpu.index()).and_then(|state| state.linked) else { return };
+        self.free(at, cpu.index());
+        self.tasks[task].linked_to = None;
+        self.enqueue(task, at);
+    }
+
+    /// `job` is no longer ready.
+    pub fn leave(&mut self, at: Instant, job: JobId) {
+        let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
+        if task.job != Some(job) {
+            return;
+        }
+        task.job = None;
+        task.non_preemptive_until = task.non_preemptive_until.min(at);
+        match task.linked_to.take() {
+            Some(cpu) => self.free(at, cpu),
+            None => {
+                let (cluster, key) = (task.cluster, task.key);
+                if let Some(jobs) = self.unlinked.get_mut(cluster) {
+                    jobs.remove(&key);
+                }
+            }
+        }
+    }
+
+    pub fn complete(&mut self, at: Instant, job: JobId) {
+        self.leave(at, job);
+        if let Some(task) = self.tasks.get_mut(job.task.index()) {
+            task.pending.complete(job.index);
+        }
+    }
+
+    pub fn set_running(&mut self, cpu: CpuId, job: Option<JobId>) {
+        if let Some(state) = self.cpus.get_mut(cpu.index()) {
+            state.running = job;
+        }
+    }
+
+    pub fn set_non_preemptive_until(&mut self, job: JobId, until: Instant) {
+        if let Some(task) = self.tasks.get_mut(job.task.index()).filter(|task| task.job == Some(job)) {
+            task.non_preemptive_until = until;
+        }
+    }
+
+    pub fn cover(&mut self, cpu: CpuId, until: Instant) {
+        if let Some(state) = self.cpus.get_mut(cpu.index()) {
+            state.covered_until = state.covered_until.max(until);
+        }
+    }
+
+    fn free(&mut self, at: Instant, cpu: usize) {
+        self.cpus[cpu].linked = None;
+        self.cpus[cpu].free_since = at;
+    }
+
+    fn enqueue(&mut self, task: usize, at: Instant) {
+        let state = &self.tasks[task];
+        let Some(job) = state.job else { return };
+        let entry = Unlinked { job, key: state.key, ready_since: state.ready_since, unlinked_since: at };
+        if let Some(cluster) = self.unlinked.get_mut(state.cluster) {
+            cluster.insert(state.key, entry);
+        }
+    }
+
+    /// The phase of a job that is not ready.
+    fn phase(&self, job: JobId) -> Phase {
+        let pending = &self.tasks[job.task.index()].pending;
+        match pending.oldest() {
+            oldest if job.index < oldest => Phase::Complete,
+            _ if pending.deadline(job.index).is_none() => Phase::Unreleased,
+            _ => Phase::Released,
+        }
+    }
+}

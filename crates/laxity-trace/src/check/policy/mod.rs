@@ -1,0 +1,215 @@
+//! Does a schedule follow the scheduler its header names?
+
+mod mapping;
+mod quanta;
+
+use laxity_model::{CpuId, Instant, Invocation, JobId, Nanos, OverheadCosts, OverheadKind, Quanta};
+
+use self::mapping::{LinkError, Mapping, Unlinked};
+use self::quanta::Boundaries;
+use super::{Act, Problem, Report, Violation};
+use crate::{Event, Origin, Sink, TraceHeader};
+
+/// Judges the links of a schedule: in every cluster of m CPUs, the linked jobs are the m most urgent ready ones
+/// (paper 002, section 2: work-conserving global scheduling). Links are what counts, because a process is switched
+/// only after its job was linked, by as much as overheads and inter-processor interrupts take.
+///
+/// `Ready` and `Resume` make a job ready; `Link` links it; a job whose CPU is linked to something else is ready again;
+/// `Complete` and `Suspend` end its link at once. Jobs in non-preemptive sections keep their CPUs.
+///
+/// - Event-driven: the rule holds after the last record of every instant. A CPU in an overhead or a lock wait may be
+///   without a link until that ends.
+/// - Quantum-driven, in a simulation without overheads: the rule holds after the last record of every boundary (with
+///   staggered quanta, for the CPU whose boundary it is), and no job becomes linked in between.
+/// - Quantum-driven, else: the tick handler acts some time after the boundary, so the rule is judged at the end of each
+///   quantum: a job that was ready before the quantum began and is still unlinked must not be more urgent than a linked
+///   one, nor may a CPU have been without a link for all of the quantum. If ticks cost time, a job may become linked
+///   only while a tick handler runs.
+/// - In a simulation without overheads, each CPU moreover runs what it is linked to.
+///
+/// The last instant of a trace, at which its writer stopped, is not judged. What is no legal schedule to begin with is
+/// [`LegalityCheck`](super::LegalityCheck)'s business and ignored here. Priorities are those of the header: priority
+/// inheritance is not known to this check.
+#[derive(Clone, Debug)]
+pub struct PolicyCheck {
+    rule: Rule,
+    quantum: Nanos,
+    /// A simulation without overheads: decisions and switches take no time.
+    ideal: bool,
+    mapping: Mapping,
+    now: Instant,
+    ended: bool,
+    /// What was last found on each CPU: a violation that goes on is reported once.
+    last_found: Vec<Option<(Option<JobId>, Problem)>>,
+    report: Report,
+}
+
+/// When the links of a CPU must be right.
+#[derive(Clone, Debug)]
+enum Rule {
+    Always,
+    AtBoundaries { quanta: Quanta, boundaries: Boundaries },
+}
+
+impl PolicyCheck {
+    /// Nothing seen yet.
+    pub fn new(header: &TraceHeader) -> Self {
+        let rule = match header.scheduler.invocation {
+            Invocation::EventDriven => Rule::Always,
+            Invocation::QuantumDriven => {
+                Rule::AtBoundaries { quanta: header.scheduler.quanta, boundaries: Boundaries::new(header) }
+            }
+        };
+        PolicyCheck {
+            rule,
+            quantum: header.quantum,
+            ideal: header.origin == Origin::Simulated && header.costs == OverheadCosts::default(),
+            mapping: Mapping::new(header),
+            now: Instant::ZERO,
+            ended: false,
+            last_found: vec![None; header.cpus],
+            report: Report::default(),
+        }
+    }
+
+    /// What was found.
+    pub fn finish(self) -> Report {
+        self.report
+    }
+
+    /// The state after the records of `now` holds until `until`: judges it.
+    fn judge_until(&mut self, until: Instant) {
+        for cpu in 0..self.last_found.len() {
+            let found = self.inversion(cpu, until).or_else(|| self.wrong_process(cpu));
+            let key = found.map(|violation| (violation.job, violation.what));
+            if let Some(violation) = found.filter(|_| key != self.last_found[cpu]) {
+                self.report.push(violation);
+            }
+            self.last_found[cpu] = key;
+        }
+    }
+
+    /// A more urgent job waits for `cpu` at some time from now to `until` at which that must not be.
+    fn inversion(&self, cpu: usize, until: Instant) -> Option<Violation> {
+        let ready = self.mapping.unlinked_of(cpu)?;
+        match &self.rule {
+            Rule::Always => {
+                let waiting = ready.values().next()?;
+                // A CPU without a link may still be about to get one: its scheduler runs, or waits for the lock.
+                let covered = self.mapping.cpu(cpu).covered_until;
+                let idle = self.mapping.linked(cpu).is_none();
+                let since = if idle { self.now.max(covered) } else { self.now };
+                (since < until).then(|| self.yields(cpu, waiting, since, None)).flatten()
+            }
+            Rule::AtBoundaries { boundaries, .. } if self.ideal => {
+                let boundary = boundaries.first_from(cpu, self.now)?;
+                let waiting = ready.values().next()?;
+                (boundary < until).then(|| self.yields(cpu, waiting, boundary, None)).flatten()
+            }
+            Rule::AtBoundaries { quanta, boundaries } => {
+                // The quantum that holds `now`, and the next: nothing changes after that.
+                let end = boundaries.first_from(cpu, Instant(self.now.0.checked_add(1)?))?;
+                let first = boundaries.before(end).map(|begin| (begin, end));
+                let second = boundaries.after(end).map(|next| (end, next));
+                [first, second].into_iter().flatten().filter(|&(_, end)| end <= until).find_map(|(begin, _)| {
+                    // With staggered quanta another CPU may have displaced the job within this CPU's quantum.
+                    let since = |job: &Unlinked| match quanta {
+                        Quanta::Aligned => job.ready_since,
+                        Quanta::Staggered => job.unlinked_since,
+                    };
+                    let waiting = ready.values().find(|job| since(job) < begin)?;
+                    self.yields(cpu, waiting, begin, Some(begin))
+                })
+            }
+        }
+    }
+
+    /// The violation, if `cpu` should have gone to `waiting` at `at`. `decided`: when the decision was taken, if that
+    /// is long ago; what was true then counts.
+    fn yields(&self, cpu: usize, waiting: &Unlinked, at: Instant, decided: Option<Instant>) -> Option<Violation> {
+        let job = self.mapping.linked(cpu);
+        let waiting_urgency = self.mapping.urgency(waiting.key);
+        let what = match job {
+            None if decided.is_some_and(|decided| self.mapping.cpu(cpu).free_since > decided) => return None,
+            None => Problem::NotWorkConserving { waiting: waiting.job, waiting_urgency },
+            Some(linked) if linked.key < waiting.key => return None,
+            Some(linked) if linked.non_preemptive_until > decided.unwrap_or(self.now) => return None,
+            Some(linked) => {
+                let urgency = self.mapping.urgency(linked.key);
+                Problem::Inversion { urgency, waiting: waiting.job, waiting_urgency }
+            }
+        };
+        Some(Violation { at, cpu: Some(CpuId(cpu as u16)), job: job.map(|linked| linked.job), what })
+    }
+
+    /// Without overheads, a CPU runs what it is linked to, unless a non-preemptive section goes on there.
+    fn wrong_process(&self, cpu: usize) -> Option<Violation> {
+        let running = self.mapping.cpu(cpu).running;
+        let linked = self.mapping.linked(cpu).map(|linked| linked.job);
+        if !self.ideal || running == linked || running.is_some_and(|job| self.mapping.is_non_preemptive(job)) {
+            return None;
+        }
+        let (job, what) = match running {
+            Some(_) => (running, Problem::RunsUnlinked { linked }),
+            None => (linked, Problem::LinkedButIdle),
+        };
+        Some(Violation { at: self.now, cpu: Some(CpuId(cpu as u16)), job, what })
+    }
+
+    fn link(&mut self, at: Instant, cpu: CpuId, job: JobId) {
+        let may_link = match &self.rule {
+            Rule::Always => true,
+            Rule::AtBoundaries { boundaries, .. } => boundaries.may_link(cpu, at, self.ideal),
+        };
+        let act = Act::Link;
+        let what = match self.mapping.link(at, cpu, job) {
+            Ok(true) if !may_link => Problem::LinkedWithinQuantum { quantum: self.quantum },
+            Ok(_) | Err(LinkError::Unknown) => return,
+            Err(LinkError::Phase(phase)) => Problem::OutOfTurn { act, phase },
+            Err(LinkError::Cluster(cluster)) => Problem::OutsideCluster { act, cluster },
+        };
+        self.report.push(Violation { at, cpu: Some(cpu), job: Some(job), what });
+    }
+
+    fn overhead(&mut self, at: Instant, cpu: CpuId, kind: Option<OverheadKind>, duration: Nanos) {
+        let until = at.saturating_add(duration);
+        self.mapping.cover(cpu, until);
+        if let (Rule::AtBoundaries { boundaries, .. }, Some(OverheadKind::Tick)) = (&mut self.rule, kind) {
+            boundaries.ticked(cpu.index(), at, until);
+        }
+    }
+}
+
+impl Sink for PolicyCheck {
+    fn record(&mut self, at: Instant, event: Event) {
+        if self.ended || at < self.now {
+            return;
+        }
+        if at > self.now {
+            self.judge_until(at);
+            self.now = at;
+        }
+        match event {
+            Event::Release { job, deadline } => self.mapping.release(job, deadline),
+            Event::Ready { job, .. } | Event::Resume { job, .. } => self.mapping.ready(at, job),
+            Event::Link { cpu, job: Some(job) } => self.link(at, cpu, job),
+            Event::Link { cpu, job: None } => self.mapping.unlink(at, cpu),
+            Event::Dispatch { cpu, job } => self.mapping.set_running(cpu, Some(job)),
+            Event::Preempt { cpu, .. } => self.mapping.set_running(cpu, None),
+            Event::Suspend { cpu, job } => {
+                self.mapping.set_running(cpu, None);
+                self.mapping.leave(at, job);
+            }
+            Event::Complete { cpu, job } => {
+                self.mapping.set_running(cpu, None);
+                self.mapping.complete(at, job);
+            }
+            Event::NonPreemptiveBegin { job, .. } => self.mapping.set_non_preemptive_until(job, Instant::NEVER),
+            Event::NonPreemptiveEnd { job, .. } => self.mapping.set_non_preemptive_until(job, at),
+            Event::Overhead { cpu, kind, duration } => self.overhead(at, cpu, Some(kind), duration),
+            Event::LockWait { cpu, duration } => self.overhead(at, cpu, None, duration),
+            Event::CacheDelay { .. } | Event::Ipi { .. } => {}
+            Event::End => self.ended = true,
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! What can be wrong with a schedule, and how to say it.
+
+use std::fmt;
+
+use laxity_model::{CpuId, Instant, JobId, Nanos, SignedNanos};
+
+/// Something a schedule must not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// When.
+    pub at: Instant,
+    /// Where, if on a CPU.
+    pub cpu: Option<CpuId>,
+    /// The job that did it or suffered it, if any.
+    pub job: Option<JobId>,
+    /// What it is.
+    pub what: Problem,
+}
+
+/// What is wrong. `Violation` knows when, where and with which job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The header knows no such task.
+    UnknownTask,
+    /// The header knows no such CPU.
+    UnknownCpu,
+    /// A record is earlier than the one before it.
+    TimeWentBack {
+        /// The latest time before it.
+        latest: Instant,
+    },
+    /// A record follows the trace's end.
+    AfterEnd,
+    /// Jobs of a task are released in index order.
+    ReleasedOutOfOrder {
+        /// The index that should have been released.
+        expected: u32,
+    },
+    /// A job is eligible only from its arrival on.
+    ReleasedBeforeArrival {
+        /// Its arrival: deadline minus relative deadline.
+        arrival: Instant,
+    },
+    /// Two arrivals are closer than the task's period.
+    ArrivalsTooClose {
+        /// How far apart they are; negative: in the wrong order.
+        separation: SignedNanos,
+        /// How far they must be.
+        period: Nanos,
+    },
+    /// A job did something it cannot do in its phase.
+    OutOfTurn {
+        /// What it did.
+        act: Act,
+        /// The phase it was in.
+        phase: Phase,
+    },
+    /// A job did something before its predecessor completed: jobs of a task are sequential.
+    BeforePredecessor {
+        /// What it did.
+        act: Act,
+        /// The predecessor.
+        predecessor: JobId,
+    },
+    /// Another job still has the CPU.
+    CpuOccupied {
+        /// That job.
+        by: JobId,
+    },
+    /// A job did something on a CPU while it has another.
+    Elsewhere {
+        /// What it did.
+        act: Act,
+        /// The CPU it has.
+        on: CpuId,
+    },
+    /// The CPU is not of the task's cluster.
+    OutsideCluster {
+        /// What the job did there.
+        act: Act,
+        /// The task's cluster.
+        cluster: usize,
+    },
+    /// A job left its CPU in its non-preemptive section.
+    LeftNonPreemptive {
+        /// How it left.
+        act: Act,
+    },
+    /// A CPU executes one thing at a time, overheads too.
+    OverheadsOverlap {
+        /// When the earlier one ends.
+        until: Instant,
+    },
+    /// A job's execution differs from its cost.
+    WrongExecution {
+        /// How long it executed.
+        executed: Nanos,
+        /// How long it should have: cost plus cache-related delays.
+        demand: Nanos,
+    },
+    /// A job of unknown cost executed for longer than its task's worst case.
+    ExceededWcet {
+        /// How long it executed.
+        executed: Nanos,
+        /// How long it may: worst case plus cache-related delays.
+        limit: Nanos,
+    },
+    /// A job became linked off the boundaries of quanta.
+    LinkedWithinQuantum {
+        /// The quantum.
+        quantum: Nanos,
+    },
+    /// The CPU is linked to a job while a more urgent one is ready and unlinked.
+    Inversion {
+        /// How urgent the linked job is.
+        urgency: Urgency,
+        /// The more urgent job.
+        waiting: JobId,
+        /// How urgent it is.
+        waiting_urgency: Urgency,
+    },
+    /// The CPU is linked to no job while one is ready and unlinked.
+    NotWorkConserving {
+        /// That job.
+        waiting: JobId,
+        /// How urgent it is.
+        waiting_urgency: Urgency,
+    },
+    /// Without overheads, the CPU runs another job than the one it is linked to.
+    RunsUnlinked {
+        /// What it is linked to.
+        linked: Option<JobId>,
+    },
+    /// Without overheads, the CPU runs nothing though it is linked to a job.
+    LinkedButIdle,
+    /// A job completed after its deadline.
+    Late {
+        /// The deadline.
+        deadline: Instant,
+    },
+    /// A job is incomplete at the end of the trace, its deadline past.
+    Incomplete {
+        /// The deadline.
+        deadline: Instant,
+    },
+}
+
+/// Something a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It enters the ready queue.
+    Ready,
+    /// It is linked to a CPU.
+    Link,
+    /// It is switched in.
+    Dispatch,
+    /// It is switched out.
+    Preempt,
+    /// It suspends itself.
+    Suspend,
+    /// Its suspension ends.
+    Resume,
+    /// It completes.
+    Complete,
+    /// It enters a non-preemptive section.
+    NonPreemptiveBegin,
+    /// It leaves it.
+    NonPreemptiveEnd,
+    /// It incurs cache-related delay.
+    CacheDelay,
+}
+
+/// Where a job is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Before its release.
+    Unreleased,
+    /// Released, not yet in the ready queue.
+    Released,
+    /// Ready, on no CPU.
+    Ready,
+    /// On a CPU.
+    Running,
+    /// On a CPU and not to be preempted.
+    NonPreemptive,
+    /// Suspended.
+    Suspended,
+    /// Complete.
+    Complete,
+}
+
+/// What a job is ranked by; the smaller is the more urgent, ties go to the task listed first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// Its absolute deadline.
+    Deadline(Instant),
+    /// Its task's rank.
+    Rank(u32),
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpu = Named(self.cpu, "no CPU");
+        let job = Named(self.job, "no job");
+        write!(f, "at {} ", self.at)?;
+        match &self.what {
+            Problem::UnknownTask => write!(f, "{job} is of a task that the header does not list"),
+            Problem::UnknownCpu => write!(f, "{cpu} is a CPU that the header does not have"),
+            Problem::TimeWentBack { latest } => write!(f, "a record follows one at {latest}"),
+            Problem::AfterEnd => f.write_str("a record follows the trace's end"),
+            Problem::ReleasedOutOfOrder { expected } => {
+                write!(f, "{job} is released where job {expected} of its task is next")
+            }
+            Problem::ReleasedBeforeArrival { arrival } => {
+                write!(f, "{job} is released before its arrival at {arrival}")
+            }
+            Problem::ArrivalsTooClose { separation, period } => {
+                write!(f, "{job} is released, whose arrival is {separation} after its predecessor's and not {period}")
+            }
+            Problem::OutOfTurn { act, phase } => write!(f, "{job} {act} while {phase}"),
+            Problem::BeforePredecessor { act, predecessor } => {
+                write!(f, "{job} {act} before {predecessor} is complete")
+            }
+            Problem::CpuOccupied { by } => write!(f, "{cpu} gets {job} while it has {by}"),
+            Problem::Elsewhere { act, on } => write!(f, "{job} {act} on {cpu} while it has {on}"),
+            Problem::OutsideCluster { act, cluster } => {
+                write!(f, "{job} {act} on {cpu}, which is not of its cluster {cluster}")
+            }
+            Problem::LeftNonPreemptive { act } => write!(f, "{job} {act} on {cpu} within a non-preemptive section"),
+            Problem::OverheadsOverlap { until } => {
+                write!(f, "{cpu} begins an overhead while one goes on until {until}")
+            }
+            Problem::WrongExecution { executed, demand } => {
+                write!(f, "{job} completes after {executed} of execution, its demand is {demand}")
+            }
+            Problem::ExceededWcet { executed, limit } => {
+                write!(f, "{job} completes after {executed} of execution, its worst case is {limit}")
+            }
+            Problem::LinkedWithinQuantum { quantum } => {
+                write!(f, "{job} is linked to {cpu} within a quantum of {quantum} instead of at its start")
+            }
+            Problem::Inversion { urgency, waiting, waiting_urgency } => {
+                write!(f, "{cpu} runs {job} ({urgency}) while {waiting} ({waiting_urgency}) is ready and unlinked")
+            }
+            Problem::NotWorkConserving { waiting, waiting_urgency } => {
+                write!(f, "{cpu} runs nothing while {waiting} ({waiting_urgency}) is ready and unlinked")
+            }
+            Problem::RunsUnlinked { linked: Some(linked) } => {
+                write!(f, "{cpu} runs {job} while it is linked to {linked}")
+            }
+            Problem::RunsUnlinked { linked: None } => write!(f, "{cpu} runs {job} while it is linked to nothing"),
+            Problem::LinkedButIdle => write!(f, "{cpu} runs nothing while it is linked to {job}"),
+            Problem::Late { deadline } => {
+                let tardiness = self.at.saturating_since(*deadline);
+                write!(f, "{job} completes {tardiness} after its deadline {deadline}")
+            }
+            Problem::Incomplete { deadline } => write!(f, "{job} is incomplete, its deadline was {deadline}"),
+        }
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Act::Ready => "becomes ready",
+            Act::Link => "is linked",
+            Act::Dispatch => "is dispatched",
+            Act::Preempt => "is preempted",
+            Act::Suspend => "suspends itself",
+            Act::Resume => "resumes",
+            Act::Complete => "completes",
+            Act::NonPreemptiveBegin => "enters a non-preemptive section",
+            Act::NonPreemptiveEnd => "leaves a non-preemptive section",
+            Act::CacheDelay => "incurs cache-related delay",
+        })
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Phase::Unreleased => "not yet released",
+            Phase::Released => "released but not ready",
+            Phase::Ready => "ready and not running",
+            Phase::Running => "running",
+            Phase::NonPreemptive => "in a non-preemptive section",
+            Phase::Suspended => "suspended",
+            Phase::Complete => "complete",
+        })
+    }
+}
+
+impl fmt::Display for Urgency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Urgency::Deadline(deadline) => write!(f, "deadline {deadline}"),
+            Urgency::Rank(rank) => write!(f, "rank {rank}"),
+        }
+    }
+}
+
+/// A name, or what to say where there is none.
+struct Named<T>(Option<T>, &'static str);
+
+impl<T: fmt::Display> fmt::Display for Named<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(name) => name.fmt(f),
+            None => f.write_str(self.1),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! From records to results.
+
+use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, TaskId};
+
+use super::cpu::CpuFold;
+use super::job::{JobFold, TaskFold};
+use super::{CpuSummary, MachineSummary, OverheadUse, Summary, TaskSummary};
+use crate::{Event, Sink, TraceHeader};
+
+/// Measures a schedule as its records come.
+///
+/// Records that name a task or CPU the header does not know, or a job out of turn, are not counted: judging a trace is
+/// the checkers' work ([`check`](crate::check)).
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    names: Vec<String>,
+    tasks: Vec<TaskFold>,
+    cpus: Vec<CpuFold>,
+}
+
+impl Metrics {
+    /// Nothing measured yet.
+    pub fn new(header: &TraceHeader) -> Self {
+        Metrics {
+            names: header.tasks.iter().map(|task| task.name.clone()).collect(),
+            tasks: header.tasks.iter().map(|task| TaskFold::new(task.deadline)).collect(),
+            cpus: vec![CpuFold::default(); header.cpus],
+        }
+    }
+
+    /// The results so far, up to `end`, which is no earlier than the last record; measuring may go on.
+    pub fn summary(&self, end: Instant) -> Summary {
+        let jobs = self.jobs_up_to(end);
+        let mut total = JobFold::default();
+        jobs.iter().for_each(|fold| total.merge(fold));
+        let duration = end.saturating_since(Instant::ZERO);
+        let usages: Vec<MachineSummary> =
+            self.cpus.iter().map(|cpu| with_idle(cpu.up_to(end), u128::from(duration.0))).collect();
+        let machine = with_idle(sum(&usages), u128::from(duration.0) * usages.len() as u128);
+        let task = |(index, (name, fold)): (usize, (&String, &JobFold))| TaskSummary {
+            task: TaskId(index as u32),
+            name: name.clone(),
+            jobs: fold.summary(true),
+        };
+        let cpu = |(index, usage)| CpuSummary { cpu: CpuId(index as u16), usage };
+        Summary {
+            duration,
+            total: total.summary(false),
+            tasks: self.names.iter().zip(&jobs).enumerate().map(task).collect(),
+            cpus: usages.into_iter().enumerate().map(cpu).collect(),
+            machine,
+        }
+    }
+
+    /// The results of a run that ended at `end`, which is no earlier than the last record.
+    pub fn finish(self, end: Instant) -> Summary {
+        self.summary(end)
+    }
+
+    /// The tasks' jobs, including what those on a CPU have executed by `end`.
+    fn jobs_up_to(&self, end: Instant) -> Vec<JobFold> {
+        let mut jobs: Vec<JobFold> = self.tasks.iter().map(|task| task.up_to(end)).collect();
+        for occupancy in self.cpus.iter().map(|cpu| &cpu.occupancy) {
+            if let Some(fold) = occupancy.running().and_then(|job| jobs.get_mut(job.task.index())) {
+                fold.execution = fold.execution.saturating_add(occupancy.executed_by(end).0);
+            }
+        }
+        jobs
+    }
+
+    #[inline]
+    fn task(&mut self, job: JobId) -> Option<&mut TaskFold> {
+        self.tasks.get_mut(job.task.index())
+    }
+
+    #[inline]
+    fn dispatch(&mut self, at: Instant, cpu: CpuId, job: JobId) {
+        let Some(fold) = self.cpus.get_mut(cpu.index()) else { return };
+        let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
+        fold.occupancy.dispatch(at, job);
+        task.dispatch(cpu);
+    }
+
+    /// `job` leaves `cpu`: what it executed there is accounted for. `None` if it did not have the CPU.
+    #[inline]
+    fn stop(&mut self, at: Instant, cpu: CpuId, job: JobId) -> Option<&mut TaskFold> {
+        let fold = self.cpus.get_mut(cpu.index())?;
+        let executed = fold.occupancy.stop(at, job)?;
+        fold.busy = fold.busy.saturating_add(executed.0);
+        let task = self.tasks.get_mut(job.task.index())?;
+        task.jobs.execution = task.jobs.execution.saturating_add(executed.0);
+        Some(task)
+    }
+}
+
+impl Sink for Metrics {
+    #[inline]
+    fn record(&mut self, at: Instant, event: Event) {
+        match event {
+            Event::Release { job, deadline } => {
+                if let Some(task) = self.task(job) {
+                    task.release(job.index, deadline);
+                }
+            }
+            Event::Dispatch { cpu, job } => self.dispatch(at, cpu, job),
+            Event::Preempt { cpu, job } => {
+                if let Some(task) = self.stop(at, cpu, job) {
+                    task.jobs.preemptions += 1;
+                }
+            }
+            Event::Suspend { cpu, job } => {
+                if let Some(task) = self.stop(at, cpu, job) {
+                    task.jobs.suspensions += 1;
+                }
+            }
+            Event::Complete { cpu, job } => {
+                self.stop(at, cpu, job);
+                if let Some(task) = self.task(job) {
+                    task.complete(at, job.index);
+                }
+            }
+            Event::Overhead { cpu, kind, duration } => {
+                if let Some(fold) = self.cpus.get_mut(cpu.index()) {
+                    fold.overhead(at, kind, duration);
+                }
+            }
+            Event::LockWait { cpu, duration } => {
+                if let Some(fold) = self.cpus.get_mut(cpu.index()) {
+                    fold.lock_wait(at, duration);
+                }
+            }
+            Event::CacheDelay { cpu, job, kind, duration } => {
+                if let Some(fold) = self.cpus.get_mut(cpu.index()) {
+                    fold.count(kind, duration);
+                }
+                if let Some(task) = self.task(job) {
+                    task.jobs.cache_delay = task.jobs.cache_delay.saturating_add(duration.0);
+                }
+            }
+            Event::Ipi { to, latency, .. } => {
+                if let Some(fold) = self.cpus.get_mut(to.index()) {
+                    fold.count(OverheadKind::IpiLatency, latency);
+                }
+            }
+            Event::Ready { .. }
+            | Event::Link { .. }
+            | Event::Resume { .. }
+            | Event::NonPreemptiveBegin { .. }
+            | Event::NonPreemptiveEnd { .. }
+            | Event::End => {}
+        }
+    }
+}
+
+/// All CPUs together, without `idle` and `utilization`.
+fn sum(usages: &[MachineSummary]) -> MachineSummary {
+    let mut total = MachineSummary::default();
+    let add = |a: Nanos, b: Nanos| Nanos(a.0.saturating_add(b.0));
+    for usage in usages {
+        total.busy = add(total.busy, usage.busy);
+        total.lock_wait = add(total.lock_wait, usage.lock_wait);
+        for (mine, their) in total.overheads.by_kind.iter_mut().zip(usage.overheads.by_kind) {
+            *mine = OverheadUse { count: mine.count + their.count, time: add(mine.time, their.time) };
+        }
+    }
+    total
+}
+
+/// Fills in what is left of `available` nanoseconds of CPU time.
+fn with_idle(usage: MachineSummary, available: u128) -> MachineSummary {
+    let used = [usage.busy, usage.overheads.cpu_time(), usage.lock_wait];
+    let used: u128 = used.into_iter().map(|time| u128::from(time.0)).sum();
+    MachineSummary {
+        idle: Nanos(u64::try_from(available.saturating_sub(used)).unwrap_or(u64::MAX)),
+        utilization: if available == 0 { 0.0 } else { usage.busy.0 as f64 / available as f64 },
+        ..usage
+    }
+}

@@ -1,0 +1,180 @@
+//! The fold over the jobs of a task.
+
+use laxity_model::{CpuId, Instant, Nanos, SignedNanos};
+
+use super::histogram::Histogram;
+use super::pending::Pending;
+use super::{JobSummary, LatenessSummary, ResponseTimeSummary, TardinessSummary};
+
+/// What is known of a task's jobs so far.
+#[derive(Clone, Debug)]
+pub(super) struct TaskFold {
+    pub pending: Pending,
+    relative_deadline: Nanos,
+    /// Where the current job last executed; a job's first CPU is no migration.
+    last_cpu: Option<CpuId>,
+    pub jobs: JobFold,
+}
+
+/// What is known of a set of completed jobs so far; sums over sets are sums of folds.
+#[derive(Clone, Debug)]
+pub(super) struct JobFold {
+    pub released: u64,
+    pub missed_late: u64,
+    pub missed_incomplete: u64,
+    pub preemptions: u64,
+    pub migrations: u64,
+    pub suspensions: u64,
+    pub execution: u64,
+    pub cache_delay: u64,
+    completed: u64,
+    response_min: u64,
+    response_max: u64,
+    response_sum: u128,
+    response_times: Histogram,
+    lateness_min: i64,
+    lateness_max: i64,
+    lateness_sum: i128,
+    /// The first job of the greatest lateness.
+    latest_job: u32,
+    tardiness_sum: u128,
+}
+
+impl TaskFold {
+    pub fn new(relative_deadline: Nanos) -> Self {
+        TaskFold { pending: Pending::default(), relative_deadline, last_cpu: None, jobs: JobFold::default() }
+    }
+
+    #[inline]
+    pub fn release(&mut self, index: u32, deadline: Instant) {
+        if self.pending.release(index, deadline) {
+            self.jobs.released += 1;
+        }
+    }
+
+    #[inline]
+    pub fn dispatch(&mut self, cpu: CpuId) {
+        if self.last_cpu.replace(cpu).is_some_and(|last| last != cpu) {
+            self.jobs.migrations += 1;
+        }
+    }
+
+    #[inline]
+    pub fn complete(&mut self, at: Instant, index: u32) {
+        self.last_cpu = None;
+        if let Some(deadline) = self.pending.complete(index) {
+            let arrival = Instant(deadline.0.saturating_sub(self.relative_deadline.0));
+            self.jobs.complete(index, at.saturating_since(arrival), at.signed_since(deadline));
+        }
+    }
+
+    /// The jobs up to `end`, the pending ones that missed their deadlines included.
+    pub fn up_to(&self, end: Instant) -> JobFold {
+        let mut jobs = self.jobs.clone();
+        jobs.missed_incomplete = self.pending.iter().filter(|&(_, deadline)| deadline <= end).count() as u64;
+        jobs
+    }
+}
+
+impl JobFold {
+    #[inline]
+    fn complete(&mut self, index: u32, response_time: Nanos, lateness: SignedNanos) {
+        self.completed += 1;
+        self.response_min = self.response_min.min(response_time.0);
+        self.response_max = self.response_max.max(response_time.0);
+        self.response_sum += u128::from(response_time.0);
+        self.response_times.record(response_time);
+        self.lateness_min = self.lateness_min.min(lateness.0);
+        if lateness.0 > self.lateness_max || self.completed == 1 {
+            self.lateness_max = lateness.0;
+            self.latest_job = index;
+        }
+        self.lateness_sum += i128::from(lateness.0);
+        if lateness.0 > 0 {
+            self.missed_late += 1;
+            self.tardiness_sum += u128::from(lateness.0.unsigned_abs());
+        }
+    }
+
+    pub fn merge(&mut self, other: &JobFold) {
+        self.released += other.released;
+        self.missed_late += other.missed_late;
+        self.missed_incomplete += other.missed_incomplete;
+        self.preemptions += other.preemptions;
+        self.migrations += other.migrations;
+        self.suspensions += other.suspensions;
+        self.execution = self.execution.saturating_add(other.execution);
+        self.cache_delay = self.cache_delay.saturating_add(other.cache_delay);
+        self.completed += other.completed;
+        self.response_min = self.response_min.min(other.response_min);
+        self.response_max = self.response_max.max(other.response_max);
+        self.response_sum += other.response_sum;
+        self.response_times.merge(&other.response_times);
+        self.lateness_min = self.lateness_min.min(other.lateness_min);
+        self.lateness_max = self.lateness_max.max(other.lateness_max);
+        self.lateness_sum += other.lateness_sum;
+        self.tardiness_sum += other.tardiness_sum;
+    }
+
+    /// The results; `of_one_task`: a job is named by its index alone.
+    pub fn summary(&self, of_one_task: bool) -> JobSummary {
+        let any = self.completed > 0;
+        let count = u128::from(self.completed.max(1));
+        let percentile = |percent| Nanos(self.response_times.percentile(percent).0.min(self.response_max));
+        JobSummary {
+            released: self.released,
+            completed: self.completed,
+            missed: self.missed_late + self.missed_incomplete,
+            missed_incomplete: self.missed_incomplete,
+            preemptions: self.preemptions,
+            migrations: self.migrations,
+            suspensions: self.suspensions,
+            response_time: any.then(|| ResponseTimeSummary {
+                min: Nanos(self.response_min),
+                mean: Nanos((self.response_sum / count) as u64),
+                p50: percentile(50),
+                p90: percentile(90),
+                p99: percentile(99),
+                max: Nanos(self.response_max),
+            }),
+            lateness: any.then(|| LatenessSummary {
+                min: SignedNanos(self.lateness_min),
+                mean: SignedNanos(self.lateness_sum.div_euclid(count as i128) as i64),
+                max: SignedNanos(self.lateness_max),
+            }),
+            tardiness: any.then(|| TardinessSummary {
+                mean: Nanos((self.tardiness_sum / count) as u64),
+                max: Nanos(self.lateness_max.max(0).unsigned_abs()),
+            }),
+            laxity_min: any.then(|| SignedNanos(self.lateness_max.saturating_neg())),
+            laxity_min_job: (any && of_one_task).then_some(self.latest_job),
+            execution: Nanos(self.execution),
+            cache_delay: Nanos(self.cache_delay),
+        }
+    }
+}
+
+impl Default for JobFold {
+    fn default() -> Self {
+        JobFold {
+            released: 0,
+            missed_late: 0,
+            missed_incomplete: 0,
+            preemptions: 0,
+            migrations: 0,
+            suspensions: 0,
+            execution: 0,
+            cache_delay: 0,
+            completed: 0,
+            response_min: u64::MAX,
+            response_max: 0,
+            response_sum: 0,
+            response_times: Histogram::default(),
+            lateness_min: i64::MAX,
+            lateness_max: i64::MIN,
+            lateness_sum: 0,
+            latest_job: 0,
+            tardiness_sum: 0,
+        }
+    }
+}

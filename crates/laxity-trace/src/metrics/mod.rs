@@ -1,0 +1,32 @@
+//! What is measured from a schedule, simulated or live: one fold over its records.
+//!
+//! [`Metrics`] is a [`Sink`](crate::Sink): it runs beside a simulation without a trace being kept, in memory that
+//! depends on the numbers of tasks, CPUs and pending jobs but not on the length of the run.
+
+mod cpu;
+mod fold;
+mod histogram;
+mod job;
+pub(crate) mod occupancy;
+pub(crate) mod pending;
+mod summary;
+mod units;
+
+pub use fold::Metrics;
+pub use summary::{
+    CpuSummary, JobSummary, LatenessSummary, MachineSummary, OverheadSummary, OverheadUse, ResponseTimeSummary,
+    Summary, TardinessSummary, TaskSummary,
+};
+
+use laxity_model::Instant;
+
+use crate::{Record, Sink, TraceHeader};
+
+/// Measures `records` up to `end`.
+pub fn measure(header: &TraceHeader, records: &[Record], end: Instant) -> Summary {
+    let mut metrics = Metrics::new(header);
+    for record in records {
+        metrics.record(record.at, record.event);
+    }
+    metrics.finish(end)
+}

@@ -1,0 +1,206 @@
+//! The results. Field names in JSON are stable; times are integers in nanoseconds, their names end in `_ns`.
+
+use laxity_model::{CpuId, Nanos, OverheadKind, SignedNanos, TaskId};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::units;
+
+/// What was measured from the start to `duration`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// How long the schedule was watched.
+    #[serde(rename = "duration_ns", serialize_with = "units::nanos")]
+    pub duration: Nanos,
+    /// All jobs.
+    pub total: JobSummary,
+    /// The jobs of each task, by `TaskId`.
+    pub tasks: Vec<TaskSummary>,
+    /// Each CPU, by `CpuId`.
+    pub cpus: Vec<CpuSummary>,
+    /// All CPUs together.
+    pub machine: MachineSummary,
+}
+
+/// The jobs of one task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TaskSummary {
+    /// Which task.
+    #[serde(serialize_with = "units::task")]
+    pub task: TaskId,
+    /// Its name.
+    pub name: String,
+    /// Its jobs.
+    #[serde(flatten)]
+    pub jobs: JobSummary,
+}
+
+/// A set of jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+pub struct JobSummary {
+    /// Jobs released.
+    pub released: u64,
+    /// Jobs completed.
+    pub completed: u64,
+    /// Jobs that completed after their deadline, or are incomplete at the end with a deadline no later than that.
+    pub missed: u64,
+    /// Of those, the incomplete ones.
+    pub missed_incomplete: u64,
+    /// How often a job was switched out though it could go on.
+    pub preemptions: u64,
+    /// How often a job was switched in on another CPU than where it last executed.
+    pub migrations: u64,
+    /// How often a job suspended itself.
+    pub suspensions: u64,
+    /// Completion minus arrival, of the completed jobs; `None` if there are none.
+    #[serde(rename = "response_time_ns")]
+    pub response_time: Option<ResponseTimeSummary>,
+    /// Completion minus deadline, of the completed jobs; `None` if there are none.
+    #[serde(rename = "lateness_ns")]
+    pub lateness: Option<LatenessSummary>,
+    /// Lateness where positive, else zero, of the completed jobs; `None` if there are none.
+    #[serde(rename = "tardiness_ns")]
+    pub tardiness: Option<TardinessSummary>,
+    /// The least laxity at completion (deadline minus completion): the tightest any completed job made it.
+    #[serde(rename = "laxity_min_ns", serialize_with = "units::optional_signed")]
+    pub laxity_min: Option<SignedNanos>,
+    /// The index of the first job of that laxity, within its task.
+    pub laxity_min_job: Option<u32>,
+    /// CPU time that jobs used, cache-related delay included.
+    #[serde(rename = "execution_ns", serialize_with = "units::nanos")]
+    pub execution: Nanos,
+    /// The part of it that refilled caches after preemptions and migrations.
+    #[serde(rename = "cache_delay_ns", serialize_with = "units::nanos")]
+    pub cache_delay: Nanos,
+}
+
+/// Response times. Percentiles are at most 1/64 above the exact value and never below it; the others are exact, the
+/// mean rounded down to the nanosecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ResponseTimeSummary {
+    /// The shortest.
+    #[serde(serialize_with = "units::nanos")]
+    pub min: Nanos,
+    /// The mean.
+    #[serde(serialize_with = "units::nanos")]
+    pub mean: Nanos,
+    /// Half of the jobs took no longer.
+    #[serde(serialize_with = "units::nanos")]
+    pub p50: Nanos,
+    /// 90 % of the jobs took no longer.
+    #[serde(serialize_with = "units::nanos")]
+    pub p90: Nanos,
+    /// 99 % of the jobs took no longer.
+    #[serde(serialize_with = "units::nanos")]
+    pub p99: Nanos,
+    /// The longest.
+    #[serde(serialize_with = "units::nanos")]
+    pub max: Nanos,
+}
+
+/// Lateness: negative where a job completed before its deadline. The mean is rounded down to the nanosecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LatenessSummary {
+    /// The least.
+    #[serde(serialize_with = "units::signed")]
+    pub min: SignedNanos,
+    /// The mean.
+    #[serde(serialize_with = "units::signed")]
+    pub mean: SignedNanos,
+    /// The greatest.
+    #[serde(serialize_with = "units::signed")]
+    pub max: SignedNanos,
+}
+
+/// Tardiness. The mean is over all completed jobs, punctual ones counting zero, rounded down to the nanosecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TardinessSummary {
+    /// The mean.
+    #[serde(serialize_with = "units::nanos")]
+    pub mean: Nanos,
+    /// The longest.
+    #[serde(serialize_with = "units::nanos")]
+    pub max: Nanos,
+}
+
+/// One CPU.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpuSummary {
+    /// Which CPU.
+    #[serde(serialize_with = "units::cpu")]
+    pub cpu: CpuId,
+    /// What it did.
+    #[serde(flatten)]
+    pub usage: MachineSummary,
+}
+
+/// What one or more CPUs did. `busy`, `lock_wait`, `idle` and the overheads that occupy a CPU (all but IPI latency and
+/// the cache-related delays, which are part of `busy`) add up to the time there was.
+#[derive(Clone, Debug, PartialEq, Default, Serialize)]
+pub struct MachineSummary {
+    /// Executing jobs.
+    #[serde(rename = "busy_ns", serialize_with = "units::nanos")]
+    pub busy: Nanos,
+    /// Each source of overhead.
+    pub overheads: OverheadSummary,
+    /// Spinning for a scheduler lock.
+    #[serde(rename = "lock_wait_ns", serialize_with = "units::nanos")]
+    pub lock_wait: Nanos,
+    /// Neither.
+    #[serde(rename = "idle_ns", serialize_with = "units::nanos")]
+    pub idle: Nanos,
+    /// `busy` as a fraction of the time there was, 0 to 1; for tables and plots.
+    pub utilization: f64,
+}
+
+/// One source of overhead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+pub struct OverheadUse {
+    /// How often it occurred.
+    pub count: u64,
+    /// How long it took in all.
+    #[serde(rename = "time_ns", serialize_with = "units::nanos")]
+    pub time: Nanos,
+}
+
+/// All sources of overhead; in JSON a map from their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct OverheadSummary {
+    pub(super) by_kind: [OverheadUse; OverheadKind::ALL.len()],
+}
+
+impl OverheadSummary {
+    /// What one source took. IPI latency is counted at the receiver.
+    pub fn of(&self, kind: OverheadKind) -> OverheadUse {
+        self.by_kind[kind as usize]
+    }
+
+    /// The time in which CPUs ran scheduler and interrupt code: all sources but IPI latency, during which a CPU goes
+    /// on, and cache-related delay, which jobs spend.
+    pub fn cpu_time(&self) -> Nanos {
+        let times = OverheadKind::ALL.into_iter().filter(|&kind| occupies_cpu(kind)).map(|kind| self.of(kind).time);
+        times.fold(Nanos::ZERO, |total, time| Nanos(total.0.saturating_add(time.0)))
+    }
+}
+
+/// Whether the CPU executes no job during an overhead of this kind.
+pub(super) fn occupies_cpu(kind: OverheadKind) -> bool {
+    match kind {
+        OverheadKind::IpiLatency | OverheadKind::CachePreemption | OverheadKind::CacheMigration => false,
+        OverheadKind::Release
+        | OverheadKind::Scheduling
+        | OverheadKind::ContextSwitch
+        | OverheadKind::Tick
+        | OverheadKind::TimerRearming => true,
+    }
+}
+
+impl Serialize for OverheadSummary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(OverheadKind::ALL.len()))?;
+        for kind in OverheadKind::ALL {
+            map.serialize_entry(kind.name(), &self.of(kind))?;
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,399 @@
+//! Every rule of a policy, broken alone.
+
+mod check_reference;
+
+use check_reference::hand::*;
+use check_reference::{Setup, UNIT, at};
+use laxity_model::{CpuId, JobId, Nanos, OverheadCosts, OverheadKind, PriorityRule, Quanta};
+use laxity_trace::check::{self, Act, Phase, Problem, Report, Urgency};
+use laxity_trace::{Event, TraceHeader};
+
+const A: JobId = job(0, 0);
+const B: JobId = job(1, 0);
+const C: JobId = job(2, 0);
+
+/// Three tasks of periods 10, 20 and 30 on `cpus` CPUs.
+fn setup(cpus: u16) -> Setup {
+    Setup::edf(cpus, &[(9, 10), (9, 20), (9, 30)], 0)
+}
+
+/// The same with overheads: decisions and switches take time.
+fn with_overheads(mut header: TraceHeader) -> TraceHeader {
+    header.costs = OverheadCosts { tick: UNIT, scheduling: UNIT, context_switch: UNIT, ..OverheadCosts::default() };
+    header
+}
+
+fn judge(header: &TraceHeader, events: &[(u64, Event)]) -> Report {
+    check::policy(header, &trace(events))
+}
+
+fn only(report: &Report) -> (u64, Option<CpuId>, Option<JobId>, Problem) {
+    let [violation] = report.violations.as_slice() else { panic!("one violation expected, not\n{report}") };
+    (violation.at.0 / UNIT.0, violation.cpu, violation.job, violation.what)
+}
+
+fn deadline(units: u64) -> Urgency {
+    Urgency::Deadline(at(units))
+}
+
+#[test]
+fn a_less_urgent_job_must_not_keep_its_cpu() {
+    let events = [
+        (0, release(B, 20)),
+        (0, ready(B)),
+        (0, link(0, B)),
+        (0, dispatch(0, B)),
+        (4, release(A, 14)),
+        (4, ready(A)),
+        (6, preempt(0, B)),
+        (6, link(0, A)),
+        (6, dispatch(0, A)),
+        (7, Event::End),
+    ];
+    let report = judge(&setup(1).header(), &events);
+    let what = Problem::Inversion { urgency: deadline(20), waiting: A, waiting_urgency: deadline(14) };
+    assert_eq!(only(&report), (4, Some(CpuId(0)), Some(B), what));
+    assert_eq!(
+        report.to_string(),
+        "at 4 ms cpu0 runs T1.0 (deadline 20 ms) while T0.0 (deadline 14 ms) is ready and unlinked\n"
+    );
+}
+
+#[test]
+fn ties_go_to_the_task_listed_first() {
+    let tied = |first: JobId, second: JobId| {
+        judge(
+            &setup(1).header(),
+            &[
+                (0, release(A, 20)),
+                (0, ready(A)),
+                (0, release(B, 20)),
+                (0, ready(B)),
+                (0, link(0, first)),
+                (0, dispatch(0, first)),
+                (1, complete(0, first)),
+                (1, link(0, second)),
+                (1, dispatch(0, second)),
+                (2, Event::End),
+            ],
+        )
+    };
+    assert!(tied(A, B).is_clean());
+    assert!(matches!(only(&tied(B, A)).3, Problem::Inversion { waiting: A, .. }));
+}
+
+#[test]
+fn fixed_priorities_are_judged_by_rank() {
+    let mut header = Setup { rule: PriorityRule::Given, ..setup(1) }.header();
+    let events = [
+        (0, release(A, 10)),
+        (0, ready(A)),
+        (0, release(B, 20)),
+        (0, ready(B)),
+        (0, link(0, B)),
+        (0, dispatch(0, B)),
+        (1, Event::End),
+    ];
+    // The ranks of the reference setup are in reverse: B before A.
+    assert!(judge(&header, &events).is_clean());
+    header.tasks[0].rank = 0;
+    let report = judge(&header, &events);
+    let what = Problem::Inversion { urgency: Urgency::Rank(1), waiting: A, waiting_urgency: Urgency::Rank(0) };
+    assert_eq!(only(&report).3, what);
+    assert!(report.to_string().contains("cpu0 runs T1.0 (rank 1) while T0.0 (rank 0)"), "{report}");
+}
+
+#[test]
+fn a_cpu_is_not_idle_while_a_job_is_ready() {
+    let events = [
+        (0, release(A, 10)),
+        (0, ready(A)),
+        (0, link(0, A)),
+        (0, dispatch(0, A)),
+        (1, release(B, 21)),
+        (1, ready(B)),
+        (3, Event::End),
+    ];
+    let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };
+    assert_eq!(only(&judge(&setup(2).header(), &events)), (1, Some(CpuId(1)), None, what));
+    assert!(judge(&setup(1).header(), &events).is_clean(), "one CPU is not idle");
+}
+
+#[test]
+fn a_job_that_stays_unlinked_after_another_ends_is_found() {
+    let begin = [
+        (0, release(A, 10)),
+        (0, ready(A)),
+        (0, link(0, A)),
+        (0, dispatch(0, A)),
+        (0, release(B, 20)),
+        (0, ready(B)),
+        (2, complete(0, A)),
+        (2, unlink(0)),
+    ];
+    let late: Vec<_> = begin.into_iter().chain([(3, link(0, B)), (3, dispatch(0, B)), (4, Event::End)]).collect();
+    assert_eq!(only(&judge(&setup(1).header(), &late)).0, 2);
+    let at_once: Vec<_> = begin.into_iter().chain([(2, link(0, B)), (2, dispatch(0, B)), (4, Event::End)]).collect();
+    assert!(judge(&setup(1).header(), &at_once).is_clean());
+}
+
+#[test]
+fn a_cpu_may_be_without_a_link_while_its_scheduler_runs_but_no_longer() {
+    let header = with_overheads(setup(1).header());
+    let with_link_at = |time| {
+        let events = [
+            (0, release(A, 10)),
+            (0, ready(A)),
+            (0, link(0, A)),
+            (1, dispatch(0, A)),
+            (1, release(B, 21)),
+            (1, ready(B)),
+            (4, complete(0, A)),
+            (4, lock_wait(0, 1)),
+            (5, overhead(0, OverheadKind::Scheduling, 1)),
+            (time, link(0, B)),
+            (time + 1, dispatch(0, B)),
+            (9, Event::End),
+        ];
+        judge(&header, &events)
+    };
+    assert!(with_link_at(6).is_clean(), "a dispatch lags its link");
+    let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };
+    assert_eq!(only(&with_link_at(7)), (6, Some(CpuId(0)), None, what));
+}
+
+#[test]
+fn a_job_in_a_non_preemptive_section_keeps_its_cpu() {
+    let until = |leave: u64| {
+        let events = [
+            (0, release(B, 20)),
+            (0, ready(B)),
+            (0, link(0, B)),
+            (0, dispatch(0, B)),
+            (1, section_begin(0, B)),
+            (2, release(A, 12)),
+            (2, ready(A)),
+            (leave, section_end(0, B)),
+            (5, preempt(0, B)),
+            (5, link(0, A)),
+            (5, dispatch(0, A)),
+            (6, Event::End),
+        ];
+        judge(&setup(1).header(), &events)
+    };
+    assert!(until(5).is_clean());
+    let what = Problem::Inversion { urgency: deadline(20), waiting: A, waiting_urgency: deadline(12) };
+    assert_eq!(only(&until(4)), (4, Some(CpuId(0)), Some(B), what));
+}
+
+#[test]
+fn a_link_may_change_while_the_process_finishes_its_non_preemptive_section() {
+    let events = [
+        (0, release(B, 20)),
+        (0, ready(B)),
+        (0, link(0, B)),
+        (0, dispatch(0, B)),
+        (1, section_begin(0, B)),
+        (2, release(A, 12)),
+        (2, ready(A)),
+        (2, link(0, A)),
+        (4, section_end(0, B)),
+        (4, preempt(0, B)),
+        (4, dispatch(0, A)),
+        (6, Event::End),
+    ];
+    assert!(judge(&setup(1).header(), &events).is_clean());
+    let without_section: Vec<_> = events
+        .into_iter()
+        .filter(|(_, event)| !matches!(event, Event::NonPreemptiveBegin { .. } | Event::NonPreemptiveEnd { .. }))
+        .collect();
+    let report = judge(&setup(1).header(), &without_section);
+    assert_eq!(only(&report), (2, Some(CpuId(0)), Some(B), Problem::RunsUnlinked { linked: Some(A) }));
+    let slow = judge(&with_overheads(setup(1).header()), &without_section);
+    assert!(slow.is_clean(), "with overheads, a switch takes time: {slow}");
+}
+
+#[test]
+fn without_overheads_a_linked_job_runs_at_once() {
+    let events = [(0, release(A, 10)), (0, ready(A)), (0, link(0, A)), (1, dispatch(0, A)), (2, Event::End)];
+    let report = judge(&setup(1).header(), &events);
+    assert_eq!(only(&report), (0, Some(CpuId(0)), Some(A), Problem::LinkedButIdle));
+    assert!(judge(&with_overheads(setup(1).header()), &events).is_clean());
+}
+
+#[test]
+fn only_a_ready_job_of_the_cluster_can_be_linked() {
+    let header = setup(1).header();
+    let mut events = vec![(0, release(A, 10)), (0, link(0, A)), (1, Event::End)];
+    let out_of_turn = |phase| Problem::OutOfTurn { act: Act::Link, phase };
+    assert_eq!(only(&judge(&header, &events)), (0, Some(CpuId(0)), Some(A), out_of_turn(Phase::Released)));
+    events[0] = (0, release(B, 20));
+    assert_eq!(only(&judge(&header, &events)).3, out_of_turn(Phase::Unreleased));
+
+    let two_clusters = Setup { clusters: vec![1, 1], ..setup(1) }.header();
+    let events =
+        [(0, release(A, 10)), (0, ready(A)), (0, link(1, A)), (0, link(0, A)), (0, dispatch(0, A)), (1, Event::End)];
+    let what = Problem::OutsideCluster { act: Act::Link, cluster: 0 };
+    assert_eq!(only(&judge(&two_clusters, &events)), (0, Some(CpuId(1)), Some(A), what));
+}
+
+#[test]
+fn jobs_may_swap_their_cpus() {
+    let events = [
+        (0, release(A, 10)),
+        (0, ready(A)),
+        (0, link(0, A)),
+        (0, dispatch(0, A)),
+        (0, release(B, 20)),
+        (0, ready(B)),
+        (0, link(1, B)),
+        (0, dispatch(1, B)),
+        (1, preempt(0, A)),
+        (1, preempt(1, B)),
+        (1, link(0, B)),
+        (1, link(1, A)),
+        (1, dispatch(0, B)),
+        (1, dispatch(1, A)),
+        (2, Event::End),
+    ];
+    assert!(judge(&setup(2).header(), &events).is_clean());
+}
+
+#[test]
+fn clusters_are_judged_apart() {
+    // B waits for the CPU of the first cluster while that of the second is idle.
+    let header = Setup { clusters: vec![1, 1], ..setup(1) }.header();
+    let events = [
+        (0, release(A, 10)),
+        (0, ready(A)),
+        (0, link(0, A)),
+        (0, dispatch(0, A)),
+        (0, release(B, 20)),
+        (0, ready(B)),
+        (1, Event::End),
+    ];
+    assert!(judge(&header, &events).is_clean());
+}
+
+/// Two CPUs, quanta of 4 units.
+fn quantum_driven(quanta: Quanta) -> TraceHeader {
+    Setup { quantum: Some(4), quanta, ..setup(2) }.header()
+}
+
+/// A from 0; B is released at 1 and linked to cpu1 at `linked`.
+fn second_job_linked_at(linked: u64) -> Vec<(u64, Event)> {
+    vec![
+        (0, release(A, 10)),
+        (0, ready(A)),
+        (0, link(0, A)),
+        (0, dispatch(0, A)),
+        (1, release(B, 21)),
+        (1, ready(B)),
+        (linked, link(1, B)),
+        (linked, dispatch(1, B)),
+        (9, Event::End),
+    ]
+}
+
+#[test]
+fn quantum_driven_jobs_wait_for_the_next_quantum_and_no_longer() {
+    let header = quantum_driven(Quanta::Aligned);
+    assert!(judge(&header, &second_job_linked_at(4)).is_clean());
+    let early = judge(&header, &second_job_linked_at(3));
+    let what = Problem::LinkedWithinQuantum { quantum: Nanos(4 * UNIT.0) };
+    assert_eq!(only(&early), (3, Some(CpuId(1)), Some(B), what));
+    let late = judge(&header, &second_job_linked_at(8));
+    let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };
+    assert_eq!(only(&late), (4, Some(CpuId(1)), None, what));
+}
+
+#[test]
+fn staggered_quanta_begin_late_by_the_cpus_share() {
+    // Quanta begin at 0, 4, 8 on cpu0 and at 2, 6, 10 on cpu1.
+    let header = quantum_driven(Quanta::Staggered);
+    assert!(judge(&header, &second_job_linked_at(2)).is_clean());
+    assert_eq!(only(&judge(&header, &second_job_linked_at(6))).0, 2);
+    let off = judge(&header, &second_job_linked_at(4));
+    let kinds: Vec<_> = off.violations.iter().map(|violation| (violation.at, violation.what)).collect();
+    let waits = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };
+    assert_eq!(kinds, [(at(2), waits), (at(4), Problem::LinkedWithinQuantum { quantum: Nanos(4 * UNIT.0) })]);
+}
+
+/// As `second_job_linked_at`, with tick handlers of one unit on both CPUs.
+fn with_ticks(linked: u64) -> Vec<(u64, Event)> {
+    let mut events = second_job_linked_at(linked);
+    events.truncate(events.len() - 1);
+    // A is linked by the first tick handler and dispatched after it.
+    events[2].0 = 1;
+    events[3].0 = 1;
+    for boundary in [0, 4, 8, 12] {
+        for cpu in [0, 1] {
+            events.push((boundary, overhead(cpu, OverheadKind::Tick, 1)));
+        }
+    }
+    events.push((14, Event::End));
+    // Stable: the handler's record precedes the link it decides at the same time only if it began before.
+    events.sort_by_key(|&(time, _)| time);
+    events
+}
+
+#[test]
+fn tick_handlers_that_take_time_link_while_they_run() {
+    let header = with_overheads(quantum_driven(Quanta::Aligned));
+    assert!(judge(&header, &with_ticks(5)).is_clean());
+    let what = Problem::LinkedWithinQuantum { quantum: Nanos(4 * UNIT.0) };
+    assert_eq!(only(&judge(&header, &with_ticks(6))), (6, Some(CpuId(1)), Some(B), what));
+}
+
+#[test]
+fn a_quantum_that_passes_without_the_link_it_owed_is_found() {
+    let header = with_overheads(quantum_driven(Quanta::Aligned));
+    let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };
+    assert_eq!(only(&judge(&header, &with_ticks(9))), (4, Some(CpuId(1)), None, what));
+}
+
+#[test]
+fn a_cpu_that_became_idle_within_the_quantum_is_excused_until_the_next() {
+    let header = with_overheads(Setup { quantum: Some(4), ..setup(1) }.header());
+    let with_link_at = |time| {
+        let mut events: Vec<_> = [0, 4, 8, 12].map(|time| (time, overhead(0, OverheadKind::Tick, 1))).to_vec();
+        events.extend([
+            (1, release(A, 11)),
+            (1, ready(A)),
+            (1, release(C, 31)),
+            (1, ready(C)),
+            (5, link(0, A)),
+            (6, dispatch(0, A)),
+            (7, complete(0, A)),
+            (time, link(0, C)),
+            (time + 1, dispatch(0, C)),
+            (14, Event::End),
+        ]);
+        events.sort_by_key(|&(time, _)| time);
+        judge(&header, &events)
+    };
+    assert!(with_link_at(9).is_clean(), "{}", with_link_at(9));
+    let what = Problem::NotWorkConserving { waiting: C, waiting_urgency: deadline(31) };
+    assert_eq!(only(&with_link_at(13)), (8, Some(CpuId(0)), None, what));
+}
+
+#[test]
+fn a_quantum_spent_on_a_less_urgent_job_is_found() {
+    let header = with_overheads(Setup { quantum: Some(4), ..setup(1) }.header());
+    let mut events: Vec<_> = [0, 4, 8].map(|time| (time, overhead(0, OverheadKind::Tick, 1))).to_vec();
+    events.extend([
+        (1, release(A, 11)),
+        (1, ready(A)),
+        (1, release(B, 21)),
+        (1, ready(B)),
+        (5, link(0, B)),
+        (6, dispatch(0, B)),
+        (9, preempt(0, B)),
+        (9, link(0, A)),
+        (10, dispatch(0, A)),
+        (11, Event::End),
+    ]);
+    events.sort_by_key(|&(time, _)| time);
+    let what = Problem::Inversion { urgency: deadline(21), waiting: A, waiting_urgency: deadline(11) };
+    assert_eq!(only(&judge(&header, &events)), (4, Some(CpuId(0)), Some(B), what));
+}
