@@ -9,6 +9,7 @@ pub mod gantt;
 mod header;
 pub mod intervals;
 pub mod metrics;
+pub mod perfetto;
 mod sink;
 
 pub use event::{Event, Record};

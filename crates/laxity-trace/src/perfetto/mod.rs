@@ -1,0 +1,76 @@
+//! Traces for the Perfetto UI (<https://ui.perfetto.dev>).
+//!
+//! - Every CPU has its track of running threads (ftrace `sched_switch` and `sched_waking`): a task is a thread, named
+//!   like the task, of one process named like the workload.
+//! - Below each thread stands a track of its jobs: a slice from release to completion, with the job's number, deadline,
+//!   response time, lateness and more. Suspensions and non-preemptive sections are slices within it.
+//! - On the thread's own track are instants for releases, met and missed deadlines, and cache-related delay.
+//! - Every CPU has a track of overheads, with an arrow from the sender of an inter-processor interrupt to its receiver.
+//!
+//! Timestamps are those of the trace, in ns, on Perfetto's default clock.
+
+mod exporter;
+pub mod messages;
+mod names;
+mod sched;
+mod writer;
+
+use std::fmt;
+use std::io;
+
+pub use exporter::Exporter;
+
+use crate::intervals::TrackError;
+use crate::{Record, TraceHeader};
+
+/// Writes the whole trace to `writer`; see [`Exporter`] for traces that do not fit into memory.
+///
+/// Same header and records: the same bytes. Errors: [`ExportError`]; what was written until then is a trace of the
+/// time until then.
+pub fn export<W: io::Write>(header: &TraceHeader, records: &[Record], writer: W) -> Result<(), ExportError> {
+    let mut exporter = Exporter::new(header, writer)?;
+    for record in records {
+        exporter.record(record)?;
+    }
+    exporter.finish()?;
+    Ok(())
+}
+
+/// The trace cannot be exported.
+#[derive(Debug)]
+pub enum ExportError {
+    /// The records do not belong to the header.
+    Track(TrackError),
+    /// The writer failed.
+    Write(io::Error),
+}
+
+impl From<TrackError> for ExportError {
+    fn from(error: TrackError) -> Self {
+        ExportError::Track(error)
+    }
+}
+
+impl From<io::Error> for ExportError {
+    fn from(error: io::Error) -> Self {
+        ExportError::Write(error)
+    }
+}
+
+impl fmt::Display for ExportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExportError::Track(error) => error.fmt(f),
+            ExportError::Write(error) => write!(f, "cannot write the exported trace: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ExportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ExportError::Track(error) => Some(error),
+            ExportError::Write(error) => Some(error),
+        }
+    }
+}
