@@ -1,0 +1,68 @@
+"""Real-time scheduling for Linux systems with GPUs: generate, simulate, measure and plot.
+
+    import laxity
+
+    workload = laxity.load("robot.toml")
+    result = laxity.simulate(workload, duration="60 s", trace=True)
+    print(result.tasks.to_pandas())
+    result.trace.jobs()                     # a pyarrow.Table: so do polars and pandas take it
+    laxity.plots.cdf(result).figure.savefig("response-times.svg")
+
+Times are ints in nanoseconds, and the names of what holds them end in ``_ns``; spans to be read are texts with a unit,
+such as ``"5 ms"``. Every decision is made by the Rust crates below: the same workload, policy, seed and version yield
+the same schedule as the ``laxity`` command, byte for byte.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from laxity._build import Task, workload
+from laxity._errors import LaxityError, SimulationRefused, TraceError, WorkloadError, WorkloadIssue
+from laxity._generate import generate, generate_many
+from laxity._native import (
+    Result,
+    Trace,
+    Violation,
+    Workload,
+    __version__,
+    load,
+    measured_realizations,
+    overhead_profiles,
+    read_trace,
+    simulate,
+    simulate_many,
+)
+
+if TYPE_CHECKING:
+    from laxity import plots
+
+__all__ = [
+    "LaxityError",
+    "Result",
+    "SimulationRefused",
+    "Task",
+    "Trace",
+    "TraceError",
+    "Violation",
+    "Workload",
+    "WorkloadError",
+    "WorkloadIssue",
+    "__version__",
+    "generate",
+    "generate_many",
+    "load",
+    "measured_realizations",
+    "overhead_profiles",
+    "plots",
+    "read_trace",
+    "simulate",
+    "simulate_many",
+    "workload",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports `laxity.plots`, and matplotlib with it, only where it is used."""
+    if name == "plots":
+        return import_module("laxity.plots")
+    raise AttributeError(f"module 'laxity' has no attribute {name!r}")

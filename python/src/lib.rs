@@ -1,0 +1,46 @@
+//! The extension module of the `laxity` Python package: conversions between Python and the crates that decide.
+//!
+//! ```text
+//! Python   Workload   simulate, simulate_many   generate_many   Trace
+//! here     workload   simulate, study, pace     generate        trace, violation
+//!            |  errors, json, arrow + tables (pyarrow), parallel (GIL released, Ctrl-C) for all of them
+//! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace
+//! ```
+#![forbid(unsafe_code)]
+
+mod arrow;
+mod errors;
+mod generate;
+mod json;
+mod pace;
+mod parallel;
+mod result;
+mod simulate;
+mod study;
+mod tables;
+mod trace;
+mod violation;
+mod workload;
+
+/// The native part of `laxity`; import from `laxity` instead.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::generate::{_generate, _generate_many};
+    #[pymodule_export]
+    use crate::result::SimulationResult;
+    #[pymodule_export]
+    use crate::simulate::simulate;
+    #[pymodule_export]
+    use crate::study::simulate_many;
+    #[pymodule_export]
+    use crate::trace::{_restore_trace, PyTrace, read_trace};
+    #[pymodule_export]
+    use crate::violation::PyViolation;
+    #[pymodule_export]
+    use crate::workload::{_restore_workload, PyWorkload, load, measured_realizations, overhead_profiles};
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "its name in Python")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,39 @@
+//! How far to simulate before looking at the outside world again.
+
+use std::time::{Duration, Instant as Clock};
+
+use laxity_model::{Instant, Nanos};
+use laxity_sim::Simulator;
+use laxity_trace::Sink;
+
+/// Real time between two looks: short for a person who presses Ctrl-C, long for a simulator.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// Simulates up to `end` in slices and asks `look` after each whether to go on; its error ends the run.
+///
+/// The clock decides how long slices are, which does not affect the schedule: see [`Simulator::run_until`].
+pub fn run<S: Sink, E>(
+    simulator: &mut Simulator<S>,
+    end: Instant,
+    mut look: impl FnMut() -> Result<(), E>,
+) -> Result<(), E> {
+    let mut slice = Nanos::from_millis(1);
+    while simulator.now() < end {
+        let before = Clock::now();
+        simulator.run_until(simulator.now().saturating_add(slice).min(end));
+        slice = next_slice(slice, before.elapsed());
+        look()?;
+    }
+    Ok(())
+}
+
+/// The next slice after one that took `elapsed`: half or twice as long until it takes about [`BETWEEN_LOOKS`].
+fn next_slice(slice: Nanos, elapsed: Duration) -> Nanos {
+    if elapsed > BETWEEN_LOOKS {
+        Nanos((slice.0 / 2).max(1))
+    } else if elapsed < BETWEEN_LOOKS / 2 {
+        Nanos(slice.0.saturating_mul(2))
+    } else {
+        slice
+    }
+}

@@ -1,0 +1,150 @@
+//! `laxity.Result`.
+
+use std::sync::Arc;
+
+use laxity_trace::metrics::Summary;
+use laxity_trace::{Record, TraceHeader};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::arrow::table;
+use crate::errors::no_trace;
+use crate::json;
+use crate::simulate::Outcome;
+use crate::tables;
+use crate::trace::PyTrace;
+
+/// What a simulation yields: measurements, and the trace if it was kept.
+#[pyclass(frozen, module = "laxity", name = "Result")]
+pub struct SimulationResult {
+    header: Arc<TraceHeader>,
+    overheads: String,
+    summary: Summary,
+    records: Option<Arc<Vec<Record>>>,
+}
+
+/// The summary as users see it: what was simulated, then what was measured.
+#[derive(Serialize)]
+struct Report<'a> {
+    laxity: &'static str,
+    origin: &'static str,
+    workload: &'a str,
+    scheduler: String,
+    overheads: &'a str,
+    seed: u64,
+    #[serde(flatten)]
+    summary: &'a Summary,
+}
+
+impl SimulationResult {
+    pub fn new(outcome: Outcome, overheads: String) -> Self {
+        SimulationResult {
+            header: Arc::new(outcome.header),
+            overheads,
+            summary: outcome.summary,
+            records: outcome.records.map(Arc::new),
+        }
+    }
+}
+
+#[pymethods]
+impl SimulationResult {
+    /// The workload's name.
+    #[getter]
+    fn workload(&self) -> &str {
+        &self.header.workload
+    }
+
+    /// The scheduler, as ALGORITHM/REALIZATION: "G-EDF/CEm".
+    #[getter]
+    fn scheduler(&self) -> String {
+        self.header.scheduler.to_string()
+    }
+
+    /// The name of the overhead profile in force.
+    #[getter]
+    fn overheads(&self) -> &str {
+        &self.overheads
+    }
+
+    /// The seed.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.header.seed
+    }
+
+    /// Simulated time in ns.
+    #[getter]
+    fn duration_ns(&self) -> u64 {
+        self.summary.duration.0
+    }
+
+    /// Everything measured, as nested dicts that are the same as the `--json` of the `laxity` command where it has them:
+    /// laxity (version), origin, workload, scheduler, overheads, seed, duration_ns, total, tasks (a list), cpus (a
+    /// list), machine. Times are ints in ns and their names end in `_ns`.
+    #[getter]
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::to_python(
+            py,
+            &Report {
+                laxity: env!("CARGO_PKG_VERSION"),
+                origin: "simulated",
+                workload: &self.header.workload,
+                scheduler: self.header.scheduler.to_string(),
+                overheads: &self.overheads,
+                seed: self.header.seed,
+                summary: &self.summary,
+            },
+        )
+    }
+
+    /// All jobs together: released, completed, missed, preemptions, migrations, response_time_ns ... as a dict.
+    #[getter]
+    fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::to_python(py, &self.summary.total)
+    }
+
+    /// The tasks as a `pyarrow.Table`, one row a task.
+    ///
+    /// Columns: task (uint32), name (string), released, completed, missed, missed_incomplete, preemptions, migrations,
+    /// suspensions (int64 counts), then int64 times in ns, null where no job completed: response_time_min_ns,
+    /// response_time_mean_ns, response_time_p50_ns, _p90_ns, _p99_ns, response_time_max_ns, lateness_min_ns,
+    /// lateness_mean_ns, lateness_max_ns, tardiness_mean_ns, tardiness_max_ns, laxity_min_ns; execution_ns,
+    /// cache_delay_ns.
+    #[getter]
+    fn tasks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table(py, tables::tasks(&self.header, &self.summary)?)
+    }
+
+    /// The CPUs as a `pyarrow.Table`, one row a CPU.
+    ///
+    /// Columns: cpu (uint16), busy_ns (executing jobs), lock_wait_ns, idle_ns (int64), utilization (float64, 0 to 1),
+    /// and for each source of overhead SOURCE_count and SOURCE_ns (int64).
+    #[getter]
+    fn cpus<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table(py, tables::cpus(&self.header, &self.summary)?)
+    }
+
+    /// The trace. Raises LaxityError if the simulation was not asked to keep it.
+    #[getter]
+    fn trace(&self, py: Python<'_>) -> PyResult<PyTrace> {
+        match &self.records {
+            Some(records) => Ok(PyTrace::whole(self.header.clone(), records.clone())),
+            None => Err(no_trace(py)),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let (header, total) = (&self.header, &self.summary.total);
+        format!(
+            "<laxity.Result \"{}\": {}, simulated {} with seed {}: {} jobs released, {} completed, {} missed>",
+            header.workload,
+            header.scheduler,
+            self.summary.duration,
+            header.seed,
+            total.released,
+            total.completed,
+            total.missed
+        )
+    }
+}

@@ -1,0 +1,75 @@
+//! `laxity.simulate`: one workload, once.
+
+use laxity_model::{Instant, Nanos, Workload};
+use laxity_sim::Setup;
+use laxity_trace::metrics::{Metrics, Summary};
+use laxity_trace::{Record, TraceHeader};
+use pyo3::prelude::*;
+
+use crate::errors::{refusal, value_error};
+use crate::pace;
+use crate::result::SimulationResult;
+use crate::workload::{PyWorkload, configured};
+
+/// What a simulation yields.
+pub struct Outcome {
+    pub header: TraceHeader,
+    pub summary: Summary,
+    /// The records, if they were asked for.
+    pub records: Option<Vec<Record>>,
+}
+
+/// Simulates up to `end`, unless `look`, called now and then, has an error.
+pub fn run<E>(setup: &Setup, end: Instant, keep: bool, look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
+    let header = setup.header().clone();
+    let mut simulator = setup.start((Metrics::new(&header), keep.then(Vec::new)));
+    pace::run(&mut simulator, end, look)?;
+    let (metrics, records) = simulator.finish();
+    Ok(Outcome { summary: metrics.finish(end), header, records })
+}
+
+/// The time at which a simulation of `duration` ends.
+pub fn end_of(duration: &str) -> PyResult<Instant> {
+    let duration: Nanos = duration.parse().map_err(value_error)?;
+    Ok(Instant::ZERO.saturating_add(duration))
+}
+
+/// Simulates a workload.
+///
+/// Deterministic: the same workload, policy, duration, seed and version yield the same schedule. Other Python threads
+/// go on meanwhile, and Ctrl-C raises KeyboardInterrupt.
+///
+/// Args:
+///     workload: what to simulate.
+///     policy: "G-EDF", "C-RM", "P-DM", "G-FP", a realization such as "CE1" or "S-CQm", or both as "C-RM/FEm";
+///         None: the workload's own.
+///     duration: simulated time with its unit, such as "60 s" or "250 ms".
+///     seed: decides random execution times, gaps between arrivals and jitter; 0 to 2**64 - 1.
+///     trace: whether to keep every event. Takes about 40 bytes of memory an event, some ten events a job.
+///     overheads: a published profile such as "brandenburg2009-worst" (that of the policy) or "none"; None: the
+///         workload's own.
+///
+/// Raises ValueError for an unknown policy or profile, SimulationRefused for what cannot be simulated yet.
+#[pyfunction]
+#[pyo3(signature = (workload, policy=None, *, duration="1 s", seed=0, trace=false, overheads=None))]
+pub fn simulate(
+    py: Python<'_>,
+    workload: &PyWorkload,
+    policy: Option<&str>,
+    duration: &str,
+    seed: u64,
+    trace: bool,
+    overheads: Option<&str>,
+) -> PyResult<SimulationResult> {
+    let end = end_of(duration)?;
+    let workload = configured(py, &workload.workload, policy, overheads)?;
+    let setup = prepare(py, &workload, seed)?;
+    // Ctrl-C: the handler that Python runs for it raises KeyboardInterrupt.
+    let look = || Python::attach(|py| py.check_signals());
+    let outcome = py.detach(|| run(&setup, end, trace, look))?;
+    Ok(SimulationResult::new(outcome, workload.platform.overheads.name))
+}
+
+fn prepare(py: Python<'_>, workload: &Workload, seed: u64) -> PyResult<Setup> {
+    Setup::new(workload, &workload.scheduler, seed).map_err(|error| refusal(py, &error, None))
+}

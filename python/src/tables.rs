@@ -1,0 +1,138 @@
+//! Measurements as record batches.
+
+use std::collections::HashMap;
+
+use arrow_array::{Float64Array, Int64Array, RecordBatch, StringArray, UInt16Array, UInt32Array, UInt64Array};
+use laxity_model::{OverheadKind, SignedNanos};
+use laxity_trace::TraceHeader;
+use laxity_trace::metrics::{JobSummary, MachineSummary, Summary};
+use pyo3::prelude::*;
+
+use crate::arrow::Columns;
+use crate::simulate::Outcome;
+
+/// A row a task; see `Result.tasks`.
+pub fn tasks(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> {
+    let tasks = &summary.tasks;
+    let mut columns = Columns::default();
+    columns.push("task", UInt32Array::from_iter_values(tasks.iter().map(|task| task.task.0)), false);
+    columns.push("name", StringArray::from_iter_values(tasks.iter().map(|task| &task.name)), false);
+    push_jobs(&mut columns, &tasks.iter().map(|task| &task.jobs).collect::<Vec<_>>());
+    columns.batch(metadata(header, summary))
+}
+
+/// A row a CPU; see `Result.cpus`.
+pub fn cpus(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> {
+    let cpus = &summary.cpus;
+    let mut columns = Columns::default();
+    columns.push("cpu", UInt16Array::from_iter_values(cpus.iter().map(|cpu| cpu.cpu.0)), false);
+    push_usage(&mut columns, &cpus.iter().map(|cpu| &cpu.usage).collect::<Vec<_>>());
+    columns.batch(metadata(header, summary))
+}
+
+/// A simulation of many, and which it is.
+pub struct Run {
+    pub workload: usize,
+    pub overheads: String,
+    pub outcome: Outcome,
+}
+
+/// A row a run; see `laxity.simulate_many`.
+pub fn runs(runs: &[Run]) -> PyResult<RecordBatch> {
+    let mut columns = Columns::default();
+    push_runs(&mut columns, runs.iter());
+    push_jobs(&mut columns, &runs.iter().map(|run| &run.outcome.summary.total).collect::<Vec<_>>());
+    push_usage(&mut columns, &runs.iter().map(|run| &run.outcome.summary.machine).collect::<Vec<_>>());
+    columns.batch(HashMap::new())
+}
+
+/// A row a task of each run; see `laxity.simulate_many`.
+pub fn tasks_of_runs(runs: &[Run]) -> PyResult<RecordBatch> {
+    let rows: Vec<_> =
+        runs.iter().flat_map(|run| run.outcome.summary.tasks.iter().map(move |task| (run, task))).collect();
+    let mut columns = Columns::default();
+    push_runs(&mut columns, rows.iter().map(|(run, _)| *run));
+    columns.push("task", UInt32Array::from_iter_values(rows.iter().map(|(_, task)| task.task.0)), false);
+    columns.push("task_name", StringArray::from_iter_values(rows.iter().map(|(_, task)| &task.name)), false);
+    push_jobs(&mut columns, &rows.iter().map(|(_, task)| &task.jobs).collect::<Vec<_>>());
+    columns.batch(HashMap::new())
+}
+
+fn push_runs<'a>(columns: &mut Columns, runs: impl Iterator<Item = &'a Run> + Clone) {
+    let header = || runs.clone().map(|run| &run.outcome.header);
+    columns.push("workload", UInt32Array::from_iter_values(runs.clone().map(|run| run.workload as u32)), false);
+    columns.push("workload_name", StringArray::from_iter_values(header().map(|header| &header.workload)), false);
+    let scheduler = header().map(|header| header.scheduler.to_string());
+    columns.push("scheduler", StringArray::from_iter_values(scheduler), false);
+    columns.push("overheads", StringArray::from_iter_values(runs.clone().map(|run| &run.overheads)), false);
+    columns.push("seed", UInt64Array::from_iter_values(header().map(|header| header.seed)), false);
+    let duration = runs.map(|run| int(run.outcome.summary.duration.0));
+    columns.push("duration_ns", Int64Array::from_iter_values(duration), false);
+}
+
+/// The columns of job summaries, the nested ones flattened: `response_time_ns.max` becomes `response_time_max_ns`.
+fn push_jobs(columns: &mut Columns, jobs: &[&JobSummary]) {
+    let mut all = |name: &str, of: &dyn Fn(&JobSummary) -> u64| {
+        columns.push(name, Int64Array::from_iter_values(jobs.iter().map(|jobs| int(of(jobs)))), false);
+    };
+    all("released", &|jobs| jobs.released);
+    all("completed", &|jobs| jobs.completed);
+    all("missed", &|jobs| jobs.missed);
+    all("missed_incomplete", &|jobs| jobs.missed_incomplete);
+    all("preemptions", &|jobs| jobs.preemptions);
+    all("migrations", &|jobs| jobs.migrations);
+    all("suspensions", &|jobs| jobs.suspensions);
+    let mut some = |name: &str, of: &dyn Fn(&JobSummary) -> Option<i64>| {
+        columns.push(name, jobs.iter().map(|jobs| of(jobs)).collect::<Int64Array>(), true);
+    };
+    some("response_time_min_ns", &|jobs| jobs.response_time.map(|time| int(time.min.0)));
+    some("response_time_mean_ns", &|jobs| jobs.response_time.map(|time| int(time.mean.0)));
+    some("response_time_p50_ns", &|jobs| jobs.response_time.map(|time| int(time.p50.0)));
+    some("response_time_p90_ns", &|jobs| jobs.response_time.map(|time| int(time.p90.0)));
+    some("response_time_p99_ns", &|jobs| jobs.response_time.map(|time| int(time.p99.0)));
+    some("response_time_max_ns", &|jobs| jobs.response_time.map(|time| int(time.max.0)));
+    some("lateness_min_ns", &|jobs| jobs.lateness.map(|lateness| lateness.min.0));
+    some("lateness_mean_ns", &|jobs| jobs.lateness.map(|lateness| lateness.mean.0));
+    some("lateness_max_ns", &|jobs| jobs.lateness.map(|lateness| lateness.max.0));
+    some("tardiness_mean_ns", &|jobs| jobs.tardiness.map(|tardiness| int(tardiness.mean.0)));
+    some("tardiness_max_ns", &|jobs| jobs.tardiness.map(|tardiness| int(tardiness.max.0)));
+    some("laxity_min_ns", &|jobs| jobs.laxity_min.map(SignedNanos::as_nanos));
+    let mut all = |name: &str, of: &dyn Fn(&JobSummary) -> u64| {
+        columns.push(name, Int64Array::from_iter_values(jobs.iter().map(|jobs| int(of(jobs)))), false);
+    };
+    all("execution_ns", &|jobs| jobs.execution.0);
+    all("cache_delay_ns", &|jobs| jobs.cache_delay.0);
+}
+
+fn push_usage(columns: &mut Columns, usages: &[&MachineSummary]) {
+    let mut push = |name: String, of: &dyn Fn(&MachineSummary) -> u64| {
+        columns.push(name, Int64Array::from_iter_values(usages.iter().map(|usage| int(of(usage)))), false);
+    };
+    push("busy_ns".to_owned(), &|usage| usage.busy.0);
+    push("lock_wait_ns".to_owned(), &|usage| usage.lock_wait.0);
+    push("idle_ns".to_owned(), &|usage| usage.idle.0);
+    push("overhead_ns".to_owned(), &|usage| usage.overheads.cpu_time().0);
+    for kind in OverheadKind::ALL {
+        push(format!("{}_count", kind.name()), &|usage| usage.overheads.of(kind).count);
+        push(format!("{}_ns", kind.name()), &|usage| usage.overheads.of(kind).time.0);
+    }
+    let utilization = usages.iter().map(|usage| usage.utilization);
+    columns.push("utilization", Float64Array::from_iter_values(utilization), false);
+}
+
+/// Counts and times as signed integers, whose differences cannot wrap around in numpy; those of any run fit.
+fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// What a table of one run is about.
+fn metadata(header: &TraceHeader, summary: &Summary) -> HashMap<String, String> {
+    let pairs = [
+        ("origin", "simulated".to_owned()),
+        ("workload", header.workload.clone()),
+        ("scheduler", header.scheduler.to_string()),
+        ("seed", header.seed.to_string()),
+        ("duration_ns", summary.duration.0.to_string()),
+    ];
+    pairs.map(|(key, value)| (key.to_owned(), value)).into()
+}

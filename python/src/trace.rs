@@ -1,0 +1,259 @@
+//! `laxity.Trace`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use laxity_model::{Instant, Nanos};
+use laxity_trace::check::{self, Report};
+use laxity_trace::codec::{ReadError, TraceWriter, read_all};
+use laxity_trace::gantt::{self, Characters, Rows, SvgOptions, TextOptions, Window};
+use laxity_trace::metrics::measure;
+use laxity_trace::{Origin, Record, Sink, TraceHeader};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{trace_error, value_error};
+use crate::json;
+use crate::violation::PyViolation;
+
+/// Everything that happened, simulated or live, in the order in which it did. Immutable; can be pickled.
+///
+/// From `Result.trace` or `laxity.read_trace`. In a notebook it shows itself as a Gantt chart.
+#[pyclass(frozen, module = "laxity", name = "Trace")]
+pub struct PyTrace {
+    header: Arc<TraceHeader>,
+    records: Arc<Vec<Record>>,
+    damage: Option<String>,
+}
+
+impl PyTrace {
+    pub fn whole(header: Arc<TraceHeader>, records: Arc<Vec<Record>>) -> Self {
+        PyTrace { header, records, damage: None }
+    }
+
+    fn end(&self) -> Instant {
+        self.records.last().map_or(Instant::ZERO, |record| record.at)
+    }
+
+    fn encode(&self) -> std::io::Result<Vec<u8>> {
+        let mut writer = TraceWriter::new(Vec::new(), &self.header)?;
+        for record in &*self.records {
+            writer.record(record.at, record.event);
+        }
+        writer.finish()
+    }
+}
+
+/// Decodes a trace. One that is damaged after its header is an error if `strict`, else what precedes the damage.
+fn decode(py: Python<'_>, bytes: &[u8], strict: bool) -> PyResult<PyTrace> {
+    let trace = py.detach(|| read_all(bytes)).map_err(|error| trace_error(py, &error))?;
+    match trace.damage {
+        Some(error) if strict => Err(trace_error(py, &error)),
+        damage => Ok(PyTrace {
+            header: Arc::new(trace.header),
+            records: Arc::new(trace.records),
+            damage: damage.map(|error: ReadError| error.to_string()),
+        }),
+    }
+}
+
+/// Reads a trace file, as written by `Trace.save` or by the `laxity` command with `--trace`.
+///
+/// Raises TraceError if it is not a trace or, with `strict`, if it is damaged or was cut off. Without `strict`, what
+/// precedes the damage is read and `Trace.damage` says what is wrong.
+#[pyfunction]
+#[pyo3(signature = (path, *, strict=true))]
+pub fn read_trace(py: Python<'_>, path: PathBuf, strict: bool) -> PyResult<PyTrace> {
+    decode(py, &fs::read(path)?, strict)
+}
+
+/// What `Trace.__reduce__` names.
+#[pyfunction]
+pub fn _restore_trace(py: Python<'_>, bytes: &[u8]) -> PyResult<PyTrace> {
+    decode(py, bytes, false)
+}
+
+#[pymethods]
+impl PyTrace {
+    /// The workload's name.
+    #[getter]
+    fn workload(&self) -> &str {
+        &self.header.workload
+    }
+
+    /// The scheduler, as ALGORITHM/REALIZATION: "G-EDF/CEm".
+    #[getter]
+    fn scheduler(&self) -> String {
+        self.header.scheduler.to_string()
+    }
+
+    /// Who wrote it: "simulated" or "live".
+    #[getter]
+    fn origin(&self) -> &'static str {
+        match self.header.origin {
+            Origin::Simulated => "simulated",
+            Origin::Live => "live",
+        }
+    }
+
+    /// The seed of its random draws.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.header.seed
+    }
+
+    /// Number of CPUs.
+    #[getter]
+    fn cpus(&self) -> usize {
+        self.header.cpus
+    }
+
+    /// The names of the tasks, by number.
+    #[getter]
+    fn task_names(&self) -> Vec<String> {
+        self.header.tasks.iter().map(|task| task.name.clone()).collect()
+    }
+
+    /// When it ends, in ns.
+    #[getter]
+    fn duration_ns(&self) -> u64 {
+        self.end().as_nanos()
+    }
+
+    /// Why there are no more events, if the file it was read from is damaged; None if it is whole.
+    #[getter]
+    fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    /// Number of events.
+    fn __len__(&self) -> usize {
+        self.records.len()
+    }
+
+    /// What is wrong with the schedule: whether it is legal (jobs are sequential, run on one CPU at a time and no longer
+    /// than their worst case, ...) and whether it follows the scheduler that it names.
+    ///
+    /// A missed deadline is nothing illegal and listed only with `deadlines`. Of a hopeless trace each of the checkers
+    /// lists its first 1,000 violations.
+    #[pyo3(signature = (*, deadlines=false))]
+    fn check(&self, py: Python<'_>, deadlines: bool) -> Vec<PyViolation> {
+        let (header, records) = (&self.header, &self.records);
+        let reports: [(&str, Report); 3] = py.detach(|| {
+            [
+                ("legality", check::legality(header, records, |_| None)),
+                ("policy", check::policy(header, records)),
+                ("deadlines", if deadlines { check::deadlines(header, records) } else { Report::default() }),
+            ]
+        });
+        let list = |(checker, report): (&'static str, Report)| {
+            report.violations.into_iter().map(move |violation| PyViolation { checker, violation })
+        };
+        reports.into_iter().flat_map(list).collect()
+    }
+
+    /// Everything measured from it: duration_ns, total, tasks (a list), cpus (a list) and machine, as in
+    /// `Result.summary`.
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let summary = py.detach(|| measure(&self.header, &self.records, self.end()));
+        json::to_python(py, &summary)
+    }
+
+    /// The trace as it is stored: compact, about five bytes an event. The same schedule yields the same bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.encode())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Writes a file that `laxity.read_trace` and the `laxity` command read.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        Ok(py.detach(|| fs::write(path, self.encode()?))?)
+    }
+
+    /// The schedule as an SVG drawing for papers and reports.
+    ///
+    /// Args:
+    ///     start: left edge, with its unit.
+    ///     end: right edge; None: the end of the trace.
+    ///     rows: "cpus", "tasks" or "both".
+    ///     width: in pixels, 320 to 20,000; the height follows from the rows.
+    ///     caption: whether to name workload, scheduler, origin and seed.
+    ///     legend: whether to explain the signs used.
+    ///
+    /// Raises ValueError if nothing lies between `start` and `end`.
+    #[pyo3(signature = (*, start="0 ms", end=None, rows="both", width=1000, caption=true, legend=true))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn gantt_svg(
+        &self,
+        py: Python<'_>,
+        start: &str,
+        end: Option<&str>,
+        rows: &str,
+        width: u32,
+        caption: bool,
+        legend: bool,
+    ) -> PyResult<String> {
+        let options = SvgOptions { rows: parse_rows(rows)?, window: window(start, end)?, width, caption, legend };
+        py.detach(|| gantt::svg(&self.header, &self.records, &options)).map_err(value_error)
+    }
+
+    /// The schedule as text for a terminal; at most `width` characters a line, only ASCII with `ascii`.
+    ///
+    /// Raises ValueError if nothing lies between `start` and `end`.
+    #[pyo3(signature = (*, start="0 ms", end=None, rows="both", width=120, ascii=false))]
+    fn gantt_text(
+        &self,
+        py: Python<'_>,
+        start: &str,
+        end: Option<&str>,
+        rows: &str,
+        width: usize,
+        ascii: bool,
+    ) -> PyResult<String> {
+        let characters = if ascii { Characters::Ascii } else { Characters::Unicode };
+        let options = TextOptions { rows: parse_rows(rows)?, window: window(start, end)?, width, characters };
+        py.detach(|| gantt::text(&self.header, &self.records, &options)).map_err(value_error)
+    }
+
+    /// What a notebook shows: the whole trace as a drawing; nothing for an empty one.
+    fn _repr_svg_(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| gantt::svg(&self.header, &self.records, &SvgOptions::default())).ok()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let restore = py.import("laxity._native")?.getattr("_restore_trace")?;
+        Ok((restore, (self.to_bytes(py)?,)))
+    }
+
+    fn __repr__(&self) -> String {
+        let header = &self.header;
+        let damage = if self.damage.is_some() { ", damaged" } else { "" };
+        format!(
+            "<laxity.Trace \"{}\": {}, {} with seed {}, {} events in {}{damage}>",
+            header.workload,
+            header.scheduler,
+            self.origin(),
+            header.seed,
+            self.records.len(),
+            Nanos(self.end().as_nanos())
+        )
+    }
+}
+
+fn parse_rows(rows: &str) -> PyResult<Rows> {
+    match rows {
+        "cpus" => Ok(Rows::Cpus),
+        "tasks" => Ok(Rows::Tasks),
+        "both" => Ok(Rows::Both),
+        _ => Err(value_error(format!("rows=\"{rows}\" is unknown; write \"cpus\", \"tasks\" or \"both\""))),
+    }
+}
+
+fn window(start: &str, end: Option<&str>) -> PyResult<Window> {
+    let at = |text: &str| {
+        let span: Nanos = text.parse().map_err(value_error)?;
+        PyResult::Ok(Instant::ZERO.saturating_add(span))
+    };
+    Ok(Window { from: at(start)?, to: end.map(at).transpose()? })
+}
