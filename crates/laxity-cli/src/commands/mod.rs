@@ -1,0 +1,10 @@
+//! One verb a file.
+
+pub mod completions;
+pub mod generate;
+pub mod overheads;
+pub mod policies;
+pub mod schema;
+pub mod simulate;
+pub mod trace;
+pub mod validate;

@@ -1,0 +1,78 @@
+//! `laxity overheads`: published overhead profiles.
+
+use clap::Args;
+use laxity_model::{OverheadKind, OverheadProfile, OverheadTable};
+
+use crate::error::CliError;
+use crate::output::Output;
+use crate::quantity::TimeUnit;
+use crate::style::{FAINT, RESET};
+use crate::table::{Cell, Table};
+
+/// List published overhead profiles, or show one.
+///
+/// A workload names one in [platform] overheads, a simulation in --overheads. A family, such as
+/// brandenburg2009-worst or brandenburg2009-average, stands for the profile of whatever realization is scheduled.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity overheads                                       all profiles, at 100 tasks
+  laxity overheads -n 50                                 at 50 tasks
+  laxity overheads brandenburg2009-CEm-worst-aligned     what was measured, for every number of tasks")]
+pub struct Arguments {
+    /// Show what was measured for this profile
+    profile: Option<String>,
+    /// Show what a profile costs with so many tasks
+    #[arg(short = 'n', long = "tasks", value_name = "TASKS", default_value_t = 100)]
+    tasks: u32,
+}
+
+/// Prints a row a profile, or a row a measured point.
+pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
+    let width = output.width();
+    match &arguments.profile {
+        Some(name) => {
+            let profile = OverheadProfile::published(name)?;
+            output.print(points(&profile, arguments.tasks).render(width))
+        }
+        None => {
+            output.print(profiles(arguments.tasks).render(width))?;
+            output.line(format_args!(
+                "\n{FAINT}at {} tasks; brandenburg2009-...: paper 002, Tables 2 to 13; elliott2012-klmirqd: paper 000{RESET}",
+                arguments.tasks
+            ))
+        }
+    }
+}
+
+fn profiles(tasks: u32) -> Table {
+    let published = |name: String| OverheadProfile::published(&name).ok().map(|profile| (name, profile, tasks));
+    table("profile", OverheadProfile::published_names().into_iter().filter_map(published).collect())
+}
+
+/// The numbers of tasks that were measured; for constants the one asked for.
+fn points(profile: &OverheadProfile, tasks: u32) -> Table {
+    let measured = profile.tables.iter().find_map(|table| match table {
+        OverheadTable::Points(points) => Some(points.iter().map(|&(tasks, _)| tasks).collect::<Vec<_>>()),
+        OverheadTable::Constant(_) => None,
+    });
+    let numbers = measured.unwrap_or(vec![tasks]).into_iter();
+    table("tasks", numbers.map(|tasks| (tasks.to_string(), profile.clone(), tasks)).collect())
+}
+
+/// A row for each name and profile at its number of tasks, a column for each source that costs any of them anything.
+fn table(title: &str, rows: Vec<(String, OverheadProfile, u32)>) -> Table {
+    let rows: Vec<_> = rows.into_iter().map(|(name, profile, tasks)| (name, profile.at(tasks as usize))).collect();
+    let charged = |kind: &OverheadKind| rows.iter().any(|(_, costs)| !costs.of(*kind).is_zero());
+    let kinds: Vec<OverheadKind> = OverheadKind::ALL.into_iter().filter(charged).collect();
+    let titles: Vec<String> = kinds.iter().map(|kind| kind.name().replace('_', " ")).collect();
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    let mut table = Table::of(title).group("overhead, us", &titles);
+    for (name, costs) in rows {
+        let cost = |kind: &OverheadKind| match costs.of(*kind) {
+            cost if cost.is_zero() => Cell::faint("-"),
+            cost => TimeUnit::MICROS.show(cost).into(),
+        };
+        table.row(std::iter::once(name.into()).chain(kinds.iter().map(cost)).collect());
+    }
+    table
+}

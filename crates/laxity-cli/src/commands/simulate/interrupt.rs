@@ -1,0 +1,32 @@
+//! Ctrl-C: the simulation ends where it is, and everything about it is kept.
+
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the user, or whoever manages the machine, wants the process to end.
+#[derive(Clone, Default)]
+pub struct Interrupt {
+    requested: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// Takes over Ctrl-C, SIGTERM and SIGHUP. The second one ends the process at once.
+    pub fn watch() -> Self {
+        let interrupt = Interrupt::default();
+        let requested = Arc::clone(&interrupt.requested);
+        let handler = move || {
+            if requested.swap(true, Ordering::Relaxed) {
+                process::exit(130);
+            }
+        };
+        // Without a handler Ctrl-C ends the process as it would any other: nothing worth failing for.
+        let _ = ctrlc::set_handler(handler);
+        interrupt
+    }
+
+    /// Whether it was requested.
+    pub fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
+    }
+}

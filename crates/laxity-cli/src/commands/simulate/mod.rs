@@ -1,0 +1,168 @@
+//! `laxity simulate`: what does the schedule look like?
+
+mod interrupt;
+mod plan;
+mod progress;
+mod run;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use laxity_model::Nanos;
+
+use self::interrupt::Interrupt;
+use self::plan::Plan;
+use self::progress::Progress;
+use crate::error::CliError;
+use crate::output::{self, Output};
+use crate::policy::{PolicyChoice, PolicyParser};
+use crate::report::{self, Report};
+use crate::{input, quantity};
+
+/// Simulate a workload and measure its schedule.
+///
+/// Prints what was measured of each task, and where the CPU time went. With several policies, compares them. The
+/// same file, seed and version give the same schedule, byte for byte. Ctrl-C ends a simulation at the time it has
+/// reached; its results are printed and its trace is complete up to there.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity simulate car.toml
+  laxity simulate car.toml --for 60s --overheads brandenburg2009-worst
+  laxity simulate car.toml --policy CEm,CQm,S-CQm        compare three schedulers
+  laxity simulate car.toml --policy all --json           compare the nine measured in paper 002
+  laxity simulate car.toml --trace car.lxt && laxity trace car.lxt gantt
+  laxity gen uni-light/moderate cap=2 | laxity simulate -
+
+Exit codes: 0 simulated; 1 the simulation or its trace failed, or jobs missed deadlines with --fail-on-miss;
+2 bad usage or a bad workload; 130 interrupted.")]
+pub struct Arguments {
+    /// The workload, TOML or JSON; - reads standard input
+    file: PathBuf,
+    /// Schedule with NAME instead of the file's scheduler: an algorithm, a realization, both, or all; repeatable
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = PolicyParser,
+        hide_possible_values = true
+    )]
+    policy: Vec<PolicyChoice>,
+    /// Charge PROFILE instead of the file's overheads: a published one (see `laxity overheads`), a family, or none
+    #[arg(long, value_name = "PROFILE")]
+    overheads: Option<String>,
+    /// Simulate for DURATION, as in 60s or "2 min" [default: ten of the longest periods, at least 1 s]
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+    duration: Option<Nanos>,
+    /// Seed of random execution times, arrivals and jitter
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+    /// Write the trace to OUT.lxt; with several policies one file each, the policy's name inserted
+    #[arg(long, value_name = "OUT")]
+    trace: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Show each CPU, not only all of them together
+    #[arg(long, conflicts_with = "json")]
+    per_cpu: bool,
+    /// Exit with 1 if any job missed its deadline
+    #[arg(long)]
+    fail_on_miss: bool,
+    /// Print nothing but errors and, with --json, the JSON
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn parse_duration(text: &str) -> Result<Nanos, String> {
+    match text.parse::<Nanos>() {
+        Ok(Nanos::ZERO) => Err("nothing happens in no time; simulate for longer, as in \"1 s\"".to_owned()),
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Simulates under each policy in turn, then prints.
+pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
+    let file = input::name(&arguments.file);
+    let workload = input::workload(&arguments.file)?;
+    let plans = plan::plans(&arguments, &file, &workload)?;
+    let duration = arguments.duration.unwrap_or_else(|| plan::default_duration(&workload));
+    let quiet = arguments.quiet || arguments.json;
+    let interrupt = Interrupt::watch();
+    let mut reports = Vec::with_capacity(plans.len());
+    for (number, plan) in plans.iter().enumerate() {
+        let label = match plans.len() {
+            1 => String::new(),
+            count => format!("{}/{count} {}  ", number + 1, plan.name),
+        };
+        let mut progress = Progress::new(label, duration, quiet);
+        let report = run::simulate(plan, duration, &mut progress, &interrupt)?;
+        progress.finish();
+        let done = report.cut_short.is_none();
+        reports.push(report);
+        if !done {
+            break;
+        }
+    }
+    print(&arguments, &plans, &reports, output)?;
+    conclude(&arguments, &plans, &reports)
+}
+
+fn print(arguments: &Arguments, plans: &[Plan], reports: &[Report], output: &mut Output) -> Result<(), CliError> {
+    if arguments.json {
+        return match (plans, reports) {
+            ([_], [report]) => output.print(report::one(report)),
+            _ => output.print(report::many(reports)),
+        };
+    }
+    if arguments.quiet {
+        return Ok(());
+    }
+    let width = output.width();
+    match (plans, reports) {
+        ([_], [report]) => output.print(report::text(report, arguments.per_cpu, width))?,
+        _ if arguments.per_cpu => {
+            for report in reports {
+                output.print(report::text(report, true, width))?;
+                output.line("")?;
+            }
+            output.print(report::comparison(reports, width))?;
+        }
+        _ => output.print(report::comparison(reports, width))?,
+    }
+    output.finish()?;
+    let mut profiles = plans.iter().filter(|plan| plan.is_charged()).map(|plan| plan.overheads.as_str());
+    if let Some(first) = profiles.next()
+        && profiles.all(|name| name == first)
+        && plans.len() > 1
+    {
+        output::note(format_args!(
+            "all were charged {first}; name a family to charge each its own, as in --overheads brandenburg2009-worst"
+        ));
+    }
+    for path in plans.iter().zip(reports).filter_map(|(plan, _)| plan.trace.as_deref()) {
+        let size = std::fs::metadata(path).map_or(String::new(), |data| format!(" ({})", quantity::bytes(data.len())));
+        let path = path.display();
+        output::note(format_args!("trace in {path}{size}; look at it with `laxity trace {path} gantt`"));
+    }
+    Ok(())
+}
+
+/// An interruption or missed deadlines, where those are failures.
+fn conclude(arguments: &Arguments, plans: &[Plan], reports: &[Report]) -> Result<(), CliError> {
+    if let Some((report, asked)) = reports.iter().find_map(|report| report.cut_short.map(|asked| (report, asked))) {
+        let of = match plans.len() {
+            1 => String::new(),
+            count => format!(", in run {} of {count}", reports.len()),
+        };
+        let kept = if arguments.trace.is_some() { "; the trace is complete up to there" } else { "" };
+        let reached = format!("at {} of {asked} simulated{of}{kept}", quantity::short(report.summary.duration));
+        return Err(CliError::Interrupted { reached });
+    }
+    let missed = reports.iter().map(|report| report.summary.total.missed).sum();
+    let released = reports.iter().map(|report| report.summary.total.released).sum();
+    if arguments.fail_on_miss && missed > 0 {
+        return Err(CliError::Missed { missed, released });
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! `laxity trace FILE info`: what the trace is about.
+
+use std::path::Path;
+
+use laxity_model::{CpuId, Instant, OverheadKind};
+use laxity_trace::{Event, Origin, Sink};
+
+use super::read::Source;
+use crate::error::CliError;
+use crate::input;
+use crate::output::Output;
+use crate::quantity::{bytes, counted, short};
+use crate::report::describe;
+use crate::style::{FAINT, RESET, STRONG};
+
+/// When the trace begins, and how many records of which kind it has.
+#[derive(Default)]
+struct Census {
+    begin: Option<Instant>,
+    releases: u64,
+    completions: u64,
+    dispatches: u64,
+    overheads: u64,
+    ended: bool,
+}
+
+impl Sink for Census {
+    fn record(&mut self, at: Instant, event: Event) {
+        self.begin.get_or_insert(at);
+        match event {
+            Event::Release { .. } => self.releases += 1,
+            Event::Complete { .. } => self.completions += 1,
+            Event::Dispatch { .. } => self.dispatches += 1,
+            Event::Overhead { .. } | Event::LockWait { .. } | Event::CacheDelay { .. } => self.overheads += 1,
+            Event::End => self.ended = true,
+            _ => {}
+        }
+    }
+}
+
+/// Prints the header and counts the records.
+pub fn run(file: &Path, output: &mut Output) -> Result<(), CliError> {
+    let source = Source::open(file)?;
+    let header = source.header().clone();
+    let mut census = Census::default();
+    let ending = source.stream(&mut census);
+    let mut line = |label: &str, value: String| output.line(format_args!("{FAINT}{label:<11}{RESET}{value}"));
+    line("trace", format!("{STRONG}{}{RESET}", input::name(file)))?;
+    line("workload", header.workload.clone())?;
+    line(
+        "origin",
+        match header.origin {
+            Origin::Simulated => format!("simulated, seed {}", header.seed),
+            Origin::Live => "recorded live".to_owned(),
+        },
+    )?;
+    line("scheduler", format!("{} ({})", header.scheduler, describe(&header.scheduler)))?;
+    line("CPUs", format!("{}: {}", header.cpus, clusters(&header.clusters)))?;
+    line("quantum", header.quantum.to_string())?;
+    let costs: Vec<String> = OverheadKind::ALL
+        .into_iter()
+        .filter(|&kind| !header.costs.of(kind).is_zero())
+        .map(|kind| format!("{} {}", kind.name().replace('_', " "), short(header.costs.of(kind))))
+        .collect();
+    line("overheads", if costs.is_empty() { "none".to_owned() } else { costs.join(", ") })?;
+    line("tasks", header.tasks.len().to_string())?;
+    let begin = census.begin.unwrap_or(Instant::ZERO);
+    let end = if census.ended { "" } else { ", where it was cut off" };
+    line("time", format!("{begin} to {}{end}", ending.reached))?;
+    line("records", format!("{}{}", ending.records, size(file, ending.records)))?;
+    line(
+        "",
+        format!(
+            "{}, {}, {}, {}",
+            counted(census.releases, "release"),
+            counted(census.completions, "completion"),
+            counted(census.dispatches, "dispatch").replace("dispatchs", "dispatches"),
+            counted(census.overheads, "overhead")
+        ),
+    )?;
+    ending.whole()
+}
+
+/// `, 1.2 MB, 4.3 bytes each`.
+fn size(file: &Path, records: u64) -> String {
+    match std::fs::metadata(file) {
+        Ok(data) if data.is_file() && records > 0 => {
+            format!(", {}, {:.1} bytes each", bytes(data.len()), data.len() as f64 / records as f64)
+        }
+        _ => String::new(),
+    }
+}
+
+/// `0-3 | 4-7`.
+fn clusters(clusters: &[Vec<CpuId>]) -> String {
+    let texts: Vec<String> = clusters.iter().map(|cpus| ranges(cpus)).collect();
+    texts.join(" | ")
+}
+
+/// CPU numbers as Linux writes them.
+fn ranges(cpus: &[CpuId]) -> String {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(cpu.0) => *last = cpu.0,
+            _ => ranges.push((cpu.0, cpu.0)),
+        }
+    }
+    let text = |&(first, last): &(u16, u16)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_listed_as_linux_does() {
+        assert_eq!(clusters(&[vec![CpuId(0), CpuId(1), CpuId(2)], vec![CpuId(3), CpuId(7)]]), "0-2 | 3,7");
+    }
+}

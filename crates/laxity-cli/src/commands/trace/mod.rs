@@ -1,0 +1,55 @@
+//! `laxity trace`: what happened, from a recording.
+
+mod check;
+
+mod gantt;
+mod info;
+mod metrics;
+mod read;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::error::CliError;
+use crate::output::Output;
+
+/// Measure, check, draw and convert a recorded trace.
+///
+/// A trace that was cut off or damaged is used up to where it broke; the command then says so and exits with 1.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity trace car.lxt info
+  laxity trace car.lxt metrics --per-cpu
+  laxity trace car.lxt check
+  laxity trace car.lxt gantt --from 100ms --to 150ms
+  laxity trace car.lxt export -o car.perfetto")]
+pub struct Arguments {
+    /// The trace, as `laxity simulate --trace` writes it; - reads standard input
+    file: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Say what the trace is about and how much of it there is
+    Info,
+    /// Measure it, with the tables of `laxity simulate`
+    Metrics(metrics::Arguments),
+    /// Judge it: a legal schedule, the scheduler it names, deadlines met?
+    Check(check::Arguments),
+    /// Draw it, as text or SVG
+    Gantt(gantt::Arguments),
+}
+
+/// Reads the trace and does one thing with it.
+pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
+    let file = arguments.file.as_path();
+    match arguments.command {
+        Command::Info => info::run(file, output),
+        Command::Metrics(arguments) => metrics::run(file, &arguments, output),
+        Command::Check(arguments) => check::run(file, &arguments, output),
+        Command::Gantt(arguments) => gantt::run(file, &arguments, output),
+    }
+}

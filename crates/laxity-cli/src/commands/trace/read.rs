@@ -1,0 +1,87 @@
+//! Trace files, streamed or whole.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use laxity_model::Instant;
+use laxity_trace::codec::{ReadError, TraceReader};
+use laxity_trace::{Record, Sink, TraceHeader};
+
+use crate::error::CliError;
+use crate::input;
+
+/// A trace being read.
+pub struct Source {
+    path: PathBuf,
+    reader: TraceReader<Box<dyn Read>>,
+    header: TraceHeader,
+}
+
+/// How reading a trace ended.
+pub struct Ending {
+    path: PathBuf,
+    /// The time of the last record.
+    pub reached: Instant,
+    /// How many records there were.
+    pub records: u64,
+    /// Why there are no more, unless the trace is whole.
+    pub damage: Option<ReadError>,
+}
+
+impl Source {
+    /// Opens `path` and reads its header; `-` is standard input.
+    pub fn open(path: &Path) -> Result<Source, CliError> {
+        let bytes: Box<dyn Read> = if path.as_os_str() == "-" {
+            Box::new(io::stdin().lock())
+        } else {
+            let file = File::open(path).map_err(|source| CliError::Read { file: input::name(path), source })?;
+            Box::new(file)
+        };
+        let path = PathBuf::from(input::name(path));
+        match TraceReader::new(bytes) {
+            Ok(reader) => Ok(Source { path, header: reader.header().clone(), reader }),
+            Err(ReadError::Io(source)) => Err(CliError::Read { file: path.display().to_string(), source }),
+            Err(source) => Err(CliError::Trace { path, source }),
+        }
+    }
+
+    /// What the trace is about.
+    pub fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    /// Hands every record to `sink`, in memory that does not depend on their number.
+    pub fn stream(self, sink: &mut impl Sink) -> Ending {
+        let mut ending = Ending { path: self.path, reached: Instant::ZERO, records: 0, damage: None };
+        for record in self.reader {
+            match record {
+                Ok(Record { at, event }) => {
+                    sink.record(at, event);
+                    // Of a trace that goes back in time the checkers complain; here it must not lead to negative spans.
+                    ending.reached = ending.reached.max(at);
+                    ending.records += 1;
+                }
+                Err(error) => ending.damage = Some(error),
+            }
+        }
+        ending
+    }
+
+    /// All records in memory.
+    pub fn collect(self) -> (Vec<Record>, Ending) {
+        let mut records = Vec::new();
+        let ending = self.stream(&mut records);
+        (records, ending)
+    }
+}
+
+impl Ending {
+    /// An error if the trace was not read to its end: what was done is of a part.
+    pub fn whole(self) -> Result<(), CliError> {
+        match self.damage {
+            Some(source) => Err(CliError::Damaged { path: self.path, reached: self.reached, source }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The `laxity` command: one verb per file in `commands/`, each a thin use of the libraries.
+//!
+//! Results go to standard output, errors and progress to standard error, errors last. Exit codes: 0 it worked, 1 what
+//! was asked for failed, 2 bad usage or bad input, 130 interrupted.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod error;
+mod input;
+mod output;
+mod output_file;
+mod policy;
+mod quantity;
+mod report;
+mod style;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::error::CliError;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    cli.color.apply();
+    let mut output = Output::stdout();
+    let outcome = run(cli.command, &mut output);
+    // What was printed before an error belongs before it.
+    let printed = output.finish();
+    match outcome.and(printed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&error);
+            error.exit_code()
+        }
+    }
+}
+
+fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
+    match command {
+        Command::Simulate(arguments) => commands::simulate::run(arguments, output),
+        Command::Trace(arguments) => commands::trace::run(arguments, output),
+        Command::Gen(arguments) => commands::generate::run(arguments, output),
+        Command::Validate(arguments) => commands::validate::run(arguments, output),
+        Command::Schema => commands::schema::run(output),
+        Command::Policies => commands::policies::run(output),
+        Command::Overheads(arguments) => commands::overheads::run(arguments, output),
+        Command::Completions(arguments) => commands::completions::run(&arguments, output),
+    }
+}

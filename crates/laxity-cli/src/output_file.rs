@@ -1,0 +1,113 @@
+//! Files that are there whole or not at all.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use tempfile::NamedTempFile;
+
+use crate::error::CliError;
+
+/// A file being written. It grows under a temporary name in the same folder and gets its own name when it is complete,
+/// so neither a kill nor a full disk leaves behind what looks whole. Dropped before that, it is removed.
+///
+/// What exists and is no ordinary file (a pipe, a device) is written in place.
+pub struct OutputFile {
+    path: PathBuf,
+    sink: Sink,
+    failed: Rc<Cell<bool>>,
+}
+
+enum Sink {
+    Temporary { file: NamedTempFile, target: PathBuf },
+    InPlace(File),
+}
+
+impl OutputFile {
+    /// Begins to write `path`, to which errors refer. An existing file is replaced at the end.
+    pub fn create(path: &Path) -> Result<Self, CliError> {
+        let sink = open(path).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
+        Ok(OutputFile { path: path.to_owned(), sink, failed: Rc::default() })
+    }
+
+    /// Becomes true when a write fails: for writers that keep the error to themselves until they are done.
+    pub fn failed(&self) -> Rc<Cell<bool>> {
+        Rc::clone(&self.failed)
+    }
+
+    /// Puts the file in its place; everything was written.
+    pub fn commit(self) -> Result<(), CliError> {
+        let OutputFile { path, sink, .. } = self;
+        let placed = match sink {
+            // Some file systems notice only now that the disk is full.
+            Sink::Temporary { file, target } => {
+                file.as_file().sync_all().and_then(|()| file.persist(target).map(|_| ()).map_err(|error| error.error))
+            }
+            Sink::InPlace(mut file) => file.flush(),
+        };
+        placed.map_err(|source| CliError::Write { path, source })
+    }
+
+    /// Writes all of `path` at once.
+    pub fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+        let mut file = OutputFile::create(path)?;
+        file.write_all(bytes).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
+        file.commit()
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match &mut self.sink {
+            Sink::Temporary { file, .. } => file.write(bytes),
+            Sink::InPlace(file) => file.write(bytes),
+        };
+        if let Err(error) = &written
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            self.failed.set(true);
+        }
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::Temporary { file, .. } => file.flush(),
+            Sink::InPlace(file) => file.flush(),
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<Sink> {
+    // A link is followed: the file it points to is replaced, not the link.
+    let target = match fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+        Err(error) => return Err(error),
+    };
+    match fs::metadata(&target) {
+        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) if !metadata.is_file() => Ok(Sink::InPlace(File::options().write(true).open(&target)?)),
+        _ => {
+            let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let name = target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+            let prefix = format!(".{}.", name.to_string_lossy());
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(&prefix).suffix(".part");
+            set_permissions(&mut builder);
+            Ok(Sink::Temporary { file: builder.tempfile_in(folder)?, target })
+        }
+    }
+}
+
+/// As any other new file, not for the owner alone as temporary files are; the user's mask applies.
+#[cfg(unix)]
+fn set_permissions(builder: &mut tempfile::Builder<'_, '_>) {
+    use std::os::unix::fs::PermissionsExt;
+    builder.permissions(fs::Permissions::from_mode(0o666));
+}
+
+#[cfg(not(unix))]
+fn set_permissions(_builder: &mut tempfile::Builder<'_, '_>) {}

@@ -1,0 +1,100 @@
+//! Where the CPU time went.
+
+use laxity_model::{Nanos, OverheadKind};
+use laxity_trace::metrics::MachineSummary;
+
+use super::Report;
+use crate::quantity::{TimeUnit, percent, short};
+use crate::table::{Cell, Table};
+
+/// The overheads during which a CPU runs no job, with their names in tables.
+const ON_CPU: [(OverheadKind, &str); 5] = [
+    (OverheadKind::Release, "release"),
+    (OverheadKind::Scheduling, "scheduling"),
+    (OverheadKind::ContextSwitch, "context switch"),
+    (OverheadKind::Tick, "tick"),
+    (OverheadKind::TimerRearming, "timer re-arming"),
+];
+
+/// A row for each use of CPU time, over all CPUs.
+pub fn sources(report: &Report) -> Table {
+    let machine = &report.summary.machine;
+    let available = available(report);
+    let unit = TimeUnit::for_longest(Nanos(u64::try_from(available).unwrap_or(u64::MAX)));
+    let share = |time: Nanos| percent(u128::from(time.0), available);
+    let mut table = Table::of("CPU time")
+        .group("total", &[unit.name])
+        .group("share", &["%"])
+        .group("count", &[""])
+        .group("mean", &[""]);
+    table.row(vec!["jobs".into(), unit.show(machine.busy).into(), share(machine.busy).into()]);
+    for (kind, name) in ON_CPU {
+        let usage = machine.overheads.of(kind);
+        if usage.count > 0 && !usage.time.is_zero() {
+            let mean = Nanos(usage.time.0 / usage.count);
+            table.row(vec![
+                name.into(),
+                unit.show(usage.time).into(),
+                share(usage.time).into(),
+                usage.count.to_string().into(),
+                short(mean).into(),
+            ]);
+        }
+    }
+    if !machine.lock_wait.is_zero() {
+        table.row(vec!["lock wait".into(), unit.show(machine.lock_wait).into(), share(machine.lock_wait).into()]);
+    }
+    table.row(vec![Cell::faint("idle"), Cell::faint(unit.show(machine.idle)), Cell::faint(share(machine.idle))]);
+    for (kind, name) in [
+        (OverheadKind::CachePreemption, "cache, preempted"),
+        (OverheadKind::CacheMigration, "cache, migrated"),
+        (OverheadKind::IpiLatency, "IPI latency"),
+    ] {
+        let usage = machine.overheads.of(kind);
+        if usage.count > 0 && !usage.time.is_zero() {
+            // Not a use of its own: within the jobs' time, or no CPU's time at all.
+            let mean = short(Nanos(usage.time.0 / usage.count));
+            table.total(vec![
+                name.into(),
+                unit.show(usage.time).into(),
+                Cell::default(),
+                usage.count.to_string().into(),
+                mean.into(),
+            ]);
+        }
+    }
+    table
+}
+
+/// A row for each CPU: its time in percent.
+pub fn cpus(report: &Report) -> Table {
+    let names: Vec<&str> = ON_CPU.iter().map(|(_, name)| *name).collect();
+    let mut table = Table::of("cpu")
+        .group("jobs", &["%"])
+        .group("overheads, %", &names)
+        .group("lock wait", &["%"])
+        .group("idle", &["%"]);
+    let available = u128::from(report.summary.duration.0);
+    for cpu in &report.summary.cpus {
+        table.row(cpu_row(cpu.cpu.to_string(), &cpu.usage, available));
+    }
+    let all = available * report.summary.cpus.len() as u128;
+    table.total(cpu_row("all".to_owned(), &report.summary.machine, all));
+    table
+}
+
+fn cpu_row(name: String, usage: &MachineSummary, available: u128) -> Vec<Cell> {
+    let share = |time: Nanos| match time {
+        Nanos::ZERO => Cell::faint(percent(0, available)),
+        time => percent(u128::from(time.0), available).into(),
+    };
+    let mut cells = vec![name.into(), share(usage.busy)];
+    cells.extend(ON_CPU.iter().map(|(kind, _)| share(usage.overheads.of(*kind).time)));
+    cells.extend([share(usage.lock_wait), share(usage.idle)]);
+    cells
+}
+
+/// All CPUs' time together.
+fn available(report: &Report) -> u128 {
+    u128::from(report.summary.duration.0) * report.summary.cpus.len() as u128
+}

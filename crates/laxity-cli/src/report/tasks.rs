@@ -1,0 +1,89 @@
+//! The table of tasks.
+
+use laxity_model::Nanos;
+use laxity_trace::TaskInfo;
+use laxity_trace::metrics::JobSummary;
+
+use super::Report;
+use crate::quantity::{TimeUnit, percent};
+use crate::table::{Cell, Table, cut};
+
+/// Task names longer than this are cut.
+const NAME_WIDTH_MAX: usize = 24;
+
+/// A row for each task, and all of them together.
+pub fn table(report: &Report) -> Table {
+    let unit = unit(report);
+    let tardiness = format!("max, {}", unit.name);
+    let laxity = format!("least, {}", unit.name);
+    let mut table = Table::of("task")
+        .group("period", &[unit.name])
+        .group("wcet", &[unit.name])
+        .group("util.", &["%"])
+        .group("jobs", &["released", "completed", "missed"])
+        .group(&format!("response time, {}", unit.name), &["mean", "p99", "max"])
+        .group("tardiness", &[&tardiness])
+        .group("laxity", &[&laxity])
+        .group("switches", &["preemptions", "migrations"]);
+    for (info, task) in report.header.tasks.iter().zip(&report.summary.tasks) {
+        let mut cells = vec![cut(&info.name, NAME_WIDTH_MAX).into()];
+        cells.extend(parameters(info, unit));
+        cells.extend(jobs(&task.jobs, unit));
+        table.row(cells);
+    }
+    let mut cells = vec!["total".into(), Cell::default(), Cell::default(), utilization(&report.header.tasks)];
+    cells.extend(jobs(&report.summary.total, unit));
+    table.total(cells);
+    table
+}
+
+/// The unit that suits the longest period and the longest response time.
+fn unit(report: &Report) -> TimeUnit {
+    let periods = report.header.tasks.iter().map(|task| task.period);
+    let response = report.summary.total.response_time.map_or(Nanos::ZERO, |times| times.max);
+    TimeUnit::for_longest(periods.max().unwrap_or(Nanos::ZERO).max(response))
+}
+
+fn parameters(task: &TaskInfo, unit: TimeUnit) -> [Cell; 3] {
+    let utilization = percent(u128::from(task.wcet.0), u128::from(task.period.0));
+    [unit.show(task.period).into(), unit.show(task.wcet).into(), one_decimal(&utilization).into()]
+}
+
+/// Of all tasks, in percent of a CPU.
+fn utilization(tasks: &[TaskInfo]) -> Cell {
+    let sum: f64 = tasks.iter().map(|task| task.wcet.0 as f64 / task.period.0.max(1) as f64).sum();
+    format!("{:.1}", sum * 100.0).into()
+}
+
+/// Cuts the second decimal off.
+fn one_decimal(percent: &str) -> String {
+    match percent.starts_with('<') {
+        true => "<0.1".to_owned(),
+        false => percent.strip_suffix(|last: char| last.is_ascii_digit()).unwrap_or(percent).to_owned(),
+    }
+}
+
+/// The cells from `released` on.
+pub fn jobs(jobs: &JobSummary, unit: TimeUnit) -> Vec<Cell> {
+    let mut cells =
+        vec![jobs.released.to_string().into(), jobs.completed.to_string().into(), Cell::mishaps(jobs.missed)];
+    match jobs.response_time {
+        Some(times) => cells.extend([times.mean, times.p99, times.max].map(|time| unit.show(time).into())),
+        None => cells.extend(["-"; 3].map(Cell::faint)),
+    }
+    cells.push(match jobs.tardiness {
+        Some(tardiness) if tardiness.max.is_zero() => Cell::faint(unit.show(tardiness.max)),
+        Some(tardiness) => Cell::bad(unit.show(tardiness.max)),
+        None => Cell::faint("-"),
+    });
+    cells.push(match jobs.laxity_min {
+        Some(laxity) if laxity.0 < 0 => Cell::bad(unit.show_signed(laxity)),
+        Some(laxity) => unit.show_signed(laxity).into(),
+        None => Cell::faint("-"),
+    });
+    cells.extend([jobs.preemptions, jobs.migrations].map(|count| match count {
+        0 => Cell::faint("0"),
+        count => count.to_string().into(),
+    }));
+    cells
+}

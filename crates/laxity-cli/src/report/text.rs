@@ -1,0 +1,129 @@
+//! A report for people.
+
+use laxity_model::{Invocation, Nanos, OverheadCosts, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler};
+use laxity_trace::{Origin, TraceHeader};
+
+use super::{Report, cpu_time, tasks};
+use crate::quantity::{counted, short};
+use crate::style;
+
+/// The report as lines and tables of at most `width` columns; with `per_cpu`, a row for each CPU.
+pub fn text(report: &Report, per_cpu: bool, width: Option<usize>) -> String {
+    let mut out = heading(report);
+    out.push('\n');
+    out.push_str(&tasks::table(report).render(width));
+    out.push('\n');
+    out.push_str(&cpu_time::sources(report).render(width));
+    if per_cpu {
+        out.push('\n');
+        out.push_str(&cpu_time::cpus(report).render(width));
+    }
+    out.push('\n');
+    out.push_str(&verdict(report));
+    out
+}
+
+/// What was scheduled, where, how and for how long.
+fn heading(report: &Report) -> String {
+    let header = &report.header;
+    let utilization: f64 = header.tasks.iter().map(|task| task.wcet.0 as f64 / task.period.0.max(1) as f64).sum();
+    let tasks = counted(header.tasks.len() as u64, "task");
+    let mut out = format!("{}{}{}\n", style::STRONG, header.workload, style::RESET);
+    let mut line = |label: &str, value: String| {
+        out.push_str(&format!("{}{label:<11}{}{value}\n", style::FAINT, style::RESET));
+    };
+    line("tasks", format!("{tasks}, utilization {utilization:.2} at worst"));
+    line("platform", platform(header));
+    line("scheduler", format!("{} ({})", header.scheduler, describe(&header.scheduler)));
+    line("overheads", overheads(report));
+    line("seed", header.seed.to_string());
+    line(
+        "time",
+        match header.origin {
+            Origin::Simulated => format!("{} simulated{}", report.summary.duration, cut_short(report)),
+            Origin::Live => format!("{} recorded live", report.summary.duration),
+        },
+    );
+    out
+}
+
+fn cut_short(report: &Report) -> String {
+    report.cut_short.map_or(String::new(), |asked| format!(" of {asked}: interrupted"))
+}
+
+/// `4 CPUs in 1 cluster, quantum 1 ms`.
+fn platform(header: &TraceHeader) -> String {
+    let cpus = counted(header.cpus as u64, "CPU");
+    let scheduled: usize = header.clusters.iter().map(Vec::len).sum();
+    let dedicated = if scheduled < header.cpus { ", cpu0 for interrupts alone" } else { "" };
+    let clusters = match header.clusters.len() {
+        1 => String::new(),
+        count => format!(" in {count} clusters"),
+    };
+    format!("{cpus}{clusters}{dedicated}, quantum {}", header.quantum)
+}
+
+/// A scheduler in words.
+pub fn describe(scheduler: &Scheduler) -> String {
+    let queue = match scheduler.ready_queue {
+        ReadyQueueKind::Coarse => "coarse-grained queue",
+        ReadyQueueKind::Fine => "fine-grained queue",
+        ReadyQueueKind::Hierarchical => "hierarchical queue",
+    };
+    let invocation = match (scheduler.invocation, scheduler.quanta) {
+        (Invocation::EventDriven, _) => "event-driven",
+        (Invocation::QuantumDriven, Quanta::Aligned) => "aligned quanta",
+        (Invocation::QuantumDriven, Quanta::Staggered) => "staggered quanta",
+    };
+    let interrupts = match scheduler.interrupts {
+        ReleaseInterrupts::Global => "interrupts on all CPUs",
+        ReleaseInterrupts::Dedicated => "interrupts on a dedicated CPU",
+    };
+    format!("{queue}, {invocation}, {interrupts}")
+}
+
+fn overheads(report: &Report) -> String {
+    let none = report.header.costs == OverheadCosts::default();
+    match (&report.overheads, none) {
+        (Some(name), true) if name == "none" => "none".to_owned(),
+        (Some(name), _) => format!("{name}, at {}", counted(report.header.tasks.len() as u64, "task")),
+        (None, true) => match report.header.origin {
+            Origin::Simulated => "none".to_owned(),
+            Origin::Live => "measured".to_owned(),
+        },
+        (None, false) => {
+            let costs = report.header.costs;
+            let [release, scheduling, switch] = [costs.release, costs.scheduling, costs.context_switch].map(short);
+            format!("release {release}, scheduling {scheduling}, context switch {switch}, ...")
+        }
+    }
+}
+
+/// The sentence people look for.
+fn verdict(report: &Report) -> String {
+    let total = &report.summary.total;
+    let released = counted(total.released, "job");
+    if total.missed == 0 {
+        let least = total.laxity_min.filter(|laxity| laxity.0 >= 0).map_or(String::new(), |laxity| {
+            let task = tightest(report).map_or(String::new(), |name| format!(" ({name})"));
+            format!("; least laxity {}{task}", short(Nanos(laxity.0.unsigned_abs())))
+        });
+        return format!("{}no deadline missed{} by {released}{least}\n", style::GOOD, style::RESET);
+    }
+    let tasks = report.summary.tasks.iter().filter(|task| task.jobs.missed > 0).count();
+    let of = counted(report.summary.tasks.len() as u64, "task");
+    let tardiness =
+        total.tardiness.map_or(String::new(), |tardiness| format!("; tardy by at most {}", short(tardiness.max)));
+    let incomplete = match total.missed_incomplete {
+        0 => String::new(),
+        count => format!(", {count} of them still incomplete at the end"),
+    };
+    let missed = counted(total.missed, "deadline");
+    format!("{}{missed} missed{} by {released}, in {tasks} of {of}{tardiness}{incomplete}\n", style::BAD, style::RESET)
+}
+
+/// The task whose job came closest to its deadline.
+fn tightest(report: &Report) -> Option<&str> {
+    let least = report.summary.total.laxity_min?;
+    report.summary.tasks.iter().find(|task| task.jobs.laxity_min == Some(least)).map(|task| task.name.as_str())
+}
