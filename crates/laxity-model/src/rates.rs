@@ -81,9 +81,13 @@ impl Graph {
 /// See [`Graph::rates`].
 pub(crate) fn rates(graph: &Graph) -> Result<Vec<Rate>, RateError> {
     let order = topological_order(graph)?;
+    let mut inbound = vec![Vec::new(); graph.nodes.len()];
+    for (index, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| !edge.back_edge) {
+        inbound[edge.consumer].push(index);
+    }
     let mut rates: Vec<Option<Rate>> = vec![None; graph.nodes.len()];
     for node in order {
-        rates[node] = Some(rate_of(graph, node, &rates)?);
+        rates[node] = Some(rate_of(graph, node, &inbound[node], &rates)?);
     }
     let rates: Vec<Rate> = rates.into_iter().map(|rate| rate.expect("the order holds every node")).collect();
     for (index, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| edge.back_edge) {
@@ -142,11 +146,12 @@ fn edge_of_a_cycle(graph: &Graph, missing: &[usize]) -> usize {
     }
 }
 
-fn rate_of(graph: &Graph, node: usize, rates: &[Option<Rate>]) -> Result<Rate, RateError> {
+/// The rate of `node` by its `inbound` edges, or as a source.
+fn rate_of(graph: &Graph, node: usize, inbound: &[usize], rates: &[Option<Rate>]) -> Result<Rate, RateError> {
     let overflow = || RateError::Overflow { node };
     let mut found: Option<Rate> = None;
-    let inbound = |edge: &crate::Edge| edge.consumer == node && !edge.back_edge;
-    for (index, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| inbound(edge)) {
+    for &index in inbound {
+        let edge = &graph.edges[index];
         let producer = rates[edge.producer].expect("producers come first");
         let (rho, kappa) = (u128::from(edge.produce), u128::from(edge.consume));
         let tokens = rho * u128::from(producer.jobs);

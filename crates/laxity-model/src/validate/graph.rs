@@ -103,8 +103,12 @@ fn edge(edge: &Edge, graph: &Graph, at: &FieldPath, findings: &mut Findings) {
 /// rounded down, where they can be computed.
 fn structure(graph: &Graph, at: &FieldPath, findings: &mut Findings) -> Option<Vec<Nanos>> {
     let name = |node: usize| graph.nodes[node].name.as_str();
+    let mut consumers = vec![Vec::new(); graph.nodes.len()];
+    for edge in graph.edges.iter().filter(|edge| !edge.back_edge) {
+        consumers[edge.producer].push(edge.consumer);
+    }
     for (index, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| edge.back_edge) {
-        if !reaches(graph, edge.consumer, edge.producer) {
+        if !reaches(&consumers, edge.consumer, edge.producer) {
             let message = format!(
                 "the back-edge from \"{}\" to \"{}\" closes no cycle; remove `back_edge = true`",
                 name(edge.producer),
@@ -160,14 +164,14 @@ fn structure(graph: &Graph, at: &FieldPath, findings: &mut Findings) -> Option<V
 }
 
 /// Whether a path of forward edges leads from `start` to `goal`; from a node to itself always.
-fn reaches(graph: &Graph, start: usize, goal: usize) -> bool {
-    let mut is_reached = vec![false; graph.nodes.len()];
+fn reaches(consumers: &[Vec<usize>], start: usize, goal: usize) -> bool {
+    let mut is_reached = vec![false; consumers.len()];
     let mut to_visit = vec![start];
     is_reached[start] = true;
     while let Some(node) = to_visit.pop() {
-        for edge in graph.edges.iter().filter(|edge| !edge.back_edge && edge.producer == node) {
-            if !std::mem::replace(&mut is_reached[edge.consumer], true) {
-                to_visit.push(edge.consumer);
+        for &consumer in &consumers[node] {
+            if !std::mem::replace(&mut is_reached[consumer], true) {
+                to_visit.push(consumer);
             }
         }
     }

@@ -23,7 +23,7 @@ fn read_both(text: &str) {
 }
 
 /// An edit of a text: at a place, remove some characters and insert others.
-fn edit() -> impl Strategy<Value = (prop::sample::Index, usize, String)> {
+pub fn edit() -> impl Strategy<Value = (prop::sample::Index, usize, String)> {
     let words = [
         "",
         "\"",
@@ -56,7 +56,7 @@ fn edit() -> impl Strategy<Value = (prop::sample::Index, usize, String)> {
     (any::<prop::sample::Index>(), 0usize..12, prop::sample::select(words.map(str::to_owned).to_vec()))
 }
 
-fn mutate(text: &str, edits: &[(prop::sample::Index, usize, String)]) -> String {
+pub fn mutate(text: &str, edits: &[(prop::sample::Index, usize, String)]) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     for (place, removed, inserted) in edits {
         let at = place.index(characters.len() + 1);

@@ -5,6 +5,7 @@ mod examples;
 mod fuzz;
 mod generate;
 mod read;
+mod reference;
 mod round_trip;
 mod schema;
 mod validation;

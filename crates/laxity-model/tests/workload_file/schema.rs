@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
 use crate::examples::EXAMPLES;
+use crate::fuzz::{edit, mutate};
 use crate::generate;
 
 const SCHEMA: &str = include_str!("../../../../schema/laxity-workload-1.schema.json");
@@ -109,6 +110,20 @@ fn bad_files_are_refused_by_schema_and_reader_alike() {
 }
 
 proptest! {
+    /// An editor that knows the schema must not complain about what Laxity reads.
+    #[test]
+    fn whatever_is_read_follows_the_schema(
+        which in 0..EXAMPLES.len(),
+        edits in prop::collection::vec(edit(), 1..3),
+    ) {
+        let text = mutate(EXAMPLES[which].1, &edits);
+        if Workload::from_toml(&text, "f.toml").is_ok() {
+            let value = toml_to_json(&text).expect("what is read is TOML");
+            let schema = schema();
+            prop_assert!(schema.is_valid(&value), "{:?} in:\n{text}", schema.validate(&value));
+        }
+    }
+
     #[test]
     fn whatever_is_written_follows_the_schema(seed: u64, size in 0u64..4) {
         let workload = generate::workload(seed, size);

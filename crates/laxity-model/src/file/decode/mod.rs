@@ -128,3 +128,53 @@ fn look_up(name: &str, item: &Item<'_>, names: &[String], what: &str, findings: 
     }
     index
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// The names of the fields that a table of the schema allows.
+    fn allowed(table: &Value) -> Vec<&str> {
+        assert_eq!(table["additionalProperties"], false, "unknown fields are mistakes");
+        table["properties"].as_object().expect("a table has fields").keys().map(String::as_str).collect()
+    }
+
+    fn sorted<'f>(fields: &[&'f str]) -> Vec<&'f str> {
+        let mut fields = fields.to_vec();
+        fields.sort();
+        fields
+    }
+
+    #[test]
+    fn reader_and_schema_know_the_same_fields() {
+        let schema = include_str!("../../../../../schema/laxity-workload-1.schema.json");
+        let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
+        assert_eq!(allowed(&schema), sorted(fields::WORKLOAD));
+        let tables = [
+            ("platform", fields::PLATFORM),
+            ("gpu", fields::GPU),
+            ("overheads", fields::OVERHEADS),
+            ("scheduler", fields::SCHEDULER),
+            ("resource", fields::RESOURCE),
+            ("task", fields::TASK),
+            ("best_effort", fields::BEST_EFFORT),
+            ("graph", fields::GRAPH),
+            ("node", fields::NODE),
+        ];
+        let definitions = &schema["$defs"];
+        for (name, known) in tables {
+            assert_eq!(allowed(&definitions[name]), sorted(known), "{name}");
+        }
+        assert_eq!(allowed(&definitions["edge"]["oneOf"][1]), sorted(fields::EDGE));
+        let steps = definitions["step"]["oneOf"].as_array().expect("alternatives");
+        assert_eq!(steps.len(), body::STEPS.len());
+        for (step, known) in steps.iter().zip(body::STEPS) {
+            assert_eq!(allowed(step), sorted(known));
+        }
+        let distributions = definitions["distribution"]["oneOf"].as_array().expect("alternatives");
+        let tables: Vec<&str> = distributions[1..].iter().flat_map(allowed).collect();
+        assert_eq!(tables, body::DISTRIBUTIONS);
+    }
+}
