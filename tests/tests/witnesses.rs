@@ -51,7 +51,7 @@ fn observe(cpus: usize, tasks: Vec<Task>, scheduler: &str, seed: u64) -> Summary
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_200))]
+    #![proptest_config(ProptestConfig { max_global_rejects: 200_000, ..ProptestConfig::with_cases(1_200) })]
 
     #[test]
     fn no_job_of_an_accepted_set_misses(
