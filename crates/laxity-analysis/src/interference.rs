@@ -3,8 +3,13 @@
 //! The recurrence `R = C_k + floor(sum_i min(W_i(R), Wd_i, R - C_k + 1) / m)` (Bertogna & Cirinei, RTSS 2007; without
 //! `Wd` and over higher priorities only for fixed priorities) climbs one tick a step where `m` terms
 //! follow `R` itself, which at nanosecond resolution is for ever. With `x = R - C_k + 1` the least fixed point is the
-//! least `x >= 1` with `sum_i min(A_i(x), x) <= m * x - 1`, `A_i = min(W_i, Wd_i)`. Both sides are piece-wise linear;
-//! between two kinks the crossing is a division, and otherwise the walk jumps to the next kink.
+//! least `x >= 1` with `sum_i min(A_i(x), x) <= m * x - 1`, `A_i = min(W_i, Wd_i)`. From a point that fails, two lower
+//! bounds on the least fixed point are at hand, and the walk jumps to the larger:
+//!
+//! - Both sides are piece-wise linear: the crossing of their current segments, or the next kink if that is nearer.
+//! - `A_i` never falls, so its present values taken as constants: the least y with `sum_i min(A_i, y) <= m * y - 1`.
+//!
+//! The first is what ends the creeping, the second what makes many tasks with many kinks fast.
 
 use crate::exact::Divisor;
 use crate::{AnalysisTask, TaskSet};
@@ -17,6 +22,8 @@ pub(crate) struct Recurrence<'a> {
     who: Interfering,
     /// Per task: the most it can interfere, whatever the response time. Scratch.
     caps: Vec<u64>,
+    /// The present values `A_i`. Scratch.
+    plateaus: Vec<u64>,
 }
 
 /// Which tasks interfere with task k, and how much they can at most.
@@ -40,7 +47,7 @@ pub(crate) enum Fixed {
     OutOfSteps,
 }
 
-/// A term `min(A_i(x), x)` at one point: value, slope to the right, and distance to where the slope next changes.
+/// A term `min(A_i(x), x)` at one point: `A_i`, the slope of the minimum, and how far it lasts.
 struct Term {
     value: u64,
     rising: bool,
@@ -56,6 +63,7 @@ impl<'a> Recurrence<'a> {
             cpus: set.cpus().into(),
             who,
             caps: vec![u64::MAX; tasks.len()],
+            plateaus: Vec::with_capacity(tasks.len()),
         }
     }
 
@@ -79,11 +87,13 @@ impl<'a> Recurrence<'a> {
             let x = response - task.wcet + 1;
             let (mut total, mut slope) = (0u128, 0i128);
             let mut to_kink = task.deadline + 1 - response;
+            self.plateaus.clear();
             for i in (0..others).filter(|&i| i != k) {
                 let term = self.term(i, slacks[i], response, x);
-                total += u128::from(term.value);
+                total += u128::from(term.value.min(x));
                 slope += i128::from(term.rising);
                 to_kink = to_kink.min(term.kink.unwrap_or(u64::MAX));
+                self.plateaus.push(term.value);
             }
             // Headroom h = m * x - total; done at h >= 1. It grows by m - slope a tick until the next kink.
             let headroom = self.cpus * i128::from(x) - total as i128;
@@ -93,9 +103,36 @@ impl<'a> Recurrence<'a> {
             let growth = self.cpus - slope;
             let missing = 1 - headroom;
             let crossing = if growth > 0 { (missing + growth - 1) / growth } else { i128::from(u64::MAX) };
-            response += crossing.min(i128::from(to_kink.max(1))) as u64;
+            let step = crossing.min(i128::from(to_kink.max(1))) as u64;
+            let bound = self.least_over_plateaus(x + step);
+            response = bound + task.wcet - 1;
         }
         Fixed::BeyondDeadline
+    }
+
+    /// The least `y >= x` with `sum_i min(A_i, y) <= m * y - 1` for the present values `A_i`. Reorders them.
+    ///
+    /// With c terms capped by y and `rest` the sum of the others, `y = floor(rest / (m - c)) + 1`, if that reaches no
+    /// capped value; fewer than m can be capped.
+    fn least_over_plateaus(&mut self, x: u64) -> u64 {
+        let cpus = self.cpus as usize;
+        let values = &mut self.plateaus;
+        if values.len() < cpus {
+            return x;
+        }
+        values.select_nth_unstable_by(cpus - 1, |a, b| b.cmp(a));
+        values[..cpus].sort_unstable_by(|a, b| b.cmp(a));
+        let mut rest: u128 = values[cpus - 1..].iter().map(|&value| u128::from(value)).sum();
+        let mut least = x.max(values[cpus - 1] + 1);
+        for capped in (0..cpus).rev() {
+            let y = least.max((rest / (cpus - capped) as u128 + 1) as u64);
+            if capped == 0 || y <= values[capped - 1] {
+                return y;
+            }
+            least = least.max(values[capped - 1] + 1);
+            rest += u128::from(values[capped - 1]);
+        }
+        least
     }
 
     fn limit_by_deadline(&mut self, window: u64, slacks: &[u64]) {
@@ -125,6 +162,6 @@ impl<'a> Recurrence<'a> {
         }
         // x itself is the smaller: slope 1 until it meets a plateau of A.
         let plateau = (!rising).then(|| value - x + 1);
-        Term { value: x, rising: true, kink: kink.into_iter().chain(plateau).min() }
+        Term { value, rising: true, kink: kink.into_iter().chain(plateau).min() }
     }
 }

@@ -23,6 +23,7 @@ pub mod fixed_priority;
 pub mod gedf;
 mod interference;
 mod limits;
+pub mod overheads;
 pub mod soft;
 mod task_set;
 mod verdict;

@@ -22,9 +22,9 @@ impl Default for SpeedGrid {
     }
 }
 
-/// Accepts if one of the speeds `max delta, max delta + step, ...` up to 1 and below `(m - U) / (m - 1) - margin`
-/// satisfies the condition of [`ffdbf`](super::ffdbf()). Accepts a subset of what that accepts. All in exact rationals,
-/// hence slow.
+/// Accepts if one of the speeds `max delta, max delta + step, ...` up to 1 and up to `(m - U) / (m - 1) - margin`
+/// satisfies the condition of [`ffdbf`](super::ffdbf()). Accepts a subset of what that accepts. All in exact
+/// rationals, hence slow.
 pub fn ffdbf_grid(set: &TaskSet, grid: &SpeedGrid, limits: &Limits) -> Verdict {
     let outcome = check_constrained(set).and_then(|()| {
         if set.cpus() < 2 {

@@ -10,11 +10,13 @@ use crate::{AnalysisTask, Outcome, TaskSet};
 
 /// Which priority points rank the jobs: a job's priority is its arrival plus its task's point, the earliest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PriorityPoints {
+pub enum PriorityPoints<'a> {
     /// Global EDF: `Y = D`.
     Edf,
     /// Global fair lateness: `Y = D - (m - 1) / m * C`, which minimises the largest lateness bound.
     FairLateness,
+    /// A point for each task, in ticks after the arrival, possibly negative; the deadline where one is missing.
+    Given(&'a [i64]),
 }
 
 /// Response-time bounds under a scheduler with window-constrained priorities.
@@ -44,7 +46,7 @@ pub struct CompliantVector {
 ///
 /// # Errors
 /// [`Outcome::Infeasible`] if tardiness is unbounded.
-pub fn compliant_vector(set: &TaskSet, points: PriorityPoints) -> Result<CompliantVector, Outcome> {
+pub fn compliant_vector(set: &TaskSet, points: PriorityPoints<'_>) -> Result<CompliantVector, Outcome> {
     check_bounded(set).map_err(Outcome::Infeasible)?;
     let cpus = i128::from(set.cpus());
     let shifted = shifted_points(set, points);
@@ -74,17 +76,19 @@ impl CompliantVector {
 }
 
 /// `m * (Y - min(Y))` for each task: integers.
-fn shifted_points(set: &TaskSet, points: PriorityPoints) -> Vec<i128> {
+fn shifted_points(set: &TaskSet, points: PriorityPoints<'_>) -> Vec<i128> {
     let cpus = i128::from(set.cpus());
-    let point = |task: &AnalysisTask| {
-        let earlier = match points {
-            PriorityPoints::Edf => 0,
-            PriorityPoints::FairLateness => (cpus - 1) * i128::from(task.wcet),
-        };
-        cpus * i128::from(task.deadline) - earlier
+    let point = |(index, task): (usize, &AnalysisTask)| {
+        let deadline = cpus * i128::from(task.deadline);
+        match points {
+            PriorityPoints::Edf => deadline,
+            PriorityPoints::FairLateness => deadline - (cpus - 1) * i128::from(task.wcet),
+            PriorityPoints::Given(points) => points.get(index).map_or(deadline, |&point| cpus * i128::from(point)),
+        }
     };
-    let least = set.tasks().iter().map(point).min().unwrap_or(0);
-    set.tasks().iter().map(|task| point(task) - least).collect()
+    let points: Vec<i128> = set.tasks().iter().enumerate().map(point).collect();
+    let least = points.iter().copied().min().unwrap_or(0);
+    points.into_iter().map(|point| point - least).collect()
 }
 
 /// In `w = m * s`, and with `h = [m * T - m * Y~]+` so that `m * S_i = u * h`:

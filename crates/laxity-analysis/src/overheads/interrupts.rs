@@ -1,0 +1,65 @@
+//! How long interrupts themselves may wait and delay.
+
+use super::{OverheadError, System};
+use crate::AnalysisTask;
+
+/// What is added to a job's window for interrupts that arrived before it and are still being served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum InterruptLag {
+    /// Nothing: the usual formula.
+    #[default]
+    None,
+    /// The longest busy period of interrupt handlers on one CPU: provably safe.
+    BusyPeriod,
+}
+
+const ROUNDS_MAX: u32 = 1_000_000;
+
+impl InterruptLag {
+    /// The lag in ticks.
+    pub(super) fn of(self, system: &System, tasks: &[AnalysisTask]) -> Result<u64, OverheadError> {
+        match self {
+            InterruptLag::None => Ok(0),
+            InterruptLag::BusyPeriod => interrupt_busy_period(system, tasks),
+        }
+    }
+}
+
+/// The longest busy period of release and tick handlers on one CPU: the least `L > 0` with
+/// `L = sum(ceil(L / T)) * release + ceil(L / Q) * tick`, in ticks. 0 if both cost nothing.
+///
+/// # Errors
+/// [`OverheadError::NoCapacity`] if the handlers alone keep a CPU busy for ever.
+pub fn interrupt_busy_period(system: &System, tasks: &[AnalysisTask]) -> Result<u64, OverheadError> {
+    let (release, tick) = (system.costs.release.0, system.costs.tick.0);
+    busy_period(tasks, release, Some((system.quantum.0, tick))).ok_or(OverheadError::NoCapacity)
+}
+
+/// How long a release may wait on a dedicated interrupt CPU for others: `L - release` with the least `L > 0` that
+/// satisfies `L = sum(ceil(L / T)) * release`, in ticks.
+///
+/// # Errors
+/// [`OverheadError::InterruptCpuOverloaded`] if the releases alone keep it busy for ever.
+pub fn interrupt_backlog(system: &System, tasks: &[AnalysisTask]) -> Result<u64, OverheadError> {
+    let release = system.costs.release.0;
+    let busy = busy_period(tasks, release, None).ok_or(OverheadError::InterruptCpuOverloaded)?;
+    Ok(busy.saturating_sub(release))
+}
+
+fn busy_period(tasks: &[AnalysisTask], release: u64, tick: Option<(u64, u64)>) -> Option<u64> {
+    let demand = |length: u64| -> u128 {
+        let releases: u128 = tasks.iter().map(|task| u128::from(length.div_ceil(task.period))).sum();
+        let ticks = tick.map_or(0, |(quantum, cost)| u128::from(length.div_ceil(quantum.max(1))) * u128::from(cost));
+        releases * u128::from(release) + ticks
+    };
+    // From 1 tick, the first value is one handler of each source; the iteration climbs to the least fixed point.
+    let mut length = u64::try_from(demand(1)).ok()?;
+    for _ in 0..ROUNDS_MAX {
+        let next = u64::try_from(demand(length)).ok()?;
+        if next <= length {
+            return Some(length);
+        }
+        length = next;
+    }
+    None
+}
