@@ -17,6 +17,7 @@ mod error;
 mod header_json;
 mod reader;
 mod record;
+mod room;
 mod varint;
 mod writer;
 

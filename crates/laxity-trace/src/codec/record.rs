@@ -3,6 +3,7 @@
 use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, TaskId};
 
 use super::context::{Context, Role};
+use super::room::Room;
 use super::varint;
 use crate::{Event, Record};
 
@@ -35,9 +36,6 @@ const EXPECTED_INDEX: u8 = 0x40;
 /// Flag: the deadline is the time plus the task's relative deadline.
 const EXPECTED_DEADLINE: u8 = 0x80;
 
-/// Upper bound on the bytes of a record: a tag and at most four varints.
-pub(super) const RECORD_MAX: usize = 1 + 4 * 10;
-
 /// Why bytes are no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Malformed {
@@ -47,11 +45,10 @@ pub(super) enum Malformed {
     Kind(u8),
 }
 
-/// Appends `at` and `event` to `out`.
+/// Writes `at` and `event`.
 #[inline]
-pub(super) fn encode(context: &mut Context, at: Instant, event: Event, out: &mut Vec<u8>) {
-    let tag = out.len();
-    out.push(0);
+pub(super) fn encode(context: &mut Context, at: Instant, event: Event, out: &mut Room) {
+    out.put(0);
     // A live recording may step back in time; the wrapped difference then takes ten bytes but survives.
     let delta = at.0.wrapping_sub(context.at.0);
     let mut flags = SAME_TIME;
@@ -62,16 +59,17 @@ pub(super) fn encode(context: &mut Context, at: Instant, event: Event, out: &mut
     }
     let mut encoder = Encoder { context, flags, out };
     let kind = encoder.fields(at, event);
-    out[tag] = kind | encoder.flags;
+    let tag = kind | encoder.flags;
+    out.set_first(tag);
 }
 
-struct Encoder<'a> {
+struct Encoder<'a, 'b> {
     context: &'a mut Context,
     flags: u8,
-    out: &'a mut Vec<u8>,
+    out: &'a mut Room<'b>,
 }
 
-impl Encoder<'_> {
+impl Encoder<'_, '_> {
     /// Writes all of `event` but its tag; returns its kind.
     #[inline]
     fn fields(&mut self, at: Instant, event: Event) -> u8 {
@@ -100,7 +98,7 @@ impl Encoder<'_> {
             Event::NonPreemptiveEnd { cpu, job } => self.job_on(kind::NON_PREEMPTIVE_END, job, cpu),
             Event::Overhead { cpu, kind, duration } => {
                 self.cpu(cpu);
-                self.out.push(kind as u8);
+                self.out.put(kind as u8);
                 varint::write(self.out, duration.0);
                 kind::OVERHEAD
             }
@@ -111,7 +109,7 @@ impl Encoder<'_> {
             }
             Event::CacheDelay { cpu, job, kind, duration } => {
                 self.job_on(kind::CACHE_DELAY, job, cpu);
-                self.out.push(kind as u8);
+                self.out.put(kind as u8);
                 varint::write(self.out, duration.0);
                 kind::CACHE_DELAY
             }

@@ -1,13 +1,15 @@
 //! LEB128: seven bits a byte, least significant first, the top bit set on all but the last byte.
 
-/// Appends `value` in one to ten bytes.
+use super::room::Room;
+
+/// Writes `value` in one to ten bytes.
 #[inline]
-pub(super) fn write(out: &mut Vec<u8>, mut value: u64) {
+pub(super) fn write(out: &mut Room, mut value: u64) {
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        out.put(value as u8 | 0x80);
         value >>= 7;
     }
-    out.push(value as u8);
+    out.put(value as u8);
 }
 
 /// Takes a value off the front of `bytes`; `None` if they end within it or it exceeds 64 bits.
@@ -31,6 +33,7 @@ pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::room::RECORD_MAX;
     use super::*;
     use proptest::prelude::*;
 
@@ -38,10 +41,12 @@ mod tests {
         #[test]
         fn every_value_round_trips_in_at_most_ten_bytes(value: u64, shift in 0u32..64) {
             let value = value >> shift;
-            let mut bytes = Vec::new();
-            write(&mut bytes, value);
-            prop_assert!(bytes.len() <= 10);
-            let mut rest = bytes.as_slice();
+            let mut bytes = [0; RECORD_MAX];
+            let mut room = Room::new(&mut bytes);
+            write(&mut room, value);
+            let length = room.length();
+            prop_assert!(length <= 10);
+            let mut rest = &bytes[..length];
             prop_assert_eq!(read(&mut rest), Some(value));
             prop_assert!(rest.is_empty());
         }

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use laxity_model::Instant;
 
 use super::context::Context;
-use super::record::{self, RECORD_MAX};
+use super::record;
+use super::room::{RECORD_MAX, Room};
 use super::{CHUNK_TARGET, FORMAT_VERSION, FRAME, MAGIC, header_json};
 use crate::{Event, Sink, TraceHeader};
 
@@ -17,8 +18,10 @@ use crate::{Event, Sink, TraceHeader};
 pub struct TraceWriter<W: Write> {
     out: W,
     context: Context,
-    /// The chunk being filled, after room for its frame.
+    /// The chunk being filled, after room for its frame and before room for one record more than its target.
     chunk: Vec<u8>,
+    /// How much of `chunk` is filled.
+    length: usize,
     error: Option<io::Error>,
 }
 
@@ -33,14 +36,13 @@ impl<W: Write> TraceWriter<W> {
         let mut framed = vec![0; FRAME];
         framed.extend_from_slice(&json);
         write_framed(&mut out, &mut framed)?;
-        let mut chunk = Vec::with_capacity(FRAME + CHUNK_TARGET + RECORD_MAX);
-        chunk.resize(FRAME, 0);
-        Ok(TraceWriter { out, context: Context::new(header), chunk, error: None })
+        let chunk = vec![0; FRAME + CHUNK_TARGET + RECORD_MAX];
+        Ok(TraceWriter { out, context: Context::new(header), chunk, length: FRAME, error: None })
     }
 
     /// Writes what is left and returns `W`, or the first error of the whole recording.
     pub fn finish(mut self) -> io::Result<W> {
-        if self.chunk.len() > FRAME {
+        if self.length > FRAME {
             self.write_chunk();
         }
         match self.error {
@@ -55,9 +57,9 @@ impl<W: Write> TraceWriter<W> {
     #[cold]
     fn write_chunk(&mut self) {
         if self.error.is_none() {
-            self.error = write_framed(&mut self.out, &mut self.chunk).err();
+            self.error = write_framed(&mut self.out, &mut self.chunk[..self.length]).err();
         }
-        self.chunk.truncate(FRAME);
+        self.length = FRAME;
         self.context.start_chunk();
     }
 }
@@ -65,8 +67,11 @@ impl<W: Write> TraceWriter<W> {
 impl<W: Write> Sink for TraceWriter<W> {
     #[inline]
     fn record(&mut self, at: Instant, event: Event) {
-        record::encode(&mut self.context, at, event, &mut self.chunk);
-        if self.chunk.len() >= FRAME + CHUNK_TARGET {
+        let room = self.chunk[self.length..].first_chunk_mut().expect("a chunk has room for one record more");
+        let mut room = Room::new(room);
+        record::encode(&mut self.context, at, event, &mut room);
+        self.length += room.length();
+        if self.length >= FRAME + CHUNK_TARGET {
             self.write_chunk();
         }
     }
