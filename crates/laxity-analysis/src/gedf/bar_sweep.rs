@@ -311,7 +311,8 @@ impl Sweep {
         }
         carry_ins.sort_unstable_by(|a, b| b.cmp(a));
         let chosen = carry_ins.iter().take(self.cpus as usize - 1);
-        growth + chosen.filter(|carry_in| carry_in.1).count() as i128 < self.cpus
+        growth += chosen.filter(|carry_in| carry_in.1).count() as i128;
+        growth < self.cpus
     }
 }
 

@@ -27,6 +27,10 @@ pub struct ExactCosts {
     pub quantum: Rational,
     /// For each task the cache-related delay its jobs suffer when preempted; empty for none.
     pub cache_delays: Vec<Rational>,
+    /// For each task what loading its working set costs at the start of a job, if not in its wcet; empty for none.
+    pub initial_loads: Vec<Rational>,
+    /// Tasks whose releases raise no interrupt, because their jobs may start early; empty for none.
+    pub early_releasing: Vec<bool>,
 }
 
 /// The exact result.
@@ -45,7 +49,7 @@ pub struct PreemptionCentric {
 /// ```text
 /// left  = 1 - u_tick - u_rel
 /// c_pre = (tick + n * release + latency * (u_tick + u_rel)) / left
-/// e'    = (e + 2 (scheduling + timer + switch) + cache) / left + 2 c_pre + ipi (+ release if dedicated)
+/// e'    = (e + load + 2 (scheduling + timer + switch) + cache) / left + 2 c_pre + ipi (+ release if dedicated)
 /// T'    = T - latency,  D' = D - latency
 /// ```
 ///
@@ -68,8 +72,10 @@ pub fn preemption_centric_exact(
     let (release_share, releases) = if dedicated {
         (zero(), zero())
     } else {
-        let rate = exact_sum(tasks.iter().map(|task| (1, task.period.into())));
-        (&costs.release * rate, &costs.release * whole(tasks.len()))
+        let interrupting = |index: &usize| !costs.early_releasing.get(*index).copied().unwrap_or(false);
+        let periods: Vec<u64> = (0..tasks.len()).filter(interrupting).map(|index| tasks[index].period).collect();
+        let rate = exact_sum(periods.iter().map(|&period| (1, period.into())));
+        (&costs.release * rate, &costs.release * whole(periods.len()))
     };
     let interrupts = tick_share + release_share;
     let left = whole(1) - &interrupts;
@@ -82,11 +88,12 @@ pub fn preemption_centric_exact(
     let own_release = if dedicated { costs.release.clone() } else { zero() };
     let constant = &preemption * whole(2) + ipi + own_release;
     let caches = largest_of_others(&costs.cache_delays, tasks.len());
-    let inflate = |(task, cache): (&AnalysisTask, Rational)| {
-        let wcet = (whole(task.wcet) + &dispatch + cache) / &left + &constant;
+    let inflate = |(index, (task, cache)): (usize, (&AnalysisTask, Rational))| {
+        let load = costs.initial_loads.get(index).cloned().unwrap_or_else(zero);
+        let wcet = (whole(task.wcet) + load + &dispatch + cache) / &left + &constant;
         [wcet, whole(task.period) - &costs.event_latency, whole(task.deadline) - &costs.event_latency]
     };
-    let tasks = tasks.iter().zip(caches).map(inflate).collect();
+    let tasks = tasks.iter().zip(caches).enumerate().map(inflate).collect();
     Ok(PreemptionCentric { left, preemption, tasks })
 }
 
@@ -109,6 +116,8 @@ pub fn preemption_centric(system: &System, tasks: &[AnalysisTask]) -> Result<Inf
         event_latency: whole(system.event_latency.0),
         quantum: whole(system.quantum.0),
         cache_delays: if cache == 0 { Vec::new() } else { vec![whole(cache); tasks.len()] },
+        initial_loads: Vec::new(),
+        early_releasing: Vec::new(),
     };
     let result = preemption_centric_exact(&exact, tasks, system.cpus, system.is_dedicated())?;
     let mut inflated = Inflated { cpus, tasks: Vec::new(), charges: Vec::new() };
