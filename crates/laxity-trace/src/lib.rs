@@ -11,6 +11,7 @@ pub mod intervals;
 pub mod metrics;
 pub mod perfetto;
 mod sink;
+pub mod table;
 
 pub use event::{Event, Record};
 pub use header::{Origin, TaskInfo, TraceHeader};

@@ -68,8 +68,13 @@ impl JobHistory {
         Some(self.completion()?.saturating_since(self.released?.deadline))
     }
 
-    /// Whether it completed after its deadline, or was still pending after it when the trace ended at `end`.
+    /// Whether it completed after its deadline, or was incomplete when the trace ended at `end`, no earlier than its
+    /// deadline. The same rule as that of metrics and checkers.
     pub fn is_missed(&self, end: Instant) -> bool {
-        self.released.is_some_and(|released| self.completion().unwrap_or(end) > released.deadline)
+        let Some(Released { deadline, .. }) = self.released else { return false };
+        match self.completion() {
+            Some(completion) => completion > deadline,
+            None => deadline <= end,
+        }
     }
 }

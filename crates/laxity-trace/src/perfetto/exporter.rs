@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use laxity_model::{Instant, JobId};
+use laxity_model::{Instant, JobId, Nanos};
 
 use super::ExportError;
 use super::messages::{DebugAnnotation, Value};
@@ -61,13 +61,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
     /// Ends the trace and hands the writer back. Jobs still pending stay open, as the UI shows them.
     pub fn finish(mut self) -> Result<W, ExportError> {
         let end = self.tracker.now();
-        // A deadline at the very end may still be met in that instant, so it is not called missed.
-        self.pass_deadlines(end)?;
-        for ((at, job), _) in std::mem::take(&mut self.deadlines) {
-            if at == end {
-                self.deadline(at, job, Name::Deadline)?;
-            }
-        }
+        self.pass_deadlines(end.saturating_add(Nanos(1)))?;
         let tracker = std::mem::replace(&mut self.tracker, Tracker::new(self.header));
         tracker.finish(&mut self.intervals);
         self.write_intervals()?;

@@ -140,6 +140,8 @@ fn a_deadline_beyond_the_end_of_the_trace_is_not_shown() {
     assert_eq!(on(&seen(&header, &records), "t"), [(0, INSTANT, "release")]);
     let records = [release(0, job(0, 0), 40), dispatch(0, 0, job(0, 0)), complete(40, 0, job(0, 0)), end(40)];
     assert_eq!(on(&seen(&header, &records), "t"), [(0, INSTANT, "release"), (40, INSTANT, "deadline")]);
+    let records = [release(0, job(0, 0), 40), dispatch(0, 0, job(0, 0)), end(40)];
+    assert_eq!(on(&seen(&header, &records), "t"), [(0, INSTANT, "release"), (40, INSTANT, "deadline missed")]);
 }
 
 /// Paper 002, Fig. 1(c).

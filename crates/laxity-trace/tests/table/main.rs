@@ -1,0 +1,10 @@
+//! Tables: rows, CSV, Arrow and Parquet. Run with `--features parquet` for all of it.
+
+#[cfg(feature = "arrow")]
+mod arrow;
+mod csv;
+#[path = "../gantt/fixtures.rs"]
+mod fixtures;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod rows;

@@ -1,0 +1,140 @@
+//! The rows themselves.
+
+use laxity_model::{CpuId, OverheadKind};
+use laxity_trace::Event;
+use laxity_trace::intervals::TrackError;
+use laxity_trace::table::{EventRow, IntervalRow, JobRow, events, intervals, jobs};
+
+use super::fixtures::*;
+
+/// Paper 002, Fig. 1(c): the job that is preempted and migrates.
+#[test]
+fn a_jobs_row_tells_how_it_fared() {
+    let header = figure_1_header();
+    let rows = jobs(&header, &figure_1c()).expect("it fits");
+    assert_eq!(rows.iter().map(|row| row.task_name).collect::<Vec<_>>(), ["T3", "T2", "T1"], "by release");
+    assert_eq!(
+        rows[1],
+        JobRow {
+            task: 1,
+            task_name: "T2",
+            job: 0,
+            release_ns: Some(3_900_000),
+            arrival_ns: Some(3_900_000),
+            deadline_ns: Some(14_900_000),
+            completion_ns: Some(13_000_000),
+            response_time_ns: Some(9_100_000),
+            lateness_ns: Some(-1_900_000),
+            tardiness_ns: Some(0),
+            preemptions: 1,
+            migrations: 1,
+            executed_ns: 6_000_000,
+            missed: false,
+        }
+    );
+}
+
+#[test]
+fn a_pending_job_has_no_completion_and_is_missed_once_its_deadline_has_come() {
+    let (header, records) = suspension_and_misses();
+    let rows = jobs(&header, &records).expect("it fits");
+    let logger = rows.iter().find(|row| row.task_name == "logger").expect("it was released");
+    assert_eq!((logger.completion_ns, logger.response_time_ns, logger.lateness_ns), (None, None, None));
+    assert!(logger.missed);
+    let late: Vec<_> = rows.iter().filter(|row| row.task == 0).map(|row| (row.job, row.lateness_ns)).collect();
+    assert_eq!(late, [(0, Some(1_000_000)), (1, Some(1_000_000))]);
+}
+
+#[test]
+fn an_events_row_has_what_applies_and_nothing_else() {
+    let header = figure_1_header();
+    let none = EventRow {
+        at_ns: 1_500_000,
+        event: "end",
+        cpu: None,
+        to_cpu: None,
+        task: None,
+        task_name: None,
+        job: None,
+        deadline_ns: None,
+        kind: None,
+        duration_ns: None,
+    };
+    let t3 = job(2, 0);
+    let job = EventRow { task: Some(2), task_name: Some("T3"), job: Some(0), ..none };
+    let (cpu, kind, duration) = (CpuId(1), OverheadKind::CacheMigration, span(1));
+    let lasting = EventRow { cpu: Some(1), duration_ns: Some(100_000), ..none };
+    let cases = [
+        (
+            Event::Release { job: t3, deadline: at(135) },
+            EventRow { event: "release", deadline_ns: Some(13_500_000), ..job },
+        ),
+        (Event::Ready { job: t3, cpu }, EventRow { event: "ready", cpu: Some(1), ..job }),
+        (Event::Link { cpu, job: Some(t3) }, EventRow { event: "link", cpu: Some(1), ..job }),
+        (Event::Link { cpu, job: None }, EventRow { event: "link", cpu: Some(1), ..none }),
+        (Event::Dispatch { cpu, job: t3 }, EventRow { event: "dispatch", cpu: Some(1), ..job }),
+        (Event::Preempt { cpu, job: t3 }, EventRow { event: "preempt", cpu: Some(1), ..job }),
+        (Event::Suspend { cpu, job: t3 }, EventRow { event: "suspend", cpu: Some(1), ..job }),
+        (Event::Resume { cpu, job: t3 }, EventRow { event: "resume", cpu: Some(1), ..job }),
+        (Event::Complete { cpu, job: t3 }, EventRow { event: "complete", cpu: Some(1), ..job }),
+        (Event::NonPreemptiveBegin { cpu, job: t3 }, EventRow { event: "non_preemptive_begin", cpu: Some(1), ..job }),
+        (Event::NonPreemptiveEnd { cpu, job: t3 }, EventRow { event: "non_preemptive_end", cpu: Some(1), ..job }),
+        (
+            Event::Overhead { cpu, kind: OverheadKind::Tick, duration },
+            EventRow { event: "overhead", kind: Some("tick"), ..lasting },
+        ),
+        (Event::LockWait { cpu, duration }, EventRow { event: "lock_wait", ..lasting }),
+        (
+            Event::CacheDelay { cpu, job: t3, kind, duration },
+            EventRow {
+                event: "cache_delay",
+                kind: Some("cache_migration"),
+                cpu: Some(1),
+                duration_ns: Some(100_000),
+                ..job
+            },
+        ),
+        (
+            Event::Ipi { from: cpu, to: CpuId(0), latency: duration },
+            EventRow { event: "ipi", to_cpu: Some(0), ..lasting },
+        ),
+        (Event::End, none),
+    ];
+    for (event, expected) in cases {
+        let records = [record(15, event)];
+        assert_eq!(events(&header, &records).collect::<Vec<_>>(), [expected]);
+    }
+}
+
+#[test]
+fn an_intervals_row_tells_how_an_execution_began_and_stopped() {
+    let header = figure_1_header();
+    let rows = intervals(&header, &figure_1c()).expect("it fits");
+    let t2: Vec<_> = rows.iter().filter(|row| row.task_name == Some("T2")).collect();
+    let piece = IntervalRow {
+        from_ns: 9_400_000,
+        to_ns: 13_000_000,
+        duration_ns: 3_600_000,
+        activity: "execution",
+        cpu: Some(0),
+        task: Some(1),
+        task_name: Some("T2"),
+        job: Some(0),
+        begin: Some("migrated"),
+        stop: Some("completed"),
+        migrated_from_cpu: Some(1),
+    };
+    assert_eq!(*t2[1], piece);
+    assert_eq!((t2[0].begin, t2[0].stop), (Some("first"), Some("preempted")));
+    assert_eq!((rows[0].activity, rows[0].cpu, rows[0].duration_ns), ("release", Some(0), 200_000));
+    assert_eq!((rows[0].task, rows[0].begin, rows[0].stop), (None, None, None));
+}
+
+#[test]
+fn a_table_of_another_headers_records_is_refused() {
+    let header = figure_1_header();
+    let records = [dispatch(5, 7, job(0, 0))];
+    let error = TrackError::UnknownCpu { at: at(5), cpu: CpuId(7), cpus: 2 };
+    assert_eq!(jobs(&header, &records), Err(error));
+    assert_eq!(intervals(&header, &records), Err(error));
+}
