@@ -8,12 +8,13 @@ const LAYERS: &[(u8, &[&str])] = &[
     (0, &["laxity-model"]),
     (1, &["laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen"]),
     (2, &["laxity-sim", "laxity-sys"]),
-    (3, &["laxity-runtime", "laxity-graph", "laxity-gpu", "laxity-scx"]),
+    (3, &["laxity-study", "laxity-runtime", "laxity-graph", "laxity-gpu", "laxity-scx"]),
     (4, &["laxity-cli", "laxity-capi", "laxity-python", "laxity-tests", "laxity-benches"]),
 ];
 
-const PURE: &[&str] =
-    &["laxity-model", "laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen", "laxity-sim"];
+const PURE: &[&str] = &[
+    "laxity-model", "laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen", "laxity-sim", "laxity-study",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()

@@ -56,6 +56,15 @@ fn a_job_without_a_cpu_is_preempted_by_the_earlier_deadline_and_goes_on_afterwar
 }
 
 #[test]
+fn a_job_resumes_on_the_cpu_that_has_its_cache_if_that_is_idle() {
+    // T1 runs on cpu1, suspends from 1 to 3, and finds both CPUs idle: cpu1 again, though cpu0 comes first.
+    let suspend = Step::Suspend(ExecutionTime::constant(ms(2)));
+    let tasks = vec![once(0, 20, vec![cpu(2)]), once(0, 30, vec![cpu(1), suspend, cpu(1)])];
+    let records = simulate(&workload(2, tasks), "G-EDF", at(5));
+    assert_eq!(draw(&records, 2, MS, 5), "cpu0 00...\ncpu1 1..1.");
+}
+
+#[test]
 fn a_non_preemptive_section_defers_the_switch_but_not_the_link() {
     // T0 (deadline 20) is non-preemptive from 1 to 4; T1 (deadline 8) arrives at 2 and waits for its end.
     let section = Step::NonPreemptive(ExecutionTime::constant(ms(3)));
@@ -220,6 +229,20 @@ fn staggered_quanta_begin_one_after_the_other() {
     workload.platform.tick = ms(4);
     let records = simulate(&workload, "S-CQm", at(8));
     assert_eq!(draw(&records, 4, MS, 8), "cpu0 ....333.\ncpu1 .000....\ncpu2 ..111...\ncpu3 ...222..");
+}
+
+#[test]
+fn a_late_tick_handler_of_an_aligned_quantum_does_not_decide_again() {
+    // T0 arrives at 1 ms on cpu0, whose tick handler runs after the release (1.05 to 1.06 ms). By then the quantum was
+    // decided by cpu1 (1.01 ms), so T0 waits for the next one.
+    let costs = OverheadCosts { release: us(50), tick: us(10), ..OverheadCosts::default() };
+    let records = simulate(&with_costs(workload(2, vec![once(1, 20, vec![cpu(1)])]), costs), "CQm", at(5));
+    let links = events(&records, |event| match event {
+        Event::Ready { cpu, .. } => Some(format!("ready on {cpu}")),
+        Event::Link { cpu, .. } => Some(format!("link to {cpu}")),
+        _ => None,
+    });
+    assert_eq!(links, ["1050 ready on cpu0", "2010 link to cpu0"]);
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(super) struct Mapping {
     cpus: Vec<CpuState>,
     /// The ready and unlinked jobs of each cluster, the most urgent first.
     unlinked: Vec<BTreeMap<Key, Unlinked>>,
+    /// When a job was last dispatched in each cluster.
+    dispatched_at: Vec<Option<Instant>>,
 }
 
 /// A ready job that is not linked.
@@ -28,6 +30,9 @@ pub(super) struct Unlinked {
     pub key: Key,
     /// When it became ready.
     pub ready_since: Instant,
+    /// Whether a job had been dispatched in its cluster at that same instant already: the decision of a quantum that
+    /// begins there was over.
+    pub ready_late: bool,
     /// When it became ready or was displaced, whichever is later.
     pub unlinked_since: Instant,
 }
@@ -53,6 +58,10 @@ pub(super) struct CpuState {
     pub covered_until: Instant,
     /// Since when it is without a link, if it is.
     pub free_since: Instant,
+    /// Whether the job it lost then had been dispatched at that very instant.
+    pub free_late: bool,
+    /// When a job was last dispatched on it.
+    dispatched_at: Option<Instant>,
 }
 
 /// Why a link makes no sense.
@@ -75,6 +84,7 @@ struct TaskState {
     job: Option<JobId>,
     key: Key,
     ready_since: Instant,
+    ready_late: bool,
     linked_to: Option<usize>,
     non_preemptive_until: Instant,
 }
@@ -96,6 +106,7 @@ impl Mapping {
             job: None,
             key: (0, 0),
             ready_since: Instant::ZERO,
+            ready_late: false,
             linked_to: None,
             non_preemptive_until: Instant::ZERO,
         });
@@ -104,12 +115,17 @@ impl Mapping {
             tasks: tasks.collect(),
             cpus,
             unlinked: vec![BTreeMap::new(); header.clusters.len()],
+            dispatched_at: vec![None; header.clusters.len()],
         }
     }
 
     /// The ready and unlinked jobs that `cpu` could take, the most urgent first; `None` if it is of no cluster.
     pub fn unlinked_of(&self, cpu: usize) -> Option<&BTreeMap<Key, Unlinked>> {
         self.unlinked.get(self.cpus[cpu].cluster?)
+    }
+
+    pub fn has_cpu(&self, cpu: CpuId) -> bool {
+        cpu.index() < self.cpus.len()
     }
 
     pub fn cpu(&self, cpu: usize) -> &CpuState {
@@ -151,6 +167,7 @@ impl Mapping {
         task.job = Some(job);
         task.key = (if edf { deadline.0 } else { u64::from(task.rank) }, job.task.0);
         task.ready_since = at;
+        task.ready_late = self.dispatched_at.get(task.cluster) == Some(&Some(at));
         task.linked_to = None;
         self.enqueue(job.task.index(), at);
     }
@@ -216,6 +233,16 @@ impl Mapping {
         }
     }
 
+    pub fn dispatch(&mut self, at: Instant, cpu: CpuId, job: JobId) {
+        self.set_running(cpu, Some(job));
+        if let Some(state) = self.cpus.get_mut(cpu.index()) {
+            state.dispatched_at = Some(at);
+            if let Some(cluster) = state.cluster {
+                self.dispatched_at[cluster] = Some(at);
+            }
+        }
+    }
+
     pub fn set_running(&mut self, cpu: CpuId, job: Option<JobId>) {
         if let Some(state) = self.cpus.get_mut(cpu.index()) {
             state.running = job;
@@ -235,14 +262,22 @@ impl Mapping {
     }
 
     fn free(&mut self, at: Instant, cpu: usize) {
-        self.cpus[cpu].linked = None;
-        self.cpus[cpu].free_since = at;
+        let state = &mut self.cpus[cpu];
+        state.linked = None;
+        state.free_since = at;
+        state.free_late = state.dispatched_at == Some(at);
     }
 
     fn enqueue(&mut self, task: usize, at: Instant) {
         let state = &self.tasks[task];
         let Some(job) = state.job else { return };
-        let entry = Unlinked { job, key: state.key, ready_since: state.ready_since, unlinked_since: at };
+        let entry = Unlinked {
+            job,
+            key: state.key,
+            ready_since: state.ready_since,
+            ready_late: state.ready_late,
+            unlinked_since: at,
+        };
         if let Some(cluster) = self.unlinked.get_mut(state.cluster) {
             cluster.insert(state.key, entry);
         }

@@ -103,7 +103,13 @@ impl PolicyCheck {
             }
             Rule::AtBoundaries { boundaries, .. } if self.ideal => {
                 let boundary = boundaries.first_from(cpu, self.now)?;
-                let waiting = ready.values().next()?;
+                // A job may be dispatched and end at once (an empty step): what then becomes ready, and the CPU that
+                // then falls idle, come too late for the decision of this very instant.
+                let state = self.mapping.cpu(cpu);
+                if state.free_late && state.free_since == boundary {
+                    return None;
+                }
+                let waiting = ready.values().find(|job| !(job.ready_late && job.ready_since == boundary))?;
                 (boundary < until).then(|| self.yields(cpu, waiting, boundary, None)).flatten()
             }
             Rule::AtBoundaries { quanta, boundaries } => {
@@ -159,7 +165,12 @@ impl PolicyCheck {
     fn link(&mut self, at: Instant, cpu: CpuId, job: JobId) {
         let may_link = match &self.rule {
             Rule::Always => true,
-            Rule::AtBoundaries { boundaries, .. } => boundaries.may_link(cpu, at, self.ideal),
+            // A job whose process is still there (a non-preemptive section) can be linked nowhere else, whoever's
+            // quantum begins; nothing is switched by that.
+            Rule::AtBoundaries { boundaries, .. } => {
+                let stays = self.mapping.has_cpu(cpu) && self.mapping.cpu(cpu.index()).running == Some(job);
+                stays || boundaries.may_link(cpu, at, self.ideal)
+            }
         };
         let act = Act::Link;
         let what = match self.mapping.link(at, cpu, job) {
@@ -194,7 +205,7 @@ impl Sink for PolicyCheck {
             Event::Ready { job, .. } | Event::Resume { job, .. } => self.mapping.ready(at, job),
             Event::Link { cpu, job: Some(job) } => self.link(at, cpu, job),
             Event::Link { cpu, job: None } => self.mapping.unlink(at, cpu),
-            Event::Dispatch { cpu, job } => self.mapping.set_running(cpu, Some(job)),
+            Event::Dispatch { cpu, job } => self.mapping.dispatch(at, cpu, job),
             Event::Preempt { cpu, .. } => self.mapping.set_running(cpu, None),
             Event::Suspend { cpu, job } => {
                 self.mapping.set_running(cpu, None);
