@@ -202,6 +202,28 @@ fn coinciding_releases_share_one_timer_interrupt() {
 }
 
 #[test]
+fn the_cpu_that_completes_a_job_takes_the_next_release_of_its_task() {
+    // T1 is more urgent and takes cpu0, so T0 completes on cpu1, which armed the timer for T0's release at 7 ms.
+    let costs = OverheadCosts { release: us(10), ..OverheadCosts::default() };
+    let tasks = vec![Task::periodic("t", ms(1), ms(7)), Task::periodic("t", ms(1), ms(5))];
+    let records = simulate(&with_costs(workload(2, tasks), costs), "G-EDF", at(8));
+    let interrupts = events(&records, |event| match event {
+        Event::Overhead { cpu, kind: OverheadKind::Release, .. } => Some(cpu.to_string()),
+        _ => None,
+    });
+    assert_eq!(interrupts, ["0 cpu0", "5000 cpu0", "7000 cpu1"]);
+}
+
+#[test]
+fn going_on_with_the_next_job_of_the_same_task_needs_no_context_switch() {
+    let costs = OverheadCosts { scheduling: us(100), context_switch: us(500), ..OverheadCosts::default() };
+    let tasks = vec![Task { deadline: ms(40), ..Task::periodic("t", ms(12), ms(10)) }];
+    let records = simulate(&with_costs(workload(1, tasks), costs), "G-EDF", at(30));
+    let runs: Vec<_> = executions(&records).iter().map(|run| (run.start.0 / 1_000, run.end.0 / 1_000)).collect();
+    assert_eq!(runs, [(600, 12_600), (12_700, 24_700), (24_800, 30_000)], "one switch in, then scheduling only");
+}
+
+#[test]
 fn partitioned_tasks_have_a_timer_each_cpu_and_never_migrate() {
     let costs = OverheadCosts { release: us(10), ..OverheadCosts::default() };
     let tasks = (0..4).map(|_| Task::periodic("t", ms(4), ms(10))).collect();
