@@ -80,6 +80,24 @@ fn a_job_must_execute_for_its_cost_and_its_cache_delays() {
 }
 
 #[test]
+fn a_job_owes_nothing_for_the_cache_delays_of_its_predecessor() {
+    let b1 = job(1, 1);
+    let events = [
+        (0, release(B, 20)),
+        (0, ready(B)),
+        (0, dispatch(0, B)),
+        (0, cache_delay(0, B, OverheadKind::CacheMigration, 2)),
+        (5, complete(0, B)),
+        (20, release(b1, 40)),
+        (20, ready(b1)),
+        (20, dispatch(0, b1)),
+        (23, complete(0, b1)),
+    ];
+    let report = check::legality(&header(), &trace(&events), |_| Some(Nanos(3 * UNIT.0)));
+    assert!(report.is_clean(), "{report}");
+}
+
+#[test]
 fn a_simulated_job_of_unknown_cost_must_not_exceed_its_worst_case() {
     let events = [(0, release(B, 20)), (0, ready(B)), (0, dispatch(0, B)), (4, complete(0, B))];
     let what = Problem::ExceededWcet { executed: Nanos(4 * UNIT.0), limit: Nanos(3 * UNIT.0) };

@@ -45,6 +45,8 @@ fn a_less_urgent_job_must_not_keep_its_cpu() {
         (0, dispatch(0, B)),
         (4, release(A, 14)),
         (4, ready(A)),
+        // Another instant of the same violation, which is reported once.
+        (5, release(C, 35)),
         (6, preempt(0, B)),
         (6, link(0, A)),
         (6, dispatch(0, A)),
@@ -396,4 +398,96 @@ fn a_quantum_spent_on_a_less_urgent_job_is_found() {
     events.sort_by_key(|&(time, _)| time);
     let what = Problem::Inversion { urgency: deadline(21), waiting: A, waiting_urgency: deadline(11) };
     assert_eq!(only(&judge(&header, &events)), (4, Some(CpuId(0)), Some(B), what));
+}
+
+#[test]
+fn a_cpu_that_became_idle_at_the_boundary_is_owed_a_job() {
+    let header = with_overheads(Setup { quantum: Some(4), ..setup(1) }.header());
+    let mut events: Vec<_> = [0, 4, 8, 12].map(|time| (time, overhead(0, OverheadKind::Tick, 1))).to_vec();
+    events.extend([
+        (1, release(A, 11)),
+        (1, ready(A)),
+        (1, release(C, 31)),
+        (1, ready(C)),
+        (5, link(0, A)),
+        (6, dispatch(0, A)),
+        (8, complete(0, A)),
+        (14, Event::End),
+    ]);
+    events.sort_by_key(|&(time, _)| time);
+    let what = Problem::NotWorkConserving { waiting: C, waiting_urgency: deadline(31) };
+    assert_eq!(only(&judge(&header, &events)), (8, Some(CpuId(0)), None, what));
+}
+
+#[test]
+fn a_quantum_without_any_record_is_judged_too() {
+    let mut header = with_overheads(quantum_driven(Quanta::Aligned));
+    header.costs.tick = Nanos::ZERO;
+    let mut events = second_job_linked_at(9);
+    events.pop();
+    events.push((10, Event::End));
+    let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };
+    assert_eq!(only(&judge(&header, &events)), (4, Some(CpuId(1)), None, what));
+}
+
+/// B on cpu0 and C on cpu1; A, the most urgent, takes cpu0 at 5, and B goes on on cpu1 at `second`.
+fn displacing_in_turn(second: u64) -> Vec<(u64, Event)> {
+    vec![
+        (0, release(B, 20)),
+        (0, ready(B)),
+        (0, release(C, 30)),
+        (0, ready(C)),
+        (0, overhead(0, OverheadKind::Tick, 1)),
+        (1, link(0, B)),
+        (2, overhead(1, OverheadKind::Tick, 1)),
+        (3, link(1, C)),
+        (3, release(A, 13)),
+        (3, ready(A)),
+        (4, overhead(0, OverheadKind::Tick, 1)),
+        (5, link(0, A)),
+        (6, overhead(1, OverheadKind::Tick, 1)),
+        (second, link(1, B)),
+        (8, overhead(0, OverheadKind::Tick, 1)),
+        (10, overhead(1, OverheadKind::Tick, 1)),
+        (11, Event::End),
+    ]
+}
+
+#[test]
+fn with_staggered_quanta_a_displaced_job_waits_for_the_next_cpu() {
+    // Quanta begin at 0, 4, 8 on cpu0 and at 2, 6, 10 on cpu1.
+    let header = with_overheads(quantum_driven(Quanta::Staggered));
+    let report = judge(&header, &displacing_in_turn(7));
+    assert!(report.is_clean(), "{report}");
+    // Displaced before 6, when cpu1 decides, so owed cpu1 from then on.
+    let mut never = displacing_in_turn(7);
+    never.retain(|&(_, event)| event != link(1, B));
+    let what = Problem::Inversion { urgency: deadline(30), waiting: B, waiting_urgency: deadline(20) };
+    assert_eq!(only(&judge(&header, &never)), (6, Some(CpuId(1)), Some(C), what));
+}
+
+#[test]
+fn with_aligned_quanta_the_least_urgent_job_is_displaced_and_no_other() {
+    let header = with_overheads(quantum_driven(Quanta::Aligned));
+    let displace = |cpu| {
+        let ticks = [(0, 0), (0, 1), (4, 0), (4, 1), (8, 0), (8, 1)];
+        let mut events = ticks.map(|(time, cpu)| (time, overhead(cpu, OverheadKind::Tick, 1))).to_vec();
+        events.extend([
+            (0, release(B, 20)),
+            (0, ready(B)),
+            (0, release(C, 30)),
+            (0, ready(C)),
+            (1, link(0, B)),
+            (1, link(1, C)),
+            (3, release(A, 13)),
+            (3, ready(A)),
+            (5, link(cpu, A)),
+            (9, Event::End),
+        ]);
+        events.sort_by_key(|&(time, _)| time);
+        judge(&header, &events)
+    };
+    assert!(displace(1).is_clean());
+    let what = Problem::Inversion { urgency: deadline(30), waiting: B, waiting_urgency: deadline(20) };
+    assert_eq!(only(&displace(0)), (4, Some(CpuId(1)), Some(C), what));
 }

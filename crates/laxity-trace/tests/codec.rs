@@ -140,6 +140,18 @@ fn a_flipped_bit_stops_the_reader_at_its_chunk() {
 }
 
 #[test]
+fn a_chunk_can_be_read_without_those_before_it() {
+    let records = undisturbed(20_000);
+    let bytes = write(&header(), &records);
+    let first = write(&header(), &[]).len();
+    let length = u32::from_le_bytes(bytes[first..first + 4].try_into().expect("four bytes")) as usize;
+    let without_first = [&bytes[..first], &bytes[first + 8 + length..]].concat();
+    let (_, rest) = whole(&without_first);
+    assert!(rest.len() > 50_000 && rest.len() < records.len(), "{} records", rest.len());
+    assert_eq!(rest, records[records.len() - rest.len()..]);
+}
+
+#[test]
 fn bytes_after_the_end_are_reported_beside_a_trace_that_has_its_end() {
     let records = undisturbed(2);
     let mut bytes = write(&header(), &records);

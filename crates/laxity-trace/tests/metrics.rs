@@ -117,6 +117,20 @@ fn response_time_lateness_tardiness_and_laxity_are_those_of_the_completed_jobs()
 }
 
 #[test]
+fn of_equally_late_jobs_the_first_is_named() {
+    let events = [
+        (0, release(A, 10)),
+        (10, release(A1, 20)),
+        (12, complete(0, A)),
+        (20, release(job(0, 2), 30)),
+        (22, complete(0, A1)),
+        (31, complete(0, job(0, 2))),
+    ];
+    let jobs = &measure(&header(), &trace(&events), at(31)).tasks[0].jobs;
+    assert_eq!((jobs.laxity_min, jobs.laxity_min_job), (Some(signed(-2)), Some(0)));
+}
+
+#[test]
 fn execution_excludes_overheads_and_includes_cache_delays() {
     let summary = measure(&header(), &eventful(), at(30));
     let execution: Vec<Nanos> = summary.tasks.iter().map(|task| task.jobs.execution).collect();

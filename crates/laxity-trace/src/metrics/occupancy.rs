@@ -103,7 +103,9 @@ mod tests {
         let mut cpu = Occupancy::default();
         cpu.dispatch(Instant(0), JOB);
         cpu.cover(Instant(10), Nanos(10));
+        assert_eq!(cpu.cover(Instant(12), Nanos(2)), Nanos(0));
         assert_eq!(cpu.cover(Instant(15), Nanos(8)), Nanos(3));
+        cpu.cover(Instant(16), Nanos(1));
         assert_eq!(cpu.stop(Instant(30), JOB), Some(Nanos(17)));
     }
 }
