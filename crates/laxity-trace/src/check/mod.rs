@@ -1,6 +1,6 @@
 //! Judges of schedules, simulated or live: is it legal, does it follow the policy it names, were deadlines met?
 //!
-//! Each checker is a [`Sink`](crate::Sink), so it can watch a simulation as it runs; the functions here feed it a
+//! Each checker is a [`Sink`], so it can watch a simulation as it runs; the functions here feed it a
 //! recorded trace. A checker shares nothing with the policies it judges.
 
 mod deadlines;

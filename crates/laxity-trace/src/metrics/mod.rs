@@ -1,6 +1,6 @@
 //! What is measured from a schedule, simulated or live: one fold over its records.
 //!
-//! [`Metrics`] is a [`Sink`](crate::Sink): it runs beside a simulation without a trace being kept, in memory that
+//! [`Metrics`] is a [`Sink`]: it runs beside a simulation without a trace being kept, in memory that
 //! depends on the numbers of tasks, CPUs and pending jobs but not on the length of the run.
 
 mod cpu;
