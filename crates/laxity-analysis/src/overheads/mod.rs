@@ -9,6 +9,7 @@ mod charges;
 mod interpolation;
 mod interrupts;
 mod preemption_centric;
+mod proportional;
 mod quantum;
 mod system;
 mod task_centric;

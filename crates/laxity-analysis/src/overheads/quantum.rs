@@ -3,7 +3,7 @@
 use laxity_model::Quanta;
 
 use super::charges::times;
-use super::task_centric::{check_interrupt_cpu, dispatch, releases};
+use super::task_centric::{Releases, check_interrupt_cpu, dispatch};
 use super::{Charges, Inflated, InterruptLag, OverheadError, System, Windows};
 use crate::{AnalysisTask, LONGEST_TICKS};
 
@@ -59,6 +59,7 @@ pub fn quantum(
         QuantumInterrupts::QuantumCentric => 0,
     };
     let late = noticed_late(system.quantum.0, quanta, staggered_cpus);
+    let mut releases = Releases::new(tasks);
     let mut inflated = Inflated { cpus, tasks: Vec::new(), charges: Vec::new() };
     for (index, task) in tasks.iter().enumerate() {
         let window = windows.of(index, task).saturating_add(lag);
@@ -67,7 +68,7 @@ pub fn quantum(
             QuantumInterrupts::QuantumCentric => charges.own_release = 0,
             QuantumInterrupts::TaskCentric(_) if system.is_dedicated() => {}
             QuantumInterrupts::TaskCentric(_) => {
-                charges.other_releases = releases(tasks, index, window, system.costs.release.0);
+                charges.other_releases = times(releases.of_others(task, window), system.costs.release.0);
             }
         }
         let wcet = round_up(system, index, task, &mut charges, effective)?;

@@ -6,6 +6,7 @@ use super::{Charges, Inflated, InterruptLag, OverheadError, System, Windows, int
 use crate::AnalysisTask;
 use crate::exact::sign_of_sum;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 /// With windows W (how long a job may be pending) and interrupt lag J:
 ///
@@ -36,12 +37,17 @@ pub fn task_centric(
     let queueing = if backlog && system.is_dedicated() { interrupt_backlog(system, tasks)? } else { 0 };
     let lost = system.event_latency.0.saturating_add(queueing);
     let costs = &system.costs;
+    let mut releases = Releases::new(tasks);
     let mut inflated = Inflated { cpus, tasks: Vec::new(), charges: Vec::new() };
     for (index, task) in tasks.iter().enumerate() {
         let window = windows.of(index, task).saturating_add(lag);
         let charges = Charges {
             ipi: if system.cpus > 1 { costs.ipi_latency.0 } else { 0 },
-            other_releases: if system.is_dedicated() { 0 } else { releases(tasks, index, window, costs.release.0) },
+            other_releases: if system.is_dedicated() {
+                0
+            } else {
+                times(releases.of_others(task, window), costs.release.0)
+            },
             ticks: times(window.div_ceil(system.quantum.0.max(1)), costs.tick.0),
             ..dispatch(system)
         };
@@ -63,11 +69,29 @@ pub(super) fn dispatch(system: &System) -> Charges {
     }
 }
 
-/// Cost of the releases of all tasks but `index` within `window`.
-pub(super) fn releases(tasks: &[AnalysisTask], index: usize, window: u64, cost: u64) -> u64 {
-    let others = tasks.iter().enumerate().filter(|&(other, _)| other != index);
-    let count = others.map(|(_, task)| window.div_ceil(task.period)).fold(0, u64::saturating_add);
-    times(count, cost)
+/// Counts releases in windows. Tasks share periods and windows, so each pair of the two is divided once.
+pub(super) struct Releases {
+    /// Periods and how many tasks have them.
+    periods: Vec<(u64, u64)>,
+    /// Releases of all tasks in the windows asked for so far.
+    counted: BTreeMap<u64, u64>,
+}
+
+impl Releases {
+    pub(super) fn new(tasks: &[AnalysisTask]) -> Self {
+        let mut sorted: Vec<u64> = tasks.iter().map(|task| task.period).collect();
+        sorted.sort_unstable();
+        let periods = sorted.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u64)).collect();
+        Releases { periods, counted: BTreeMap::new() }
+    }
+
+    /// The most releases of all tasks but `own` within `window`, saturating.
+    pub(super) fn of_others(&mut self, own: &AnalysisTask, window: u64) -> u64 {
+        let periods = &self.periods;
+        let count = |&(period, tasks): &(u64, u64)| times(window.div_ceil(period), tasks);
+        let all = self.counted.entry(window).or_insert_with(|| periods.iter().map(count).fold(0, u64::saturating_add));
+        *all - window.div_ceil(own.period)
+    }
 }
 
 /// A dedicated interrupt CPU must keep up: `sum(release / T) < 1`.
@@ -78,4 +102,23 @@ pub(super) fn check_interrupt_cpu(system: &System, tasks: &[AnalysisTask]) -> Re
         return Err(OverheadError::InterruptCpuOverloaded);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_counted_as_if_each_task_were_looked_at() {
+        let periods = [3u64, 7, 7, 10, 3, 3, 41];
+        let tasks: Vec<AnalysisTask> = periods.iter().map(|&period| AnalysisTask::implicit(1, period)).collect();
+        let mut releases = Releases::new(&tasks);
+        for window in [1u64, 3, 4, 7, 20, 4, 41, 1 << 59] {
+            for (own, task) in tasks.iter().enumerate() {
+                let others = periods.iter().enumerate().filter(|&(other, _)| other != own);
+                let expected: u64 = others.map(|(_, period)| window.div_ceil(*period)).sum();
+                assert_eq!(releases.of_others(task, window), expected, "window {window}, task {own}");
+            }
+        }
+    }
 }
