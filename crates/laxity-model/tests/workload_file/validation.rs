@@ -166,6 +166,27 @@ fn a_job_that_cannot_be_in_time_alone_is_refused() {
 }
 
 #[test]
+fn a_job_may_take_exactly_until_its_deadline() {
+    let task = |wcet| laxity_model::Task::periodic("t", Nanos(wcet), Nanos(10));
+    let validate = |wcet| Workload::new("w", laxity_model::Platform::identical(1), vec![task(wcet)]).validate();
+    assert_eq!(validate(10), Ok(()));
+    assert!(validate(11).is_err());
+}
+
+/// Node B of the pipeline runs 4 times in 28 ms, hence once in 7.
+#[test]
+fn a_node_is_due_after_its_share_of_the_window() {
+    let with_wcet = |wcet| {
+        let mut workload = example("pipeline.toml");
+        workload.graphs[0].nodes[1].body = vec![Step::Cpu(ExecutionTime::constant(wcet))];
+        workload.validate()
+    };
+    assert_eq!(with_wcet(Nanos::from_millis(7)), Ok(()));
+    let error = with_wcet(Nanos(7_000_001)).expect_err("a job longer than its period");
+    assert!(error.to_string().contains("wcet 7.000001 ms exceeds relative deadline 7 ms"), "{error}");
+}
+
+#[test]
 fn fixed_priorities_and_clusters_fit_the_scheduler() {
     breaks(Contradiction, "task[0].priority", "which C-FP ranks jobs by", |w| w.tasks[0].priority = None);
     breaks(Contradiction, "graph[0].node[1].priority", "missing", |w| w.graphs[0].nodes[1].priority = None);
