@@ -1,10 +1,10 @@
 //! Files that are there whole or not at all.
 
-use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::NamedTempFile;
 
@@ -17,7 +17,18 @@ use crate::error::CliError;
 pub struct OutputFile {
     path: PathBuf,
     sink: Sink,
-    failed: Rc<Cell<bool>>,
+    failed: Failed,
+}
+
+/// Whether a write to some file failed, for whoever does not hold the file.
+#[derive(Clone, Debug, Default)]
+pub struct Failed(Arc<AtomicBool>);
+
+impl Failed {
+    /// Whether it did.
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 enum Sink {
@@ -29,12 +40,12 @@ impl OutputFile {
     /// Begins to write `path`, to which errors refer. An existing file is replaced at the end.
     pub fn create(path: &Path) -> Result<Self, CliError> {
         let sink = open(path).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
-        Ok(OutputFile { path: path.to_owned(), sink, failed: Rc::default() })
+        Ok(OutputFile { path: path.to_owned(), sink, failed: Failed::default() })
     }
 
     /// Becomes true when a write fails: for writers that keep the error to themselves until they are done.
-    pub fn failed(&self) -> Rc<Cell<bool>> {
-        Rc::clone(&self.failed)
+    pub fn failed(&self) -> Failed {
+        self.failed.clone()
     }
 
     /// Puts the file in its place; everything was written.
@@ -67,7 +78,7 @@ impl Write for OutputFile {
         if let Err(error) = &written
             && error.kind() != io::ErrorKind::Interrupted
         {
-            self.failed.set(true);
+            self.failed.0.store(true, Ordering::Relaxed);
         }
         written
     }

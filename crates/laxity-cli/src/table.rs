@@ -140,7 +140,9 @@ impl Table {
             }
         }
         for group in self.groups() {
-            let needed = self.columns[group.start].group_title.width();
+            let heading = self.columns[group.start].group_title.width();
+            // Over several columns it stands between dashes.
+            let needed = if group.len() > 1 && heading > 0 { heading + 4 } else { heading };
             let have = span(&widths[group.clone()]);
             widths[group.end - 1] += needed.saturating_sub(have);
         }
@@ -212,8 +214,8 @@ impl Table {
             if group.len() == 1 {
                 line.push_str(&" ".repeat(free));
                 line.push_str(heading);
-            } else if free < 4 {
-                line.push_str(&format!("{}{heading}{}", " ".repeat(free / 2), " ".repeat(free - free / 2)));
+            } else if heading.is_empty() {
+                line.push_str(&" ".repeat(width));
             } else {
                 let dashes = free - 2;
                 let (left, right) = (dashes / 2, dashes - dashes / 2);
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_table_is_aligned_below_its_headings() {
-        let expected = "\
+        let expected = "
          period  ─ response time, ms ──
 task         ms    mean     p99     max
 ───────────────────────────────────────
@@ -303,13 +305,14 @@ lidar   100.000  40.000       0
 ───────────────────────────────────────
 total            20.000
 ";
-        assert_eq!(plain(&example().render(None)), expected);
-        assert_eq!(plain(&example().render(Some(39))), expected, "it fits exactly");
+        let printed = |width| format!("\n{}", plain(&example().render(width)));
+        assert_eq!(printed(None), expected);
+        assert_eq!(printed(Some(39)), expected, "it fits exactly");
     }
 
     #[test]
     fn a_table_that_is_too_wide_is_continued_below() {
-        let expected = "\
+        let expected = "
          period
 task         ms
 ───────────────
@@ -326,8 +329,9 @@ lidar   40.000       0
 ──────────────────────────────
 total   20.000
 ";
-        assert_eq!(plain(&example().render(Some(38))), expected);
-        assert_eq!(plain(&example().render(Some(1))), expected, "a group is never cut");
+        let printed = |width| format!("\n{}", plain(&example().render(width)));
+        assert_eq!(printed(Some(38)), expected);
+        assert_eq!(printed(Some(1)), expected, "a group is never cut");
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn verdict(report: &Report) -> String {
             let task = tightest(report).map_or(String::new(), |name| format!(" ({name})"));
             format!("; least laxity {}{task}", short(Nanos(laxity.0.unsigned_abs())))
         });
-        return format!("{}no deadline missed{} by {released}{least}\n", style::GOOD, style::RESET);
+        return format!("{}no deadline missed{} in {released}{least}\n", style::GOOD, style::RESET);
     }
     let tasks = report.summary.tasks.iter().filter(|task| task.jobs.missed > 0).count();
     let of = counted(report.summary.tasks.len() as u64, "task");
@@ -118,8 +118,12 @@ fn verdict(report: &Report) -> String {
         0 => String::new(),
         count => format!(", {count} of them still incomplete at the end"),
     };
-    let missed = counted(total.missed, "deadline");
-    format!("{}{missed} missed{} by {released}, in {tasks} of {of}{tardiness}{incomplete}\n", style::BAD, style::RESET)
+    format!(
+        "{}{} of {released} missed{} their deadlines, in {tasks} of {of}{tardiness}{incomplete}\n",
+        style::BAD,
+        total.missed,
+        style::RESET
+    )
 }
 
 /// The task whose job came closest to its deadline.

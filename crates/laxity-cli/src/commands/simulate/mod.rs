@@ -86,8 +86,13 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let file = input::name(&arguments.file);
     let workload = input::workload(&arguments.file)?;
     let plans = plan::plans(&arguments, &file, &workload)?;
-    let duration = arguments.duration.unwrap_or_else(|| plan::default_duration(&workload));
     let quiet = arguments.quiet || arguments.json;
+    if !quiet {
+        for warning in workload.warnings() {
+            output::warning(format_args!("{file}: {warning}"));
+        }
+    }
+    let duration = arguments.duration.unwrap_or_else(|| plan::default_duration(&workload));
     let interrupt = Interrupt::watch();
     let mut reports = Vec::with_capacity(plans.len());
     for (number, plan) in plans.iter().enumerate() {

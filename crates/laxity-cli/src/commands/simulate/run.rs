@@ -1,8 +1,6 @@
 //! One simulation, in slices between which it can be watched and ended.
 
-use std::cell::Cell;
 use std::path::Path;
-use std::rc::Rc;
 use std::time::{Duration, Instant as WallInstant};
 
 use laxity_model::{Instant, Nanos};
@@ -15,7 +13,7 @@ use super::interrupt::Interrupt;
 use super::plan::Plan;
 use super::progress::Progress;
 use crate::error::CliError;
-use crate::output_file::OutputFile;
+use crate::output_file::{Failed, OutputFile};
 use crate::report::Report;
 
 /// How long a slice should take: short enough for Ctrl-C to feel immediate.
@@ -37,7 +35,7 @@ struct Trace {
     writer: TraceWriter<OutputFile>,
     /// Whether a write failed. The writer tells only when it is finished, but a simulation whose trace is lost must not
     /// go on for hours.
-    failed: Rc<Cell<bool>>,
+    failed: Failed,
 }
 
 impl Sink for Trace {
@@ -56,7 +54,7 @@ pub fn simulate(
 ) -> Result<Report, CliError> {
     let header = plan.setup.header();
     let trace = plan.trace.as_deref().map(|path| open_trace(path, &plan.setup)).transpose()?;
-    let failed = trace.as_ref().map(|trace| Rc::clone(&trace.failed)).unwrap_or_default();
+    let failed = trace.as_ref().map(|trace| trace.failed.clone()).unwrap_or_default();
     let end = Instant::ZERO.saturating_add(duration);
     let mut simulator = plan.setup.start((Completions::default(), (Metrics::new(header), trace)));
     let mut slice = Nanos::from_millis(1);

@@ -1,7 +1,7 @@
 //! `laxity trace`: what happened, from a recording.
 
 mod check;
-
+mod export;
 mod gantt;
 mod info;
 mod metrics;
@@ -41,6 +41,8 @@ enum Command {
     Check(check::Arguments),
     /// Draw it, as text or SVG
     Gantt(gantt::Arguments),
+    /// Convert it for other programs
+    Export(export::Arguments),
 }
 
 /// Reads the trace and does one thing with it.
@@ -51,5 +53,6 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::Metrics(arguments) => metrics::run(file, &arguments, output),
         Command::Check(arguments) => check::run(file, &arguments, output),
         Command::Gantt(arguments) => gantt::run(file, &arguments, output),
+        Command::Export(arguments) => export::run(file, &arguments, output),
     }
 }

@@ -1,0 +1,55 @@
+//! What people see who have not read anything yet.
+
+use crate::support::run;
+
+const VERBS: [&[&str]; 13] = [
+    &["simulate"],
+    &["trace"],
+    &["trace", "x", "info"],
+    &["trace", "x", "metrics"],
+    &["trace", "x", "check"],
+    &["trace", "x", "gantt"],
+    &["trace", "x", "export"],
+    &["gen"],
+    &["validate"],
+    &["schema"],
+    &["policies"],
+    &["overheads"],
+    &["completions"],
+];
+
+#[test]
+fn every_verb_explains_itself_and_those_with_arguments_give_examples() {
+    for verb in VERBS {
+        let (code, out, err) = run(verb.iter().chain(&["--help"]));
+        assert_eq!((code, err.as_str()), (0, ""), "{verb:?}");
+        assert!(out.contains("Usage: laxity"), "{verb:?}: {out}");
+        let plain = matches!(verb, ["schema" | "policies"] | [_, _, "info"]);
+        assert!(plain || out.contains("Examples:"), "{verb:?}: {out}");
+    }
+}
+
+#[test]
+fn without_a_verb_the_exit_codes_are_explained() {
+    let (code, _, err) = run::<&str>([]);
+    assert_eq!(code, 2);
+    assert!(err.contains("Exit codes: 0 it worked; 1"), "{err}");
+    let (code, out, _) = run(["--version"]);
+    assert_eq!((code, out), (0, format!("laxity {}\n", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn an_unknown_verb_or_option_is_bad_usage() {
+    assert_eq!(run(["simulat"]).0, 2);
+    assert_eq!(run(["simulate", "x.toml", "--fro", "1s"]).0, 2);
+}
+
+#[test]
+fn shells_complete_verbs_and_policies() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, out, _) = run(["completions", shell]);
+        assert_eq!(code, 0);
+        assert!(out.contains("simulate"), "{shell}");
+    }
+    assert!(run(["completions", "fish"]).1.contains("S-CQm"));
+}

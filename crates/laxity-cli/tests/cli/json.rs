@@ -1,0 +1,125 @@
+//! `--json`: the fields that `docs/reference/json.md` promises, exactly.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::support::{example, fixture, folder, laxity, trace_of};
+
+fn parse(words: &[&str], file: &std::path::Path) -> Value {
+    let output = laxity().args(words).arg(file).output().expect("runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.stderr, b"", "nothing but JSON");
+    serde_json::from_slice(&output.stdout).expect("one JSON value")
+}
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+const JOBS: [&str; 14] = [
+    "released",
+    "completed",
+    "missed",
+    "missed_incomplete",
+    "preemptions",
+    "migrations",
+    "suspensions",
+    "response_time_ns",
+    "lateness_ns",
+    "tardiness_ns",
+    "laxity_min_ns",
+    "laxity_min_job",
+    "execution_ns",
+    "cache_delay_ns",
+];
+
+fn with<'a>(more: &[&'a str]) -> BTreeSet<&'a str> {
+    JOBS.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn a_run_has_exactly_the_documented_keys() {
+    let run = parse(&["simulate", "--json"], &example("quickstart.toml"));
+    let top = [
+        "laxity",
+        "workload",
+        "scheduler",
+        "origin",
+        "overheads",
+        "seed",
+        "simulated_ns",
+        "interrupted",
+        "tasks",
+        "total",
+        "cpus",
+        "machine",
+    ];
+    assert_eq!(keys(&run), top.into_iter().collect());
+    assert_eq!(keys(&run["overheads"]), ["costs_ns", "profile"].into_iter().collect());
+    assert_eq!(keys(&run["total"]), with(&[]));
+    for task in run["tasks"].as_array().expect("tasks") {
+        assert_eq!(keys(task), with(&["task", "name", "period_ns", "deadline_ns", "wcet_ns"]));
+        let response = ["max", "mean", "min", "p50", "p90", "p99"];
+        assert_eq!(keys(&task["response_time_ns"]), response.into_iter().collect());
+    }
+    let usage = ["busy_ns", "idle_ns", "lock_wait_ns", "overheads", "utilization"];
+    assert_eq!(keys(&run["machine"]), usage.into_iter().collect());
+    for cpu in run["cpus"].as_array().expect("cpus") {
+        assert_eq!(keys(cpu), usage.into_iter().chain(["cpu"]).collect());
+    }
+}
+
+/// The schedule is drawn in the fixture.
+#[test]
+fn the_numbers_are_those_of_the_schedule() {
+    let run = parse(&["simulate", "--json", "--seed", "3", "--for", "12ms"], &fixture("two.toml"));
+    assert_eq!(run["laxity"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(run["workload"], "two");
+    assert_eq!(run["scheduler"], "G-EDF/CEm");
+    assert_eq!(run["origin"], "simulated");
+    assert_eq!(run["seed"], 3);
+    assert_eq!(run["simulated_ns"], 12_000_000);
+    assert_eq!(run["interrupted"], false);
+    assert_eq!(run["overheads"]["profile"], "none");
+    assert_eq!(run["overheads"]["costs_ns"]["release"], 0);
+    let task = &run["tasks"][1];
+    assert_eq!(task["name"], "t1");
+    assert_eq!([&task["period_ns"], &task["deadline_ns"], &task["wcet_ns"]], [6_000_000, 6_000_000, 2_000_000]);
+    for (key, expected) in [("min", 2_000_000), ("mean", 2_500_000), ("max", 3_000_000)] {
+        assert_eq!(task["response_time_ns"][key], expected, "{key}");
+    }
+    let total = &run["total"];
+    let counts = ["released", "completed", "missed", "preemptions", "migrations"].map(|key| &total[key]);
+    assert_eq!(counts, [5, 5, 0, 0, 0]);
+    assert_eq!(run["cpus"][0]["busy_ns"], 7_000_000);
+    assert_eq!(run["machine"]["idle_ns"], 5_000_000);
+}
+
+#[test]
+fn several_policies_are_several_runs() {
+    let value = parse(&["simulate", "--json", "--for", "100ms", "--policy", "CEm,CQm"], &fixture("two.toml"));
+    assert_eq!(keys(&value), ["laxity", "runs"].into_iter().collect());
+    let schedulers: Vec<&Value> = value["runs"].as_array().expect("runs").iter().map(|run| &run["scheduler"]).collect();
+    assert_eq!(schedulers, ["G-EDF/CEm", "G-EDF/CQm"]);
+}
+
+/// One set of metrics judges simulation and recording alike.
+#[test]
+fn a_trace_measures_the_same_as_the_simulation_that_wrote_it() {
+    let folder = folder();
+    let trace = trace_of("overload.toml", "1 s", &folder);
+    let mut simulated = parse(&["simulate", "--json", "--for", "1 s"], &fixture("overload.toml"));
+    let output = laxity().arg("trace").arg(&trace).args(["metrics", "--json"]).output().expect("runs");
+    let measured: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    // A trace records what overheads cost, not what they were called.
+    simulated["overheads"]["profile"] = Value::Null;
+    assert_eq!(measured, simulated);
+}
+
+#[test]
+fn a_task_without_completed_jobs_has_no_response_times() {
+    let run = parse(&["simulate", "--json", "--for", "1 ms"], &fixture("overload.toml"));
+    assert_eq!(run["tasks"][1]["completed"], 0);
+    assert_eq!(run["tasks"][1]["response_time_ns"], Value::Null);
+}

@@ -1,0 +1,13 @@
+//! The `laxity` command as its users meet it: the real binary on real files.
+
+mod export;
+mod generate;
+mod help;
+mod interruption;
+mod json;
+mod lists;
+mod output_files;
+mod simulate;
+mod support;
+mod trace;
+mod validate;

@@ -1,0 +1,235 @@
+//! `laxity simulate`.
+
+use predicates::prelude::*;
+
+use crate::support::{example, fixture, folder, laxity, run, stderr, stdout};
+
+/// The schedule is drawn in the fixture: two releases of t1, three of t0, nothing preempted.
+#[test]
+fn the_tables_show_every_task_and_where_the_time_went() {
+    let (code, out, err) =
+        run(["simulate".as_ref(), fixture("two.toml").as_os_str(), "--for".as_ref(), "12ms".as_ref()]);
+    let expected = "\
+two
+tasks      2 tasks, utilization 0.58 at worst
+platform   1 CPU, quantum 1 ms
+scheduler  G-EDF/CEm (coarse-grained queue, event-driven, interrupts on all CPUs)
+overheads  none
+seed       0
+time       12 ms simulated
+
+       period   wcet  util.  ────────── jobs ───────────  ─ response time, ms ─  tardiness     laxity  ────── switches ───────
+task       ms     ms      %  released  completed  missed   mean    p99      max    max, ms  least, ms  preemptions  migrations
+──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+t0      4.000  1.000   25.0         3          3       0  1.000  1.000    1.000      0.000      3.000            0           0
+t1      6.000  2.000   33.3         2          2       0  2.500  3.000    3.000      0.000      3.000            0           0
+──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+total                  58.3         5          5       0  1.600  3.000    3.000      0.000      3.000            0           0
+
+          total  share
+CPU time     ms      %  count  mean
+───────────────────────────────────
+jobs      7.000  58.33
+idle      5.000  41.67
+
+no deadline missed in 5 jobs; least laxity 3 ms (t0)
+";
+    assert_eq!(out, expected);
+    assert_eq!(err, "", "no progress where there is no terminal");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn per_cpu_adds_a_row_for_each_cpu() {
+    let output = laxity().arg("simulate").arg(example("quickstart.toml")).arg("--per-cpu").output().expect("runs");
+    let out = stdout(&output);
+    for cpu in ["cpu0", "cpu1", "cpu2", "cpu3", "all"] {
+        assert!(out.lines().any(|line| line.starts_with(cpu)), "{cpu} in\n{out}");
+    }
+}
+
+#[test]
+fn without_a_duration_ten_of_the_longest_periods_are_simulated() {
+    let output = laxity().arg("simulate").arg(example("quickstart.toml")).output().expect("runs");
+    assert!(stdout(&output).contains("time       2 s simulated\n"));
+    let output = laxity().arg("simulate").arg(fixture("two.toml")).output().expect("runs");
+    assert!(stdout(&output).contains("time       1 s simulated\n"));
+}
+
+#[test]
+fn a_duration_has_a_unit_and_is_not_zero() {
+    for (duration, complaint) in [
+        ("5", "has no unit; write 5 with one"),
+        ("0 ms", "nothing happens in no time"),
+        ("5 parsecs", "unknown unit"),
+        ("-5ms", "unexpected argument"),
+    ] {
+        let words = ["simulate", "x.toml", "--for", duration];
+        laxity().args(words).assert().code(2).stderr(predicate::str::contains(complaint));
+    }
+    laxity()
+        .arg("simulate")
+        .arg(fixture("two.toml"))
+        .args(["--for", "0.002 min"])
+        .assert()
+        .success()
+        .stdout(predicate::str::contains("120 ms simulated"));
+}
+
+#[test]
+fn several_policies_are_compared_in_the_order_named() {
+    let output = laxity()
+        .arg("simulate")
+        .arg(example("quickstart.toml"))
+        .args(["--policy", "CQm,P-RM/FEm", "--policy", "S-CQ1"])
+        .output()
+        .expect("runs");
+    let out = stdout(&output);
+    let rows: Vec<&str> = out.lines().filter(|line| line.starts_with("G-") || line.starts_with("P-")).collect();
+    assert_eq!(rows.len(), 3, "{out}");
+    for (row, (scheduler, profile)) in rows.iter().zip([
+        ("G-EDF/CQm", "brandenburg2009-CQm-worst-aligned"),
+        ("P-RM/FEm", "brandenburg2009-FEm-worst-aligned"),
+        ("G-EDF/S-CQ1", "brandenburg2009-CQ1-worst-staggered"),
+    ]) {
+        assert!(row.starts_with(scheduler), "{row}");
+        assert!(row.ends_with(profile), "each is charged what was measured for it: {row}");
+    }
+}
+
+#[test]
+fn all_policies_are_the_nine_measured_ones() {
+    let output = laxity().arg("simulate").arg(fixture("two.toml")).args(["--policy", "all"]).output().expect("runs");
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "a dedicated CPU leaves none of one: {error}");
+    assert!(error.contains("two.toml: G-EDF/CE1 on 1 CPU"), "{error}");
+    let output =
+        laxity().arg("simulate").arg(example("quickstart.toml")).args(["--policy", "all"]).output().expect("runs");
+    assert_eq!(stdout(&output).lines().filter(|line| line.starts_with("G-EDF/")).count(), 9);
+}
+
+#[test]
+fn overheads_named_once_are_charged_to_all_and_a_note_says_so() {
+    laxity()
+        .arg("simulate")
+        .arg(example("quickstart.toml"))
+        .args(["--policy", "CEm,CQm", "--overheads", "elliott2012-klmirqd"])
+        .assert()
+        .success()
+        .stderr(predicate::str::contains("note: all were charged elliott2012-klmirqd"));
+}
+
+#[test]
+fn an_unknown_policy_or_profile_is_refused_with_a_suggestion() {
+    laxity().args(["simulate", "x.toml", "--policy", "CEn"]).assert().code(2).stderr(
+        predicate::str::contains("'CEn'")
+            .and(predicate::str::contains("'CEm'"))
+            .and(predicate::str::contains("laxity policies")),
+    );
+    laxity()
+        .arg("simulate")
+        .arg(fixture("two.toml"))
+        .args(["--overheads", "brandenburg2009-wurst"])
+        .assert()
+        .code(2)
+        .stderr("error: unknown overhead profile `brandenburg2009-wurst`; did you mean `brandenburg2009-worst`?\n");
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_by_name() {
+    laxity()
+        .arg("simulate")
+        .arg(fixture("gpu.toml"))
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(predicate::str::contains("gpu.toml: task \"detector\": GPU operations are not simulated yet"));
+}
+
+#[test]
+fn missed_deadlines_are_a_failure_only_on_request() {
+    let run = |flags: &[&str]| {
+        laxity().arg("simulate").arg(fixture("overload.toml")).args(["--for", "60ms"]).args(flags).assert()
+    };
+    run(&[])
+        .code(0)
+        .stdout(predicate::str::contains(
+            "22 of 25 jobs missed their deadlines, in 2 of 2 tasks; tardy by at most 12 ms, 5 of them still",
+        ))
+        .stderr(predicate::str::contains("overload.toml: the tasks need 1.250 CPUs and 1 run jobs"));
+    run(&["--fail-on-miss"]).code(1).stderr(
+        predicate::str::is_match(r"error: \d+ of 25 jobs missed their deadlines \(--fail-on-miss\)\n$")
+            .expect("a pattern"),
+    );
+    laxity().arg("simulate").arg(fixture("two.toml")).arg("--fail-on-miss").assert().code(0);
+}
+
+#[test]
+fn quiet_prints_nothing() {
+    laxity().arg("simulate").arg(fixture("overload.toml")).arg("--quiet").assert().success().stdout("").stderr("");
+}
+
+#[test]
+fn a_workload_is_read_from_standard_input_as_toml_or_json() {
+    let toml = std::fs::read_to_string(fixture("two.toml")).expect("the fixture");
+    let run = |text: String| laxity().args(["simulate", "-", "--for", "12ms", "--json"]).write_stdin(text).assert();
+    let from_toml = run(toml).success().get_output().stdout.clone();
+    let json = r#"{
+        "laxity": 1, "name": "two", "platform": { "cpus": 1 },
+        "task": [
+            { "name": "t0", "period": "4 ms", "wcet": "1 ms" },
+            { "name": "t1", "period": "6 ms", "wcet": "2 ms" }
+        ]
+    }"#;
+    let from_json = run(json.to_owned()).success().get_output().stdout.clone();
+    assert_eq!(String::from_utf8(from_toml), String::from_utf8(from_json));
+    run("laxity = 1\nname = \n".to_owned()).code(2).stderr(predicate::str::contains("error: <stdin>:2:"));
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    laxity()
+        .args(["simulate", "no-such.toml"])
+        .assert()
+        .code(2)
+        .stdout("")
+        .stderr("error: cannot read no-such.toml: no such file or directory\n");
+}
+
+#[test]
+fn a_file_that_is_no_text_is_refused_with_its_line() {
+    let folder = folder();
+    let path = folder.path().join("binary.toml");
+    std::fs::write(&path, b"laxity = 1\nname = \"\xff\"\n").expect("written");
+    laxity().arg("simulate").arg(&path).assert().code(2).stderr(predicate::str::contains("binary.toml:2: not UTF-8"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let folder = folder();
+    let trace = |name: &str, seed: &str| {
+        let path = folder.path().join(name);
+        laxity()
+            .arg("simulate")
+            .arg(example("quickstart.toml"))
+            .args(["--quiet", "--seed", seed, "--trace"])
+            .arg(&path)
+            .assert()
+            .success();
+        std::fs::read(path).expect("the trace")
+    };
+    let first = trace("a.lxt", "1");
+    assert_eq!(first, trace("b.lxt", "1"));
+    assert_ne!(first, trace("c.lxt", "2"));
+}
+
+#[test]
+fn colour_is_for_terminals_unless_asked_for() {
+    let colours = |flags: &[&str]| {
+        let output = laxity().args(flags).arg("simulate").arg(fixture("two.toml")).output().expect("runs");
+        stdout(&output).contains('\u{1b}')
+    };
+    assert!(!colours(&[]));
+    assert!(!colours(&["--color", "never"]));
+    assert!(colours(&["--color", "always"]));
+}
