@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from laxity._build import Task, workload
-from laxity._errors import LaxityError, SimulationRefused, TraceError, WorkloadError, WorkloadIssue
+from laxity._errors import LaxityError, SimulationError, TraceError, WorkloadError, WorkloadIssue
 from laxity._generate import generate, generate_many
 from laxity._native import (
     Result,
@@ -27,6 +27,7 @@ from laxity._native import (
     __version__,
     load,
     measured_realizations,
+    nanos,
     overhead_profiles,
     read_trace,
     simulate,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LaxityError",
     "Result",
-    "SimulationRefused",
+    "SimulationError",
     "Task",
     "Trace",
     "TraceError",
@@ -52,6 +53,7 @@ __all__ = [
     "generate_many",
     "load",
     "measured_realizations",
+    "nanos",
     "overhead_profiles",
     "plots",
     "read_trace",

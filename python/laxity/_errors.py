@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 
 class LaxityError(Exception):
     """Whatever Laxity raises that is not an error of the caller's Python."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class WorkloadIssue:
     """One thing that is wrong with a workload."""
 
@@ -24,7 +24,7 @@ class WorkloadIssue:
     """Which field, in the file's own terms: ``task[3].deadline``. Empty where the text cannot be read at all."""
     message: str
     """What is wrong, with both values and the way out."""
-    text: str = field(repr=False)
+    text: str = dataclasses.field(repr=False)
     """All of it in one line, as a compiler would print it."""
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class WorkloadError(LaxityError, ValueError):
         return "\n".join(map(str, self.errors))
 
 
-class SimulationRefused(LaxityError, ValueError):
+class SimulationError(LaxityError, ValueError):
     """The simulator cannot run this workload yet. ``reasons`` has one text for each thing it cannot run."""
 
     def __init__(self, reasons: Iterable[str]) -> None:

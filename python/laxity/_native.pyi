@@ -9,6 +9,25 @@ import pyarrow as pa
 _Path: TypeAlias = str | PathLike[str]
 _Rows: TypeAlias = Literal["cpus", "tasks", "both"]
 
+__all__ = [
+    "Result",
+    "Trace",
+    "Violation",
+    "Workload",
+    "__version__",
+    "_generate",
+    "_generate_many",
+    "_restore_trace",
+    "_restore_workload",
+    "load",
+    "measured_realizations",
+    "nanos",
+    "overhead_profiles",
+    "read_trace",
+    "simulate",
+    "simulate_many",
+]
+
 __version__: str
 
 @final
@@ -132,6 +151,7 @@ class Violation:
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
 
+def nanos(span: str) -> int: ...
 def load(path: _Path) -> Workload: ...
 def read_trace(path: _Path, *, strict: bool = True) -> Trace: ...
 def simulate(

@@ -39,14 +39,14 @@ fn issue(mut error: WorkloadError, named: bool) -> Issue {
     (error.file, line, column, error.path.to_string(), error.message, text)
 }
 
-/// `laxity.SimulationRefused`; `workload` names it where there are several.
+/// `laxity.SimulationError`; `workload` names it where there are several.
 pub fn refusal(py: Python<'_>, refusal: &Refusal, workload: Option<&str>) -> PyErr {
     let of = |reason: &String| match workload {
         Some(name) => format!("workload {name}: {reason}"),
         None => reason.clone(),
     };
     let reasons: Vec<String> = refusal.reasons().iter().map(of).collect();
-    exception(py, "SimulationRefused", (reasons,))
+    exception(py, "SimulationError", (reasons,))
 }
 
 /// `laxity.TraceError`.

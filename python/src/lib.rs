@@ -16,6 +16,7 @@ mod pace;
 mod parallel;
 mod result;
 mod simulate;
+mod span;
 mod study;
 mod tables;
 mod trace;
@@ -31,6 +32,8 @@ mod _native {
     use crate::result::SimulationResult;
     #[pymodule_export]
     use crate::simulate::simulate;
+    #[pymodule_export]
+    use crate::span::nanos;
     #[pymodule_export]
     use crate::study::simulate_many;
     #[pymodule_export]

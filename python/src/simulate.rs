@@ -49,7 +49,7 @@ pub fn end_of(duration: &str) -> PyResult<Instant> {
 ///     overheads: a published profile such as "brandenburg2009-worst" (that of the policy) or "none"; None: the
 ///         workload's own.
 ///
-/// Raises ValueError for an unknown policy or profile, SimulationRefused for what cannot be simulated yet.
+/// Raises ValueError for an unknown policy or profile, SimulationError for what cannot be simulated yet.
 #[pyfunction]
 #[pyo3(signature = (workload, policy=None, *, duration="1 s", seed=0, trace=false, overheads=None))]
 pub fn simulate(

@@ -1,18 +1,25 @@
 //! `laxity.Trace`.
 
-use std::fs;
+use std::fmt::{self, Display};
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use laxity_model::{Instant, Nanos};
 use laxity_trace::check::{self, Report};
 use laxity_trace::codec::{ReadError, TraceWriter, read_all};
 use laxity_trace::gantt::{self, Characters, Rows, SvgOptions, TextOptions, Window};
+use laxity_trace::intervals::TrackError;
 use laxity_trace::metrics::measure;
+use laxity_trace::perfetto::{self, ExportError};
+use laxity_trace::table;
+use laxity_trace::table::arrow::{ArrowError, batch};
 use laxity_trace::{Origin, Record, Sink, TraceHeader};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
+use crate::arrow;
 use crate::errors::{trace_error, value_error};
 use crate::json;
 use crate::violation::PyViolation;
@@ -42,6 +49,16 @@ impl PyTrace {
             writer.record(record.at, record.event);
         }
         writer.finish()
+    }
+
+    /// The table that `of` makes of the trace.
+    fn table<'py>(
+        &self,
+        py: Python<'py>,
+        of: impl FnOnce(&TraceHeader, &[Record]) -> Result<RecordBatch, TableError> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let batch = py.detach(|| of(&self.header, &self.records));
+        arrow::table(py, batch.map_err(|error| trace_error(py, &error))?)
     }
 }
 
@@ -132,6 +149,35 @@ impl PyTrace {
         self.records.len()
     }
 
+    /// The jobs as a `pyarrow.Table`, one row a job, ordered by release.
+    ///
+    /// Columns: task (uint32), task_name (dictionary of string), job (uint32, 0 first), release_ns, arrival_ns,
+    /// deadline_ns (absolute), completion_ns, response_time_ns, lateness_ns, tardiness_ns (int64, null where not known:
+    /// of an incomplete job the last four), preemptions, migrations (uint32), executed_ns (int64), missed (bool).
+    fn jobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.table(py, |header, records| Ok(batch(header, &table::jobs(header, records)?)?))
+    }
+
+    /// The events as a `pyarrow.Table`, one row an event, in order.
+    ///
+    /// Columns, null where they do not apply: at_ns (int64), event (dictionary of string: release, ready, link,
+    /// dispatch, preempt, suspend, resume, complete, non_preemptive_begin, non_preemptive_end, overhead, lock_wait,
+    /// cache_delay, ipi, end), cpu, to_cpu (uint16), task (uint32), task_name (dictionary), job (uint32), deadline_ns
+    /// (int64), kind (dictionary: which overhead), duration_ns (int64).
+    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.table(py, |header, records| Ok(batch(header, &table::events(header, records).collect::<Vec<_>>())?))
+    }
+
+    /// What filled the time of CPUs and jobs as a `pyarrow.Table`, one row an interval, ordered by beginning.
+    ///
+    /// Columns, null where they do not apply: from_ns, to_ns, duration_ns (int64), activity (dictionary of string:
+    /// execution, suspension, non_preemptive, lock_wait, or the name of an overhead), cpu (uint16), task (uint32),
+    /// task_name (dictionary), job (uint32), begin (dictionary: first, again, migrated, after_overhead), stop
+    /// (dictionary: overhead, preempted, suspended, completed, trace_ended), migrated_from_cpu (uint16).
+    fn intervals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.table(py, |header, records| Ok(batch(header, &table::intervals(header, records)?)?))
+    }
+
     /// What is wrong with the schedule: whether it is legal (jobs are sequential, run on one CPU at a time and no longer
     /// than their worst case, ...) and whether it follows the scheduler that it names.
     ///
@@ -169,6 +215,34 @@ impl PyTrace {
     /// Writes a file that `laxity.read_trace` and the `laxity` command read.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         Ok(py.detach(|| fs::write(path, self.encode()?))?)
+    }
+
+    /// Writes a file that opens in the Perfetto UI, <https://ui.perfetto.dev>.
+    fn to_perfetto(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let file = File::create(path)?;
+        let written = py.detach(|| perfetto::export(&self.header, &self.records, file));
+        written.map_err(|error| match error {
+            ExportError::Track(error) => trace_error(py, &error),
+            ExportError::Write(error) => error.into(),
+        })
+    }
+
+    /// Writes one of its tables ("jobs", "events" or "intervals") as a Parquet file.
+    #[pyo3(signature = (path, *, table="jobs"))]
+    fn to_parquet(&self, py: Python<'_>, path: PathBuf, table: &str) -> PyResult<()> {
+        let table = match table {
+            "jobs" => self.jobs(py)?,
+            "events" => self.events(py)?,
+            "intervals" => self.intervals(py)?,
+            _ => {
+                let message = format!("table=\"{table}\" is unknown; write \"jobs\", \"events\" or \"intervals\"");
+                return Err(value_error(message));
+            }
+        };
+        let options = PyDict::new(py);
+        options.set_item("compression", "zstd")?;
+        py.import("pyarrow.parquet")?.call_method("write_table", (table, path), Some(&options))?;
+        Ok(())
     }
 
     /// The schedule as an SVG drawing for papers and reports.
@@ -238,6 +312,33 @@ impl PyTrace {
             self.records.len(),
             Nanos(self.end().as_nanos())
         )
+    }
+}
+
+/// Why a trace has no table.
+enum TableError {
+    Track(TrackError),
+    Arrow(ArrowError),
+}
+
+impl From<TrackError> for TableError {
+    fn from(error: TrackError) -> Self {
+        TableError::Track(error)
+    }
+}
+
+impl From<ArrowError> for TableError {
+    fn from(error: ArrowError) -> Self {
+        TableError::Arrow(error)
+    }
+}
+
+impl Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TableError::Track(error) => error.fmt(f),
+            TableError::Arrow(error) => error.fmt(f),
+        }
     }
 }
 

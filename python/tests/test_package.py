@@ -1,0 +1,57 @@
+"""The package as such: documented, typed, and its stubs true."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import laxity
+from laxity import plots
+
+HERE = Path(__file__).parents[1]
+
+
+def _run(*command):
+    done = subprocess.run([sys.executable, "-m", *command], cwd=HERE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_everything_public_is_documented():
+    undocumented = []
+    for module in (laxity, plots):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.ismodule(thing) or isinstance(thing, str):
+                continue
+            if not inspect.getdoc(thing):
+                undocumented.append(name)
+            if inspect.isclass(thing) and not issubclass(thing, Exception):
+                members = [member for member in vars(thing) if not member.startswith("_")]
+                undocumented += [f"{name}.{member}" for member in members if _lacks_documentation(thing, member)]
+    assert undocumented == []
+
+
+def _lacks_documentation(owner, member):
+    # The fields of dataclasses are documented by their class.
+    is_field = member in getattr(owner, "__dataclass_fields__", {})
+    return not is_field and not inspect.getdoc(getattr(owner, member))
+
+
+def test_everything_public_is_there_and_listed():
+    for name in laxity.__all__:
+        assert getattr(laxity, name) is not None
+    public = {name for name in vars(laxity) if not name.startswith("_") and not inspect.ismodule(vars(laxity)[name])}
+    assert public - {"TYPE_CHECKING", "Any", "import_module"} <= set(laxity.__all__)
+
+
+def test_the_stubs_say_what_the_extension_module_has():
+    _run("mypy.stubtest", "laxity._native", "--concise", "--mypy-config-file", "pyproject.toml")
+
+
+def test_mypy_finds_nothing():
+    _run("mypy")
+
+
+def test_ruff_finds_nothing():
+    _run("ruff", "check", ".")
+    _run("ruff", "format", "--check", ".")
