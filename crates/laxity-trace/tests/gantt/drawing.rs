@@ -46,6 +46,27 @@ t1 . . # # . # . . . #
     assert_eq!(drawing(&header, &records, span(10), Rows::Both).expect("drawn"), "p0 ! = 0 0 .\nt0 . . # #\n");
 }
 
+/// A tardy job and its successor wait together for another task's job.
+#[test]
+fn time_in_which_two_jobs_of_a_task_wait_is_drawn_once() {
+    let header = header("overload", 1, &[("slow", 50, 50), ("late", 10, 20)]);
+    let (slow, first, second) = (job(0, 0), job(1, 0), job(1, 1));
+    let records = [
+        release(0, slow, 50),
+        release(0, first, 20),
+        dispatch(0, 0, slow),
+        release(20, second, 40),
+        complete(50, 0, slow),
+        dispatch(50, 0, first),
+        complete(60, 0, first),
+        dispatch(60, 0, second),
+        complete(70, 0, second),
+        end(80),
+    ];
+    let drawn = drawing(&header, &records, span(10), Rows::Tasks).expect("it can be drawn");
+    assert_eq!(drawn, "t0 # # # # #\nt1 . . . . . # #\n");
+}
+
 #[test]
 fn a_drawing_nobody_could_read_is_refused() {
     for step in [Nanos::ZERO, Nanos(1)] {

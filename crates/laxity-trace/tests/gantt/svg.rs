@@ -83,6 +83,8 @@ fn pictures() -> Vec<(String, String)> {
     let (misses_header, misses) = suspension_and_misses();
     let (busy_header, busy_records) = busy(50, 8, 1_500);
     let window = Window::between(at(200), at(300));
+    // Ticks a few ns apart, a long time after the start, have long labels.
+    let far = Window::between(Instant(7_000_000_000_000_000), Instant(7_000_000_000_000_090));
     let mut pictures = Vec::new();
     for rows in [Rows::Cpus, Rows::Tasks, Rows::Both] {
         for width in [500, 1_000] {
@@ -94,6 +96,7 @@ fn pictures() -> Vec<(String, String)> {
             add("misses", draw(&misses_header, &misses, &options));
             add("busy", draw(&busy_header, &busy_records, &options));
             add("busy window", draw(&busy_header, &busy_records, &windowed));
+            add("far", draw(&figure_1_header(), &figure_1a(), &SvgOptions { window: far, ..options }));
         }
     }
     pictures
@@ -144,6 +147,31 @@ fn bars_are_to_scale() {
     assert!(close(t1.1 - t1.0, 2.5 * per_ms) && close(t2.1 - t2.0, 3.4 * per_ms), "{t3:?} {t1:?} {t2:?}");
     assert!(close(t1.0 - t3.0, 5.0 * per_ms), "T1 starts 5 ms after T3");
     assert!(close(t2.0, t3.1), "T2 goes on where T3 completes");
+}
+
+/// A tick of 1 us every ms is far below a pixel: the job's bar stays one, and says how long the job executed.
+#[test]
+fn an_interruption_below_a_pixel_does_not_split_a_bar() {
+    let header = header("ticks", 1, &[("t", 500, 1_000)]);
+    let t = job(0, 0);
+    let mut records = vec![release(0, t, 1_000), dispatch(0, 0, t)];
+    let tick = |tenths| Record {
+        at: at(tenths),
+        event: laxity_trace::Event::Overhead {
+            cpu: laxity_model::CpuId(0),
+            kind: laxity_model::OverheadKind::Tick,
+            duration: Nanos(1_000),
+        },
+    };
+    records.extend((1..50).map(|ms| tick(10 * ms)));
+    records.extend([complete(500, 0, t), end(1_000)]);
+    let picture = draw(&header, &records, &options(Rows::Cpus));
+    assert_eq!(bars(&picture, "t job 0: 0 ms to 50 ms (49.951 ms)").len(), 1);
+    assert_eq!(bars(&picture, "t job 0").len(), 1);
+    // Looked at closely, it is split.
+    let window = Window::between(at(5), at(25));
+    let picture = draw(&header, &records, &SvgOptions { window, width: 20_000, ..options(Rows::Cpus) });
+    assert_eq!(bars(&picture, "t job 0").len(), 3);
 }
 
 #[test]

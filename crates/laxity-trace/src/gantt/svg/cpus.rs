@@ -6,6 +6,7 @@ use laxity_model::{CpuId, Instant, JobId, OverheadKind, TaskId};
 
 use super::canvas::{Area, Canvas, GRAY, INK, Layer, Stroke, TextStyle, subscripted_width};
 use super::dense::{Merged, Span, merge};
+use super::join::{Joined, join};
 use super::layout::{Layout, Row};
 use super::legend::{Legend, Sign};
 use super::palette::{LOCK_FILL, overhead_fill, text_on};
@@ -56,27 +57,32 @@ fn draw_row(
     tooltips: bool,
     legend: &mut Legend,
 ) {
-    let bars: Vec<(&Interval, Span<Fill>)> =
-        intervals.iter().filter_map(|interval| Some((*interval, span(&chart.layout, interval)?))).collect();
+    let bars: Vec<(Joined, Span<Fill>)> = join(&chart.layout, intervals)
+        .into_iter()
+        .filter_map(|joined| Some((joined, span(&chart.layout, &joined.interval)?)))
+        .collect();
     let spans: Vec<Span<Fill>> = bars.iter().map(|&(_, span)| span).collect();
     let Merged { wide, strips } = merge(&spans);
+    for position in wide {
+        let (joined, span) = bars[position];
+        let tooltip = if tooltips { tooltip(chart, &joined) } else { String::new() };
+        draw_bar(canvas, chart, row, &joined.interval, span, &tooltip, legend);
+    }
+    // After the bars: overhead too short to split a bar shows at its foot.
     for strip in strips {
-        let height = row.bar() * f64::from(strip.eighths) / 8.0;
-        let area = Area { x: strip.x, y: row.baseline - height, width: strip.width, height };
+        let area = strip.area(row);
         // Patterns need room to be seen; merged overhead is dark.
         let fill = match strip.fill {
-            Fill::Task(task) => legend.task_fill(task),
+            Fill::Task(task) => {
+                legend.signs.insert(Sign::Merged);
+                legend.task_fill(task)
+            }
             Fill::Overhead(_) | Fill::LockWait => {
                 legend.signs.insert(Sign::MergedOverhead);
                 INK.to_owned()
             }
         };
         canvas.fill(Layer::Bars, area, &fill);
-    }
-    for position in wide {
-        let (interval, span) = bars[position];
-        let tooltip = if tooltips { tooltip(chart, interval) } else { String::new() };
-        draw_bar(canvas, chart, row, interval, span, &tooltip, legend);
     }
     for interval in intervals {
         if let (Activity::NonPreemptive { .. }, Some((x0, x1))) =
@@ -143,12 +149,12 @@ fn draw_job_label(canvas: &mut Canvas, chart: &Chart<'_>, row: &Row, job: JobId,
     }
 }
 
-fn tooltip(chart: &Chart<'_>, interval: &Interval) -> String {
+fn tooltip(chart: &Chart<'_>, Joined { interval, duration }: &Joined) -> String {
     let what = match interval.activity.job() {
         Some(job) => format!("{} job {}", chart.header.tasks[job.task.index()].name, job.index),
         None => interval.activity.name().replace('_', " "),
     };
-    format!("{what}: {} to {} ({})", interval.from, interval.to, interval.duration())
+    format!("{what}: {} to {} ({duration})", interval.from, interval.to)
 }
 
 /// A dashed arrow from where a job last executed to where it goes on.

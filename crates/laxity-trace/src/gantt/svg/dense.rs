@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::canvas::Area;
+use super::layout::Row;
+
 /// A span in a row, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span<K> {
@@ -33,6 +36,14 @@ pub struct Strip<K> {
     pub fill: K,
     /// How much of it is filled, in eighths, 1 to 8.
     pub eighths: u8,
+}
+
+impl<K> Strip<K> {
+    /// Where it stands in a row.
+    pub fn area(&self, row: &Row) -> Area {
+        let height = row.bar() * f64::from(self.eighths) / 8.0;
+        Area { x: self.x, y: row.baseline - height, width: self.width, height }
+    }
 }
 
 /// Spans narrower than this many pixels are merged.

@@ -167,7 +167,7 @@ fn draw_axis(canvas: &mut Canvas, layout: &Layout, top: f64, baseline: f64) {
     let most = ((layout.right - layout.left) / 70.0).max(2.0) as u64;
     let axis = Axis::new(layout.from, layout.to, most);
     let style = TextStyle { size: 10.0, anchor: "middle", ..TextStyle::default() };
-    let mut free_from = f64::NEG_INFINITY;
+    let mut free_from = 0.0;
     for (at, label) in axis.ticks() {
         let x = layout.x(at);
         canvas.line(Layer::Grid, (x, top), (x, baseline), Stroke::solid("#E4E4E4", 0.7));

@@ -39,6 +39,8 @@ pub enum Sign {
     Overhead(OverheadKind),
     /// Vertically hatched box.
     LockWait,
+    /// Executions too short to be told apart.
+    Merged,
     /// Dark strip of overheads too short to be told apart.
     MergedOverhead,
 }
@@ -140,7 +142,8 @@ impl Sign {
             Sign::Overhead(OverheadKind::TimerRearming) => "timer re-arming",
             Sign::Overhead(_) => "other overhead",
             Sign::LockWait => "lock wait",
-            Sign::MergedOverhead => "overhead (merged)",
+            Sign::Merged => "below a pixel: height is share of time",
+            Sign::MergedOverhead => "overhead below a pixel",
         }
     }
 
@@ -178,7 +181,13 @@ impl Sign {
             }
             Sign::Overhead(kind) => canvas.bar(area, overhead_fill(kind), ""),
             Sign::LockWait => canvas.bar(area, LOCK_FILL, ""),
-            Sign::MergedOverhead => canvas.bar(area, INK, ""),
+            Sign::Merged => {
+                for (step, height) in (0u8..).zip([4.0, 8.0, 2.0, 6.0, 10.0]) {
+                    let strip = Area { x: x + 4.0 * f64::from(step), y: y + 10.0 - height, width: 3.0, height };
+                    canvas.fill(Layer::Bars, strip, "#A0A0A0");
+                }
+            }
+            Sign::MergedOverhead => canvas.fill(Layer::Bars, Area { y: y + 6.0, height: 4.0, ..area }, INK),
         }
     }
 }

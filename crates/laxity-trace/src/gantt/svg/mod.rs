@@ -7,6 +7,7 @@
 mod canvas;
 mod cpus;
 mod dense;
+mod join;
 mod layout;
 mod legend;
 mod marks;
@@ -47,8 +48,8 @@ impl Default for SvgOptions {
 
 /// The chart as an SVG document.
 ///
-/// Intervals narrower than a pixel are merged: a bar then shows the task that used most of its pixel, and is as high
-/// as the share of the pixel that was used. With a row per task, releases, deadlines and completions stand there;
+/// Interruptions narrower than a pixel do not split a bar. Intervals narrower than a pixel are merged: a bar then shows
+/// the task that used most of its pixel, and is as high as the share of the pixel that was used. With a row per task, releases, deadlines and completions stand there;
 /// with CPUs alone, they stand on the CPU that handled the release, executed the job last, and completed it.
 ///
 /// Same header, records and options: the same bytes. Errors: [`GanttError`].

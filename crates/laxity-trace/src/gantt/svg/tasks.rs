@@ -4,6 +4,7 @@ use laxity_model::TaskId;
 
 use super::canvas::{Area, Canvas, GRAY, Layer, Stroke, TextStyle, text_width};
 use super::dense::{Merged, Span, merge};
+use super::join::{Joined, join};
 use super::layout::Row;
 use super::legend::{Legend, Sign};
 use super::palette::{RED, task_colour, text_on};
@@ -71,21 +72,22 @@ fn draw_row(
     legend: &mut Legend,
 ) {
     let colour = task_colour(task);
-    let spans: Vec<Span<TaskId>> = intervals
-        .iter()
-        .filter_map(|interval| chart.layout.span(interval.from, interval.to))
-        .map(|(x0, x1)| Span { x0, x1, fill: task })
+    let bars: Vec<(Interval, Span<TaskId>)> = join(&chart.layout, intervals)
+        .into_iter()
+        .filter_map(|Joined { interval, .. }| Some((interval, chart.layout.span(interval.from, interval.to)?)))
+        .map(|(interval, (x0, x1))| (interval, Span { x0, x1, fill: task }))
         .collect();
+    let spans: Vec<Span<TaskId>> = bars.iter().map(|&(_, span)| span).collect();
     let Merged { wide, strips } = merge(&spans);
     for strip in strips {
-        let height = row.bar() * f64::from(strip.eighths) / 8.0;
-        let area = Area { x: strip.x, y: row.baseline - height, width: strip.width, height };
-        canvas.fill(Layer::Bars, area, &colour);
+        legend.signs.insert(Sign::Merged);
+        canvas.fill(Layer::Bars, strip.area(row), &colour);
     }
     for position in wide {
-        let Activity::Execution { cpu, end, .. } = intervals[position].activity else { continue };
-        let area = row.area(spans[position].x0, spans[position].x1);
-        if end == Stop::Preempted && area.width >= 4.0 && intervals[position].to <= chart.layout.to {
+        let (interval, span) = bars[position];
+        let Activity::Execution { cpu, end, .. } = interval.activity else { continue };
+        let area = row.area(span.x0, span.x1);
+        if end == Stop::Preempted && area.width >= 4.0 && interval.to <= chart.layout.to {
             legend.signs.insert(Sign::Preempted);
             canvas.torn_bar(area, &colour, "");
         } else {
