@@ -18,14 +18,17 @@
 //! that accounts for it), and times that are whole ticks.
 #![forbid(unsafe_code)]
 
+pub mod bwlock;
 mod exact;
 pub mod fixed_priority;
 pub mod gedf;
+pub mod gpusync;
 mod interference;
 pub mod klmirqd;
 mod limits;
 pub mod overheads;
 pub mod partition;
+pub mod pgm;
 pub mod soft;
 mod task_set;
 mod verdict;

@@ -1,0 +1,164 @@
+//! Blocking under GPUSync: tokens and engine locks, suspension-oblivious. Elliott, Ward & Anderson, RTSS 2013; the
+//! bounds are derived for the protocol as the simulator implements it, and checked against it.
+//!
+//! A cluster has c CPUs and g GPUs of rho tokens each, so `K = rho * g` replicas with a FIFO queue of at most f
+//! requests (holder included); overflow waits in a priority queue, with donors.
+
+use std::fmt;
+
+use crate::exact::sign_of_sum;
+use std::cmp::Ordering;
+
+/// Sizes of a cluster's token allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TokenConfiguration {
+    /// CPUs of the cluster, c.
+    pub cpus: u32,
+    /// GPUs of the cluster, g.
+    pub gpus: u32,
+    /// Tokens per GPU, rho.
+    pub tokens: u32,
+    /// Longest FIFO queue, holder included, f.
+    pub fifo: u32,
+}
+
+/// Why there is no bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GpuSyncError {
+    /// A size is zero.
+    Zero,
+    /// The FIFO queues together hold fewer requests than there are CPUs: no bound is known.
+    ShortFifos {
+        /// What they hold, rho * g * f.
+        places: u64,
+        /// CPUs of the cluster.
+        cpus: u32,
+    },
+}
+
+/// An engine-lock bound under priority order did not settle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unbounded;
+
+impl TokenConfiguration {
+    /// The configuration in which the FIFO queues together hold exactly one request per CPU, as many as matter under
+    /// suspension-oblivious analysis; `None` unless `rho * g` divides c.
+    pub fn balanced(cpus: u32, gpus: u32, tokens: u32) -> Option<Self> {
+        let replicas = gpus.checked_mul(tokens).filter(|&replicas| replicas > 0)?;
+        (cpus > 0 && cpus.is_multiple_of(replicas)).then(|| Self { cpus, gpus, tokens, fifo: cpus / replicas })
+    }
+
+    /// Requests that may block one token request: a donor phase of at most f critical sections, then at most f - 1 in
+    /// the FIFO, so `2 f - 1`. `requesters` tasks ever request; queues longer than `ceil(requesters / K)` never fill.
+    ///
+    /// # Errors
+    /// [`GpuSyncError`] if a size is 0 or the queues hold fewer than c requests.
+    pub fn blocking_requests(&self, requesters: usize) -> Result<u64, GpuSyncError> {
+        if [self.cpus, self.gpus, self.tokens, self.fifo].contains(&0) {
+            return Err(GpuSyncError::Zero);
+        }
+        let replicas = u64::from(self.gpus) * u64::from(self.tokens);
+        let places = replicas.saturating_mul(self.fifo.into());
+        if places < u64::from(self.cpus) {
+            return Err(GpuSyncError::ShortFifos { places, cpus: self.cpus });
+        }
+        let filled = (requesters as u64).div_ceil(replicas).max(1);
+        let fifo = if places > u64::from(self.cpus) { u64::from(self.fifo).min(filled) } else { self.fifo.into() };
+        Ok(2 * fifo - 1)
+    }
+
+    /// Blocking of a token request in ticks, coarse: every blocking request may be the longest.
+    ///
+    /// # Errors
+    /// As [`blocking_requests`](Self::blocking_requests).
+    pub fn token_blocking(&self, longest: u64, requesters: usize) -> Result<u128, GpuSyncError> {
+        Ok(u128::from(self.blocking_requests(requesters)?) * u128::from(longest))
+    }
+
+    /// Blocking of a token request of task `own` in ticks, fine: the longest holds of other tasks, one of each. Valid
+    /// if no other task can issue a second request while this one waits.
+    ///
+    /// # Errors
+    /// As [`blocking_requests`](Self::blocking_requests).
+    pub fn token_blocking_fine(&self, holds: &[u64], own: usize) -> Result<u128, GpuSyncError> {
+        let requests = self.blocking_requests(holds.iter().filter(|&&hold| hold > 0).count())?;
+        let others = holds.iter().enumerate().filter(|&(task, _)| task != own);
+        Ok(largest(others.map(|(_, &hold)| hold).collect(), requests))
+    }
+}
+
+/// Engine blocking of one operation of task `own` under FIFO order, in ticks: of the other token holders of that GPU,
+/// at most rho - 1, each has at most one operation ahead, its longest on that engine. 0 for one token.
+pub fn engine_blocking_fifo(longest_operations: &[u64], own: usize, tokens: u32) -> u128 {
+    let others = longest_operations.iter().enumerate().filter(|&(task, _)| task != own);
+    largest(others.map(|(_, &operation)| operation).collect(), u64::from(tokens.saturating_sub(1)))
+}
+
+/// A task of higher priority that competes for an engine, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EngineCompetitor {
+    /// Its operations on the engine in one job, in all.
+    pub operations: u64,
+    /// Its period.
+    pub period: u64,
+    /// Its response-time bound.
+    pub response_time: u64,
+}
+
+/// Engine blocking of one operation of length `operation` under priority order, in ticks: the longest operation of
+/// lower priority, then everything higher priorities may issue in the window, by fixed point:
+/// `B = lower + sum ceil((B + operation + R_j) / p_j) * operations_j`. In the worst case worse than FIFO.
+///
+/// # Errors
+/// [`Unbounded`] if higher priorities may keep the engine busy for ever.
+pub fn engine_blocking_priority(operation: u64, lower: u64, higher: &[EngineCompetitor]) -> Result<u128, Unbounded> {
+    let load = higher.iter().map(|task| (i128::from(task.operations), u128::from(task.period.max(1))));
+    if sign_of_sum(load.chain([(-1, 1)])) != Ordering::Less {
+        return Err(Unbounded);
+    }
+    let mut blocking = u128::from(lower);
+    loop {
+        let window = |task: &EngineCompetitor| blocking + u128::from(operation) + u128::from(task.response_time);
+        let demand = |task: &EngineCompetitor| {
+            window(task).div_ceil(u128::from(task.period.max(1))) * u128::from(task.operations)
+        };
+        let next = u128::from(lower) + higher.iter().map(demand).sum::<u128>();
+        if next <= blocking {
+            return Ok(blocking);
+        }
+        blocking = next;
+    }
+}
+
+/// How long a job holds a token, in ticks: CPU time inside the section, each operation with its blocking, and
+/// `dispatch` for each suspension around an operation.
+pub fn token_hold(cpu: u64, operations: &[(u64, u128)], dispatch: u64) -> u128 {
+    let operation = |&(length, blocking): &(u64, u128)| u128::from(length) + blocking + u128::from(dispatch);
+    u128::from(cpu) + operations.iter().map(operation).sum::<u128>()
+}
+
+fn largest(mut values: Vec<u64>, count: u64) -> u128 {
+    values.sort_unstable_by(|a, b| b.cmp(a));
+    values.into_iter().take(usize::try_from(count).unwrap_or(usize::MAX)).map(u128::from).sum()
+}
+
+impl fmt::Display for GpuSyncError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GpuSyncError::Zero => f.write_str("cpus, gpus, tokens and fifo length must be at least 1"),
+            GpuSyncError::ShortFifos { places, cpus } => {
+                write!(f, "the fifo queues hold {places} requests for {cpus} cpus; lengthen them or add tokens")
+            }
+        }
+    }
+}
+
+impl std::error::Error for GpuSyncError {}
+
+impl fmt::Display for Unbounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("operations of higher priority may keep the engine busy for ever; use fifo order")
+    }
+}
+
+impl std::error::Error for Unbounded {}
