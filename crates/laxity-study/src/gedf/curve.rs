@@ -1,0 +1,116 @@
+//! The curves of the study: a realization, its measured overheads, and what is asked of it.
+
+use laxity_model::{Invocation, OverheadProfile, Quanta, Scheduler, Statistic};
+
+use crate::Curve;
+
+/// What a task set must be shown to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Criterion {
+    /// Meet every deadline.
+    Hard,
+    /// Have bounded tardiness.
+    Soft,
+}
+
+/// A curve of the study.
+#[derive(Clone, Debug)]
+pub struct GedfCurve {
+    /// What is asked.
+    pub criterion: Criterion,
+    /// Its name in the paper's legends.
+    pub name: &'static str,
+    /// The realization with its overheads; `None`: no overheads, event-driven, all CPUs.
+    pub realization: Option<(Scheduler, OverheadProfile)>,
+}
+
+/// Without overheads; the paper numbers its curves from here.
+const IDEAL: &str = "G-EDF";
+/// In the order of the paper's legends: 2 to 8.
+const PLUGINS: [&str; 7] = ["CEm", "CE1", "FEm", "FE1", "HEm", "CQm", "CQ1"];
+/// 9 and 10, hard only.
+const STAGGERED: [&str; 2] = ["S-CQm", "S-CQ1"];
+
+impl Criterion {
+    /// The name of the graph.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Criterion::Hard => "hard",
+            Criterion::Soft => "soft",
+        }
+    }
+}
+
+impl GedfCurve {
+    /// All curves: ten hard ones, then eight soft ones, in the order of the paper's legends.
+    pub fn all() -> Vec<GedfCurve> {
+        let hard = PLUGINS.iter().chain(&STAGGERED).map(|&name| Self::measured(Criterion::Hard, name));
+        let soft = PLUGINS.iter().map(|&name| Self::measured(Criterion::Soft, name));
+        [Self::ideal(Criterion::Hard)]
+            .into_iter()
+            .chain(hard)
+            .chain([Self::ideal(Criterion::Soft)])
+            .chain(soft)
+            .collect()
+    }
+
+    /// Its place in a graph.
+    pub fn curve(&self) -> Curve {
+        Curve { graph: self.criterion.name().to_owned(), name: self.name.to_owned() }
+    }
+
+    /// Whether its scheduler acts at quantum boundaries only.
+    pub fn is_quantum_driven(&self) -> bool {
+        self.realization.as_ref().is_some_and(|(scheduler, _)| scheduler.invocation == Invocation::QuantumDriven)
+    }
+
+    const fn ideal(criterion: Criterion) -> Self {
+        GedfCurve { criterion, name: IDEAL, realization: None }
+    }
+
+    /// Hard: worst-case overheads, and quanta as the name says. Soft: average overheads, staggered quanta.
+    fn measured(criterion: Criterion, name: &'static str) -> Self {
+        let mut scheduler: Scheduler = name.parse().expect("the paper's names are realizations");
+        let statistic = match criterion {
+            Criterion::Hard => Statistic::Worst,
+            Criterion::Soft => {
+                scheduler.quanta = Quanta::Staggered;
+                Statistic::Average
+            }
+        };
+        let profile = OverheadProfile::published_for(&scheduler, statistic).expect("the paper measured these seven");
+        GedfCurve { criterion, name, realization: Some((scheduler, profile)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paper 002, section 4.2: worst case and aligned for hard, with two staggered curves more; average and staggered
+    /// for soft.
+    #[test]
+    fn the_curves_take_the_overheads_the_paper_says() {
+        let curves = GedfCurve::all();
+        let profiles: Vec<String> = curves
+            .iter()
+            .map(|curve| {
+                let profile = curve.realization.as_ref().map_or("none", |(_, profile)| profile.name.as_str());
+                format!("{} {} {}", curve.criterion.name(), curve.name, profile.trim_start_matches("brandenburg2009-"))
+            })
+            .collect();
+        assert_eq!(profiles.len(), 18);
+        assert_eq!(profiles[0], "hard G-EDF none");
+        assert_eq!(profiles[1], "hard CEm CEm-worst-aligned");
+        assert_eq!(
+            profiles[8..12],
+            [
+                "hard S-CQm CQm-worst-staggered",
+                "hard S-CQ1 CQ1-worst-staggered",
+                "soft G-EDF none",
+                "soft CEm CEm-average-staggered",
+            ]
+        );
+        assert_eq!(profiles[17], "soft CQ1 CQ1-average-staggered");
+    }
+}
