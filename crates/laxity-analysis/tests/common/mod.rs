@@ -1,6 +1,8 @@
 //! Reading the test data.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod simulator;
+
 use std::io::{BufRead, BufReader};
 
 use flate2::read::GzDecoder;
