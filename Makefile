@@ -59,9 +59,10 @@ test: test-rust test-python
 
 test-rust: $(STAMPS)/tools
 	cargo test --workspace
+	cargo test -p laxity-trace --features parquet --test table
 
-test-python: $(STAMPS)/python target/release/laxity
-	LAXITY=$(abspath target/release/laxity) $(PYTHON) -m pytest python/tests tests/python
+test-python: $(STAMPS)/python
+	$(PYTHON) -m pytest python/tests tests/python
 
 check: $(STAMPS)/venv
 	cargo fmt --all --check
