@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Blocking, Costs, GpuTask, Handling, blocking, inflate, interrupts};
 use crate::exact::ceil_ticks;
-use crate::soft::{PriorityPoints, compliant_vector};
+use crate::soft::tardiness_ticks;
 use crate::{AnalysisTask, Infeasibility, LONGEST_TICKS, Limits, Outcome, TaskSet, TaskSetError};
 
 /// One round of the iteration.
@@ -133,9 +133,9 @@ fn blocking_ticks(tasks: &[GpuTask], gpus: u32, kind: Blocking, limits: &Limits)
 fn next_tardiness(tasks: &[GpuTask], wcets: &[u64], cpus: u32) -> Result<Vec<u64>, Option<TaskSetError>> {
     let inflated = tasks.iter().zip(wcets).map(|(task, &wcet)| AnalysisTask::implicit(wcet.max(1), task.period));
     let set = TaskSet::new(cpus, inflated.collect()).map_err(Some)?;
-    match compliant_vector(&set, PriorityPoints::Edf) {
+    match tardiness_ticks(&set) {
         Ok(_) if cpus == 1 => Ok(vec![0; tasks.len()]),
-        Ok(vector) => Ok(vector.tardiness_ticks()),
+        Ok(bounds) => Ok(bounds),
         Err(Outcome::Infeasible(Infeasibility::Utilization { .. })) => Err(None),
         Err(other) => panic!("with e <= p only the utilization can be too high, not: {other}"),
     }

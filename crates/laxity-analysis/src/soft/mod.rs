@@ -6,8 +6,10 @@ mod combine;
 mod compliant;
 mod condition;
 mod devi_anderson;
+mod tardiness_ticks;
 
 pub use combine::{TardinessBounds, tardiness};
 pub use compliant::{CompliantVector, PriorityPoints, compliant_vector};
 pub use condition::{bounded_tardiness, check_bounded};
 pub use devi_anderson::{DeviAnderson, devi_anderson};
+pub use tardiness_ticks::tardiness_ticks;
