@@ -16,8 +16,15 @@ use crate::commands;
                   Start with: laxity simulate examples/workloads/quickstart.toml"
 )]
 pub struct Cli {
-    /// When to use colour [default: on a terminal, unless NO_COLOR is set]
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    /// Colour: auto (on a terminal, unless NO_COLOR is set), always or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     pub color: When,
     #[command(subcommand)]
     pub command: Command,

@@ -33,7 +33,7 @@ use crate::{input, quantity};
   laxity simulate car.toml --trace car.lxt && laxity trace car.lxt gantt
   laxity gen uni-light/moderate cap=2 | laxity simulate -
 
-Exit codes: 0 simulated; 1 the simulation or its trace failed, or jobs missed deadlines with --fail-on-miss;
+Exit codes: 0 simulated; 1 it failed, or jobs missed deadlines (--fail-on-miss);
 2 bad usage or a bad workload; 130 interrupted.")]
 pub struct Arguments {
     /// The workload, TOML or JSON; - reads standard input
@@ -56,7 +56,7 @@ pub struct Arguments {
     /// Seed of random execution times, arrivals and jitter
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
-    /// Write the trace to OUT.lxt; with several policies one file each, the policy's name inserted
+    /// Write the trace to OUT; with several policies one file each, the policy's name inserted
     #[arg(long, value_name = "OUT")]
     trace: Option<PathBuf>,
     /// Print JSON instead of tables

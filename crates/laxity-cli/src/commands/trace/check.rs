@@ -22,7 +22,8 @@ use crate::style::{BAD, GOOD, RESET};
   laxity trace car.lxt check
   laxity trace car.lxt check --limit 100
 
-Exit codes: 0 nothing was found; 1 violations or missed deadlines, or the trace is cut off; 2 it is no trace.")]
+Exit codes: 0 nothing was found; 1 violations or missed deadlines, or the trace is cut off;
+2 it is no trace.")]
 pub struct Arguments {
     /// Print at most so many violations of each kind
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
