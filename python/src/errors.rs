@@ -1,11 +1,13 @@
 //! Rust errors as the exceptions of `laxity._errors`, with their parts.
 
 use std::fmt::Display;
+use std::io;
+use std::path::Path;
 
 use laxity_model::{WorkloadError, WorkloadErrors};
 use laxity_sim::Refusal;
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 /// The exception that `laxity._errors.FACTORY(*args)` makes; whatever is raised on the way, otherwise.
@@ -52,6 +54,19 @@ pub fn refusal(py: Python<'_>, refusal: &Refusal, workload: Option<&str>) -> PyE
 /// `laxity.TraceError`.
 pub fn trace_error(py: Python<'_>, error: &impl Display) -> PyErr {
     exception(py, "TraceError", (error.to_string(),))
+}
+
+/// `OSError` or the subclass of it that fits, naming the file as Python's own do.
+pub fn file_error(path: &Path, error: io::Error) -> PyErr {
+    match error.raw_os_error() {
+        // The text of the system, without the number that Rust adds and Python has anyway.
+        Some(code) => {
+            let text = error.to_string();
+            let reason = text.split(" (os error").next().unwrap_or(&text).to_owned();
+            PyOSError::new_err((code, reason, path.to_path_buf()))
+        }
+        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+    }
 }
 
 /// `ValueError`, for an argument that cannot be read.

@@ -14,6 +14,7 @@ mod generate;
 mod json;
 mod pace;
 mod parallel;
+mod report;
 mod result;
 mod simulate;
 mod span;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use laxity_trace::metrics::Summary;
 use laxity_trace::{Record, TraceHeader};
 use pyo3::prelude::*;
-use serde::Serialize;
 
 use crate::arrow::table;
 use crate::errors::no_trace;
 use crate::json;
+use crate::report::Report;
 use crate::simulate::Outcome;
 use crate::tables;
 use crate::trace::PyTrace;
@@ -21,19 +21,6 @@ pub struct SimulationResult {
     overheads: String,
     summary: Summary,
     records: Option<Arc<Vec<Record>>>,
-}
-
-/// The summary as users see it: what was simulated, then what was measured.
-#[derive(Serialize)]
-struct Report<'a> {
-    laxity: &'static str,
-    origin: &'static str,
-    workload: &'a str,
-    scheduler: String,
-    overheads: &'a str,
-    seed: u64,
-    #[serde(flatten)]
-    summary: &'a Summary,
 }
 
 impl SimulationResult {
@@ -79,23 +66,14 @@ impl SimulationResult {
         self.summary.duration.0
     }
 
-    /// Everything measured, as nested dicts that are the same as the `--json` of the `laxity` command where it has them:
-    /// laxity (version), origin, workload, scheduler, overheads, seed, duration_ns, total, tasks (a list), cpus (a
-    /// list), machine. Times are ints in ns and their names end in `_ns`.
+    /// Everything measured, as nested dicts and lists: what `laxity simulate --json` prints and
+    /// docs/reference/json.md describes.
+    ///
+    /// Keys: laxity (version), workload, scheduler, origin, overheads, seed, simulated_ns, interrupted, tasks (a list),
+    /// total, cpus (a list), machine. Times are ints in ns and their names end in `_ns`.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::to_python(
-            py,
-            &Report {
-                laxity: env!("CARGO_PKG_VERSION"),
-                origin: "simulated",
-                workload: &self.header.workload,
-                scheduler: self.header.scheduler.to_string(),
-                overheads: &self.overheads,
-                seed: self.header.seed,
-                summary: &self.summary,
-            },
-        )
+        json::to_python(py, &Report::new(&self.header, &self.summary, Some(&self.overheads)))
     }
 
     /// All jobs together: released, completed, missed, preemptions, migrations, response_time_ns ... as a dict.

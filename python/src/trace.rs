@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use laxity_model::{Instant, Nanos};
-use laxity_trace::check::{self, Report};
+use laxity_trace::check;
 use laxity_trace::codec::{ReadError, TraceWriter, read_all};
 use laxity_trace::gantt::{self, Characters, Rows, SvgOptions, TextOptions, Window};
 use laxity_trace::intervals::TrackError;
@@ -15,13 +15,14 @@ use laxity_trace::metrics::measure;
 use laxity_trace::perfetto::{self, ExportError};
 use laxity_trace::table;
 use laxity_trace::table::arrow::{ArrowError, batch};
-use laxity_trace::{Origin, Record, Sink, TraceHeader};
+use laxity_trace::{Record, Sink, TraceHeader};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow;
-use crate::errors::{trace_error, value_error};
+use crate::errors::{file_error, trace_error, value_error};
 use crate::json;
+use crate::report::{Report, origin};
 use crate::violation::PyViolation;
 
 /// Everything that happened, simulated or live, in the order in which it did. Immutable; can be pickled.
@@ -82,7 +83,8 @@ fn decode(py: Python<'_>, bytes: &[u8], strict: bool) -> PyResult<PyTrace> {
 #[pyfunction]
 #[pyo3(signature = (path, *, strict=true))]
 pub fn read_trace(py: Python<'_>, path: PathBuf, strict: bool) -> PyResult<PyTrace> {
-    decode(py, &fs::read(path)?, strict)
+    let bytes = fs::read(&path).map_err(|error| file_error(&path, error))?;
+    decode(py, &bytes, strict)
 }
 
 /// What `Trace.__reduce__` names.
@@ -108,10 +110,7 @@ impl PyTrace {
     /// Who wrote it: "simulated" or "live".
     #[getter]
     fn origin(&self) -> &'static str {
-        match self.header.origin {
-            Origin::Simulated => "simulated",
-            Origin::Live => "live",
-        }
+        origin(&self.header)
     }
 
     /// The seed of its random draws.
@@ -186,24 +185,23 @@ impl PyTrace {
     #[pyo3(signature = (*, deadlines=false))]
     fn check(&self, py: Python<'_>, deadlines: bool) -> Vec<PyViolation> {
         let (header, records) = (&self.header, &self.records);
-        let reports: [(&str, Report); 3] = py.detach(|| {
+        let reports: [(&str, check::Report); 3] = py.detach(|| {
             [
                 ("legality", check::legality(header, records, |_| None)),
                 ("policy", check::policy(header, records)),
-                ("deadlines", if deadlines { check::deadlines(header, records) } else { Report::default() }),
+                ("deadlines", if deadlines { check::deadlines(header, records) } else { check::Report::default() }),
             ]
         });
-        let list = |(checker, report): (&'static str, Report)| {
+        let list = |(checker, report): (&'static str, check::Report)| {
             report.violations.into_iter().map(move |violation| PyViolation { checker, violation })
         };
         reports.into_iter().flat_map(list).collect()
     }
 
-    /// Everything measured from it: duration_ns, total, tasks (a list), cpus (a list) and machine, as in
-    /// `Result.summary`.
+    /// Everything measured from it, as in `Result.summary`; a trace does not know the name of its overheads.
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let summary = py.detach(|| measure(&self.header, &self.records, self.end()));
-        json::to_python(py, &summary)
+        json::to_python(py, &Report::new(&self.header, &summary, None))
     }
 
     /// The trace as it is stored: compact, about five bytes an event. The same schedule yields the same bytes.
@@ -214,16 +212,17 @@ impl PyTrace {
 
     /// Writes a file that `laxity.read_trace` and the `laxity` command read.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        Ok(py.detach(|| fs::write(path, self.encode()?))?)
+        let written = py.detach(|| fs::write(&path, self.encode()?));
+        written.map_err(|error| file_error(&path, error))
     }
 
     /// Writes a file that opens in the Perfetto UI, <https://ui.perfetto.dev>.
     fn to_perfetto(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let file = File::create(path)?;
+        let file = File::create(&path).map_err(|error| file_error(&path, error))?;
         let written = py.detach(|| perfetto::export(&self.header, &self.records, file));
         written.map_err(|error| match error {
             ExportError::Track(error) => trace_error(py, &error),
-            ExportError::Write(error) => error.into(),
+            ExportError::Write(error) => file_error(&path, error),
         })
     }
 

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::arrow::{Columns, table};
-use crate::errors::{value_error, workload_error};
+use crate::errors::{file_error, value_error, workload_error};
 
 /// A platform, the tasks on it and the scheduler: everything one workload file says. Immutable.
 ///
@@ -97,7 +97,7 @@ impl PyWorkload {
                 return Err(value_error(format!("{}: {message}", path.display())));
             }
         };
-        Ok(fs::write(path, text)?)
+        fs::write(&path, text).map_err(|error| file_error(&path, error))
     }
 
     /// Its name, for tables and plots.
@@ -208,7 +208,7 @@ impl PyWorkload {
 /// Raises WorkloadError with every mistake in it, OSError where it cannot be read.
 #[pyfunction]
 pub fn load(py: Python<'_>, path: PathBuf) -> PyResult<PyWorkload> {
-    let text = fs::read_to_string(&path)?;
+    let text = fs::read_to_string(&path).map_err(|error| file_error(&path, error))?;
     let read = Workload::from_text(&text, &path.to_string_lossy());
     read.map(PyWorkload::new).map_err(|errors| workload_error(py, errors, true))
 }

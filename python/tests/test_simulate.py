@@ -1,9 +1,14 @@
 """Simulations: what they yield, and what they refuse."""
 
+import re
+from pathlib import Path
+
 import pytest
-from conftest import WORKLOADS
 
 import laxity
+
+ROOT = Path(__file__).parents[2]
+WORKLOADS = ROOT / "examples" / "workloads"
 
 
 def test_the_schedule_of_two_tasks_is_the_one_drawn(pair):
@@ -36,14 +41,31 @@ def test_a_result_says_where_it_comes_from(robot):
     assert (result.workload, result.scheduler, result.seed) == ("quickstart", "G-EDF/CQ1", 2**64 - 1)
     assert (result.overheads, result.duration_ns) == ("brandenburg2009-CQ1-average-aligned", 1_500_000_000)
     summary = result.summary
-    assert list(summary) == [
-        "laxity", "origin", "workload", "scheduler", "overheads", "seed", "duration_ns", "total", "tasks", "cpus",
-        "machine",
-    ]  # fmt: skip
     assert (summary["laxity"], summary["origin"]) == (laxity.__version__, "simulated")
+    assert (summary["simulated_ns"], summary["interrupted"]) == (1_500_000_000, False)
+    assert summary["overheads"]["profile"] == "brandenburg2009-CQ1-average-aligned"
+    assert summary["overheads"]["costs_ns"]["tick"] > 0
+    assert summary["tasks"][1]["deadline_ns"] == 6_000_000
     assert (summary["total"], summary["seed"]) == (result.total, 2**64 - 1)
     assert result.tasks.schema.metadata[b"origin"] == b"simulated"
     assert result.tasks.schema.metadata[b"scheduler"] == b"G-EDF/CQ1"
+
+
+def test_the_summary_has_the_fields_that_the_reference_describes(robot):
+    """Those that the `laxity` command prints."""
+    top, jobs, cpu_time = (ROOT / "docs" / "reference" / "json.md").read_text().split("\n## ")
+    summary = laxity.simulate(robot, duration="100 ms").summary
+
+    def described(section):
+        rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
+        return {name.split(".")[0] for row in rows for name in re.findall(r"`([a-z_.0-9]+)`", row)}
+
+    assert set(summary) == described(top)
+    assert set(summary["total"]) == described(jobs)
+    own = {"task", "name", "period_ns", "deadline_ns", "wcet_ns"}
+    assert set(summary["tasks"][0]) == described(jobs) | own
+    assert set(summary["machine"]) == described(cpu_time)
+    assert set(summary["cpus"][0]) == described(cpu_time) | {"cpu"}
 
 
 def test_the_workloads_own_scheduler_runs_unless_another_is_named(robot):

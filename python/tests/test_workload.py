@@ -1,12 +1,14 @@
 """Workloads: read, written, built in Python, and refused with every mistake in them."""
 
 import pickle
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from conftest import WORKLOADS
 
 import laxity
+
+WORKLOADS = Path(__file__).parents[2] / "examples" / "workloads"
 
 
 @pytest.mark.parametrize("path", sorted(WORKLOADS.glob("*.toml")), ids=lambda path: path.stem)
@@ -129,8 +131,10 @@ def test_errors_of_a_workload_written_in_python_name_fields_and_no_lines():
 
 
 def test_a_file_that_is_missing_or_of_no_known_kind_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"^\[Errno 2\] No such file or directory: .*missing\.toml"):
         laxity.load(tmp_path / "missing.toml")
+    with pytest.raises(IsADirectoryError):
+        laxity.load(tmp_path)
     (tmp_path / "car.yaml").write_text("")
     with pytest.raises(laxity.WorkloadError, match=r"`\.toml` or `\.json`"):
         laxity.load(tmp_path / "car.yaml")

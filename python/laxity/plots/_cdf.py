@@ -14,6 +14,7 @@ from laxity.plots._style import (
     GRAY,
     Sources,
     caption,
+    explain,
     labelled,
     line_styles,
     new_axes,
@@ -73,12 +74,15 @@ def cdf(
 
     ax = new_axes(5.6, 3.6) if ax is None else ax
     unit, scale = unit_for(max(float(np.abs(values).max()) for values in curves.values()))
-    for (label, values), (colour, dash) in zip(curves.items(), line_styles(), strict=False):
+    for number, ((name, values), (colour, dash)) in enumerate(zip(curves.items(), line_styles(), strict=False)):
         jobs = f"{len(values):,} job" + ("s" if len(values) != 1 else "")
         fractions = np.arange(len(values) + 1) / len(values)
-        # From the left edge at 0, up by a step at every job, and on to the right edge at 1.
+        # From 0 at the smallest value, up by a step at every job.
         edges = np.concatenate([values[:1], values]) / scale
-        ax.step(edges, fractions, where="post", color=colour, linestyle=dash, linewidth=1.4, label=f"{label} ({jobs})")
+        # The first curves are the widest: they can be seen below those that lie on them.
+        width = 1.3 + 0.6 * max(0, min(len(curves), 6) - number - 1)
+        label = f"{name} ({jobs})"
+        ax.step(edges, fractions, where="post", color=colour, linestyle=dash, linewidth=width, label=label)
     if metric == "lateness":
         ax.axvline(0, color=GRAY, linewidth=0.8, linestyle=(0, (1, 2)))
         ax.annotate(
@@ -98,7 +102,7 @@ def cdf(
         ax.set_xlim(left=0)
     ax.grid(alpha=0.3, linewidth=0.6)
     tidy(ax)
-    ax.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    explain(ax, rows=14)
     only = "" if task is None else f"task {task}, "
     caption(ax, only + provenance([item.source for item in named]))
     return ax

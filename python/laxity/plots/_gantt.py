@@ -13,11 +13,13 @@ from matplotlib.patches import Patch
 
 from laxity._native import nanos
 from laxity.plots._style import (
+    DARK,
     GRAY,
     MISSED,
     PALETTE,
     Source,
     caption,
+    explain,
     new_axes,
     provenance,
     tidy,
@@ -31,8 +33,6 @@ Row: TypeAlias = Literal["cpus", "tasks"]
 INTERVALS_MAX = 20_000
 """A chart of more would be a smear that takes minutes to draw."""
 
-_OVERHEAD = "#3C4043"
-
 
 def gantt(
     source: Source,
@@ -45,7 +45,8 @@ def gantt(
 ) -> Axes:
     """Who ran when.
 
-    With a row a CPU, colours are tasks and hatched boxes scheduler and interrupt code. With a row a task, arrows up are
+    With a row a CPU, colours are tasks and black is scheduler and interrupt code. What is shorter than a pixel is drawn
+    as faint as it is short. With a row a task, arrows up are
     releases, arrows down deadlines, and a red cross stands at the deadline of each job that missed it.
 
     Args:
@@ -85,7 +86,7 @@ def gantt(
     ax.tick_params(axis="y", length=0)
     tidy(ax)
     if legend:
-        ax.legend(handles=handles, fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        explain(ax, handles, rows=4 + 3 * len(names) // 2)
     caption(ax, provenance([source]))
     return ax
 
@@ -107,12 +108,11 @@ class _Drawing:
         for (cpu, task), spans in executions.items():
             self._bars(cpu, spans, **_look(task))
         for cpu, spans in overheads.items():
-            self._bars(cpu, spans, facecolor=_OVERHEAD, edgecolor="white", hatch="//////", linewidth=0)
+            self._bars(cpu, spans, facecolor=DARK, linewidth=0)
         tasks = sorted({task for _, task in executions})
         handles = [Patch(label=names[task], **_look(task)) for task in tasks]
         if overheads:
-            label = "scheduler, interrupts"
-            handles.append(Patch(facecolor=_OVERHEAD, edgecolor="white", hatch="//////", linewidth=0, label=label))
+            handles.append(Patch(facecolor=DARK, linewidth=0, label="scheduler, interrupts"))
         return handles
 
     def tasks(self, intervals: pa.Table, jobs: pa.Table) -> list[Any]:
@@ -121,8 +121,8 @@ class _Drawing:
             if row["activity"] == "execution":
                 executions[row["task"]].append(self._span(row))
         for task, spans in executions.items():
-            self._bars(task, spans, facecolor=PALETTE[0], edgecolor="white", linewidth=0.5)
-        releases = self._marks(jobs, "release_ns", "^", PALETTE[6])
+            self._bars(task, spans, facecolor=PALETTE[0], linewidth=0)
+        releases = self._marks(jobs, "release_ns", "^", DARK)
         deadlines = self._marks(jobs, "deadline_ns", "v", GRAY)
         missed = self._marks(jobs.filter(jobs["missed"]), "deadline_ns", "x", MISSED)
         executes = Patch(facecolor=PALETTE[0], label="executes")
@@ -134,7 +134,8 @@ class _Drawing:
         return begin / self.scale, (end - begin) / self.scale
 
     def _bars(self, row: int, spans: Spans, **look: Any) -> None:
-        self.ax.broken_barh(spans, (row - 0.28, 0.56), **look)
+        # Snapped to pixels, of many short bars some would vanish and others grow.
+        self.ax.broken_barh(spans, (row - 0.28, 0.56), snap=False, **look)
 
     def _marks(self, jobs: pa.Table, column: str, marker: str, colour: str) -> Line2D | None:
         """A sign for each job: above its row for what begins, below it for what ends. None if there is none."""
@@ -155,7 +156,7 @@ class _Drawing:
 def _look(task: int) -> dict[str, Any]:
     """Colour, and from the eighth task on a hatch: 28 tasks can be told apart."""
     hatch = ("", "....", "xxxx", "----")[task // len(PALETTE) % 4]
-    return {"facecolor": PALETTE[task % len(PALETTE)], "edgecolor": "white", "linewidth": 0.5, "hatch": hatch}
+    return {"facecolor": PALETTE[task % len(PALETTE)], "edgecolor": "white", "linewidth": 0, "hatch": hatch}
 
 
 def _legends(marks: list[tuple[Line2D | None, str]]) -> list[Line2D]:

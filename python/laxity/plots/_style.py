@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from matplotlib import pyplot
 from matplotlib.axes import Axes
@@ -14,11 +14,13 @@ from laxity._native import Result, Trace
 Source: TypeAlias = Result | Trace
 Sources: TypeAlias = Source | Iterable[Source] | Mapping[str, Source]
 
-# Okabe & Ito, "Color Universal Design" (2008), without yellow, which is too light for lines on white.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+# Okabe & Ito, "Color Universal Design" (2008), without yellow, which is too light for lines on white, and with gray for
+# black, which stands for the scheduler.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C")
 DASHES = ("-", "--", ":", "-.")
 MISSED = "#D55E00"
 GRAY = "#5F6368"
+DARK = "#202124"
 
 NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Nanoseconds of each unit."""
@@ -105,6 +107,19 @@ def new_axes(width: float, height: float) -> Axes:
     """Axes of a figure of their own, in inches, that leaves room for what stands around them."""
     _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
     return ax
+
+
+def explain(ax: Axes, handles: list[Any] | None = None, rows: int = 8) -> None:
+    """A legend to the right of the axes, in columns of at most ``rows``."""
+    shown = ax.get_legend_handles_labels()[0] if handles is None else handles
+    ax.legend(
+        handles=shown,
+        fontsize="small",
+        frameon=False,
+        loc="center left",
+        bbox_to_anchor=(1.02, 0.5),
+        ncols=max(1, -(-len(shown) // rows)),
+    )
 
 
 def tidy(ax: Axes) -> None:
