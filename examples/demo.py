@@ -147,8 +147,8 @@ def draw_comparison(realizations: list[str], path: Path) -> tuple[str, str]:
     figure = plots.compare(table)[0].figure
     figure.savefig(path)
     return path.name, (
-        f"Simulated: what the realizations cost at a cap of {cap}; the same task sets for all. CPU time of scheduler and"
-        " interrupts is where the schedule spent it, not an estimate."
+        f"Simulated: what the realizations cost at a cap of {cap}; the same task sets for all. CPU time of scheduler"
+        " and interrupts is where the schedule spent it, not an estimate."
     )
 
 
@@ -163,8 +163,8 @@ def draw_response_times(path: Path) -> tuple[str, str]:
     ax.set_xlim(0, 12)
     ax.figure.savefig(path)
     return path.name, (
-        f"Simulated: response times of all jobs of one task set at a cap of {cap}. Waiting for the next quantum shifts the"
-        " whole quantum-driven curve; contention for the ready queue spreads the others."
+        f"Simulated: response times of all jobs of one task set at a cap of {cap}. Waiting for the next quantum shifts"
+        " the whole quantum-driven curve; contention for the ready queue spreads the others."
     )
 
 

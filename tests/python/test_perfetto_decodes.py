@@ -15,6 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as schema
 
 TRACES = Path(__file__).parents[2] / "crates" / "laxity-trace" / "tests" / "perfetto"
@@ -38,8 +39,6 @@ def decode(path):
 
 def unknown_fields(message, where):
     """Paths of all fields that Perfetto's schema does not know."""
-    from google.protobuf.unknown_fields import UnknownFieldSet
-
     found = [f"{where}:{field.field_number}" for field in UnknownFieldSet(message)]
     for descriptor, value in message.ListFields():
         if descriptor.type == descriptor.TYPE_MESSAGE:
@@ -86,7 +85,8 @@ def test_one_sequence_starts_with_cleared_state_and_introduces_what_it_uses(path
             assert packet.sequence_flags == schema.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
     tracks = [packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")]
     uuids = [track.uuid for track in tracks]
-    assert len(uuids) == len(set(uuids)) and 0 not in uuids
+    assert len(uuids) == len(set(uuids))
+    assert 0 not in uuids
     assert all(track.parent_uuid in uuids for track in tracks if track.parent_uuid)
     events(trace)  # resolves every name and track, or raises KeyError
 
