@@ -164,7 +164,7 @@ proptest! {
     #[test]
     fn bar_at_its_kinks_equals_bar_at_every_interval(set in any_set(10)) {
         if set.utilization() < rational(set.cpus(), 1) {
-            let at_steps = |t: u64| set.tasks().iter().any(|task| t >= task.deadline && (t - task.deadline) % task.period == 0);
+            let at_steps = |t: u64| set.tasks().iter().any(|task| t >= task.deadline && (t - task.deadline).is_multiple_of(task.period));
             for variant in [BarVariant::Integer, BarVariant::Dense, BarVariant::NonStrict, BarVariant::PrintedUnsound] {
                 let verdict = bar(&set, variant, &Limits::default());
                 let steps_only = variant == BarVariant::NonStrict;

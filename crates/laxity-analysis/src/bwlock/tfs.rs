@@ -5,7 +5,7 @@ use std::fmt;
 use num_traits::Zero;
 
 use crate::Rational;
-use crate::exact::{rational, whole};
+use crate::exact::whole;
 
 /// Equation 1: virtual time of a task that executed for `executed` with `weight`. Panics if `weight` is 0.
 pub fn virtual_time(executed: &Rational, weight: u32) -> Rational {
@@ -207,19 +207,14 @@ impl fmt::Display for TfsError {
 
 impl std::error::Error for TfsError {}
 
-/// The published budget of Fig. 4: a third of each regulated period.
-#[cfg(test)]
-fn third() -> Rational {
-    rational(1, 3)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rational;
 
     #[test]
     fn the_memory_task_gets_three_quarters_without_punishment_and_less_with_it() {
-        let share = |rho: u32| memory_task_share(&third(), &whole(rho));
+        let share = |rho: u32| memory_task_share(&rational(1, 3), &whole(rho));
         assert_eq!(share(0), rational(3, 4));
         assert_eq!(share(1), rational(1, 2));
         assert_eq!(share(3), rational(3, 10));

@@ -8,8 +8,10 @@ pub(super) struct Progressions {
     /// Points of the current window, sorted.
     window: Vec<(u64, u32)>,
     position: usize,
-    /// Width of a window: chosen so that it holds some hundreds to thousands of points.
+    /// Width of the next window: grows from some tens of points to a few thousand, since most sweeps end early.
     width: u64,
+    /// Width of the widest window.
+    width_max: u64,
     last: u64,
 }
 
@@ -19,7 +21,8 @@ struct Source {
     tag: u32,
 }
 
-const POINTS_PER_WINDOW: u64 = 2_048;
+const POINTS_FIRST: f64 = 32.0;
+const POINTS_MAX: f64 = 4_096.0;
 
 impl Progressions {
     /// Merges `(first, step, tag)` up to and including `last`. Steps are positive.
@@ -27,8 +30,9 @@ impl Progressions {
         let sources: Vec<Source> = sources.map(|(next, step, tag)| Source { next, step, tag }).collect();
         // The rate of points is the sum of 1/step; f64 only sizes the window.
         let rate: f64 = sources.iter().map(|source| 1.0 / source.step as f64).sum();
-        let width = (POINTS_PER_WINDOW as f64 / rate.max(1e-18)) as u64 + 1;
-        Progressions { sources, window: Vec::new(), position: 0, width, last }
+        let width = |points: f64| (points / rate.max(1e-18)) as u64 + 1;
+        let (first, width_max) = (width(POINTS_FIRST), width(POINTS_MAX));
+        Progressions { sources, window: Vec::new(), position: 0, width: first, width_max, last }
     }
 
     /// The next point and its tag.
@@ -60,6 +64,7 @@ impl Progressions {
                 source.next = source.next.saturating_add(source.step);
             }
         }
+        self.width = self.width.saturating_mul(2).min(self.width_max);
         self.window.sort_unstable();
     }
 }

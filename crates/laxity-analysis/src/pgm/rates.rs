@@ -40,10 +40,8 @@ pub enum RateError {
     Inconsistent {
         /// Index of the node.
         node: usize,
-        /// Jobs per tick that one producer asks for.
-        one: Rational,
-        /// Jobs per tick that another producer, or the node's own period, asks for.
-        other: Rational,
+        /// Jobs per tick that one producer asks for, and another, or the node's own period.
+        asked: Box<[Rational; 2]>,
     },
 }
 
@@ -101,7 +99,7 @@ fn rate(graph: &TokenGraph, node: usize, found: &[Option<Rate>]) -> Result<Rate,
         let rate = whole(tokens) / (whole(consume) * &producer.time);
         match &asked {
             Some(other) if *other != rate => {
-                return Err(RateError::Inconsistent { node, one: rate, other: other.clone() });
+                return Err(RateError::Inconsistent { node, asked: Box::new([rate, other.clone()]) });
             }
             _ => asked = Some(rate),
         }
@@ -129,9 +127,10 @@ impl fmt::Display for RateError {
                 write!(f, "node {node}: no rate follows; give it a period, or mark the edge that closes its cycle")
             }
             RateError::Period { node } => write!(f, "node {node}: its period must be positive"),
-            RateError::Inconsistent { node, one, other } => write!(
+            RateError::Inconsistent { node, asked } => write!(
                 f,
-                "node {node}: its producers ask for {one} and {other} jobs per tick; tokens would pile up without bound"
+                "node {node}: its producers ask for {} and {} jobs per tick; tokens would pile up without bound",
+                asked[0], asked[1]
             ),
         }
     }
