@@ -4,6 +4,7 @@
 #   make test        every test: Rust, Python, agreement with SimSo
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run
+#   make release     the optimized command, and a wheel of the Python package
 #   make clean       remove everything the other targets made
 #
 # Needs: Rust 1.88 or newer, Python 3.11 or newer, a C compiler. `make doctor` says what is missing.
@@ -19,7 +20,7 @@ OUT := out
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check bench-sim clean venv
+.PHONY: help doctor demo test test-rust test-python check bench-sim release clean venv
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -40,20 +41,27 @@ $(STAMPS)/venv: python/requirements-dev.txt $(STAMPS)/tools
 # The Python package, built into the virtual environment.
 $(STAMPS)/python: $(STAMPS)/venv $(RUST_SOURCES) $(PYTHON_SOURCES)
 	@echo "building the Python package"
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet --release -m python/Cargo.toml
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet -m python/Cargo.toml
 	@touch $@
 
 venv: $(STAMPS)/python
 
-# The `laxity` command, optimized.
-target/release/laxity: $(STAMPS)/tools $(RUST_SOURCES)
-	@cargo build --release --quiet -p laxity-cli
+# The `laxity` command. Tests and demo use the dev profile, which is optimized enough and shares what it builds;
+# `make release` has the fast ones.
+target/debug/laxity: $(STAMPS)/tools $(RUST_SOURCES)
+	@echo "building the laxity command"
+	@cargo build --quiet -p laxity-cli
 	@touch $@
+
+# For use: target/release/laxity and a wheel in target/wheels/.
+release: $(STAMPS)/venv
+	cargo build --release -p laxity-cli
+	$(VENV)/bin/maturin build --release -m python/Cargo.toml
 
 # --- what people run -----------------------------------------------------------------------------------------------
 
-demo: target/release/laxity $(STAMPS)/python
-	@$(PYTHON) examples/demo.py --laxity target/release/laxity --out $(OUT)/demo
+demo: target/debug/laxity $(STAMPS)/python
+	@$(PYTHON) examples/demo.py --laxity target/debug/laxity --out $(OUT)/demo
 
 test: test-rust test-python
 

@@ -141,12 +141,12 @@ impl<S: Sink> Simulator<S> {
         if from == to && vacated.is_none() {
             return false;
         }
-        if let Some(task) = from {
-            if std::mem::take(&mut state.dispatched) {
-                let job = self.job_id(task);
-                self.tasks[task.index()].preempted_on = Some(cpu);
-                self.sink.record(self.now, Event::Preempt { cpu, job });
-            }
+        if let Some(task) = from
+            && std::mem::take(&mut state.dispatched)
+        {
+            let job = self.job_id(task);
+            self.tasks[task.index()].preempted_on = Some(cpu);
+            self.sink.record(self.now, Event::Preempt { cpu, job });
         }
         let state = &mut self.cpus[cpu.index()];
         state.process = to;

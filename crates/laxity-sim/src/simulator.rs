@@ -411,7 +411,8 @@ impl Ticks {
 
     /// The CPUs whose tick is due and the scheduling quantum that begins there; moves on to the next.
     fn take(&mut self, cpus: usize) -> (std::ops::Range<usize>, Option<u64>) {
-        let quantum = self.per_quantum.filter(|every| self.count % every == 0).map(|every| self.count / every);
+        let quantum =
+            self.per_quantum.filter(|&every| self.count.is_multiple_of(every)).map(|every| self.count / every);
         let due = match self.quanta {
             Quanta::Aligned => 0..cpus,
             Quanta::Staggered => self.cpu..self.cpu + 1,

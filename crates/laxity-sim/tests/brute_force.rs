@@ -52,7 +52,7 @@ fn step_by_step(
         schedule.push(chosen.clone());
         for task in chosen.clone() {
             executed[task] += 1;
-            if executed[task] % tasks[task].cost == 0 {
+            if executed[task].is_multiple_of(tasks[task].cost) {
                 completions[task].push(slot + 1);
                 // Within a quantum a CPU whose job ends idles.
                 chosen.retain(|&other| other != task);

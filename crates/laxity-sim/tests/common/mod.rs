@@ -38,12 +38,12 @@ pub fn executions(records: &[Record]) -> Vec<Run> {
     let mut open: Vec<Option<(Instant, JobId)>> = vec![None; 1024];
     let mut runs: Vec<Run> = Vec::new();
     let mut close = |open: &mut Vec<Option<(Instant, JobId)>>, cpu: CpuId, end: Instant| {
-        if let Some((start, job)) = open[cpu.index()].take() {
-            if start < end {
-                match runs.iter_mut().rev().find(|run| run.cpu == cpu) {
-                    Some(last) if last.end == start && last.job == job => last.end = end,
-                    _ => runs.push(Run { start, end, cpu, job }),
-                }
+        if let Some((start, job)) = open[cpu.index()].take()
+            && start < end
+        {
+            match runs.iter_mut().rev().find(|run| run.cpu == cpu) {
+                Some(last) if last.end == start && last.job == job => last.end = end,
+                _ => runs.push(Run { start, end, cpu, job }),
             }
         }
     };
