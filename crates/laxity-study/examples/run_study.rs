@@ -17,10 +17,11 @@ use std::time::Instant;
 use std::{env, fs};
 
 use laxity_study::gedf::GedfStudy;
+use laxity_study::klmirqd::KlmirqdStudy;
 use laxity_study::{Chunk, Counts, Study};
 use rayon::prelude::*;
 
-const USAGE: &str = "usage: run_study gedf [--options \"KEY=VALUE ...\"] [--scenarios A..B] [--step N] \
+const USAGE: &str = "usage: run_study gedf|klmirqd [--options \"KEY=VALUE ...\"] [--scenarios A..B] [--step N] \
                      [--replicates A..B] [--out FILE]";
 
 struct Arguments {
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (counts, seconds) = run_scenario(study.as_ref(), scenario, &points, &replicates)?;
         let sets = points.len() as u64 * (replicates.end - replicates.start);
         let rate = sets as f64 / seconds;
-        eprintln!("{:>28}: {sets} sets in {seconds:.1} s, {rate:.0} sets/s", names[scenario as usize]);
+        eprintln!("{:>32}: {sets} sets in {seconds:.1} s, {rate:.0} sets/s", names[scenario as usize]);
         total.merge(&counts);
     }
     eprintln!("{:.1} s on {} threads", start.elapsed().as_secs_f64(), rayon::current_num_threads());
@@ -129,6 +130,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
     }
     let study: Box<dyn Study> = match name.as_str() {
         "gedf" => Box::new(GedfStudy::new(options.parse()?)),
+        "klmirqd" => Box::new(KlmirqdStudy::new(options.parse()?)),
         _ => return Err(format!("unknown study `{name}`; {USAGE}").into()),
     };
     let scenarios = match scenarios {

@@ -5,9 +5,11 @@
 //! may split it over threads, processes and machines, stop and resume, and the sum of the counts is the same.
 //!
 //! - [`gedf`]: Brandenburg & Anderson, RTSS 2009 (paper 002): 18 scenarios, realizations of global EDF, hard and soft.
+//! - [`klmirqd`]: Elliott & Anderson 2012 (paper 000), appendix D: GPU interrupt handling under clustered EDF.
 #![forbid(unsafe_code)]
 
 pub mod gedf;
+pub mod klmirqd;
 mod study;
 mod tally;
 

@@ -87,6 +87,23 @@ pub fn analyze_cluster(
         return Err(Unschedulable::Invalid(TaskSetError::Parameter { task, parameter: "period", value: 0 }));
     }
     let blocking = blocking_ticks(tasks, gpus, kind, limits)?;
+    analyze_blocked(tasks, cpus, blocking, costs, handling, limits)
+}
+
+/// [`analyze_cluster`] with known blocking bounds, one for each task in ticks: they depend on neither the costs nor the
+/// handling of interrupts, so several analyses can share them.
+///
+/// # Errors
+/// [`Unschedulable`], with the rounds made.
+pub fn analyze_blocked(
+    tasks: &[GpuTask],
+    cpus: u32,
+    blocking: Vec<u64>,
+    costs: &Costs,
+    handling: Handling,
+    limits: &Limits,
+) -> Result<ClusterResult, Unschedulable> {
+    assert_eq!(blocking.len(), tasks.len(), "each task has a blocking bound");
     let mut tardiness = vec![0u64; tasks.len()];
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS_MAX.min(limits.rounds) {
@@ -119,7 +136,16 @@ pub fn analyze_cluster(
     Err(Unschedulable::Rounds { limit: ROUNDS_MAX.min(limits.rounds) })
 }
 
-fn blocking_ticks(tasks: &[GpuTask], gpus: u32, kind: Blocking, limits: &Limits) -> Result<Vec<u64>, Unschedulable> {
+/// Blocking bounds of a cluster's tasks in ticks, rounded up, as [`analyze_cluster`] uses them.
+///
+/// # Errors
+/// [`Unschedulable::NoGpu`] if a task needs a GPU and there is none.
+pub fn blocking_ticks(
+    tasks: &[GpuTask],
+    gpus: u32,
+    kind: Blocking,
+    limits: &Limits,
+) -> Result<Vec<u64>, Unschedulable> {
     let lengths: Vec<u64> = tasks.iter().map(|task| task.critical_section).collect();
     if gpus == 0 {
         let needed = tasks.iter().any(|task| task.uses_gpu() || task.critical_section > 0);

@@ -8,7 +8,7 @@ mod kfmlp;
 mod machine_covering;
 
 pub use accounting::{Costs, Handling, Stages, inflate, interrupts};
-pub use fixpoint::{ClusterResult, Round, Unschedulable, analyze_cluster};
+pub use fixpoint::{ClusterResult, Round, Unschedulable, analyze_blocked, analyze_cluster, blocking_ticks};
 pub use kfmlp::{Blocking, BlockingBound, blocking};
 
 /// A task of a cluster, in ticks (nanoseconds).
