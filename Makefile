@@ -4,6 +4,7 @@
 #   make test        every test: Rust, Python, agreement with SimSo
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run
+#   make bench-analysis   cost of the schedulability tests per task set
 #   make release     the optimized command, and a wheel of the Python package
 #   make clean       remove everything the other targets made
 #
@@ -20,7 +21,7 @@ OUT := out
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check bench-sim release clean venv
+.PHONY: help doctor demo test test-rust test-python check bench-analysis bench-sim release clean venv
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -80,6 +81,10 @@ check: $(STAMPS)/venv
 	$(VENV)/bin/ruff check python examples tests benches
 	cd python && ../$(VENV)/bin/mypy
 	cargo test --workspace --quiet --lib
+
+bench-analysis: $(STAMPS)/tools
+	@cargo build --release --quiet -p laxity-benches
+	@target/release/bench-analysis
 
 bench-sim: $(STAMPS)/venv
 	@cargo build --release --quiet -p laxity-benches

@@ -60,9 +60,18 @@ struct SimsoInput {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    println!("G-EDF, implicit deadlines, U = 0.8 m, periods log-uniform 3-100 ms; median of {} runs", arguments.repetitions);
-    println!("{:>5} {:>4} {:>16} {:>16} {:>12} {:>9} {:>9}", "tasks", "cpus", "full engine", "with trace", "SimSo", "ratio", "traced");
-    println!("{:>5} {:>4} {:>16} {:>16} {:>12} {:>9} {:>9}", "", "", "jobs/CPU s", "jobs/CPU s", "jobs/CPU s", "to SimSo", "to full");
+    println!(
+        "G-EDF, implicit deadlines, U = 0.8 m, periods log-uniform 3-100 ms; median of {} runs",
+        arguments.repetitions
+    );
+    println!(
+        "{:>5} {:>4} {:>16} {:>16} {:>12} {:>9} {:>9}",
+        "tasks", "cpus", "full engine", "with trace", "SimSo", "ratio", "traced"
+    );
+    println!(
+        "{:>5} {:>4} {:>16} {:>16} {:>12} {:>9} {:>9}",
+        "", "", "jobs/CPU s", "jobs/CPU s", "jobs/CPU s", "to SimSo", "to full"
+    );
     let trace = std::env::temp_dir().join(format!("laxity-bench-{}.lxt", std::process::id()));
     let mut ratios = Vec::new();
     let mut headline = (0.0, 0.0);
@@ -81,7 +90,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         println!(
             "{:>5} {:>4} {full:>16.0} {traced:>16.0} {baseline:>12.0} {:>8.0}x {:>9.2}",
-            row.tasks, row.cpus, full / baseline, traced / full,
+            row.tasks,
+            row.cpus,
+            full / baseline,
+            traced / full,
         );
     }
     std::fs::remove_file(&trace)?;
@@ -128,8 +140,7 @@ fn run_simso(python: &Path, workload: &Workload, duration: Nanos) -> Result<Meas
     let tasks = workload.tasks.iter().map(|task| (task.wcet().as_nanos(), task.period.as_nanos())).collect();
     let input = SimsoInput { cpus: workload.platform.cpus, duration_ns: duration.as_nanos(), tasks };
     let script = include_str!("simso_baseline.py");
-    let mut child =
-        Command::new(python).args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut child = Command::new(python).args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     child.stdin.take().expect("a pipe").write_all(serde_json::to_string(&input)?.as_bytes())?;
     let output = child.wait_with_output()?;
     if !output.status.success() {
