@@ -99,7 +99,7 @@ fn csv(study: &dyn Study, counts: &Counts) -> Result<String, std::fmt::Error> {
         let (scenario, curve, tally) = (&scenarios[row.scenario as usize], &curves[row.curve as usize], row.tally);
         writeln!(
             csv,
-            "{scenario},{},{},{},{},{},{},{},{}",
+            "\"{scenario}\",{},{},{},{},{},{},{},{}",
             curve.graph,
             curve.name,
             row.x,

@@ -6,7 +6,7 @@ use laxity_analysis::{Limits, Rational, rational};
 use laxity_gen::{Decimal, GeneratedSet, GeneratorSpec, Utilization, UtilizationDistribution, generate, task_set_seed};
 use laxity_model::{GpuWork, Step, Task};
 
-use super::{CLUSTER_CPUS, CLUSTER_GPUS, CLUSTERS, CriticalSection, INTERRUPTS, Options, SPEEDUPS};
+use super::{CLUSTER_CPUS, CLUSTER_GPUS, CLUSTERS, CriticalSection, INTERRUPTS, Options, SPEEDUPS, Tardiness};
 use crate::{Answer, Chunk, Counts, Curve, Study, StudyError};
 
 /// First word of every seed; scenarios count on from it.
@@ -59,13 +59,19 @@ impl KlmirqdStudy {
 
     /// Whether every cluster has bounded tardiness.
     fn judge(&self, clusters: &[Cluster], interrupts: u32, handling: Handling) -> Answer {
+        // One round is the check without tardiness; what it leaves unsettled passed it.
+        let (limits, unsettled) = match self.options.tardiness {
+            Tardiness::FixedPoint => (Limits::default(), Answer::Undecided),
+            Tardiness::None => (Limits { rounds: 1, ..Limits::default() }, Answer::Accepted),
+        };
         for cluster in clusters {
             let task = |task: &GpuTask| GpuTask { uses: task.uses * interrupts, ..*task };
             let tasks: Vec<GpuTask> = cluster.tasks.iter().map(task).collect();
             let (blocking, costs) = (cluster.blocking.clone(), &Costs::PUBLISHED);
-            match analyze_blocked(&tasks, CLUSTER_CPUS, blocking, costs, handling, &Limits::default()) {
+            match analyze_blocked(&tasks, CLUSTER_CPUS, blocking, costs, handling, &limits) {
                 Ok(_) => {}
-                Err(Unschedulable::Rounds { .. }) => return Answer::Undecided,
+                Err(Unschedulable::Rounds { .. }) if unsettled == Answer::Accepted => {}
+                Err(Unschedulable::Rounds { .. }) => return unsettled,
                 Err(_) => return Answer::Rejected,
             }
         }

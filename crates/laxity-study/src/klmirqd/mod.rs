@@ -10,7 +10,7 @@ mod evaluate;
 mod options;
 
 pub use evaluate::KlmirqdStudy;
-pub use options::{CriticalSection, Options, ParseOptionsError};
+pub use options::{CriticalSection, Options, ParseOptionsError, Tardiness};
 
 /// CPUs of a cluster.
 pub const CLUSTER_CPUS: u32 = 6;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use laxity_analysis::klmirqd::Blocking;
 use laxity_analysis::partition::Order;
 
-/// Options of the study, written and read as one line: `blocking=exact order=input critical-section=gpu-time`.
+/// Options of the study, written and read as one line: `blocking=exact order=input ...`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// Which bound on blocking by the k-FMLP: the paper gives three and does not say which it used. Only the exact one,
@@ -16,6 +16,8 @@ pub struct Options {
     pub order: Order,
     /// How long a job holds a GPU.
     pub critical_section: CriticalSection,
+    /// The tardiness for which interrupts are counted.
+    pub tardiness: Tardiness,
 }
 
 /// How long a job holds a GPU.
@@ -27,6 +29,15 @@ pub enum CriticalSection {
     WholeJob,
 }
 
+/// The tardiness of jobs for which equation 11 counts interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tardiness {
+    /// The bound, iterated with the execution times it follows from until nothing changes.
+    FixedPoint,
+    /// None: conditions 4 and 5 once. Unsound; for comparison, to see how much the bound costs.
+    None,
+}
+
 /// The text is not a line of options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseOptionsError {
@@ -35,7 +46,12 @@ pub struct ParseOptionsError {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { blocking: Blocking::Exact, order: Order::Input, critical_section: CriticalSection::GpuTime }
+        Options {
+            blocking: Blocking::Exact,
+            order: Order::Input,
+            critical_section: CriticalSection::GpuTime,
+            tardiness: Tardiness::FixedPoint,
+        }
     }
 }
 
@@ -44,6 +60,7 @@ const BLOCKING: [(&str, Blocking); 3] =
 const ORDER: [(&str, Order); 2] = [("input", Order::Input), ("decreasing", Order::Decreasing)];
 const CRITICAL_SECTION: [(&str, CriticalSection); 2] =
     [("gpu-time", CriticalSection::GpuTime), ("whole-job", CriticalSection::WholeJob)];
+const TARDINESS: [(&str, Tardiness); 2] = [("fixed-point", Tardiness::FixedPoint), ("none", Tardiness::None)];
 
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +68,8 @@ impl fmt::Display for Options {
             BLOCKING.iter().find(|named| named.1 == self.blocking).map_or("oblivious-integer", |named| named.0);
         let order = if self.order == Order::Input { "input" } else { "decreasing" };
         let section = if self.critical_section == CriticalSection::GpuTime { "gpu-time" } else { "whole-job" };
-        write!(f, "blocking={blocking} order={order} critical-section={section}")
+        let tardiness = if self.tardiness == Tardiness::FixedPoint { "fixed-point" } else { "none" };
+        write!(f, "blocking={blocking} order={order} critical-section={section} tardiness={tardiness}")
     }
 }
 
@@ -70,6 +88,7 @@ impl FromStr for Options {
                 "blocking" => set(&mut options.blocking, &BLOCKING, value),
                 "order" => set(&mut options.order, &ORDER, value),
                 "critical-section" => set(&mut options.critical_section, &CRITICAL_SECTION, value),
+                "tardiness" => set(&mut options.tardiness, &TARDINESS, value),
                 _ => None,
             };
             read.ok_or_else(|| ParseOptionsError { word: word.to_owned() })?;
@@ -88,7 +107,7 @@ impl fmt::Display for ParseOptionsError {
         write!(
             f,
             "unknown option `{}`; write blocking=aware|oblivious|oblivious-integer|exact, order=input|decreasing, \
-             critical-section=gpu-time|whole-job",
+             critical-section=gpu-time|whole-job, tardiness=fixed-point|none",
             self.word
         )
     }
@@ -103,7 +122,10 @@ mod tests {
     #[test]
     fn options_read_back_as_they_were_written() {
         for blocking in ["aware", "oblivious", "oblivious-integer", "exact"] {
-            for rest in ["order=input critical-section=gpu-time", "order=decreasing critical-section=whole-job"] {
+            for rest in [
+                "order=input critical-section=gpu-time tardiness=fixed-point",
+                "order=decreasing critical-section=whole-job tardiness=none",
+            ] {
                 let text = format!("blocking={blocking} {rest}");
                 assert_eq!(text.parse::<Options>().map(|options| options.to_string()), Ok(text));
             }
