@@ -62,9 +62,9 @@ impl TokenConfiguration {
         if places < u64::from(self.cpus) {
             return Err(GpuSyncError::ShortFifos { places, cpus: self.cpus });
         }
+        // Where queues never fill, nobody donates and fewer than `filled` are ahead.
         let filled = (requesters as u64).div_ceil(replicas).max(1);
-        let fifo = if places > u64::from(self.cpus) { u64::from(self.fifo).min(filled) } else { self.fifo.into() };
-        Ok(2 * fifo - 1)
+        Ok(2 * u64::from(self.fifo).min(filled) - 1)
     }
 
     /// Blocking of a token request in ticks, coarse: every blocking request may be the longest.

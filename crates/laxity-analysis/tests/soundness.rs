@@ -72,22 +72,24 @@ fn random_set(rng: &mut SplitMix64, constrained: bool) -> TaskSet {
     TaskSet::new(cpus, tasks).expect("in range")
 }
 
+/// Sets within the machine's capacity that are tried; nothing is claimed about the others.
+const RANDOM_SETS: u32 = 100_000;
+
 #[test]
 fn no_test_accepts_a_random_set_that_misses_and_no_response_bound_is_exceeded() {
-    let (mut accepted, mut checked) = (0, 0);
-    for seed in 0..40_000u64 {
+    let (mut accepted, mut checked, mut seed) = (0, 0, 0u64);
+    while checked < RANDOM_SETS {
         let mut rng = SplitMix64::new(seed);
         let set = random_set(&mut rng, seed % 2 == 0);
-        // Most random sets overload the machine; nothing is claimed about those.
-        if check_bounded(&set).is_err() {
-            continue;
+        if check_bounded(&set).is_ok() {
+            let seen = worst_seen(&set, Rank::EarliestDeadline, &mut rng);
+            accepted += u32::from(check_hard(&set, &seen, &format!("seed {seed}")));
+            check_soft(&set, &seen, &format!("seed {seed}"));
+            checked += 1;
         }
-        let seen = worst_seen(&set, Rank::EarliestDeadline, &mut rng);
-        accepted += u32::from(check_hard(&set, &seen, &format!("seed {seed}")));
-        check_soft(&set, &seen, &format!("seed {seed}"));
-        checked += 1;
+        seed += 1;
     }
-    assert!(accepted > 1_000 && checked > accepted, "{accepted} of {checked}: the test tests something");
+    assert!(accepted > RANDOM_SETS / 10, "{accepted} of {checked} are accepted: the test tests something");
 }
 
 /// All tasks with periods up to 5, in all multisets of two and three, on one to three CPUs.

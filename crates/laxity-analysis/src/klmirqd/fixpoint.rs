@@ -83,15 +83,12 @@ pub fn analyze_cluster(
     handling: Handling,
     limits: &Limits,
 ) -> Result<ClusterResult, Unschedulable> {
-    if let Some(task) = tasks.iter().position(|task| task.period == 0) {
-        return Err(Unschedulable::Invalid(TaskSetError::Parameter { task, parameter: "period", value: 0 }));
-    }
     let blocking = blocking_ticks(tasks, gpus, kind, limits)?;
     analyze_blocked(tasks, cpus, blocking, costs, handling, limits)
 }
 
 /// [`analyze_cluster`] with known blocking bounds, one for each task in ticks: they depend on neither the costs nor the
-/// handling of interrupts, so several analyses can share them.
+/// handling of interrupts, so several analyses can share them. Panics unless there is one for each task.
 ///
 /// # Errors
 /// [`Unschedulable`], with the rounds made.
@@ -104,6 +101,9 @@ pub fn analyze_blocked(
     limits: &Limits,
 ) -> Result<ClusterResult, Unschedulable> {
     assert_eq!(blocking.len(), tasks.len(), "each task has a blocking bound");
+    if let Some(task) = tasks.iter().position(|task| task.period == 0) {
+        return Err(Unschedulable::Invalid(TaskSetError::Parameter { task, parameter: "period", value: 0 }));
+    }
     let mut tardiness = vec![0u64; tasks.len()];
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS_MAX.min(limits.rounds) {

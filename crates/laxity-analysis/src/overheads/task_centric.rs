@@ -94,8 +94,12 @@ impl Releases {
     }
 }
 
-/// A dedicated interrupt CPU must keep up: `sum(release / T) < 1`.
+/// A dedicated interrupt CPU must keep up: `sum(release / T) < 1`. A task without a period or deadline is refused, too:
+/// no accounting can divide by it.
 pub(super) fn check_interrupt_cpu(system: &System, tasks: &[AnalysisTask]) -> Result<(), OverheadError> {
+    if let Some(task) = tasks.iter().position(|task| task.window() == 0) {
+        return Err(OverheadError::NoWindow { task, lost: 0, window: 0 });
+    }
     let release = i128::from(system.costs.release.0);
     let load = tasks.iter().map(|task| (release, u128::from(task.period))).chain([(-1, 1)]);
     if system.is_dedicated() && sign_of_sum(load) != Ordering::Less {

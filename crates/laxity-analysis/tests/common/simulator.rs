@@ -22,17 +22,17 @@ pub fn response_times(set: &TaskSet, arrivals: &Arrivals, rank: Rank, reverse_ti
     let mut current = vec![0usize; n];
     let mut left: Vec<u64> = tasks.iter().map(|task| task.wcet).collect();
     let mut worst = vec![0u64; n];
+    let mut ready: Vec<(u64, usize, usize)> = Vec::with_capacity(n);
     for now in 0..horizon {
-        let mut ready: Vec<(u64, usize, usize)> = (0..n)
-            .filter(|&i| arrivals[i].get(current[i]).is_some_and(|&arrival| arrival <= now))
-            .map(|i| {
-                let key = match rank {
-                    Rank::EarliestDeadline => arrivals[i][current[i]] + tasks[i].deadline,
-                    Rank::TaskOrder => 0,
-                };
-                (key, if reverse_ties { n - i } else { i }, i)
-            })
-            .collect();
+        ready.clear();
+        for i in 0..n {
+            let Some(&arrival) = arrivals[i].get(current[i]).filter(|&&arrival| arrival <= now) else { continue };
+            let key = match rank {
+                Rank::EarliestDeadline => arrival + tasks[i].deadline,
+                Rank::TaskOrder => 0,
+            };
+            ready.push((key, if reverse_ties { n - i } else { i }, i));
+        }
         ready.sort_unstable();
         for &(_, _, i) in ready.iter().take(set.cpus() as usize) {
             left[i] -= 1;
