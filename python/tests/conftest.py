@@ -1,5 +1,6 @@
 """What several tests use."""
 
+import signal
 from pathlib import Path
 
 import matplotlib as mpl
@@ -10,6 +11,12 @@ import laxity
 mpl.use("Agg")
 
 WORKLOADS = Path(__file__).parents[2] / "examples" / "workloads"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interruptible():
+    """Ctrl-C is heard even where a shell started the tests in its background, which ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

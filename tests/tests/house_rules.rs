@@ -12,9 +12,8 @@ const LAYERS: &[(u8, &[&str])] = &[
     (4, &["laxity-cli", "laxity-capi", "laxity-python", "laxity-tests", "laxity-benches"]),
 ];
 
-const PURE: &[&str] = &[
-    "laxity-model", "laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen", "laxity-sim", "laxity-study",
-];
+const PURE: &[&str] =
+    &["laxity-model", "laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen", "laxity-sim", "laxity-study"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
@@ -102,15 +101,30 @@ fn pure_crates_forbid_unsafe_code_and_share_one_clippy_configuration() {
 #[test]
 fn pure_crates_read_no_clock_start_no_thread_and_iterate_no_hash_map() {
     let banned = [
-        "std::time", "std::thread", "thread::spawn", "std::env", "std::fs", "std::net", "std::process", "HashMap",
-        "HashSet", "SystemTime", "rand::",
+        "std::time",
+        "std::thread",
+        "thread::spawn",
+        "std::env",
+        "std::fs",
+        "std::net",
+        "std::process",
+        "HashMap",
+        "HashSet",
+        "SystemTime",
+        "rand::",
     ];
     for name in PURE {
         for path in files(&root().join("crates").join(name).join("src"), &["rs"]) {
             for (number, line) in read(&path).lines().enumerate() {
                 let code = line.split("//").next().expect("a first part");
                 let found = banned.iter().find(|word| code.contains(**word));
-                assert!(found.is_none(), "{}:{}: a pure crate must not use {}", path.display(), number + 1, found.expect("some"));
+                assert!(
+                    found.is_none(),
+                    "{}:{}: a pure crate must not use {}",
+                    path.display(),
+                    number + 1,
+                    found.expect("some")
+                );
             }
         }
     }
@@ -160,7 +174,8 @@ fn the_readme_has_a_sentence_for_every_folder() {
 
 #[test]
 fn nothing_names_a_path_of_a_developers_machine() {
-    let words = [concat!("/wo", "rk/"), concat!("/tmp/", "bash_jobs"), concat!("../", "shared/"), concat!("/ro", "ot/")];
+    let words =
+        [concat!("/wo", "rk/"), concat!("/tmp/", "bash_jobs"), concat!("../", "shared/"), concat!("/ro", "ot/")];
     for path in files(&root(), &["rs", "py", "toml", "md", "sh", "json", "yml", "c", "h", "csv", "svg"]) {
         let text = read(&path);
         for word in words {

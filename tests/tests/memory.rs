@@ -17,7 +17,8 @@ fn a_simulation_without_a_trace_allocates_nothing_once_it_is_under_way() {
         tick: Nanos::from_micros(1),
         ..OverheadCosts::default()
     };
-    let tasks = (0..40).map(|index| Task::periodic("t", Nanos::from_micros(900), Nanos::from_micros(5_000 + 317 * index)));
+    let tasks =
+        (0..40).map(|index| Task::periodic("t", Nanos::from_micros(900), Nanos::from_micros(5_000 + 317 * index)));
     let mut workload = Workload::new("memory", Platform::identical(8), tasks.collect());
     workload.platform.overheads = OverheadProfile::constant("test", costs);
     let _profiler = dhat::Profiler::builder().testing().build();

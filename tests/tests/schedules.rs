@@ -52,8 +52,8 @@ fn body() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn workload(with_sections: bool) -> impl Strategy<Value = Workload> {
-    let task = (3u64..20, 2u64..25, 0u64..10, 0u64..3, body()).prop_map(
-        move |(period, deadline, phase, jitter, mut body)| {
+    let task =
+        (3u64..20, 2u64..25, 0u64..10, 0u64..3, body()).prop_map(move |(period, deadline, phase, jitter, mut body)| {
             if !with_sections {
                 body.truncate(1);
             }
@@ -64,8 +64,7 @@ fn workload(with_sections: bool) -> impl Strategy<Value = Workload> {
                 body,
                 ..Task::periodic("t", Nanos(1), Nanos(period * UNIT))
             }
-        },
-    );
+        });
     (prop::collection::vec(task, 1..9), 2usize..6, any::<bool>()).prop_map(|(tasks, cpus, costly)| {
         let mut platform = Platform::identical(cpus);
         platform.quantum = Nanos(2 * UNIT);

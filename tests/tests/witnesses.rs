@@ -36,11 +36,7 @@ fn patterns(tasks: &[Task], offsets: &[u64]) -> Vec<Vec<Task>> {
         },
         ..task.clone()
     };
-    vec![
-        tasks.to_vec(),
-        tasks.iter().zip(offsets).map(offset).collect(),
-        tasks.iter().map(sporadic).collect(),
-    ]
+    vec![tasks.to_vec(), tasks.iter().zip(offsets).map(offset).collect(), tasks.iter().map(sporadic).collect()]
 }
 
 fn observe(cpus: usize, tasks: Vec<Task>, scheduler: &str, seed: u64) -> Summary {

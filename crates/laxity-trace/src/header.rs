@@ -34,6 +34,16 @@ pub enum Origin {
     Live,
 }
 
+impl Origin {
+    /// The name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Origin::Simulated => "simulated",
+            Origin::Live => "live",
+        }
+    }
+}
+
 /// What a trace says of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskInfo {

@@ -9,10 +9,12 @@ mod histogram;
 mod job;
 pub(crate) mod occupancy;
 pub(crate) mod pending;
+mod report;
 mod summary;
 mod units;
 
 pub use fold::Metrics;
+pub use report::Report;
 pub use summary::{
     CpuSummary, JobSummary, LatenessSummary, MachineSummary, OverheadSummary, OverheadUse, ResponseTimeSummary,
     Summary, TardinessSummary, TaskSummary,

@@ -12,7 +12,7 @@ pub use arrow_schema::ArrowError;
 use arrow_schema::{Field, Schema};
 
 use super::{EventRow, IntervalRow, JobRow, Row};
-use crate::{Origin, TraceHeader};
+use crate::TraceHeader;
 
 /// A row that has Arrow columns.
 pub trait ArrowRow: Row + Sized {
@@ -51,16 +51,12 @@ pub fn ipc(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
 }
 
 fn metadata<R: Row>(header: &TraceHeader) -> [(String, String); 7] {
-    let origin = match header.origin {
-        Origin::Simulated => "simulated",
-        Origin::Live => "live",
-    };
     let entry = |key: &str, value: String| (key.to_owned(), value);
     [
         entry("table", R::TABLE.to_owned()),
         entry("workload", header.workload.clone()),
         entry("scheduler", header.scheduler.to_string()),
-        entry("origin", origin.to_owned()),
+        entry("origin", header.origin.name().to_owned()),
         entry("seed", header.seed.to_string()),
         entry("cpus", header.cpus.to_string()),
         entry("laxity_version", env!("CARGO_PKG_VERSION").to_owned()),

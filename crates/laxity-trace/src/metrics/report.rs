@@ -1,0 +1,86 @@
+//! A summary together with what it is about: the JSON that `docs/reference/json.md` describes. The command prints it,
+//! the Python package returns it.
+
+use laxity_model::{Nanos, OverheadKind};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use super::{CpuSummary, JobSummary, MachineSummary, Summary, TaskSummary, units};
+use crate::{TaskInfo, TraceHeader};
+
+/// One schedule as users see it. Field names are stable.
+#[derive(Serialize)]
+pub struct Report<'a> {
+    laxity: &'static str,
+    workload: &'a str,
+    scheduler: String,
+    origin: &'static str,
+    overheads: Overheads<'a>,
+    seed: u64,
+    #[serde(rename = "simulated_ns", serialize_with = "units::nanos")]
+    simulated: Nanos,
+    interrupted: bool,
+    tasks: Vec<Task<'a>>,
+    total: &'a JobSummary,
+    cpus: &'a [CpuSummary],
+    machine: &'a MachineSummary,
+}
+
+/// A task's parameters and what was measured of its jobs.
+#[derive(Serialize)]
+struct Task<'a> {
+    #[serde(flatten)]
+    summary: &'a TaskSummary,
+    #[serde(rename = "period_ns", serialize_with = "units::nanos")]
+    period: Nanos,
+    #[serde(rename = "deadline_ns", serialize_with = "units::nanos")]
+    deadline: Nanos,
+    #[serde(rename = "wcet_ns", serialize_with = "units::nanos")]
+    wcet: Nanos,
+}
+
+/// The profile's name, where it is known, and what each source costs at this number of tasks.
+#[derive(Serialize)]
+struct Overheads<'a> {
+    profile: Option<&'a str>,
+    #[serde(rename = "costs_ns")]
+    costs: Costs<'a>,
+}
+
+struct Costs<'a>(&'a TraceHeader);
+
+impl<'a> Report<'a> {
+    /// What `summary` measured of the schedule that `header` is about. `profile` names the overheads where they are
+    /// known; `interrupted` says that the run ended before its time.
+    pub fn new(header: &'a TraceHeader, summary: &'a Summary, profile: Option<&'a str>, interrupted: bool) -> Self {
+        let task = |(info, summary): (&TaskInfo, &'a TaskSummary)| Task {
+            summary,
+            period: info.period,
+            deadline: info.deadline,
+            wcet: info.wcet,
+        };
+        Report {
+            laxity: env!("CARGO_PKG_VERSION"),
+            workload: &header.workload,
+            scheduler: header.scheduler.to_string(),
+            origin: header.origin.name(),
+            overheads: Overheads { profile, costs: Costs(header) },
+            seed: header.seed,
+            simulated: summary.duration,
+            interrupted,
+            tasks: header.tasks.iter().zip(&summary.tasks).map(task).collect(),
+            total: &summary.total,
+            cpus: &summary.cpus,
+            machine: &summary.machine,
+        }
+    }
+}
+
+impl Serialize for Costs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(OverheadKind::ALL.len()))?;
+        for kind in OverheadKind::ALL {
+            map.serialize_entry(kind.name(), &self.0.costs.of(kind).as_nanos())?;
+        }
+        map.end()
+    }
+}
