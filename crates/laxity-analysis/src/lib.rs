@@ -11,6 +11,7 @@
 //! - [`bwlock`]: BWLOCK++ response times and the throttle fair scheduler (paper 004).
 //! - [`pgm`]: rates, end-to-end bounds and replica counts of PGM graphs (paper 003).
 //! - [`gpusync`]: token and engine blocking of GPUSync.
+//! - [`check`]: all of it together: a workload under a scheduler, overheads included.
 //! - [`partition`]: assignment of tasks to clusters and CPUs.
 //!
 //! Soundness presumes the system model of global EDF on identical CPUs: sequential jobs, free preemption and
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bwlock;
+pub mod check;
 mod exact;
 pub mod fixed_priority;
 pub mod gedf;

@@ -1,0 +1,172 @@
+//! One configuration, from workload to report.
+
+use laxity_model::{Nanos, Scheduler, SignedNanos, Workload};
+
+use super::accounting::{Context, Inflation, Machine};
+use super::assign::{Cluster, assign};
+use super::graphs::graphs;
+use super::hard::{Hard, hard};
+use super::scaling::scaling;
+use super::soft::{Soft, soft};
+use super::subject::{Subject, subjects};
+use super::{Bound, BoundSource, ClusterReport, Finding, Load, Options, Refusal, Report, Status, TaskReport};
+use crate::exact::{Rational, exact_sum};
+use crate::{Limits, Test};
+
+/// What is analysed, and where.
+pub(super) struct Analysis<'a> {
+    pub machine: Machine,
+    pub clusters: Vec<Cluster>,
+    pub subjects: &'a [Subject],
+}
+
+/// What was found about one cluster.
+struct Found {
+    hard: Finding,
+    soft: Finding,
+    /// The accounting under which the bounds hold, or the hard one if there are none.
+    inflation: Option<Inflation>,
+    /// Response times and tardiness of the members, in ticks.
+    bounds: Option<(Vec<u64>, BoundSource, Vec<u64>)>,
+}
+
+/// See [`super::check`].
+pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Options) -> Report {
+    let mut refusals = Vec::new();
+    let subjects = subjects(workload, &mut refusals);
+    let clusters = assign(workload, scheduler, &subjects, &mut refusals);
+    let machine = Machine::new(workload, scheduler, options.accounting, &clusters);
+    refuse_suspensions(&machine, &subjects, &mut refusals);
+    let analysis = Analysis { machine, clusters, subjects: &subjects };
+    let mut report = Report {
+        scheduler: *scheduler,
+        profile: workload.platform.overheads.name.clone(),
+        costs: workload.platform.overheads.at(subjects.len()),
+        accounting: options.accounting,
+        refusals,
+        hard: Finding::refused(),
+        soft: Finding::refused(),
+        clusters: Vec::new(),
+        tasks: Vec::new(),
+        graphs: Vec::new(),
+        load: Load { before: utilization(&subjects, 0..subjects.len()), after: None },
+        scaling: None,
+    };
+    if report.refusals.is_empty() {
+        analysis.report(workload, options, &mut report);
+    }
+    report
+}
+
+/// Wake-ups queue on a dedicated CPU beside releases, and no bound here covers how many may come at once.
+fn refuse_suspensions(machine: &Machine, subjects: &[Subject], refusals: &mut Vec<Refusal>) {
+    for subject in subjects.iter().filter(|subject| machine.is_dedicated && subject.suspensions > 0) {
+        let reason = "its wake-ups would queue on the CPU dedicated to interrupts, which is not analysed; take \
+                      interrupts on all CPUs (m instead of 1)";
+        refusals.push(Refusal { subject: format!("task \"{}\"", subject.name), reason: reason.to_owned() });
+    }
+}
+
+impl<'a> Analysis<'a> {
+    /// The clusters with other execution times.
+    pub fn contexts<'c>(&'c self, subjects: &'c [Subject]) -> impl Iterator<Item = Context<'c>> {
+        let context = move |(index, cluster)| Context { machine: &self.machine, index, cluster, subjects };
+        self.clusters.iter().enumerate().map(context)
+    }
+
+    /// The hard verdict on a cluster, and the accounting if there is one.
+    pub fn hard_of(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> (Hard, Option<Inflation>) {
+        match context.inflate(None) {
+            Ok(inflation) => (hard(context, &inflation, limits, with_bounds), Some(inflation)),
+            Err(failure) => {
+                let finding = Finding::failed(Status::NotProven, vec![failure]);
+                (Hard { finding, bounds: None }, None)
+            }
+        }
+    }
+
+    /// Whether a cluster's tardiness is proven to be bounded.
+    pub fn is_soft(context: &Context<'_>, limits: &Limits) -> bool {
+        soft(context, limits).finding.is_schedulable()
+            || Self::hard_of(context, limits, false).0.finding.is_schedulable()
+    }
+
+    fn report(&self, workload: &Workload, options: &Options, report: &mut Report) {
+        let mut tasks: Vec<Option<TaskReport>> = vec![None; self.subjects.len()];
+        for context in self.contexts(self.subjects) {
+            let found = find(&context, &options.limits);
+            for (member, &index) in context.cluster.members.iter().enumerate() {
+                tasks[index] = Some(task_report(&context, &found, member));
+            }
+            report.clusters.push(ClusterReport {
+                cpus: context.cluster.cpus.clone(),
+                tasks: context.cluster.members.clone(),
+                load: Load {
+                    before: utilization(self.subjects, context.cluster.members.iter().copied()),
+                    after: found.inflation.as_ref().map(|inflation| inflated_utilization(&context, inflation)),
+                },
+                hard: found.hard,
+                soft: found.soft,
+            });
+        }
+        report.hard = Finding::of_all(report.clusters.iter().map(|cluster| &cluster.hard));
+        report.soft = Finding::of_all(report.clusters.iter().map(|cluster| &cluster.soft));
+        report.load.after = report.clusters.iter().map(|cluster| cluster.load.after.clone()).sum();
+        report.tasks = tasks.into_iter().map(|task| task.expect("every subject is in a cluster")).collect();
+        report.graphs = graphs(workload, &report.tasks);
+        report.scaling = options.scaling.then(|| scaling(self, options));
+    }
+}
+
+fn find(context: &Context<'_>, limits: &Limits) -> Found {
+    let (hard, inflation) = Analysis::hard_of(context, limits, true);
+    if hard.finding.is_schedulable() {
+        let deadlines = || context.members().map(|task| task.deadline).collect();
+        let (times, source) = hard.bounds.unwrap_or_else(|| (deadlines(), BoundSource::Deadline));
+        let punctual = vec![0; context.members().len()];
+        // Deadlines that are met bound tardiness by 0.
+        let soft = Finding { tests: hard.finding.tests.clone(), ..Finding::proven(Test::BoundedTardiness) };
+        return Found { hard: hard.finding, soft, inflation, bounds: Some((times, source, punctual)) };
+    }
+    let Soft { finding, bounds } = soft(context, limits);
+    let (inflation, bounds) = match bounds {
+        None => (inflation, None),
+        Some((tardiness, inflation)) => {
+            let late = |(task, &late): (&Subject, &u64)| task.deadline.saturating_add(late);
+            let times = context.members().zip(&tardiness).map(late).collect();
+            (Some(inflation), Some((times, BoundSource::Tardiness, tardiness)))
+        }
+    };
+    Found { hard: hard.finding, soft: finding, inflation, bounds }
+}
+
+fn task_report(context: &Context<'_>, found: &Found, member: usize) -> TaskReport {
+    let subject = &context.subjects[context.cluster.members[member]];
+    let terms = found.inflation.as_ref().map(|inflation| inflation.terms[member]);
+    let bound = found.bounds.as_ref().map(|(times, by, _)| Bound { time: Nanos(times[member]), by: *by });
+    let laxity = |bound: Bound| {
+        let left = i128::from(subject.deadline) - i128::from(bound.time.0);
+        SignedNanos(i64::try_from(left).unwrap_or(i64::MIN))
+    };
+    TaskReport {
+        name: subject.name.clone(),
+        cluster: context.index,
+        period: Nanos(subject.period),
+        deadline: Nanos(subject.deadline),
+        wcet: Nanos(subject.wcet),
+        inflated_wcet: terms.map(|terms| Nanos(terms.total())),
+        terms,
+        response_time: bound,
+        tardiness: found.bounds.as_ref().map(|(_, _, tardiness)| Nanos(tardiness[member])),
+        laxity: bound.map(laxity),
+    }
+}
+
+fn utilization(subjects: &[Subject], members: impl Iterator<Item = usize>) -> Rational {
+    exact_sum(members.map(|index| (subjects[index].wcet.into(), subjects[index].period.into())))
+}
+
+fn inflated_utilization(context: &Context<'_>, inflation: &Inflation) -> Rational {
+    let term = |(task, terms): (&Subject, &super::Terms)| (terms.total().into(), task.period.into());
+    exact_sum(context.members().zip(&inflation.terms).map(term))
+}

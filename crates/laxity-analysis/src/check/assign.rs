@@ -1,0 +1,105 @@
+//! Which cluster each task runs on: the same rule as the scheduler's, written a second time.
+//!
+//! A task keeps the cluster it names. The others follow in order of falling utilization (ties: listed first), each to
+//! the cluster with the least utilization per CPU so far (ties: the lowest index). Utilizations are rounded up to
+//! 2^-53, as part of the rule: exact fractions would break some ties the other way, and a check of an assignment that
+//! the scheduler does not make would prove nothing. (Hence not [`partition`](crate::partition), whose loads are exact.)
+
+use std::cmp::Reverse;
+
+use laxity_model::{CpuId, ReleaseInterrupts, Scheduler, Scope, Workload};
+
+use super::Refusal;
+use super::subject::Subject;
+
+/// CPUs that share a ready queue, and what runs there.
+#[derive(Clone, Debug)]
+pub(super) struct Cluster {
+    /// Those that run jobs; at least one.
+    pub cpus: Vec<CpuId>,
+    /// Indices of its subjects, ascending.
+    pub members: Vec<usize>,
+}
+
+/// Assigns every subject. What cannot be assigned is added to `refusals`.
+pub(super) fn assign(
+    workload: &Workload,
+    scheduler: &Scheduler,
+    subjects: &[Subject],
+    refusals: &mut Vec<Refusal>,
+) -> Vec<Cluster> {
+    let (clusters, renumbered) = cpus_of_clusters(workload, scheduler);
+    if clusters.is_empty() {
+        let reason = format!(
+            "its {} CPU is dedicated to interrupts, which leaves none for jobs; add a CPU or take interrupts on all (m \
+             instead of 1)",
+            workload.platform.cpus
+        );
+        refusals.push(Refusal { subject: format!("{scheduler}"), reason });
+        return Vec::new();
+    }
+    let mut named = vec![None; subjects.len()];
+    if scheduler.scope != Scope::Global {
+        for (subject, named) in subjects.iter().zip(&mut named) {
+            let Some(wanted) = subject.cluster else { continue };
+            *named = renumbered.get(wanted).copied().flatten();
+            if named.is_none() {
+                let reason = format!("its cluster {wanted} has no CPU that runs jobs under {scheduler}; name another");
+                refusals.push(Refusal { subject: format!("task \"{}\"", subject.name), reason });
+            }
+        }
+    }
+    let sizes: Vec<u128> = clusters.iter().map(|cpus| cpus.len() as u128).collect();
+    let cluster_of = worst_fit(subjects, &named, &sizes);
+    let members = |cluster| (0..subjects.len()).filter(|&subject| cluster_of[subject] == cluster).collect();
+    clusters.into_iter().enumerate().map(|(index, cpus)| Cluster { cpus, members: members(index) }).collect()
+}
+
+/// The CPUs of each cluster without a dedicated interrupt CPU, and the new number of each cluster of the platform: one
+/// that consists of that CPU alone does not exist.
+fn cpus_of_clusters(workload: &Workload, scheduler: &Scheduler) -> (Vec<Vec<CpuId>>, Vec<Option<usize>>) {
+    let all = (0..workload.platform.cpus).map(|cpu| CpuId(cpu as u16));
+    let named: Vec<Vec<CpuId>> = match scheduler.scope {
+        Scope::Global => vec![all.collect()],
+        Scope::Clustered => workload.platform.clusters.clone(),
+        Scope::Partitioned => all.map(|cpu| vec![cpu]).collect(),
+    };
+    let runs_jobs = |cpu: &CpuId| scheduler.interrupts == ReleaseInterrupts::Global || *cpu != CpuId(0);
+    let mut clusters = Vec::new();
+    let mut renumbered = Vec::new();
+    for cpus in named {
+        let cpus: Vec<CpuId> = cpus.into_iter().filter(runs_jobs).collect();
+        renumbered.push((!cpus.is_empty()).then_some(clusters.len()));
+        clusters.extend((!cpus.is_empty()).then_some(cpus));
+    }
+    (clusters, renumbered)
+}
+
+fn worst_fit(subjects: &[Subject], named: &[Option<usize>], sizes: &[u128]) -> Vec<usize> {
+    let weight = |index: usize| (u128::from(subjects[index].wcet) << 53).div_ceil(u128::from(subjects[index].period));
+    let mut loads = vec![0u128; sizes.len()];
+    let mut cluster_of = vec![0; subjects.len()];
+    let mut open = Vec::new();
+    for (index, named) in named.iter().enumerate() {
+        match *named {
+            Some(cluster) => {
+                cluster_of[index] = cluster;
+                loads[cluster] += weight(index);
+            }
+            None => open.push(index),
+        }
+    }
+    open.sort_by_key(|&index| Reverse(weight(index)));
+    for index in open {
+        let mut least = 0;
+        for cluster in 1..sizes.len() {
+            // load / size below that of the least so far, cross-multiplied.
+            if loads[cluster] * sizes[least] < loads[least] * sizes[cluster] {
+                least = cluster;
+            }
+        }
+        cluster_of[index] = least;
+        loads[least] += weight(index);
+    }
+    cluster_of
+}

@@ -1,0 +1,43 @@
+//! End-to-end bounds of graphs whose nodes have response-time bounds.
+
+use laxity_model::{Graph, Nanos, Workload};
+
+use super::{GraphReport, NodeBound, TaskReport};
+use crate::exact::{ceil_ticks, whole};
+use crate::pgm::{TokenGraph, end_to_end, rates};
+
+/// A report for each graph; `tasks` are the workload's tasks, then the nodes of each graph.
+pub(super) fn graphs(workload: &Workload, tasks: &[TaskReport]) -> Vec<GraphReport> {
+    let mut first = workload.tasks.len();
+    let mut reports = Vec::with_capacity(workload.graphs.len());
+    for graph in &workload.graphs {
+        let nodes = bounds(graph, first, &tasks[first..first + graph.nodes.len()]);
+        let sinks = nodes.iter().flatten().filter(|node| node.is_sink);
+        let end_to_end = sinks.map(|node| node.completion).max();
+        reports.push(GraphReport { name: graph.name.clone(), nodes, end_to_end });
+        first += graph.nodes.len();
+    }
+    reports
+}
+
+fn bounds(graph: &Graph, first: usize, tasks: &[TaskReport]) -> Result<Vec<NodeBound>, String> {
+    let mut responses = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let Some(bound) = task.response_time else {
+            return Err(format!("node \"{}\" has no response-time bound", task.name));
+        };
+        responses.push(whole(bound.time.0));
+    }
+    let tokens = TokenGraph::from(graph);
+    let rates = rates(&tokens).map_err(|error| error.to_string())?;
+    // Sources arrive exactly on time, and the bounds count from there.
+    let jitters = vec![whole(0); tasks.len()];
+    let found = end_to_end(&tokens, &rates, &responses, &jitters).map_err(|error| error.to_string())?;
+    let node = |index: usize| NodeBound {
+        task: first + index,
+        offset: Nanos(ceil_ticks(&found.offsets[index])),
+        completion: Nanos(ceil_ticks(&found.completions[index])),
+        is_sink: !graph.edges.iter().any(|edge| edge.producer == index && !edge.back_edge),
+    };
+    Ok((0..tasks.len()).map(node).collect())
+}

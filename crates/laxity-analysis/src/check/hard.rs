@@ -1,0 +1,184 @@
+//! Whether no job of a cluster ever misses its deadline: any of the tests, on inflated execution times.
+
+use std::cmp::Ordering;
+
+use laxity_model::{Nanos, PriorityRule};
+
+use super::accounting::{Context, Inflation, Lateness};
+use super::explain;
+use super::{Accounting, BoundSource, Failure, Finding, Status};
+use crate::gedf::{rta, run_test};
+use crate::soft::check_bounded;
+use crate::{AnalysisTask, Infeasibility, Limits, Outcome, TaskSet, TaskSetError, Test, Verdict, fixed_priority};
+
+/// What was found about a cluster.
+pub(super) struct Hard {
+    pub finding: Finding,
+    /// Response-time bounds of the members in ticks, counted from the arrival; `None` where no test gives one.
+    pub bounds: Option<(Vec<u64>, BoundSource)>,
+}
+
+/// A test and the form of the set that it may be asked about.
+type Attempt = (Test, Lateness);
+
+/// Sets of a cluster in each form, built when they are needed.
+struct Sets<'a> {
+    context: &'a Context<'a>,
+    inflation: &'a Inflation,
+    /// The subjects in the order of the set.
+    order: Vec<usize>,
+}
+
+/// Decides; response-time bounds only if `with_bounds`.
+pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits, with_bounds: bool) -> Hard {
+    if let Some(failure) = infeasible(context) {
+        return Hard { finding: Finding::failed(Status::Infeasible, vec![failure]), bounds: None };
+    }
+    let order = context.machine.by_priority(&context.cluster.members, context.subjects);
+    let sets = Sets { context, inflation, order };
+    let mut failures = Vec::new();
+    for (test, lateness) in attempts(context, inflation) {
+        let (set, verdict) = match sets.ask(test, lateness, limits) {
+            Ok(answer) => answer,
+            Err(failure) => {
+                failures.push(failure);
+                continue;
+            }
+        };
+        if verdict.is_schedulable() {
+            let bounds = with_bounds.then(|| sets.bounds(&verdict, lateness, limits)).flatten();
+            return Hard { finding: Finding::proven(test), bounds };
+        }
+        failures.push(explain::of_verdict(context, &verdict, &set, &sets.order));
+        if matches!(verdict.outcome, Outcome::Infeasible(_)) {
+            if is_exact(context, inflation) {
+                return Hard { finding: Finding::failed(Status::Infeasible, failures), bounds: None };
+            }
+            if lateness != Lateness::Charged {
+                break;
+            }
+        }
+    }
+    // The most telling first: with an interval, then with a task.
+    failures.sort_by_key(|failure| (failure.interval.is_none(), failure.task.is_none()));
+    Hard { finding: Finding::failed(Status::NotProven, failures), bounds: None }
+}
+
+/// The tests to ask, in order of cost.
+///
+/// A quantum-driven scheduler acts late. Tests by demand allow that releases are late while deadlines stay, so they get
+/// shorter periods and deadlines. Response-time analysis and Baker's test compare relative deadlines, which then vary
+/// from job to job: under the safe accounting they see the lateness as execution.
+fn attempts(context: &Context<'_>, inflation: &Inflation) -> Vec<Attempt> {
+    use Lateness::{Charged, Shortens};
+    let machine = context.machine;
+    if machine.rule != PriorityRule::Edf {
+        let test = if context.cpus() == 1 { Test::UniprocessorFixedPriority } else { Test::GlobalFixedPriority };
+        return vec![(test, Shortens)];
+    }
+    if context.cpus() == 1 {
+        return vec![(Test::UniprocessorEdf, Shortens)];
+    }
+    let by_relative_deadlines =
+        if inflation.late > 0 && machine.accounting == Accounting::Safe { Charged } else { Shortens };
+    vec![
+        (Test::Trivial, Shortens),
+        (Test::Gfb, Shortens),
+        (Test::Bak, by_relative_deadlines),
+        (Test::Rta, by_relative_deadlines),
+        (Test::FfDbf, Shortens),
+        (Test::Bar, Shortens),
+    ]
+}
+
+impl Sets<'_> {
+    fn ask(&self, test: Test, lateness: Lateness, limits: &Limits) -> Result<(TaskSet, Verdict), Failure> {
+        let set = self.context.task_set(self.inflation, &self.order, lateness)?;
+        let verdict = match test {
+            Test::UniprocessorFixedPriority => fixed_priority::uniprocessor(&set, &self.blocking(), limits),
+            test => run_test(&set, test, limits),
+        };
+        Ok((set, verdict))
+    }
+
+    /// What lower priorities may delay each task by, in the order of the set, where the set does not contain it.
+    fn blocking(&self) -> Vec<u64> {
+        if !self.context.tests_blocking() {
+            return Vec::new();
+        }
+        let of = |&index: &usize| self.inflation.terms[self.context.member(index)].get(super::Term::Blocking).0;
+        self.order.iter().map(of).collect()
+    }
+
+    /// The bounds that the accepting verdict comes with, else those of response-time analysis if it accepts, too.
+    fn bounds(&self, verdict: &Verdict, lateness: Lateness, limits: &Limits) -> Option<(Vec<u64>, BoundSource)> {
+        let late = self.inflation.late;
+        let (test, bounds, late) = match verdict.response_times() {
+            Some(bounds) => (verdict.test, bounds.to_vec(), if lateness == Lateness::Shortens { late } else { 0 }),
+            None => {
+                let safe = self.context.machine.accounting == Accounting::Safe;
+                let (lateness, late) = if safe { (Lateness::Charged, 0) } else { (Lateness::Shortens, late) };
+                let set = self.context.task_set(self.inflation, &self.order, lateness).ok()?;
+                (Test::Rta, rta(&set, limits).response_times()?.to_vec(), late)
+            }
+        };
+        let mut of_members = vec![0; bounds.len()];
+        for (&index, bound) in self.order.iter().zip(bounds) {
+            of_members[self.context.member(index)] = bound.saturating_add(late);
+        }
+        Some((of_members, BoundSource::Test(test)))
+    }
+}
+
+/// What no scheduler could do, overheads or not: a job that cannot complete in time alone, or more work than CPUs.
+fn infeasible(context: &Context<'_>) -> Option<Failure> {
+    for (&index, task) in context.cluster.members.iter().zip(context.members()) {
+        let alone = task.wcet.saturating_add(task.suspension);
+        if alone > task.deadline || task.wcet > task.period {
+            let message = format!(
+                "it needs {} and has {}; lower its execution time",
+                Nanos(alone),
+                Nanos(task.deadline.min(task.period))
+            );
+            return Some(explain::of_task(context, index, message));
+        }
+    }
+    overload(context)
+}
+
+/// More work than CPUs.
+pub(super) fn overload(context: &Context<'_>) -> Option<Failure> {
+    let set = raw_set(context).ok()?;
+    if set.compare_utilization_to_cpus() != Ordering::Greater {
+        return None;
+    }
+    let (utilization, cpus) = (explain::decimal(&set.utilization()), explain::counted_cpus(context.cpus()));
+    Some(explain::of_cluster(context, format!("utilization {utilization} exceeds {cpus}, overheads not counted")))
+}
+
+/// What tardiness that grows without bound needs: a task that demands more than its period, or an overload.
+pub(super) fn unbounded(context: &Context<'_>) -> Option<Failure> {
+    let set = raw_set(context).ok()?;
+    match check_bounded(&set) {
+        Err(Infeasibility::Window { task, wcet, window }) => {
+            let message = format!("it needs {} every {}; lower its execution time", Nanos(wcet), Nanos(window));
+            Some(explain::of_task(context, context.cluster.members[task], message))
+        }
+        Err(_) => overload(context),
+        Ok(()) => None,
+    }
+}
+
+/// The members as they are. Jobs of no CPU time at all count with a tick, which no utilization shows that matters.
+fn raw_set(context: &Context<'_>) -> Result<TaskSet, TaskSetError> {
+    let tasks = context.members().map(|task| AnalysisTask::new(task.wcet.max(1), task.period, task.deadline));
+    TaskSet::new(context.cpus(), tasks.collect())
+}
+
+/// Whether an exact test's "infeasible" is true of the tasks themselves: nothing was added, and all may arrive at once.
+fn is_exact(context: &Context<'_>, inflation: &Inflation) -> bool {
+    let plain = |(task, terms): (&super::subject::Subject, &super::Terms)| {
+        task.is_synchronous && terms.total() == task.wcet && task.wcet > 0
+    };
+    context.cpus() == 1 && inflation.late == 0 && context.members().zip(&inflation.terms).all(plain)
+}

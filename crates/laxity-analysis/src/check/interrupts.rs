@@ -1,0 +1,34 @@
+//! How many interrupts may come in a window, and how long they may keep a CPU.
+
+use super::subject::Subject;
+
+/// Rounds after which handlers are taken to keep a CPU busy for ever.
+const ROUNDS_MAX: u32 = 100_000;
+
+/// Interrupts that release jobs of `subject` in a window of `length` ticks: arrivals may be delayed by jitter.
+pub(super) fn releases(subject: &Subject, length: u64) -> u64 {
+    length.saturating_add(subject.jitter).div_ceil(subject.period)
+}
+
+/// Interrupts that end its self-suspensions, if its jobs are pending for up to `tardiness` after their deadline.
+pub(super) fn resumptions(subject: &Subject, tardiness: u64, length: u64) -> u64 {
+    if subject.suspensions == 0 {
+        return 0;
+    }
+    let pending = subject.deadline.saturating_add(tardiness);
+    subject.suspensions.saturating_mul(length.saturating_add(pending).div_ceil(subject.period))
+}
+
+/// The longest time for which handlers keep a CPU busy without a break: the least `L > 0` with `L = demand(L)`, for a
+/// `demand` that never falls; 0 if it asks for nothing. `None` if there is no such time within reach.
+pub(super) fn busy_period(demand: impl Fn(u64) -> u64) -> Option<u64> {
+    let mut length = demand(1);
+    for _ in 0..ROUNDS_MAX {
+        let next = demand(length.max(1));
+        if next <= length {
+            return Some(length);
+        }
+        length = next;
+    }
+    None
+}

@@ -1,0 +1,111 @@
+//! Is a workload schedulable under a scheduler, overheads included, with which bounds, and how much laxity is left?
+//!
+//! ```text
+//!   workload --subjects--> tasks and nodes --assign--> clusters --accounting--> inflated tasks
+//!                                                                                 |        |
+//!                                                              hard: any of the tests    soft: fixed point of
+//!                                                                                 |        |   tardiness and inflation
+//!                                                                                 v        v
+//!                                             bounds per task --graphs--> end-to-end bounds
+//! ```
+//!
+//! Every answer is sufficient, never more: "schedulable" is proven, "not proven" may still be schedulable, and
+//! "infeasible" is said only where no overheads are needed to see it. What the analysis cannot treat is refused by
+//! name, and then nothing else is said about that configuration.
+
+mod accounting;
+mod analysis;
+mod assign;
+mod explain;
+mod graphs;
+mod hard;
+mod interrupts;
+mod published;
+mod report;
+mod safe;
+mod scaling;
+mod soft;
+mod subject;
+mod terms;
+
+pub use report::{
+    Bound, BoundSource, ClusterReport, Failure, Finding, GraphReport, Load, NodeBound, Refusal, Report, Scaling,
+    Status, TaskReport,
+};
+pub use terms::{Term, Terms};
+
+use laxity_model::{Scheduler, Workload};
+
+use crate::Limits;
+
+/// How overheads become execution time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Accounting {
+    /// Every delay that the simulator can show is charged. The default: what it accepts misses no deadline there.
+    #[default]
+    Safe,
+    /// As published (paper 002; [`overheads`](crate::overheads)): task-centric for hard deadlines, preemption-centric
+    /// or quantum-centric for soft ones. It leaves out that scheduler code holds off interrupts and dispatches, and how
+    /// often a job may be displaced under staggered quanta.
+    Published,
+}
+
+/// By what a configuration is judged, and how far it may be scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Criterion {
+    /// No job ever misses its deadline.
+    #[default]
+    Hard,
+    /// Tardiness is bounded.
+    Soft,
+}
+
+/// What [`check`] is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How overheads become execution time.
+    pub accounting: Accounting,
+    /// By what the scaling factor is judged.
+    pub criterion: Criterion,
+    /// Whether the scaling factor is wanted; it takes some twenty times the work of the rest.
+    pub scaling: bool,
+    /// How much work a test may do.
+    pub limits: Limits,
+}
+
+impl Accounting {
+    /// The name on command lines and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Accounting::Safe => "safe",
+            Accounting::Published => "published",
+        }
+    }
+}
+
+impl Criterion {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Criterion::Hard => "hard",
+            Criterion::Soft => "soft",
+        }
+    }
+}
+
+impl Default for Options {
+    /// Safe accounting, hard deadlines, with the scaling factor; a second or so of work per test at most.
+    fn default() -> Self {
+        let limits = Limits { points: 300_000, rounds: 10_000, steps: 1_000_000 };
+        Options { accounting: Accounting::Safe, criterion: Criterion::Hard, scaling: true, limits }
+    }
+}
+
+/// Analyses `workload`, which must be valid, under `scheduler` and the overheads of its platform.
+///
+/// GPU operations and critical sections are refused, and so are self-suspensions beside a dedicated interrupt CPU.
+/// Other self-suspensions, and release jitter, count as execution (suspension-oblivious). Graphs become sporadic tasks
+/// ([`pgm`](crate::pgm)). Best-effort tasks run only where no real-time job wants the CPU and are left out.
+pub fn check(workload: &Workload, scheduler: &Scheduler, options: &Options) -> Report {
+    analysis::check(workload, scheduler, options)
+}

@@ -1,0 +1,255 @@
+//! What a check found.
+
+use laxity_model::{CpuId, Nanos, OverheadCosts, Scheduler, SignedNanos};
+
+use super::{Accounting, Criterion, Terms};
+use crate::{Rational, Test};
+
+/// What was found about a workload under one scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The scheduler.
+    pub scheduler: Scheduler,
+    /// Name of the overhead profile.
+    pub profile: String,
+    /// What each source costs at this number of tasks.
+    pub costs: OverheadCosts,
+    /// How overheads became execution time.
+    pub accounting: Accounting,
+    /// What cannot be analysed, by name. If there is anything, nothing below says anything.
+    pub refusals: Vec<Refusal>,
+    /// Whether no job ever misses its deadline.
+    pub hard: Finding,
+    /// Whether tardiness is bounded.
+    pub soft: Finding,
+    /// The clusters, each analysed on its own.
+    pub clusters: Vec<ClusterReport>,
+    /// The tasks in the file's order, then the nodes of each graph.
+    pub tasks: Vec<TaskReport>,
+    /// The graphs.
+    pub graphs: Vec<GraphReport>,
+    /// Utilization of all clusters together.
+    pub load: Load,
+    /// By how much all execution times may grow, if that was asked for.
+    pub scaling: Option<Scaling>,
+}
+
+/// Something the analysis cannot treat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Whose: `task "camera"`.
+    pub subject: String,
+    /// What, why, and the way out.
+    pub reason: String,
+}
+
+/// How a question was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// It is proven.
+    Schedulable,
+    /// No test could prove it.
+    NotProven,
+    /// It cannot be.
+    Infeasible,
+    /// The analysis cannot treat the workload.
+    Refused,
+}
+
+/// An answer, and which test gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The answer; of several clusters, the worst.
+    pub status: Status,
+    /// The tests that decided, one a cluster, each once; empty where none was needed.
+    pub tests: Vec<Test>,
+    /// Where it is not proven: the first cluster's deciding failure, then that of every other test that was tried.
+    pub failures: Vec<Failure>,
+}
+
+/// Why something is not proven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Index of the cluster.
+    pub cluster: usize,
+    /// The test, if one ran.
+    pub test: Option<Test>,
+    /// For which task, an index into [`Report::tasks`].
+    pub task: Option<usize>,
+    /// For which interval.
+    pub interval: Option<Nanos>,
+    /// What is wrong, in words.
+    pub message: String,
+}
+
+/// CPUs that share a ready queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterReport {
+    /// Those that run jobs.
+    pub cpus: Vec<CpuId>,
+    /// Indices into [`Report::tasks`].
+    pub tasks: Vec<usize>,
+    /// Its utilization.
+    pub load: Load,
+    /// Whether no job ever misses its deadline.
+    pub hard: Finding,
+    /// Whether tardiness is bounded.
+    pub soft: Finding,
+}
+
+/// Utilization before and after overheads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// The sum of wcet over period.
+    pub before: Rational,
+    /// The sum of inflated wcet over period; `None` if no accounting was possible.
+    pub after: Option<Rational>,
+}
+
+/// What was found about a task or a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskReport {
+    /// The task's name; of a node, `graph.node`.
+    pub name: String,
+    /// Index of the cluster it runs on.
+    pub cluster: usize,
+    /// Minimum separation of jobs.
+    pub period: Nanos,
+    /// Relative deadline.
+    pub deadline: Nanos,
+    /// Worst-case CPU time of a job.
+    pub wcet: Nanos,
+    /// The same with overheads, blocking and suspensions; `None` if no accounting was possible.
+    pub inflated_wcet: Option<Nanos>,
+    /// What makes it up.
+    pub terms: Option<Terms>,
+    /// A bound on the response time, counted from the arrival.
+    pub response_time: Option<Bound>,
+    /// A bound on the tardiness.
+    pub tardiness: Option<Nanos>,
+    /// Deadline minus response-time bound: what is left, or missing.
+    pub laxity: Option<SignedNanos>,
+}
+
+/// A bound on a response time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The bound.
+    pub time: Nanos,
+    /// Where it comes from.
+    pub by: BoundSource,
+}
+
+/// Where a bound comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoundSource {
+    /// A response-time analysis.
+    Test(Test),
+    /// The test that accepted bounds no response times, but deadlines are met.
+    Deadline,
+    /// Deadline plus tardiness bound.
+    Tardiness,
+}
+
+/// What was found about a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphReport {
+    /// Its name.
+    pub name: String,
+    /// For each node what is bounded; or why nothing is.
+    pub nodes: Result<Vec<NodeBound>, String>,
+    /// The greatest completion of a sink: from the release of the sources' jobs to the result.
+    pub end_to_end: Option<Nanos>,
+}
+
+/// A node's bounds, relative to the n-th period of the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeBound {
+    /// Index into [`Report::tasks`].
+    pub task: usize,
+    /// By when it is released.
+    pub offset: Nanos,
+    /// By when it completes.
+    pub completion: Nanos,
+    /// Whether it feeds no other node.
+    pub is_sink: bool,
+}
+
+/// By how much all execution times may grow before the criterion is no longer proven, in thousandths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scaling {
+    /// The criterion.
+    pub criterion: Criterion,
+    /// The largest factor for which it was proven; it then holds for all smaller ones. `None`: not even for 1/1000.
+    pub permille: Option<u64>,
+    /// Whether the search ended at its limit: the true factor is at least this.
+    pub is_capped: bool,
+}
+
+impl Report {
+    /// The answer to the question that `criterion` asks.
+    pub fn finding(&self, criterion: Criterion) -> &Finding {
+        match criterion {
+            Criterion::Hard => &self.hard,
+            Criterion::Soft => &self.soft,
+        }
+    }
+}
+
+impl Status {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Schedulable => "schedulable",
+            Status::NotProven => "not_proven",
+            Status::Infeasible => "infeasible",
+            Status::Refused => "refused",
+        }
+    }
+}
+
+impl BoundSource {
+    /// The name in files: a test's, `deadline` or `tardiness`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BoundSource::Test(test) => test.name(),
+            BoundSource::Deadline => "deadline",
+            BoundSource::Tardiness => "tardiness",
+        }
+    }
+}
+
+impl Finding {
+    /// Nothing was analysed.
+    pub(super) fn refused() -> Self {
+        Finding { status: Status::Refused, tests: Vec::new(), failures: Vec::new() }
+    }
+
+    /// `test` proves it.
+    pub(super) fn proven(test: Test) -> Self {
+        Finding { status: Status::Schedulable, tests: vec![test], failures: Vec::new() }
+    }
+
+    /// It is not proven, or worse.
+    pub(super) fn failed(status: Status, failures: Vec<Failure>) -> Self {
+        let tests = failures.first().and_then(|failure| failure.test).into_iter().collect();
+        Finding { status, tests, failures }
+    }
+
+    /// Whether it is proven.
+    pub fn is_schedulable(&self) -> bool {
+        self.status == Status::Schedulable
+    }
+
+    /// The answer for all clusters together: the worst status, the tests of the clusters that have it.
+    pub(super) fn of_all<'f>(findings: impl Iterator<Item = &'f Finding> + Clone) -> Finding {
+        let status = findings.clone().map(|finding| finding.status).max().unwrap_or(Status::Schedulable);
+        let mut tests = Vec::new();
+        let mut failures = Vec::new();
+        for finding in findings.filter(|finding| finding.status == status) {
+            tests.extend(finding.tests.iter().filter(|test| !tests.contains(*test)).copied().collect::<Vec<_>>());
+            failures.extend(finding.failures.iter().cloned());
+        }
+        Finding { status, tests, failures }
+    }
+}

@@ -1,0 +1,189 @@
+//! Accounting of every delay that the simulator can show (see `docs/decisions/0003-when-overheads-happen.md`).
+//!
+//! The argument is suspension-oblivious: while a job is among the m most urgent pending ones and does not execute, the
+//! delay counts as its execution, so it must be in its inflated execution time. The published formulas
+//! ([`overheads`](crate::overheads)) charge what a job *costs*; these charge what may *delay* it, too:
+//!
+//! - **hold-off**: scheduler code is not interruptible. It may hold off the release's interrupt (scheduling, switch,
+//!   re-arming), and then the dispatch, on a CPU that is amid a switch or was about to switch for nothing.
+//! - **interrupts**: those that arrived before the job but are still waiting, and releases of a task's next jobs.
+//! - **cache**: with several CPUs the preempted job pays for each time that it may be preempted. That its preempter pays
+//!   instead is sound on one CPU, where both delay the same jobs.
+//! - **displacement**: under quanta a CPU idles from a completion to the boundary, so that a preempted job is switched
+//!   in from the idle process, a pair more than anyone else pays. With staggered quanta a job is displaced on the CPU
+//!   that looks first, not the one with the least urgent job, and must wait for another CPU's boundary each time.
+//! - **self-suspensions**: each makes the job ready anew, with all that a release costs and may wait for.
+
+use laxity_model::PriorityRule;
+
+use super::accounting::{Context, Inflation};
+use super::interrupts::{busy_period, releases, resumptions};
+use super::subject::Subject;
+use super::terms::{Term, Terms};
+
+/// What is the same for all members of a cluster.
+struct Common<'a> {
+    context: &'a Context<'a>,
+    /// Tardiness bounds of the members; empty: none is tardy.
+    tardiness: &'a [u64],
+    /// Scheduling, switch, re-arming: the longest piece of code that cannot be interrupted.
+    pair: u64,
+    /// How long interrupts may be pending on a CPU that runs jobs.
+    lag: u64,
+    /// How long one may wait on a dedicated CPU.
+    backlog: u64,
+}
+
+/// See the head of this file.
+pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Result<Inflation, String> {
+    let common = Common::new(context, tardiness.unwrap_or(&[]))?;
+    let terms = (0..context.members().len()).map(|member| common.terms(member)).collect::<Result<_, _>>()?;
+    Ok(Inflation { terms, late: context.machine.lateness() })
+}
+
+impl<'a> Common<'a> {
+    fn new(context: &'a Context<'a>, tardiness: &'a [u64]) -> Result<Self, String> {
+        let machine = context.machine;
+        let costs = &machine.costs;
+        let pair = costs.scheduling.0.saturating_add(costs.timer_rearming.0).saturating_add(costs.context_switch.0);
+        let mut common = Common { context, tardiness, pair, lag: 0, backlog: 0 };
+        let ticks = |length: u64| costs.tick.0.saturating_mul(length.div_ceil(machine.tick));
+        let handlers = |length: u64| pair.saturating_add(ticks(length)).saturating_add(common.interrupts(length));
+        let lag = busy_period(handlers).ok_or("ticks and interrupts leave no time to jobs; lower their costs")?;
+        if machine.is_dedicated {
+            let all = |length: u64| {
+                let count =
+                    context.subjects.iter().fold(0, |sum: u64, task| sum.saturating_add(releases(task, length)));
+                ticks(length).saturating_add(count.saturating_mul(costs.release.0))
+            };
+            let overloaded = "the interrupt CPU cannot keep up with the releases; lower their cost or lengthen periods";
+            common.backlog = busy_period(all).ok_or(overloaded)?.saturating_sub(costs.release.0);
+        }
+        common.lag = lag;
+        Ok(common)
+    }
+
+    /// Time that interrupts of the cluster take on the CPUs that run its jobs, in a window.
+    fn interrupts(&self, length: u64) -> u64 {
+        if self.context.machine.is_dedicated {
+            return 0;
+        }
+        let count = self.context.members().enumerate().fold(0u64, |sum, (member, task)| {
+            let count = releases(task, length).saturating_add(resumptions(task, self.tardiness_of(member), length));
+            sum.saturating_add(count)
+        });
+        count.saturating_mul(self.context.machine.costs.release.0)
+    }
+
+    fn tardiness_of(&self, member: usize) -> u64 {
+        self.tardiness.get(member).copied().unwrap_or(0)
+    }
+
+    fn terms(&self, member: usize) -> Result<Terms, String> {
+        let machine = self.context.machine;
+        let costs = &machine.costs;
+        let task = &self.context.subjects[self.context.cluster.members[member]];
+        let wakeups = task.wakeups();
+        let window = task.deadline.saturating_add(self.tardiness_of(member)).saturating_add(self.lag);
+        let several = self.context.cpus() > 1;
+        let mut terms = Terms::default();
+        let mut add = |term: Term, count: u64, cost: u64| terms.add(term, count.saturating_mul(cost));
+        add(Term::Execution, 1, task.wcet);
+        add(Term::Suspension, 1, task.suspension);
+        add(Term::Jitter, 1, task.jitter);
+        let blocking = longest_section(self.context, task);
+        add(Term::Blocking, wakeups, blocking);
+        add(Term::Scheduling, 2 * wakeups, costs.scheduling.0);
+        add(Term::TimerRearming, 2 * wakeups, costs.timer_rearming.0);
+        add(Term::ContextSwitches, 2 * wakeups, costs.context_switch.0);
+        add(Term::HoldOff, 2 * wakeups, self.pair);
+        add(Term::OwnReleases, wakeups, costs.release.0);
+        add(Term::Backlog, wakeups, self.backlog);
+        if !machine.is_dedicated {
+            // Its own release is charged above.
+            add(Term::OtherReleases, 1, self.interrupts(window).saturating_sub(costs.release.0));
+        }
+        let preemptions = self.preemptions(member, task);
+        if machine.is_quantum_driven {
+            let switch = costs.scheduling.0.saturating_add(costs.context_switch.0);
+            let elsewhere = if machine.is_staggered { machine.stagger().saturating_add(blocking) } else { 0 };
+            add(Term::Cache, preemptions, machine.cache_delay());
+            add(Term::Displacement, preemptions, switch.saturating_add(elsewhere));
+            return round_up(self.context, task, terms);
+        }
+        add(Term::IpiLatency, if several || machine.is_dedicated { wakeups } else { 0 }, costs.ipi_latency.0);
+        add(Term::Ticks, window.div_ceil(machine.tick), costs.tick.0);
+        let lone = self.context.members().len() == 1;
+        let caches = if several { preemptions } else { wakeups * u64::from(!lone) };
+        add(Term::Cache, caches, machine.cache_delay());
+        Ok(terms)
+    }
+
+    /// How often a job may be displaced by a more urgent one: once by each that becomes ready while it is pending, and
+    /// by those from before whose interrupt or boundary was late.
+    ///
+    /// Under EDF a job of j is more urgent only if it is due no later: it arrives at most `D - D_j` after this one.
+    fn preemptions(&self, member: usize, task: &Subject) -> u64 {
+        let machine = self.context.machine;
+        let order = machine.by_priority(&self.context.cluster.members, self.context.subjects);
+        let own = self.context.cluster.members[member];
+        let above = order.iter().position(|&index| index == own).expect("it is a member");
+        let more_urgent = match machine.rule {
+            PriorityRule::Edf => &order[..],
+            _ => &order[..above],
+        };
+        // A chain of displacements takes a quantum a CPU.
+        let chain = if machine.stagger() > 0 { machine.quantum.saturating_mul(machine.cpus.into()) } else { 0 };
+        let reach = [self.lag, self.backlog, machine.costs.release.0, self.pair, machine.lateness(), chain]
+            .into_iter()
+            .fold(0u64, u64::saturating_add);
+        let mut count = 0u64;
+        for &index in more_urgent.iter().filter(|&&index| index != own) {
+            let other = &self.context.subjects[index];
+            let tardiness = self.tardiness_of(self.context.member(index));
+            let late = reach.saturating_add(other.jitter).saturating_add(tardiness);
+            let (pending, after) = match machine.rule {
+                PriorityRule::Edf => (task.deadline, task.deadline.saturating_add(late).checked_sub(other.deadline)),
+                _ => {
+                    let pending = task.deadline.saturating_add(self.tardiness_of(member));
+                    (pending, Some(pending.saturating_add(late)))
+                }
+            };
+            count = count.saturating_add(after.map_or(0, |after| after / other.period + 1));
+            let resumed = pending.saturating_add(late).saturating_add(other.deadline) / other.period + 1;
+            count = count.saturating_add(other.suspensions.saturating_mul(resumed));
+        }
+        count
+    }
+}
+
+/// The longest non-preemptive section that may stand in the way of `task`: under fixed priorities of a task below it,
+/// under EDF of any other, because jitter may reverse the order of arrivals. A section that begins where a preempted
+/// job resumes includes the cache-related delay.
+pub(super) fn longest_section(context: &Context<'_>, task: &Subject) -> u64 {
+    let machine = context.machine;
+    let order = machine.by_priority(&context.cluster.members, context.subjects);
+    let own = order.iter().position(|&index| std::ptr::eq(&context.subjects[index], task)).expect("it is a member");
+    let in_the_way = |&(position, _): &(usize, &usize)| match machine.rule {
+        PriorityRule::Edf => position != own,
+        _ => position > own,
+    };
+    let sections = order.iter().enumerate().filter(in_the_way).map(|(_, &index)| context.subjects[index].section);
+    sections.max().filter(|&section| section > 0).map_or(0, |section| section.saturating_add(machine.cache_delay()))
+}
+
+/// Rounds up to whole quanta less their ticks. Each self-suspension ends a quantum early, and is over late.
+fn round_up(context: &Context<'_>, task: &Subject, mut terms: Terms) -> Result<Terms, String> {
+    let machine = context.machine;
+    let ticks = machine.ticks_per_quantum();
+    let effective = machine.quantum.checked_sub(ticks).filter(|&left| left > 0);
+    let effective = effective.ok_or("ticks leave nothing of a quantum; lower their cost or lengthen the quantum")?;
+    let total = terms.total();
+    let quanta = total.div_ceil(effective);
+    let rounded = quanta.saturating_mul(machine.quantum);
+    terms.add(Term::Ticks, quanta.saturating_mul(ticks));
+    terms.add(Term::Rounding, rounded.saturating_sub(total).saturating_sub(quanta.saturating_mul(ticks)));
+    let interruption = machine.quantum.saturating_add(machine.lateness());
+    terms.add(Term::Rounding, task.suspensions.saturating_mul(interruption));
+    Ok(terms)
+}

@@ -1,0 +1,75 @@
+//! By how much may all execution times grow before the criterion is no longer proven?
+
+use super::analysis::Analysis;
+use super::subject::Subject;
+use super::{Criterion, Options, Scaling};
+use crate::Limits;
+
+/// The largest factor that is tried, in thousandths.
+const PERMILLE_MAX: u64 = 100_000;
+
+/// Bisection over thousandths.
+///
+/// The tests are not monotone: one may accept longer execution times and reject shorter ones. The schedulers are: a job
+/// that needs less delays nobody (the guard that makes bisection sound). So each acceptance holds for all smaller
+/// factors, too, and the answer is the largest one that was accepted; what lies above it is not claimed to fail. Tasks
+/// stay on the clusters that they are on at factor 1.
+pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options) -> Scaling {
+    let fewer = |limit: u64| (limit / 8).max(1);
+    let limits = Limits { points: fewer(options.limits.points), steps: fewer(options.limits.steps), ..options.limits };
+    let holds = |permille: u64| {
+        let subjects: Vec<Subject> = analysis.subjects.iter().map(|subject| subject.scaled(permille)).collect();
+        analysis.contexts(&subjects).all(|context| match options.criterion {
+            Criterion::Hard => Analysis::hard_of(&context, &limits, false).0.finding.is_schedulable(),
+            Criterion::Soft => Analysis::is_soft(&context, &limits),
+        })
+    };
+    let (permille, is_capped) = largest(holds, PERMILLE_MAX);
+    Scaling { criterion: options.criterion, permille, is_capped }
+}
+
+/// The largest of `1..=most` for which `holds` was seen, starting from 1000; and whether that is `most`.
+fn largest(holds: impl Fn(u64) -> bool, most: u64) -> (Option<u64>, bool) {
+    // Invariant: `holds(low)`, or low is 0; not `holds(high)`.
+    let (mut low, mut high) = if holds(1_000) { (1_000, 2_000) } else { (0, 1_000) };
+    while low > 0 && high <= most && holds(high) {
+        (low, high) = (high, high * 2);
+    }
+    if high > most {
+        if holds(most) {
+            return (Some(most), true);
+        }
+        high = most;
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    ((low > 0).then_some(low), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::largest;
+
+    #[test]
+    fn the_largest_factor_is_found_exactly_and_the_cap_is_told() {
+        for border in [1, 2, 870, 999, 1_000, 1_001, 1_999, 2_000, 2_001, 4_567, 63_999, 64_001, 99_999] {
+            assert_eq!(largest(|permille| permille <= border, 100_000), (Some(border), false), "{border}");
+        }
+        assert_eq!(largest(|_| true, 100_000), (Some(100_000), true));
+        assert_eq!(largest(|_| false, 100_000), (None, false));
+    }
+
+    #[test]
+    fn an_answer_is_never_larger_than_what_was_accepted() {
+        // Accepts 1.2 and 1.4 to 1.5, but nothing between: both answers are true of a monotone scheduler.
+        let holds = |permille: u64| permille <= 1_200 || (1_400..=1_500).contains(&permille);
+        let (Some(found), false) = largest(holds, 100_000) else { panic!("some factor holds") };
+        assert!(found == 1_200 || found == 1_500, "{found}");
+    }
+}

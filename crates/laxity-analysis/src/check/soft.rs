@@ -1,0 +1,80 @@
+//! Whether tardiness is bounded, and by how much: a fixed point of tardiness and inflation, because a tardy job is
+//! pending for longer and so delayed by more interrupts. The idea is that of paper 000, appendix B.
+
+use laxity_model::PriorityRule;
+
+use super::accounting::{Context, Inflation, Lateness};
+use super::explain;
+use super::hard::unbounded;
+use super::{Accounting, Failure, Finding, Status};
+use crate::soft::{devi_anderson, tardiness, tardiness_ticks};
+use crate::{LONGEST_TICKS, Limits, Outcome, TaskSet, Test, Verdict};
+
+/// Rounds allowed; in practice a handful.
+const ROUNDS_MAX: u32 = 100;
+
+/// What was found about a cluster.
+pub(super) struct Soft {
+    pub finding: Finding,
+    /// Tardiness bounds of the members in ticks, and the inflation they hold under.
+    pub bounds: Option<(Vec<u64>, Inflation)>,
+}
+
+/// Decides for a cluster that is not known to be hard schedulable.
+pub(super) fn soft(context: &Context<'_>, limits: &Limits) -> Soft {
+    let failed = |status, failure| Soft { finding: Finding::failed(status, vec![failure]), bounds: None };
+    if let Some(failure) = unbounded(context) {
+        return failed(Status::Infeasible, failure);
+    }
+    if context.machine.rule != PriorityRule::Edf {
+        let message = "no tardiness bound is known for fixed priorities where deadlines are missed".to_owned();
+        return failed(Status::NotProven, explain::of_cluster(context, message));
+    }
+    match settle(context, limits) {
+        Ok(bounds) => Soft { finding: Finding::proven(Test::BoundedTardiness), bounds: Some(bounds) },
+        Err(failure) => failed(Status::NotProven, failure),
+    }
+}
+
+/// From tardiness 0 upwards until inflation under the bounds yields bounds that are no larger.
+fn settle(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inflation), Failure> {
+    let members = &context.cluster.members;
+    let mut now = vec![0u64; members.len()];
+    for _ in 0..ROUNDS_MAX {
+        let inflation = context.inflate(Some(&now))?;
+        let set = context.task_set(&inflation, members, Lateness::Ignored)?;
+        let next = match bounds(&set, limits) {
+            Ok(bounds) => bounds,
+            Err(outcome) => {
+                let verdict = Verdict { test: Test::BoundedTardiness, outcome };
+                return Err(explain::of_verdict(context, &verdict, &set, members));
+            }
+        };
+        // Acting late is acting as ever, but all of it later.
+        let next: Vec<u64> = next.into_iter().map(|bound| bound.saturating_add(inflation.late)).collect();
+        // The published accounting of soft deadlines does not depend on tardiness.
+        let is_fixed = context.machine.accounting == Accounting::Published;
+        if is_fixed || next.iter().zip(&now).all(|(next, now)| next <= now) {
+            return Ok((if is_fixed { next } else { now }, inflation));
+        }
+        for (now, next) in now.iter_mut().zip(next) {
+            *now = next.max(*now).min(LONGEST_TICKS);
+        }
+    }
+    Err(explain::of_cluster(context, format!("tardiness bounds did not settle within {ROUNDS_MAX} rounds")))
+}
+
+/// The best bound of each task. The compliant vector's exact fractions are costly with many periods; in whole ticks
+/// they mostly are not needed.
+fn bounds(set: &TaskSet, limits: &Limits) -> Result<Vec<u64>, Outcome> {
+    if set.cpus() == 1 {
+        return Ok(tardiness(set, limits)?.bounds);
+    }
+    let mut bounds = tardiness_ticks(set)?;
+    if let Ok(other) = devi_anderson(set) {
+        for (bound, task) in bounds.iter_mut().zip(set.tasks()) {
+            *bound = (*bound).min(other.tardiness(task.wcet));
+        }
+    }
+    Ok(bounds)
+}
