@@ -87,12 +87,11 @@ def sweep(realizations: list[str]) -> dict[str, list[float]]:
             rows = [row for row in table.to_pylist() if row["scheduler"].endswith(f"/{name}")]
             released = sum(row["released"] for row in rows)
             misses[name].append(100 * sum(row["missed"] for row in rows) / released)
-        print(
-            f"\r  utilization {cap:>2} of {CPUS}, {100 * done // len(CAPS):>3} %",
-            end="",
-            flush=True,
-        )
-    print()
+        text = f"  utilization {cap:>2} of {CPUS}, {100 * done // len(CAPS):>3} %"
+        if sys.stdout.isatty():
+            print(f"\r{text}", end="\n" if done == len(CAPS) else "", flush=True)
+        else:
+            print(text, flush=True)
     return misses
 
 
@@ -163,8 +162,8 @@ def draw_response_times(path: Path) -> tuple[str, str]:
     ax.set_xlim(0, 12)
     ax.figure.savefig(path)
     return path.name, (
-        f"Simulated: response times of all jobs of one task set at a cap of {cap}. Waiting for the next quantum shifts"
-        " the whole quantum-driven curve; contention for the ready queue spreads the others."
+        f"Simulated: response times of all jobs of one task set at a cap of {cap}. The handlers of S-CQm"
+        " are the cheapest, so its fastest jobs are faster; waiting for quanta to begin stretches all others."
     )
 
 
