@@ -76,7 +76,7 @@ test-python: $(STAMPS)/python
 check: $(STAMPS)/venv
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --quiet
 	$(VENV)/bin/ruff format --check python examples tests benches
 	$(VENV)/bin/ruff check python examples tests benches
 	cd python && ../$(VENV)/bin/mypy
