@@ -19,6 +19,7 @@ mod result;
 mod simulate;
 mod span;
 mod study;
+mod study_chunks;
 mod tables;
 mod trace;
 mod violation;
@@ -37,6 +38,8 @@ mod _native {
     use crate::span::nanos;
     #[pymodule_export]
     use crate::study::simulate_many;
+    #[pymodule_export]
+    use crate::study_chunks::{_overhead_points, PyStudy, StudyStop};
     #[pymodule_export]
     use crate::trace::{_restore_trace, PyTrace, read_trace};
     #[pymodule_export]

@@ -1,0 +1,54 @@
+"""What a paper says, checked against our curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from laxity.studies._results import Results
+
+Verdict = Literal["reproduced", "partly reproduced", "not reproduced", "undecided"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What we see of a claim.
+
+    Attributes:
+        verdict: whether it is so in our curves.
+        ours: the numbers behind it.
+        why: where it differs, the reason as far as known.
+    """
+
+    verdict: Verdict
+    ours: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper.
+
+    Attributes:
+        key: a short name.
+        where: section or figure.
+        says: what the paper says, quoted or nearly so.
+        check: finds it in our results.
+    """
+
+    key: str
+    where: str
+    says: str
+    check: Callable[[Results], Finding]
+
+
+def graded(good: int, total: int, *, most: float = 0.9, some: float = 0.5) -> Verdict:
+    """A verdict on a claim about many cases: reproduced if nearly all are so, partly if half are."""
+    share = good / max(total, 1)
+    return "reproduced" if share >= most else "partly reproduced" if share >= some else "not reproduced"
+
+
+def yes(condition: bool) -> Verdict:
+    """A verdict on a claim that is so or not."""
+    return "reproduced" if condition else "not reproduced"

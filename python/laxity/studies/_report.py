@@ -1,0 +1,195 @@
+"""The page of a study, as Markdown and HTML: what the paper says, what we see, and the figures."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from laxity.studies import brandenburg2009gedf, elliott2012klmirqd
+from laxity.studies._claims import Claim, Finding
+from laxity.studies._plan import load
+from laxity.studies._results import NotRunError, Results
+from laxity.studies._store import write_atomically
+
+STUDY: dict[str, Any] = {"brandenburg2009gedf": brandenburg2009gedf, "elliott2012klmirqd": elliott2012klmirqd}
+
+Drawn = tuple[str, str, Path]
+
+
+def report(result: Path, folder: Path, *, every_figure: bool) -> None:
+    """Checks the claims and draws the figures of a result; writes ``index.md``, ``index.html`` and ``claims.csv``.
+
+    Args:
+        result: the Parquet file of a run.
+        folder: where page and figures go.
+        every_figure: also those that compare two curves (126), and all speed-ups (24 sheets instead of 6).
+    """
+    results = Results(result)
+    checked = _check(results)
+    drawn = _draw(results, folder / "figures", ("svg", "png"), every=every_figure)
+    write_atomically(folder / "claims.csv", claims_csv(checked).encode())
+    write_atomically(folder / "index.md", markdown(results, checked, drawn, folder).encode())
+    write_atomically(folder / "index.html", page(results, checked, drawn, folder).encode())
+    print(f"{summary(checked)}\n{folder / 'index.html'}")
+
+
+def publish(result: Path, folder: Path) -> None:
+    """Writes what a repository keeps of a result: the page as ``README.md``, claims, weights, SVGs."""
+    results = Results(result)
+    checked = _check(results)
+    drawn = _draw(results, folder / "figures", ("svg",), every=False)
+    write_atomically(folder / "claims.csv", claims_csv(checked).encode())
+    write_atomically(folder / "weighted.csv", weighted_csv(results).encode())
+    write_atomically(folder / "README.md", markdown(results, checked, drawn, folder).encode())
+
+
+def _check(results: Results) -> list[tuple[Claim, Finding]]:
+    def check(claim: Claim) -> Finding:
+        try:
+            return claim.check(results)
+        except NotRunError as error:
+            return Finding("undecided", str(error), "run the whole study")
+
+    return [(claim, check(claim)) for claim in STUDY[results.run["study"]].CLAIMS]
+
+
+def _draw(results: Results, folder: Path, formats: tuple[str, ...], *, every: bool) -> list[Drawn]:
+    """Draws the figures of a study; matplotlib is imported only here."""
+    from laxity.studies import _gedf_figures, _klmirqd_figures, _style  # noqa: PLC0415
+
+    canvas = _style.Canvas(results, folder, caption(results), formats)
+    gedf = results.run["study"] == "brandenburg2009gedf"
+    figures = (_gedf_figures.draw_all if gedf else _klmirqd_figures.draw_all)(canvas, every=every)
+    drawn = []
+    for figure in figures:
+        drawn.append(figure)
+        if sys.stderr.isatty():
+            print(f"\rdrew {figure[0]}\x1b[K", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    return drawn
+
+
+def caption(results: Results) -> str:
+    """What the data of all figures is, in one line."""
+    run = results.run
+    return (
+        f"Laxity {run['laxity']}, {run['replicates']} task sets at each of {len(run['points'])} caps; bands: 95 % "
+        f"confidence."
+    )
+
+
+def summary(checked: list[tuple[Claim, Finding]]) -> str:
+    """How many claims came out how."""
+    counts = Counter(finding.verdict for _, finding in checked)
+    return f"{len(checked)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+
+
+def claims_csv(checked: list[tuple[Claim, Finding]]) -> str:
+    """The table of claims for programs."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["claim", "where", "paper", "verdict", "ours", "why"])
+    writer.writerows([c.key, c.where, c.says, f.verdict, f.ours, f.why] for c, f in checked)
+    return out.getvalue()
+
+
+def weighted_csv(results: Results) -> str:
+    """The weighted schedulability of every curve."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["scenario", "graph", "curve", "weighted_schedulability"])
+    writer.writerows([*key, f"{weighted:.4f}"] for key, weighted in results.all_weighted())
+    return out.getvalue()
+
+
+def _facts(results: Results) -> list[tuple[str, str]]:
+    run = results.run
+    full = load(run["study"], run["options"])
+    points, scenarios = len(run["points"]), len(run["scenarios"])
+    whole = (len(full.scenarios), len(full.points), full.replicates)
+    size = f"{scenarios} scenarios, {points} points, {run['replicates']} a point"
+    if (scenarios, points, run["replicates"]) != whole:
+        size += f". A reduced run: a full one has {whole[0]} scenarios, {whole[1]} points, {whole[2]:,} a point"
+    return [
+        ("Options", run["options"]),
+        ("Task sets", size),
+        (
+            "Verdicts",
+            f"{results.sets:,}, of which {results.undecided:,} undecided (a test gave up; counted as not schedulable)",
+        ),
+        ("Versions", f"laxity {run['laxity']}, generator {run['generator']}"),
+    ]
+
+
+def markdown(results: Results, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
+    """The page as Markdown."""
+    lines = [f"# {STUDY[results.run['study']].TITLE}", "", summary(checked) + ".", ""]
+    lines += [f"- {name}: {value}" for name, value in _facts(results)]
+    lines += [
+        "",
+        "## What the paper says, and what we see",
+        "",
+        "| Where | The paper | Ours | Verdict |",
+        "| --- " * 4 + "|",
+    ]
+    for claim, finding in checked:
+        ours = finding.ours + (f". Why: {finding.why}" if finding.why else "")
+        cells = (claim.where, claim.says, ours, f"**{finding.verdict}**")
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    lines += ["", "## Figures", ""]
+    for name, text, path in drawn:
+        lines += [f"### {name}", "", f"![{name}: {text}]({path.relative_to(folder)})", ""]
+    return "\n".join(lines)
+
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #202124; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { margin-top: 2.5rem; }
+table { border-collapse: collapse; } td, th { padding: .5rem .7rem; vertical-align: top; text-align: left; }
+tr { border-top: 1px solid #dadce0; } td:first-child { white-space: nowrap; color: #5f6368; font-size: .85rem; }
+.verdict { white-space: nowrap; font-weight: 600; } .why { color: #5f6368; }
+.reproduced { color: #00704d; } .partly { color: #8a5a00; } .not { color: #a33b00; } .undecided { color: #5f6368; }
+figure { margin: 2rem 0; } figcaption { color: #5f6368; } img { max-width: 100%; height: auto; }
+@media (max-width: 40rem) { td:first-child { white-space: normal; } }
+"""
+
+MARKS = {
+    "reproduced": "\N{CHECK MARK}",
+    "partly reproduced": "\N{ALMOST EQUAL TO}",
+    "not reproduced": "\N{MULTIPLICATION X}",
+}
+
+
+def page(results: Results, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
+    """The page as HTML, with the figures as files beside it."""
+    title = html.escape(STUDY[results.run["study"]].TITLE)
+    rows = "".join(_row(claim, finding) for claim, finding in checked)
+    facts = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in _facts(results))
+    figures = "".join(
+        f'<figure><img loading="lazy" src="{path.relative_to(folder)}" alt="{html.escape(f"{name}: {text}")}">'
+        f"<figcaption><b>{html.escape(name)}.</b> {html.escape(text)}</figcaption></figure>\n"
+        for name, text, path in drawn
+    )
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{title}</title><style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{html.escape(summary(checked))}.</p>"
+        f"<ul>{facts}</ul>\n<h2>What the paper says, and what we see</h2>\n<table><thead><tr><th>Where<th>The paper"
+        f"<th>Ours<th>Verdict</thead><tbody>{rows}</tbody></table>\n<h2>Figures</h2>\n{figures}</html>\n"
+    )
+
+
+def _row(claim: Claim, finding: Finding) -> str:
+    where, says, ours, why = (html.escape(text) for text in (claim.where, claim.says, finding.ours, finding.why))
+    reason = f'<br><span class="why">{why}</span>' if why else ""
+    mark = MARKS.get(finding.verdict, "?")
+    kind = finding.verdict.split()[0]
+    return (
+        f"<tr><td>{where}<td>{says}<td>{ours}{reason}"
+        f'<td class="verdict {kind}">{mark} {html.escape(finding.verdict)}</tr>\n'
+    )

@@ -1,0 +1,113 @@
+"""Runs a plan: on the threads of this machine, or on a Dask cluster. What is done is kept; what is missing is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from laxity._errors import LaxityError
+from laxity._native import StudyStop, __version__
+from laxity.studies._plan import Chunk, Plan, load
+from laxity.studies._progress import Progress
+from laxity.studies._store import Store
+
+
+def run(plan: Plan, folder: Path, *, threads: int | None = None, dask: str | None = None, workers: int = 0) -> Path:
+    """Evaluates what is missing of a plan and returns the path of the result, a Parquet file.
+
+    May be stopped at any moment, also by kill -9: a later run with the same plan and folder goes on from there.
+
+    Args:
+        plan: what to evaluate.
+        folder: where parts and result go.
+        threads: on this machine; None: one a CPU.
+        dask: address of a Dask scheduler; "local" for a cluster of processes on this machine; None: threads.
+        workers: of a local Dask cluster; 0: one a CPU.
+
+    Raises:
+        LaxityError: if the folder holds another run.
+        KeyboardInterrupt: after Ctrl-C, with everything finished so far kept.
+    """
+    store = Store(folder, plan)
+    missing = store.missing()
+    progress = Progress(plan.study, sum(chunk.count for chunk in missing))
+    results = _on_dask(plan, missing, dask, workers) if dask else _on_threads(plan, missing, threads or _cpus())
+    for chunk, counts in results:
+        store.write(chunk, counts)
+        progress.add(chunk.count)
+    progress.close()
+    return store.merge()
+
+
+def _cpus() -> int:
+    """CPUs this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _on_threads(plan: Plan, chunks: list[Chunk], threads: int) -> Iterator[tuple[Chunk, pa.Table]]:
+    """Chunks with their counts as they are done. The evaluation does not hold the GIL."""
+    study, stop, left = load(plan.study, plan.options), StudyStop(), iter(chunks)
+    running: dict[Future[pa.Table | None], Chunk] = {}
+
+    def submit(pool: ThreadPoolExecutor) -> None:
+        for chunk in left:
+            work = pool.submit(study.evaluate, chunk.scenario, chunk.point, chunk.first, chunk.count, stop)
+            running[work] = chunk
+            return
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for _ in range(2 * threads):
+                submit(pool)
+            while running:
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running.pop(done), done.result()
+                    submit(pool)
+        finally:
+            stop.set()
+
+
+def evaluate(study: str, options: str, chunk: Chunk, version: str) -> pa.Table:
+    """What a Dask worker does. Its laxity must be this one: another may draw other task sets."""
+    if version != __version__:
+        raise LaxityError(f"a worker has laxity {__version__}, the client {version}; install the same on both")
+    return load(study, options).evaluate(chunk.scenario, chunk.point, chunk.first, chunk.count)
+
+
+def _on_dask(plan: Plan, chunks: list[Chunk], address: str, workers: int) -> Iterator[tuple[Chunk, pa.Table]]:
+    """Chunks with their counts as they are done. Dask gives the chunks of a worker that died to another."""
+    with _client(address, workers) as (client, as_completed):
+        by_key = {f"{plan.study}-{chunk.name}": chunk for chunk in chunks}
+        futures = [
+            client.submit(evaluate, plan.study, plan.options, chunk, __version__, key=key, retries=3)
+            for key, chunk in by_key.items()
+        ]
+        for future in as_completed(futures):
+            counts = future.result()
+            future.release()
+            yield by_key[future.key], counts
+
+
+@contextmanager
+def _client(address: str, workers: int) -> Iterator[tuple[Any, Any]]:
+    """A client, and how to wait for its futures. A local cluster ends with it, an existing one goes on."""
+    try:
+        import distributed  # noqa: PLC0415 (an optional dependency)
+    except ModuleNotFoundError as error:
+        raise LaxityError("Dask is not installed; run `pip install laxity[studies]`, or leave out --dask") from error
+    dask: Any = distributed
+    if address != "local":
+        with dask.Client(address) as client:
+            yield client, dask.as_completed
+        return
+    with (
+        dask.LocalCluster(n_workers=workers or _cpus(), threads_per_worker=1, dashboard_address=None) as cluster,
+        dask.Client(cluster) as client,
+    ):
+        yield client, dask.as_completed
