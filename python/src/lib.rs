@@ -14,7 +14,6 @@ mod generate;
 mod json;
 mod pace;
 mod parallel;
-mod report;
 mod result;
 mod simulate;
 mod span;

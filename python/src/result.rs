@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use laxity_trace::metrics::Summary;
+use laxity_trace::metrics::{Report, Summary};
 use laxity_trace::{Record, TraceHeader};
 use pyo3::prelude::*;
 
 use crate::arrow::table;
 use crate::errors::no_trace;
 use crate::json;
-use crate::report::Report;
 use crate::simulate::Outcome;
 use crate::tables;
 use crate::trace::PyTrace;
@@ -73,7 +72,7 @@ impl SimulationResult {
     /// total, cpus (a list), machine. Times are ints in ns and their names end in `_ns`.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::to_python(py, &Report::new(&self.header, &self.summary, Some(&self.overheads)))
+        json::to_python(py, &Report::new(&self.header, &self.summary, Some(&self.overheads), false))
     }
 
     /// All jobs together: released, completed, missed, preemptions, migrations, response_time_ns ... as a dict.

@@ -11,7 +11,7 @@ use laxity_trace::check;
 use laxity_trace::codec::{ReadError, TraceWriter, read_all};
 use laxity_trace::gantt::{self, Characters, Rows, SvgOptions, TextOptions, Window};
 use laxity_trace::intervals::TrackError;
-use laxity_trace::metrics::measure;
+use laxity_trace::metrics::{Report, measure};
 use laxity_trace::perfetto::{self, ExportError};
 use laxity_trace::table;
 use laxity_trace::table::arrow::{ArrowError, batch};
@@ -22,7 +22,6 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::arrow;
 use crate::errors::{file_error, trace_error, value_error};
 use crate::json;
-use crate::report::{Report, origin};
 use crate::violation::PyViolation;
 
 /// Everything that happened, simulated or live, in the order in which it did. Immutable; can be pickled.
@@ -110,7 +109,7 @@ impl PyTrace {
     /// Who wrote it: "simulated" or "live".
     #[getter]
     fn origin(&self) -> &'static str {
-        origin(&self.header)
+        self.header.origin.name()
     }
 
     /// The seed of its random draws.
@@ -201,7 +200,7 @@ impl PyTrace {
     /// Everything measured from it, as in `Result.summary`; a trace does not know the name of its overheads.
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let summary = py.detach(|| measure(&self.header, &self.records, self.end()));
-        json::to_python(py, &Report::new(&self.header, &summary, None))
+        json::to_python(py, &Report::new(&self.header, &summary, None, false))
     }
 
     /// The trace as it is stored: compact, about five bytes an event. The same schedule yields the same bytes.
