@@ -5,6 +5,7 @@
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run
 #   make bench-analysis   cost of the schedulability tests per task set
+#   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make release     the optimized command, and a wheel of the Python package
 #   make clean       remove everything the other targets made
 #
@@ -21,7 +22,7 @@ OUT := out
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check bench-analysis bench-sim release clean venv
+.PHONY: help doctor demo test test-rust test-python check bench-analysis bench-sim study-gedf study-klmirqd release clean venv
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -81,6 +82,14 @@ check: $(STAMPS)/venv
 	$(VENV)/bin/ruff check python examples tests benches
 	cd python && ../$(VENV)/bin/mypy
 	cargo test --workspace --quiet --lib
+
+# The published schedulability studies at full size: hours of CPU time, resumable at any moment. An optimized package.
+study-gedf study-klmirqd: $(STAMPS)/venv
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet --release -m python/Cargo.toml
+	@rm -f $(STAMPS)/python
+	@$(PYTHON) -m laxity.studies $(STUDY) --out $(OUT)/$(STUDY)
+study-gedf: STUDY := brandenburg2009gedf
+study-klmirqd: STUDY := elliott2012klmirqd
 
 bench-analysis: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches
