@@ -11,12 +11,15 @@ _Rows: TypeAlias = Literal["cpus", "tasks", "both"]
 
 __all__ = [
     "Result",
+    "Study",
+    "StudyStop",
     "Trace",
     "Violation",
     "Workload",
     "__version__",
     "_generate",
     "_generate_many",
+    "_overhead_points",
     "_restore_trace",
     "_restore_workload",
     "load",
@@ -195,6 +198,7 @@ def _generate_many(
 ) -> list[Workload]: ...
 def _restore_workload(json: str, provenance: str | None) -> Workload: ...
 def _restore_trace(bytes: bytes) -> Trace: ...
+
 @final
 class StudyStop:
     def __new__(cls) -> StudyStop: ...
