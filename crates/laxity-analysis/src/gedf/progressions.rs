@@ -30,7 +30,7 @@ impl Progressions {
         let sources: Vec<Source> = sources.map(|(next, step, tag)| Source { next, step, tag }).collect();
         // The rate of points is the sum of 1/step; f64 only sizes the window.
         let rate: f64 = sources.iter().map(|source| 1.0 / source.step as f64).sum();
-        let width = |points: f64| (points / rate.max(1e-18)) as u64 + 1;
+        let width = |points: f64| ((points / rate.max(1e-18)) as u64).saturating_add(1);
         let (first, width_max) = (width(POINTS_FIRST), width(POINTS_MAX));
         Progressions { sources, window: Vec::new(), position: 0, width: first, width_max, last }
     }
@@ -66,5 +66,19 @@ impl Progressions {
         }
         self.width = self.width.saturating_mul(2).min(self.width_max);
         self.window.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Progressions;
+
+    #[test]
+    fn points_that_are_ages_apart_are_still_handed_out() {
+        let age = 1 << 60;
+        let mut points = Progressions::new([(age, age, 7)].into_iter(), 3 * age);
+        let all: Vec<_> = std::iter::from_fn(|| points.next()).collect();
+        assert_eq!(all, [(age, 7), (2 * age, 7), (3 * age, 7)]);
+        assert_eq!(Progressions::new(std::iter::empty(), age).next(), None);
     }
 }
