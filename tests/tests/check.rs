@@ -1,7 +1,7 @@
 //! `check` against the simulator: what is proven schedulable under a configuration misses no deadline where the same
 //! overheads are executed, and no bound is exceeded (analysis notes, I7); both assign tasks to the same clusters.
 
-use laxity_analysis::check::{Criterion, Options, Report, check};
+use laxity_analysis::check::{Accounting, Criterion, Options, Report, check};
 use laxity_model::{
     Arrival, Distribution, ExecutionTime, Instant, Invocation, Nanos, OverheadCosts, OverheadProfile, Platform,
     PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope, Step, Task, Workload,
@@ -230,4 +230,35 @@ proptest! {
             }
         }
     }
+}
+
+/// Staggered quanta of 1 ms on two CPUs, those of cpu1 half a millisecond later. Whenever "often" (O) arrives, the CPU
+/// that looks next is the one on which "long" (L) runs. So L is displaced, though the less urgent "filler" (F) runs on
+/// the other CPU, and waits for half a quantum until that one looks:
+///
+/// ```text
+/// ms    0   1   2   3   4   5   6   7   8   9   10
+/// cpu0  L L L L L L O O F F F F F F F F L L L L L
+/// cpu1  . F F F F F F L L L L L L L L O O F F F F
+///                   ^ L waits         ^ L waits
+/// ```
+///
+/// The published accounting charges that once a job; it happens with every job of "often".
+#[test]
+fn staggered_quanta_displace_the_wrong_job_again_and_again() {
+    let often = Task { phase: Nanos(2_900_000), ..Task::periodic("often", Nanos(900_000), Nanos(4_500_000)) };
+    let long = Task::periodic("long", Nanos(30_000_000), Nanos(50_000_000));
+    let filler = Task::periodic("filler", Nanos(300_000_000), Nanos(1_000_000_000));
+    let workload = Workload::new("staggered", Platform::identical(2), vec![often, long, filler]);
+    let scheduler: Scheduler = "G-RM/S-CQm".parse().expect("a scheduler");
+    let bound = |accounting| {
+        let options = Options { accounting, scaling: false, ..Options::default() };
+        let report = check(&workload, &scheduler, &options);
+        report.tasks[1].response_time.expect("the second most urgent of three on two CPUs").time
+    };
+    let end = Instant(1_000_000_000);
+    let (header, records) = simulate(&workload, &scheduler, end, 0);
+    let seen = measure(&header, &records, end).tasks[1].jobs.response_time.expect("it completes").max;
+    assert!(seen > bound(Accounting::Published), "{seen} shows that {} is too little", bound(Accounting::Published));
+    assert!(seen <= bound(Accounting::Safe), "{seen} exceeds {}", bound(Accounting::Safe));
 }

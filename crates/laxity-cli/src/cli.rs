@@ -35,6 +35,8 @@ pub struct Cli {
 pub enum Command {
     /// Simulate a workload and measure its schedule
     Simulate(commands::simulate::Arguments),
+    /// Is it schedulable, with which bounds, and how much laxity is left?
+    Check(commands::check::Arguments),
     /// Measure, check, draw and convert a recorded trace
     Trace(commands::trace::Arguments),
     /// Generate random task sets as workload files

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use laxity_analysis::check::Criterion;
 use laxity_gen::{GenerateError, ParseSpecError};
 use laxity_model::{Instant, ParseNanosError, UnknownProfile, WorkloadErrors};
 use laxity_sim::Refusal;
@@ -94,6 +95,24 @@ pub enum CliError {
         /// Of how many released.
         released: u64,
     },
+    /// What was to be proven is not, in some configurations.
+    NotProven {
+        /// In how many.
+        unproven: usize,
+        /// Of how many.
+        of: usize,
+        /// Under which scheduler, if only one was asked about.
+        only: Option<String>,
+        /// What was to be proven.
+        criterion: Criterion,
+    },
+    /// Some lines of the input are no task sets; each was answered with what is wrong.
+    MalformedLines {
+        /// How many.
+        malformed: u64,
+        /// Of how many.
+        of: u64,
+    },
     /// A trace does not show a proper schedule.
     Violations {
         /// Its path.
@@ -127,6 +146,8 @@ impl CliError {
             | CliError::Damaged { .. }
             | CliError::Convert { .. }
             | CliError::Missed { .. }
+            | CliError::NotProven { .. }
+            | CliError::MalformedLines { .. }
             | CliError::Violations { .. } => 1,
             CliError::Interrupted { .. } => 130,
         })
@@ -165,6 +186,17 @@ impl fmt::Display for CliError {
             CliError::Missed { missed, released } => {
                 write!(f, "{missed} of {released} jobs missed their deadlines (--fail-on-miss)")
             }
+            CliError::NotProven { unproven, of, only, criterion } => {
+                let what = match criterion {
+                    Criterion::Hard => "that no deadline is missed",
+                    Criterion::Soft => "that tardiness is bounded",
+                };
+                match only {
+                    Some(scheduler) => write!(f, "not proven {what} under {scheduler}"),
+                    None => write!(f, "not proven {what} in {unproven} of {of} configurations"),
+                }
+            }
+            CliError::MalformedLines { malformed, of } => write!(f, "{malformed} of {of} lines are malformed"),
             CliError::Violations { path, count } => {
                 let noun = if *count == 1 { "violation" } else { "violations" };
                 write!(f, "{}: {count} {noun}", path.display())

@@ -6,6 +6,7 @@
 
 mod cli;
 mod commands;
+mod configuration;
 mod error;
 mod input;
 mod output;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
 fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
     match command {
         Command::Simulate(arguments) => commands::simulate::run(arguments, output),
+        Command::Check(arguments) => commands::check::run(arguments, output),
         Command::Trace(arguments) => commands::trace::run(arguments, output),
         Command::Gen(arguments) => commands::generate::run(arguments, output),
         Command::Validate(arguments) => commands::validate::run(arguments, output),

@@ -28,6 +28,11 @@ impl Output {
         self.width
     }
 
+    /// Whether nobody reads what is printed any more.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// Prints `text` as it is.
     pub fn print(&mut self, text: impl Display) -> Result<(), CliError> {
         write!(self, "{text}").map_err(CliError::Print)

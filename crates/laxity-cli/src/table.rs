@@ -52,6 +52,11 @@ impl Cell {
         Cell { text: text.into(), style: style::BAD }
     }
 
+    /// Text that says that all is well.
+    pub fn good(text: impl Into<String>) -> Self {
+        Cell { text: text.into(), style: style::GOOD }
+    }
+
     /// Text that may be.
     pub fn faint(text: impl Into<String>) -> Self {
         Cell { text: text.into(), style: style::FAINT }

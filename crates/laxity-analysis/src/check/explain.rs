@@ -4,7 +4,7 @@ use laxity_model::Nanos;
 
 use super::Failure;
 use super::accounting::Context;
-use crate::{Infeasibility, Outcome, Rational, Reason, TaskSet, Verdict};
+use crate::{Infeasibility, Outcome, Precondition, Rational, Reason, TaskSet, Verdict};
 
 /// A failure of a whole cluster before any test.
 pub(super) fn of_cluster(context: &Context<'_>, message: String) -> Failure {
@@ -19,25 +19,39 @@ pub(super) fn of_task(context: &Context<'_>, task: usize, message: String) -> Fa
 
 /// Why `verdict` about `set` is no acceptance; `order` are the subjects of the set, in its order.
 pub(super) fn of_verdict(context: &Context<'_>, verdict: &Verdict, set: &TaskSet, order: &[usize]) -> Failure {
-    let (task, interval) = place(&verdict.outcome);
+    let (task, interval) = place(&verdict.outcome, set);
     let name = |index: usize| context.subjects[order[index]].name.as_str();
     let message = match &verdict.outcome {
         Outcome::NotProven(reason) => of_reason(reason, name, set),
         Outcome::Infeasible(reason) => of_infeasibility(reason, name, set),
+        Outcome::NotApplicable(Precondition::ConstrainedDeadlines) => beyond_period(task.map(name)),
         other => other.to_string(),
     };
+    // That a job takes too long, or all jobs together, no single test needs to say.
+    let is_plain = matches!(
+        verdict.outcome,
+        Outcome::Infeasible(Infeasibility::Window { .. } | Infeasibility::Utilization { .. })
+    );
     Failure {
         cluster: context.index,
-        test: Some(verdict.test),
+        test: (!is_plain).then_some(verdict.test),
         task: task.map(|index| order[index]),
         interval: interval.map(Nanos),
         message,
     }
 }
 
+fn beyond_period(task: Option<&str>) -> String {
+    let why = task.map_or(String::new(), |task| format!(" and that of \"{task}\" is longer"));
+    format!("not applicable: it is proven for deadlines up to the period only{why}")
+}
+
 /// For which task of the set and for which interval.
-fn place(outcome: &Outcome) -> (Option<usize>, Option<u64>) {
+fn place(outcome: &Outcome, set: &TaskSet) -> (Option<usize>, Option<u64>) {
     match outcome {
+        Outcome::NotApplicable(Precondition::ConstrainedDeadlines) => {
+            (set.tasks().iter().position(|task| task.deadline > task.period), None)
+        }
         Outcome::NotProven(reason) => match *reason {
             Reason::Density { densest } => (Some(densest), None),
             Reason::Load { task } | Reason::Interference { task, .. } | Reason::ResponseTime { task, .. } => {
@@ -80,6 +94,7 @@ fn of_reason<'n>(reason: &Reason, name: impl Fn(usize) -> &'n str, set: &TaskSet
         Reason::ResponseTime { task, deadline } => {
             format!("task \"{}\": no response-time bound within the {} it has", name(task), Nanos(deadline))
         }
+        Reason::Speed { interval: 0 } => "what its densest task leaves is less than the utilization".to_owned(),
         Reason::Speed { interval } => {
             format!("the demand of some interval up to {} exceeds every speed", Nanos(interval))
         }

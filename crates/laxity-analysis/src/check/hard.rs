@@ -49,7 +49,9 @@ pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits
             let bounds = with_bounds.then(|| sets.bounds(&verdict, lateness, limits)).flatten();
             return Hard { finding: Finding::proven(test), bounds };
         }
-        failures.push(explain::of_verdict(context, &verdict, &set, &sets.order));
+        if verdict.test != Test::Trivial || !matches!(verdict.outcome, Outcome::NotApplicable(_)) {
+            failures.push(explain::of_verdict(context, &verdict, &set, &sets.order));
+        }
         if matches!(verdict.outcome, Outcome::Infeasible(_)) {
             if is_exact(context, inflation) {
                 return Hard { finding: Finding::failed(Status::Infeasible, failures), bounds: None };
@@ -59,7 +61,7 @@ pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits
             }
         }
     }
-    // The most telling first: with an interval, then with a task.
+    // The most telling first: with an interval, then with a task; what did not apply last.
     failures.sort_by_key(|failure| (failure.interval.is_none(), failure.task.is_none()));
     Hard { finding: Finding::failed(Status::NotProven, failures), bounds: None }
 }

@@ -20,6 +20,7 @@ mod explain;
 mod graphs;
 mod hard;
 mod interrupts;
+mod json;
 mod published;
 mod report;
 mod safe;
@@ -27,12 +28,15 @@ mod scaling;
 mod soft;
 mod subject;
 mod terms;
+mod verdicts;
 
+pub use json::JsonReport;
 pub use report::{
     Bound, BoundSource, ClusterReport, Failure, Finding, GraphReport, Load, NodeBound, Refusal, Report, Scaling,
     Status, TaskReport,
 };
 pub use terms::{Term, Terms};
+pub use verdicts::SetVerdicts;
 
 use laxity_model::{Scheduler, Workload};
 

@@ -1,6 +1,7 @@
 //! What a check found.
 
 use laxity_model::{CpuId, Nanos, OverheadCosts, Scheduler, SignedNanos};
+use num_traits::ToPrimitive;
 
 use super::{Accounting, Criterion, Terms};
 use crate::{Rational, Test};
@@ -193,6 +194,18 @@ impl Report {
             Criterion::Hard => &self.hard,
             Criterion::Soft => &self.soft,
         }
+    }
+}
+
+impl Load {
+    /// Utilization before overheads, for tables and plots; decisions compare exactly.
+    pub fn before_f64(&self) -> f64 {
+        self.before.to_f64().unwrap_or(f64::MAX)
+    }
+
+    /// Utilization after overheads, for tables and plots.
+    pub fn after_f64(&self) -> Option<f64> {
+        self.after.as_ref().map(|after| after.to_f64().unwrap_or(f64::MAX))
     }
 }
 

@@ -66,7 +66,7 @@ fn settle(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inflation
 
 /// The best bound of each task. The compliant vector's exact fractions are costly with many periods; in whole ticks
 /// they mostly are not needed.
-fn bounds(set: &TaskSet, limits: &Limits) -> Result<Vec<u64>, Outcome> {
+pub(super) fn bounds(set: &TaskSet, limits: &Limits) -> Result<Vec<u64>, Outcome> {
     if set.cpus() == 1 {
         return Ok(tardiness(set, limits)?.bounds);
     }

@@ -140,7 +140,7 @@ impl Body {
                 refusals.push(Refusal { subject: subject.to_owned(), reason: reason.to_owned() });
             }
         };
-        refuse(uses_gpu, "GPU operations are not analysed here yet; no bound covers its waits for the GPU");
+        refuse(uses_gpu, "GPU operations are not analysed yet; no bound covers its waits for the GPU");
         refuse(locks, "critical sections are not analysed yet; no bound covers its waits for resources");
         body
     }

@@ -1,5 +1,6 @@
 //! One verb a file.
 
+pub mod check;
 pub mod completions;
 pub mod generate;
 pub mod overheads;

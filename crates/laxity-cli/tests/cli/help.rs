@@ -2,8 +2,9 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 13] = [
+const VERBS: [&[&str]; 14] = [
     &["simulate"],
+    &["check"],
     &["trace"],
     &["trace", "x", "info"],
     &["trace", "x", "metrics"],

@@ -1,5 +1,7 @@
 //! The `laxity` command as its users meet it: the real binary on real files.
 
+mod check;
+mod check_lines;
 mod export;
 mod generate;
 mod help;
