@@ -63,6 +63,7 @@ fn costs() -> impl Strategy<Value = OverheadCosts> {
                 timer_rearming,
                 cache_preemption,
                 cache_migration,
+                ..OverheadCosts::default()
             }
         },
     )

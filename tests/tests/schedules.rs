@@ -79,6 +79,7 @@ fn workload(with_sections: bool) -> impl Strategy<Value = Workload> {
                 timer_rearming: Nanos(100),
                 cache_preemption: Nanos(500),
                 cache_migration: Nanos(900),
+                ..OverheadCosts::default()
             };
             platform.overheads = OverheadProfile::constant("test", costs);
         }

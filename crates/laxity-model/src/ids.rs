@@ -19,6 +19,32 @@ pub struct JobId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct CpuId(pub u16);
 
+/// A GPU of the platform: its index in [`Platform::gpus`](crate::Platform::gpus).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct GpuId(pub u16);
+
+/// A lock: a resource of the workload, or one that manages GPUs. The header of a trace lists them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct LockId(pub u16);
+
+/// One of the holders a lock may have at once, counted from 0; with GPUs, which one (see the lock's kind).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ReplicaId(pub u16);
+
+/// An edge of a graph. The header of a trace lists the edges of all graphs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct EdgeId(pub u32);
+
+/// An engine of a GPU.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Engine {
+    /// Runs GPU kernels.
+    Execution,
+    /// Copies between host and GPU memory: engine 0, which takes both directions where it is the only one, or 1, which
+    /// takes copies out of the GPU.
+    Copy(u8),
+}
+
 impl TaskId {
     /// The position in arrays with one entry a task.
     pub const fn index(self) -> usize {
@@ -30,6 +56,47 @@ impl CpuId {
     /// The position in arrays with one entry a CPU.
     pub const fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+macro_rules! index {
+    ($($id:ident: $what:literal),*) => {
+        $(impl $id {
+            #[doc = concat!("The position in arrays with one entry ", $what, ".")]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        })*
+    };
+}
+
+index!(GpuId: "a GPU", LockId: "a lock", ReplicaId: "a replica of a lock", EdgeId: "an edge");
+
+impl Engine {
+    /// Every engine a GPU may have.
+    pub const ALL: [Engine; 3] = [Engine::Execution, Engine::Copy(0), Engine::Copy(1)];
+
+    /// The position in [`Engine::ALL`].
+    pub const fn index(self) -> usize {
+        match self {
+            Engine::Execution => 0,
+            Engine::Copy(number) => 1 + number as usize,
+        }
+    }
+
+    /// The name in files, traces and pictures, as in GPUSync.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine::Execution => "EE",
+            Engine::Copy(0) => "CE0",
+            Engine::Copy(_) => "CE1",
+        }
+    }
+}
+
+impl fmt::Display for GpuId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gpu{}", self.0)
     }
 }
 

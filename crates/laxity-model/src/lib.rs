@@ -12,6 +12,7 @@ mod file;
 mod graph;
 mod ids;
 mod limits;
+mod management;
 mod overheads;
 mod platform;
 mod published;
@@ -29,7 +30,10 @@ pub use error::{ErrorKind, FieldPath, PathSegment, Position, WorkloadError, Work
 pub use execution::{Bin, Distribution, ExecutionTime};
 pub use file::ParseNanosError;
 pub use graph::{Edge, Graph, Node};
-pub use ids::{CpuId, JobId, TaskId};
+pub use ids::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, ReplicaId, TaskId};
+pub use management::{
+    EngineOrder, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, ThreadPriority, TokenHold,
+};
 pub use overheads::{OverheadCosts, OverheadKind, OverheadProfile, OverheadTable};
 pub use platform::{Gpu, Platform};
 pub use published::{Statistic, UnknownProfile};

@@ -22,6 +22,16 @@ pub enum OverheadKind {
     CachePreemption,
     /// Lost cache affinity of a preempted job that resumes on another CPU.
     CacheMigration,
+    /// The part of a GPU interrupt that runs at once (paper 000, appendix B).
+    TopHalf,
+    /// The part of a GPU interrupt that is deferred.
+    BottomHalf,
+    /// Queueing a bottom half to a thread of klmirqd.
+    ThreadRelease,
+    /// Queueing a bottom half under process-aware interrupts.
+    PaiEnqueue,
+    /// Looking for a queued bottom half at a scheduling decision under process-aware interrupts.
+    PaiCheck,
 }
 
 /// An overhead profile: one table per source.
@@ -62,11 +72,21 @@ pub struct OverheadCosts {
     pub cache_preemption: Nanos,
     /// See [`OverheadKind::CacheMigration`].
     pub cache_migration: Nanos,
+    /// See [`OverheadKind::TopHalf`].
+    pub top_half: Nanos,
+    /// See [`OverheadKind::BottomHalf`].
+    pub bottom_half: Nanos,
+    /// See [`OverheadKind::ThreadRelease`].
+    pub thread_release: Nanos,
+    /// See [`OverheadKind::PaiEnqueue`].
+    pub pai_enqueue: Nanos,
+    /// See [`OverheadKind::PaiCheck`].
+    pub pai_check: Nanos,
 }
 
 impl OverheadKind {
     /// Every source, in the order of [`OverheadProfile::tables`].
-    pub const ALL: [OverheadKind; 8] = [
+    pub const ALL: [OverheadKind; 13] = [
         OverheadKind::Release,
         OverheadKind::Scheduling,
         OverheadKind::ContextSwitch,
@@ -75,6 +95,11 @@ impl OverheadKind {
         OverheadKind::TimerRearming,
         OverheadKind::CachePreemption,
         OverheadKind::CacheMigration,
+        OverheadKind::TopHalf,
+        OverheadKind::BottomHalf,
+        OverheadKind::ThreadRelease,
+        OverheadKind::PaiEnqueue,
+        OverheadKind::PaiCheck,
     ];
 
     /// The name in files and traces.
@@ -88,6 +113,11 @@ impl OverheadKind {
             OverheadKind::TimerRearming => "timer_rearming",
             OverheadKind::CachePreemption => "cache_preemption",
             OverheadKind::CacheMigration => "cache_migration",
+            OverheadKind::TopHalf => "top_half",
+            OverheadKind::BottomHalf => "bottom_half",
+            OverheadKind::ThreadRelease => "thread_release",
+            OverheadKind::PaiEnqueue => "pai_enqueue",
+            OverheadKind::PaiCheck => "pai_check",
         }
     }
 }
@@ -121,6 +151,11 @@ impl OverheadProfile {
             timer_rearming: cost(OverheadKind::TimerRearming),
             cache_preemption: cost(OverheadKind::CachePreemption),
             cache_migration: cost(OverheadKind::CacheMigration),
+            top_half: cost(OverheadKind::TopHalf),
+            bottom_half: cost(OverheadKind::BottomHalf),
+            thread_release: cost(OverheadKind::ThreadRelease),
+            pai_enqueue: cost(OverheadKind::PaiEnqueue),
+            pai_check: cost(OverheadKind::PaiCheck),
         }
     }
 }
@@ -173,6 +208,11 @@ impl OverheadCosts {
             OverheadKind::TimerRearming => self.timer_rearming,
             OverheadKind::CachePreemption => self.cache_preemption,
             OverheadKind::CacheMigration => self.cache_migration,
+            OverheadKind::TopHalf => self.top_half,
+            OverheadKind::BottomHalf => self.bottom_half,
+            OverheadKind::ThreadRelease => self.thread_release,
+            OverheadKind::PaiEnqueue => self.pai_enqueue,
+            OverheadKind::PaiCheck => self.pai_check,
         }
     }
 }

@@ -151,6 +151,11 @@ fn klmirqd() -> OverheadProfile {
         OverheadKind::ContextSwitch => constant("cxs"),
         OverheadKind::IpiLatency => constant("ipi"),
         OverheadKind::Tick => constant("tck"),
+        OverheadKind::TopHalf => constant("th"),
+        OverheadKind::BottomHalf => constant("bh"),
+        OverheadKind::ThreadRelease => constant("krel"),
+        OverheadKind::PaiEnqueue => constant("pairel"),
+        OverheadKind::PaiCheck => constant("paisch"),
         OverheadKind::TimerRearming | OverheadKind::CachePreemption | OverheadKind::CacheMigration => {
             OverheadTable::Constant(Nanos::ZERO)
         }
@@ -236,6 +241,8 @@ mod tests {
         let nanos = [costs.scheduling, costs.context_switch, costs.ipi_latency, costs.release, costs.tick];
         assert_eq!(nanos, [Nanos(630), Nanos(360), Nanos(600), Nanos(670), Nanos(860)]);
         assert_eq!(costs.timer_rearming, Nanos::ZERO);
+        let halves = [costs.top_half, costs.bottom_half, costs.thread_release, costs.pai_enqueue, costs.pai_check];
+        assert_eq!(halves, [Nanos(16_440), Nanos(29_900), Nanos(1_390), Nanos(560), Nanos(130)]);
     }
 
     #[test]

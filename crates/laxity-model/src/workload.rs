@@ -1,6 +1,6 @@
 //! A workload: everything one file says.
 
-use crate::{BestEffortTask, Graph, Platform, Scheduler, Task};
+use crate::{BestEffortTask, GpuManagement, Graph, Platform, Scheduler, Task};
 
 /// What every verb of Laxity reads: platform, tasks, graphs, and how they are scheduled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Workload {
     pub platform: Platform,
     /// The scheduler, unless a command names another.
     pub scheduler: Scheduler,
+    /// How GPUs are shared and their interrupts handled.
+    pub gpu_management: GpuManagement,
     /// The real-time tasks; their order breaks ties.
     pub tasks: Vec<Task>,
     /// Tasks without deadlines.
@@ -50,6 +52,7 @@ impl Workload {
             name: name.into(),
             platform,
             scheduler: Scheduler::default(),
+            gpu_management: GpuManagement::default(),
             tasks,
             best_effort: Vec::new(),
             resources: Vec::new(),

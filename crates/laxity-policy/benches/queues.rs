@@ -17,7 +17,7 @@ fn ready_queue<Q: ReadyQueue>(criterion: &mut Criterion, name: &str, queued: usi
     let mut random = SplitMix64::new(1);
     let periods: Vec<u64> = (0..2 * queued).map(|_| random.between(1_000_000, 100_000_000)).collect();
     for (task, &period) in periods.iter().enumerate().take(queued) {
-        queue.insert(task % CPUS, Priority { major: period, task: TaskId(task as u32) });
+        queue.insert(task % CPUS, Priority::of(period, TaskId(task as u32)));
     }
     let mut idle: std::collections::VecDeque<u32> = (queued as u32..2 * queued as u32).collect();
     criterion.bench_function(&format!("{name}/{queued} queued"), |bencher| {
@@ -26,7 +26,7 @@ fn ready_queue<Q: ReadyQueue>(criterion: &mut Criterion, name: &str, queued: usi
             idle.push_back(first.task.0);
             let task = idle.pop_front().expect("as many tasks wait as are queued");
             let major = first.major + periods[task as usize];
-            queue.insert(task as usize % CPUS, Priority { major, task: TaskId(task) });
+            queue.insert(task as usize % CPUS, Priority::of(major, TaskId(task)));
             black_box(first)
         });
     });

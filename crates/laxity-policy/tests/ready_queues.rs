@@ -78,7 +78,7 @@ impl SortedSet {
 }
 
 fn job(task: u32, major: u64, tasks: usize) -> Priority {
-    Priority { major, task: TaskId(task % tasks as u32) }
+    Priority::of(major, TaskId(task % tasks as u32))
 }
 
 fn agrees_with_the_sorted_set<Q: Checked>(tasks: usize, cpus: usize, operations: Vec<Operation>) {
@@ -157,7 +157,7 @@ proptest! {
     ) {
         let mut queue = BinomialHeap::with_capacity(queued.len() + batch.len(), 1);
         let mut together = Forest::new();
-        let jobs = (0..).map(TaskId).zip(queued.iter().chain(&batch)).map(|(task, &major)| Priority { major, task });
+        let jobs = (0..).map(TaskId).zip(queued.iter().chain(&batch)).map(|(task, &major)| Priority::of(major, task));
         let (first, second): (Vec<Priority>, Vec<Priority>) = jobs.partition(|job| job.task.index() < queued.len());
         // Interleaved in time: the batch is built while the queue is in use.
         for index in 0..first.len().max(second.len()) {
@@ -185,13 +185,13 @@ proptest! {
         let filled = || {
             let mut queue = BinomialHeap::with_capacity(majors.len(), 1);
             for (task, &major) in (0..).map(TaskId).zip(&majors) {
-                queue.insert(0, Priority { major, task });
+                queue.insert(0, Priority::of(major, task));
             }
             queue
         };
         for (task, &major) in (0..).map(TaskId).zip(&majors) {
             let mut queue = filled();
-            let removed = Priority { major, task };
+            let removed = Priority::of(major, task);
             prop_assert_eq!(queue.remove(removed.task), Some(removed));
             prop_assert_eq!(queue.remove(removed.task), None);
             queue.assert_invariants();
@@ -204,7 +204,7 @@ proptest! {
 #[test]
 fn the_next_head_of_a_cpu_is_promoted_when_its_head_leaves() {
     let mut queue = HierarchicalQueue::with_capacity(6, 3);
-    let at = |major, task| Priority { major, task: TaskId(task) };
+    let at = |major, task| Priority::of(major, TaskId(task));
     for (cpu, job) in [(0, at(10, 0)), (0, at(20, 1)), (1, at(15, 2)), (1, at(12, 3)), (2, at(30, 4))] {
         queue.insert(cpu, job);
         queue.assert_invariants();

@@ -101,6 +101,7 @@ impl Setup {
             costs,
             seed,
             tasks: TaskInfo::of(workload, rank),
+            ..TraceHeader::new(Origin::Simulated, &workload.name, workload.platform.cpus, *scheduler)
         };
         Ok(Setup { header, tasks, clusters, costs, tick: workload.platform.tick, dedicated, seed })
     }

@@ -5,10 +5,19 @@
 //! `Dispatch` again, `Suspend` and `Resume`, `Complete`.
 //!
 //! Between `Dispatch` and the `Preempt`, `Suspend` or `Complete` that ends it, a job executes on its CPU except during
-//! the `Overhead` and `LockWait` intervals recorded for that CPU. The sum of its execution is its cost plus its
-//! `CacheDelay`s.
+//! the `Overhead` and `LockWait` intervals recorded for that CPU, between `BottomHalfBegin` and `BottomHalfEnd` there,
+//! and between its own `SpinBegin` and `SpinEnd`. The sum of its execution is its cost plus its `CacheDelay`s.
+//!
+//! GPUs: an operation runs on an engine from `EngineBegin` to `EngineEnd`; the device raises an `Interrupt`, whose top
+//! half is an `Overhead` of the CPU and whose bottom half runs either on that CPU's current stack (`BottomHalfBegin`,
+//! `BottomHalfEnd`) or as a job of an interrupt thread, a task of the header, for which `Serve` names the owner.
+//!
+//! Locks: `Request`, `Grant`, `Unlock`. A job whose request is not granted at once suspends (or spins) until it is.
+//! `Priority` says what effective priority a job has from then on. Graphs: `Produce` and `Consume` move tokens.
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind};
+use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
+
+use crate::DeviceId;
 
 /// One event and when it happened. Records of a trace are ordered by `at`; among equal times the order of the records
 /// is the order of cause and effect.
@@ -130,6 +139,143 @@ pub enum Event {
         to: CpuId,
         /// Time on the way.
         latency: Nanos,
+    },
+    /// An operation of `job` occupies the engine from now on. Engines are not preemptive.
+    EngineBegin {
+        /// The GPU.
+        gpu: GpuId,
+        /// Its engine.
+        engine: Engine,
+        /// Whose operation; the job may have gone on, or even completed.
+        job: JobId,
+    },
+    /// The operation on the engine is complete.
+    EngineEnd {
+        /// The GPU.
+        gpu: GpuId,
+        /// Its engine.
+        engine: Engine,
+        /// Whose operation.
+        job: JobId,
+    },
+    /// A device raised an interrupt; its top half will run on `cpu`, as soon as that is interruptible.
+    Interrupt {
+        /// The CPU it is routed to.
+        cpu: CpuId,
+        /// The device.
+        device: DeviceId,
+        /// The owner: the job whose operation completed. `None`: anonymous.
+        job: Option<JobId>,
+    },
+    /// A bottom half runs on `cpu`, on the stack of the job that is there (or of none), which cannot go on before it
+    /// ends. Interrupts of that CPU may interrupt it.
+    BottomHalfBegin {
+        /// Where.
+        cpu: CpuId,
+        /// The device.
+        device: DeviceId,
+        /// The owner.
+        job: Option<JobId>,
+    },
+    /// The bottom half on the stack of `cpu` is done.
+    BottomHalfEnd {
+        /// Where.
+        cpu: CpuId,
+        /// The device.
+        device: DeviceId,
+        /// The owner.
+        job: Option<JobId>,
+    },
+    /// `thread`, the job of an interrupt thread that was just released, is a bottom half on behalf of `job`.
+    Serve {
+        /// A job of an interrupt thread: one bottom half.
+        thread: JobId,
+        /// The device.
+        device: DeviceId,
+        /// The owner.
+        job: Option<JobId>,
+    },
+    /// The job asks for the lock.
+    Request {
+        /// The job.
+        job: JobId,
+        /// The lock.
+        lock: LockId,
+    },
+    /// The job holds a replica of the lock from now on.
+    Grant {
+        /// The job.
+        job: JobId,
+        /// The lock.
+        lock: LockId,
+        /// Which replica.
+        replica: ReplicaId,
+    },
+    /// The job holds it no longer.
+    Unlock {
+        /// The job.
+        job: JobId,
+        /// The lock.
+        lock: LockId,
+        /// Which replica.
+        replica: ReplicaId,
+    },
+    /// The job's request is withdrawn: it exhausted its budget while it waited.
+    Withdraw {
+        /// The job.
+        job: JobId,
+        /// The lock.
+        lock: LockId,
+    },
+    /// The job has another effective priority from now on: it inherits, or no longer does.
+    Priority {
+        /// The job.
+        job: JobId,
+        /// An absolute deadline in nanoseconds under EDF, a rank under fixed priorities; 0 is above all.
+        level: u64,
+        /// The task whose priority that is: its own, that of whom it inherits from, or that of the job it serves.
+        of: TaskId,
+    },
+    /// The job put tokens on an edge of its graph.
+    Produce {
+        /// The job.
+        job: JobId,
+        /// The edge.
+        edge: EdgeId,
+        /// How many.
+        tokens: u32,
+    },
+    /// The job took tokens from an edge of its graph.
+    Consume {
+        /// The job.
+        job: JobId,
+        /// The edge.
+        edge: EdgeId,
+        /// How many.
+        tokens: u32,
+    },
+    /// The job, which has the CPU, waits by spinning.
+    SpinBegin {
+        /// Where.
+        cpu: CpuId,
+        /// The job.
+        job: JobId,
+    },
+    /// The job, which has the CPU, need not spin any longer.
+    SpinEnd {
+        /// Where.
+        cpu: CpuId,
+        /// The job.
+        job: JobId,
+    },
+    /// The bandwidth server that is `task` got a new budget and deadline.
+    Replenish {
+        /// The server: an interrupt thread that is a bandwidth server.
+        task: TaskId,
+        /// What it may run.
+        budget: Nanos,
+        /// Its priority from now on.
+        deadline: Instant,
     },
     /// The trace ends here, deliberately. A trace without it was cut off.
     End,

@@ -1,6 +1,9 @@
 //! What a trace is about: who wrote it, and the workload it shows.
 
-use laxity_model::{CpuId, Nanos, OverheadCosts, Scheduler, Workload};
+use laxity_model::{
+    CpuId, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts, Scheduler, TaskId,
+    Workload,
+};
 
 /// Everything a reader of a trace must know besides its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +24,145 @@ pub struct TraceHeader {
     pub costs: OverheadCosts,
     /// The seed of random execution times, gaps and jitter.
     pub seed: u64,
-    /// The tasks; a `TaskId` indexes this list.
+    /// The tasks; a `TaskId` indexes this list. First the workload's tasks, then the nodes of its graphs, then the
+    /// interrupt threads.
     pub tasks: Vec<TaskInfo>,
+    /// How GPUs are arbitrated, by name.
+    pub arbitration: String,
+    /// Where bottom halves run.
+    pub handling: InterruptHandling,
+    /// The GPUs; a `GpuId` indexes this list.
+    pub gpus: Vec<GpuInfo>,
+    /// What raises interrupts: the GPUs, then other devices. A `DeviceId` indexes this list.
+    pub devices: Vec<DeviceInfo>,
+    /// The locks; a `LockId` indexes this list.
+    pub locks: Vec<LockInfo>,
+    /// The graphs.
+    pub graphs: Vec<GraphInfo>,
+    /// The edges of all graphs; an `EdgeId` indexes this list.
+    pub edges: Vec<EdgeInfo>,
+}
+
+/// A device that raises interrupts: its index in [`TraceHeader::devices`]. A GPU's is that of its `GpuId`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct DeviceId(pub u16);
+
+/// What a trace says of a GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuInfo {
+    /// Its name.
+    pub name: String,
+    /// Index into [`TraceHeader::clusters`].
+    pub cluster: usize,
+    /// 1 or 2.
+    pub copy_engines: u8,
+}
+
+/// What a trace says of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its name.
+    pub name: String,
+}
+
+/// What a trace says of a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockInfo {
+    /// Its name.
+    pub name: String,
+    /// What it protects, and in which order it is granted.
+    pub kind: LockKind,
+    /// How many jobs may hold it at once.
+    pub replicas: u16,
+}
+
+/// What a lock protects, and in which order it is granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockKind {
+    /// A resource of the workload.
+    Resource {
+        /// The order of grants; under a ceiling protocol that of priority.
+        order: EngineOrder,
+    },
+    /// A counting semaphore for the GPUs listed: replica `r` is GPU `gpus[r]`. FIFO, without inheritance.
+    Semaphore {
+        /// The pool.
+        gpus: Vec<GpuId>,
+    },
+    /// A k-FMLP for the GPUs listed: replica `r` is GPU `gpus[r]`.
+    KFmlp {
+        /// The pool.
+        gpus: Vec<GpuId>,
+    },
+    /// GPUSync's tokens for the GPUs listed, g of them: replica `r` is a token of GPU `gpus[r % g]`.
+    Tokens {
+        /// The pool.
+        gpus: Vec<GpuId>,
+    },
+    /// GPUSync's lock for an engine.
+    Engine {
+        /// The GPU.
+        gpu: GpuId,
+        /// Its engine.
+        engine: Engine,
+        /// The order of grants.
+        order: EngineOrder,
+    },
+}
+
+/// What a trace says of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphInfo {
+    /// Its name.
+    pub name: String,
+    /// Its nodes, as tasks.
+    pub nodes: Vec<TaskId>,
+}
+
+/// What a trace says of an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeInfo {
+    /// Who writes tokens.
+    pub producer: TaskId,
+    /// Who reads them.
+    pub consumer: TaskId,
+    /// Tokens added by each job of the producer.
+    pub produce: u32,
+    /// Tokens removed by each job of the consumer.
+    pub consume: u32,
+    /// Tokens that must be there before the consumer may start.
+    pub threshold: u32,
+    /// Tokens on the edge at the start.
+    pub initial: u32,
+    /// What it is for.
+    pub kind: EdgeKind,
+}
+
+/// What an edge is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EdgeKind {
+    /// Carries tokens and data downstream.
+    Token,
+    /// Closes a cycle.
+    Back,
+    /// Belongs to the feedback graph: says that a replica of a data object is free again (paper 003, section 5.4.1).
+    Feedback,
+}
+
+/// What a task of a trace is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TaskKind {
+    /// A task of the workload.
+    Task,
+    /// A node of a graph.
+    Node {
+        /// Index into [`TraceHeader::graphs`].
+        graph: usize,
+        /// Whether its jobs are released by time; the others' are released by tokens.
+        source: bool,
+    },
+    /// An interrupt thread; a job of it is one bottom half, or under a bandwidth server one burst of them.
+    Thread,
 }
 
 /// Where a trace comes from. Simulated is called simulated.
@@ -59,6 +199,40 @@ pub struct TaskInfo {
     pub cluster: usize,
     /// Its rank under fixed priorities (0 is the highest); its position in the list under EDF, where it breaks ties.
     pub rank: u32,
+    /// What it is.
+    pub kind: TaskKind,
+}
+
+impl DeviceId {
+    /// The position in arrays with one entry a device.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl TraceHeader {
+    /// A header without tasks, GPUs, locks and graphs, for what is filled in later and for tests.
+    pub fn new(origin: Origin, workload: &str, cpus: usize, scheduler: Scheduler) -> Self {
+        let management = GpuManagement::default();
+        TraceHeader {
+            origin,
+            workload: workload.to_owned(),
+            cpus,
+            clusters: vec![(0..cpus).map(|cpu| CpuId(cpu as u16)).collect()],
+            scheduler,
+            quantum: Nanos::from_millis(1),
+            costs: OverheadCosts::default(),
+            seed: 0,
+            tasks: Vec::new(),
+            arbitration: management.arbitration.name().to_owned(),
+            handling: management.handling,
+            gpus: Vec::new(),
+            devices: Vec::new(),
+            locks: Vec::new(),
+            graphs: Vec::new(),
+            edges: Vec::new(),
+        }
+    }
 }
 
 impl TaskInfo {
@@ -77,6 +251,7 @@ impl TaskInfo {
                     wcet: task.wcet(),
                     cluster,
                     rank,
+                    kind: TaskKind::Task,
                 }
             })
             .collect()

@@ -14,5 +14,8 @@ mod sink;
 pub mod table;
 
 pub use event::{Event, Record};
-pub use header::{Origin, TaskInfo, TraceHeader};
+pub use header::{
+    DeviceId, DeviceInfo, EdgeInfo, EdgeKind, GpuInfo, GraphInfo, LockInfo, LockKind, Origin, TaskInfo, TaskKind,
+    TraceHeader,
+};
 pub use sink::{NoTrace, Sink};

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use check_reference::strange::any_records;
 use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadCosts, OverheadKind, Scheduler, TaskId};
 use laxity_trace::codec::{Damage, MAGIC, ReadError, Trace, TraceReader, TraceWriter, read_all};
-use laxity_trace::{Event, Origin, Record, Sink, TaskInfo, TraceHeader};
+use laxity_trace::{Event, Origin, Record, Sink, TaskInfo, TaskKind, TraceHeader};
 use proptest::prelude::*;
 
 /// Magic, version, and the header's frame.
@@ -21,6 +21,7 @@ fn header() -> TraceHeader {
         wcet: Nanos::from_millis(2),
         cluster,
         rank,
+        kind: TaskKind::Task,
     };
     TraceHeader {
         origin: Origin::Simulated,
@@ -32,6 +33,7 @@ fn header() -> TraceHeader {
         costs: OverheadCosts { release: Nanos(1_700), cache_migration: Nanos(u64::MAX), ..OverheadCosts::default() },
         seed: u64::MAX,
         tasks: vec![task("camera", 0, 1), task("lidar", 1, 0)],
+        ..TraceHeader::new(Origin::Simulated, "", 4, Scheduler::GLOBAL_EDF)
     }
 }
 
@@ -174,11 +176,11 @@ fn with_chunk(payload: &[u8]) -> Vec<u8> {
 #[test]
 fn an_unknown_kind_is_named_and_the_records_before_it_are_kept() {
     let end_at_zero = 15 | 0x20;
-    let bytes = with_chunk(&[end_at_zero, 30 | 0x20, 0]);
+    let bytes = with_chunk(&[end_at_zero, 31 | 0x20, 99]);
     let start = write(&header(), &[]).len() as u64;
     let trace = read_all(bytes.as_slice()).expect("the header is sound");
     assert_eq!(trace.records, [at(0, Event::End)]);
-    assert_eq!(damage(&trace), (0, start + 8 + 1, true, Damage::UnknownKind { kind: 30 }));
+    assert_eq!(damage(&trace), (0, start + 8 + 1, true, Damage::UnknownKind { kind: 99 }));
 }
 
 #[test]
@@ -252,7 +254,7 @@ fn a_header_that_describes_no_possible_system_is_refused_with_both_numbers() {
 
 #[test]
 fn a_header_may_have_fields_of_a_later_laxity() {
-    let bytes = with_header_edited("\"seed\"", "\"gpus\":[1,{}],\"seed\"");
+    let bytes = with_header_edited("\"seed\"", "\"weather\":[1,{}],\"seed\"");
     assert_eq!(*TraceReader::new(bytes.as_slice()).expect("an extra field").header(), header());
 }
 

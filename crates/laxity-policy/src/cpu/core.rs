@@ -58,7 +58,7 @@ impl<Q: ReadyQueue> Core<Q> {
     pub fn new(ranking: Ranking, tasks: usize, cpus: usize) -> Self {
         let task = |index| TaskState {
             state: State::Inactive,
-            priority: Priority { major: 0, task: TaskId(index) },
+            priority: Priority::of(0, TaskId(index)),
             scheduled_on: None,
             last_cpu: 0,
         };

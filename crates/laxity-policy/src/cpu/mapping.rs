@@ -103,11 +103,18 @@ impl ProcessorMapping {
     }
 }
 
+/// Below the key of every idle CPU, which a CPU number has 16 bits for.
+const LEAST_URGENT: u128 = u128::MAX - (1 << 16);
+
 /// Idle CPUs above all jobs, the smallest number first; then the least urgent job first.
 fn key(cpu: usize, job: Option<Priority>) -> u128 {
     match job {
         None => u128::MAX - cpu as u128,
-        Some(priority) => u128::from(priority.major) << 32 | u128::from(priority.task.0),
+        Some(Priority { major, tie, task }) => {
+            // Only a deadline at the end of time has to be told from an idle CPU.
+            let key = u128::from(major) << 64 | u128::from(tie) << 32 | u128::from(task.0);
+            key.min(LEAST_URGENT)
+        }
     }
 }
 
@@ -118,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_idle_cpu_of_smallest_number_gives_way_first_and_then_the_least_urgent_job() {
-        let job = |major, task| Some(Priority { major, task: TaskId(task) });
+        let job = |major, task| Some(Priority::of(major, TaskId(task)));
         let mut mapping = ProcessorMapping::idle(3);
         assert_eq!(mapping.lowest(), (0, None));
         mapping.set(0, job(10, 0));

@@ -46,7 +46,7 @@ impl Ranking {
             Ranking::EarliestDeadline => deadline.as_nanos(),
             Ranking::Fixed(ranks) => u64::from(ranks[task.index()]),
         };
-        Priority { major, task }
+        Priority::of(major, task)
     }
 }
 

@@ -322,6 +322,22 @@ impl Sink for LegalityCheck<'_> {
             Event::Link { cpu, .. } => {
                 self.knows_cpu(cpu);
             }
+            Event::EngineBegin { .. }
+            | Event::EngineEnd { .. }
+            | Event::Interrupt { .. }
+            | Event::BottomHalfBegin { .. }
+            | Event::BottomHalfEnd { .. }
+            | Event::Serve { .. }
+            | Event::Request { .. }
+            | Event::Grant { .. }
+            | Event::Unlock { .. }
+            | Event::Withdraw { .. }
+            | Event::Priority { .. }
+            | Event::Produce { .. }
+            | Event::Consume { .. }
+            | Event::SpinBegin { .. }
+            | Event::SpinEnd { .. }
+            | Event::Replenish { .. } => {}
             Event::End => self.ended = true,
         }
     }

@@ -1,11 +1,11 @@
 //! One record as bytes.
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, TaskId};
+use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
 
 use super::context::{Context, Role};
 use super::room::Room;
 use super::varint;
-use crate::{Event, Record};
+use crate::{DeviceId, Event, Record};
 
 /// Kinds of records, the low five bits of a tag. A number is never given another meaning.
 mod kind {
@@ -25,8 +25,30 @@ mod kind {
     pub const CACHE_DELAY: u8 = 13;
     pub const IPI: u8 = 14;
     pub const END: u8 = 15;
+    pub const ENGINE_BEGIN: u8 = 16;
+    pub const ENGINE_END: u8 = 17;
+    pub const INTERRUPT: u8 = 18;
+    pub const BOTTOM_HALF_BEGIN: u8 = 19;
+    pub const BOTTOM_HALF_END: u8 = 20;
+    pub const SERVE: u8 = 21;
+    pub const REQUEST: u8 = 22;
+    pub const GRANT: u8 = 23;
+    pub const UNLOCK: u8 = 24;
+    pub const WITHDRAW: u8 = 25;
+    pub const PRIORITY: u8 = 26;
+    pub const PRODUCE: u8 = 27;
+    pub const CONSUME: u8 = 28;
+    pub const SPIN_BEGIN: u8 = 29;
+    pub const SPIN_END: u8 = 30;
+    /// The kind is in the byte after the time, one of [`super::extended`].
+    pub const EXTENDED: u8 = 31;
     /// The bits of a tag that hold the kind.
     pub const MASK: u8 = 0x1f;
+}
+
+/// Kinds for which the tag has no room: they are rare.
+mod extended {
+    pub const REPLENISH: u8 = 32;
 }
 
 /// Flag: the time is that of the record before.
@@ -119,8 +141,90 @@ impl Encoder<'_, '_> {
                 varint::write(self.out, latency.0);
                 kind::IPI
             }
+            Event::EngineBegin { gpu, engine, job } => self.engine(kind::ENGINE_BEGIN, gpu, engine, job),
+            Event::EngineEnd { gpu, engine, job } => self.engine(kind::ENGINE_END, gpu, engine, job),
+            Event::Interrupt { cpu, device, job } => self.device(kind::INTERRUPT, cpu, device, job),
+            Event::BottomHalfBegin { cpu, device, job } => self.device(kind::BOTTOM_HALF_BEGIN, cpu, device, job),
+            Event::BottomHalfEnd { cpu, device, job } => self.device(kind::BOTTOM_HALF_END, cpu, device, job),
+            Event::Serve { thread, device, job } => {
+                self.number(device.0);
+                self.job(thread, Role::Between);
+                self.owner(job);
+                kind::SERVE
+            }
+            Event::Request { job, lock } => self.lock(kind::REQUEST, job, lock),
+            Event::Grant { job, lock, replica } => {
+                self.number(replica.0);
+                self.lock(kind::GRANT, job, lock)
+            }
+            Event::Unlock { job, lock, replica } => {
+                self.number(replica.0);
+                self.lock(kind::UNLOCK, job, lock)
+            }
+            Event::Withdraw { job, lock } => self.lock(kind::WITHDRAW, job, lock),
+            Event::Priority { job, level, of } => {
+                self.job(job, Role::Between);
+                varint::write(self.out, level);
+                varint::write(self.out, u64::from(of.0));
+                kind::PRIORITY
+            }
+            Event::Produce { job, edge, tokens } => self.tokens(kind::PRODUCE, job, edge, tokens),
+            Event::Consume { job, edge, tokens } => self.tokens(kind::CONSUME, job, edge, tokens),
+            Event::SpinBegin { cpu, job } => self.job_on(kind::SPIN_BEGIN, job, cpu),
+            Event::SpinEnd { cpu, job } => self.job_on(kind::SPIN_END, job, cpu),
+            Event::Replenish { task, budget, deadline } => {
+                self.out.put(extended::REPLENISH);
+                varint::write(self.out, u64::from(task.0));
+                varint::write(self.out, budget.0);
+                varint::write(self.out, deadline.0);
+                kind::EXTENDED
+            }
             Event::End => kind::END,
         }
+    }
+
+    fn engine(&mut self, kind: u8, gpu: GpuId, engine: Engine, job: JobId) -> u8 {
+        self.number(gpu.0);
+        self.out.put(engine.index() as u8);
+        self.job(job, Role::Between);
+        kind
+    }
+
+    fn device(&mut self, kind: u8, cpu: CpuId, device: DeviceId, owner: Option<JobId>) -> u8 {
+        self.cpu(cpu);
+        self.number(device.0);
+        self.owner(owner);
+        kind
+    }
+
+    /// 0 and nothing more for none; else 1 and the job, whose index is written in full: the tag has one flag only, and
+    /// it may be another job's.
+    fn owner(&mut self, owner: Option<JobId>) {
+        match owner {
+            None => self.out.put(0),
+            Some(job) => {
+                self.out.put(1);
+                varint::write(self.out, u64::from(job.task.0));
+                varint::write(self.out, u64::from(job.index));
+            }
+        }
+    }
+
+    fn lock(&mut self, kind: u8, job: JobId, lock: LockId) -> u8 {
+        self.number(lock.0);
+        self.job(job, Role::Between);
+        kind
+    }
+
+    fn tokens(&mut self, kind: u8, job: JobId, edge: EdgeId, tokens: u32) -> u8 {
+        varint::write(self.out, u64::from(edge.0));
+        varint::write(self.out, u64::from(tokens));
+        self.job(job, Role::Between);
+        kind
+    }
+
+    fn number(&mut self, number: u16) {
+        varint::write(self.out, u64::from(number));
     }
 
     #[inline]
@@ -183,8 +287,8 @@ impl Decoder<'_, '_> {
         if kind == kind::END {
             return Ok(Event::End);
         }
-        if kind > kind::END {
-            return Err(Malformed::Kind(kind));
+        if let Some(event) = self.without_cpu(kind)? {
+            return Ok(event);
         }
         // Every other kind begins with a CPU.
         let cpu = self.cpu()?;
@@ -205,8 +309,82 @@ impl Decoder<'_, '_> {
                 Event::CacheDelay { cpu, job: self.job(Role::Between)?, kind: self.overhead()?, duration: self.span()? }
             }
             kind::IPI => Event::Ipi { from: cpu, to: self.cpu()?, latency: self.span()? },
+            kind::INTERRUPT => Event::Interrupt { cpu, device: self.device()?, job: self.owner()? },
+            kind::BOTTOM_HALF_BEGIN => Event::BottomHalfBegin { cpu, device: self.device()?, job: self.owner()? },
+            kind::BOTTOM_HALF_END => Event::BottomHalfEnd { cpu, device: self.device()?, job: self.owner()? },
+            kind::SPIN_BEGIN => Event::SpinBegin { cpu, job: self.job(Role::Between)? },
+            kind::SPIN_END => Event::SpinEnd { cpu, job: self.job(Role::Between)? },
             _ => return Err(Malformed::Kind(kind)),
         })
+    }
+
+    /// The kinds that name no CPU, or not first.
+    fn without_cpu(&mut self, kind: u8) -> Result<Option<Event>, Malformed> {
+        Ok(Some(match kind {
+            kind::ENGINE_BEGIN | kind::ENGINE_END => {
+                let (gpu, engine, job) = (GpuId(self.u16()?), self.engine()?, self.job(Role::Between)?);
+                match kind {
+                    kind::ENGINE_BEGIN => Event::EngineBegin { gpu, engine, job },
+                    _ => Event::EngineEnd { gpu, engine, job },
+                }
+            }
+            kind::SERVE => {
+                let (device, thread) = (self.device()?, self.job(Role::Between)?);
+                Event::Serve { thread, device, job: self.owner()? }
+            }
+            kind::REQUEST => Event::Request { lock: LockId(self.u16()?), job: self.job(Role::Between)? },
+            kind::WITHDRAW => Event::Withdraw { lock: LockId(self.u16()?), job: self.job(Role::Between)? },
+            kind::GRANT | kind::UNLOCK => {
+                let (replica, lock) = (ReplicaId(self.u16()?), LockId(self.u16()?));
+                let job = self.job(Role::Between)?;
+                match kind {
+                    kind::GRANT => Event::Grant { job, lock, replica },
+                    _ => Event::Unlock { job, lock, replica },
+                }
+            }
+            kind::PRIORITY => {
+                let (job, level) = (self.job(Role::Between)?, varint::read(self.bytes).ok_or(Malformed::Value)?);
+                Event::Priority { job, level, of: TaskId(self.u32()?) }
+            }
+            kind::PRODUCE | kind::CONSUME => {
+                let (edge, tokens) = (EdgeId(self.u32()?), self.u32()?);
+                let job = self.job(Role::Between)?;
+                match kind {
+                    kind::PRODUCE => Event::Produce { job, edge, tokens },
+                    _ => Event::Consume { job, edge, tokens },
+                }
+            }
+            kind::EXTENDED => match take_byte(self.bytes)? {
+                extended::REPLENISH => {
+                    let (task, budget) = (TaskId(self.u32()?), self.span()?);
+                    Event::Replenish { task, budget, deadline: Instant(self.span()?.0) }
+                }
+                unknown => return Err(Malformed::Kind(unknown)),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn engine(&mut self) -> Result<Engine, Malformed> {
+        let index = take_byte(self.bytes)?;
+        Engine::ALL.get(usize::from(index)).copied().ok_or(Malformed::Value)
+    }
+
+    fn device(&mut self) -> Result<DeviceId, Malformed> {
+        self.u16().map(DeviceId)
+    }
+
+    fn owner(&mut self) -> Result<Option<JobId>, Malformed> {
+        match take_byte(self.bytes)? {
+            0 => Ok(None),
+            1 => Ok(Some(JobId { task: TaskId(self.u32()?), index: self.u32()? })),
+            _ => Err(Malformed::Value),
+        }
+    }
+
+    fn u16(&mut self) -> Result<u16, Malformed> {
+        let value = varint::read(self.bytes).ok_or(Malformed::Value)?;
+        u16::try_from(value).map_err(|_| Malformed::Value)
     }
 
     fn cpu(&mut self) -> Result<CpuId, Malformed> {

@@ -127,6 +127,22 @@ impl<'a> Tracker<'a> {
                 self.interrupt(cpu, duration, Activity::LockWait { cpu }, intervals);
             }
             Event::Link { .. } | Event::CacheDelay { .. } | Event::Ipi { .. } => {}
+            Event::EngineBegin { .. }
+            | Event::EngineEnd { .. }
+            | Event::Interrupt { .. }
+            | Event::BottomHalfBegin { .. }
+            | Event::BottomHalfEnd { .. }
+            | Event::Serve { .. }
+            | Event::Request { .. }
+            | Event::Grant { .. }
+            | Event::Unlock { .. }
+            | Event::Withdraw { .. }
+            | Event::Priority { .. }
+            | Event::Produce { .. }
+            | Event::Consume { .. }
+            | Event::SpinBegin { .. }
+            | Event::SpinEnd { .. }
+            | Event::Replenish { .. } => {}
             Event::End => self.complete = true,
         }
         Ok(None)
@@ -279,6 +295,20 @@ fn named(event: &Event) -> ([Option<CpuId>; 2], Option<JobId>) {
         | Event::CacheDelay { cpu, job, .. } => ([Some(cpu), None], Some(job)),
         Event::Overhead { cpu, .. } | Event::LockWait { cpu, .. } => ([Some(cpu), None], None),
         Event::Ipi { from, to, .. } => ([Some(from), Some(to)], None),
-        Event::End => ([None, None], None),
+        Event::Interrupt { cpu, job, .. }
+        | Event::BottomHalfBegin { cpu, job, .. }
+        | Event::BottomHalfEnd { cpu, job, .. } => ([Some(cpu), None], job),
+        Event::SpinBegin { cpu, job } | Event::SpinEnd { cpu, job } => ([Some(cpu), None], Some(job)),
+        Event::Serve { thread, .. } => ([None, None], Some(thread)),
+        Event::EngineBegin { job, .. }
+        | Event::EngineEnd { job, .. }
+        | Event::Request { job, .. }
+        | Event::Grant { job, .. }
+        | Event::Unlock { job, .. }
+        | Event::Withdraw { job, .. }
+        | Event::Priority { job, .. }
+        | Event::Produce { job, .. }
+        | Event::Consume { job, .. } => ([None, None], Some(job)),
+        Event::Replenish { .. } | Event::End => ([None, None], None),
     }
 }

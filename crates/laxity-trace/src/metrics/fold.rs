@@ -147,6 +147,22 @@ impl Sink for Metrics {
             | Event::Resume { .. }
             | Event::NonPreemptiveBegin { .. }
             | Event::NonPreemptiveEnd { .. }
+            | Event::EngineBegin { .. }
+            | Event::EngineEnd { .. }
+            | Event::Interrupt { .. }
+            | Event::BottomHalfBegin { .. }
+            | Event::BottomHalfEnd { .. }
+            | Event::Serve { .. }
+            | Event::Request { .. }
+            | Event::Grant { .. }
+            | Event::Unlock { .. }
+            | Event::Withdraw { .. }
+            | Event::Priority { .. }
+            | Event::Produce { .. }
+            | Event::Consume { .. }
+            | Event::SpinBegin { .. }
+            | Event::SpinEnd { .. }
+            | Event::Replenish { .. }
             | Event::End => {}
         }
     }

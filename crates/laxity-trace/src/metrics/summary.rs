@@ -191,7 +191,12 @@ pub(super) fn occupies_cpu(kind: OverheadKind) -> bool {
         | OverheadKind::Scheduling
         | OverheadKind::ContextSwitch
         | OverheadKind::Tick
-        | OverheadKind::TimerRearming => true,
+        | OverheadKind::TimerRearming
+        | OverheadKind::TopHalf
+        | OverheadKind::BottomHalf
+        | OverheadKind::ThreadRelease
+        | OverheadKind::PaiEnqueue
+        | OverheadKind::PaiCheck => true,
     }
 }
 

@@ -106,6 +106,22 @@ impl<'a, W: io::Write> Exporter<'a, W> {
             | Event::NonPreemptiveBegin { .. }
             | Event::NonPreemptiveEnd { .. }
             | Event::Link { .. }
+            | Event::EngineBegin { .. }
+            | Event::EngineEnd { .. }
+            | Event::Interrupt { .. }
+            | Event::BottomHalfBegin { .. }
+            | Event::BottomHalfEnd { .. }
+            | Event::Serve { .. }
+            | Event::Request { .. }
+            | Event::Grant { .. }
+            | Event::Unlock { .. }
+            | Event::Withdraw { .. }
+            | Event::Priority { .. }
+            | Event::Produce { .. }
+            | Event::Consume { .. }
+            | Event::SpinBegin { .. }
+            | Event::SpinEnd { .. }
+            | Event::Replenish { .. }
             | Event::End => Ok(()),
         }
     }

@@ -7,7 +7,7 @@ pub mod strange;
 
 use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadCosts, PriorityRule, Quanta, Scheduler, TaskId};
 use laxity_model::{Invocation, Scope};
-use laxity_trace::{Event, Origin, Record, TaskInfo, TraceHeader};
+use laxity_trace::{Event, Origin, Record, TaskInfo, TaskKind, TraceHeader};
 use proptest::prelude::*;
 
 /// One unit of the reference scheduler's time.
@@ -93,6 +93,7 @@ impl Setup {
             costs: OverheadCosts::default(),
             seed: 0,
             tasks: self.tasks.iter().enumerate().map(|(index, task)| self.info(index, task)).collect(),
+            ..TraceHeader::new(Origin::Simulated, "reference", 1, Scheduler::GLOBAL_EDF)
         }
     }
 
@@ -106,6 +107,7 @@ impl Setup {
             wcet: Nanos(task.wcet * UNIT.0),
             cluster: task.cluster,
             rank: rank as u32,
+            kind: TaskKind::Task,
         }
     }
 

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "every test binary uses some of them")]
 
 use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadCosts, OverheadKind, Scheduler, TaskId};
-use laxity_trace::{Event, Origin, Record, TaskInfo, TraceHeader};
+use laxity_trace::{Event, Origin, Record, TaskInfo, TaskKind, TraceHeader};
 
 /// A tenth of a millisecond.
 pub const TENTH: Nanos = Nanos(100_000);
@@ -83,8 +83,10 @@ pub fn header(workload: &str, cpus: u16, tasks: &[(&str, u64, u64)]) -> TraceHea
                 wcet: span(wcet),
                 cluster: 0,
                 rank: rank as u32,
+                kind: TaskKind::Task,
             })
             .collect(),
+        ..TraceHeader::new(Origin::Simulated, workload, usize::from(cpus), Scheduler::GLOBAL_EDF)
     }
 }
 

@@ -32,6 +32,11 @@ pub(crate) mod fields {
         "timer_rearming",
         "cache_preemption",
         "cache_migration",
+        "top_half",
+        "bottom_half",
+        "thread_release",
+        "pai_enqueue",
+        "pai_check",
     ];
     pub const SCHEDULER: &[&str] =
         &["policy", "rule", "scope", "invocation", "quanta", "interrupts", "ready_queue", "coarse_lock"];
@@ -83,7 +88,8 @@ pub(super) fn workload(root: &Node, findings: &mut Findings) -> Workload {
     let best_effort =
         fields.tables("best_effort", findings).iter().map(|item| task::best_effort(item, findings)).collect();
     let graphs = fields.tables("graph", findings).iter().map(|item| graph::graph(item, &names, findings)).collect();
-    Workload { name, platform, scheduler, tasks, best_effort, resources, graphs }
+    let gpu_management = crate::GpuManagement::default();
+    Workload { name, platform, scheduler, gpu_management, tasks, best_effort, resources, graphs }
 }
 
 fn format(fields: &Fields<'_>, findings: &mut Findings) {

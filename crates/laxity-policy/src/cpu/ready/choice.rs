@@ -13,7 +13,7 @@ use super::super::Priority;
 /// `a < b`.
 #[inline]
 pub(super) fn precedes(a: Priority, b: Priority) -> bool {
-    (a.major < b.major) | ((a.major == b.major) & (a.task < b.task))
+    (a.major < b.major) | ((a.major == b.major) & (minor(a) < minor(b)))
 }
 
 /// `if condition { a } else { b }`.
@@ -21,6 +21,13 @@ pub(super) fn precedes(a: Priority, b: Priority) -> bool {
 pub(super) fn select(condition: bool, a: Priority, b: Priority) -> Priority {
     Priority {
         major: select_unpredictable(condition, a.major, b.major),
+        tie: select_unpredictable(condition, a.tie, b.tie),
         task: TaskId(select_unpredictable(condition, a.task.0, b.task.0)),
     }
+}
+
+/// What decides among equal majors, as one number.
+#[inline]
+fn minor(priority: Priority) -> u64 {
+    u64::from(priority.tie) << 32 | u64::from(priority.task.0)
 }

@@ -42,8 +42,10 @@ pub struct Nodes {
 /// The job of the task whose index is the node's.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// [`Priority::major`]; the minor part is the node's own index.
+    /// [`Priority::major`]; [`Priority::task`] is the node's own index.
     major: u64,
+    /// [`Priority::tie`].
+    tie: u32,
     /// The node above, or [`ROOT`], or [`FREE`].
     parent: u32,
     /// The child of highest degree; [`NONE`] in a leaf.
@@ -59,7 +61,7 @@ impl Nodes {
     /// An arena for tasks `0..tasks`, none of which is in a forest.
     pub fn with_capacity(tasks: usize) -> Self {
         assert!(tasks < FREE as usize, "{tasks} tasks are more than the {FREE} that 32-bit links can tell apart");
-        Nodes { nodes: vec![Node { major: 0, parent: FREE, child: NONE, sibling: NONE }; tasks] }
+        Nodes { nodes: vec![Node { major: 0, tie: 0, parent: FREE, child: NONE, sibling: NONE }; tasks] }
     }
 
     /// Whether the task is in one of the forests of this arena. False for a task beyond the capacity.
@@ -69,7 +71,8 @@ impl Nodes {
 
     #[inline]
     fn priority(&self, node: u32) -> Priority {
-        Priority { major: self.nodes[node as usize].major, task: TaskId(node) }
+        let Node { major, tie, .. } = self.nodes[node as usize];
+        Priority { major, tie, task: TaskId(node) }
     }
 
     /// Joins two trees of equal degree, given by their roots; the root that is returned still has its old `parent`.
@@ -94,6 +97,7 @@ impl Nodes {
         };
         assert_eq!(node.parent, FREE, "a task has at most one ready job");
         node.major = priority.major;
+        node.tie = priority.tie;
         node.parent = ROOT;
         node.child = NONE;
     }

@@ -39,7 +39,7 @@ pub struct HuntHeap {
 }
 
 /// The item at a free position: every job precedes it.
-const EMPTY: Priority = Priority { major: u64::MAX, task: TaskId(u32::MAX) };
+const EMPTY: Priority = Priority { major: u64::MAX, tie: u32::MAX, task: TaskId(u32::MAX) };
 /// In place of a position (no item is at position 0).
 const ABSENT: u32 = 0;
 const TOP: usize = 1;

@@ -220,6 +220,22 @@ impl Sink for PolicyCheck {
             Event::Overhead { cpu, kind, duration } => self.overhead(at, cpu, Some(kind), duration),
             Event::LockWait { cpu, duration } => self.overhead(at, cpu, None, duration),
             Event::CacheDelay { .. } | Event::Ipi { .. } => {}
+            Event::EngineBegin { .. }
+            | Event::EngineEnd { .. }
+            | Event::Interrupt { .. }
+            | Event::BottomHalfBegin { .. }
+            | Event::BottomHalfEnd { .. }
+            | Event::Serve { .. }
+            | Event::Request { .. }
+            | Event::Grant { .. }
+            | Event::Unlock { .. }
+            | Event::Withdraw { .. }
+            | Event::Priority { .. }
+            | Event::Produce { .. }
+            | Event::Consume { .. }
+            | Event::SpinBegin { .. }
+            | Event::SpinEnd { .. }
+            | Event::Replenish { .. } => {}
             Event::End => self.ended = true,
         }
     }

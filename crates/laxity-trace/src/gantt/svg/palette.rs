@@ -79,6 +79,8 @@ pub const fn overhead_fill(kind: OverheadKind) -> &'static str {
         OverheadKind::ContextSwitch => "#8C8C8C",
         OverheadKind::Tick => "url(#dots)",
         OverheadKind::TimerRearming => "url(#horizontal)",
+        OverheadKind::TopHalf | OverheadKind::BottomHalf => "#505050",
+        OverheadKind::ThreadRelease | OverheadKind::PaiEnqueue | OverheadKind::PaiCheck => "url(#diagonal)",
         OverheadKind::IpiLatency | OverheadKind::CachePreemption | OverheadKind::CacheMigration => "url(#cross)",
     }
 }

@@ -1,0 +1,143 @@
+//! How GPUs are shared between jobs, and how their interrupts are handled.
+
+use crate::{ExecutionTime, Nanos};
+
+/// How the GPUs of a workload are managed. The default is stock Linux: the driver arbitrates and tasklets run right
+/// after the interrupt.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct GpuManagement {
+    /// Who gets which GPU and engine when.
+    pub arbitration: GpuArbitration,
+    /// Where bottom halves run.
+    pub handling: InterruptHandling,
+    /// How long the top half of an interrupt takes; `None`: the overhead profile's constant.
+    pub top_half: Option<ExecutionTime>,
+    /// How long its bottom half takes; `None`: the overhead profile's constant.
+    pub bottom_half: Option<ExecutionTime>,
+}
+
+/// Who gets which GPU and engine when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum GpuArbitration {
+    /// The driver: operations go to the engines in the order of issue. A task without a GPU of its own uses that of
+    /// its position in the list of tasks, round robin within its cluster.
+    #[default]
+    Driver,
+    /// The driver, whose callers spin until their operation is complete (paper 000, section I).
+    DriverSpinning,
+    /// A counting semaphore for the pool of each cluster: FIFO, no inheritance (paper 000, section VI).
+    Semaphore,
+    /// The k-FMLP, one instance for each cluster (paper 000, appendix A).
+    KFmlp {
+        /// Whether requests join the queue of shortest waiting time (l-aware) or of fewest requests (l-oblivious).
+        length_aware: bool,
+    },
+    /// GPUSync: tokens, then engine locks.
+    GpuSync(GpuSync),
+}
+
+/// Parameters of GPUSync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GpuSync {
+    /// Tokens of each GPU (rho), at least 1.
+    pub tokens: u32,
+    /// Longest FIFO queue of a token, its holder included (f), at least 1; `None`: m / (rho g), rounded up.
+    pub fifo_length: Option<u32>,
+    /// Most requests in all FIFO queues of a cluster; `None`: its CPUs.
+    pub fifo_requests: Option<u32>,
+    /// The order in which engine locks are granted.
+    pub engine_order: EngineOrder,
+    /// Copies are broken into chunks of at most this many bytes; `None`: they are not.
+    pub chunk: Option<u64>,
+    /// How long a job keeps its token.
+    pub hold: TokenHold,
+    /// What moving a task's state to another GPU costs; `None`: nothing, and no affinity is predicted.
+    pub migration: Option<Nanos>,
+}
+
+/// The order in which an engine lock is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum EngineOrder {
+    /// First come, first served.
+    #[default]
+    Fifo,
+    /// The highest effective priority first.
+    Priority,
+}
+
+/// How long a job keeps its GPU token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum TokenHold {
+    /// From its first GPU operation to the end of the job, as libgpui does (paper 003, Fig. 5.7).
+    #[default]
+    Job,
+    /// From its first GPU operation to its last.
+    Section,
+}
+
+/// Where the bottom halves of GPU interrupts run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum InterruptHandling {
+    /// Standard Linux (SLIH): on the interrupted CPU right after the top half, up to ten, the rest in a daemon of that
+    /// CPU without real-time priority.
+    #[default]
+    Linux,
+    /// PREEMPT_RT: threads of one fixed priority.
+    PreemptRt(ThreadPriority),
+    /// Process-aware interrupts: by the owner's priority, on the stack of the job that is preempted.
+    ProcessAware,
+    /// klmirqd: threads with the effective priority of the owner, never beside the owner.
+    Klmirqd {
+        /// Number of threads; `None`: one for each GPU. GPU `x` is served by thread `x` modulo their number.
+        threads: Option<u32>,
+    },
+}
+
+/// The fixed priority of interrupt threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ThreadPriority {
+    /// Below every real-time task.
+    Low,
+    /// Above every real-time task.
+    High,
+}
+
+impl Default for GpuSync {
+    fn default() -> Self {
+        GpuSync {
+            tokens: 1,
+            fifo_length: None,
+            fifo_requests: None,
+            engine_order: EngineOrder::Fifo,
+            chunk: None,
+            hold: TokenHold::Job,
+            migration: None,
+        }
+    }
+}
+
+impl InterruptHandling {
+    /// The name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            InterruptHandling::Linux => "linux",
+            InterruptHandling::PreemptRt(ThreadPriority::Low) => "preempt_rt_low",
+            InterruptHandling::PreemptRt(ThreadPriority::High) => "preempt_rt_high",
+            InterruptHandling::ProcessAware => "pai",
+            InterruptHandling::Klmirqd { .. } => "klmirqd",
+        }
+    }
+}
+
+impl GpuArbitration {
+    /// The name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            GpuArbitration::Driver => "driver",
+            GpuArbitration::DriverSpinning => "driver_spinning",
+            GpuArbitration::Semaphore => "semaphore",
+            GpuArbitration::KFmlp { .. } => "k_fmlp",
+            GpuArbitration::GpuSync(_) => "gpusync",
+        }
+    }
+}

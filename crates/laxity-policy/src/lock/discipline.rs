@@ -1,0 +1,122 @@
+//! The waiting discipline of one lock: the part in which protocols differ.
+
+use laxity_model::{EngineOrder, Instant, Nanos, ReplicaId, TaskId};
+
+use crate::cpu::Priority;
+
+/// How a lock is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Config {
+    /// A mutex, or a semaphore of `replicas`: one queue.
+    Queue {
+        /// How many jobs may hold it at once, at least 1.
+        replicas: u16,
+        /// The order of grants.
+        order: EngineOrder,
+        /// What keeps a holder from being preempted while others wait.
+        progress: Progress,
+    },
+    /// The k-FMLP (paper 000, appendix A): a FIFO queue for each of `replicas` resources.
+    KFmlp {
+        /// k, at least 1.
+        replicas: u16,
+        /// Whether requests join the queue of shortest waiting time rather than of fewest requests.
+        length_aware: bool,
+    },
+    /// GPUSync's token allocator for the GPUs of one cluster.
+    Tokens {
+        /// g, at least 1.
+        gpus: u16,
+        /// rho, at least 1: replica `r` is a token of GPU `r % g`.
+        tokens: u16,
+        /// f, at least 1: longest FIFO queue of a token, its holder included.
+        fifo_length: u16,
+        /// Most requests in all FIFO queues together, at least 1.
+        fifo_requests: u16,
+        /// m, the CPUs of the cluster: whether a request that finds the FIFO queues full may become a donor depends on
+        /// whether its task is among the m highest-priority requesters.
+        cpus: u16,
+        /// What moving a task's state between two GPUs costs; `None`: no affinity is predicted.
+        migration: Option<Nanos>,
+    },
+}
+
+/// What keeps a holder from being preempted while others wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing.
+    None,
+    /// It inherits the highest effective priority among its waiters.
+    Inheritance,
+    /// Immediate ceiling under fixed priorities: from grant to unlock its level is at least this one, the highest among
+    /// the lock's users.
+    Ceiling {
+        /// See [`Priority::level`].
+        level: (u64, u32),
+    },
+    /// Deadline floor, the same under EDF (Burns, Gutierrez, Aldea Rivas and Gonzalez Harbour, IEEE TC 2015): from
+    /// grant to unlock its deadline is no later than the grant plus the shortest relative deadline among the users.
+    Floor {
+        /// The shortest relative deadline.
+        deadline: Nanos,
+        /// The task that has it; breaks ties.
+        tie: u32,
+    },
+    /// It runs above all jobs; among the boosted the earlier request comes first.
+    Boosting,
+}
+
+/// A request for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Who asks.
+    pub task: TaskId,
+    /// Bound on how long it will hold the lock, for what predicts waiting times.
+    pub length: Nanos,
+    /// The only GPU of the pool that will do, by its position there.
+    pub only: Option<u16>,
+}
+
+/// A request that is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Who holds it now.
+    pub task: TaskId,
+    /// Which replica.
+    pub replica: ReplicaId,
+}
+
+/// The priorities of all tasks with a pending job, as a discipline may see them.
+#[derive(Clone, Copy, Debug)]
+pub struct Levels<'a> {
+    /// Base priorities; `None`: no job of the task is pending.
+    pub base: &'a [Option<Priority>],
+    /// Effective priorities.
+    pub effective: &'a [Option<Priority>],
+}
+
+/// The waiting discipline of one lock. The arbiter calls it, hands out what it grants, and turns what
+/// [`Discipline::inheritance`] says into effective priorities.
+pub trait Discipline: std::fmt::Debug {
+    /// `request.task` asks at `now`; it neither holds nor waits for this lock.
+    fn request(&mut self, now: Instant, request: Request, levels: Levels<'_>, grants: &mut Vec<Grant>);
+
+    /// `task` gives up the replica it holds.
+    fn unlock(&mut self, now: Instant, task: TaskId, levels: Levels<'_>, grants: &mut Vec<Grant>);
+
+    /// `task`, which waits, no longer wants the lock.
+    fn withdraw(&mut self, now: Instant, task: TaskId, levels: Levels<'_>, grants: &mut Vec<Grant>);
+
+    /// Priorities changed for other reasons than this lock: whoever waits in priority order is to be sorted again.
+    fn reordered(&mut self, now: Instant, levels: Levels<'_>, grants: &mut Vec<Grant>);
+
+    /// Calls `give(from, to)` for every pair such that `to` inherits from `from` directly: from a waiter to its holder,
+    /// from a donor to its donee.
+    fn inheritance(&self, give: &mut dyn FnMut(TaskId, TaskId));
+
+    /// Who holds `replica`.
+    fn holder(&self, replica: ReplicaId) -> Option<TaskId>;
+
+    /// Panics if an invariant does not hold.
+    fn assert_invariants(&self);
+}
