@@ -213,6 +213,7 @@ fn common_overheads() -> laxity_model::OverheadProfile {
         timer_rearming: Nanos(10),
         cache_preemption: Nanos(50),
         cache_migration: Nanos(90),
+        ..laxity_model::OverheadCosts::default()
     };
     laxity_model::OverheadProfile::constant("test", costs)
 }
