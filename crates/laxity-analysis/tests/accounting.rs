@@ -75,6 +75,7 @@ fn with_costs(costs: [u64; 8]) -> OverheadCosts {
         timer_rearming,
         cache_preemption: preemption,
         cache_migration: migration,
+        ..OverheadCosts::default()
     }
 }
 

@@ -30,6 +30,7 @@ fn costly(mut workload: Workload) -> Workload {
         timer_rearming: Nanos(US),
         cache_preemption: Nanos(13 * US),
         cache_migration: Nanos(17 * US),
+        ..OverheadCosts::default()
     };
     workload.platform.overheads = OverheadProfile::constant("test", costs);
     workload
