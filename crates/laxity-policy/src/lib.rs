@@ -2,4 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod cpu;
+pub mod gpu;
+pub mod interrupt;
 pub mod lock;

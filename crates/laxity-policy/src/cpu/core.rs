@@ -6,13 +6,15 @@ use super::policy::{Action, Event};
 use super::ready::ReadyQueue;
 use super::{Priority, ProcessorMapping, Ranking};
 
-/// Where a task's current job is.
+/// Where a task's current job is, or an interrupt thread's current work.
 ///
 /// ```text
 ///             Released             link                Completed
 ///   Inactive ----------> Ready ----------> Linked(cpu) ----------> Inactive
-///                         ^  ^---displace----'   | Suspended
-///                         '------ Resumed ---- Suspended
+///              Woken     | ^ ^---displace----'   | Suspended
+///                        | '------ Resumed ---- Suspended
+///                        v ^
+///                        Held    while another member of its entity goes first
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -24,6 +26,8 @@ enum State {
     Linked(u16),
     /// Waiting for something that is no CPU.
     Suspended,
+    /// It could run, but an interrupt thread that works on behalf of the same job goes first.
+    Held,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,10 @@ struct TaskState {
     scheduled_on: Option<u16>,
     /// The CPU its process last occupied.
     last_cpu: u16,
+    /// Of an active interrupt thread: the task it works for.
+    owner: Option<TaskId>,
+    /// The interrupt thread that goes before this task's job.
+    occupant: Option<TaskId>,
 }
 
 /// The state of one cluster's job scheduling.
@@ -61,6 +69,8 @@ impl<Q: ReadyQueue> Core<Q> {
             priority: Priority::of(0, TaskId(index)),
             scheduled_on: None,
             last_cpu: 0,
+            owner: None,
+            occupant: None,
         };
         Core {
             ranking,
@@ -86,6 +96,8 @@ impl<Q: ReadyQueue> Core<Q> {
                 self.make_ready(cpu, task);
             }
             Event::Switched { cpu, task } => self.switched(cpu, task),
+            Event::Prioritized { task, level } => self.prioritize(task, level),
+            Event::Woken { cpu, thread, owner, level } => self.wake(cpu, thread, owner, level),
             Event::Tick { .. } => {}
         }
     }
@@ -98,9 +110,75 @@ impl<Q: ReadyQueue> Core<Q> {
 
     fn make_ready(&mut self, cpu: CpuId, task: TaskId) {
         let state = &mut self.tasks[task.index()];
+        if state.occupant.is_some() {
+            state.state = State::Held;
+            return;
+        }
         state.state = State::Ready;
         self.arrived.push(state.priority);
         self.arrived_on = cpu.index();
+    }
+
+    fn wake(&mut self, cpu: CpuId, thread: TaskId, owner: Option<TaskId>, level: (u64, u32)) {
+        let (major, tie) = level;
+        let state = &mut self.tasks[thread.index()];
+        assert_eq!(state.state, State::Inactive, "a thread has one piece of work at a time");
+        state.priority = Priority { major, tie, task: thread };
+        state.owner = owner;
+        match owner {
+            None => self.make_ready(cpu, thread),
+            Some(owner) if self.tasks[owner.index()].occupant.is_some() => {
+                self.tasks[thread.index()].state = State::Held;
+            }
+            Some(owner) => self.go_before(cpu, thread, owner),
+        }
+    }
+
+    /// `thread` becomes the member of its entity that runs; a ready owner is held back, and a linked one hands over its
+    /// CPU.
+    fn go_before(&mut self, cpu: CpuId, thread: TaskId, owner: TaskId) {
+        let state = &mut self.tasks[owner.index()];
+        state.occupant = Some(thread);
+        match state.state {
+            State::Linked(linked) => {
+                state.state = State::Held;
+                self.set_link(usize::from(linked), Some(self.tasks[thread.index()].priority));
+            }
+            State::Ready => {
+                state.state = State::Held;
+                self.withdraw(owner);
+                self.make_ready(cpu, thread);
+            }
+            State::Inactive | State::Suspended | State::Held => self.make_ready(cpu, thread),
+        }
+    }
+
+    /// `thread` has no work any more: the next member of its entity may run.
+    fn retire(&mut self, cpu: CpuId, thread: TaskId) {
+        let Some(owner) = self.tasks[thread.index()].owner.take() else { return };
+        self.tasks[owner.index()].occupant = None;
+        let waits = |task: &TaskState| task.owner == Some(owner) && task.state == State::Held;
+        if let Some(next) = self.tasks.iter().position(waits) {
+            self.go_before(cpu, TaskId(next as u32), owner);
+        } else if self.tasks[owner.index()].state == State::Held {
+            self.make_ready(cpu, owner);
+        }
+    }
+
+    fn prioritize(&mut self, task: TaskId, (major, tie): (u64, u32)) {
+        let priority = Priority { major, tie, task };
+        let state = &mut self.tasks[task.index()];
+        state.priority = priority;
+        match state.state {
+            State::Ready => {
+                self.withdraw(task);
+                self.arrived.push(priority);
+            }
+            State::Linked(cpu) => {
+                self.mapping.set(usize::from(cpu), Some(priority));
+            }
+            State::Inactive | State::Suspended | State::Held => {}
+        }
     }
 
     /// The job of `task` completed or suspended on `cpu`; it may have lost its link there in the meantime.
@@ -113,6 +191,8 @@ impl<Q: ReadyQueue> Core<Q> {
                 self.announced[cpu.index()] = None;
             }
             State::Ready => self.withdraw(task),
+            // Its process was not switched out yet when its interrupt thread took over.
+            State::Held => {}
             State::Inactive | State::Suspended => panic!("only a ready or linked job can leave its CPU"),
         }
         let state = &mut self.tasks[task.index()];
@@ -120,6 +200,7 @@ impl<Q: ReadyQueue> Core<Q> {
         state.scheduled_on = None;
         state.last_cpu = cpu.0;
         self.scheduled[cpu.index()] = None;
+        self.retire(cpu, task);
     }
 
     fn withdraw(&mut self, task: TaskId) {
@@ -177,7 +258,7 @@ impl<Q: ReadyQueue> Core<Q> {
     /// Links `job`, just taken from the ready queue, in place of what is linked to `cpu`.
     fn link(&mut self, job: Priority, cpu: usize) {
         let displaced = self.mapping.linked(cpu);
-        match self.tasks[job.task.index()].scheduled_on.map(usize::from) {
+        match self.occupied_by(job.task).map(usize::from) {
             // Its process still occupies another CPU (a preemption on its way there, or a non-preemptive section):
             // it can only go on there, so what is linked there moves here instead. That one has not started yet.
             Some(occupied) if occupied != cpu => {
@@ -193,12 +274,28 @@ impl<Q: ReadyQueue> Core<Q> {
         }
     }
 
+    /// The CPU that the process of `task` occupies, or that of the job it works for: they cannot run elsewhere before
+    /// it is switched out.
+    fn occupied_by(&self, task: TaskId) -> Option<u16> {
+        let state = &self.tasks[task.index()];
+        state.scheduled_on.or_else(|| self.tasks[state.owner?.index()].scheduled_on)
+    }
+
     fn set_link(&mut self, cpu: usize, job: Option<Priority>) {
         if let Some(job) = job {
             self.tasks[job.task.index()].state = State::Linked(cpu as u16);
         }
         self.mapping.set(cpu, job);
         self.touched.push(cpu as u16);
+    }
+
+    pub fn lowest(&self) -> (CpuId, Option<Priority>) {
+        let (cpu, priority) = self.mapping.lowest();
+        (CpuId(cpu as u16), priority)
+    }
+
+    pub fn linked(&self, cpu: CpuId) -> Option<Priority> {
+        self.mapping.linked(cpu.index())
     }
 
     /// Appends the links that differ from those announced before.
@@ -225,7 +322,14 @@ impl<Q: ReadyQueue> Core<Q> {
                     Some(task.priority),
                     "links agree in both directions"
                 );
-                assert!(task.scheduled_on.is_none_or(|on| on == cpu), "a job is linked where its process is");
+                assert!(self.occupied_by(id).is_none_or(|on| on == cpu), "a job is linked where its process is");
+                assert_eq!(task.occupant, None, "an owner is never linked beside its interrupt thread");
+            }
+            if let Some(occupant) = task.occupant {
+                let occupant = self.tasks[occupant.index()];
+                assert_eq!(occupant.owner, Some(id), "entities agree in both directions");
+                assert!(matches!(occupant.state, State::Ready | State::Linked(_)), "who goes first is not held");
+                assert_ne!(task.state, State::Ready, "an owner is held back while its interrupt thread has work");
             }
             if let Some(cpu) = task.scheduled_on {
                 assert_eq!(self.scheduled[usize::from(cpu)], Some(id), "processes agree in both directions");

@@ -1,11 +1,11 @@
 //! Event-driven scheduling (paper 002: S1): a job is linked as soon as fewer than m more urgent ones are pending.
 
-use laxity_model::Instant;
+use laxity_model::{CpuId, Instant};
 
-use super::Ranking;
 use super::core::Core;
 use super::policy::{Action, CpuPolicy, Event};
 use super::ready::ReadyQueue;
+use super::{Priority, Ranking};
 
 /// Links the m most urgent ready jobs at every instant at which something happened.
 #[derive(Clone, Debug)]
@@ -29,6 +29,14 @@ impl<Q: ReadyQueue> CpuPolicy for EventDriven<Q> {
         self.core.merge_arrived();
         self.core.assign_all();
         self.core.announce(actions);
+    }
+
+    fn lowest(&self) -> (CpuId, Option<Priority>) {
+        self.core.lowest()
+    }
+
+    fn linked(&self, cpu: CpuId) -> Option<Priority> {
+        self.core.linked(cpu)
     }
 
     fn assert_invariants(&self) {

@@ -8,6 +8,8 @@
 
 use laxity_model::{CpuId, Instant, TaskId};
 
+use super::Priority;
+
 /// What happened, as far as job scheduling is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -40,6 +42,26 @@ pub enum Event {
         cpu: CpuId,
         /// The task.
         task: TaskId,
+    },
+    /// The effective priority of the pending job of `task`, or of an active interrupt thread, is this from now on.
+    Prioritized {
+        /// The task.
+        task: TaskId,
+        /// See [`Priority::level`].
+        level: (u64, u32),
+    },
+    /// An idle interrupt thread, one of the tasks, has work. If it works on behalf of `owner` the two are one entity:
+    /// the thread goes before its owner, takes over the owner's CPU, and they never run side by side (paper 000,
+    /// section III). Threads of the same owner go one after the other.
+    Woken {
+        /// The CPU that handled the interrupt.
+        cpu: CpuId,
+        /// The thread.
+        thread: TaskId,
+        /// On whose behalf.
+        owner: Option<TaskId>,
+        /// Its effective priority.
+        level: (u64, u32),
     },
     /// A scheduling quantum begins on `cpu`. Event-driven policies ignore it.
     Tick {
@@ -80,6 +102,12 @@ pub trait CpuPolicy {
 
     /// Appends to `actions` the links that changed since the last decision, by CPU in the order of change.
     fn decide(&mut self, now: Instant, actions: &mut Vec<Action>);
+
+    /// The CPU that gives way first, and the priority of what is linked to it; idle CPUs first.
+    fn lowest(&self) -> (CpuId, Option<Priority>);
+
+    /// The priority of what is linked to `cpu`.
+    fn linked(&self, cpu: CpuId) -> Option<Priority>;
 
     /// Panics if an invariant does not hold; for tests and fuzzing, O(tasks + CPUs).
     fn assert_invariants(&self);

@@ -3,10 +3,10 @@
 
 use laxity_model::{CpuId, Instant, Quanta};
 
-use super::Ranking;
 use super::core::Core;
 use super::policy::{Action, CpuPolicy, Event};
 use super::ready::ReadyQueue;
+use super::{Priority, Ranking};
 
 /// Links jobs at quantum boundaries.
 ///
@@ -62,6 +62,14 @@ impl<Q: ReadyQueue> CpuPolicy for QuantumDriven<Q> {
             self.ticked.clear();
         }
         self.core.announce(actions);
+    }
+
+    fn lowest(&self) -> (CpuId, Option<Priority>) {
+        self.core.lowest()
+    }
+
+    fn linked(&self, cpu: CpuId) -> Option<Priority> {
+        self.core.linked(cpu)
     }
 
     fn assert_invariants(&self) {

@@ -9,7 +9,7 @@ use super::Priority;
 pub enum Ranking {
     /// Earliest absolute deadline first; ties go to the task listed first (paper 002, footnote 4).
     EarliestDeadline,
-    /// One rank per task, 0 the most urgent.
+    /// One rank per task, 0 the most urgent. The level of a job is its rank + 1: level 0 is above all jobs.
     Fixed(Vec<u32>),
 }
 
@@ -32,6 +32,15 @@ impl Ranking {
         Ranking::Fixed(ranks)
     }
 
+    /// The ranking among `members` alone, which are numbered anew in the order given. Ranks stay as they are, so that
+    /// those of different clusters can be compared.
+    pub fn among(&self, members: &[TaskId]) -> Ranking {
+        match self {
+            Ranking::EarliestDeadline => Ranking::EarliestDeadline,
+            Ranking::Fixed(ranks) => Ranking::Fixed(members.iter().map(|task| ranks[task.index()]).collect()),
+        }
+    }
+
     /// The rank of `task` under fixed priorities; its position in the list under EDF, where it breaks ties.
     pub fn rank(&self, task: TaskId) -> u32 {
         match self {
@@ -44,7 +53,7 @@ impl Ranking {
     pub fn priority(&self, task: TaskId, deadline: Instant) -> Priority {
         let major = match self {
             Ranking::EarliestDeadline => deadline.as_nanos(),
-            Ranking::Fixed(ranks) => u64::from(ranks[task.index()]),
+            Ranking::Fixed(ranks) => u64::from(ranks[task.index()]) + 1,
         };
         Priority::of(major, task)
     }
