@@ -129,6 +129,16 @@ impl InterruptHandling {
     }
 }
 
+impl InterruptHandling {
+    /// What its threads are called.
+    pub const fn thread_name(self) -> &'static str {
+        match self {
+            InterruptHandling::Klmirqd { .. } => "klmirqd",
+            _ => "irq",
+        }
+    }
+}
+
 impl GpuArbitration {
     /// The name in files and tables.
     pub const fn name(self) -> &'static str {

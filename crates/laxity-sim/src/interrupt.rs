@@ -1,10 +1,11 @@
-//! Interrupts: releases, ends of suspensions, ticks.
+//! Interrupts: releases, ends of suspensions, devices, ticks.
 
-use laxity_model::{CpuId, Nanos, OverheadKind, TaskId};
+use laxity_model::{CpuId, InterruptHandling, Nanos, OverheadKind, TaskId};
 use laxity_policy::cpu;
 use laxity_trace::{Event, Sink};
 
 use crate::Simulator;
+use crate::halves::Half;
 use crate::simulator::{Activity, Work};
 
 /// An interrupt of one CPU.
@@ -14,8 +15,21 @@ pub(crate) enum Interrupt {
     Release(Vec<TaskId>),
     /// Ends a suspension.
     Resume(TaskId),
+    /// A device wants attention.
+    TopHalf(TopHalf),
+    /// The top half is done: its bottom half goes to whoever runs it.
+    Deliver(Half),
     /// The periodic tick; `quantum` is set where a scheduling quantum begins.
     Tick { quantum: Option<u64> },
+}
+
+/// The top half of a device interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TopHalf {
+    /// What is left for later.
+    pub half: Half,
+    /// How long it takes itself.
+    pub time: Nanos,
 }
 
 impl<S: Sink> Simulator<S> {
@@ -35,6 +49,11 @@ impl<S: Sink> Simulator<S> {
     pub(crate) fn interrupt_cost(&self, interrupt: &Interrupt) -> (OverheadKind, Nanos) {
         match interrupt {
             Interrupt::Release(_) | Interrupt::Resume(_) => (OverheadKind::Release, self.setup.costs.release),
+            Interrupt::TopHalf(top) => (OverheadKind::TopHalf, top.time),
+            Interrupt::Deliver(_) => match self.setup.handling {
+                InterruptHandling::ProcessAware => (OverheadKind::PaiEnqueue, self.setup.costs.pai_enqueue),
+                _ => (OverheadKind::ThreadRelease, self.setup.costs.thread_release),
+            },
             Interrupt::Tick { .. } => (OverheadKind::Tick, self.setup.costs.tick),
         }
     }
@@ -57,6 +76,8 @@ impl<S: Sink> Simulator<S> {
                 let event = cpu::Event::Resumed { cpu: self.local_cpu(cpu, cluster), task: local };
                 self.tell(cluster, event);
             }
+            Interrupt::TopHalf(top) => self.after_top_half(cpu, top.half),
+            Interrupt::Deliver(half) => self.deliver(cpu, half),
             Interrupt::Tick { quantum: None } => {}
             Interrupt::Tick { quantum: Some(quantum) } => {
                 if let Some((cluster, cpu_in_cluster)) = self.cpus[cpu.index()].cluster {
@@ -97,7 +118,8 @@ impl<S: Sink> Simulator<S> {
             Work::Schedule | Work::Interrupt(Interrupt::Tick { quantum: Some(_) }) => own,
             Work::Interrupt(Interrupt::Release(tasks)) => tasks.first().map(|&task| self.local(task).0),
             Work::Interrupt(Interrupt::Resume(task)) => Some(self.local(*task).0),
-            Work::Interrupt(Interrupt::Tick { quantum: None })
+            Work::Interrupt(Interrupt::TopHalf(_) | Interrupt::Deliver(_) | Interrupt::Tick { quantum: None })
+            | Work::PaiCheck
             | Work::ContextSwitch
             | Work::RearmTimer
             | Work::Lock(_) => None,

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 
 use laxity_model::rng::SplitMix64;
-use laxity_model::{CpuId, Distribution, Instant, JobId, Nanos, TaskId};
+use laxity_model::{CpuId, Distribution, ExecutionTime, Instant, JobId, Nanos, TaskId};
 use laxity_policy::cpu;
 use laxity_trace::{Event, Sink};
 
 use crate::Simulator;
 use crate::interrupt::Interrupt;
 use crate::setup::{Op, Setup, TaskPlan};
-use crate::simulator::{Activity, TaskRun, Timer, TimerKind};
+use crate::simulator::{Activity, TaskRun, Timer, TimerKind, Wait};
 
 /// What a random draw is for; keeps the streams of one job apart. Steps of the body follow from `STEP` on.
 mod stream {
@@ -33,6 +33,14 @@ impl<S: Sink> Simulator<S> {
                 op: 0,
                 remaining: 0,
                 non_preemptive: false,
+                wait: Wait::Timer,
+                spinning: false,
+                outstanding: 0,
+                gpu: None,
+                moved: false,
+                held: Vec::new(),
+                deadline: Instant::ZERO,
+                level: (0, 0),
                 preempted_on: None,
                 timer_cpu,
                 backlog: Default::default(),
@@ -40,7 +48,9 @@ impl<S: Sink> Simulator<S> {
                 next_arrival: arrival,
                 next_release: release,
             });
-            self.releases.set(task, release, timer_cpu.index());
+            if index < self.setup.first_thread {
+                self.releases.set(task, release, timer_cpu.index());
+            }
         }
     }
 
@@ -107,7 +117,9 @@ impl<S: Sink> Simulator<S> {
         run.active = true;
         run.op = 0;
         run.preempted_on = None;
+        run.deadline = deadline;
         self.draw_step(task);
+        self.enter(task, deadline);
         let job = self.job_id(task);
         self.sink.record(self.now, Event::Ready { job, cpu });
         let cpu = self.local_cpu(cpu, cluster);
@@ -116,11 +128,18 @@ impl<S: Sink> Simulator<S> {
 
     /// Determines what the current step of the task's job needs.
     fn draw_step(&mut self, task: TaskId) {
-        let run = &self.tasks[task.index()];
-        let (Op::Run(time) | Op::NonPreemptive(time) | Op::Suspend(time)) = &self.setup.tasks[task.index()].ops[run.op];
-        let stream = stream::STEP + run.op as u64;
-        let span = draw(&self.setup, &time.actual, time.wcet, task, run.job, stream);
+        let op = self.tasks[task.index()].op;
+        let span = match &self.setup.tasks[task.index()].ops[op] {
+            Op::Run(time) | Op::NonPreemptive(time) | Op::Suspend(time) => self.draw_time(task, op, time),
+            _ => Nanos::ZERO,
+        };
         self.tasks[task.index()].remaining = span.as_nanos();
+    }
+
+    /// What `time` is for step `op` of the current job of `task`.
+    pub(crate) fn draw_time(&self, task: TaskId, op: usize, time: &ExecutionTime) -> Nanos {
+        let job = self.tasks[task.index()].job;
+        draw(&self.setup, &time.actual, time.wcet, task, job, stream::STEP + op as u64)
     }
 
     /// The step that the job on `cpu` executes ends now.
@@ -134,16 +153,50 @@ impl<S: Sink> Simulator<S> {
             self.sink.record(self.now, Event::NonPreemptiveEnd { cpu, job });
         }
         self.tasks[task.index()].remaining = 0;
-        self.tasks[task.index()].op += 1;
-        let op = self.tasks[task.index()].op;
-        match self.setup.tasks[task.index()].ops.get(op) {
-            None => self.complete(cpu, task),
-            Some(Op::Run(_) | Op::NonPreemptive(_)) => self.draw_step(task),
-            Some(Op::Suspend(_)) => {
-                self.draw_step(task);
-                self.suspend(cpu, task);
+        self.advance(cpu, task);
+    }
+
+    /// On to the next step; those that take no time are carried out, until the job executes, waits or is complete.
+    fn advance(&mut self, cpu: CpuId, task: TaskId) {
+        loop {
+            self.tasks[task.index()].op += 1;
+            let op = self.tasks[task.index()].op;
+            match self.setup.tasks[task.index()].ops.get(op) {
+                None if task.index() >= self.setup.first_thread => return self.complete_thread(cpu, task),
+                None => return self.complete(cpu, task),
+                Some(Op::Run(_) | Op::NonPreemptive(_)) => return self.draw_step(task),
+                Some(Op::Suspend(_)) => {
+                    self.draw_step(task);
+                    return self.suspend_for_a_time(cpu, task);
+                }
+                Some(Op::Dispatch) => {}
+                Some(&Op::UnlessMoved(steps)) => {
+                    let run = &mut self.tasks[task.index()];
+                    run.op += if run.moved { 0 } else { steps };
+                }
+                Some(Op::Issue(_)) => self.issue(task),
+                Some(Op::Wait) => {
+                    let run = &mut self.tasks[task.index()];
+                    if run.outstanding > 0 {
+                        return self.wait_for_gpu(cpu, task);
+                    }
+                }
+                Some(Op::Lock { .. } | Op::LockEngine(_) | Op::Unlock(_) | Op::UnlockEngine(_)) => {
+                    if !self.step_of_lock(cpu, task) {
+                        return self.suspend(cpu, task, Wait::Lock);
+                    }
+                }
             }
         }
+    }
+
+    fn wait_for_gpu(&mut self, cpu: CpuId, task: TaskId) {
+        if !self.setup.spins {
+            return self.suspend(cpu, task, Wait::Gpu);
+        }
+        self.tasks[task.index()].spinning = true;
+        let job = self.job_id(task);
+        self.sink.record(self.now, Event::SpinBegin { cpu, job });
     }
 
     fn complete(&mut self, cpu: CpuId, task: TaskId) {
@@ -152,6 +205,7 @@ impl<S: Sink> Simulator<S> {
         let (cluster, local) = self.local(task);
         let event = cpu::Event::Completed { cpu: self.local_cpu(cpu, cluster), task: local };
         self.tell(cluster, event);
+        self.leave(task);
         self.vacate(cpu, task);
         self.cpus[cpu.index()].rearm = true;
         let run = &mut self.tasks[task.index()];
@@ -163,7 +217,14 @@ impl<S: Sink> Simulator<S> {
         }
     }
 
-    fn suspend(&mut self, cpu: CpuId, task: TaskId) {
+    fn suspend_for_a_time(&mut self, cpu: CpuId, task: TaskId) {
+        let at = self.now + Nanos(self.tasks[task.index()].remaining);
+        self.suspend(cpu, task, Wait::Timer);
+        self.timers.push(Reverse(Timer { at, kind: TimerKind::Resume(task) }));
+    }
+
+    /// The job of `task` gives up `cpu` until what it waits for has come; it goes on with the step after this one.
+    fn suspend(&mut self, cpu: CpuId, task: TaskId, wait: Wait) {
         let job = self.job_id(task);
         self.sink.record(self.now, Event::Suspend { cpu, job });
         let (cluster, local) = self.local(task);
@@ -172,14 +233,13 @@ impl<S: Sink> Simulator<S> {
         self.vacate(cpu, task);
         let run = &mut self.tasks[task.index()];
         run.timer_cpu = cpu;
-        let at = self.now + Nanos(std::mem::take(&mut run.remaining));
+        run.wait = wait;
         run.op += 1;
-        self.timers.push(Reverse(Timer { at, kind: TimerKind::Resume(task) }));
         self.draw_step(task);
     }
 
     /// The job of `task` needs `cpu` no longer; its process is still there until the scheduler has run.
-    fn vacate(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn vacate(&mut self, cpu: CpuId, task: TaskId) {
         let state = &mut self.cpus[cpu.index()];
         state.process = None;
         if state.link == Some(task) {

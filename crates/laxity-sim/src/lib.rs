@@ -20,8 +20,11 @@
 #![forbid(unsafe_code)]
 
 mod cpu_set;
+mod devices;
+mod halves;
 mod interrupt;
 mod job;
+mod locking;
 mod process;
 mod setup;
 mod simulator;

@@ -13,7 +13,7 @@
 //! during it wait. The link is read at the end of the scheduling overhead, so a change during it is still enacted; a
 //! change during the context switch makes the scheduler run again.
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind};
+use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, OverheadKind};
 use laxity_policy::cpu;
 use laxity_trace::{Event, Sink};
 
@@ -32,8 +32,22 @@ impl<S: Sink> Simulator<S> {
             self.cpus[at].reschedule = true;
         }
         loop {
-            if std::mem::take(&mut self.cpus[at].pick) && self.enact_link(cpu) {
+            if self.cpus[at].half.is_some() {
+                // Only interrupts come before a bottom half that is on the stack.
+                let Some(interrupt) = self.cpus[at].interrupts.pop_front() else { return self.resume_half(cpu) };
+                self.pause(cpu);
+                if !self.begin(cpu, Work::Interrupt(interrupt)) {
+                    self.touch(cpu);
+                }
                 return;
+            }
+            if std::mem::take(&mut self.cpus[at].pick) {
+                if self.take_waiting_half(cpu) {
+                    continue;
+                }
+                if self.enact_link(cpu) {
+                    return;
+                }
             }
             if std::mem::take(&mut self.cpus[at].switched)
                 && std::mem::take(&mut self.cpus[at].rearm)
@@ -49,23 +63,27 @@ impl<S: Sink> Simulator<S> {
                 }
                 return;
             }
+            if let Some(half) = self.cpus[at].tasklets.next() {
+                self.push_half(cpu, half);
+                continue;
+            }
             if !self.cpus[at].reschedule || self.in_non_preemptive_section(cpu) {
                 return self.run(cpu);
             }
             self.cpus[at].reschedule = false;
             self.pause(cpu);
-            if self.begin(cpu, Work::Schedule) {
+            if self.begin(cpu, Work::Schedule) || matches!(self.cpus[at].activity, Activity::Scheduler(_)) {
                 return;
             }
         }
     }
 
-    fn in_non_preemptive_section(&self, cpu: CpuId) -> bool {
+    pub(crate) fn in_non_preemptive_section(&self, cpu: CpuId) -> bool {
         self.cpus[cpu.index()].process.is_some_and(|task| self.tasks[task.index()].non_preemptive)
     }
 
     /// Starts `work`. If it takes no time it is done at once, and the answer is `false`.
-    fn begin(&mut self, cpu: CpuId, work: Work) -> bool {
+    pub(crate) fn begin(&mut self, cpu: CpuId, work: Work) -> bool {
         let (kind, cost) = self.cost(&work);
         if cost.is_zero() {
             self.done(cpu, work);
@@ -98,6 +116,7 @@ impl<S: Sink> Simulator<S> {
             Work::Lock(inner) => self.cost(inner),
             Work::Interrupt(interrupt) => self.interrupt_cost(interrupt),
             Work::Schedule => (OverheadKind::Scheduling, costs.scheduling),
+            Work::PaiCheck => (OverheadKind::PaiCheck, costs.pai_check),
             Work::ContextSwitch => (OverheadKind::ContextSwitch, costs.context_switch),
             Work::RearmTimer => (OverheadKind::TimerRearming, costs.timer_rearming),
         }
@@ -114,7 +133,9 @@ impl<S: Sink> Simulator<S> {
                 self.occupy(cpu, *work, cost);
             }
             Activity::Scheduler(work) => self.done(cpu, work),
-            Activity::Job | Activity::Open => unreachable!("only scheduler work ends here"),
+            Activity::Job | Activity::Half | Activity::Daemon | Activity::Open => {
+                unreachable!("only scheduler work ends here")
+            }
         }
     }
 
@@ -124,9 +145,14 @@ impl<S: Sink> Simulator<S> {
         match work {
             Work::Interrupt(interrupt) => self.handle_interrupt(cpu, interrupt),
             Work::Schedule => {
-                state.pick = true;
                 state.handled_at = self.now;
+                if self.setup.handling != InterruptHandling::ProcessAware || self.setup.devices.is_empty() {
+                    state.pick = true;
+                } else {
+                    self.begin(cpu, Work::PaiCheck);
+                }
             }
+            Work::PaiCheck => state.pick = true,
             Work::ContextSwitch => state.switched = true,
             Work::RearmTimer => {}
             Work::Lock(_) => unreachable!("waiting for a lock is followed by the work it guards"),
@@ -146,6 +172,9 @@ impl<S: Sink> Simulator<S> {
         {
             let job = self.job_id(task);
             self.tasks[task.index()].preempted_on = Some(cpu);
+            if self.tasks[task.index()].spinning {
+                self.sink.record(self.now, Event::SpinEnd { cpu, job });
+            }
             self.sink.record(self.now, Event::Preempt { cpu, job });
         }
         let state = &mut self.cpus[cpu.index()];
@@ -164,17 +193,18 @@ impl<S: Sink> Simulator<S> {
     /// Lets the process on `cpu` execute its job, or leaves the CPU idle.
     fn run(&mut self, cpu: CpuId) {
         let state = &mut self.cpus[cpu.index()];
-        if state.activity == Activity::Job {
+        if matches!(state.activity, Activity::Job | Activity::Daemon) {
             return;
         }
         state.activity = Activity::Job;
         let Some(task) = state.process else {
             self.ends[cpu.index()] = Instant::NEVER;
-            return;
+            return self.run_daemon(cpu);
         };
         state.since = self.now;
         let run = &mut self.tasks[task.index()];
-        if !state.dispatched {
+        let dispatching = !state.dispatched;
+        if dispatching {
             state.dispatched = true;
             let job = JobId { task, index: run.job };
             self.sink.record(self.now, Event::Dispatch { cpu, job });
@@ -191,23 +221,32 @@ impl<S: Sink> Simulator<S> {
                 }
             }
         }
+        if run.spinning && dispatching {
+            let job = JobId { task, index: run.job };
+            self.sink.record(self.now, Event::SpinBegin { cpu, job });
+        }
         if !run.non_preemptive && matches!(self.setup.tasks[task.index()].ops[run.op], Op::NonPreemptive(_)) {
             run.non_preemptive = true;
             let job = JobId { task, index: run.job };
             self.sink.record(self.now, Event::NonPreemptiveBegin { cpu, job });
         }
-        self.ends[cpu.index()] = Instant(self.now.as_nanos() + run.remaining);
+        self.ends[cpu.index()] =
+            if run.spinning { Instant::NEVER } else { Instant(self.now.as_nanos() + run.remaining) };
     }
 
-    /// Stops the job on `cpu`, if one executes.
-    fn pause(&mut self, cpu: CpuId) {
+    /// Stops what executes on `cpu`: a job, a bottom half, or nothing.
+    pub(crate) fn pause(&mut self, cpu: CpuId) {
         let state = &mut self.cpus[cpu.index()];
-        if state.activity != Activity::Job {
-            return;
+        match state.activity {
+            Activity::Job => {}
+            Activity::Half | Activity::Daemon => return self.pause_half(cpu),
+            Activity::Open | Activity::Scheduler(_) => return,
         }
         state.activity = Activity::Open;
         self.ends[cpu.index()] = Instant::NEVER;
-        if let Some(task) = state.process {
+        if let Some(task) = state.process
+            && !self.tasks[task.index()].spinning
+        {
             let executed = self.now - state.since;
             self.tasks[task.index()].remaining -= executed.as_nanos();
         }

@@ -3,12 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use laxity_model::{CpuId, Instant, Invocation, Quanta, TaskId};
+use laxity_model::{CpuId, Engine, GpuId, Instant, Invocation, LockId, Nanos, Quanta, ReplicaId, TaskId};
 use laxity_policy::cpu::{Action, CpuPolicy, ReleaseQueue, build};
+use laxity_policy::interrupt::{ProcessAware, Tasklets};
 use laxity_trace::{Event, Sink};
 
 use crate::cpu_set::CpuSet;
+use crate::devices::Devices;
+use crate::halves::{Half, HalfRun};
 use crate::interrupt::Interrupt;
+use crate::locking::Locking;
 use crate::setup::Setup;
 
 /// A simulation in progress.
@@ -35,6 +39,10 @@ pub struct Simulator<S> {
     ending: Vec<u16>,
     /// The CPU whose handler ran last; sends the inter-processor interrupts.
     pub(crate) handler: CpuId,
+    /// GPUs, and the bottom halves of their interrupts.
+    pub(crate) devices: Devices,
+    /// Locks and effective priorities; `None` where priorities are base priorities and nothing is locked.
+    pub(crate) locking: Option<Box<Locking>>,
 }
 
 /// A task's run-time state.
@@ -49,6 +57,21 @@ pub(crate) struct TaskRun {
     pub remaining: u64,
     /// Whether the job is inside a non-preemptive section.
     pub non_preemptive: bool,
+    /// What a suspended job waits for.
+    pub wait: Wait,
+    /// Whether it waits spinning for its GPU operations.
+    pub spinning: bool,
+    /// GPU operations issued by the current job that are not complete.
+    pub outstanding: u32,
+    /// The GPU it was granted, and whether that is another than last time.
+    pub gpu: Option<GpuId>,
+    pub moved: bool,
+    /// The locks it holds.
+    pub held: Vec<(LockId, ReplicaId)>,
+    /// The absolute deadline of the current job.
+    pub deadline: Instant,
+    /// Of an interrupt thread: the level it was last given.
+    pub level: (u64, u32),
     /// The CPU on which the job was last dispatched, once it was preempted.
     pub preempted_on: Option<CpuId>,
     /// The CPU that takes the task's release interrupt: the one that completed its last job and armed the timer.
@@ -59,6 +82,17 @@ pub(crate) struct TaskRun {
     pub next_index: u32,
     pub next_arrival: Instant,
     pub next_release: Instant,
+}
+
+/// What a suspended job waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing, or the end of its suspension.
+    Timer,
+    /// A lock.
+    Lock,
+    /// Its GPU operations.
+    Gpu,
 }
 
 /// A CPU's process scheduling.
@@ -91,6 +125,14 @@ pub(crate) struct Cpu {
     pub handled_at: Instant,
     /// Interrupts that wait for the current one, or for the scheduler, to end.
     pub interrupts: VecDeque<Interrupt>,
+    /// A bottom half on the current stack: the job cannot go on, nor be switched out, before it ends.
+    pub half: Option<HalfRun>,
+    /// What standard Linux has left to do.
+    pub tasklets: Tasklets<Half>,
+    /// The tasklet that the daemon is at, running while the CPU is otherwise idle.
+    pub daemon: Option<HalfRun>,
+    /// A process-aware bottom half wants the scheduler to run here.
+    pub wanted: bool,
 }
 
 /// What a CPU does.
@@ -98,6 +140,10 @@ pub(crate) struct Cpu {
 pub(crate) enum Activity {
     /// Runs the job of its process, or nothing.
     Job,
+    /// Runs a bottom half on the stack of its process.
+    Half,
+    /// Runs a tasklet of the daemon, as it has nothing else to do.
+    Daemon,
     /// Between two things, at this instant only.
     Open,
     /// Scheduler or interrupt code, until its segment ends.
@@ -111,6 +157,8 @@ pub(crate) enum Work {
     Lock(Box<Work>),
     Interrupt(Interrupt),
     Schedule,
+    /// Looks for a bottom half to be run instead of the job picked.
+    PaiCheck,
     ContextSwitch,
     RearmTimer,
 }
@@ -124,6 +172,8 @@ pub(crate) struct Cluster {
     /// Tasks released at this instant, and the CPU that takes their interrupt.
     pub batch: Vec<TaskId>,
     pub batch_cpu: CpuId,
+    /// Bottom halves that wait for their owner's priority to suffice.
+    pub waiting_halves: ProcessAware<Half>,
 }
 
 /// A one-shot timer, ordered by time, then kind, then number.
@@ -137,6 +187,10 @@ pub(crate) struct Timer {
 pub(crate) enum TimerKind {
     /// A suspension ends.
     Resume(TaskId),
+    /// The operation on an engine is complete.
+    Engine(GpuId, Engine),
+    /// An operation that raises several interrupts raises one of them.
+    Partial(GpuId, Engine),
     /// An inter-processor interrupt arrives.
     Ipi(CpuId),
 }
@@ -166,6 +220,7 @@ impl<S: Sink> Simulator<S> {
                 lock_free: Instant::ZERO,
                 batch: Vec::new(),
                 batch_cpu: CpuId(0),
+                waiting_halves: ProcessAware::new(),
             })
             .collect::<Vec<_>>();
         let mut cpus: Vec<Cpu> = (0..header.cpus).map(|_| Cpu::idle()).collect();
@@ -190,6 +245,8 @@ impl<S: Sink> Simulator<S> {
             actions: Vec::new(),
             spare_batches: Vec::new(),
             handler: CpuId(0),
+            devices: Devices::new(&setup),
+            locking: Locking::new(&setup).map(Box::new),
             setup,
         };
         simulator.plan_first_releases();
@@ -255,10 +312,10 @@ impl<S: Sink> Simulator<S> {
         let mut ending = self.take_ending();
         for cpu in ending.drain(..).map(CpuId) {
             self.touch(cpu);
-            if self.cpus[cpu.index()].activity == Activity::Job {
-                self.end_of_step(cpu);
-            } else {
-                self.end_of_work(cpu);
+            match self.cpus[cpu.index()].activity {
+                Activity::Job => self.end_of_step(cpu),
+                Activity::Half | Activity::Daemon => self.end_of_half(cpu),
+                Activity::Open | Activity::Scheduler(_) => self.end_of_work(cpu),
             }
         }
         self.ending = ending;
@@ -289,6 +346,8 @@ impl<S: Sink> Simulator<S> {
                     let cpu = self.setup.dedicated.unwrap_or(self.tasks[task.index()].timer_cpu);
                     self.raise(cpu, Interrupt::Resume(task));
                 }
+                TimerKind::Engine(gpu, engine) => self.engine_done(gpu, engine),
+                TimerKind::Partial(gpu, engine) => self.partial_interrupt(gpu, engine),
                 TimerKind::Ipi(cpu) => self.receive_ipi(cpu),
             }
         }
@@ -353,7 +412,16 @@ impl<S: Sink> Simulator<S> {
         if state.handled_at == now || latency.is_zero() {
             state.reschedule = true;
             self.touch(cpu);
-        } else if matches!(state.activity, Activity::Scheduler(Work::Schedule)) || state.ipi_in_flight {
+        } else {
+            self.send_ipi(cpu, latency);
+        }
+    }
+
+    /// Asks `cpu` to run its scheduler, unless that is under way already.
+    pub(crate) fn send_ipi(&mut self, cpu: CpuId, latency: Nanos) {
+        let now = self.now;
+        let state = &mut self.cpus[cpu.index()];
+        if matches!(state.activity, Activity::Scheduler(Work::Schedule | Work::PaiCheck)) || state.ipi_in_flight {
             // The scheduler running there, or the interrupt on its way, will see the new link.
         } else {
             state.ipi_in_flight = true;
@@ -365,7 +433,7 @@ impl<S: Sink> Simulator<S> {
     fn receive_ipi(&mut self, cpu: CpuId) {
         let state = &mut self.cpus[cpu.index()];
         state.ipi_in_flight = false;
-        if state.link != state.process {
+        if std::mem::take(&mut state.wanted) || state.link != state.process {
             state.reschedule = true;
             self.touch(cpu);
         }
@@ -390,6 +458,10 @@ impl Cpu {
             since: Instant::ZERO,
             handled_at: Instant::NEVER,
             interrupts: VecDeque::new(),
+            half: None,
+            tasklets: Tasklets::new(),
+            daemon: None,
+            wanted: false,
         }
     }
 }

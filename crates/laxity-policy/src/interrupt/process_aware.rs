@@ -33,6 +33,11 @@ impl<H> ProcessAware<H> {
         precedes.then(|| self.waiting.remove(first))
     }
 
+    /// Those that wait.
+    pub fn iter(&self) -> impl Iterator<Item = &H> {
+        self.waiting.iter()
+    }
+
     /// How many wait.
     pub fn len(&self) -> usize {
         self.waiting.len()

@@ -1,0 +1,140 @@
+//! GPUs as the simulator runs them: operations are issued, occupy engines, and end in interrupts.
+
+use std::cmp::Reverse;
+
+use laxity_model::rng::SplitMix64;
+use laxity_model::{CpuId, Engine, GpuId, JobId, Nanos, TaskId};
+use laxity_policy::gpu::{Action, Engines, Operation as Issued};
+use laxity_policy::interrupt::Threads;
+use laxity_trace::{DeviceId, Event, Sink};
+
+use crate::Simulator;
+use crate::halves::Half;
+use crate::interrupt::{Interrupt, TopHalf};
+use crate::setup::{Op, OperationTime, Setup};
+use crate::simulator::{Timer, TimerKind, Wait};
+
+/// What a random draw of a device is for. The first word is no task's: tasks have 32-bit numbers.
+mod stream {
+    pub const DEVICE: u64 = 1 << 40;
+    pub const ROUTE: u64 = 0;
+    pub const TOP_HALF: u64 = 1;
+    pub const BOTTOM_HALF: u64 = 2;
+}
+
+/// The GPUs and their interrupts.
+pub(crate) struct Devices {
+    gpus: Vec<Engines<Tag>>,
+    /// How many interrupts each device has raised.
+    raised: Vec<u32>,
+    pub(crate) threads: Threads<Half>,
+    actions: Vec<Action<Tag>>,
+}
+
+/// An operation, as the engines know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tag {
+    job: JobId,
+    interrupts: u32,
+}
+
+impl Devices {
+    pub fn new(setup: &Setup) -> Self {
+        Devices {
+            gpus: setup.gpus.iter().map(|gpu| Engines::new(gpu.copy_engines)).collect(),
+            raised: vec![0; setup.devices.len()],
+            threads: Threads::new(setup.threads.clone()),
+            actions: Vec::new(),
+        }
+    }
+}
+
+impl<S: Sink> Simulator<S> {
+    /// The job of `task` hands the operation of its current step to its GPU.
+    pub(crate) fn issue(&mut self, task: TaskId) {
+        let run = &self.tasks[task.index()];
+        let Op::Issue(operation) = &self.setup.tasks[task.index()].ops[run.op] else {
+            unreachable!("the current step issues an operation")
+        };
+        let gpu = operation.gpu.or(run.gpu).expect("validation and the lock see to it that there is a GPU");
+        let plan = &self.setup.gpus[gpu.index()];
+        let duration = match &operation.time {
+            OperationTime::Given(time) => self.draw_time(task, run.op, time),
+            OperationTime::Bytes(bytes) => plan.model.copy_time(*bytes),
+        };
+        let tag = Tag { job: self.job_id(task), interrupts: operation.interrupts };
+        let engine = operation.engine.on(plan.copy_engines);
+        self.tasks[task.index()].outstanding += 1;
+        let mut actions = std::mem::take(&mut self.devices.actions);
+        let issued = Issued { stream: task.0, engine, duration, what: tag };
+        self.devices.gpus[gpu.index()].issue(issued, &mut actions);
+        self.begin_operations(gpu, actions);
+    }
+
+    fn begin_operations(&mut self, gpu: GpuId, mut actions: Vec<Action<Tag>>) {
+        for Action::Begin { engine, what, duration } in actions.drain(..) {
+            self.sink.record(self.now, Event::EngineBegin { gpu, engine, job: what.job });
+            self.timers.push(Reverse(Timer { at: self.now + duration, kind: TimerKind::Engine(gpu, engine) }));
+            // The interrupts of an operation are spread over it, the last one at its end.
+            for index in 1..what.interrupts {
+                let after = u128::from(duration.0) * u128::from(index) / u128::from(what.interrupts);
+                let kind = TimerKind::Partial(gpu, engine);
+                self.timers.push(Reverse(Timer { at: self.now + Nanos(after as u64), kind }));
+            }
+        }
+        self.devices.actions = actions;
+    }
+
+    pub(crate) fn engine_done(&mut self, gpu: GpuId, engine: Engine) {
+        let mut actions = std::mem::take(&mut self.devices.actions);
+        let Tag { job, interrupts } = self.devices.gpus[gpu.index()].complete(engine, &mut actions);
+        self.sink.record(self.now, Event::EngineEnd { gpu, engine, job });
+        self.begin_operations(gpu, actions);
+        if interrupts == 0 {
+            // Nobody is told: the driver polls, at no cost that is modelled.
+            let cpu = self.tasks[job.task.index()].timer_cpu;
+            self.operation_done(cpu, job);
+        } else {
+            self.raise_device(gpu, job, true);
+        }
+    }
+
+    pub(crate) fn partial_interrupt(&mut self, gpu: GpuId, engine: Engine) {
+        let tag = *self.devices.gpus[gpu.index()].busy(engine).expect("its operation lasts until after this");
+        self.raise_device(gpu, tag.job, false);
+    }
+
+    /// The GPU interrupts a CPU on behalf of `job`; the `last` interrupt of an operation completes it.
+    fn raise_device(&mut self, gpu: GpuId, job: JobId, last: bool) {
+        let device = DeviceId(gpu.0);
+        let plan = &self.setup.devices[device.index()];
+        let count = &mut self.devices.raised[device.index()];
+        let index = *count;
+        *count = count.wrapping_add(1);
+        let mut key = [self.setup.seed, stream::DEVICE | u64::from(device.0), u64::from(index), stream::ROUTE];
+        let route = SplitMix64::keyed(key).below(plan.cpus.len() as u64);
+        let cpu: CpuId = self.setup.dedicated.unwrap_or(plan.cpus[route as usize]);
+        key[3] = stream::TOP_HALF;
+        let time = plan.top_half.draw(index, &mut SplitMix64::keyed(key));
+        key[3] = stream::BOTTOM_HALF;
+        let bottom = plan.bottom_half.draw(index, &mut SplitMix64::keyed(key));
+        self.sink.record(self.now, Event::Interrupt { cpu, device, job: Some(job) });
+        let half = Half { device, job: Some(job), last, time: bottom };
+        self.raise(cpu, Interrupt::TopHalf(TopHalf { half, time }));
+    }
+
+    /// An operation of `job` is complete, and `cpu` knows.
+    pub(crate) fn operation_done(&mut self, cpu: CpuId, job: JobId) {
+        let run = &mut self.tasks[job.task.index()];
+        assert_eq!(run.job, job.index, "a job does not end before its operations");
+        run.outstanding -= 1;
+        if run.outstanding > 0 {
+            return;
+        }
+        if run.spinning {
+            self.stop_spinning(job.task);
+        } else if run.wait == Wait::Gpu {
+            self.wake(cpu, job.task);
+        }
+    }
+}

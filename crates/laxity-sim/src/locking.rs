@@ -1,0 +1,221 @@
+//! Locks and effective priorities: the arbiter's answers, carried out.
+
+use laxity_model::{CpuId, GpuId, Instant, LockId, Nanos, ReplicaId, TaskId};
+use laxity_policy::cpu::{self, Priority};
+use laxity_policy::lock::{Action, Arbiter, Event};
+use laxity_trace::{self as trace, DeviceId, LockKind, Sink};
+
+use crate::Simulator;
+use crate::interrupt::Interrupt;
+use crate::setup::{Op, Setup};
+use crate::simulator::{Activity, Wait};
+
+/// The arbiter and what the simulator adds to it.
+pub(crate) struct Locking {
+    arbiter: Arbiter,
+    /// The GPUs of a pool lock; empty for others.
+    gpus: Vec<Vec<GpuId>>,
+    /// How many replicas each lock has.
+    replicas: Vec<u16>,
+    /// The token lock of each GPU, under GPUSync.
+    tokens: Vec<Option<LockId>>,
+    actions: Vec<Action>,
+}
+
+impl Locking {
+    /// `None` where no job can ever have another than its base priority and nothing is locked.
+    pub fn new(setup: &Setup) -> Option<Locking> {
+        if setup.locks.configs.is_empty() && setup.devices.is_empty() {
+            return None;
+        }
+        let infos = &setup.locks.infos;
+        let mut tokens = vec![None; setup.gpus.len()];
+        let mut gpus = Vec::with_capacity(infos.len());
+        for (index, info) in infos.iter().enumerate() {
+            gpus.push(match &info.kind {
+                LockKind::Semaphore { gpus } | LockKind::KFmlp { gpus } => gpus.clone(),
+                LockKind::Tokens { gpus } => {
+                    for gpu in gpus {
+                        tokens[gpu.index()] = Some(LockId(index as u16));
+                    }
+                    gpus.clone()
+                }
+                LockKind::Resource { .. } | LockKind::Engine { .. } => Vec::new(),
+            });
+        }
+        let replicas = infos.iter().map(|info| info.replicas).collect();
+        let arbiter = Arbiter::new(setup.tasks.len(), &setup.locks.configs);
+        Some(Locking { arbiter, gpus, replicas, tokens, actions: Vec::new() })
+    }
+
+    /// The effective level of the pending job of `task`.
+    pub fn level(&self, task: TaskId) -> Option<(u64, u32)> {
+        self.arbiter.priority(task).map(Priority::level)
+    }
+
+    /// Under GPUSync, the highest effective level among the holders of a token of that GPU.
+    pub fn most_urgent_holder(&self, device: DeviceId) -> Option<(u64, u32)> {
+        let lock = (*self.tokens.get(device.index())?)?;
+        let gpus = &self.gpus[lock.index()];
+        (0..self.replicas[lock.index()])
+            .filter(|&replica| gpus[usize::from(replica) % gpus.len()].index() == device.index())
+            .filter_map(|replica| self.arbiter.holder(lock, ReplicaId(replica)))
+            .filter_map(|task| self.level(task))
+            .min()
+    }
+}
+
+impl<S: Sink> Simulator<S> {
+    /// The job of `task` is pending from now on.
+    pub(crate) fn enter(&mut self, task: TaskId, deadline: Instant) {
+        let Some(locking) = &mut self.locking else { return };
+        let plan = &self.setup.tasks[task.index()];
+        let major = self.setup.clusters[plan.cluster].ranking.priority(plan.local, deadline).major;
+        let event = Event::Pending { priority: Priority::of(major, task) };
+        locking.arbiter.handle(self.now, event, &mut locking.actions);
+    }
+
+    /// The job of `task` is complete.
+    pub(crate) fn leave(&mut self, task: TaskId) {
+        if let Some(locking) = &mut self.locking {
+            locking.arbiter.handle(self.now, Event::Complete { task }, &mut locking.actions);
+        }
+    }
+
+    /// The job of `task`, on `cpu`, asks for `lock`. Answers whether it has it at once.
+    pub(crate) fn request(&mut self, cpu: CpuId, task: TaskId, lock: LockId, length: Nanos, only: Option<u16>) -> bool {
+        let job = self.job_id(task);
+        self.sink.record(self.now, trace::Event::Request { job, lock });
+        self.arbitrate(cpu, Event::Request { task, lock, length, only });
+        self.tasks[task.index()].held.iter().any(|&(held, _)| held == lock)
+    }
+
+    /// The job of `task`, on `cpu`, gives `lock` up.
+    pub(crate) fn unlock(&mut self, cpu: CpuId, task: TaskId, lock: LockId) {
+        let job = self.job_id(task);
+        let held = &mut self.tasks[task.index()].held;
+        let at = held.iter().rposition(|&(held, _)| held == lock).expect("only a holder unlocks");
+        let (_, replica) = held.remove(at);
+        self.sink.record(self.now, trace::Event::Unlock { job, lock, replica });
+        self.arbitrate(cpu, Event::Unlock { task, lock });
+    }
+
+    fn arbitrate(&mut self, cpu: CpuId, event: Event) {
+        let locking = self.locking.as_mut().expect("a workload with locks has an arbiter");
+        let mut actions = std::mem::take(&mut locking.actions);
+        locking.arbiter.handle(self.now, event, &mut actions);
+        let mut prioritized = false;
+        for action in actions.drain(..) {
+            match action {
+                Action::Grant { task, lock, replica } => self.granted(cpu, task, lock, replica),
+                Action::Prioritize { priority } => {
+                    prioritized = true;
+                    self.prioritized(priority);
+                }
+            }
+        }
+        self.locking.as_mut().expect("still there").actions = actions;
+        // The holders of tokens may have changed even where no priority did.
+        self.follow_owners();
+        if prioritized {
+            for cluster in 0..self.clusters.len() {
+                self.kick(cpu, cluster);
+            }
+        }
+    }
+
+    fn granted(&mut self, cpu: CpuId, task: TaskId, lock: LockId, replica: ReplicaId) {
+        let job = self.job_id(task);
+        self.sink.record(self.now, trace::Event::Grant { job, lock, replica });
+        let gpus = &self.locking.as_ref().expect("a grant comes from an arbiter").gpus[lock.index()];
+        let run = &mut self.tasks[task.index()];
+        run.held.push((lock, replica));
+        if !gpus.is_empty() {
+            let gpu = gpus[replica.index() % gpus.len()];
+            run.moved = run.gpu.is_some_and(|before| before != gpu);
+            run.gpu = Some(gpu);
+        }
+        if run.wait == Wait::Lock {
+            self.wake(cpu, task);
+        }
+    }
+
+    fn prioritized(&mut self, priority: Priority) {
+        let Priority { major, tie, task } = priority;
+        // A boosted job has nobody's priority but its own.
+        let of = if major == 0 { task } else { TaskId(tie) };
+        let job = self.job_id(task);
+        self.sink.record(self.now, trace::Event::Priority { job, level: major, of });
+        let (cluster, local) = self.local(task);
+        let level = self.local_level(cluster, (major, tie));
+        self.tell(cluster, cpu::Event::Prioritized { task: local, level });
+    }
+
+    /// What the suspended job of `task` waits for has come, as `cpu` has noticed.
+    pub(crate) fn wake(&mut self, cpu: CpuId, task: TaskId) {
+        self.tasks[task.index()].wait = Wait::Timer;
+        self.raise(cpu, Interrupt::Resume(task));
+    }
+
+    /// The job of `task` need not spin any longer.
+    pub(crate) fn stop_spinning(&mut self, task: TaskId) {
+        let job = self.job_id(task);
+        let run = &mut self.tasks[task.index()];
+        run.spinning = false;
+        run.remaining = 0;
+        let on = |cpu: &usize| self.cpus[*cpu].process == Some(task) && self.cpus[*cpu].dispatched;
+        let Some(cpu) = (0..self.cpus.len()).find(on) else { return };
+        self.sink.record(self.now, trace::Event::SpinEnd { cpu: CpuId(cpu as u16), job });
+        if self.cpus[cpu].activity == Activity::Job {
+            self.ends[cpu] = self.now;
+        }
+    }
+
+    /// A level as the policy of `cluster` knows it: ties are broken by its own numbers of tasks. Those of other clusters
+    /// come before the first of its own that follows them.
+    pub(crate) fn local_level(&self, cluster: usize, (major, tie): (u64, u32)) -> (u64, u32) {
+        // Boosted jobs have a number of their own, and so have interrupt threads of fixed priority.
+        if major == 0 || tie as usize >= self.setup.first_thread {
+            return (major, tie);
+        }
+        let plan = &self.setup.tasks[tie as usize];
+        if plan.cluster == cluster {
+            return (major, plan.local.0);
+        }
+        (major, self.setup.clusters[cluster].tasks.partition_point(|task| task.0 < tie) as u32)
+    }
+
+    /// The inverse for the tasks of `cluster` itself.
+    pub(crate) fn global_level(&self, cluster: usize, (major, tie): (u64, u32)) -> (u64, u32) {
+        match self.setup.clusters[cluster].tasks.get(tie as usize) {
+            Some(task) if major != 0 => (major, task.0),
+            _ => (major, tie),
+        }
+    }
+
+    /// Carries out the current step of the job of `task`, which is about a lock; answers whether the job goes on.
+    pub(crate) fn step_of_lock(&mut self, cpu: CpuId, task: TaskId) -> bool {
+        let run = &self.tasks[task.index()];
+        let gpu = run.gpu;
+        let engine_lock = |wanted: crate::setup::Wanted| {
+            let gpu = gpu.expect("engines are locked by holders of a token").index();
+            let engine = wanted.on(self.setup.gpus[gpu].copy_engines);
+            self.setup.locks.engines[gpu][engine.index()].expect("an engine that exists has a lock")
+        };
+        let (lock, length, only) = match self.setup.tasks[task.index()].ops[run.op] {
+            Op::Lock { lock, length, only } => (lock, length, only),
+            Op::LockEngine(wanted) => (engine_lock(wanted), Nanos::ZERO, None),
+            Op::Unlock(lock) => {
+                self.unlock(cpu, task, lock);
+                return true;
+            }
+            Op::UnlockEngine(wanted) => {
+                let lock = engine_lock(wanted);
+                self.unlock(cpu, task, lock);
+                return true;
+            }
+            _ => unreachable!("the current step is about a lock"),
+        };
+        self.request(cpu, task, lock, length, only)
+    }
+}

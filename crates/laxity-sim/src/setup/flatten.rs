@@ -1,0 +1,303 @@
+//! From a body to a flat list of steps: what a job does to CPUs, locks and GPUs, one thing after the other.
+//!
+//! ```text
+//!   body      cpu a | kernel k | cpu b          under the k-FMLP          under GPUSync
+//!   steps     Run a                             Run a                     Run a
+//!                                               Lock pool, Dispatch       Lock tokens, Dispatch, Migrate
+//!                                                                         LockEngine EE, Dispatch
+//!             Issue k, Wait, Dispatch           Issue k, Wait, Dispatch   Issue k, Wait, Dispatch
+//!                                                                         UnlockEngine EE
+//!                                               Unlock pool
+//!             Run b                             Run b                     Run b, Unlock tokens
+//! ```
+
+use laxity_model::{
+    CopyDirection, Engine, ExecutionTime, Gpu, GpuArbitration, GpuId, GpuOperation, GpuSync, GpuWork, LockId, Nanos,
+    Step, TokenHold, Waiting,
+};
+use laxity_policy::gpu::copy_engine;
+
+use super::management::Pool;
+
+/// A step of a job. Steps that take no time are carried out when the job has the CPU; after one that may suspend the job
+/// comes one that has it dispatched again: `Run`, `NonPreemptive` or `Dispatch`.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Run(ExecutionTime),
+    NonPreemptive(ExecutionTime),
+    Suspend(ExecutionTime),
+    /// The job has the CPU from here on.
+    Dispatch,
+    Lock {
+        lock: LockId,
+        /// Bound on how long it will be held.
+        length: Nanos,
+        /// The only GPU of the pool that will do, by its position there.
+        only: Option<u16>,
+    },
+    Unlock(LockId),
+    /// Skips the given number of steps unless the GPU just granted is another than last time.
+    UnlessMoved(usize),
+    /// The lock of that engine of the job's GPU.
+    LockEngine(Wanted),
+    UnlockEngine(Wanted),
+    /// Hands an operation to the job's GPU.
+    Issue(Operation),
+    /// Until all operations the job issued are complete.
+    Wait,
+}
+
+/// Which engine of a GPU that is known only when the job runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Execution,
+    Copy(CopyDirection),
+}
+
+/// A GPU operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    /// `None`: the GPU that the job's lock stands for.
+    pub gpu: Option<GpuId>,
+    pub engine: Wanted,
+    pub time: OperationTime,
+    pub interrupts: u32,
+}
+
+/// How long an operation takes.
+#[derive(Clone, Debug)]
+pub(crate) enum OperationTime {
+    Given(ExecutionTime),
+    /// A copy of so many bytes, which depends on the GPU.
+    Bytes(u64),
+}
+
+impl Wanted {
+    /// The engine on a GPU with that many copy engines.
+    pub fn on(self, copy_engines: u8) -> Engine {
+        match self {
+            Wanted::Execution => Engine::Execution,
+            Wanted::Copy(direction) => copy_engine(copy_engines, direction),
+        }
+    }
+}
+
+/// What the flattening of one body depends on.
+pub(super) struct Context<'a> {
+    pub arbitration: GpuArbitration,
+    pub gpus: &'a [Gpu],
+    /// The pool of the task's cluster, if GPUs are locked.
+    pub pool: Option<&'a Pool>,
+    /// The GPU it uses where none is named and none is granted.
+    pub default_gpu: Option<GpuId>,
+}
+
+/// The steps of `body`.
+pub(super) fn flatten(body: &[Step], context: &Context<'_>) -> Vec<Op> {
+    let mut flat = Flat { context, ops: Vec::with_capacity(body.len() + 2) };
+    flat.body(body);
+    flat.finish()
+}
+
+struct Flat<'a> {
+    context: &'a Context<'a>,
+    ops: Vec<Op>,
+}
+
+impl Flat<'_> {
+    /// GPU operations outside a section get one, from the first to the last of them.
+    fn body(&mut self, body: &[Step]) {
+        let uses = |step: &Step| uses_gpu(step);
+        let first = body.iter().position(uses);
+        let (Some(first), Some(last), Some(pool)) = (first, body.iter().rposition(uses), self.context.pool) else {
+            return self.steps(body);
+        };
+        self.steps(&body[..first]);
+        let section = &body[first..=last];
+        self.acquire(pool, section);
+        self.steps(section);
+        self.wait_if_needed(section);
+        if self.holds_to_the_end() {
+            self.steps(&body[last + 1..]);
+            self.ops.push(Op::Unlock(pool.lock));
+        } else {
+            self.ops.push(Op::Unlock(pool.lock));
+            self.steps(&body[last + 1..]);
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Cpu(time) => self.ops.push(Op::Run(time.clone())),
+                Step::NonPreemptive(time) => self.ops.push(Op::NonPreemptive(time.clone())),
+                Step::Suspend(time) => self.suspend(time),
+                Step::Critical { resource, body } => {
+                    let lock = LockId(*resource as u16);
+                    self.ops.push(Op::Lock { lock, length: length(body, self.context.gpus), only: None });
+                    self.ops.push(Op::Dispatch);
+                    self.steps(body);
+                    self.ops.push(Op::Unlock(lock));
+                }
+                Step::Gpu(operation) => self.operation(operation),
+            }
+        }
+    }
+
+    /// A job must be dispatched before it can suspend, and between two suspensions: an empty step.
+    fn suspend(&mut self, time: &ExecutionTime) {
+        if matches!(self.ops.last(), None | Some(Op::Suspend(_))) {
+            self.ops.push(Op::Run(ExecutionTime::constant(Nanos::ZERO)));
+        }
+        self.ops.push(Op::Suspend(time.clone()));
+    }
+
+    fn acquire(&mut self, pool: &Pool, section: &[Step]) {
+        let only = named_gpu(section).and_then(|gpu| pool.gpus.iter().position(|&known| known == gpu));
+        let length = length(section, self.context.gpus);
+        self.ops.push(Op::Lock { lock: pool.lock, length, only: only.map(|at| at as u16) });
+        self.ops.push(Op::Dispatch);
+        if let GpuArbitration::GpuSync(GpuSync { migration: Some(time), .. }) = self.context.arbitration {
+            let engine = Wanted::Copy(CopyDirection::In);
+            let time = OperationTime::Given(ExecutionTime::constant(time));
+            let copy = Operation { gpu: None, engine, time, interrupts: 1 };
+            let at = self.ops.len();
+            self.ops.push(Op::UnlessMoved(0));
+            self.locked(copy);
+            self.ops[at] = Op::UnlessMoved(self.ops.len() - at - 1);
+        }
+    }
+
+    fn operation(&mut self, operation: &GpuOperation) {
+        let (engine, time) = match &operation.work {
+            GpuWork::Kernel(time) => (Wanted::Execution, OperationTime::Given(time.clone())),
+            GpuWork::Copy { direction, time: Some(time), .. } => {
+                (Wanted::Copy(*direction), OperationTime::Given(time.clone()))
+            }
+            GpuWork::Copy { direction, bytes, time: None } => (Wanted::Copy(*direction), OperationTime::Bytes(*bytes)),
+        };
+        let gpu = match self.context.pool {
+            Some(_) => None,
+            None => operation.gpu.map(|index| GpuId(index as u16)).or(self.context.default_gpu),
+        };
+        let whole = Operation { gpu, engine, time, interrupts: operation.interrupts };
+        let GpuArbitration::GpuSync(sync) = self.context.arbitration else {
+            self.ops.push(Op::Issue(whole));
+            if operation.waiting == Waiting::Synchronous {
+                self.ops.extend([Op::Wait, Op::Dispatch]);
+            }
+            return;
+        };
+        for chunk in chunks(whole, operation, sync.chunk) {
+            self.locked(chunk);
+        }
+    }
+
+    /// GPUSync's pattern: lock the engine, issue, wait suspended, unlock. It makes every operation synchronous.
+    fn locked(&mut self, operation: Operation) {
+        let engine = operation.engine;
+        self.ops.extend([
+            Op::LockEngine(engine),
+            Op::Dispatch,
+            Op::Issue(operation),
+            Op::Wait,
+            Op::Dispatch,
+            Op::UnlockEngine(engine),
+        ]);
+    }
+
+    /// A GPU is not given up, and a job does not end, before its operations are complete.
+    fn wait_if_needed(&mut self, steps: &[Step]) {
+        let synchronous = matches!(self.context.arbitration, GpuArbitration::GpuSync(_));
+        if !synchronous && ends_asynchronously(steps) {
+            self.ops.extend([Op::Wait, Op::Dispatch]);
+        }
+    }
+
+    fn holds_to_the_end(&self) -> bool {
+        matches!(self.context.arbitration, GpuArbitration::GpuSync(GpuSync { hold: TokenHold::Job, .. }))
+    }
+
+    /// The first step has the job dispatched, and so does the last: it completes on a CPU.
+    fn finish(mut self) -> Vec<Op> {
+        let issued = self.ops.iter().rposition(|op| matches!(op, Op::Issue(_)));
+        let waited = self.ops.iter().rposition(|op| matches!(op, Op::Wait));
+        if issued > waited {
+            self.ops.extend([Op::Wait, Op::Dispatch]);
+        }
+        if !matches!(self.ops.first(), Some(Op::Run(_) | Op::NonPreemptive(_))) {
+            self.ops.insert(0, Op::Dispatch);
+        }
+        if matches!(self.ops.last(), Some(Op::Suspend(_))) {
+            self.ops.push(Op::Run(ExecutionTime::constant(Nanos::ZERO)));
+        }
+        self.ops
+    }
+}
+
+pub(super) fn uses_gpu(step: &Step) -> bool {
+    match step {
+        Step::Gpu(_) => true,
+        Step::Critical { body, .. } => body.iter().any(uses_gpu),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
+    }
+}
+
+/// Whether the last GPU operation is one the job does not wait for.
+fn ends_asynchronously(steps: &[Step]) -> bool {
+    let last = steps.iter().rev().find(|step| uses_gpu(step));
+    match last {
+        Some(Step::Gpu(operation)) => operation.waiting == Waiting::Asynchronous,
+        Some(Step::Critical { body, .. }) => ends_asynchronously(body),
+        _ => false,
+    }
+}
+
+/// The GPU that the operations name, if any.
+fn named_gpu(steps: &[Step]) -> Option<GpuId> {
+    steps.iter().find_map(|step| match step {
+        Step::Gpu(operation) => operation.gpu.map(|index| GpuId(index as u16)),
+        Step::Critical { body, .. } => named_gpu(body),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => None,
+    })
+}
+
+/// Bound on the time that `steps` take, without waiting for others.
+fn length(steps: &[Step], gpus: &[Gpu]) -> Nanos {
+    let one = |step: &Step| match step {
+        Step::Cpu(time) | Step::NonPreemptive(time) | Step::Suspend(time) => time.wcet,
+        Step::Critical { body, .. } => length(body, gpus),
+        Step::Gpu(GpuOperation { work: GpuWork::Kernel(time), .. })
+        | Step::Gpu(GpuOperation { work: GpuWork::Copy { time: Some(time), .. }, .. }) => time.wcet,
+        Step::Gpu(GpuOperation { work: GpuWork::Copy { bytes, time: None, .. }, .. }) => {
+            gpus.iter().map(|gpu| gpu.copy_time(*bytes)).max().unwrap_or_default()
+        }
+    };
+    steps.iter().map(one).fold(Nanos::ZERO, |total, time| Nanos(total.0.saturating_add(time.0)))
+}
+
+/// A copy in pieces of at most `chunk` bytes; its last piece raises the operation's interrupts, the others one each.
+fn chunks(whole: Operation, operation: &GpuOperation, chunk: Option<u64>) -> Vec<Operation> {
+    let (GpuWork::Copy { bytes, .. }, Some(chunk)) = (&operation.work, chunk) else { return vec![whole] };
+    let count = bytes.div_ceil(chunk).max(1);
+    (0..count)
+        .map(|index| {
+            let size = if index + 1 == count { bytes - chunk * index } else { chunk };
+            let time = match &whole.time {
+                // A measured time is divided in proportion; what does not divide goes to the last piece.
+                OperationTime::Given(time) => {
+                    OperationTime::Given(ExecutionTime::constant(part(time.wcet, index, count)))
+                }
+                OperationTime::Bytes(_) => OperationTime::Bytes(size),
+            };
+            let interrupts = if index + 1 == count { whole.interrupts } else { whole.interrupts.min(1) };
+            Operation { time, interrupts, ..whole.clone() }
+        })
+        .collect()
+}
+
+/// Piece `index` of `count` of `span`; they add up to it.
+fn part(span: Nanos, index: u64, count: u64) -> Nanos {
+    let until = |index: u64| (u128::from(span.0) * u128::from(index) / u128::from(count)) as u64;
+    Nanos(until(index + 1) - until(index))
+}

@@ -1,0 +1,184 @@
+//! Which locks there are, which GPUs they stand for, and which threads handle interrupts.
+
+use laxity_model::{
+    CpuId, Engine, EngineOrder, GpuArbitration, GpuId, InterruptHandling, LockId, PriorityRule, ResourceProtocol,
+    Scheduler, Scope, Task, Workload,
+};
+use laxity_policy::cpu::Ranking;
+use laxity_policy::lock;
+use laxity_trace::{LockInfo, LockKind};
+
+use super::uses::users_of;
+
+/// GPUs that are granted by one lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    pub lock: LockId,
+    pub gpus: Vec<GpuId>,
+}
+
+/// All locks of a simulation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Locks {
+    /// How each is configured, and what the trace says of it.
+    pub configs: Vec<lock::Config>,
+    pub infos: Vec<LockInfo>,
+    /// The pool of GPUs that each cluster uses; `None`: it has no GPU, or GPUs are not locked.
+    pub pools: Vec<Option<Pool>>,
+    /// The lock of each engine of each GPU, by [`Engine::index`]; under GPUSync only.
+    pub engines: Vec<[Option<LockId>; Engine::ALL.len()]>,
+}
+
+impl Locks {
+    /// The locks of `workload`, whose `tasks` (nodes of graphs included) are ranked by `ranking` and run in clusters of
+    /// CPUs `clusters`.
+    pub fn new(
+        workload: &Workload,
+        scheduler: &Scheduler,
+        tasks: &[Task],
+        ranking: &Ranking,
+        clusters: &[Vec<CpuId>],
+    ) -> Locks {
+        let mut locks = Locks { pools: vec![None; clusters.len()], ..Locks::default() };
+        for (index, resource) in workload.resources.iter().enumerate() {
+            let users = users_of(index, tasks);
+            let (order, progress) = match resource.protocol {
+                ResourceProtocol::PriorityInheritance => (EngineOrder::Priority, lock::Progress::Inheritance),
+                ResourceProtocol::Fifo => (EngineOrder::Fifo, lock::Progress::Inheritance),
+                ResourceProtocol::PriorityCeiling => {
+                    (EngineOrder::Priority, ceiling(scheduler, &users, tasks, ranking))
+                }
+            };
+            let replicas = resource.replicas.min(u32::from(u16::MAX)) as u16;
+            let config = lock::Config::Queue { replicas, order, progress };
+            locks.add(resource.name.clone(), LockKind::Resource { order }, replicas, config);
+        }
+        for (cluster, gpus) in pools(workload, scheduler, clusters) {
+            locks.add_pool(workload, &cluster, gpus, clusters);
+        }
+        if let GpuArbitration::GpuSync(sync) = workload.gpu_management.arbitration {
+            locks.add_engines(workload, sync.engine_order);
+        }
+        locks
+    }
+
+    fn add(&mut self, name: String, kind: LockKind, replicas: u16, config: lock::Config) -> LockId {
+        let id = LockId(self.configs.len() as u16);
+        self.configs.push(config);
+        self.infos.push(LockInfo { name, kind, replicas });
+        id
+    }
+
+    /// One lock for `gpus`, which the `users`, numbers of clusters, share.
+    fn add_pool(&mut self, workload: &Workload, users: &[usize], gpus: Vec<GpuId>, clusters: &[Vec<CpuId>]) {
+        let count = gpus.len() as u16;
+        let config = match workload.gpu_management.arbitration {
+            GpuArbitration::Driver | GpuArbitration::DriverSpinning => return,
+            GpuArbitration::Semaphore => {
+                lock::Config::Queue { replicas: count, order: EngineOrder::Fifo, progress: lock::Progress::None }
+            }
+            GpuArbitration::KFmlp { length_aware } => lock::Config::KFmlp { replicas: count, length_aware },
+            GpuArbitration::GpuSync(sync) => {
+                let cpus: usize = users.iter().map(|&cluster| clusters[cluster].len()).sum();
+                let tokens = sync.tokens.clamp(1, u32::from(u16::MAX / count.max(1))) as u16;
+                let shortest = (cpus as u32).div_ceil(u32::from(tokens) * u32::from(count)).max(1);
+                let narrow = |number: u32| number.clamp(1, u32::from(u16::MAX)) as u16;
+                lock::Config::Tokens {
+                    gpus: count,
+                    tokens,
+                    fifo_length: narrow(sync.fifo_length.unwrap_or(shortest)),
+                    fifo_requests: narrow(sync.fifo_requests.unwrap_or(cpus as u32)),
+                    cpus: narrow(cpus as u32),
+                    migration: sync.migration,
+                }
+            }
+        };
+        let (kind, replicas) = match &config {
+            lock::Config::Queue { .. } => (LockKind::Semaphore { gpus: gpus.clone() }, count),
+            lock::Config::KFmlp { .. } => (LockKind::KFmlp { gpus: gpus.clone() }, count),
+            lock::Config::Tokens { tokens, .. } => (LockKind::Tokens { gpus: gpus.clone() }, tokens * count),
+        };
+        let name = match (gpus.as_slice(), users) {
+            (&[gpu], _) => workload.platform.gpus[gpu.index()].name.clone(),
+            (_, &[cluster]) if clusters.len() > 1 => format!("GPUs of cluster {cluster}"),
+            _ => "GPUs".to_owned(),
+        };
+        let lock = self.add(name, kind, replicas, config);
+        for &cluster in users {
+            self.pools[cluster] = Some(Pool { lock, gpus: gpus.clone() });
+        }
+    }
+
+    fn add_engines(&mut self, workload: &Workload, order: EngineOrder) {
+        for (index, gpu) in workload.platform.gpus.iter().enumerate() {
+            let mut locks = [None; Engine::ALL.len()];
+            for engine in Engine::ALL.into_iter().take(1 + usize::from(gpu.copy_engines)) {
+                let kind = LockKind::Engine { gpu: GpuId(index as u16), engine, order };
+                let config = lock::Config::Queue { replicas: 1, order, progress: lock::Progress::Inheritance };
+                let name = format!("{} {}", gpu.name, engine.name());
+                locks[engine.index()] = Some(self.add(name, kind, 1, config));
+            }
+            self.engines.push(locks);
+        }
+    }
+}
+
+/// The highest level among the users under fixed priorities; under EDF the deadline floor, its counterpart.
+fn ceiling(scheduler: &Scheduler, users: &[usize], tasks: &[Task], ranking: &Ranking) -> lock::Progress {
+    use laxity_model::{Instant, TaskId};
+    let priority = |&task: &usize| ranking.priority(TaskId(task as u32), Instant::ZERO);
+    match scheduler.rule {
+        PriorityRule::Edf => {
+            let shortest = users.iter().copied().min_by_key(|&task| (tasks[task].deadline, task));
+            shortest.map_or(lock::Progress::None, |task| lock::Progress::Floor {
+                deadline: tasks[task].deadline,
+                tie: task as u32,
+            })
+        }
+        PriorityRule::RateMonotonic | PriorityRule::DeadlineMonotonic | PriorityRule::Given => users
+            .iter()
+            .map(priority)
+            .min()
+            .map_or(lock::Progress::None, |priority| lock::Progress::Ceiling { level: priority.level() }),
+    }
+}
+
+/// Groups of scheduling clusters that share GPUs, with these GPUs: all of them under global scheduling, else those of
+/// each cluster of the platform; under partitioned scheduling its CPUs share them.
+fn pools(workload: &Workload, scheduler: &Scheduler, clusters: &[Vec<CpuId>]) -> Vec<(Vec<usize>, Vec<GpuId>)> {
+    let platform = &workload.platform;
+    let all = || (0..platform.gpus.len()).map(|gpu| GpuId(gpu as u16));
+    let mut pools = match scheduler.scope {
+        Scope::Global => vec![((0..clusters.len()).collect(), all().collect())],
+        Scope::Clustered | Scope::Partitioned => (0..platform.clusters.len())
+            .map(|named| {
+                let within = |cluster: &usize| platform.clusters[named].contains(&clusters[*cluster][0]);
+                let gpus = all().filter(|gpu| platform.gpus[gpu.index()].cluster == named).collect();
+                ((0..clusters.len()).filter(within).collect(), gpus)
+            })
+            .collect::<Vec<(Vec<usize>, Vec<GpuId>)>>(),
+    };
+    pools.retain(|(users, gpus)| !users.is_empty() && !gpus.is_empty());
+    pools
+}
+
+/// The GPUs that tasks of each scheduling cluster may use.
+pub(super) fn reachable_gpus(workload: &Workload, scheduler: &Scheduler, clusters: &[Vec<CpuId>]) -> Vec<Vec<GpuId>> {
+    let mut reachable = vec![Vec::new(); clusters.len()];
+    for (users, gpus) in pools(workload, scheduler, clusters) {
+        for cluster in users {
+            reachable[cluster].clone_from(&gpus);
+        }
+    }
+    reachable
+}
+
+/// How many interrupt threads there are, and the one that serves each of `devices` devices; none without threads.
+pub(super) fn threads(handling: InterruptHandling, devices: usize) -> Vec<usize> {
+    let count = match handling {
+        InterruptHandling::Linux | InterruptHandling::ProcessAware => return Vec::new(),
+        InterruptHandling::PreemptRt(_) | InterruptHandling::Klmirqd { threads: None } => devices,
+        InterruptHandling::Klmirqd { threads: Some(count) } => (count as usize).clamp(1, devices.max(1)),
+    };
+    (0..devices).map(|device| device % count.max(1)).collect()
+}

@@ -1,0 +1,329 @@
+//! From a workload and a scheduler to what the simulator runs: flat arrays, and a refusal by name of what it cannot run.
+
+mod assign;
+mod flatten;
+mod management;
+mod uses;
+
+use std::fmt;
+
+use laxity_model::{
+    Arrival, CpuId, Distribution, ExecutionTime, GpuArbitration, GpuId, InterruptHandling, Invocation, Nanos,
+    OverheadCosts, ReleaseInterrupts, Scheduler, Task, TaskId, Workload,
+};
+use laxity_policy::cpu::Ranking;
+use laxity_trace::{DeviceInfo, GpuInfo, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
+
+use crate::Simulator;
+use assign::{assign, cluster_plans};
+use flatten::{Context, flatten};
+pub(crate) use flatten::{Op, OperationTime, Wanted};
+use management::{Locks, reachable_gpus, threads};
+
+/// A simulation that is ready to start.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub(crate) header: TraceHeader,
+    pub(crate) tasks: Vec<TaskPlan>,
+    pub(crate) clusters: Vec<ClusterPlan>,
+    pub(crate) costs: OverheadCosts,
+    /// Period of the tick interrupt.
+    pub(crate) tick: Nanos,
+    /// The CPU that takes all interrupts and runs no job.
+    pub(crate) dedicated: Option<CpuId>,
+    pub(crate) seed: u64,
+    pub(crate) locks: Locks,
+    pub(crate) gpus: Vec<GpuPlan>,
+    pub(crate) devices: Vec<DevicePlan>,
+    pub(crate) handling: InterruptHandling,
+    /// Jobs spin, rather than suspend, until their GPU operations are complete.
+    pub(crate) spins: bool,
+    /// The number of the first interrupt thread: they come after all other tasks.
+    pub(crate) first_thread: usize,
+    /// The thread of each device, counted from `first_thread`; empty where bottom halves have no threads.
+    pub(crate) threads: Vec<usize>,
+}
+
+/// A GPU as the simulator runs it.
+#[derive(Clone, Debug)]
+pub(crate) struct GpuPlan {
+    pub copy_engines: u8,
+    /// The model's, for the time of copies.
+    pub model: laxity_model::Gpu,
+}
+
+/// A device that raises interrupts.
+#[derive(Clone, Debug)]
+pub(crate) struct DevicePlan {
+    /// The CPUs that its interrupts may be routed to.
+    pub cpus: Vec<CpuId>,
+    pub top_half: ExecutionTime,
+    pub bottom_half: ExecutionTime,
+}
+
+/// A task as the simulator runs it.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskPlan {
+    pub period: Nanos,
+    pub deadline: Nanos,
+    pub phase: Nanos,
+    pub jitter: Nanos,
+    /// Extra separation of a sporadic task.
+    pub gap: Option<Distribution>,
+    pub ops: Vec<Op>,
+    pub cluster: usize,
+    /// Its number within the cluster.
+    pub local: TaskId,
+}
+
+/// CPUs that share a ready queue, and their tasks.
+#[derive(Clone, Debug)]
+pub(crate) struct ClusterPlan {
+    pub cpus: Vec<CpuId>,
+    pub tasks: Vec<TaskId>,
+    pub ranking: Ranking,
+}
+
+/// What the simulator cannot run, each thing by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    reasons: Vec<String>,
+}
+
+impl Setup {
+    /// Prepares `workload` under `scheduler`; `seed` decides random execution times, gaps and jitter. Draws depend on
+    /// seed, task, job and step alone, so two schedulers see the same jobs.
+    ///
+    /// The workload must be valid; what it asks for and the simulator cannot do yet is refused by name.
+    pub fn new(workload: &Workload, scheduler: &Scheduler, seed: u64) -> Result<Setup, Refusal> {
+        let mut reasons = Vec::new();
+        let dedicated = (scheduler.interrupts == ReleaseInterrupts::Dedicated).then_some(CpuId(0));
+        let models = &workload.tasks;
+        let (cpus, mut cluster_of) = assign(workload, scheduler, dedicated, &mut reasons);
+        refuse(workload, scheduler, &mut reasons);
+        if !reasons.is_empty() {
+            return Err(Refusal::of(reasons));
+        }
+        let ranking = Ranking::new(scheduler.rule, models);
+        let locks = Locks::new(workload, scheduler, models, &ranking, &cpus);
+        let bodies = bodies(workload, scheduler, models, &cluster_of, &locks, &cpus);
+        let first_thread = models.len();
+        let devices = devices(workload);
+        let handling = workload.gpu_management.handling;
+        let threads = threads(handling, devices.len());
+        cluster_of.extend(thread_clusters(&threads, &devices, &cpus));
+        let clusters = cluster_plans(&ranking, cpus, &cluster_of, first_thread);
+        let mut tasks = Vec::with_capacity(cluster_of.len());
+        let mut next_local = vec![0; clusters.len()];
+        let mut place = |cluster: usize| {
+            next_local[cluster] += 1;
+            (cluster, TaskId(next_local[cluster] - 1))
+        };
+        for ((task, ops), &cluster) in models.iter().zip(bodies).zip(&cluster_of) {
+            tasks.push(TaskPlan::new(task, ops, place(cluster)));
+        }
+        for &cluster in &cluster_of[first_thread..] {
+            tasks.push(TaskPlan::thread(place(cluster)));
+        }
+        let costs = workload.platform.overheads.at(first_thread);
+        let rank = |task: usize| (cluster_of[task], ranking.rank(TaskId(task as u32)));
+        let mut infos = TaskInfo::of(workload, rank);
+        infos.extend(thread_infos(workload, &threads, &devices, &cluster_of[first_thread..], first_thread));
+        let gpus = &workload.platform.gpus;
+        let header = TraceHeader {
+            clusters: clusters.iter().map(|cluster| cluster.cpus.clone()).collect(),
+            quantum: workload.platform.quantum,
+            costs,
+            seed,
+            tasks: infos,
+            arbitration: workload.gpu_management.arbitration.name().to_owned(),
+            handling,
+            gpus: gpus.iter().map(|gpu| gpu_info(gpu, &clusters)).collect(),
+            devices: gpus.iter().map(|gpu| DeviceInfo { name: gpu.name.clone() }).collect(),
+            locks: locks.infos.clone(),
+            ..TraceHeader::new(Origin::Simulated, &workload.name, workload.platform.cpus, *scheduler)
+        };
+        let spins = workload.gpu_management.arbitration == GpuArbitration::DriverSpinning;
+        let gpus = gpus.iter().map(|gpu| GpuPlan { copy_engines: gpu.copy_engines, model: gpu.clone() }).collect();
+        let tick = workload.platform.tick;
+        Ok(Setup {
+            header,
+            tasks,
+            clusters,
+            costs,
+            tick,
+            dedicated,
+            seed,
+            locks,
+            gpus,
+            devices,
+            handling,
+            spins,
+            first_thread,
+            threads,
+        })
+    }
+
+    /// What a trace of this simulation begins with.
+    pub fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    /// A simulator at time 0 that writes to `sink`.
+    pub fn start<S: Sink>(&self, sink: S) -> Simulator<S> {
+        Simulator::new(self.clone(), sink)
+    }
+}
+
+impl TaskPlan {
+    fn new(task: &Task, ops: Vec<Op>, (cluster, local): (usize, TaskId)) -> TaskPlan {
+        let gap = match &task.arrival {
+            Arrival::Periodic => None,
+            Arrival::Sporadic { gap } => Some(gap.clone()),
+        };
+        let (period, deadline, phase, jitter) = (task.period, task.deadline, task.phase, task.jitter);
+        TaskPlan { period, deadline, phase, jitter, gap, ops, cluster, local }
+    }
+
+    /// An interrupt thread: not released by time, and told how long to run whenever it is woken.
+    fn thread((cluster, local): (usize, TaskId)) -> TaskPlan {
+        let never = Nanos::ZERO;
+        TaskPlan {
+            period: never,
+            deadline: never,
+            phase: never,
+            jitter: never,
+            gap: None,
+            ops: vec![Op::Dispatch],
+            cluster,
+            local,
+        }
+    }
+}
+
+/// The steps of every task's jobs.
+fn bodies(
+    workload: &Workload,
+    scheduler: &Scheduler,
+    tasks: &[Task],
+    cluster_of: &[usize],
+    locks: &Locks,
+    cpus: &[Vec<CpuId>],
+) -> Vec<Vec<Op>> {
+    let reachable = reachable_gpus(workload, scheduler, cpus);
+    let mut using = vec![0; cpus.len()];
+    let mut body = |(task, &cluster): (&Task, &usize)| {
+        let gpus: &[GpuId] = &reachable[cluster];
+        // Round robin among the tasks that use a GPU.
+        let uses = task.body.iter().any(flatten::uses_gpu);
+        let default_gpu = gpus.get(using[cluster] % gpus.len().max(1)).copied();
+        using[cluster] += usize::from(uses);
+        let context = Context {
+            arbitration: workload.gpu_management.arbitration,
+            gpus: &workload.platform.gpus,
+            pool: locks.pools[cluster].as_ref(),
+            default_gpu,
+        };
+        flatten(&task.body, &context)
+    };
+    tasks.iter().zip(cluster_of).map(&mut body).collect()
+}
+
+fn devices(workload: &Workload) -> Vec<DevicePlan> {
+    let management = &workload.gpu_management;
+    let costs = workload.platform.overheads.at(workload.tasks.len());
+    let or_constant =
+        |time: &Option<ExecutionTime>, constant| time.clone().unwrap_or_else(|| ExecutionTime::constant(constant));
+    let device = |gpu: &laxity_model::Gpu| DevicePlan {
+        cpus: gpu.interrupt_cpus.clone(),
+        top_half: or_constant(&management.top_half, costs.top_half),
+        bottom_half: or_constant(&management.bottom_half, costs.bottom_half),
+    };
+    workload.platform.gpus.iter().map(device).collect()
+}
+
+/// The cluster of each thread: that of the first CPU its first device may interrupt.
+fn thread_clusters(threads: &[usize], devices: &[DevicePlan], cpus: &[Vec<CpuId>]) -> Vec<usize> {
+    let count = threads.iter().max().map_or(0, |last| last + 1);
+    (0..count)
+        .map(|thread| {
+            let device = threads.iter().position(|&serves| serves == thread).unwrap_or(0);
+            let within = |cpu: &CpuId| cpus.iter().position(|cluster| cluster.contains(cpu));
+            devices[device].cpus.iter().find_map(within).unwrap_or(0)
+        })
+        .collect()
+}
+
+fn thread_infos(
+    workload: &Workload,
+    threads: &[usize],
+    devices: &[DevicePlan],
+    clusters: &[usize],
+    first: usize,
+) -> Vec<TaskInfo> {
+    let one = |(thread, &cluster): (usize, &usize)| {
+        let served: Vec<usize> = (0..threads.len()).filter(|&device| threads[device] == thread).collect();
+        let names: Vec<&str> = served.iter().map(|&device| workload.platform.gpus[device].name.as_str()).collect();
+        TaskInfo {
+            name: format!("{}/{}", workload.gpu_management.handling.thread_name(), names.join("+")),
+            period: Nanos::ZERO,
+            deadline: Nanos::ZERO,
+            wcet: served.iter().map(|&device| devices[device].bottom_half.wcet).max().unwrap_or_default(),
+            cluster,
+            rank: (first + thread) as u32,
+            kind: TaskKind::Thread,
+        }
+    };
+    clusters.iter().enumerate().map(one).collect()
+}
+
+fn gpu_info(gpu: &laxity_model::Gpu, clusters: &[ClusterPlan]) -> GpuInfo {
+    let within = |cpu: &CpuId| clusters.iter().position(|cluster| cluster.cpus.contains(cpu));
+    let cluster = gpu.interrupt_cpus.iter().find_map(within).unwrap_or(0);
+    GpuInfo { name: gpu.name.clone(), cluster, copy_engines: gpu.copy_engines }
+}
+
+fn refuse(workload: &Workload, scheduler: &Scheduler, reasons: &mut Vec<String>) {
+    for graph in &workload.graphs {
+        reasons.push(format!("graph \"{}\": graphs are not simulated yet", graph.name));
+    }
+    for task in &workload.best_effort {
+        reasons.push(format!("best-effort task \"{}\": best-effort tasks are not simulated yet", task.name));
+    }
+    uses::refuse_circles(workload, &workload.tasks, reasons);
+    let threads = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
+    if threads && !workload.platform.gpus.is_empty() && scheduler.invocation == Invocation::QuantumDriven {
+        reasons.push(format!(
+            "klmirqd under {scheduler}: an interrupt thread takes over its owner's CPU within a quantum; choose an \
+             event-driven scheduler (E instead of Q) or another interrupt handling"
+        ));
+    }
+}
+
+impl Refusal {
+    /// One reason a name is enough.
+    fn of(mut reasons: Vec<String>) -> Refusal {
+        let mut seen = 0;
+        while seen < reasons.len() {
+            if reasons[..seen].contains(&reasons[seen]) {
+                reasons.remove(seen);
+            } else {
+                seen += 1;
+            }
+        }
+        Refusal { reasons }
+    }
+
+    /// The reasons, one a thing that cannot be simulated.
+    pub fn reasons(&self) -> &[String] {
+        &self.reasons
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reasons.join("\n"))
+    }
+}
+
+impl std::error::Error for Refusal {}
