@@ -105,11 +105,12 @@ struct Flat<'a> {
 }
 
 impl Flat<'_> {
-    /// GPU operations outside a section get one, from the first to the last of them.
+    /// GPU operations outside a section get one, from the first to the last of them, or to the end of the job if it does
+    /// not wait for the last.
     fn body(&mut self, body: &[Step]) {
-        let uses = |step: &Step| uses_gpu(step);
-        let first = body.iter().position(uses);
-        let (Some(first), Some(last), Some(pool)) = (first, body.iter().rposition(uses), self.context.pool) else {
+        let first = body.iter().position(uses_gpu);
+        let last = if ends_asynchronously(body) { body.len().checked_sub(1) } else { body.iter().rposition(uses_gpu) };
+        let (Some(first), Some(last), Some(pool)) = (first, last, self.context.pool) else {
             return self.steps(body);
         };
         self.steps(&body[..first]);

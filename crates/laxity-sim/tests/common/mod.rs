@@ -36,6 +36,7 @@ pub struct Run {
 /// All executions, by start time and CPU; overheads split them, and adjacent ones of a job on a CPU are one.
 pub fn executions(records: &[Record]) -> Vec<Run> {
     let mut open: Vec<Option<(Instant, JobId)>> = vec![None; 1024];
+    let mut covered: Vec<Option<JobId>> = vec![None; 1024];
     let mut runs: Vec<Run> = Vec::new();
     let mut close = |open: &mut Vec<Option<(Instant, JobId)>>, cpu: CpuId, end: Instant| {
         if let Some((start, job)) = open[cpu.index()].take()
@@ -54,13 +55,23 @@ pub fn executions(records: &[Record]) -> Vec<Run> {
                 close(&mut open, cpu, record.at);
             }
             Event::Overhead { cpu, duration, .. } | Event::LockWait { cpu, duration } => {
-                if let Some((_, job)) = open[cpu.index()] {
+                if covered[cpu.index()].is_some() {
+                    // The bottom half there is interrupted, not the job.
+                } else if let Some((_, job)) = open[cpu.index()] {
                     let going_on = open[cpu.index()].is_some_and(|(start, _)| start <= record.at);
                     if going_on {
                         close(&mut open, cpu, record.at);
                     }
                     open[cpu.index()] = Some((record.at + duration, job));
                 }
+            }
+            Event::BottomHalfBegin { cpu, .. } => {
+                covered[cpu.index()] = open[cpu.index()].map(|(_, job)| job);
+                close(&mut open, cpu, record.at);
+                open[cpu.index()] = None;
+            }
+            Event::BottomHalfEnd { cpu, .. } => {
+                open[cpu.index()] = covered[cpu.index()].take().map(|job| (record.at, job));
             }
             Event::End => {
                 for cpu in 0..1024 {
