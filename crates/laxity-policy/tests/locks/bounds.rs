@@ -63,8 +63,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Goes from event to event until all sections are done; at one instant unlocks come before requests, by task.
-    fn to_the_end(mut self) -> Vec<u64> {
+    /// The longest wait of each task, all sections being carried out. At one instant unlocks come before requests, by task.
+    fn longest_waits(mut self) -> Vec<u64> {
         while let Some((now, task)) = self.next() {
             match self.states[task] {
                 State::Holds { .. } => self.unlock(now, task),
@@ -132,7 +132,7 @@ proptest! {
     #[test]
     fn l_aware_waits_stay_below_equation_1(users in prop::collection::vec(user(), 1..9), k in 1..5_u16) {
         let total: u64 = users.iter().map(|user| user.length).sum();
-        for (task, waited) in Run::new(&users, k, true).to_the_end().into_iter().enumerate() {
+        for (task, waited) in Run::new(&users, k, true).longest_waits().into_iter().enumerate() {
             let others = total - users[task].length;
             prop_assert!(waited * u64::from(k) <= others, "T{} waited {} > {} / {}", task, waited, others, k);
         }
@@ -143,7 +143,7 @@ proptest! {
     fn l_oblivious_waits_stay_below_equation_2(users in prop::collection::vec(user(), 1..9), k in 1..5_u16) {
         let longest = users.iter().map(|user| user.length).max().unwrap_or(0);
         let bound = longest * ((users.len() as u64 - 1) / u64::from(k));
-        for (task, waited) in Run::new(&users, k, false).to_the_end().into_iter().enumerate() {
+        for (task, waited) in Run::new(&users, k, false).longest_waits().into_iter().enumerate() {
             prop_assert!(waited <= bound, "T{} waited {} > {}", task, waited, bound);
         }
     }
@@ -159,6 +159,6 @@ proptest! {
 fn the_bounds_are_met_when_everyone_asks_at_once() {
     let users = vec![User { length: 3, sections: vec![Section { pause: 0, hold: 3 }] }; 5];
     for length_aware in [true, false] {
-        assert_eq!(Run::new(&users, 2, length_aware).to_the_end(), [0, 0, 3, 3, 6]);
+        assert_eq!(Run::new(&users, 2, length_aware).longest_waits(), [0, 0, 3, 3, 6]);
     }
 }
