@@ -4,7 +4,12 @@ use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
 
 use crate::cpu::Priority;
 
-use super::discipline::Config;
+use super::boosts::Boosts;
+use super::build::build;
+use super::deadlock::circle;
+use super::discipline::{Config, Discipline, Grant, Progress, Request};
+use super::holdings::{Held, Holdings, Wait};
+use super::priorities::Priorities;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,31 +70,261 @@ pub enum Action {
     },
 }
 
-/// The locks of a workload and the effective priorities of its jobs.
+/// A lock and how contended it is.
 #[derive(Debug)]
-pub struct Arbiter {}
+struct Lock {
+    discipline: Box<dyn Discipline>,
+    progress: Progress,
+    replicas: u16,
+    gpus: u16,
+    /// How many jobs wait for it.
+    waiting: u32,
+}
+
+/// The locks of a workload and the effective priorities of its jobs.
+///
+/// A job's effective priority is the highest of its base priority, the levels to which the locks it holds raise it
+/// (ceilings, floors, boosts), and the effective priorities of those it inherits from, through any number of locks.
+///
+/// Every event but `Pending` and `Complete` is handled in three steps:
+///
+/// ```text
+///   discipline of the lock ──grants──► relax along the give-edges ──► report changed priorities
+///                                          │            ▲
+///                                          └─reordered──┘  where a waiting job's priority changed
+/// ```
+///
+/// Inheritance is computed from scratch, over the locks somebody waits for: what is no longer given is lost at that very
+/// instant, and a cycle of give-edges (a deadlock) ends like any other graph, as priorities only rise while relaxing.
+///
+/// Events that make no sense (an unlock by who does not hold, a request by who waits) are errors of the driver and panic.
+#[derive(Debug)]
+pub struct Arbiter {
+    locks: Vec<Lock>,
+    /// The locks somebody waits for, in no order that matters.
+    contended: Vec<LockId>,
+    holdings: Holdings,
+    priorities: Priorities,
+    boosts: Boosts,
+    /// Scratch, empty between events.
+    grants: Vec<Grant>,
+    /// Scratch, empty between events.
+    unsorted: Vec<LockId>,
+}
 
 impl Arbiter {
     /// No job pending; locks as configured, `LockId` being the position.
-    pub fn new(_tasks: usize, _locks: &[Config]) -> Self {
-        Arbiter {}
+    pub fn new(tasks: usize, locks: &[Config]) -> Self {
+        let lock = |config: &Config| Lock {
+            discipline: build(config),
+            progress: config.progress(),
+            replicas: config.replicas(),
+            gpus: config.gpus(),
+            waiting: 0,
+        };
+        Arbiter {
+            locks: locks.iter().map(lock).collect(),
+            contended: Vec::new(),
+            holdings: Holdings::new(tasks),
+            priorities: Priorities::new(tasks),
+            boosts: Boosts::default(),
+            grants: Vec::new(),
+            unsorted: Vec::new(),
+        }
     }
 
     /// Takes note of `event` and appends what follows: grants first, then changed priorities by task.
-    pub fn handle(&mut self, _now: Instant, _event: Event, _actions: &mut Vec<Action>) {
-        unimplemented!("written by whoever fills this in")
+    pub fn handle(&mut self, now: Instant, event: Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::Pending { priority } => self.priorities.begin(priority),
+            Event::Complete { task } => self.complete(task),
+            Event::Request { task, lock, length, only } => {
+                self.request(now, lock, Request { task, length, only }, actions);
+                self.settle(now, actions);
+            }
+            Event::Unlock { task, lock } => {
+                self.unlock(now, task, lock, actions);
+                self.settle(now, actions);
+            }
+            Event::Withdraw { task, lock } => {
+                self.withdraw(now, task, lock, actions);
+                self.settle(now, actions);
+            }
+        }
     }
 
     /// The effective priority of the pending job of `task`.
-    pub fn priority(&self, _task: TaskId) -> Option<Priority> {
-        unimplemented!("written by whoever fills this in")
+    pub fn priority(&self, task: TaskId) -> Option<Priority> {
+        self.priorities.effective(task)
     }
 
     /// Who holds `replica` of `lock`.
-    pub fn holder(&self, _lock: LockId, _replica: ReplicaId) -> Option<TaskId> {
-        unimplemented!("written by whoever fills this in")
+    pub fn holder(&self, lock: LockId, replica: ReplicaId) -> Option<TaskId> {
+        self.locks.get(lock.index())?.discipline.holder(replica)
+    }
+
+    /// What `task` holds, in the order of grant.
+    pub fn holds(&self, task: TaskId) -> impl Iterator<Item = (LockId, ReplicaId)> {
+        self.holdings.held(task).iter().map(|held| (held.lock, held.replica))
+    }
+
+    /// The lock that `task` waits for.
+    pub fn waits_for(&self, task: TaskId) -> Option<LockId> {
+        self.holdings.wait_of(task).map(|wait| wait.lock)
+    }
+
+    /// Tasks that wait for each other in a circle and for ever, each for a lock that the next holds. Looks at all tasks:
+    /// for when nothing else happens any more.
+    pub fn deadlock(&self) -> Option<Vec<TaskId>> {
+        let mut blockers = vec![Vec::new(); self.holdings.tasks()];
+        for (task, wait) in self.holdings.waits() {
+            let Lock { discipline, replicas, gpus, .. } = &self.locks[wait.lock.index()];
+            let accepted = (0..*replicas).filter(|replica| wait.only.is_none_or(|only| only == replica % gpus));
+            blockers[task.index()].extend(accepted.filter_map(|replica| discipline.holder(ReplicaId(replica))));
+        }
+        circle(&blockers)
+    }
+
+    fn complete(&mut self, task: TaskId) {
+        assert!(self.holdings.held(task).is_empty(), "a job unlocks what it holds before it completes");
+        assert!(self.holdings.wait_of(task).is_none(), "a job that waits cannot complete");
+        self.priorities.end(task);
+    }
+
+    fn request(&mut self, now: Instant, lock: LockId, request: Request, actions: &mut Vec<Action>) {
+        let Request { task, only, .. } = request;
+        assert!(self.priority(task).is_some(), "only a pending job asks for a lock");
+        let order = if self.boosts(lock) { self.boosts.request() } else { 0 };
+        self.holdings.wait(task, Wait { lock, only, order });
+        self.count_waiting(lock, 1);
+        self.locks[lock.index()].discipline.request(now, request, self.priorities.levels(), &mut self.grants);
+        self.hand_out(now, lock, actions);
+    }
+
+    fn unlock(&mut self, now: Instant, task: TaskId, lock: LockId, actions: &mut Vec<Action>) {
+        let held = self.holdings.give_up(task, lock);
+        if held.level.is_some() {
+            self.raise(task);
+        }
+        if self.boosts(lock) {
+            self.boosts.finish();
+        }
+        self.locks[lock.index()].discipline.unlock(now, task, self.priorities.levels(), &mut self.grants);
+        self.hand_out(now, lock, actions);
+    }
+
+    fn withdraw(&mut self, now: Instant, task: TaskId, lock: LockId, actions: &mut Vec<Action>) {
+        self.holdings.end_wait(task, lock);
+        self.count_waiting(lock, -1);
+        if self.boosts(lock) {
+            self.boosts.finish();
+        }
+        self.locks[lock.index()].discipline.withdraw(now, task, self.priorities.levels(), &mut self.grants);
+        self.hand_out(now, lock, actions);
+    }
+
+    /// Carries out what the discipline of `lock` granted.
+    fn hand_out(&mut self, now: Instant, lock: LockId, actions: &mut Vec<Action>) {
+        let mut grants = std::mem::take(&mut self.grants);
+        for Grant { task, replica } in grants.drain(..) {
+            let wait = self.holdings.end_wait(task, lock);
+            self.count_waiting(lock, -1);
+            let level = self.locks[lock.index()].progress.level_from_grant(now, wait.order);
+            self.holdings.hold(task, Held { lock, replica, level });
+            if level.is_some() {
+                self.raise(task);
+            }
+            actions.push(Action::Grant { task, lock, replica });
+        }
+        self.grants = grants;
+    }
+
+    /// Makes effective priorities what they are to be, and reports those that changed.
+    fn settle(&mut self, now: Instant, actions: &mut Vec<Action>) {
+        self.relax();
+        // Once sorted anew a discipline may give to others, which may change priorities at another lock, and so on: a
+        // chain of locks, no longer than their number.
+        for _ in 0..self.locks.len() {
+            if !self.sort_again(now, actions) {
+                break;
+            }
+            self.relax();
+        }
+        self.priorities.report(|priority| actions.push(Action::Prioritize { priority }));
+    }
+
+    /// Computes effective priorities from scratch: the least that no give-edge can raise.
+    fn relax(&mut self) {
+        let Arbiter { locks, contended, priorities, .. } = self;
+        priorities.restart();
+        loop {
+            let mut raised = false;
+            for lock in contended.iter() {
+                let discipline = &locks[lock.index()].discipline;
+                discipline.inheritance(&mut |from, to| raised |= priorities.give(from, to));
+            }
+            if !raised {
+                return;
+            }
+        }
+    }
+
+    /// Lets the locks sort their queues where a waiting job's priority changed. Says whether there were any.
+    fn sort_again(&mut self, now: Instant, actions: &mut Vec<Action>) -> bool {
+        let Arbiter { holdings, priorities, unsorted, .. } = self;
+        priorities.each_moved(|task| unsorted.extend(holdings.wait_of(task).map(|wait| wait.lock)));
+        let mut unsorted = std::mem::take(&mut self.unsorted);
+        unsorted.sort_unstable();
+        unsorted.dedup();
+        let any = !unsorted.is_empty();
+        for lock in unsorted.drain(..) {
+            self.locks[lock.index()].discipline.reordered(now, self.priorities.levels(), &mut self.grants);
+            self.hand_out(now, lock, actions);
+        }
+        self.unsorted = unsorted;
+        any
+    }
+
+    /// The locks that `task` holds have changed.
+    fn raise(&mut self, task: TaskId) {
+        self.priorities.raise(task, self.holdings.held(task).iter().filter_map(|held| held.level));
+    }
+
+    fn boosts(&self, lock: LockId) -> bool {
+        self.locks[lock.index()].progress == Progress::Boosting
+    }
+
+    /// `change` more jobs wait for `lock`, which is contended while there are any.
+    fn count_waiting(&mut self, lock: LockId, change: i32) {
+        let waiting = &mut self.locks[lock.index()].waiting;
+        let before = *waiting;
+        *waiting = before.checked_add_signed(change).expect("who no longer waits was counted");
+        match (before, *waiting) {
+            (0, 1) => self.contended.push(lock),
+            (1, 0) => self.contended.retain(|&contended| contended != lock),
+            _ => {}
+        }
     }
 
     /// Panics if an invariant does not hold.
-    pub fn assert_invariants(&self) {}
+    pub fn assert_invariants(&self) {
+        self.priorities.assert_invariants();
+        for (index, lock) in self.locks.iter().enumerate() {
+            lock.discipline.assert_invariants();
+            let id = LockId(index as u16);
+            let waiting = self.holdings.waits().filter(|(_, wait)| wait.lock == id).count();
+            assert_eq!(waiting, lock.waiting as usize, "who waits is miscounted");
+            let contended = self.contended.iter().filter(|&&contended| contended == id).count();
+            assert_eq!(contended, usize::from(waiting > 0), "a lock is contended while somebody waits for it");
+            let holders = (0..lock.replicas).filter(|&replica| self.holder(id, ReplicaId(replica)).is_some()).count();
+            let tasks = (0..self.holdings.tasks() as u32).map(TaskId);
+            let held = tasks.filter(|&task| self.holds(task).any(|(lock, _)| lock == id)).count();
+            assert_eq!(holders, held, "the discipline knows of other holders than the tasks");
+        }
+        for task in (0..self.holdings.tasks() as u32).map(TaskId) {
+            for (lock, replica) in self.holds(task) {
+                assert_eq!(self.holder(lock, replica), Some(task), "a replica has one holder");
+            }
+        }
+    }
 }

@@ -62,7 +62,8 @@ pub enum Progress {
         /// The task that has it; breaks ties.
         tie: u32,
     },
-    /// It runs above all jobs; among the boosted the earlier request comes first.
+    /// It runs above all jobs; among the boosted the earlier request comes first: its level is `(0, order)`, so base
+    /// priorities must have a `major` of at least 1.
     Boosting,
 }
 
@@ -75,6 +76,13 @@ pub struct Request {
     pub length: Nanos,
     /// The only GPU of the pool that will do, by its position there.
     pub only: Option<u16>,
+}
+
+impl Request {
+    /// Whether GPU `gpu` of the pool will do.
+    pub fn accepts(&self, gpu: usize) -> bool {
+        self.only.is_none_or(|only| usize::from(only) == gpu)
+    }
 }
 
 /// A request that is granted.
@@ -93,6 +101,13 @@ pub struct Levels<'a> {
     pub base: &'a [Option<Priority>],
     /// Effective priorities.
     pub effective: &'a [Option<Priority>],
+}
+
+impl Levels<'_> {
+    /// The effective priority of `task`, which waits or holds.
+    pub fn priority(&self, task: TaskId) -> Priority {
+        self.effective[task.index()].expect("only pending jobs wait for locks and hold them")
+    }
 }
 
 /// The waiting discipline of one lock. The arbiter calls it, hands out what it grants, and turns what
