@@ -3,6 +3,7 @@
 use super::discipline::{Config, Discipline, Progress};
 use super::kfmlp::KFmlp;
 use super::queue::Queue;
+use super::tokens::Tokens;
 
 /// The waiting discipline of a lock, nobody holding it.
 pub(super) fn build(config: &Config) -> Box<dyn Discipline> {
@@ -11,7 +12,9 @@ pub(super) fn build(config: &Config) -> Box<dyn Discipline> {
             Box::new(Queue::new(replicas, order, progress == Progress::Inheritance))
         }
         Config::KFmlp { replicas, length_aware } => Box::new(KFmlp::new(replicas, length_aware)),
-        Config::Tokens { .. } => unreachable!("merged with the token allocator"),
+        Config::Tokens { gpus, tokens, fifo_length, fifo_requests, cpus, migration } => {
+            Box::new(Tokens::new(gpus, tokens, fifo_length, fifo_requests, cpus, migration))
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod arbiter;
 mod boosts;
+pub mod budget;
 mod build;
 mod deadlock;
 mod discipline;
@@ -16,6 +17,8 @@ mod holdings;
 mod kfmlp;
 mod priorities;
 mod queue;
+pub mod tokens;
 
 pub use arbiter::{Action, Arbiter, Event};
 pub use discipline::{Config, Discipline, Grant, Levels, Progress, Request};
+pub use tokens::Tokens;
