@@ -210,7 +210,7 @@ fn flatten(task: &Task, reasons: &mut Vec<String>) -> Vec<Op> {
                 reasons.push(format!("task \"{}\": critical sections are not simulated yet", task.name));
                 continue;
             }
-            Step::Gpu(_) => {
+            Step::Gpu(_) | Step::GpuSection { .. } => {
                 reasons.push(format!("task \"{}\": GPU operations are not simulated yet", task.name));
                 continue;
             }
