@@ -297,7 +297,7 @@ fn edge(producer: usize, consumer: usize, produce: u32, consume: u32) -> Edge {
 fn a_chain_of_equal_rates_takes_the_sum_of_its_response_times() {
     let mut set = workload(3, Vec::new());
     let nodes = vec![node("in", 10, Some(100)), node("work", 70, None), node("out", 20, None)];
-    set.graphs.push(Graph { name: "g".to_owned(), nodes, edges: vec![edge(0, 1, 1, 1), edge(1, 2, 1, 1)] });
+    set.graphs.push(Graph::new("g", nodes, vec![edge(0, 1, 1, 1), edge(1, 2, 1, 1)]));
     let report = checked(&set, "G-EDF");
     assert_eq!(report.tasks.iter().map(|task| task.name.as_str()).collect::<Vec<_>>(), ["g.in", "g.work", "g.out"]);
     assert_eq!(report.graphs[0].end_to_end, Some(Nanos(100)));
@@ -310,7 +310,7 @@ fn a_chain_of_equal_rates_takes_the_sum_of_its_response_times() {
 fn a_node_of_another_rate_has_the_period_that_its_tokens_give_it_rounded_down() {
     let mut set = workload(2, Vec::new());
     let nodes = vec![node("in", 10, Some(100)), node("work", 70, None)];
-    set.graphs.push(Graph { name: "g".to_owned(), nodes, edges: vec![edge(0, 1, 3, 4)] });
+    set.graphs.push(Graph::new("g", nodes, vec![edge(0, 1, 3, 4)]));
     let report = checked(&set, "G-EDF");
     assert_eq!((report.tasks[1].period, report.tasks[1].deadline), (Nanos(133), Nanos(133)));
     // Four tokens come with the second job at latest: shift 100, response times 10 and 70.

@@ -18,6 +18,16 @@ pub enum Step {
         /// What is done while holding it.
         body: Vec<Step>,
     },
+    /// Hold a GPU during the inner steps, of whichever kinds. Sections do not nest; critical sections may be inside or
+    /// outside.
+    ///
+    /// In a body without sections the GPU is held during the steps of the body from the first that contains a GPU
+    /// operation to the last. In a body with sections every operation is in one. What holding means depends on
+    /// [`GpuArbitration`](crate::GpuArbitration): nothing where the driver arbitrates.
+    GpuSection {
+        /// What is done while holding it.
+        body: Vec<Step>,
+    },
     /// Use a GPU.
     Gpu(GpuOperation),
 }
@@ -75,7 +85,7 @@ impl Step {
         match self {
             Step::Cpu(time) | Step::NonPreemptive(time) => time.wcet,
             Step::Suspend(_) | Step::Gpu(_) => Nanos::ZERO,
-            Step::Critical { body, .. } => body.iter().map(Step::cpu_wcet).sum(),
+            Step::Critical { body, .. } | Step::GpuSection { body } => body.iter().map(Step::cpu_wcet).sum(),
         }
     }
 
@@ -83,7 +93,7 @@ impl Step {
     pub fn suspension(&self) -> Nanos {
         match self {
             Step::Suspend(time) => time.wcet,
-            Step::Critical { body, .. } => body.iter().map(Step::suspension).sum(),
+            Step::Critical { body, .. } | Step::GpuSection { body } => body.iter().map(Step::suspension).sum(),
             Step::Cpu(_) | Step::NonPreemptive(_) | Step::Gpu(_) => Nanos::ZERO,
         }
     }

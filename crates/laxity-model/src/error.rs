@@ -185,7 +185,9 @@ impl FieldPath {
                     words.extend(name_of(&self.segments[..at + 2]).map(|name| format!("{name:?}")));
                     at += 2;
                 }
-                [PathSegment::Key(platform), PathSegment::Key(gpu), ..] if platform == "platform" && gpu == "gpu" => {
+                [PathSegment::Key(platform), PathSegment::Key(list), ..]
+                    if platform == "platform" && is_item_list(list) =>
+                {
                     at += 1;
                 }
                 rest => {
@@ -200,7 +202,7 @@ impl FieldPath {
 
 /// Lists whose elements are things with a place of their own in messages.
 fn is_item_list(key: &str) -> bool {
-    matches!(key, "task" | "best_effort" | "resource" | "graph" | "node" | "edge" | "gpu")
+    matches!(key, "task" | "best_effort" | "resource" | "graph" | "node" | "edge" | "object" | "gpu" | "device")
 }
 
 fn print_segments(segments: &[PathSegment]) -> String {

@@ -11,6 +11,42 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// The edges, back-edges included.
     pub edges: Vec<Edge>,
+    /// Data that more than one node touches and that is not carried by edges.
+    pub objects: Vec<DataObject>,
+    /// How many copies of each object there are, so that consecutive runs of the graph may overlap.
+    pub replicas: Replicas,
+}
+
+/// Data that nodes of a graph share in memory. Source: paper 003, section 5.4.1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataObject {
+    /// Name, unique among the objects of the graph.
+    pub name: String,
+    /// Indices of the nodes that touch it, in the order of access: none is an ancestor of one before it. Not empty.
+    pub accessors: Vec<usize>,
+    /// Size M of a delay: each run reads what was written M runs ago. A delay is not replicated but deepened, to M + N.
+    /// 0 for data that no later run reads.
+    pub delay: u32,
+}
+
+/// How many copies of its data objects a graph has. With N copies run j uses copy `j mod N`, and a feedback graph keeps
+/// run `j + N` away until run j is done with it (paper 003, section 5.4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Replicas {
+    /// One each and no feedback graph: whoever needs them guarded says so with critical sections.
+    #[default]
+    None,
+    /// This many, at least 1.
+    Count(u32),
+    /// As many as it takes that no run waits for a copy, computed from the bound on response times.
+    Auto,
+}
+
+impl Graph {
+    /// A graph without data objects.
+    pub fn new(name: impl Into<String>, nodes: Vec<Node>, edges: Vec<Edge>) -> Self {
+        Graph { name: name.into(), nodes, edges, objects: Vec::new(), replicas: Replicas::None }
+    }
 }
 
 /// A node of a graph.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod device;
 mod error;
 mod execution;
 mod file;
@@ -26,10 +27,11 @@ mod validate;
 mod workload;
 
 pub use body::{CopyDirection, GpuOperation, GpuWork, Step, Waiting};
+pub use device::{Device, Server, ServerKind};
 pub use error::{ErrorKind, FieldPath, PathSegment, Position, WorkloadError, WorkloadErrors};
 pub use execution::{Bin, Distribution, ExecutionTime};
 pub use file::ParseNanosError;
-pub use graph::{Edge, Graph, Node};
+pub use graph::{DataObject, Edge, Graph, Node, Replicas};
 pub use ids::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, ReplicaId, TaskId};
 pub use management::{
     EngineOrder, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, ThreadPriority, TokenHold,

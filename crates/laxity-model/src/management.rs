@@ -102,17 +102,22 @@ pub enum ThreadPriority {
     High,
 }
 
+impl GpuSync {
+    /// One token each, engines first come, first served, copies whole, no affinity.
+    pub const DEFAULT: GpuSync = GpuSync {
+        tokens: 1,
+        fifo_length: None,
+        fifo_requests: None,
+        engine_order: EngineOrder::Fifo,
+        chunk: None,
+        hold: TokenHold::Job,
+        migration: None,
+    };
+}
+
 impl Default for GpuSync {
     fn default() -> Self {
-        GpuSync {
-            tokens: 1,
-            fifo_length: None,
-            fifo_requests: None,
-            engine_order: EngineOrder::Fifo,
-            chunk: None,
-            hold: TokenHold::Job,
-            migration: None,
-        }
+        GpuSync::DEFAULT
     }
 }
 

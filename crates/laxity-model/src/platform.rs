@@ -1,6 +1,6 @@
-//! The machine: CPUs, clusters, GPUs, interrupt routing, ticks and overheads.
+//! The machine: CPUs, clusters, GPUs, other devices, interrupt routing, ticks and overheads.
 
-use crate::{CpuId, Nanos, OverheadProfile};
+use crate::{CpuId, Device, Nanos, OverheadProfile};
 
 /// The machine a workload runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Platform {
     pub clusters: Vec<Vec<CpuId>>,
     /// The GPUs.
     pub gpus: Vec<Gpu>,
+    /// The other sources of interrupts.
+    pub devices: Vec<Device>,
     /// Period of each CPU's tick interrupt.
     pub tick: Nanos,
     /// Scheduling quantum Q of quantum-driven scheduling; a multiple of the tick.
@@ -37,12 +39,13 @@ pub struct Gpu {
 }
 
 impl Platform {
-    /// `cpus` CPUs in one cluster, 1 ms tick and quantum, no GPU, no overhead.
+    /// `cpus` CPUs in one cluster, 1 ms tick and quantum, no device, no overhead.
     pub fn identical(cpus: usize) -> Self {
         Platform {
             cpus,
             clusters: vec![(0..cpus).map(|cpu| CpuId(cpu as u16)).collect()],
             gpus: Vec::new(),
+            devices: Vec::new(),
             tick: Nanos::from_millis(1),
             quantum: Nanos::from_millis(1),
             overheads: OverheadProfile::zero(),

@@ -241,11 +241,7 @@ mod tests {
             back_edge: false,
             delay: 0,
         };
-        Graph {
-            name: "g".to_owned(),
-            nodes: periods.iter().enumerate().map(node).collect(),
-            edges: edges.iter().map(edge).collect(),
-        }
+        Graph::new("g", periods.iter().enumerate().map(node).collect(), edges.iter().map(edge).collect())
     }
 
     fn rate(jobs: u64, millis: u64) -> Rate {

@@ -11,7 +11,7 @@ pub struct Workload {
     pub platform: Platform,
     /// The scheduler, unless a command names another.
     pub scheduler: Scheduler,
-    /// How GPUs are shared and their interrupts handled.
+    /// How GPUs are shared and interrupts handled.
     pub gpu_management: GpuManagement,
     /// The real-time tasks; their order breaks ties.
     pub tasks: Vec<Task>,

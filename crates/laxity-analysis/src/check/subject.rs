@@ -132,7 +132,7 @@ impl Body {
                     body.suspensions += 1;
                 }
                 Step::Critical { .. } => locks = true,
-                Step::Gpu(_) => uses_gpu = true,
+                Step::Gpu(_) | Step::GpuSection { .. } => uses_gpu = true,
             }
         }
         let mut refuse = |is_used: bool, reason: &str| {

@@ -23,7 +23,8 @@ use std::collections::BTreeSet;
 
 use crate::error::{ErrorKind, FieldPath, Finding, Findings, PathSegment, WorkloadError, WorkloadErrors};
 use crate::{
-    Invocation, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, ResourceProtocol, Scope, Workload, validate,
+    EngineOrder, GpuArbitration, GpuSync, InterruptHandling, Invocation, PriorityRule, Quanta, ReadyQueueKind,
+    ReleaseInterrupts, ResourceProtocol, Scope, ServerKind, ThreadPriority, TokenHold, Workload, validate,
 };
 use tree::{Lines, Node, SyntaxError};
 
@@ -56,6 +57,33 @@ const PROTOCOLS: Words<ResourceProtocol> = &[
     ("fifo", ResourceProtocol::Fifo),
     ("priority-ceiling", ResourceProtocol::PriorityCeiling),
 ];
+const ARBITRATIONS: Words<GpuArbitration> = &[
+    (GpuArbitration::Driver.name(), GpuArbitration::Driver),
+    (GpuArbitration::DriverSpinning.name(), GpuArbitration::DriverSpinning),
+    (GpuArbitration::Semaphore.name(), GpuArbitration::Semaphore),
+    (K_FMLP.name(), K_FMLP),
+    (GpuArbitration::GpuSync(GpuSync::DEFAULT).name(), GpuArbitration::GpuSync(GpuSync::DEFAULT)),
+];
+const K_FMLP: GpuArbitration = GpuArbitration::KFmlp { length_aware: false };
+const ENGINE_ORDERS: Words<EngineOrder> = &[("fifo", EngineOrder::Fifo), ("priority", EngineOrder::Priority)];
+const TOKEN_HOLDS: Words<TokenHold> = &[("job", TokenHold::Job), ("section", TokenHold::Section)];
+const HANDLINGS: Words<InterruptHandling> = &[
+    (InterruptHandling::Linux.name(), InterruptHandling::Linux),
+    (LOW.name(), LOW),
+    (HIGH.name(), HIGH),
+    (InterruptHandling::ProcessAware.name(), InterruptHandling::ProcessAware),
+    (KLMIRQD.name(), KLMIRQD),
+];
+const LOW: InterruptHandling = InterruptHandling::PreemptRt(ThreadPriority::Low);
+const HIGH: InterruptHandling = InterruptHandling::PreemptRt(ThreadPriority::High);
+const KLMIRQD: InterruptHandling = InterruptHandling::Klmirqd { threads: None };
+const SERVERS: Words<ServerKind> = &[
+    (ServerKind::CbsHard.name(), ServerKind::CbsHard),
+    (ServerKind::CbsSoft.name(), ServerKind::CbsSoft),
+    (ServerKind::Sporadic.name(), ServerKind::Sporadic),
+];
+/// The number of replicas that the analysis computes.
+const AUTOMATIC: &str = "auto";
 /// Whether arrivals are sporadic.
 const ARRIVALS: Words<bool> = &[("periodic", false), ("sporadic", true)];
 

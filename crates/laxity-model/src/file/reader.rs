@@ -15,7 +15,7 @@ pub(crate) struct Item<'t> {
     pub path: FieldPath,
 }
 
-/// A table whose fields are all known.
+/// The fields of a table.
 pub(crate) struct Fields<'t> {
     entries: &'t [Entry],
     offset: usize,
@@ -78,16 +78,22 @@ impl<'t> Item<'t> {
         Some(elements.iter().enumerate().map(item).collect())
     }
 
+    /// A table whose fields are not checked yet: which are known depends on one of them.
+    pub fn open(&self, expected: &str, findings: &mut Findings) -> Option<Fields<'t>> {
+        let Value::Table(entries) = &self.node.value else { return self.wrong_type(expected, findings) };
+        Some(Fields { entries, offset: self.node.offset, path: self.path.clone() })
+    }
+
     /// A table with no other fields than `known`.
     pub fn table(&self, known: &[&'static str], expected: &str, findings: &mut Findings) -> Option<Fields<'t>> {
-        let Value::Table(entries) = &self.node.value else { return self.wrong_type(expected, findings) };
-        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        let fields = self.open(expected, findings)?;
+        for entry in fields.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
             let path = self.path.key(entry.key.clone());
             let message =
                 format!("unknown field `{}`; {}", entry.key, suggest::way_out(&entry.key, known.iter().copied()));
             findings.report_at(entry.key_offset, path, ErrorKind::UnknownField, message);
         }
-        Some(Fields { entries, offset: self.node.offset, path: self.path.clone() })
+        Some(fields)
     }
 
     /// One of a few words.

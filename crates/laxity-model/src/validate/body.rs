@@ -25,6 +25,20 @@ struct Checker<'w, 'f> {
     cluster: Option<usize>,
     findings: &'f mut Findings,
     demand: Demand,
+    place: Place,
+    sections: usize,
+    operations: usize,
+    /// The first GPU operation outside sections.
+    loose: Option<FieldPath>,
+}
+
+/// Where the steps are that are being checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In no GPU section.
+    Outside,
+    /// In one, of which an operation before named this GPU.
+    Section { gpu: Option<usize> },
 }
 
 /// Checks the body of the task or node `at`, which runs in `cluster`.
@@ -38,7 +52,10 @@ pub(super) fn body(
     let cluster = cluster_of(cluster, workload);
     let is_reachable = |gpu: &&Gpu| cluster.is_none_or(|cluster| gpu.cluster == cluster);
     let reachable = workload.platform.gpus.iter().filter(is_reachable).collect();
-    let mut checker = Checker { workload, reachable, cluster, findings, demand: Demand::default() };
+    let demand = Demand::default();
+    let place = Place::Outside;
+    let mut checker =
+        Checker { workload, reachable, cluster, findings, demand, place, sections: 0, operations: 0, loose: None };
     let steps = at.key("body");
     match body {
         // Such a body is written as `wcet`.
@@ -47,6 +64,11 @@ pub(super) fn body(
             checker.demand.cpu = u128::from(time.wcet.0);
         }
         _ => checker.steps(body, &steps, &mut Vec::new()),
+    }
+    if let Some(operation) = checker.loose.take().filter(|_| checker.sections > 0) {
+        let message = "the GPU operation is outside the GPU sections of this body; move it into one, or write none and \
+                       the GPU is held from the first operation to the last";
+        checker.findings.report(operation, ErrorKind::Contradiction, message);
     }
     if checker.demand.cpu == 0 && !body.iter().any(has_cpu_step) {
         let message = match body {
@@ -75,8 +97,8 @@ fn has_cpu_step(step: &Step) -> bool {
     match step {
         Step::Cpu(_) | Step::NonPreemptive(_) => true,
         Step::Suspend(_) | Step::Gpu(_) => false,
-        // Whatever is wrong inside is reported there.
-        Step::Critical { .. } => true,
+        // That there is nothing inside is reported there.
+        Step::Critical { body, .. } | Step::GpuSection { body } => body.is_empty() || body.iter().any(has_cpu_step),
     }
 }
 
@@ -97,6 +119,7 @@ impl<'w> Checker<'w, '_> {
                 self.demand.waiting += u128::from(time.wcet.0);
             }
             Step::Critical { resource, body } => self.critical(*resource, body, at, held),
+            Step::GpuSection { body } => self.gpu_section(body, &at.key("gpu_section"), held),
             Step::Gpu(operation) => self.gpu(operation, at),
         }
     }
@@ -137,7 +160,54 @@ impl<'w> Checker<'w, '_> {
         held.pop();
     }
 
+    fn gpu_section(&mut self, body: &[Step], at: &FieldPath, held: &mut Vec<usize>) {
+        if self.place != Place::Outside {
+            let message = "the section is inside another, which holds a GPU already; put its steps in its place";
+            self.findings.report(at.clone(), ErrorKind::Contradiction, message);
+            return;
+        }
+        if body.is_empty() {
+            let message = "`gpu_section` is empty; say what is done while holding the GPU";
+            self.findings.report(at.clone(), ErrorKind::BadValue, message);
+        }
+        self.sections += 1;
+        self.place = Place::Section { gpu: None };
+        let operations = self.operations;
+        self.steps(body, at, held);
+        self.place = Place::Outside;
+        // An operation has reported the same.
+        if self.operations == operations && self.reachable.is_empty() {
+            self.report_no_gpu(at);
+        }
+    }
+
+    /// Operations are all in sections or all outside, and those of one section on one GPU.
+    fn gpu_place(&mut self, operation: &GpuOperation, at: &FieldPath) {
+        self.operations += 1;
+        let gpu = match self.place {
+            Place::Outside => {
+                self.loose.get_or_insert_with(|| at.clone());
+                return;
+            }
+            Place::Section { gpu } => gpu,
+        };
+        self.place = Place::Section { gpu: gpu.or(operation.gpu) };
+        let (Some(held), Some(named)) = (gpu, operation.gpu) else { return };
+        let gpus = &self.workload.platform.gpus;
+        if let (Some(held), Some(named)) = (gpus.get(held), gpus.get(named))
+            && held.name != named.name
+        {
+            let message = format!(
+                "the operation is on GPU \"{}\", but an operation of this section before is on \"{}\"; a section holds \
+                 one GPU, so name one or make it two sections",
+                named.name, held.name
+            );
+            self.findings.report(at.key("gpu"), ErrorKind::Contradiction, message);
+        }
+    }
+
     fn gpu(&mut self, operation: &GpuOperation, at: &FieldPath) {
+        self.gpu_place(operation, at);
         let gpus = self.gpus_of(operation, at);
         let shortest = match &operation.work {
             GpuWork::Kernel(time) => {
@@ -180,19 +250,23 @@ impl<'w> Checker<'w, '_> {
         times.filter(|&time| time <= Nanos::LONGEST).min().unwrap_or_default()
     }
 
+    fn report_no_gpu(&mut self, at: &FieldPath) {
+        let message = match (self.workload.platform.gpus.len(), self.cluster) {
+            (count @ 1.., Some(cluster)) => format!(
+                "cluster {cluster} has no GPU, and the {count} of other clusters are out of reach; move the task, or \
+                 name a GPU of its cluster"
+            ),
+            _ => "the platform has no GPU; add a `[[platform.gpu]]`".to_owned(),
+        };
+        self.findings.report(at.clone(), ErrorKind::Contradiction, message);
+    }
+
     /// The GPUs that the operation may run on; where there is none, that is reported.
     fn gpus_of(&mut self, operation: &GpuOperation, at: &FieldPath) -> Vec<&'w Gpu> {
         let gpus = &self.workload.platform.gpus;
         let Some(index) = operation.gpu else {
             if self.reachable.is_empty() {
-                let message = match (gpus.len(), self.cluster) {
-                    (count @ 1.., Some(cluster)) => format!(
-                        "cluster {cluster} has no GPU, and the {count} of other clusters are out of reach; move the \
-                         task, or name a GPU of its cluster"
-                    ),
-                    _ => "the platform has no GPU; add a `[[platform.gpu]]`".to_owned(),
-                };
-                self.findings.report(at.clone(), ErrorKind::Contradiction, message);
+                self.report_no_gpu(at);
             }
             return self.reachable.clone();
         };
@@ -214,7 +288,7 @@ impl<'w> Checker<'w, '_> {
 }
 
 /// A worst case above zero and a distribution below it.
-fn execution(key: &'static str, time: &ExecutionTime, at: &FieldPath, findings: &mut Findings) {
+pub(super) fn execution(key: &'static str, time: &ExecutionTime, at: &FieldPath, findings: &mut Findings) {
     positive_span(key, time.wcet, at, findings);
     distribution(&time.actual, time.wcet, &at.key("actual"), findings);
 }

@@ -1,7 +1,7 @@
 //! Rules of PGM graphs.
 
 use super::task::{feasibility, placement};
-use super::{Names, body, positive_span, span};
+use super::{Names, body, object, positive_span, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
 use crate::rates::{RateError, rates};
 use crate::{Edge, Graph, Nanos, Workload};
@@ -16,7 +16,8 @@ pub(super) fn graph(graph: &Graph, workload: &Workload, at: &FieldPath, findings
     }
     let edges_are_sound = findings.list.len() == edges_before;
     let is_source = sources(graph);
-    let implicit_deadlines = if edges_are_sound { structure(graph, at, findings) } else { None };
+    let consumers = edges_are_sound.then(|| consumers(graph));
+    let implicit_deadlines = consumers.as_ref().and_then(|consumers| structure(graph, consumers, at, findings));
     let mut names = Names::new("node");
     for (index, node) in graph.nodes.iter().enumerate() {
         let at = at.key("node").index(index);
@@ -32,6 +33,16 @@ pub(super) fn graph(graph: &Graph, workload: &Workload, at: &FieldPath, findings
         let implicit = implicit_deadlines.as_ref().map_or(Nanos::LONGEST, |deadlines| deadlines[index]);
         feasibility(&demand, node.deadline.unwrap_or(implicit), &at, findings);
     }
+    object::objects(graph, consumers.as_deref(), at, findings);
+}
+
+/// The consumers of each node, by forward edges.
+fn consumers(graph: &Graph) -> Vec<Vec<usize>> {
+    let mut consumers = vec![Vec::new(); graph.nodes.len()];
+    for edge in graph.edges.iter().filter(|edge| !edge.back_edge) {
+        consumers[edge.producer].push(edge.consumer);
+    }
+    consumers
 }
 
 /// Whether each node has no inbound edge besides back-edges.
@@ -101,14 +112,10 @@ fn edge(edge: &Edge, graph: &Graph, at: &FieldPath, findings: &mut Findings) {
 
 /// What concerns more than one edge: cycles, back-edges that close none, rates. Returns the periods of the nodes,
 /// rounded down, where they can be computed.
-fn structure(graph: &Graph, at: &FieldPath, findings: &mut Findings) -> Option<Vec<Nanos>> {
+fn structure(graph: &Graph, consumers: &[Vec<usize>], at: &FieldPath, findings: &mut Findings) -> Option<Vec<Nanos>> {
     let name = |node: usize| graph.nodes[node].name.as_str();
-    let mut consumers = vec![Vec::new(); graph.nodes.len()];
-    for edge in graph.edges.iter().filter(|edge| !edge.back_edge) {
-        consumers[edge.producer].push(edge.consumer);
-    }
     for (index, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| edge.back_edge) {
-        if !reaches(&consumers, edge.consumer, edge.producer) {
+        if !reached_from(consumers, edge.consumer)[edge.producer] {
             let message = format!(
                 "the back-edge from \"{}\" to \"{}\" closes no cycle; remove `back_edge = true`",
                 name(edge.producer),
@@ -163,8 +170,8 @@ fn structure(graph: &Graph, at: &FieldPath, findings: &mut Findings) -> Option<V
     None
 }
 
-/// Whether a path of forward edges leads from `start` to `goal`; from a node to itself always.
-fn reaches(consumers: &[Vec<usize>], start: usize, goal: usize) -> bool {
+/// Whether a path of forward edges leads from `start` to each node; to itself always.
+pub(super) fn reached_from(consumers: &[Vec<usize>], start: usize) -> Vec<bool> {
     let mut is_reached = vec![false; consumers.len()];
     let mut to_visit = vec![start];
     is_reached[start] = true;
@@ -175,5 +182,5 @@ fn reaches(consumers: &[Vec<usize>], start: usize, goal: usize) -> bool {
             }
         }
     }
-    is_reached[goal]
+    is_reached
 }

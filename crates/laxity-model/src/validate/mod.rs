@@ -4,7 +4,10 @@
 //! simulated and written; it may still be overloaded, which is a finding of the analysis and here only a warning.
 
 mod body;
+mod device;
 mod graph;
+mod management;
+mod object;
 mod platform;
 mod task;
 mod warnings;
@@ -14,8 +17,8 @@ pub use warnings::Warning;
 use std::collections::BTreeMap;
 
 use crate::error::{ErrorKind, FieldPath, Findings, PathSegment, WorkloadError, WorkloadErrors};
-use crate::limits::TASKS_MAX;
-use crate::{Nanos, Workload};
+use crate::limits::{OVERHEAD_MAX, TASKS_MAX};
+use crate::{ExecutionTime, Nanos, Workload};
 
 impl Workload {
     /// Checks every rule of a workload; all errors are returned. Call it again after changing the scheduler: what
@@ -35,6 +38,7 @@ impl Workload {
 pub(crate) fn workload(workload: &Workload, findings: &mut Findings) {
     name(&workload.name, &FieldPath::root(), findings);
     platform::platform(workload, findings);
+    management::gpu_management(workload, findings);
     count(workload, findings);
     let mut resources = Names::new("resource");
     for (index, resource) in workload.resources.iter().enumerate() {
@@ -128,6 +132,16 @@ fn positive_span(key: &'static str, value: Nanos, at: &FieldPath, findings: &mut
     span(key, value, at, findings);
 }
 
+/// The execution time of the top or bottom half of an interrupt.
+fn interrupt_half(time: &ExecutionTime, at: &FieldPath, findings: &mut Findings) {
+    body::execution("wcet", time, at, findings);
+    // What is longer still is reported as such already.
+    if time.wcet > OVERHEAD_MAX && time.wcet <= Nanos::LONGEST {
+        let message = format!("`wcet` {} exceeds 1 h; no interrupt takes that long, so write less", time.wcet);
+        findings.report(at.key("wcet"), ErrorKind::BadValue, message);
+    }
+}
+
 /// The names of the items that messages speak of.
 fn name_at(workload: &Workload, prefix: &[PathSegment]) -> Option<String> {
     use PathSegment::{Index, Key};
@@ -139,12 +153,16 @@ fn name_at(workload: &Workload, prefix: &[PathSegment]) -> Option<String> {
             "graph" => &workload.graphs.get(*index)?.name,
             _ => return None,
         },
-        [Key(platform), Key(gpu), Index(index)] if platform == "platform" && gpu == "gpu" => {
-            &workload.platform.gpus.get(*index)?.name
-        }
-        [Key(list), Index(graph), Key(node), Index(index)] if list == "graph" && node == "node" => {
-            &workload.graphs.get(*graph)?.nodes.get(*index)?.name
-        }
+        [Key(platform), Key(list), Index(index)] if platform == "platform" => match list.as_ref() {
+            "gpu" => &workload.platform.gpus.get(*index)?.name,
+            "device" => &workload.platform.devices.get(*index)?.name,
+            _ => return None,
+        },
+        [Key(graphs), Index(graph), Key(list), Index(index)] if graphs == "graph" => match list.as_ref() {
+            "node" => &workload.graphs.get(*graph)?.nodes.get(*index)?.name,
+            "object" => &workload.graphs.get(*graph)?.objects.get(*index)?.name,
+            _ => return None,
+        },
         _ => return None,
     };
     Some(name.clone())

@@ -1,6 +1,6 @@
 //! Rules of the platform, and of the scheduler on it.
 
-use super::{Names, positive_span, span};
+use super::{Names, device, positive_span, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
 use crate::limits::{CPUS_MAX, OVERHEAD_MAX};
 use crate::{CpuId, Gpu, OverheadKind, OverheadProfile, OverheadTable, Platform, ReleaseInterrupts, Workload};
@@ -28,6 +28,12 @@ pub(super) fn platform(workload: &Workload, findings: &mut Findings) {
         let at = at.key("gpu").index(index);
         names.add(&it.name, &at, findings);
         gpu(it, platform, &at, findings);
+    }
+    let mut names = Names::new("device");
+    for (index, it) in platform.devices.iter().enumerate() {
+        let at = at.key("device").index(index);
+        names.add(&it.name, &at, findings);
+        device::device(it, workload, &at, findings);
     }
     if workload.scheduler.interrupts == ReleaseInterrupts::Dedicated && platform.cpus < 2 {
         let message = "dedicated interrupt handling needs at least 2 CPUs, but the platform has 1; add a CPU or let it \
@@ -74,9 +80,7 @@ fn no_such_cpu(cpu: CpuId, platform: &Platform, at: FieldPath, findings: &mut Fi
 }
 
 fn gpu(gpu: &Gpu, platform: &Platform, at: &FieldPath, findings: &mut Findings) {
-    if gpu.cluster >= platform.clusters.len() {
-        no_such_cluster(gpu.cluster, platform, at.key("cluster"), findings);
-    }
+    cluster(gpu.cluster, platform, at, findings);
     if !(1..=2).contains(&gpu.copy_engines) {
         let message = format!("`copy_engines` is {}; write 1 (shared by both directions) or 2", gpu.copy_engines);
         findings.report(at.key("copy_engines"), ErrorKind::BadValue, message);
@@ -85,14 +89,26 @@ fn gpu(gpu: &Gpu, platform: &Platform, at: &FieldPath, findings: &mut Findings) 
         findings.report(at.key("bandwidth"), ErrorKind::BadValue, "`bandwidth` is 0 B/s; write at least 1 B/s");
     }
     span("latency", gpu.latency, at, findings);
+    interrupt_cpus(&gpu.interrupt_cpus, platform, at, findings);
+}
+
+/// The cluster of a GPU or device.
+pub(super) fn cluster(index: usize, platform: &Platform, at: &FieldPath, findings: &mut Findings) {
+    if index >= platform.clusters.len() {
+        no_such_cluster(index, platform, at.key("cluster"), findings);
+    }
+}
+
+/// The CPUs that a GPU or device interrupts.
+pub(super) fn interrupt_cpus(cpus: &[CpuId], platform: &Platform, at: &FieldPath, findings: &mut Findings) {
     let at = at.key("interrupt_cpus");
-    if gpu.interrupt_cpus.is_empty() {
+    if cpus.is_empty() {
         findings.report(at.clone(), ErrorKind::BadValue, "`interrupt_cpus` is empty; name at least one CPU");
     }
-    for (index, cpu) in gpu.interrupt_cpus.iter().enumerate() {
+    for (index, cpu) in cpus.iter().enumerate() {
         if cpu.index() >= platform.cpus {
             no_such_cpu(*cpu, platform, at.clone(), findings);
-        } else if gpu.interrupt_cpus[..index].contains(cpu) {
+        } else if cpus[..index].contains(cpu) {
             findings.report(at.clone(), ErrorKind::Duplicate, format!("{cpu} is listed twice; remove one"));
         }
     }

@@ -1,8 +1,11 @@
-//! What is legal but probably not meant: load that the platform cannot carry.
+//! What is legal but probably not meant: load that the platform cannot carry, settings without effect.
 
 use std::fmt;
 
-use crate::{GpuWork, Nanos, ReleaseInterrupts, Step, Task, Workload};
+use crate::{
+    Device, GpuArbitration, GpuManagement, GpuWork, InterruptHandling, Nanos, Platform, ReleaseInterrupts, Step, Task,
+    Workload,
+};
 
 /// Something to tell the user about a valid workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +33,29 @@ pub enum Warning {
         /// Execution engines.
         gpus: usize,
     },
+    /// An interrupt of a device takes longer than the next is away.
+    DeviceOverload {
+        /// The device's name.
+        device: String,
+        /// Worst-case time of its top and bottom half.
+        wcet: Nanos,
+        /// The separation of its interrupts.
+        period: Nanos,
+    },
+    /// GPU management is configured but there is no GPU.
+    NoGpu,
+    /// A server is configured that the handling of interrupts has no use for.
+    UnusedServer {
+        /// The name of the device.
+        device: String,
+        /// The name of the handling.
+        handling: &'static str,
+    },
 }
 
 impl Workload {
-    /// Overloads of the tasks, which are legal to simulate. Graph nodes are not counted.
+    /// Overloads of tasks and devices, which are legal to simulate, and settings without effect. Graph nodes are not
+    /// counted.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for task in self.tasks.iter().filter(|task| task.wcet() > task.period) {
@@ -49,7 +71,28 @@ impl Workload {
         if let Some(permille) = overload(self.tasks.iter().map(|task| (kernel_time(&task.body), task)), gpus) {
             warnings.push(Warning::GpuOverload { permille, gpus });
         }
+        self.warn_of_devices(&mut warnings);
         warnings
+    }
+
+    fn warn_of_devices(&self, warnings: &mut Vec<Warning>) {
+        let Platform { gpus, devices, .. } = &self.platform;
+        let GpuManagement { arbitration, handling, top_half, bottom_half } = &self.gpu_management;
+        let for_gpus = *arbitration != GpuArbitration::Driver || top_half.is_some() || bottom_half.is_some();
+        let for_any_device = *handling != InterruptHandling::Linux;
+        if gpus.is_empty() && (for_gpus || for_any_device && devices.is_empty()) {
+            warnings.push(Warning::NoGpu);
+        }
+        let uses_servers = matches!(handling, InterruptHandling::Klmirqd { .. });
+        for Device { name, period, top_half, bottom_half, server, .. } in devices {
+            let wcet = Nanos(top_half.wcet.0.saturating_add(bottom_half.wcet.0));
+            if wcet > *period {
+                warnings.push(Warning::DeviceOverload { device: name.clone(), wcet, period: *period });
+            }
+            if server.is_some() && !uses_servers {
+                warnings.push(Warning::UnusedServer { device: name.clone(), handling: handling.name() });
+            }
+        }
     }
 }
 
@@ -59,7 +102,7 @@ fn kernel_time(body: &[Step]) -> Nanos {
             GpuWork::Kernel(time) => time.wcet,
             GpuWork::Copy { .. } => Nanos::ZERO,
         },
-        Step::Critical { body, .. } => kernel_time(body),
+        Step::Critical { body, .. } | Step::GpuSection { body } => kernel_time(body),
         Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => Nanos::ZERO,
     };
     body.iter().map(time).sum()
@@ -90,6 +133,18 @@ impl fmt::Display for Warning {
                 f,
                 "the GPU kernels need {} execution engines and there are {gpus}; their queue grows without bound",
                 parts(permille)
+            ),
+            Warning::DeviceOverload { device, wcet, period } => {
+                write!(
+                    f,
+                    "the interrupts of device \"{device}\" need {wcet} every {period}; they pile up without bound"
+                )
+            }
+            Warning::NoGpu => f.write_str("`gpu_management` has no effect: the platform has no GPU"),
+            Warning::UnusedServer { device, handling } => write!(
+                f,
+                "the server of device \"{device}\" has no effect: only klmirqd threads have one, and bottom halves are \
+                 handled by {handling}"
             ),
         }
     }

@@ -2,9 +2,10 @@
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
-    Arrival, BestEffortTask, Bin, CopyDirection, CpuId, Distribution, Edge, ExecutionTime, Gpu, GpuOperation, GpuWork,
-    Graph, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Resource, ResourceProtocol, Scheduler,
-    Scope, Step, Task, Waiting, Workload,
+    Arrival, BestEffortTask, Bin, CopyDirection, CpuId, DataObject, Device, Distribution, Edge, EngineOrder,
+    ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuSync, GpuWork, Graph, InterruptHandling, Nanos,
+    Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Replicas, Resource, ResourceProtocol, Scheduler,
+    Scope, Server, ServerKind, Step, Task, ThreadPriority, TokenHold, Waiting, Workload,
 };
 
 /// A valid workload; the same for the same seed. Up to `size` of everything.
@@ -14,6 +15,7 @@ pub fn workload(seed: u64, size: u64) -> Workload {
     let resources = source.several(|source, index| source.resource(index));
     let mut workload = Workload { resources, ..Workload::new(source.name(0), platform, Vec::new()) };
     workload.scheduler = source.scheduler(workload.platform.cpus);
+    workload.gpu_management = source.gpu_management();
     workload.tasks = source.several(|source, index| source.task(index, &workload));
     workload.best_effort = source.several(|source, index| source.best_effort(index, &workload));
     workload.graphs = source.several(|source, index| source.graph(index, &workload));
@@ -92,7 +94,79 @@ impl Source {
                 gpu.interrupt_cpus = platform.clusters[gpu.cluster].clone();
             }
         }
+        platform.devices = self.several(|source, index| source.device(index, &platform));
         platform
+    }
+
+    fn device(&mut self, index: usize, platform: &Platform) -> Device {
+        let cluster = self.below(platform.clusters.len() as u64) as usize;
+        Device {
+            name: self.name(index),
+            cluster,
+            arrival: self.arrival(),
+            period: self.span(57),
+            top_half: self.execution(),
+            bottom_half: self.execution(),
+            interrupt_cpus: match self.chance() {
+                true => platform.clusters[cluster].clone(),
+                false => vec![CpuId(self.below(platform.cpus as u64) as u16)],
+            },
+            server: self.maybe(Self::server),
+        }
+    }
+
+    fn server(&mut self) -> Server {
+        let period = self.span(40);
+        Server {
+            kind: self.pick(&[ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic]),
+            budget: Nanos(self.rng.between(1, period.0)),
+            period,
+            priority: Some(self.below(1 << 32) as u32),
+        }
+    }
+
+    fn gpu_management(&mut self) -> GpuManagement {
+        let gpusync = self.gpusync();
+        let arbitration = self.pick(&[
+            GpuArbitration::Driver,
+            GpuArbitration::DriverSpinning,
+            GpuArbitration::Semaphore,
+            GpuArbitration::KFmlp { length_aware: false },
+            GpuArbitration::KFmlp { length_aware: true },
+            GpuArbitration::GpuSync(GpuSync::DEFAULT),
+            GpuArbitration::GpuSync(gpusync),
+        ]);
+        let threads = self.count();
+        let handling = self.pick(&[
+            InterruptHandling::Linux,
+            InterruptHandling::PreemptRt(ThreadPriority::Low),
+            InterruptHandling::PreemptRt(ThreadPriority::High),
+            InterruptHandling::ProcessAware,
+            InterruptHandling::Klmirqd { threads: None },
+            InterruptHandling::Klmirqd { threads: Some(threads) },
+        ]);
+        let (top_half, bottom_half) = (self.maybe(Self::execution), self.maybe(Self::execution));
+        GpuManagement { arbitration, handling, top_half, bottom_half }
+    }
+
+    /// A GPU has at least as much room in its queues as there may be requests.
+    fn gpusync(&mut self) -> GpuSync {
+        let (tokens, fifo_length) = (self.count(), self.maybe(Self::count));
+        let room = u64::from(tokens) * u64::from(fifo_length.unwrap_or(u32::MAX));
+        GpuSync {
+            tokens,
+            fifo_length,
+            fifo_requests: self.maybe(|source| source.rng.between(1, room.min(1 << 30)) as u32),
+            engine_order: self.pick(&[EngineOrder::Fifo, EngineOrder::Priority]),
+            chunk: self.maybe(|source| source.rng.next_u64().max(1)),
+            hold: self.pick(&[TokenHold::Job, TokenHold::Section]),
+            migration: self.maybe(Self::span_or_zero),
+        }
+    }
+
+    /// Of something that there is at least one of.
+    fn count(&mut self) -> u32 {
+        1 + self.below(u64::from(u32::MAX)) as u32
     }
 
     fn gpu(&mut self, index: usize, cpus: usize) -> Gpu {
@@ -217,6 +291,9 @@ impl Source {
         let mut steps = self.several(|source, _| source.step(workload.resources.len(), &gpus));
         let at = self.below(steps.len() as u64 + 1) as usize;
         steps.insert(at, Step::Cpu(self.execution()));
+        if !gpus.is_empty() && self.chance() {
+            self.section(&mut steps);
+        }
         steps
     }
 
@@ -234,6 +311,19 @@ impl Source {
             }
             _ => Step::Cpu(self.execution()),
         }
+    }
+
+    /// One GPU section around some steps, with all operations of the body and on one GPU.
+    fn section(&mut self, steps: &mut Vec<Step>) {
+        let gpu = steps.iter().find_map(named_gpu);
+        steps.iter_mut().for_each(|step| rename_gpu(step, gpu));
+        let uses = |step: &Step| operations(std::slice::from_ref(step)) > 0;
+        let after = steps.iter().rposition(uses).map_or(0, |last| last + 1);
+        let last = self.rng.between(after.max(1) as u64, steps.len() as u64) as usize;
+        let first = steps.iter().position(uses).unwrap_or(last - 1);
+        let first = self.below(first as u64 + 1) as usize;
+        let body = steps.drain(first..last).collect();
+        steps.insert(first, Step::GpuSection { body });
     }
 
     fn gpu_operation(&mut self, gpus: &[usize]) -> GpuOperation {
@@ -258,16 +348,19 @@ impl Source {
         Nanos((1 << 57) + self.span(57).0)
     }
 
+    fn arrival(&mut self) -> Arrival {
+        match self.chance() {
+            true => Arrival::Periodic,
+            false => Arrival::Sporadic { gap: self.distribution(Nanos::from_secs(1)) },
+        }
+    }
+
     fn task(&mut self, index: usize, workload: &Workload) -> Task {
         let cluster = self.cluster(workload);
         let period = self.span(57);
-        let longest = Nanos::from_secs(1);
         Task {
             name: format!("task {}", self.name(index)),
-            arrival: match self.chance() {
-                true => Arrival::Periodic,
-                false => Arrival::Sporadic { gap: self.distribution(longest) },
-            },
+            arrival: self.arrival(),
             period,
             deadline: self.long_span(),
             phase: self.span_or_zero(),
@@ -302,7 +395,20 @@ impl Source {
                 edges.push(self.edge(consumer, consumer, true));
             }
         }
-        Graph { name: self.name(index), nodes, edges }
+        // Edges lead to later nodes, so that the order of the nodes is one of access.
+        let objects = self.several(|source, index| {
+            let mut accessors: Vec<usize> = (0..count).filter(|_| source.chance()).collect();
+            if accessors.is_empty() {
+                accessors.push(source.below(count as u64) as usize);
+            }
+            DataObject { name: source.name(index), accessors, delay: source.below(3) as u32 }
+        });
+        let copies = self.count();
+        let replicas = match objects.is_empty() {
+            true => Replicas::None,
+            false => self.pick(&[Replicas::None, Replicas::Auto, Replicas::Count(copies)]),
+        };
+        Graph { name: self.name(index), nodes, edges, objects, replicas }
     }
 
     fn node(&mut self, index: usize, workload: &Workload) -> Node {
@@ -325,6 +431,36 @@ impl Source {
         let initial = if back_edge { threshold + self.below(3) as u32 } else { self.below(3) as u32 };
         let delay = self.below(3) as u32;
         Edge { producer, consumer, produce: tokens, consume: tokens, threshold, initial, back_edge, delay }
+    }
+}
+
+/// GPU operations of a body.
+fn operations(steps: &[Step]) -> usize {
+    let count = |step: &Step| match step {
+        Step::Gpu(_) => 1,
+        Step::Critical { body, .. } | Step::GpuSection { body } => operations(body),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => 0,
+    };
+    steps.iter().map(count).sum()
+}
+
+/// The first GPU that operations of a step name.
+fn named_gpu(step: &Step) -> Option<usize> {
+    match step {
+        Step::Gpu(operation) => operation.gpu,
+        Step::Critical { body, .. } | Step::GpuSection { body } => body.iter().find_map(named_gpu),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => None,
+    }
+}
+
+/// Lets operations that name a GPU name this one.
+fn rename_gpu(step: &mut Step, gpu: Option<usize>) {
+    match step {
+        Step::Gpu(operation) => operation.gpu = operation.gpu.and(gpu),
+        Step::Critical { body, .. } | Step::GpuSection { body } => {
+            body.iter_mut().for_each(|step| rename_gpu(step, gpu));
+        }
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => {}
     }
 }
 
@@ -357,6 +493,19 @@ fn generated_workloads_are_valid_and_varied() {
         "working_set",
         "best_effort",
         "fifo",
+        "[gpu_management]",
+        "arbitration = \"gpusync\"",
+        "arbitration = { protocol = \"gpusync\"",
+        "arbitration = { protocol = \"k_fmlp\", length_aware = true }",
+        "fifo_requests",
+        "handling = { method = \"klmirqd\"",
+        "handling = \"pai\"",
+        "bottom_half = {",
+        "[[platform.device]]",
+        "server = { kind = \"cbs_hard\"",
+        "gpu_section",
+        "object = [",
+        "replicas = \"auto\"",
     ] {
         assert!(seen.contains(feature), "no generated workload has `{feature}`");
     }

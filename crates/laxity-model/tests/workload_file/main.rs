@@ -1,9 +1,12 @@
 //! The workload file: what is read, what is refused and how, what is written, and the schema.
 
+mod devices;
 mod errors;
 mod examples;
 mod fuzz;
 mod generate;
+mod gpus;
+mod objects;
 mod read;
 mod reference;
 mod round_trip;

@@ -14,12 +14,19 @@ fn blocks(language: &str) -> Vec<&'static str> {
 #[test]
 fn every_toml_block_is_read() {
     let blocks = blocks("toml");
-    assert_eq!(blocks.len(), 4);
+    assert_eq!(blocks.len(), 8);
     for block in blocks {
         // A part of a file becomes a file.
         let head = "laxity = 1\nname = \"w\"\nplatform.cpus = 4\n";
         let text = match block.split_whitespace().next() {
             Some("laxity") => block.to_owned(),
+            // The source of the reference's graph is its camera.
+            Some("object") => {
+                let node = |name| format!("[[graph.node]]\nname = \"{name}\"\nwcet = \"1 ms\"\n");
+                let source = node("camera") + "period = \"9 ms\"\n";
+                let edges = "edge = [\"camera -> track\", \"track -> stitch\"]\n";
+                format!("{head}[[graph]]\nname = \"g\"\n{edges}{block}{source}{}{}", node("track"), node("stitch"))
+            }
             Some("body") => format!(
                 "{head}[[platform.gpu]]\nname = \"g\"\nbandwidth = \"1 GB/s\"\n[[resource]]\nname = \"frame-pool\"\n\
                  [[task]]\nname = \"t\"\nperiod = \"1 s\"\n{block}"

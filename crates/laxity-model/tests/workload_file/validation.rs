@@ -9,7 +9,11 @@ use crate::examples::example;
 
 /// The complete example, which has one of everything, after `change`; returns what validation says.
 fn broken(change: impl FnOnce(&mut Workload)) -> Vec<(ErrorKind, String, String)> {
-    let mut workload = example("stabilizer.toml");
+    broken_in("stabilizer.toml", change)
+}
+
+fn broken_in(file: &str, change: impl FnOnce(&mut Workload)) -> Vec<(ErrorKind, String, String)> {
+    let mut workload = example(file);
     change(&mut workload);
     let errors = workload.validate().expect_err("a broken rule").into_vec();
     errors.into_iter().map(|error| (error.kind, error.path.to_string(), error.message)).collect()
@@ -18,7 +22,13 @@ fn broken(change: impl FnOnce(&mut Workload)) -> Vec<(ErrorKind, String, String)
 /// Checks that `change` breaks exactly one rule, at `path`, with a message that contains `words`.
 #[track_caller]
 fn breaks(kind: ErrorKind, path: &str, words: &str, change: impl FnOnce(&mut Workload)) {
-    let found = broken(change);
+    breaks_in("stabilizer.toml", kind, path, words, change);
+}
+
+/// As [`breaks`], for another example.
+#[track_caller]
+pub fn breaks_in(file: &str, kind: ErrorKind, path: &str, words: &str, change: impl FnOnce(&mut Workload)) {
+    let found = broken_in(file, change);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].0, found[0].1.as_str()), (kind, path), "{found:?}");
     assert!(found[0].2.contains(words), "`{words}` is not in: {}", found[0].2);

@@ -94,7 +94,7 @@ pub(super) struct Context<'a> {
 
 /// The steps of `body`.
 pub(super) fn flatten(body: &[Step], context: &Context<'_>) -> Vec<Op> {
-    let mut flat = Flat { context, ops: Vec::with_capacity(body.len() + 2) };
+    let mut flat = Flat { context, ops: Vec::with_capacity(body.len() + 2), holding: false };
     flat.body(body);
     flat.finish()
 }
@@ -102,28 +102,41 @@ pub(super) fn flatten(body: &[Step], context: &Context<'_>) -> Vec<Op> {
 struct Flat<'a> {
     context: &'a Context<'a>,
     ops: Vec<Op>,
+    /// Whether the job holds a GPU here.
+    holding: bool,
 }
 
 impl Flat<'_> {
-    /// GPU operations outside a section get one, from the first to the last of them, or to the end of the job if it does
-    /// not wait for the last.
+    /// GPU operations of a body without sections get one, from the first to the last of them, or to the end of the job
+    /// if it does not wait for the last.
     fn body(&mut self, body: &[Step]) {
         let first = body.iter().position(uses_gpu);
         let last = if ends_asynchronously(body) { body.len().checked_sub(1) } else { body.iter().rposition(uses_gpu) };
-        let (Some(first), Some(last), Some(pool)) = (first, last, self.context.pool) else {
-            return self.steps(body);
-        };
-        self.steps(&body[..first]);
-        let section = &body[first..=last];
-        self.acquire(pool, section);
-        self.steps(section);
-        self.wait_if_needed(section);
-        if self.holds_to_the_end() {
-            self.steps(&body[last + 1..]);
+        match (first, last) {
+            (Some(first), Some(last)) if !body.iter().any(has_section) => {
+                self.steps(&body[..first]);
+                self.section(&body[first..=last]);
+                self.steps(&body[last + 1..]);
+            }
+            _ => self.steps(body),
+        }
+        if let (Some(pool), true) = (self.context.pool, self.holding) {
             self.ops.push(Op::Unlock(pool.lock));
-        } else {
+        }
+    }
+
+    /// The steps during which the job holds a GPU, if GPUs are held at all.
+    fn section(&mut self, steps: &[Step]) {
+        let Some(pool) = self.context.pool else { return self.steps(steps) };
+        if !self.holding {
+            self.acquire(pool, steps);
+            self.holding = true;
+        }
+        self.steps(steps);
+        self.wait_if_needed(steps);
+        if !self.holds_to_the_end() {
             self.ops.push(Op::Unlock(pool.lock));
-            self.steps(&body[last + 1..]);
+            self.holding = false;
         }
     }
 
@@ -140,6 +153,7 @@ impl Flat<'_> {
                     self.steps(body);
                     self.ops.push(Op::Unlock(lock));
                 }
+                Step::GpuSection { body } => self.section(body),
                 Step::Gpu(operation) => self.operation(operation),
             }
         }
@@ -239,8 +253,16 @@ impl Flat<'_> {
 pub(super) fn uses_gpu(step: &Step) -> bool {
     match step {
         Step::Gpu(_) => true,
-        Step::Critical { body, .. } => body.iter().any(uses_gpu),
+        Step::Critical { body, .. } | Step::GpuSection { body } => body.iter().any(uses_gpu),
         Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
+    }
+}
+
+fn has_section(step: &Step) -> bool {
+    match step {
+        Step::GpuSection { .. } => true,
+        Step::Critical { body, .. } => body.iter().any(has_section),
+        Step::Gpu(_) | Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
     }
 }
 
@@ -249,7 +271,7 @@ fn ends_asynchronously(steps: &[Step]) -> bool {
     let last = steps.iter().rev().find(|step| uses_gpu(step));
     match last {
         Some(Step::Gpu(operation)) => operation.waiting == Waiting::Asynchronous,
-        Some(Step::Critical { body, .. }) => ends_asynchronously(body),
+        Some(Step::Critical { body, .. } | Step::GpuSection { body }) => ends_asynchronously(body),
         _ => false,
     }
 }
@@ -258,7 +280,7 @@ fn ends_asynchronously(steps: &[Step]) -> bool {
 fn named_gpu(steps: &[Step]) -> Option<GpuId> {
     steps.iter().find_map(|step| match step {
         Step::Gpu(operation) => operation.gpu.map(|index| GpuId(index as u16)),
-        Step::Critical { body, .. } => named_gpu(body),
+        Step::Critical { body, .. } | Step::GpuSection { body } => named_gpu(body),
         Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => None,
     })
 }
@@ -267,7 +289,7 @@ fn named_gpu(steps: &[Step]) -> Option<GpuId> {
 fn length(steps: &[Step], gpus: &[Gpu]) -> Nanos {
     let one = |step: &Step| match step {
         Step::Cpu(time) | Step::NonPreemptive(time) | Step::Suspend(time) => time.wcet,
-        Step::Critical { body, .. } => length(body, gpus),
+        Step::Critical { body, .. } | Step::GpuSection { body } => length(body, gpus),
         Step::Gpu(GpuOperation { work: GpuWork::Kernel(time), .. })
         | Step::Gpu(GpuOperation { work: GpuWork::Copy { time: Some(time), .. }, .. }) => time.wcet,
         Step::Gpu(GpuOperation { work: GpuWork::Copy { bytes, time: None, .. }, .. }) => {

@@ -10,6 +10,7 @@ pub(super) fn users_of(resource: usize, tasks: &[Task]) -> Vec<usize> {
 fn locks(step: &Step, wanted: usize) -> bool {
     match step {
         Step::Critical { resource, body } => *resource == wanted || body.iter().any(|step| locks(step, wanted)),
+        Step::GpuSection { body } => body.iter().any(|step| locks(step, wanted)),
         Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) | Step::Gpu(_) => false,
     }
 }
@@ -49,15 +50,19 @@ enum Visit {
 
 fn nest(steps: &[Step], held: &mut Vec<usize>, inner: &mut [Vec<usize>]) {
     for step in steps {
-        if let Step::Critical { resource, body } = step {
-            for &outer in held.iter() {
-                if !inner[outer].contains(resource) {
-                    inner[outer].push(*resource);
+        match step {
+            Step::Critical { resource, body } => {
+                for &outer in held.iter() {
+                    if !inner[outer].contains(resource) {
+                        inner[outer].push(*resource);
+                    }
                 }
+                held.push(*resource);
+                nest(body, held, inner);
+                held.pop();
             }
-            held.push(*resource);
-            nest(body, held, inner);
-            held.pop();
+            Step::GpuSection { body } => nest(body, held, inner),
+            Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) | Step::Gpu(_) => {}
         }
     }
 }

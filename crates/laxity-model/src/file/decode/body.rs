@@ -1,6 +1,6 @@
 //! What a job does: steps, execution times, distributions.
 
-use super::{Names, refer};
+use super::{Names, fields, refer};
 use crate::error::{ErrorKind, Findings};
 use crate::file::reader::{Fields, Item};
 use crate::file::tree::Value;
@@ -12,6 +12,7 @@ pub(crate) const STEPS: &[&[&str]] = &[
     &["nonpreemptive", "actual"],
     &["suspend", "actual"],
     &["critical", "body"],
+    &["gpu_section"],
     &["kernel", "actual", "gpu", "asynchronous", "interrupts"],
     &["copy_in", "time", "actual", "gpu", "asynchronous", "interrupts"],
     &["copy_out", "time", "actual", "gpu", "asynchronous", "interrupts"],
@@ -61,6 +62,7 @@ fn step(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Option<Step>
             resource: refer(&action, &names.resources, "resource", findings)?,
             body: steps(&fields.require("body", "`body = [...]`", findings)?, names, findings),
         },
+        "gpu_section" => Step::GpuSection { body: steps(&action, names, findings) },
         "kernel" => {
             let time = execution(&action, &fields, findings);
             Step::Gpu(gpu_operation(GpuWork::Kernel(time), &fields, names, findings))
@@ -133,6 +135,18 @@ fn execution(wcet: &Item<'_>, fields: &Fields<'_>, findings: &mut Findings) -> E
         wcet: wcet.span(findings).unwrap_or(Nanos::ZERO),
         actual: actual.unwrap_or(Distribution::WorstCase),
     }
+}
+
+/// A worst case alone, or a table of it and `actual`.
+pub(super) fn execution_time(item: &Item<'_>, findings: &mut Findings) -> ExecutionTime {
+    let unknown = ExecutionTime::constant(Nanos::ZERO);
+    if matches!(item.node.value, Value::Text(_)) {
+        return item.span(findings).map_or(unknown, ExecutionTime::constant);
+    }
+    let expected = "a span, as in \"20 us\", or a table, as in `{ wcet = \"1 ms\", actual = \"20 us\" }`";
+    let Some(fields) = item.table(fields::EXECUTION_TIME, expected, findings) else { return unknown };
+    let wcet = fields.require("wcet", "`wcet = \"1 ms\"`", findings);
+    wcet.map_or(unknown, |wcet| execution(&wcet, &fields, findings))
 }
 
 /// A span, or a table of one field that says which distribution.

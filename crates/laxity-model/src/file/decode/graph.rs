@@ -1,23 +1,49 @@
-//! PGM graphs: nodes and edges by name.
+//! PGM graphs: nodes, edges and data objects by name.
 
 use super::body::body;
 use super::{Names, fields, look_up, refer};
 use crate::error::{ErrorKind, Findings};
+use crate::file::AUTOMATIC;
 use crate::file::reader::{Fields, Item};
 use crate::file::tree::Value;
-use crate::{Edge, Graph, Nanos, Node};
+use crate::{DataObject, Edge, Graph, Nanos, Node, Replicas};
 
 /// An element of `[[graph]]`.
 pub(super) fn graph(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Graph {
     let Some(fields) = item.table(fields::GRAPH, "a table with `name`, `node` and `edge`", findings) else {
-        return Graph { name: String::new(), nodes: Vec::new(), edges: Vec::new() };
+        return Graph::new("", Vec::new(), Vec::new());
     };
     let name = fields.name(findings);
     let nodes: Vec<Node> = fields.tables("node", findings).iter().map(|item| node(item, names, findings)).collect();
     let node_names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let edges = fields.tables("edge", findings);
     let edges = edges.iter().filter_map(|item| edge(item, &node_names, findings)).collect();
-    Graph { name, nodes, edges }
+    let objects = fields.tables("object", findings);
+    let objects = objects.iter().filter_map(|item| object(item, &node_names, findings)).collect();
+    let replicas = fields.get("replicas").and_then(|item| replicas(&item, findings)).unwrap_or_default();
+    Graph { name, nodes, edges, objects, replicas }
+}
+
+fn object(item: &Item<'_>, nodes: &[String], findings: &mut Findings) -> Option<DataObject> {
+    let expected = "a table, as in `{ name = \"frame\", nodes = [\"A\", \"B\"] }`";
+    let fields = item.table(fields::OBJECT, expected, findings)?;
+    let name = fields.name(findings);
+    let accessors = fields.require("nodes", "`nodes = [\"A\", \"B\"]`, in the order of access", findings);
+    let accessors = accessors?.list("the names of nodes, as in `[\"A\", \"B\"]`", findings)?;
+    let accessors = accessors.iter().filter_map(|item| refer(item, nodes, "node", findings)).collect();
+    Some(DataObject { name, accessors, delay: tokens(&fields, "delay", 0, findings) })
+}
+
+fn replicas(item: &Item<'_>, findings: &mut Findings) -> Option<Replicas> {
+    if matches!(item.node.value, Value::Text(_)) {
+        return item.choice(&[(AUTOMATIC, Replicas::Auto)], findings);
+    }
+    if !matches!(item.node.value, Value::Integer(_)) {
+        let message = format!("is {}; write their number, as in 3, or \"{AUTOMATIC}\"", item.node.value);
+        item.report(ErrorKind::WrongType, message, findings);
+        return None;
+    }
+    item.integer_u32(findings).map(Replicas::Count)
 }
 
 fn node(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Node {

@@ -2,7 +2,9 @@
 //! mistake; the placeholders never leave this crate.
 
 mod body;
+mod device;
 mod graph;
+mod management;
 mod platform;
 mod scheduler;
 mod task;
@@ -19,9 +21,12 @@ pub(crate) const FORMAT: u64 = 1;
 /// The fields of each table, in the order in which they are written. The schema lists the same.
 pub(crate) mod fields {
     pub const WORKLOAD: &[&str] =
-        &["laxity", "name", "platform", "scheduler", "resource", "task", "best_effort", "graph"];
-    pub const PLATFORM: &[&str] = &["cpus", "clusters", "tick", "quantum", "overheads", "gpu"];
+        &["laxity", "name", "platform", "scheduler", "gpu_management", "resource", "task", "best_effort", "graph"];
+    pub const PLATFORM: &[&str] = &["cpus", "clusters", "tick", "quantum", "overheads", "gpu", "device"];
     pub const GPU: &[&str] = &["name", "cluster", "copy_engines", "bandwidth", "latency", "interrupt_cpus"];
+    pub const DEVICE: &[&str] =
+        &["name", "cluster", "arrival", "gap", "period", "top_half", "bottom_half", "interrupt_cpus", "server"];
+    pub const SERVER: &[&str] = &["kind", "budget", "period", "priority"];
     pub const OVERHEADS: &[&str] = &[
         "name",
         "release",
@@ -40,6 +45,14 @@ pub(crate) mod fields {
     ];
     pub const SCHEDULER: &[&str] =
         &["policy", "rule", "scope", "invocation", "quanta", "interrupts", "ready_queue", "coarse_lock"];
+    pub const GPU_MANAGEMENT: &[&str] = &["arbitration", "handling", "top_half", "bottom_half"];
+    pub const PROTOCOL_ALONE: &[&str] = &["protocol"];
+    pub const K_FMLP: &[&str] = &["protocol", "length_aware"];
+    pub const GPUSYNC: &[&str] =
+        &["protocol", "tokens", "fifo_length", "fifo_requests", "engine_order", "chunk", "hold", "migration"];
+    pub const METHOD_ALONE: &[&str] = &["method"];
+    pub const KLMIRQD: &[&str] = &["method", "threads"];
+    pub const EXECUTION_TIME: &[&str] = &["wcet", "actual"];
     pub const RESOURCE: &[&str] = &["name", "protocol", "replicas"];
     pub const TASK: &[&str] = &[
         "name",
@@ -57,9 +70,10 @@ pub(crate) mod fields {
         "body",
     ];
     pub const BEST_EFFORT: &[&str] = &["name", "weight", "memory_demand", "cpu"];
-    pub const GRAPH: &[&str] = &["name", "node", "edge"];
+    pub const GRAPH: &[&str] = &["name", "replicas", "object", "node", "edge"];
     pub const NODE: &[&str] = &["name", "period", "phase", "deadline", "priority", "cluster", "wcet", "actual", "body"];
     pub const EDGE: &[&str] = &["from", "to", "produce", "consume", "threshold", "initial", "back_edge", "delay"];
+    pub const OBJECT: &[&str] = &["name", "nodes", "delay"];
 }
 
 /// What steps may refer to.
@@ -78,6 +92,7 @@ pub(super) fn workload(root: &Node, findings: &mut Findings) -> Workload {
     let name = fields.name(findings);
     let scheduler = scheduler::scheduler(&fields, findings);
     let platform = platform::platform(&fields, &scheduler, findings);
+    let gpu_management = management::gpu_management(&fields, findings);
     let resources: Vec<Resource> =
         fields.tables("resource", findings).iter().map(|item| resource(item, findings)).collect();
     let names = Names {
@@ -88,7 +103,6 @@ pub(super) fn workload(root: &Node, findings: &mut Findings) -> Workload {
     let best_effort =
         fields.tables("best_effort", findings).iter().map(|item| task::best_effort(item, findings)).collect();
     let graphs = fields.tables("graph", findings).iter().map(|item| graph::graph(item, &names, findings)).collect();
-    let gpu_management = crate::GpuManagement::default();
     Workload { name, platform, scheduler, gpu_management, tasks, best_effort, resources, graphs }
 }
 
@@ -161,19 +175,34 @@ mod tests {
         let tables = [
             ("platform", fields::PLATFORM),
             ("gpu", fields::GPU),
+            ("device", fields::DEVICE),
+            ("server", fields::SERVER),
             ("overheads", fields::OVERHEADS),
             ("scheduler", fields::SCHEDULER),
+            ("gpu_management", fields::GPU_MANAGEMENT),
             ("resource", fields::RESOURCE),
             ("task", fields::TASK),
             ("best_effort", fields::BEST_EFFORT),
             ("graph", fields::GRAPH),
             ("node", fields::NODE),
+            ("object", fields::OBJECT),
         ];
         let definitions = &schema["$defs"];
         for (name, known) in tables {
             assert_eq!(allowed(&definitions[name]), sorted(known), "{name}");
         }
         assert_eq!(allowed(&definitions["edge"]["oneOf"][1]), sorted(fields::EDGE));
+        let alternatives = [
+            ("arbitration", 1, fields::PROTOCOL_ALONE),
+            ("arbitration", 2, fields::K_FMLP),
+            ("arbitration", 3, fields::GPUSYNC),
+            ("handling", 1, fields::METHOD_ALONE),
+            ("handling", 2, fields::KLMIRQD),
+            ("execution_time", 1, fields::EXECUTION_TIME),
+        ];
+        for (name, alternative, known) in alternatives {
+            assert_eq!(allowed(&definitions[name]["oneOf"][alternative]), sorted(known), "{name} {alternative}");
+        }
         let steps = definitions["step"]["oneOf"].as_array().expect("alternatives");
         assert_eq!(steps.len(), body::STEPS.len());
         for (step, known) in steps.iter().zip(body::STEPS) {

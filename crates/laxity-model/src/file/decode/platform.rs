@@ -1,6 +1,6 @@
-//! The platform: CPUs, clusters, GPUs and overheads.
+//! The platform: CPUs, clusters, GPUs, devices and overheads.
 
-use super::fields;
+use super::{device, fields};
 use crate::error::{ErrorKind, Findings};
 use crate::file::cpu_list;
 use crate::file::reader::{Fields, Item};
@@ -20,10 +20,13 @@ pub(super) fn platform(file: &Fields<'_>, scheduler: &Scheduler, findings: &mut 
     let default = Platform::identical(cpus);
     let clusters = fields.get("clusters").and_then(|item| clusters(&item, cpus, findings)).unwrap_or(default.clusters);
     let gpus = fields.tables("gpu", findings).iter().map(|item| gpu(item, &clusters, findings)).collect();
+    let devices = fields.tables("device", findings);
+    let devices = devices.iter().map(|item| device::device(item, &clusters, findings)).collect();
     let tick = fields.get("tick").and_then(|item| item.span(findings)).unwrap_or(default.tick);
     Platform {
         cpus,
         gpus,
+        devices,
         clusters,
         tick,
         // One decision a tick unless the file says otherwise.
@@ -92,11 +95,21 @@ fn gpu(item: &Item<'_>, clusters: &[Vec<CpuId>], findings: &mut Findings) -> Gpu
     if let Some(latency) = fields.get("latency").and_then(|item| item.span(findings)) {
         gpu.latency = latency;
     }
-    gpu.interrupt_cpus = match fields.get("interrupt_cpus") {
-        Some(item) => cpu_numbers(&item, findings).unwrap_or_default(),
-        None => clusters.get(gpu.cluster).cloned().unwrap_or_default(),
-    };
+    gpu.interrupt_cpus = interrupt_cpus(&fields, gpu.cluster, clusters, findings);
     gpu
+}
+
+/// Those that the file lists for a GPU or device, or else those of its `cluster`.
+pub(super) fn interrupt_cpus(
+    fields: &Fields<'_>,
+    cluster: usize,
+    clusters: &[Vec<CpuId>],
+    findings: &mut Findings,
+) -> Vec<CpuId> {
+    match fields.get("interrupt_cpus") {
+        Some(item) => cpu_numbers(&item, findings).unwrap_or_default(),
+        None => clusters.get(cluster).cloned().unwrap_or_default(),
+    }
 }
 
 /// The name of a published profile, or a table with a constant or measured points for each source.

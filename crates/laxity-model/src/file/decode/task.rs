@@ -22,7 +22,7 @@ pub(super) fn task(item: &Item<'_>, names: &Names, findings: &mut Findings) -> T
         phase: span("phase", Nanos::ZERO),
         jitter: span("jitter", Nanos::ZERO),
         name: fields.name(findings),
-        arrival: arrival(&fields, findings),
+        arrival: arrival(&fields, "tasks", findings),
         priority: fields.get("priority").and_then(|item| item.integer_u32(findings)),
         cluster: fields.get("cluster").and_then(|item| item.integer_u32(findings)).map(|index| index as usize),
         working_set: fields.get("working_set").and_then(|item| item.size(findings)),
@@ -30,7 +30,8 @@ pub(super) fn task(item: &Item<'_>, names: &Names, findings: &mut Findings) -> T
     }
 }
 
-fn arrival(fields: &Fields<'_>, findings: &mut Findings) -> Arrival {
+/// `what` are the things that arrive, for the message.
+pub(super) fn arrival(fields: &Fields<'_>, what: &str, findings: &mut Findings) -> Arrival {
     let is_sporadic = fields.get("arrival").and_then(|item| item.choice(ARRIVALS, findings)).unwrap_or(false);
     let gap = fields.get("gap");
     if is_sporadic {
@@ -38,7 +39,7 @@ fn arrival(fields: &Fields<'_>, findings: &mut Findings) -> Arrival {
         return Arrival::Sporadic { gap: gap.unwrap_or(Distribution::WorstCase) };
     }
     if let Some(gap) = gap {
-        let message = "belongs to sporadic tasks; write `arrival = \"sporadic\"` or remove it";
+        let message = format!("belongs to sporadic {what}; write `arrival = \"sporadic\"` or remove it");
         gap.report(ErrorKind::Contradiction, message, findings);
     }
     Arrival::Periodic

@@ -1,14 +1,17 @@
 //! A workload to the outline that is written as TOML or JSON. The inverse of `decode`: fields at their defaults are
 //! left out, and what is left reads back exactly.
 
+mod device;
+mod management;
+
 use super::decode::FORMAT;
 use super::quantity::{write_picos, write_rate, write_size};
 use super::write::Outline::{self, Boolean, Inline, Integer, Lines, List, Section, Sections, Text};
-use super::{ARRIVALS, PROTOCOLS, Words, cpu_list};
+use super::{ARRIVALS, AUTOMATIC, PROTOCOLS, Words, cpu_list};
 use crate::{
-    Arrival, BestEffortTask, CopyDirection, CpuId, Distribution, Edge, ExecutionTime, Gpu, GpuOperation, GpuWork,
-    Graph, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Resource, Scheduler, Step, Task,
-    Waiting, Workload,
+    Arrival, BestEffortTask, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Gpu, GpuOperation,
+    GpuWork, Graph, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Replicas, Resource, Scheduler,
+    Step, Task, Waiting, Workload,
 };
 
 /// The fields of a table, in the order in which they are written.
@@ -28,6 +31,10 @@ pub(super) fn workload(workload: &Workload) -> Fields {
         ("platform", Section(platform(&workload.platform))),
         ("scheduler", Section(scheduler(&workload.scheduler))),
     ];
+    let management = management::gpu_management(&workload.gpu_management);
+    if !management.is_empty() {
+        fields.push(("gpu_management", Section(management)));
+    }
     let mut list = |key, sections: Vec<Fields>| {
         if !sections.is_empty() {
             fields.push((key, Sections(sections)));
@@ -79,6 +86,9 @@ fn platform(platform: &Platform) -> Fields {
     if !platform.gpus.is_empty() {
         fields.push(("gpu", Sections(platform.gpus.iter().map(|it| gpu(it, platform)).collect())));
     }
+    if !platform.devices.is_empty() {
+        fields.push(("device", Sections(platform.devices.iter().map(|it| device::device(it, platform)).collect())));
+    }
     fields
 }
 
@@ -108,9 +118,14 @@ fn gpu(gpu: &Gpu, platform: &Platform) -> Fields {
     unless(&mut fields, "copy_engines", gpu.copy_engines, 1, |engines| Integer(u64::from(engines)));
     fields.push(("bandwidth", Text(write_rate(gpu.bandwidth))));
     unless(&mut fields, "latency", gpu.latency, Nanos::ZERO, span);
-    let default = platform.clusters.get(gpu.cluster).cloned().unwrap_or_default();
-    unless(&mut fields, "interrupt_cpus", &gpu.interrupt_cpus, &default, |list| cpus(list));
+    interrupt_cpus(&gpu.interrupt_cpus, gpu.cluster, platform, &mut fields);
     fields
+}
+
+/// By default those of the `cluster` that the device belongs to.
+fn interrupt_cpus(list: &[CpuId], cluster: usize, platform: &Platform, fields: &mut Fields) {
+    let default = platform.clusters.get(cluster).map(Vec::as_slice).unwrap_or_default();
+    unless(fields, "interrupt_cpus", list, default, cpus);
 }
 
 fn scheduler(scheduler: &Scheduler) -> Fields {
@@ -127,11 +142,7 @@ fn resource(resource: &Resource) -> Fields {
 
 fn task(task: &Task, names: &Names<'_>) -> Fields {
     let mut fields = vec![("name", Text(task.name.clone()))];
-    if let Arrival::Sporadic { gap } = &task.arrival {
-        fields.push(("arrival", word(ARRIVALS, &true)));
-        fields.extend(distribution(gap).map(|gap| ("gap", gap)));
-    }
-    fields.push(("period", span(task.period)));
+    arrival(&task.arrival, task.period, &mut fields);
     unless(&mut fields, "deadline", task.deadline, task.period, span);
     unless(&mut fields, "phase", task.phase, Nanos::ZERO, span);
     unless(&mut fields, "jitter", task.jitter, Nanos::ZERO, span);
@@ -139,6 +150,14 @@ fn task(task: &Task, names: &Names<'_>) -> Fields {
     fields.extend(task.working_set.map(|bytes| ("working_set", Text(write_size(bytes)))));
     body(&task.body, names, &mut fields);
     fields
+}
+
+fn arrival(arrival: &Arrival, period: Nanos, fields: &mut Fields) {
+    if let Arrival::Sporadic { gap } = arrival {
+        fields.push(("arrival", word(ARRIVALS, &true)));
+        fields.extend(distribution(gap).map(|gap| ("gap", gap)));
+    }
+    fields.push(("period", span(period)));
 }
 
 fn placement(priority: Option<u32>, cluster: Option<usize>, fields: &mut Fields) {
@@ -163,6 +182,16 @@ fn body(body: &[Step], names: &Names<'_>, fields: &mut Fields) {
 fn execution(key: &'static str, time: &ExecutionTime, fields: &mut Fields) {
     fields.push((key, span(time.wcet)));
     fields.extend(distribution(&time.actual).map(|actual| ("actual", actual)));
+}
+
+/// An execution time that has no table of its own to share with its `actual`.
+fn execution_time(time: &ExecutionTime) -> Outline {
+    if time.actual == Distribution::WorstCase {
+        return span(time.wcet);
+    }
+    let mut fields = Vec::new();
+    execution("wcet", time, &mut fields);
+    Inline(fields)
 }
 
 /// Nothing for the worst case, which is what a reader assumes.
@@ -193,6 +222,9 @@ fn step(step: &Step, names: &Names<'_>) -> Outline {
             fields.push(("critical", Text(names.resource(*resource))));
             fields.push(("body", List(body.iter().map(|inner| self::step(inner, names)).collect())));
         }
+        Step::GpuSection { body } => {
+            fields.push(("gpu_section", List(body.iter().map(|inner| self::step(inner, names)).collect())));
+        }
         Step::Gpu(operation) => gpu_operation(operation, names, &mut fields),
     }
     Inline(fields)
@@ -216,6 +248,14 @@ fn gpu_operation(operation: &GpuOperation, names: &Names<'_>, fields: &mut Field
 
 fn graph(graph: &Graph, names: &Names<'_>) -> Fields {
     let mut fields = vec![("name", Text(graph.name.clone()))];
+    match graph.replicas {
+        Replicas::None => {}
+        Replicas::Count(count) => fields.push(("replicas", Integer(u64::from(count)))),
+        Replicas::Auto => fields.push(("replicas", Text(AUTOMATIC.to_owned()))),
+    }
+    if !graph.objects.is_empty() {
+        fields.push(("object", Lines(graph.objects.iter().map(|it| object(it, &graph.nodes)).collect())));
+    }
     fields.push(("node", Sections(graph.nodes.iter().map(|it| node(it, names)).collect())));
     if !graph.edges.is_empty() {
         fields.push(("edge", Sections(graph.edges.iter().map(|it| edge(it, &graph.nodes)).collect())));
@@ -234,7 +274,7 @@ fn node(node: &Node, names: &Names<'_>) -> Fields {
 }
 
 fn edge(edge: &Edge, nodes: &[Node]) -> Fields {
-    let name = |index: usize| Text(name_of(nodes.get(index).map(|node| &node.name), index));
+    let name = |index: usize| node_name(index, nodes);
     let tokens = |count: u32| Integer(u64::from(count));
     let mut fields = vec![("from", name(edge.producer)), ("to", name(edge.consumer))];
     unless(&mut fields, "produce", edge.produce, 1, tokens);
@@ -244,6 +284,17 @@ fn edge(edge: &Edge, nodes: &[Node]) -> Fields {
     unless(&mut fields, "back_edge", edge.back_edge, false, Boolean);
     unless(&mut fields, "delay", edge.delay, 0, tokens);
     fields
+}
+
+fn object(object: &DataObject, nodes: &[Node]) -> Outline {
+    let accessors = object.accessors.iter().map(|&index| node_name(index, nodes)).collect();
+    let mut fields = vec![("name", Text(object.name.clone())), ("nodes", List(accessors))];
+    unless(&mut fields, "delay", object.delay, 0, |jobs| Integer(u64::from(jobs)));
+    Inline(fields)
+}
+
+fn node_name(index: usize, nodes: &[Node]) -> Outline {
+    Text(name_of(nodes.get(index).map(|node| &node.name), index))
 }
 
 impl Names<'_> {
