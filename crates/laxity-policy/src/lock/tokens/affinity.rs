@@ -82,7 +82,8 @@ impl Affinity {
     /// It does no longer.
     pub fn finish(&mut self, now: Instant, task: TaskId) {
         let history = self.tasks.get_mut(task.index());
-        let Some((history, hold)) = history.and_then(|history| history.current.take().map(|hold| (history, hold))) else {
+        let Some((history, hold)) = history.and_then(|history| history.current.take().map(|hold| (history, hold)))
+        else {
             return;
         };
         let window = if history.is_away(hold.gpu) { &mut history.away } else { &mut history.at_home };

@@ -136,7 +136,8 @@ impl Requests {
             }
         }
         let usable = |entry: &Entry| entry.replica().is_some_and(|replica| may_use(replica, only));
-        let candidates = self.entries.iter().zip(donated).filter(|(entry, counts_as)| usable(entry) && *counts_as > rank);
+        let candidates =
+            self.entries.iter().zip(donated).filter(|(entry, counts_as)| usable(entry) && *counts_as > rank);
         candidates.max_by_key(|&(_, counts_as)| counts_as).map(|(entry, _)| entry.task())
     }
 
