@@ -2,4 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod cpu;
+pub mod graph;
 pub mod lock;
+pub mod server;
