@@ -4,4 +4,6 @@
 pub mod cpu;
 pub mod gpu;
 pub mod interrupt;
+pub mod graph;
 pub mod lock;
+pub mod server;
