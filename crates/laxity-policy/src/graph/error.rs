@@ -150,13 +150,13 @@ impl fmt::Display for PlanError {
             }
             PlanError::Tokens { from, to, produce, consume, threshold } => write!(
                 f,
-                "edge {from} -> {to}: produce {produce}, consume {consume}, threshold {threshold}; at least 1 token must \
-                 be written and read, and the threshold must not be below consume"
+                "edge {from} -> {to}: produce {produce}, consume {consume}, threshold {threshold}; at least 1 token \
+                 must be written and read, and the threshold must not be below consume"
             ),
             PlanError::Deadlock { from, to, initial, threshold } => write!(
                 f,
-                "back-edge {from} -> {to}: {initial} initial tokens are below threshold {threshold}, so {to} would wait \
-                 for its own descendant; give it {threshold} or more"
+                "back-edge {from} -> {to}: {initial} initial tokens are below threshold {threshold}, so {to} would \
+                 wait for its own descendant; give it {threshold} or more"
             ),
             PlanError::Cycle { from, to } => write!(
                 f,
@@ -173,8 +173,8 @@ impl fmt::Display for PlanError {
             ),
             PlanError::Unbalanced { from, to, produced, consumed } => write!(
                 f,
-                "back-edge {from} -> {to}: {from} writes {produced} but {to} reads {consumed}; make produce and consume \
-                 agree"
+                "back-edge {from} -> {to}: {from} writes {produced} but {to} reads {consumed}; make produce and \
+                 consume agree"
             ),
             PlanError::Overflow { node } => write!(
                 f,
@@ -196,8 +196,8 @@ impl fmt::Display for PlanError {
             ),
             PlanError::Unwritten { from, to, initial, delay } => write!(
                 f,
-                "edge {from} -> {to}: {initial} initial tokens but a delay of {delay}; {to} would read what nobody wrote, \
-                 so lower the tokens or lengthen the delay"
+                "edge {from} -> {to}: {initial} initial tokens but a delay of {delay}; {to} would read what nobody \
+                 wrote, so lower the tokens or lengthen the delay"
             ),
         }
     }

@@ -118,8 +118,8 @@ impl SporadicServer {
     }
 }
 
-/// Waking leaves one chunk and those pending; while there is work, an exhausted chunk makes place for what comes back; and
-/// becoming idle splits the one in use.
+/// Waking leaves one chunk and those pending; while there is work, an exhausted chunk makes place for what comes back;
+/// and becoming idle splits the one in use.
 fn chunks_max(pending_max: usize) -> usize {
     pending_max + 2
 }

@@ -181,7 +181,8 @@ fn a_job_consumes_tokens_then_feedback_and_produces_feedback_then_tokens() {
     assert_eq!(actions, expected);
 }
 
-/// Paper 003, section 5.4.1, footnote 13: with one replica job 1 of a waits for job 0 of b until 9, and keeps its deadline.
+/// Paper 003, section 5.4.1, footnote 13: with one replica job 1 of a waits for job 0 of b until 9, and keeps its
+/// deadline.
 #[test]
 fn a_wait_for_feedback_moves_no_deadline() {
     let chain = graph(&[Some(6), None], vec![unit(0, 1)]);
@@ -233,6 +234,62 @@ fn a_node_has_the_deadline_it_asks_for_or_its_period() {
     let deadlines: Vec<u64> = plan.nodes().iter().map(|node| node.deadline.0).collect();
     assert_eq!(deadlines, [6, 12, 5]);
     assert_eq!(times(&execute(plan, Releasing::Early, &[1, 1, 1], 9), 2), [(4, 9)]);
+}
+
+/// Feeds `events` to `tokens` and returns when the jobs of `node` were released, and with which arrival.
+fn released(tokens: &mut Tokens, node: usize, events: &[(u64, Event)]) -> Vec<(u64, u64)> {
+    let (mut actions, mut released) = (Vec::new(), Vec::new());
+    for &(now, event) in events {
+        tokens.handle(Instant(now), event, &mut actions);
+        for action in actions.drain(..) {
+            if let Action::Released { node: of, arrival, .. } = action
+                && of == node
+            {
+                released.push((now, arrival.0));
+            }
+        }
+    }
+    released
+}
+
+/// Throttled until 6, a source is next released a period after that, at 10, though its time came at 8 and the token is
+/// there: only other nodes are released early.
+#[test]
+fn a_source_that_was_throttled_stays_a_period_apart() {
+    let looped = plan(&[Some(4), None], vec![unit(0, 1), back(1, 0, 1)]);
+    let mut tokens = Tokens::new(looped, Releasing::Early);
+    let (arrived, completed) = (|at| Event::Arrived { node: 0, at: Instant(at) }, |node| Event::Completed { node });
+    let events = [
+        (0, arrived(0)),
+        (1, completed(0)),
+        (4, arrived(4)),
+        (6, completed(1)),
+        (7, completed(0)),
+        (7, completed(1)),
+        (8, arrived(8)),
+    ];
+    assert_eq!(released(&mut tokens, 0, &events), [(0, 0), (6, 6)]);
+    assert_eq!(tokens.next_timeout(), Some(Instant(10)));
+}
+
+/// The interrupt that releases a source may be late; the job's deadline is not.
+#[test]
+fn an_arrival_noticed_late_counts_from_when_it_happened() {
+    let mut tokens = Tokens::new(plan(&[Some(4)], vec![]), Releasing::Early);
+    assert_eq!(released(&mut tokens, 0, &[(3, Event::Arrived { node: 0, at: Instant(1) })]), [(3, 1)]);
+}
+
+/// Job 1 of b waits for its arrival at 4 while job 0 runs, and is released early at 1; then nothing is left to wait
+/// for.
+#[test]
+fn a_job_released_early_needs_no_timeout() {
+    let mut tokens = Tokens::new(plan(&[Some(8), None], vec![rated(0, 1, 2, 1)]), Releasing::Early);
+    let mut events = vec![(0, Event::Arrived { node: 0, at: Instant(0) }), (0, Event::Completed { node: 0 })];
+    assert_eq!(released(&mut tokens, 1, &events), [(0, 0)]);
+    assert_eq!(tokens.next_timeout(), Some(Instant(4)));
+    events = vec![(1, Event::Completed { node: 1 })];
+    assert_eq!(released(&mut tokens, 1, &events), [(1, 4)]);
+    assert_eq!(tokens.next_timeout(), None);
 }
 
 #[test]

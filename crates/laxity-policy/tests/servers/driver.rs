@@ -31,7 +31,8 @@ pub fn server(budget: u64, period: u64, kind: Kind) -> Box<dyn Server> {
     Config { budget: Nanos(budget), period: Nanos(period), kind }.build().expect("a sound configuration")
 }
 
-/// Runs `server`, to which `work(now)` units of work arrive at `now`, where `has_cpu(now)` says whether it gets the CPU.
+/// Runs `server`, to which `work(now)` units of work arrive at `now`, where `has_cpu(now)` says whether it gets the
+/// CPU.
 pub fn run(
     mut server: Box<dyn Server>,
     horizon: u64,

@@ -121,26 +121,35 @@ fn a_sporadic_server_that_idles_keeps_its_budget() {
     assert_eq!(run.drawn, ".........................###xxxxxxx##...");
 }
 
-/// Two units late, each server is charged two units more: of Q = 2, that is a whole period of the hard ones.
+/// Two units late are, of Q = 2, a whole period of a CBS; three are a period and half the budget after it.
 #[test]
 fn an_overrun_is_paid_back() {
-    let overrun = |kind| {
+    let overrun = |kind, late: u64| {
         let mut server = server(2, 6, kind);
         let mut actions = Vec::new();
         server.wake(Instant(0), &mut actions);
         server.run(Instant(0));
         assert_eq!(server.next_timeout(), Some(Instant(2)));
         actions.clear();
-        server.timeout(Instant(4), &mut actions);
+        server.timeout(Instant(2 + late), &mut actions);
+        if let [Action::Throttled { until }] = actions[..] {
+            server.timeout(until, &mut actions);
+        }
         server.assert_invariants();
         actions
     };
-    let throttled = |until| vec![Action::Throttled { until: Instant(until) }];
-    assert_eq!(overrun(Kind::HardCbs), throttled(12));
-    assert_eq!(overrun(SPORADIC), throttled(8));
-    let deadline = Instant(18);
-    let postponed = vec![Action::Replenished { budget: Nanos(2), deadline }, Action::Ready { deadline }];
-    assert_eq!(overrun(Kind::SoftCbs), postponed);
+    let replenished = |budget, deadline| {
+        let deadline = Instant(deadline);
+        vec![Action::Replenished { budget: Nanos(budget), deadline }, Action::Ready { deadline }]
+    };
+    let throttled = |until, budget, deadline| {
+        [vec![Action::Throttled { until: Instant(until) }], replenished(budget, deadline)].concat()
+    };
+    assert_eq!(overrun(Kind::HardCbs, 2), throttled(12, 2, 18));
+    assert_eq!(overrun(Kind::HardCbs, 3), throttled(12, 1, 18));
+    assert_eq!(overrun(Kind::SoftCbs, 2), replenished(2, 18));
+    assert_eq!(overrun(Kind::SoftCbs, 3), replenished(1, 18));
+    assert_eq!(overrun(SPORADIC, 2), throttled(8, 2, 14));
 }
 
 #[test]

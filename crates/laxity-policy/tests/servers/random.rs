@@ -65,8 +65,8 @@ proptest! {
         assert_supply(&run, |t| t.min(budget * (1 + t.div_ceil(period))));
     }
 
-    /// The isolation theorem of Abeni & Buttazzo: what is given from t1 on and due by t2 is at most (t2 - t1) * Q / P. A
-    /// budget given late, in a system that misses deadlines, counts from a period before its deadline.
+    /// The isolation theorem of Abeni & Buttazzo: what is given from t1 on and due by t2 is at most (t2 - t1) * Q / P.
+    /// A budget given late, in a system that misses deadlines, counts from a period before its deadline.
     #[test]
     fn the_demand_of_a_server_is_that_of_its_bandwidth(
         seed in any::<u64>(), (budget, period) in shapes(), is_hard in any::<bool>(),
@@ -75,7 +75,8 @@ proptest! {
         let run = random_run(seed, budget, period, kind);
         prop_assert!(run.given.iter().all(|given| given.used <= given.budget));
         let from = |given: &Given| given.at.min(given.deadline - period);
-        for (start, end) in run.given.iter().flat_map(|first| run.given.iter().map(move |it| (from(first), it.deadline))) {
+        let windows = run.given.iter().flat_map(|first| run.given.iter().map(move |last| (from(first), last.deadline)));
+        for (start, end) in windows {
             let within = run.given.iter().filter(|it| from(it) >= start && it.deadline <= end);
             let demand: u64 = within.map(|it| it.used).sum();
             prop_assert!(demand * period <= end.saturating_sub(start) * budget, "{demand} in [{start}, {end}]");
