@@ -203,8 +203,9 @@ fn longest(jobs: &[Job]) -> u64 {
     jobs.iter().map(|job| job.section.len() as u64).max().unwrap_or(0)
 }
 
-/// Mutations that this fails for: `Tokens::donate` without a body; `Requests::donate` that promotes nobody (only the
-/// job that asks may become a donor); a refill that ignores the releaser's own donor.
+/// Mutations that this fails for: `Tokens::donate` without a body (nobody donates); a refill that ignores the
+/// releaser's own donor; donors that stay although no longer among the m highest; the highest donee instead of the
+/// lowest; no stealing.
 #[test]
 fn no_request_is_pi_blocked_for_longer_than_its_bound() {
     let (mut attained, mut exceeded) = ([0; BALANCED.len()], 0);

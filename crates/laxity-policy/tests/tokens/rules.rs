@@ -209,6 +209,25 @@ fn a_request_for_one_gpu_donates_within_its_queues() {
     assert_eq!((cluster.unlock(8), cluster.unlock(5)), (vec![], vec![(2, 0)]));
 }
 
+/// What is stolen leaves a place for who may not use the idle replica, and its donor looks for another donee.
+///
+/// ```text
+/// 0 and 1 want GPU 1     r0   3     r1   4 | 6     0 > 4   1 > 6     3 unlocks:     r0   6     r1   4 | 0     1 > 4
+/// ```
+#[test]
+fn a_stolen_request_leaves_its_place_and_its_donor_behind() {
+    let mut cluster = Sizes::balanced(4, 2, 1).cluster(9);
+    cluster.request_all([5, 4, 3, 6]);
+    assert_eq!(cluster.request_with(1, Some(1), 1), []);
+    assert_eq!(cluster.request_with(0, Some(1), 1), []);
+    assert_eq!(cluster.unlock(5), [(3, 0)]);
+    assert_eq!(cluster.gifts(), [(0, 4), (1, 6), (6, 4)]);
+    assert_eq!(cluster.unlock(3), [(6, 0)]);
+    assert_eq!(cluster.gifts(), [(0, 4), (1, 4)]);
+    assert_eq!(cluster.unlock(6), [], "1 has no use for r0, and 0 either");
+    assert_eq!((cluster.unlock(4), cluster.unlock(0)), (vec![(0, 1)], vec![(1, 1)]));
+}
+
 /// k-FMLP as a special case: one token, queues without end, nobody outside.
 #[test]
 fn with_queues_without_end_it_is_the_k_fmlp() {
