@@ -16,7 +16,7 @@ pub fn graph(periods: &[Option<u64>], edges: Vec<Edge>) -> Graph {
         cluster: None,
         body: Vec::new(),
     };
-    Graph { name: "g".to_owned(), nodes: periods.iter().enumerate().map(node).collect(), edges }
+    Graph::new("g", periods.iter().enumerate().map(node).collect(), edges)
 }
 
 /// An edge that hands over one token at a time.
