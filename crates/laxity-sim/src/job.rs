@@ -44,11 +44,12 @@ impl<S: Sink> Simulator<S> {
                 preempted_on: None,
                 timer_cpu,
                 backlog: Default::default(),
+                announced: Default::default(),
                 next_index: 0,
                 next_arrival: arrival,
                 next_release: release,
             });
-            if index < self.setup.first_thread {
+            if plan.timed {
                 self.releases.set(task, release, timer_cpu.index());
             }
         }
@@ -65,6 +66,10 @@ impl<S: Sink> Simulator<S> {
             return;
         }
         while let Some((task, _)) = self.releases.pop_due(self.now) {
+            if !self.setup.graphs.is_empty() && self.arrive_at_graph(task) {
+                self.plan_next_release(task);
+                continue;
+            }
             let plan = &self.setup.tasks[task.index()];
             let run = &mut self.tasks[task.index()];
             let job = JobId { task, index: run.next_index };
@@ -214,6 +219,9 @@ impl<S: Sink> Simulator<S> {
         run.timer_cpu = cpu;
         if !run.backlog.is_empty() {
             self.make_ready(cpu, task);
+        }
+        if !self.setup.graphs.is_empty() {
+            self.produce_tokens(cpu, task);
         }
     }
 

@@ -21,6 +21,7 @@
 
 mod cpu_set;
 mod devices;
+mod graphs;
 mod halves;
 mod interrupt;
 mod job;

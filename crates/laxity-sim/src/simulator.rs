@@ -10,6 +10,7 @@ use laxity_trace::{Event, Sink};
 
 use crate::cpu_set::CpuSet;
 use crate::devices::Devices;
+use crate::graphs::Graphs;
 use crate::halves::{Half, HalfRun};
 use crate::interrupt::Interrupt;
 use crate::locking::Locking;
@@ -43,6 +44,8 @@ pub struct Simulator<S> {
     pub(crate) devices: Devices,
     /// Locks and effective priorities; `None` where priorities are base priorities and nothing is locked.
     pub(crate) locking: Option<Box<Locking>>,
+    /// The tokens of graphs.
+    pub(crate) graphs: Graphs,
 }
 
 /// A task's run-time state.
@@ -78,6 +81,8 @@ pub(crate) struct TaskRun {
     pub timer_cpu: CpuId,
     /// Deadlines of released jobs that wait for their predecessor.
     pub backlog: VecDeque<Instant>,
+    /// Deadlines of released jobs of a node that wait for feedback tokens or their predecessor.
+    pub announced: VecDeque<Instant>,
     /// Index, arrival and release of the next job to be released.
     pub next_index: u32,
     pub next_arrival: Instant,
@@ -193,6 +198,10 @@ pub(crate) enum TimerKind {
     Partial(GpuId, Engine),
     /// An inter-processor interrupt arrives.
     Ipi(CpuId),
+    /// A graph starts.
+    GraphStart(u32),
+    /// A node of the graph need not wait any longer for its time.
+    GraphTimeout(u32),
 }
 
 /// The ticks to come: tick number `count`, on all CPUs (aligned) or on `cpu` (staggered).
@@ -247,9 +256,11 @@ impl<S: Sink> Simulator<S> {
             handler: CpuId(0),
             devices: Devices::new(&setup),
             locking: Locking::new(&setup).map(Box::new),
+            graphs: Graphs::new(&setup),
             setup,
         };
         simulator.plan_first_releases();
+        simulator.plan_graphs();
         simulator
     }
 
@@ -349,6 +360,8 @@ impl<S: Sink> Simulator<S> {
                 TimerKind::Engine(gpu, engine) => self.engine_done(gpu, engine),
                 TimerKind::Partial(gpu, engine) => self.partial_interrupt(gpu, engine),
                 TimerKind::Ipi(cpu) => self.receive_ipi(cpu),
+                TimerKind::GraphStart(graph) => self.start_graph(graph as usize),
+                TimerKind::GraphTimeout(graph) => self.graph_timeout(graph as usize),
             }
         }
     }

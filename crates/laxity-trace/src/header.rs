@@ -1,8 +1,7 @@
 //! What a trace is about: who wrote it, and the workload it shows.
 
 use laxity_model::{
-    CpuId, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts, Scheduler, TaskId,
-    Workload,
+    CpuId, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts, Scheduler, Task, TaskId,
 };
 
 /// Everything a reader of a trace must know besides its records.
@@ -236,10 +235,9 @@ impl TraceHeader {
 }
 
 impl TaskInfo {
-    /// What `workload` says of its tasks, given each one's `cluster` and `rank`.
-    pub fn of(workload: &Workload, assignment: impl Fn(usize) -> (usize, u32)) -> Vec<TaskInfo> {
-        workload
-            .tasks
+    /// What is said of `tasks`, given each one's `cluster` and `rank`.
+    pub fn of(tasks: &[Task], assignment: impl Fn(usize) -> (usize, u32)) -> Vec<TaskInfo> {
+        tasks
             .iter()
             .enumerate()
             .map(|(index, task)| {

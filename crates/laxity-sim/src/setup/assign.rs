@@ -1,6 +1,6 @@
 //! Which CPUs form a cluster, and which tasks run there.
 
-use laxity_model::{CpuId, Scheduler, Scope, TaskId, Workload};
+use laxity_model::{CpuId, Scheduler, Scope, Task, TaskId, Workload};
 use laxity_policy::cpu::{Ranking, worst_fit};
 
 use super::ClusterPlan;
@@ -8,6 +8,7 @@ use super::ClusterPlan;
 /// The CPUs of each cluster, and the cluster of each task.
 pub(super) fn assign(
     workload: &Workload,
+    tasks: &[Task],
     scheduler: &Scheduler,
     dedicated: Option<CpuId>,
     reasons: &mut Vec<String>,
@@ -35,9 +36,9 @@ pub(super) fn assign(
              interrupts on all CPUs (m instead of 1)",
             platform.cpus
         ));
-        return (vec![vec![CpuId(0)]], vec![0; workload.tasks.len()]);
+        return (vec![vec![CpuId(0)]], vec![0; tasks.len()]);
     }
-    let mut tasks = workload.tasks.clone();
+    let mut tasks = tasks.to_vec();
     for task in &mut tasks {
         task.cluster = match (scheduler.scope, task.cluster) {
             (Scope::Global, _) | (_, None) => None,

@@ -2,6 +2,7 @@
 
 mod assign;
 mod flatten;
+mod graphs;
 mod management;
 mod uses;
 
@@ -18,6 +19,7 @@ use crate::Simulator;
 use assign::{assign, cluster_plans};
 use flatten::{Context, flatten};
 pub(crate) use flatten::{Op, OperationTime, Wanted};
+pub(crate) use graphs::GraphPlan;
 use management::{Locks, reachable_gpus, threads};
 
 /// A simulation that is ready to start.
@@ -42,6 +44,7 @@ pub struct Setup {
     pub(crate) first_thread: usize,
     /// The thread of each device, counted from `first_thread`; empty where bottom halves have no threads.
     pub(crate) threads: Vec<usize>,
+    pub(crate) graphs: Vec<GraphPlan>,
 }
 
 /// A GPU as the simulator runs it.
@@ -71,6 +74,8 @@ pub(crate) struct TaskPlan {
     /// Extra separation of a sporadic task.
     pub gap: Option<Distribution>,
     pub ops: Vec<Op>,
+    /// Whether time releases its jobs; tokens release those of nodes that are no sources, and work wakes threads.
+    pub timed: bool,
     pub cluster: usize,
     /// Its number within the cluster.
     pub local: TaskId,
@@ -98,9 +103,15 @@ impl Setup {
     pub fn new(workload: &Workload, scheduler: &Scheduler, seed: u64) -> Result<Setup, Refusal> {
         let mut reasons = Vec::new();
         let dedicated = (scheduler.interrupts == ReleaseInterrupts::Dedicated).then_some(CpuId(0));
-        let models = &workload.tasks;
-        let (cpus, mut cluster_of) = assign(workload, scheduler, dedicated, &mut reasons);
-        refuse(workload, scheduler, &mut reasons);
+        let graphs = graphs::plans(workload, &mut reasons);
+        if !reasons.is_empty() {
+            return Err(Refusal::of(reasons));
+        }
+        let mut models = workload.tasks.clone();
+        models.extend(graphs::nodes(workload, &graphs));
+        let models = &models[..];
+        let (cpus, mut cluster_of) = assign(workload, models, scheduler, dedicated, &mut reasons);
+        refuse(workload, models, scheduler, &mut reasons);
         if !reasons.is_empty() {
             return Err(Refusal::of(reasons));
         }
@@ -108,7 +119,7 @@ impl Setup {
         let locks = Locks::new(workload, scheduler, models, &ranking, &cpus);
         let bodies = bodies(workload, scheduler, models, &cluster_of, &locks, &cpus);
         let first_thread = models.len();
-        let devices = devices(workload);
+        let devices = devices(workload, first_thread);
         let handling = workload.gpu_management.handling;
         let threads = threads(handling, devices.len());
         cluster_of.extend(thread_clusters(&threads, &devices, &cpus));
@@ -119,15 +130,20 @@ impl Setup {
             next_local[cluster] += 1;
             (cluster, TaskId(next_local[cluster] - 1))
         };
-        for ((task, ops), &cluster) in models.iter().zip(bodies).zip(&cluster_of) {
-            tasks.push(TaskPlan::new(task, ops, place(cluster)));
+        for (index, ((task, ops), &cluster)) in models.iter().zip(bodies).zip(&cluster_of).enumerate() {
+            let timed = !matches!(graphs::kind(index, &graphs), Some(TaskKind::Node { source: false, .. }));
+            tasks.push(TaskPlan::new(task, ops, timed, place(cluster)));
         }
         for &cluster in &cluster_of[first_thread..] {
             tasks.push(TaskPlan::thread(place(cluster)));
         }
         let costs = workload.platform.overheads.at(first_thread);
         let rank = |task: usize| (cluster_of[task], ranking.rank(TaskId(task as u32)));
-        let mut infos = TaskInfo::of(workload, rank);
+        let mut infos = TaskInfo::of(models, rank);
+        for (index, info) in infos.iter_mut().enumerate() {
+            info.kind = graphs::kind(index, &graphs).unwrap_or(info.kind);
+        }
+        let (graph_infos, edges) = graphs::infos(workload, &graphs);
         infos.extend(thread_infos(workload, &threads, &devices, &cluster_of[first_thread..], first_thread));
         let gpus = &workload.platform.gpus;
         let header = TraceHeader {
@@ -141,6 +157,8 @@ impl Setup {
             gpus: gpus.iter().map(|gpu| gpu_info(gpu, &clusters)).collect(),
             devices: gpus.iter().map(|gpu| DeviceInfo { name: gpu.name.clone() }).collect(),
             locks: locks.infos.clone(),
+            graphs: graph_infos,
+            edges,
             ..TraceHeader::new(Origin::Simulated, &workload.name, workload.platform.cpus, *scheduler)
         };
         let spins = workload.gpu_management.arbitration == GpuArbitration::DriverSpinning;
@@ -161,6 +179,7 @@ impl Setup {
             spins,
             first_thread,
             threads,
+            graphs,
         })
     }
 
@@ -176,13 +195,13 @@ impl Setup {
 }
 
 impl TaskPlan {
-    fn new(task: &Task, ops: Vec<Op>, (cluster, local): (usize, TaskId)) -> TaskPlan {
+    fn new(task: &Task, ops: Vec<Op>, timed: bool, (cluster, local): (usize, TaskId)) -> TaskPlan {
         let gap = match &task.arrival {
             Arrival::Periodic => None,
             Arrival::Sporadic { gap } => Some(gap.clone()),
         };
         let (period, deadline, phase, jitter) = (task.period, task.deadline, task.phase, task.jitter);
-        TaskPlan { period, deadline, phase, jitter, gap, ops, cluster, local }
+        TaskPlan { period, deadline, phase, jitter, gap, ops, timed, cluster, local }
     }
 
     /// An interrupt thread: not released by time, and told how long to run whenever it is woken.
@@ -195,6 +214,7 @@ impl TaskPlan {
             jitter: never,
             gap: None,
             ops: vec![Op::Dispatch],
+            timed: false,
             cluster,
             local,
         }
@@ -229,9 +249,9 @@ fn bodies(
     tasks.iter().zip(cluster_of).map(&mut body).collect()
 }
 
-fn devices(workload: &Workload) -> Vec<DevicePlan> {
+fn devices(workload: &Workload, tasks: usize) -> Vec<DevicePlan> {
     let management = &workload.gpu_management;
-    let costs = workload.platform.overheads.at(workload.tasks.len());
+    let costs = workload.platform.overheads.at(tasks);
     let or_constant =
         |time: &Option<ExecutionTime>, constant| time.clone().unwrap_or_else(|| ExecutionTime::constant(constant));
     let device = |gpu: &laxity_model::Gpu| DevicePlan {
@@ -283,14 +303,11 @@ fn gpu_info(gpu: &laxity_model::Gpu, clusters: &[ClusterPlan]) -> GpuInfo {
     GpuInfo { name: gpu.name.clone(), cluster, copy_engines: gpu.copy_engines }
 }
 
-fn refuse(workload: &Workload, scheduler: &Scheduler, reasons: &mut Vec<String>) {
-    for graph in &workload.graphs {
-        reasons.push(format!("graph \"{}\": graphs are not simulated yet", graph.name));
-    }
+fn refuse(workload: &Workload, tasks: &[Task], scheduler: &Scheduler, reasons: &mut Vec<String>) {
     for task in &workload.best_effort {
         reasons.push(format!("best-effort task \"{}\": best-effort tasks are not simulated yet", task.name));
     }
-    uses::refuse_circles(workload, &workload.tasks, reasons);
+    uses::refuse_circles(workload, tasks, reasons);
     let threads = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
     if threads && !workload.platform.gpus.is_empty() && scheduler.invocation == Invocation::QuantumDriven {
         reasons.push(format!(

@@ -1,0 +1,105 @@
+//! Graphs as tasks: each node is one, released by time or by tokens.
+
+use laxity_model::{Arrival, Graph, Nanos, Replicas, Task, TaskId, Workload};
+use laxity_policy::graph::{EdgeKind, Plan};
+use laxity_trace::{self as trace, EdgeInfo, GraphInfo, TaskKind};
+
+/// A graph as the simulator runs it.
+#[derive(Clone, Debug)]
+pub(crate) struct GraphPlan {
+    /// The task that is its first node; the others follow.
+    pub first_task: usize,
+    /// The number of its first edge in the trace; the others follow.
+    pub first_edge: usize,
+    pub plan: Plan,
+}
+
+/// The graphs of `workload`, whose nodes are numbered after its tasks.
+pub(super) fn plans(workload: &Workload, reasons: &mut Vec<String>) -> Vec<GraphPlan> {
+    let (mut first_task, mut first_edge) = (workload.tasks.len(), 0);
+    let mut plans = Vec::with_capacity(workload.graphs.len());
+    for graph in &workload.graphs {
+        match plan(graph) {
+            Ok(plan) => {
+                let edges = plan.edges().len();
+                plans.push(GraphPlan { first_task, first_edge, plan });
+                first_edge += edges;
+            }
+            Err(reason) => reasons.push(format!("graph \"{}\": {reason}", graph.name)),
+        }
+        first_task += graph.nodes.len();
+    }
+    plans
+}
+
+fn plan(graph: &Graph) -> Result<Plan, String> {
+    let replicas = match graph.replicas {
+        Replicas::None => return Plan::new(graph).map_err(|error| error.to_string()),
+        Replicas::Count(count) => count,
+        // The analysis computes them from its bounds, and bounds depend on the scheduler's analysis.
+        Replicas::Auto => {
+            return Err(
+                "`replicas = \"auto\"` is settled by the analysis, not by the simulator; write the number that \
+                        `laxity check` reports"
+                    .to_owned(),
+            );
+        }
+    };
+    let accessors: Vec<Vec<usize>> =
+        graph.objects.iter().filter(|object| object.delay == 0).map(|object| object.accessors.clone()).collect();
+    Plan::pipelined(graph, &accessors, replicas).map_err(|error| error.to_string())
+}
+
+/// The nodes of all graphs as tasks, in the order of their numbers. A node that is no source is released by tokens: its
+/// period, rounded down, is the least separation.
+pub(super) fn nodes(workload: &Workload, plans: &[GraphPlan]) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for (graph, GraphPlan { plan, .. }) in workload.graphs.iter().zip(plans) {
+        for (node, planned) in graph.nodes.iter().zip(plan.nodes()) {
+            tasks.push(Task {
+                name: format!("{}/{}", graph.name, node.name),
+                arrival: Arrival::Periodic,
+                period: planned.period.floor(),
+                deadline: planned.deadline,
+                phase: planned.phase,
+                jitter: Nanos::ZERO,
+                priority: node.priority,
+                cluster: node.cluster,
+                working_set: None,
+                body: node.body.clone(),
+            });
+        }
+    }
+    tasks
+}
+
+/// What the trace says of a task that is a node; `None` for others.
+pub(super) fn kind(task: usize, plans: &[GraphPlan]) -> Option<TaskKind> {
+    plans.iter().enumerate().find_map(|(graph, plan)| {
+        let node = plan.plan.nodes().get(task.checked_sub(plan.first_task)?)?;
+        Some(TaskKind::Node { graph, source: node.is_source })
+    })
+}
+
+/// What the trace says of the graphs, and of all their edges.
+pub(super) fn infos(workload: &Workload, plans: &[GraphPlan]) -> (Vec<GraphInfo>, Vec<EdgeInfo>) {
+    let (mut graphs, mut edges) = (Vec::new(), Vec::new());
+    for (graph, GraphPlan { first_task, plan, .. }) in workload.graphs.iter().zip(plans) {
+        let task = |node: usize| TaskId((first_task + node) as u32);
+        graphs.push(GraphInfo { name: graph.name.clone(), nodes: (0..graph.nodes.len()).map(task).collect() });
+        edges.extend(plan.edges().iter().map(|edge| EdgeInfo {
+            producer: task(edge.producer),
+            consumer: task(edge.consumer),
+            produce: edge.produce,
+            consume: edge.consume,
+            threshold: edge.threshold,
+            initial: edge.initial,
+            kind: match edge.kind {
+                EdgeKind::Token => trace::EdgeKind::Token,
+                EdgeKind::Back => trace::EdgeKind::Back,
+                EdgeKind::Feedback => trace::EdgeKind::Feedback,
+            },
+        }));
+    }
+    (graphs, edges)
+}
