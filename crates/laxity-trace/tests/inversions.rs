@@ -3,10 +3,11 @@
 mod check_reference;
 
 use check_reference::hand::*;
-use check_reference::{Setup, UNIT, at};
-use laxity_model::{CpuId, JobId, Nanos, OverheadKind};
+use check_reference::{Setup, UNIT, any_setup, at};
+use laxity_model::{CpuId, JobId, Nanos, OverheadKind, PriorityRule};
 use laxity_trace::metrics::{Inversion, InversionKind, Inversions, Lengths};
-use laxity_trace::{DeviceInfo, Event, Sink, TaskKind, TraceHeader};
+use laxity_trace::{DeviceId, DeviceInfo, Event, Record, Sink, TaskKind, TraceHeader};
+use proptest::prelude::*;
 
 /// High, medium and low priority: deadlines 10, 20 and 30. `B` is the interrupt thread.
 const H: JobId = job(0, 0);
@@ -255,8 +256,8 @@ fn a_thread_counts_with_its_owners_priority_whatever_its_own() {
 
 #[test]
 fn a_bottom_half_without_owner_is_below_every_job() {
-    let anonymous = Event::BottomHalfBegin { cpu: CpuId(0), device: laxity_trace::DeviceId(0), job: None };
-    let end = Event::BottomHalfEnd { cpu: CpuId(0), device: laxity_trace::DeviceId(0), job: None };
+    let anonymous = Event::BottomHalfBegin { cpu: CpuId(0), device: DeviceId(0), job: None };
+    let end = Event::BottomHalfEnd { cpu: CpuId(0), device: DeviceId(0), job: None };
     let events = [(0, release(L, 30)), (0, ready(L)), (0, dispatch(0, L)), (1, anonymous), (2, end)];
     assert_eq!(found(1, &events, 6), [(L, 1, 1, InversionKind::BlockedStack)]);
 }
@@ -296,4 +297,129 @@ fn lengths_are_sorted_and_add_up() {
     let lengths = inversions.finish(at(9));
     assert_eq!((lengths.count(), lengths.total()), (2, Nanos(4 * UNIT.0)));
     assert_eq!(lengths.sorted(), [Nanos(UNIT.0), Nanos(3 * UNIT.0)]);
+}
+
+/// What the naive scan knows at the end of an instant: jobs by task, CPUs with what was dispatched there and the owner
+/// of the bottom half on the stack.
+#[derive(Default)]
+struct Naive {
+    released: Vec<(JobId, u64)>,
+    ready: Vec<JobId>,
+    running: Vec<Option<JobId>>,
+    halves: Vec<Option<JobId>>,
+}
+
+impl Naive {
+    fn at(header: &TraceHeader, records: &[Record], now: u64) -> Self {
+        let empty = vec![None; header.cpus];
+        let mut naive = Naive { running: empty.clone(), halves: empty, ..Naive::default() };
+        for record in records.iter().filter(|record| record.at <= at(now)) {
+            match record.event {
+                Event::Release { job, deadline } => naive.released.push((job, deadline.0)),
+                Event::Ready { job, .. } => naive.ready.push(job),
+                Event::Dispatch { cpu, job } => naive.running[cpu.index()] = Some(job),
+                Event::Preempt { cpu, .. } => naive.running[cpu.index()] = None,
+                Event::Complete { cpu, job } => {
+                    naive.running[cpu.index()] = None;
+                    naive.ready.retain(|&ready| ready != job);
+                }
+                Event::BottomHalfBegin { cpu, job, .. } => naive.halves[cpu.index()] = job,
+                Event::BottomHalfEnd { cpu, .. } => naive.halves[cpu.index()] = None,
+                _ => {}
+            }
+        }
+        naive
+    }
+
+    fn key(&self, header: &TraceHeader, job: JobId) -> (u64, u32) {
+        let deadline = self.released.iter().find(|(released, _)| *released == job).expect("it was released").1;
+        let edf = header.scheduler.rule == PriorityRule::Edf;
+        let rank = u64::from(header.tasks[job.task.index()].rank);
+        (if edf { deadline } else { rank }, job.task.0)
+    }
+
+    /// The tasks that are inverted in `cluster`, by the definition read out aloud.
+    fn inverted(&self, header: &TraceHeader, cluster: usize) -> Vec<u32> {
+        let cpus: Vec<usize> = header.clusters[cluster].iter().map(|cpu| cpu.index()).collect();
+        let key = |job: JobId| self.key(header, job);
+        let runs = |cpu: usize| self.halves[cpu].or(self.running[cpu]);
+        let lower = |than: (u64, u32)| cpus.iter().any(|&cpu| runs(cpu).is_some_and(|job| key(job) > than));
+        let lower_half = |than: (u64, u32)| cpus.iter().any(|&cpu| self.halves[cpu].is_some_and(|job| key(job) > than));
+        let mut entities: Vec<((u64, u32), u32)> = Vec::new();
+        for (task, info) in header.tasks.iter().enumerate().filter(|(_, info)| info.cluster == cluster) {
+            let parts = self.ready.iter().copied().chain(self.halves.iter().copied().flatten());
+            let task = task as u32;
+            let most_urgent = parts.filter(|job| job.task.0 == task).map(key).min();
+            entities.extend(most_urgent.map(|key| (key, task)));
+            assert_eq!(info.cluster, cluster);
+        }
+        entities.sort_unstable();
+        let count = |task: u32| cpus.iter().filter(|&&cpu| runs(cpu).is_some_and(|job| job.task.0 == task)).count();
+        let everywhere = |task: u32| (0..header.cpus).any(|cpu| runs(cpu).is_some_and(|job| job.task.0 == task));
+        let tasks = 0..header.tasks.len() as u32;
+        let mut surplus: usize = tasks.map(|task| count(task).saturating_sub(1)).sum();
+        let mut inverted = Vec::new();
+        for (rank, &(key, task)) in entities.iter().enumerate().filter(|&(_, &(_, task))| !everywhere(task)) {
+            let blocked = (0..header.cpus)
+                .any(|cpu| self.halves[cpu].is_some() && self.running[cpu].is_some_and(|job| job.task.0 == task));
+            if blocked && lower(key) || lower_half(key) {
+                inverted.push(task);
+            } else if rank < cpus.len() && surplus > 0 {
+                surplus -= 1;
+                inverted.push(task);
+            }
+        }
+        inverted
+    }
+}
+
+/// The reference schedule with bottom halves `(from, length, cpu, task)` on top of it, on behalf of that task's oldest
+/// pending job; those without owner or on a stack that is taken are left out.
+fn with_bottom_halves(setup: &Setup, halves: &[(u64, u64, u16, usize)]) -> Vec<Record> {
+    let mut records = setup.schedule();
+    let mut taken: Vec<(u64, u64, u16)> = Vec::new();
+    for &(from, length, cpu, task) in halves {
+        let (cpu, task) = (cpu % setup.cpus(), (task % setup.tasks.len()) as u32);
+        let state = Naive::at(&setup.header(), &records, from);
+        let owner = state.ready.iter().copied().find(|job| job.task.0 == task);
+        let overlaps = taken.iter().any(|&(begin, end, on)| on == cpu && begin <= from + length && from <= end);
+        let Some(owner) = owner.filter(|_| !overlaps) else { continue };
+        taken.push((from, from + length, cpu));
+        let end = records.len() - 1;
+        let begin = Record { at: at(from), event: half_begin(cpu, owner) };
+        let half = Record { at: at(from + length), event: half_end(cpu, owner) };
+        records.splice(end..end, [begin, half]);
+        // Stable: at equal times the schedule comes first.
+        records.sort_by_key(|record| record.at);
+    }
+    records
+}
+
+proptest! {
+    #[test]
+    fn inversions_are_those_of_a_scan_over_every_unit_of_time(
+        setup in any_setup(),
+        halves in prop::collection::vec((0..36u64, 1..3u64, any::<u16>(), any::<usize>()), 1..12),
+    ) {
+        let mut header = setup.header();
+        header.devices = vec![DeviceInfo { name: "gpu0".to_owned() }];
+        let records = with_bottom_halves(&setup, &halves);
+        let mut inversions = Inversions::new(&header, Vec::new());
+        records.iter().for_each(|record| inversions.record(record.at, record.event));
+        let mut found = vec![vec![0u64; header.tasks.len()]; setup.horizon as usize];
+        for inversion in inversions.finish(at(setup.horizon)) {
+            let from = inversion.since.0 / UNIT.0;
+            for unit in from..from + inversion.length.0 / UNIT.0 {
+                found[unit as usize][inversion.job.task.index()] += 1;
+            }
+        }
+        for (unit, found) in found.iter().enumerate() {
+            let naive = Naive::at(&header, &records, unit as u64);
+            let mut expected = vec![0; header.tasks.len()];
+            for cluster in 0..header.clusters.len() {
+                naive.inverted(&header, cluster).into_iter().for_each(|task| expected[task as usize] += 1);
+            }
+            prop_assert_eq!(found, &expected, "at {}", unit);
+        }
+    }
 }

@@ -48,12 +48,6 @@ impl Occupancy {
         }
     }
 
-    /// Whether a bottom half is on the CPU's stack.
-    #[inline]
-    pub fn in_bottom_half(&self) -> bool {
-        self.running == Running::BottomHalf
-    }
-
     /// Where the last overhead or lock wait ends.
     #[inline]
     pub fn covered_until(&self) -> Instant {
@@ -240,7 +234,7 @@ mod tests {
         let mut cpu = Occupancy::default();
         cpu.dispatch(Instant(0), JOB);
         cpu.begin_bottom_half(Instant(5));
-        assert_eq!((cpu.running(), cpu.in_bottom_half()), (Some(JOB), true));
+        assert_eq!(cpu.running(), Some(JOB), "it has the CPU, though it does not execute");
         assert_eq!(cpu.cover(Instant(10), Nanos(5)), Nanos(5));
         assert_eq!((cpu.executed_by(Instant(17)), cpu.bottom_halves_by(Instant(17))), (Nanos(5), Nanos(7)));
         cpu.end_bottom_half(Instant(20));
