@@ -5,8 +5,8 @@ mod common;
 
 use common::{draw, executions, run, simulate};
 use laxity_model::{
-    ExecutionTime, Instant, Nanos, OverheadCosts, OverheadKind, OverheadProfile, Platform, Scheduler, Step, Task,
-    Workload,
+    BestEffortTask, ExecutionTime, Instant, Nanos, OverheadCosts, OverheadKind, OverheadProfile, Platform, Scheduler,
+    Step, Task, Workload,
 };
 use laxity_trace::{Event, Record};
 
@@ -318,11 +318,11 @@ fn a_tardy_job_does_not_move_later_releases_and_its_successor_follows_at_once() 
 #[test]
 fn what_the_simulator_cannot_run_is_refused_by_name() {
     let mut workload = workload(1, vec![once(0, 9, vec![cpu(1)])]);
-    workload.tasks[0].name = "lidar".to_owned();
-    workload.tasks[0].body.push(Step::Critical { resource: 0, body: vec![cpu(1)] });
-    let error = laxity_sim::Setup::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect_err("critical sections");
-    assert_eq!(error.to_string(), "task \"lidar\": critical sections are not simulated yet");
-    workload.tasks[0].body.pop();
+    let idle = BestEffortTask { name: "log".to_owned(), weight: 1_024, memory_demand: 0, cpu: None };
+    workload.best_effort.push(idle);
+    let error = laxity_sim::Setup::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect_err("best effort");
+    assert_eq!(error.to_string(), "best-effort task \"log\": best-effort tasks are not simulated yet");
+    workload.best_effort.pop();
     let dedicated: Scheduler = "CE1".parse().expect("a name");
     let error = laxity_sim::Setup::new(&workload, &dedicated, 0).expect_err("no CPU left");
     assert!(error.to_string().contains("leaves none for jobs"), "{error}");
