@@ -1,10 +1,17 @@
 //! Follows records one by one and says what they add up to.
 
+mod admit;
+mod cpu;
+mod interrupts;
+mod open;
+
 use std::collections::BTreeMap;
 
-use laxity_model::{CpuId, Instant, JobId, Nanos};
+use laxity_model::{CpuId, Instant, JobId};
 
-use super::{Activity, Begin, Interval, JobHistory, Released, Stop, TrackError};
+use self::cpu::Cpu;
+use self::open::Open;
+use super::{Activity, Interval, JobHistory, Released, Source, Stop, TrackError};
 use crate::{Event, Record, TraceHeader};
 
 /// Turns records into [`Interval`]s and [`JobHistory`]s as they come.
@@ -18,40 +25,33 @@ use crate::{Event, Record, TraceHeader};
 ///               stops: Overhead         stops: Preempted, although the switch came after the overhead
 /// ```
 ///
-/// To know why a piece stopped, it is held back until the dispatch goes on or ends.
+/// To know why a piece stopped, it is held back until the dispatch goes on or ends. A bottom half on the CPU's stack
+/// takes the CPU as overhead does, and is itself interrupted by overhead.
 #[derive(Clone, Debug)]
 pub struct Tracker<'a> {
     header: &'a TraceHeader,
     cpus: Vec<Cpu>,
     /// Jobs that were named and did not complete.
     jobs: BTreeMap<JobId, Live>,
+    open: Open,
     now: Instant,
     complete: bool,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Cpu {
-    /// Overhead lasts until then.
-    busy_until: Instant,
-    running: Option<Running>,
-}
-
-/// A dispatched job.
-#[derive(Clone, Copy, Debug)]
-struct Running {
-    job: JobId,
-    /// The current piece began here, or begins when the CPU's overhead is over.
-    since: Instant,
-    begin: Begin,
-    /// The piece before, which overhead interrupted.
-    held: Option<Interval>,
-}
-
+/// A job that was named and did not complete.
 #[derive(Clone, Debug)]
 struct Live {
     history: JobHistory,
     suspended: Option<Instant>,
     non_preemptive: Option<(CpuId, Instant)>,
+    /// Where it has a CPU, it waits by spinning.
+    spins: bool,
+}
+
+impl Live {
+    fn new(job: JobId) -> Self {
+        Live { history: JobHistory::new(job), suspended: None, non_preemptive: None, spins: false }
+    }
 }
 
 impl<'a> Tracker<'a> {
@@ -62,6 +62,7 @@ impl<'a> Tracker<'a> {
             // A CpuId has 16 bits, so a header that claims more CPUs costs no more memory.
             cpus: vec![Cpu::default(); header.cpus.min(usize::from(u16::MAX) + 1)],
             jobs: BTreeMap::new(),
+            open: Open::default(),
             now: Instant::ZERO,
             complete: false,
         }
@@ -88,9 +89,13 @@ impl<'a> Tracker<'a> {
     /// Errors leave the tracker as it was; the caller may skip the record and go on.
     pub fn follow(&mut self, record: &Record, intervals: &mut Vec<Interval>) -> Result<Option<JobHistory>, TrackError> {
         let Record { at, event } = *record;
-        self.admit(at, &event)?;
+        if at < self.now {
+            return Err(TrackError::OutOfOrder { at, previous: self.now });
+        }
+        admit::admit(self.header, at, &event)?;
         self.now = at;
         self.complete = false;
+        self.open.follow(at, &event, intervals);
         match event {
             Event::Release { job, deadline } => {
                 let relative = self.header.tasks[job.task.index()].deadline;
@@ -120,28 +125,34 @@ impl<'a> Tracker<'a> {
                     push(intervals, from, at, Activity::NonPreemptive { cpu, job });
                 }
             }
-            Event::Overhead { cpu, kind, duration } => {
-                self.interrupt(cpu, duration, Activity::Overhead { cpu, kind }, intervals);
-            }
+            Event::Overhead { cpu, kind, duration } => self.overhead(cpu, kind, duration, intervals),
             Event::LockWait { cpu, duration } => {
                 self.interrupt(cpu, duration, Activity::LockWait { cpu }, intervals);
             }
-            Event::Link { .. } | Event::CacheDelay { .. } | Event::Ipi { .. } => {}
+            Event::Interrupt { cpu, device, job } => {
+                self.raise(cpu, Source { device, owner: job });
+            }
+            Event::BottomHalfBegin { cpu, device, job } => {
+                self.begin_bottom_half(cpu, Source { device, owner: job }, intervals);
+            }
+            Event::BottomHalfEnd { cpu, .. } => self.end_bottom_half(cpu, intervals),
+            Event::Serve { device, job, .. } => self.settle(Source { device, owner: job }),
+            Event::SpinBegin { cpu, job } => self.begin_spinning(cpu, job, intervals),
+            Event::SpinEnd { cpu, job } => self.end_spinning(cpu, job, intervals),
+            // Followed above: they are not about CPUs.
             Event::EngineBegin { .. }
             | Event::EngineEnd { .. }
-            | Event::Interrupt { .. }
-            | Event::BottomHalfBegin { .. }
-            | Event::BottomHalfEnd { .. }
-            | Event::Serve { .. }
             | Event::Request { .. }
             | Event::Grant { .. }
             | Event::Unlock { .. }
             | Event::Withdraw { .. }
-            | Event::Priority { .. }
+            | Event::Priority { .. } => {}
+            // Nothing lasts.
+            Event::Link { .. }
+            | Event::CacheDelay { .. }
+            | Event::Ipi { .. }
             | Event::Produce { .. }
             | Event::Consume { .. }
-            | Event::SpinBegin { .. }
-            | Event::SpinEnd { .. }
             | Event::Replenish { .. } => {}
             Event::End => self.complete = true,
         }
@@ -152,9 +163,11 @@ impl<'a> Tracker<'a> {
     /// pending, ordered by job.
     pub fn finish(mut self, intervals: &mut Vec<Interval>) -> Vec<JobHistory> {
         for index in 0..self.cpus.len() {
+            self.end_bottom_half(CpuId(index as u16), intervals);
             self.stop(CpuId(index as u16), None, Stop::TraceEnded, intervals);
         }
         let end = self.now;
+        self.open.finish(end, intervals);
         for (&job, live) in &self.jobs {
             if let Some(from) = live.suspended {
                 push(intervals, from, end, Activity::Suspension { job });
@@ -166,55 +179,15 @@ impl<'a> Tracker<'a> {
         self.jobs.into_values().map(|live| live.history).collect()
     }
 
-    /// Refuses a record that does not fit the header or comes too late.
-    fn admit(&self, at: Instant, event: &Event) -> Result<(), TrackError> {
-        if at < self.now {
-            return Err(TrackError::OutOfOrder { at, previous: self.now });
-        }
-        let (cpus, tasks) = (self.header.cpus, self.header.tasks.len());
-        let (named, job) = named(event);
-        if let Some(cpu) = named.into_iter().flatten().find(|cpu| cpu.index() >= cpus) {
-            return Err(TrackError::UnknownCpu { at, cpu, cpus });
-        }
-        match job {
-            Some(job) if job.task.index() >= tasks => Err(TrackError::UnknownTask { at, job, tasks }),
-            _ => Ok(()),
-        }
-    }
-
     fn live(&mut self, job: JobId) -> &mut Live {
-        self.jobs.entry(job).or_insert_with(|| Live {
-            history: JobHistory::new(job),
-            suspended: None,
-            non_preemptive: None,
-        })
-    }
-
-    fn dispatch(&mut self, cpu: CpuId, job: JobId, intervals: &mut Vec<Interval>) {
-        // A CPU that is dispatched to without a switch-out first: no legal schedule, but it stays drawable.
-        self.stop(cpu, None, Stop::Preempted, intervals);
-        let history = &mut self.live(job).history;
-        let begin = match history.last_cpu {
-            None => Begin::First,
-            Some(last) if last == cpu => Begin::Again,
-            Some(from) => {
-                history.migrations = history.migrations.saturating_add(1);
-                Begin::Migrated { from }
-            }
-        };
-        history.last_cpu = Some(cpu);
-        let since = self.now.max(self.cpus[cpu.index()].busy_until);
-        self.cpus[cpu.index()].running = Some(Running { job, since, begin, held: None });
+        self.jobs.entry(job).or_insert_with(|| Live::new(job))
     }
 
     fn complete(&mut self, cpu: CpuId, job: JobId, intervals: &mut Vec<Interval>) -> JobHistory {
         self.stop(cpu, Some(job), Stop::Completed, intervals);
         let now = self.now;
-        let Live { mut history, suspended, non_preemptive } = self.jobs.remove(&job).unwrap_or(Live {
-            history: JobHistory::new(job),
-            suspended: None,
-            non_preemptive: None,
-        });
+        let live = self.jobs.remove(&job).unwrap_or_else(|| Live::new(job));
+        let Live { mut history, suspended, non_preemptive, .. } = live;
         if let Some(from) = suspended {
             push(intervals, from, now, Activity::Suspension { job });
         }
@@ -224,91 +197,10 @@ impl<'a> Tracker<'a> {
         history.completed = Some((cpu, now));
         history
     }
-
-    /// Overhead takes `cpu`: the running job's piece ends, the next begins when the CPU is free again.
-    fn interrupt(&mut self, cpu: CpuId, duration: Nanos, activity: Activity, intervals: &mut Vec<Interval>) {
-        let now = self.now;
-        let until = now.saturating_add(duration);
-        if let Some(mut running) = self.cpus[cpu.index()].running {
-            if !duration.is_zero() {
-                self.close_piece(cpu, &mut running, intervals);
-                running.since = running.since.max(until);
-            }
-            self.cpus[cpu.index()].running = Some(running);
-        }
-        let state = &mut self.cpus[cpu.index()];
-        state.busy_until = state.busy_until.max(until);
-        push(intervals, now, until, activity);
-    }
-
-    /// The job on `cpu` stops executing; does nothing if `job` is given and is not the one.
-    fn stop(&mut self, cpu: CpuId, job: Option<JobId>, why: Stop, intervals: &mut Vec<Interval>) {
-        let Some(mut running) = self.cpus[cpu.index()].running else { return };
-        if job.is_some_and(|job| job != running.job) {
-            return;
-        }
-        self.cpus[cpu.index()].running = None;
-        self.close_piece(cpu, &mut running, intervals);
-        if let Some(mut piece) = running.held {
-            if let Activity::Execution { end, .. } = &mut piece.activity {
-                *end = why;
-            }
-            intervals.push(piece);
-        }
-    }
-
-    /// Ends the current piece now and holds it back; the one held before is thereby known to have been interrupted.
-    fn close_piece(&mut self, cpu: CpuId, running: &mut Running, intervals: &mut Vec<Interval>) {
-        let (from, to) = (running.since, self.now);
-        if from >= to {
-            return;
-        }
-        let job = running.job;
-        let activity = Activity::Execution { cpu, job, begin: running.begin, end: Stop::Overhead };
-        intervals.extend(running.held.replace(Interval { from, to, activity }));
-        running.begin = Begin::AfterOverhead;
-        running.since = to;
-        let history = &mut self.live(job).history;
-        history.executed = Nanos(history.executed.0.saturating_add(to.0 - from.0));
-    }
 }
 
 fn push(intervals: &mut Vec<Interval>, from: Instant, to: Instant, activity: Activity) {
     if from < to {
         intervals.push(Interval { from, to, activity });
-    }
-}
-
-/// The CPUs and the job that an event names.
-fn named(event: &Event) -> ([Option<CpuId>; 2], Option<JobId>) {
-    match *event {
-        Event::Release { job, .. } => ([None, None], Some(job)),
-        Event::Link { cpu, job } => ([Some(cpu), None], job),
-        Event::Ready { cpu, job }
-        | Event::Dispatch { cpu, job }
-        | Event::Preempt { cpu, job }
-        | Event::Suspend { cpu, job }
-        | Event::Resume { cpu, job }
-        | Event::Complete { cpu, job }
-        | Event::NonPreemptiveBegin { cpu, job }
-        | Event::NonPreemptiveEnd { cpu, job }
-        | Event::CacheDelay { cpu, job, .. } => ([Some(cpu), None], Some(job)),
-        Event::Overhead { cpu, .. } | Event::LockWait { cpu, .. } => ([Some(cpu), None], None),
-        Event::Ipi { from, to, .. } => ([Some(from), Some(to)], None),
-        Event::Interrupt { cpu, job, .. }
-        | Event::BottomHalfBegin { cpu, job, .. }
-        | Event::BottomHalfEnd { cpu, job, .. } => ([Some(cpu), None], job),
-        Event::SpinBegin { cpu, job } | Event::SpinEnd { cpu, job } => ([Some(cpu), None], Some(job)),
-        Event::Serve { thread, .. } => ([None, None], Some(thread)),
-        Event::EngineBegin { job, .. }
-        | Event::EngineEnd { job, .. }
-        | Event::Request { job, .. }
-        | Event::Grant { job, .. }
-        | Event::Unlock { job, .. }
-        | Event::Withdraw { job, .. }
-        | Event::Priority { job, .. }
-        | Event::Produce { job, .. }
-        | Event::Consume { job, .. } => ([None, None], Some(job)),
-        Event::Replenish { .. } | Event::End => ([None, None], None),
     }
 }
