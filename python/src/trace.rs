@@ -151,7 +151,9 @@ impl PyTrace {
     ///
     /// Columns: task (uint32), task_name (dictionary of string), job (uint32, 0 first), release_ns, arrival_ns,
     /// deadline_ns (absolute), completion_ns, response_time_ns, lateness_ns, tardiness_ns (int64, null where not known:
-    /// of an incomplete job the last four), preemptions, migrations (uint32), executed_ns (int64), missed (bool).
+    /// of an incomplete job the last four), preemptions, migrations (uint32), executed_ns (int64), missed (bool),
+    /// spinning_ns, awaiting_locks_ns, inheriting_ns, operations_ns (on engines of GPUs), bottom_halves_ns (on its
+    /// behalf, on CPUs' stacks) (int64), owner (dictionary, `task.job`: whom a job of an interrupt thread serves).
     fn jobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, |header, records| Ok(batch(header, &table::jobs(header, records)?)?))
     }
@@ -160,8 +162,12 @@ impl PyTrace {
     ///
     /// Columns, null where they do not apply: at_ns (int64), event (dictionary of string: release, ready, link,
     /// dispatch, preempt, suspend, resume, complete, non_preemptive_begin, non_preemptive_end, overhead, lock_wait,
-    /// cache_delay, ipi, end), cpu, to_cpu (uint16), task (uint32), task_name (dictionary), job (uint32), deadline_ns
-    /// (int64), kind (dictionary: which overhead), duration_ns (int64).
+    /// cache_delay, ipi, engine_begin, engine_end, interrupt, bottom_half_begin, bottom_half_end, serve, request, grant,
+    /// unlock, withdraw, priority, produce, consume, spin_begin, spin_end, replenish, end), cpu, to_cpu (uint16), task
+    /// (uint32), task_name (dictionary), job (uint32), deadline_ns (int64), kind (dictionary: which overhead),
+    /// duration_ns (int64), gpu (uint16), engine (dictionary: EE, CE0, CE1), device, lock, replica (uint16), owner
+    /// (dictionary, `task.job`: on whose behalf an interrupt is handled), edge, tokens (uint32), level (uint64: the
+    /// effective priority), of_task (uint32: whose priority that is).
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, |header, records| Ok(batch(header, &table::events(header, records).collect::<Vec<_>>())?))
     }
@@ -169,9 +175,12 @@ impl PyTrace {
     /// What filled the time of CPUs and jobs as a `pyarrow.Table`, one row an interval, ordered by beginning.
     ///
     /// Columns, null where they do not apply: from_ns, to_ns, duration_ns (int64), activity (dictionary of string:
-    /// execution, suspension, non_preemptive, lock_wait, or the name of an overhead), cpu (uint16), task (uint32),
-    /// task_name (dictionary), job (uint32), begin (dictionary: first, again, migrated, after_overhead), stop
-    /// (dictionary: overhead, preempted, suspended, completed, trace_ended), migrated_from_cpu (uint16).
+    /// execution, suspension, non_preemptive, lock_wait (for the scheduler's lock), bottom_half, spinning, operation,
+    /// awaiting_lock, critical_section, inheritance, or the name of an overhead), cpu (uint16), task (uint32), task_name
+    /// (dictionary), job (uint32), begin (dictionary: first, again, migrated, after_overhead, after_spinning), stop
+    /// (dictionary: overhead, spinning, preempted, suspended, completed, trace_ended), migrated_from_cpu, gpu (uint16),
+    /// engine (dictionary), device, lock, replica (uint16), owner (dictionary, `task.job`: on whose behalf an interrupt
+    /// is handled), level (uint64), of_task (uint32).
     fn intervals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, |header, records| Ok(batch(header, &table::intervals(header, records)?)?))
     }

@@ -13,16 +13,20 @@ COLUMNS = {
         "task": pa.uint32(), "task_name": NAME, "job": pa.uint32(), "release_ns": TIME, "arrival_ns": TIME,
         "deadline_ns": TIME, "completion_ns": TIME, "response_time_ns": TIME, "lateness_ns": TIME,
         "tardiness_ns": TIME, "preemptions": pa.uint32(), "migrations": pa.uint32(), "executed_ns": TIME,
-        "missed": pa.bool_(),
+        "missed": pa.bool_(), "spinning_ns": TIME, "awaiting_locks_ns": TIME, "inheriting_ns": TIME,
+        "operations_ns": TIME, "bottom_halves_ns": TIME, "owner": NAME,
     },
     "events": {
         "at_ns": TIME, "event": NAME, "cpu": pa.uint16(), "to_cpu": pa.uint16(), "task": pa.uint32(),
         "task_name": NAME, "job": pa.uint32(), "deadline_ns": TIME, "kind": NAME, "duration_ns": TIME,
+        "gpu": pa.uint16(), "engine": NAME, "device": pa.uint16(), "lock": pa.uint16(), "replica": pa.uint16(),
+        "owner": NAME, "edge": pa.uint32(), "tokens": pa.uint32(), "level": pa.uint64(), "of_task": pa.uint32(),
     },
     "intervals": {
         "from_ns": TIME, "to_ns": TIME, "duration_ns": TIME, "activity": NAME, "cpu": pa.uint16(),
         "task": pa.uint32(), "task_name": NAME, "job": pa.uint32(), "begin": NAME, "stop": NAME,
-        "migrated_from_cpu": pa.uint16(),
+        "migrated_from_cpu": pa.uint16(), "gpu": pa.uint16(), "engine": NAME, "device": pa.uint16(),
+        "lock": pa.uint16(), "replica": pa.uint16(), "owner": NAME, "level": pa.uint64(), "of_task": pa.uint32(),
     },
 }  # fmt: skip
 

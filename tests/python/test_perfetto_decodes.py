@@ -21,6 +21,10 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as schema
 TRACES = Path(__file__).parents[2] / "crates" / "laxity-trace" / "tests" / "perfetto"
 FIGURE_1C = TRACES / "figure_1c.perfetto-trace"
 MISSES = TRACES / "misses.perfetto-trace"
+INVERSION_SLIH = TRACES / "inversion_slih.perfetto-trace"
+INVERSION_KLMIRQD = TRACES / "inversion_klmirqd.perfetto-trace"
+PIPELINE = TRACES / "pipeline.perfetto-trace"
+WRITTEN = [FIGURE_1C, MISSES, INVERSION_SLIH, INVERSION_KLMIRQD, PIPELINE]
 GIVEN = [Path(os.environ["LAXITY_PERFETTO_TRACE"])] if "LAXITY_PERFETTO_TRACE" in os.environ else []
 
 BEGIN, END, INSTANT = (
@@ -65,14 +69,14 @@ def events(trace):
     return found
 
 
-@pytest.mark.parametrize("path", [FIGURE_1C, MISSES, *GIVEN], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*WRITTEN, *GIVEN], ids=lambda path: path.name)
 def test_every_field_is_one_that_perfetto_knows(path):
     trace = decode(path)
     assert len(trace.packet) > 0
     assert unknown_fields(trace, "trace") == []
 
 
-@pytest.mark.parametrize("path", [FIGURE_1C, MISSES, *GIVEN], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*WRITTEN, *GIVEN], ids=lambda path: path.name)
 def test_one_sequence_starts_with_cleared_state_and_introduces_what_it_uses(path):
     trace = decode(path)
     assert {packet.trusted_packet_sequence_id for packet in trace.packet} == {1}
@@ -91,7 +95,7 @@ def test_one_sequence_starts_with_cleared_state_and_introduces_what_it_uses(path
     events(trace)  # resolves every name and track, or raises KeyError
 
 
-@pytest.mark.parametrize("path", [FIGURE_1C, MISSES, *GIVEN], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*WRITTEN, *GIVEN], ids=lambda path: path.name)
 def test_slices_are_nested_once_sorted_by_time(path):
     depth = defaultdict(int)
     trace = decode(path)
@@ -149,3 +153,37 @@ def test_misses_response_times_and_lateness_are_there():
         (5_000_000, 5_000_000, 1_000_000, True),
         (9_000_000, 5_000_000, 1_000_000, True),
     ]
+
+
+def test_halves_of_interrupts_name_the_job_they_run_for():
+    """Paper 000, Fig. 1: the bottom half for H is on the stack of L, or in a thread."""
+    found = events(decode(INVERSION_SLIH))
+    halves = [(at, track, facts["owner"]) for at, track, kind, name, facts in found if name.endswith("half")]
+    assert halves == [(4_000_000, "cpu0", "H 0"), (4_300_000, "cpu0", "H 0")]
+    found = events(decode(INVERSION_KLMIRQD))
+    served = [(at, track, facts["owner"]) for at, track, kind, name, facts in found if name == "serves"]
+    assert served == [(4_400_000, "klmirqd0", "H 0")]
+
+
+def test_engines_and_locks_have_tracks_of_their_own():
+    slices = [(at, track, name) for at, track, kind, name, _ in events(decode(PIPELINE)) if kind == BEGIN]
+    shown = {track: [(at, name) for at, other, name in slices if other == track] for _, track, _ in slices}
+    # The engine and its lock have one name.
+    assert sorted(shown["gpu0 EE"]) == [
+        (3_000_000, "detector"),
+        (3_000_000, "detector 0"),
+        (11_000_000, "lidar 0"),
+        (11_200_000, "lidar"),
+    ]
+    assert shown["gpus 1"] == [(1_000_000, "detector 0")]
+    assert shown["lock waits"] == [(4_000_000, "waits for gpu0 EE")]
+    assert shown["priority"] == [(4_000_000, "inherits from lidar")]
+
+
+def test_tokens_are_arrows():
+    flows = [
+        (packet.timestamp, list(packet.track_event.flow_ids), list(packet.track_event.terminating_flow_ids))
+        for packet in decode(PIPELINE).packet
+        if packet.track_event.flow_ids or packet.track_event.terminating_flow_ids
+    ]
+    assert flows == [(500_000, [1], []), (500_000, [1], []), (13_500_000, [2], []), (13_500_000, [2], [1])]

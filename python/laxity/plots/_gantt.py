@@ -33,6 +33,9 @@ Row: TypeAlias = Literal["cpus", "tasks"]
 INTERVALS_MAX = 20_000
 """A chart of more would be a smear that takes minutes to draw."""
 
+OCCUPYING = ("execution", "spinning")
+"""What a task's job does with the CPU that it has."""
+
 
 def gantt(
     source: Source,
@@ -101,9 +104,9 @@ class _Drawing:
         executions: defaultdict[tuple[int, int], Spans] = defaultdict(list)
         overheads: defaultdict[int, Spans] = defaultdict(list)
         for row in intervals.to_pylist():
-            if row["activity"] == "execution":
+            if row["activity"] in OCCUPYING:
                 executions[row["cpu"], row["task"]].append(self._span(row))
-            elif row["activity"] not in ("suspension", "non_preemptive"):
+            elif row["cpu"] is not None and row["activity"] != "non_preemptive":
                 overheads[row["cpu"]].append(self._span(row))
         for (cpu, task), spans in executions.items():
             self._bars(cpu, spans, **_look(task))
@@ -118,7 +121,7 @@ class _Drawing:
     def tasks(self, intervals: pa.Table, jobs: pa.Table) -> list[Any]:
         executions: defaultdict[int, Spans] = defaultdict(list)
         for row in intervals.to_pylist():
-            if row["activity"] == "execution":
+            if row["activity"] in OCCUPYING:
                 executions[row["task"]].append(self._span(row))
         for task, spans in executions.items():
             self._bars(task, spans, facecolor=PALETTE[0], linewidth=0)

@@ -2,19 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::{CpuId, Instant, Nanos, TaskId};
+use laxity_model::{Instant, Nanos, OverheadKind, TaskId};
 
+use super::engines::EngineRow;
 use crate::intervals::{Activity, Timeline};
 
 /// What can fill a cell. Where two fill the same time of a column, the smaller is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fill {
-    /// A job of this task executes.
+    /// A job of this task executes, or an operation of it on an engine.
     Executing(TaskId),
-    /// Scheduler or interrupt code.
+    /// A bottom half on the CPU's stack.
+    BottomHalf,
+    /// A top half.
+    TopHalf,
+    /// Other scheduler or interrupt code.
     Overhead,
     /// Spinning for the scheduler lock.
     LockWait,
+    /// A job has the CPU and waits by spinning.
+    Spinning,
+    /// The task's job waits for a lock, suspended or preempted.
+    AwaitingLock,
     /// The task's job is suspended.
     Suspended,
     /// The task has a job pending, and none executes or is suspended.
@@ -50,13 +59,21 @@ impl Grid {
     pub fn cpu_rows(&self, timeline: &Timeline, cpus: usize) -> Vec<Cells> {
         let mut rows = vec![Cells::new(self); cpus];
         for interval in &timeline.intervals {
-            let (cpu, fill) = match interval.activity {
-                Activity::Execution { cpu, job, .. } => (cpu, Fill::Executing(job.task)),
-                Activity::Overhead { cpu, .. } => (cpu, Fill::Overhead),
-                Activity::LockWait { cpu } => (cpu, Fill::LockWait),
-                Activity::Suspension { .. } | Activity::NonPreemptive { .. } => continue,
-            };
-            rows[CpuId::index(cpu)].add(interval.from, interval.to, fill);
+            if let (Some(cpu), Some(fill)) = (interval.activity.cpu(), cpu_fill(&interval.activity)) {
+                rows[cpu.index()].add(interval.from, interval.to, fill);
+            }
+        }
+        rows
+    }
+
+    /// What every engine of `engines` did.
+    pub fn engine_rows(&self, timeline: &Timeline, engines: &[EngineRow]) -> Vec<Cells> {
+        let mut rows = vec![Cells::new(self); engines.len()];
+        for interval in &timeline.intervals {
+            let Activity::Operation { gpu, engine, job } = interval.activity else { continue };
+            if let Some(row) = engines.iter().position(|row| row.is(gpu, engine)) {
+                rows[row].add(interval.from, interval.to, Fill::Executing(job.task));
+            }
         }
         rows
     }
@@ -77,12 +94,37 @@ impl Grid {
         for interval in &timeline.intervals {
             let (task, fill) = match interval.activity {
                 Activity::Execution { job, .. } => (job.task, Fill::Executing(job.task)),
+                Activity::Spinning { job, .. } => (job.task, Fill::Spinning),
                 Activity::Suspension { job } => (job.task, Fill::Suspended),
                 _ => continue,
             };
             rows[task.index()].move_from_waiting(interval.from, interval.to, fill);
         }
+        // Last, because it says why a job is suspended or waits.
+        for interval in &timeline.intervals {
+            if let Activity::AwaitingLock { job, .. } = interval.activity {
+                rows[job.task.index()].explain_by_lock(interval.from, interval.to);
+            }
+        }
         rows
+    }
+}
+
+/// What the activity fills in the row of its CPU, if anything.
+fn cpu_fill(activity: &Activity) -> Option<Fill> {
+    match *activity {
+        Activity::Execution { job, .. } => Some(Fill::Executing(job.task)),
+        Activity::Overhead { kind: OverheadKind::TopHalf, .. } => Some(Fill::TopHalf),
+        Activity::Overhead { .. } => Some(Fill::Overhead),
+        Activity::LockWait { .. } => Some(Fill::LockWait),
+        Activity::BottomHalf { .. } => Some(Fill::BottomHalf),
+        Activity::Spinning { .. } => Some(Fill::Spinning),
+        Activity::Operation { .. }
+        | Activity::Suspension { .. }
+        | Activity::NonPreemptive { .. }
+        | Activity::AwaitingLock { .. }
+        | Activity::CriticalSection { .. }
+        | Activity::Inheritance { .. } => None,
     }
 }
 
@@ -121,10 +163,23 @@ impl Cells {
 
     fn move_from_waiting(&mut self, from: Instant, to: Instant, fill: Fill) {
         self.each_column(from, to, |cell, time| {
-            if let Some(waiting) = cell.get_mut(&Fill::Waiting) {
-                *waiting = waiting.saturating_sub(time);
-            }
+            shrink(cell, Fill::Waiting, time);
             grow(cell, fill, time);
+        });
+    }
+
+    /// Suspended or waiting time in the span is time in which a lock was awaited; time on a CPU is not.
+    fn explain_by_lock(&mut self, from: Instant, to: Instant) {
+        self.each_column(from, to, |cell, time| {
+            let mut left = time;
+            for fill in [Fill::Suspended, Fill::Waiting] {
+                let taken = cell.get(&fill).map_or(0, |&time| time.min(left));
+                if taken > 0 {
+                    left -= taken;
+                    shrink(cell, fill, taken);
+                    grow(cell, Fill::AwaitingLock, taken);
+                }
+            }
         });
     }
 
@@ -149,4 +204,10 @@ impl Cells {
 fn grow(cell: &mut BTreeMap<Fill, u64>, fill: Fill, time: u64) {
     let filled = cell.entry(fill).or_default();
     *filled = filled.saturating_add(time);
+}
+
+fn shrink(cell: &mut BTreeMap<Fill, u64>, fill: Fill, time: u64) {
+    if let Some(filled) = cell.get_mut(&fill) {
+        *filled = filled.saturating_sub(time);
+    }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use laxity_model::Nanos;
 
 use super::cells::{Cells, Fill, Grid};
+use super::engines::engine_rows;
 use super::{GanttError, Rows};
 use crate::intervals::Timeline;
 use crate::{Record, TraceHeader};
@@ -15,13 +16,16 @@ const COLUMNS_MAX: usize = 1_000;
 /// The trace from time 0 to its end as a drawing, one column for each `step`, for tests to compare with.
 ///
 /// ```text
-///     t0 # # . . # #          # executes, . pending and waiting, - suspended, blank: no job is pending
-///     t1     # #
-///     p0 0 0 1 1 0 0          the task that executes (0-9, a-z, then *), . idle, ! overhead, = waiting for the lock
+///     p0 0 0 1 1 0 0          the task that executes (0-9, a-z, then *), . idle, ! overhead, = waiting for the lock,
+///                             " top half, _ bottom half on the CPU's stack, @ a job that spins
+///     e0 . . . 0 . .          the task whose operation runs on the execution engine of GPU 0; c and d: copy engines
+///     t0 # # . . # #          # executes, @ spins, . pending and waiting, - suspended, ? waiting for a lock,
+///     t1     # #              blank: no job is pending
 /// ```
 ///
 /// Exact: what does not fill its column shows as `~`. A step that divides every event time leaves none. Lines have no
-/// trailing blanks and each ends in a newline; CPUs (`p`) come before tasks (`t`).
+/// trailing blanks and each ends in a newline; CPUs (`p`) come before engines (`e`, `c`,
+/// `d`), and those before tasks (`t`).
 ///
 /// Errors: [`GanttError`]; a `step` of zero, or one that makes more than 1,000 columns, is
 /// [`TooManyColumns`](GanttError::TooManyColumns).
@@ -38,6 +42,13 @@ pub fn drawing(header: &TraceHeader, records: &[Record], step: Nanos, rows: Rows
     if rows.cpus() {
         for (index, cells) in grid.cpu_rows(&timeline, header.cpus).iter().enumerate() {
             row(&mut out, 'p', index, cells, grid.columns, cpu_symbol);
+        }
+    }
+    if rows.cpus() {
+        let engines = engine_rows(header);
+        for (engine, cells) in engines.iter().zip(grid.engine_rows(&timeline, &engines)) {
+            let letter = ['e', 'c', 'd'][engine.engine.index().min(2)];
+            row(&mut out, letter, engine.gpu.index(), &cells, grid.columns, cpu_symbol);
         }
     }
     if rows.tasks() {
@@ -62,15 +73,20 @@ fn cpu_symbol(fill: Fill) -> char {
         Fill::Executing(task) => char::from_digit(task.0, 36).unwrap_or('*'),
         Fill::Overhead => '!',
         Fill::LockWait => '=',
-        Fill::Suspended | Fill::Waiting | Fill::Idle => '.',
+        Fill::TopHalf => '"',
+        Fill::BottomHalf => '_',
+        Fill::Spinning => '@',
+        Fill::AwaitingLock | Fill::Suspended | Fill::Waiting | Fill::Idle => '.',
     }
 }
 
 fn task_symbol(fill: Fill) -> char {
     match fill {
         Fill::Executing(_) => '#',
+        Fill::Spinning => '@',
+        Fill::AwaitingLock => '?',
         Fill::Suspended => '-',
         Fill::Waiting => '.',
-        Fill::Overhead | Fill::LockWait | Fill::Idle => ' ',
+        Fill::BottomHalf | Fill::TopHalf | Fill::Overhead | Fill::LockWait | Fill::Idle => ' ',
     }
 }

@@ -4,6 +4,7 @@
 mod axis;
 mod cells;
 mod drawing;
+mod engines;
 mod svg;
 mod text;
 
@@ -21,11 +22,11 @@ use crate::{Origin, TraceHeader};
 /// What has a row in the chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Rows {
-    /// A row per CPU.
+    /// A row per CPU, and below them a row per engine of every GPU.
     Cpus,
     /// A row per task.
     Tasks,
-    /// A row per CPU, and below them a row per task.
+    /// A row per CPU, below them a row per engine, and below those a row per task.
     #[default]
     Both,
 }
@@ -124,5 +125,11 @@ fn caption(header: &TraceHeader) -> String {
         Origin::Simulated => format!("simulated (seed {})", header.seed),
         Origin::Live => "recorded live".to_owned(),
     };
-    format!("{}, {}, {origin}", header.workload, header.scheduler)
+    let gpus = gpu_management(header).map(|management| format!(", {management}")).unwrap_or_default();
+    format!("{}, {}{gpus}, {origin}", header.workload, header.scheduler)
+}
+
+/// How GPUs are arbitrated and where bottom halves run, if there are GPUs.
+fn gpu_management(header: &TraceHeader) -> Option<String> {
+    (!header.gpus.is_empty()).then(|| format!("GPUs: {}, interrupts: {}", header.arbitration, header.handling.name()))
 }

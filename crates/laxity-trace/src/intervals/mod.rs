@@ -5,17 +5,19 @@
 //! number of pending jobs only. Both accept any sequence of records that names existing CPUs and tasks and whose time
 //! does not run backwards; whether the schedule is *legal* is for the checkers to say.
 
+mod error;
 mod job;
 mod timeline;
 mod tracker;
 
-use std::fmt;
+use laxity_model::{CpuId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind};
-
+pub use error::TrackError;
 pub use job::{JobHistory, Released};
-pub use timeline::{Ipi, Timeline};
+pub use timeline::{Interrupt, Ipi, Timeline};
 pub use tracker::Tracker;
+
+use crate::DeviceId;
 
 /// Something that lasted. Never empty: `from < to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +33,8 @@ pub struct Interval {
 /// What fills an [`Interval`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// A job executed. A dispatch that overhead interrupts yields a piece before and a piece after it.
+    /// A job executed. A dispatch that overhead, a bottom half or spinning interrupts yields a piece before and a piece
+    /// after it.
     Execution {
         /// Where.
         cpu: CpuId,
@@ -48,11 +51,37 @@ pub enum Activity {
         cpu: CpuId,
         /// Which.
         kind: OverheadKind,
+        /// The interrupt that it handles; `None` where the trace does not tell, or it handles none.
+        source: Option<Source>,
     },
     /// The CPU waited, spinning, for the scheduler lock.
     LockWait {
         /// Where.
         cpu: CpuId,
+    },
+    /// A bottom half ran on the stack of the job that was on the CPU. One that overhead interrupts yields a piece before
+    /// and a piece after it.
+    BottomHalf {
+        /// Where.
+        cpu: CpuId,
+        /// The interrupt that it handles.
+        source: Source,
+    },
+    /// A job had the CPU and waited by spinning.
+    Spinning {
+        /// Where.
+        cpu: CpuId,
+        /// Which job.
+        job: JobId,
+    },
+    /// An operation occupied an engine of a GPU.
+    Operation {
+        /// The GPU.
+        gpu: GpuId,
+        /// Its engine.
+        engine: Engine,
+        /// Whose operation; the job itself may have executed or be complete.
+        job: JobId,
     },
     /// A job was suspended.
     Suspension {
@@ -66,6 +95,40 @@ pub enum Activity {
         /// Which job.
         job: JobId,
     },
+    /// A job waited for a lock, suspended, spinning or preempted.
+    AwaitingLock {
+        /// Which job.
+        job: JobId,
+        /// The lock.
+        lock: LockId,
+    },
+    /// A job held a replica of a lock: its critical section. Overlaps what the job did in it.
+    CriticalSection {
+        /// Which job.
+        job: JobId,
+        /// The lock.
+        lock: LockId,
+        /// The replica.
+        replica: ReplicaId,
+    },
+    /// A job had the priority of another task's job. Overlaps what the job did.
+    Inheritance {
+        /// Which job.
+        job: JobId,
+        /// The task whose priority it had.
+        of: TaskId,
+        /// That priority: see [`Event::Priority`](crate::Event::Priority).
+        level: u64,
+    },
+}
+
+/// What an interrupt is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The device that raised it.
+    pub device: DeviceId,
+    /// The owner: the job whose operation completed. `None`: anonymous.
+    pub owner: Option<JobId>,
 }
 
 /// How a job came to execute.
@@ -80,15 +143,19 @@ pub enum Begin {
         /// Where it last executed.
         from: CpuId,
     },
-    /// The same dispatch goes on after overhead.
+    /// The same dispatch goes on after overhead or a bottom half.
     AfterOverhead,
+    /// The same dispatch goes on after the job spun.
+    AfterSpinning,
 }
 
 /// Why a job stopped executing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Overhead took the CPU; the dispatch goes on after it.
+    /// Overhead or a bottom half took the CPU; the dispatch goes on after it.
     Overhead,
+    /// It began to spin.
+    Spinning,
     /// It was preempted.
     Preempted,
     /// It suspended itself.
@@ -107,14 +174,21 @@ impl Interval {
 }
 
 impl Activity {
-    /// The name in tables: `execution`, the overhead's name, `lock_wait`, `suspension`, `non_preemptive`.
+    /// The name in tables: `execution`, the overhead's name, `lock_wait`, `bottom_half`, `spinning`, `operation`,
+    /// `suspension`, `non_preemptive`, `awaiting_lock`, `critical_section`, `inheritance`.
     pub const fn name(&self) -> &'static str {
         match self {
             Activity::Execution { .. } => "execution",
             Activity::Overhead { kind, .. } => kind.name(),
             Activity::LockWait { .. } => "lock_wait",
+            Activity::BottomHalf { .. } => "bottom_half",
+            Activity::Spinning { .. } => "spinning",
+            Activity::Operation { .. } => "operation",
             Activity::Suspension { .. } => "suspension",
             Activity::NonPreemptive { .. } => "non_preemptive",
+            Activity::AwaitingLock { .. } => "awaiting_lock",
+            Activity::CriticalSection { .. } => "critical_section",
+            Activity::Inheritance { .. } => "inheritance",
         }
     }
 
@@ -124,71 +198,38 @@ impl Activity {
             Activity::Execution { cpu, .. }
             | Activity::Overhead { cpu, .. }
             | Activity::LockWait { cpu }
+            | Activity::BottomHalf { cpu, .. }
+            | Activity::Spinning { cpu, .. }
             | Activity::NonPreemptive { cpu, .. } => Some(cpu),
-            Activity::Suspension { .. } => None,
+            Activity::Operation { .. }
+            | Activity::Suspension { .. }
+            | Activity::AwaitingLock { .. }
+            | Activity::CriticalSection { .. }
+            | Activity::Inheritance { .. } => None,
         }
     }
 
-    /// The job it is about.
+    /// The job it is about; the owner of an interrupt is in its [`source`](Activity::source).
     pub const fn job(&self) -> Option<JobId> {
         match *self {
-            Activity::Execution { job, .. } | Activity::Suspension { job } | Activity::NonPreemptive { job, .. } => {
-                Some(job)
-            }
-            Activity::Overhead { .. } | Activity::LockWait { .. } => None,
+            Activity::Execution { job, .. }
+            | Activity::Spinning { job, .. }
+            | Activity::Operation { job, .. }
+            | Activity::Suspension { job }
+            | Activity::NonPreemptive { job, .. }
+            | Activity::AwaitingLock { job, .. }
+            | Activity::CriticalSection { job, .. }
+            | Activity::Inheritance { job, .. } => Some(job),
+            Activity::Overhead { .. } | Activity::LockWait { .. } | Activity::BottomHalf { .. } => None,
+        }
+    }
+
+    /// The interrupt that it handles.
+    pub const fn source(&self) -> Option<Source> {
+        match *self {
+            Activity::Overhead { source, .. } => source,
+            Activity::BottomHalf { source, .. } => Some(source),
+            _ => None,
         }
     }
 }
-
-/// The records do not belong to the header they came with. The trace cannot be drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrackError {
-    /// A record names a CPU the header does not have.
-    UnknownCpu {
-        /// When.
-        at: Instant,
-        /// The CPU named.
-        cpu: CpuId,
-        /// How many the header has.
-        cpus: usize,
-    },
-    /// A record names a task the header does not have.
-    UnknownTask {
-        /// When.
-        at: Instant,
-        /// The job named.
-        job: JobId,
-        /// How many tasks the header has.
-        tasks: usize,
-    },
-    /// A record is earlier than the one before it.
-    OutOfOrder {
-        /// Its time.
-        at: Instant,
-        /// The time of the record before it.
-        previous: Instant,
-    },
-}
-
-impl fmt::Display for TrackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TrackError::UnknownCpu { at, cpu, cpus } => write!(
-                f,
-                "record at {at}: {cpu} does not exist, the header has {cpus} CPUs counted from 0; pass the header that \
-                 was written with these records"
-            ),
-            TrackError::UnknownTask { at, job, tasks } => write!(
-                f,
-                "record at {at}: job {job} is of no known task, the header has {tasks} tasks counted from 0; pass the \
-                 header that was written with these records"
-            ),
-            TrackError::OutOfOrder { at, previous } => write!(
-                f,
-                "record at {at} follows a record at {previous}; sort the records by time, keeping the order of equals"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for TrackError {}

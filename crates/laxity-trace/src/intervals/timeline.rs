@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use laxity_model::{CpuId, Instant, JobId};
 
-use super::{Interval, JobHistory, TrackError, Tracker};
+use super::{Interval, JobHistory, Source, TrackError, Tracker};
 use crate::{Event, Record, TraceHeader};
 
 /// Everything that lasted or happened in a trace, clipped to its end.
@@ -22,6 +22,10 @@ pub struct Timeline {
     pub jobs: Vec<JobHistory>,
     /// Inter-processor interrupts, ordered by `at`.
     pub ipis: Vec<Ipi>,
+    /// Interrupts of devices, ordered by `at`.
+    pub interrupts: Vec<Interrupt>,
+    /// The interrupt that each job of an interrupt thread handles.
+    pub served: BTreeMap<JobId, Source>,
 }
 
 /// An inter-processor interrupt.
@@ -37,14 +41,25 @@ pub struct Ipi {
     pub to: CpuId,
 }
 
+/// An interrupt of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// When it was raised; its top half may begin later.
+    pub at: Instant,
+    /// The CPU it is routed to.
+    pub cpu: CpuId,
+    /// What it is about.
+    pub source: Source,
+}
+
 impl Timeline {
     /// Follows all `records` of the trace that `header` heads.
     ///
-    /// Errors: [`TrackError`], at the first record that names a CPU or task the header lacks, or goes back in time.
+    /// Errors: [`TrackError`], at the first record that names what the header lacks, or goes back in time.
     pub fn of(header: &TraceHeader, records: &[Record]) -> Result<Timeline, TrackError> {
         let mut tracker = Tracker::new(header);
         let mut intervals = Vec::new();
-        let mut ipis = Vec::new();
+        let (mut ipis, mut interrupts, mut served) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut mentions = Mentions::default();
         for record in records {
             if let Some(history) = tracker.follow(record, &mut intervals)? {
@@ -53,6 +68,12 @@ impl Timeline {
             match record.event {
                 Event::Ipi { from, to, latency } => {
                     ipis.push(Ipi { at: record.at, arrives: record.at.saturating_add(latency), from, to });
+                }
+                Event::Interrupt { cpu, device, job } => {
+                    interrupts.push(Interrupt { at: record.at, cpu, source: Source { device, owner: job } });
+                }
+                Event::Serve { thread, device, job } => {
+                    served.insert(thread, Source { device, owner: job });
                 }
                 Event::Release { job, .. } | Event::Dispatch { job, .. } | Event::Ready { job, .. } => {
                     mentions.mention(job);
@@ -71,7 +92,7 @@ impl Timeline {
         });
         intervals.sort_by_key(|interval| interval.from);
         let begin = records.first().map_or(Instant::ZERO, |record| record.at);
-        Ok(Timeline { begin, end, complete, intervals, jobs: mentions.into_jobs(), ipis })
+        Ok(Timeline { begin, end, complete, intervals, jobs: mentions.into_jobs(), ipis, interrupts, served })
     }
 
     /// The jobs that missed their deadlines, those included that were pending after it when the trace ended.

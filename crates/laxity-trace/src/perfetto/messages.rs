@@ -210,12 +210,12 @@ pub struct DebugAnnotation {
     #[prost(uint64, optional, tag = "1")]
     pub name_iid: Option<u64>,
     /// Its value.
-    #[prost(oneof = "Value", tags = "2, 3, 4")]
+    #[prost(oneof = "Value", tags = "2, 3, 4, 6")]
     pub value: Option<Value>,
 }
 
 /// The value of a [`DebugAnnotation`].
-#[derive(Clone, Copy, PartialEq, prost::Oneof)]
+#[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Value {
     /// Yes or no.
     #[prost(bool, tag = "2")]
@@ -226,6 +226,9 @@ pub enum Value {
     /// A signed span in ns.
     #[prost(int64, tag = "4")]
     Signed(i64),
+    /// A name.
+    #[prost(string, tag = "6")]
+    Text(String),
 }
 
 /// Names that later packets refer to by number.

@@ -15,6 +15,12 @@ pub enum Name {
     LockWait,
     IpiSent,
     IpiReceived,
+    Interrupt,
+    Spins,
+    Serves,
+    Produces,
+    Consumes,
+    Replenished,
     Overhead(OverheadKind),
 }
 
@@ -24,6 +30,10 @@ pub enum Category {
     Job,
     Deadline,
     Overhead,
+    Gpu,
+    Interrupt,
+    Lock,
+    Graph,
 }
 
 /// The name of an annotation.
@@ -40,10 +50,16 @@ pub enum Fact {
     Missed,
     DurationNs,
     Cpu,
+    Device,
+    Owner,
+    Edge,
+    Tokens,
+    Level,
+    BudgetNs,
 }
 
 impl Name {
-    const SINGLE: [(Name, &'static str); 8] = [
+    const SINGLE: [(Name, &'static str); 14] = [
         (Name::Release, "release"),
         (Name::Deadline, "deadline"),
         (Name::DeadlineMissed, "deadline missed"),
@@ -52,6 +68,12 @@ impl Name {
         (Name::LockWait, "lock wait"),
         (Name::IpiSent, "IPI sent"),
         (Name::IpiReceived, "IPI received"),
+        (Name::Interrupt, "interrupt"),
+        (Name::Spins, "spins"),
+        (Name::Serves, "serves"),
+        (Name::Produces, "produces"),
+        (Name::Consumes, "consumes"),
+        (Name::Replenished, "replenished"),
     ];
 
     /// The number; never 0.
@@ -65,14 +87,27 @@ impl Name {
             Name::LockWait => 6,
             Name::IpiSent => 7,
             Name::IpiReceived => 8,
+            Name::Interrupt => 9,
+            Name::Spins => 10,
+            Name::Serves => 11,
+            Name::Produces => 12,
+            Name::Consumes => 13,
+            Name::Replenished => 14,
             Name::Overhead(kind) => 16 + kind as u64,
         }
     }
 }
 
 impl Category {
-    const ALL: [(Category, &'static str); 3] =
-        [(Category::Job, "job"), (Category::Deadline, "deadline"), (Category::Overhead, "overhead")];
+    const ALL: [(Category, &'static str); 7] = [
+        (Category::Job, "job"),
+        (Category::Deadline, "deadline"),
+        (Category::Overhead, "overhead"),
+        (Category::Gpu, "gpu"),
+        (Category::Interrupt, "interrupt"),
+        (Category::Lock, "lock"),
+        (Category::Graph, "graph"),
+    ];
 
     /// The number; never 0.
     pub const fn iid(self) -> u64 {
@@ -81,7 +116,7 @@ impl Category {
 }
 
 impl Fact {
-    const ALL: [(Fact, &'static str); 11] = [
+    const ALL: [(Fact, &'static str); 17] = [
         (Fact::Job, "job"),
         (Fact::ArrivalNs, "arrival_ns"),
         (Fact::DeadlineNs, "deadline_ns"),
@@ -93,6 +128,12 @@ impl Fact {
         (Fact::Missed, "missed"),
         (Fact::DurationNs, "duration_ns"),
         (Fact::Cpu, "cpu"),
+        (Fact::Device, "device"),
+        (Fact::Owner, "owner"),
+        (Fact::Edge, "edge"),
+        (Fact::Tokens, "tokens"),
+        (Fact::Level, "level"),
+        (Fact::BudgetNs, "budget_ns"),
     ];
 
     /// The number; never 0.

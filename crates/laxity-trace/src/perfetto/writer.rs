@@ -1,8 +1,9 @@
 //! Packets, tracks and events, written as they come.
 
+use std::collections::BTreeSet;
 use std::io;
 
-use laxity_model::{CpuId, Instant, JobId, TaskId};
+use laxity_model::{CpuId, Engine, GpuId, Instant, JobId, LockId, ReplicaId, TaskId};
 use prost::Message;
 
 use super::messages::{
@@ -29,15 +30,41 @@ const CHUNK: usize = 64 * 1_024;
 pub struct PacketWriter<W> {
     writer: W,
     buffer: Vec<u8>,
+    /// Tracks introduced on their first use.
+    introduced: BTreeSet<Track>,
 }
 
 /// The number of a track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Track(u64);
+
+/// What the tracks of a task's jobs show; each has a quarter of the numbers below the task's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneKind {
+    /// The jobs themselves.
+    Jobs = 0,
+    /// Their waits for locks.
+    LockWaits = 1,
+    /// Priorities that they inherit.
+    Priority = 2,
+}
+
+impl LaneKind {
+    /// The tracks of all jobs of a task have one name, so that the UI shows them as one.
+    const fn name(self) -> &'static str {
+        match self {
+            LaneKind::Jobs => "jobs",
+            LaneKind::LockWaits => "lock waits",
+            LaneKind::Priority => "priority",
+        }
+    }
+}
 
 impl Track {
     const PROCESS: Track = Track(1);
     const OVERHEADS: Track = Track(2);
+    const GPUS: Track = Track(3);
+    const LOCKS: Track = Track(4);
 
     /// A CPU's overheads.
     pub fn cpu(cpu: CpuId) -> Track {
@@ -50,8 +77,18 @@ impl Track {
     }
 
     /// One of the tracks of a task's jobs: those that are pending at the same time need as many.
-    pub fn lane(task: TaskId, lane: u32) -> Track {
-        Track(Track::task(task).0 + 1 + u64::from(lane))
+    pub fn lane(task: TaskId, lane: u32, kind: LaneKind) -> Track {
+        Track(Track::task(task).0 + ((kind as u64) << 30) + 1 + u64::from(lane))
+    }
+
+    /// An engine of a GPU: above the CPUs, whose numbers have 16 bits.
+    pub fn engine(gpu: GpuId, engine: Engine) -> Track {
+        Track((1 << 20) + (u64::from(gpu.0) << 2) + engine.index().min(2) as u64)
+    }
+
+    /// A replica of a lock: above every task there is memory for.
+    pub fn replica(lock: LockId, replica: ReplicaId) -> Track {
+        Track((1 << 63) + (u64::from(lock.0) << 16) + u64::from(replica.0))
     }
 }
 
@@ -59,12 +96,21 @@ impl Track {
 pub enum What {
     /// A slice begins.
     Begin(Name, Category),
-    /// A job's slice begins.
-    BeginJob(String),
+    /// A slice with a name of its own begins.
+    BeginNamed(String, Category),
     /// The slice that began last on the track ends.
     End,
     /// It happens at a point in time.
     Instant(Name, Category),
+}
+
+/// The arrows of an event, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Arrows {
+    /// Those that begin here, or come from before and go on.
+    pub through: Vec<u64>,
+    /// Those that end here.
+    pub ending: Vec<u64>,
 }
 
 /// The thread of a task.
@@ -80,7 +126,7 @@ pub fn fact(name: Fact, value: Value) -> DebugAnnotation {
 impl<W: io::Write> PacketWriter<W> {
     /// Starts the trace: interned names, and a track for the workload and for every task and CPU.
     pub fn new(writer: W, header: &TraceHeader) -> io::Result<Self> {
-        let mut packets = PacketWriter { writer, buffer: Vec::with_capacity(2 * CHUNK) };
+        let mut packets = PacketWriter { writer, buffer: Vec::with_capacity(2 * CHUNK), introduced: BTreeSet::new() };
         packets.packet(TracePacket {
             sequence_flags: STATE_CLEARED,
             first_packet_on_sequence: true,
@@ -95,17 +141,23 @@ impl<W: io::Write> PacketWriter<W> {
     fn workload(&mut self, header: &TraceHeader) -> io::Result<()> {
         let process = ProcessDescriptor { pid: Some(PROCESS), process_name: Some(header.workload.clone()) };
         self.track(Track::PROCESS, None, TrackDescriptor { process: Some(process), ..TrackDescriptor::default() })?;
-        let name = format!("overheads, {}", header.scheduler);
-        let overheads =
-            TrackDescriptor { name: Some(name), child_ordering: Some(EXPLICIT), ..TrackDescriptor::default() };
-        self.track(Track::OVERHEADS, Some(Track::PROCESS), overheads)?;
+        self.group(Track::OVERHEADS, format!("overheads, {}", header.scheduler))?;
         for cpu in (0..=u16::MAX).take(header.cpus) {
-            let descriptor = TrackDescriptor {
-                name: Some(CpuId(cpu).to_string()),
-                sibling_order_rank: Some(i32::from(cpu)),
-                ..TrackDescriptor::default()
-            };
-            self.track(Track::cpu(CpuId(cpu)), Some(Track::OVERHEADS), descriptor)?;
+            let name = CpuId(cpu).to_string();
+            self.member(Track::cpu(CpuId(cpu)), Track::OVERHEADS, name, i32::from(cpu))?;
+        }
+        if !header.gpus.is_empty() {
+            self.group(Track::GPUS, format!("GPUs, {}", header.arbitration))?;
+        }
+        for (gpu, info) in (0..=u16::MAX).map(GpuId).zip(&header.gpus) {
+            for engine in Engine::ALL.into_iter().take(1 + usize::from(info.copy_engines)) {
+                let rank = 4 * i32::from(gpu.0) + engine.index() as i32;
+                let name = format!("{} {}", info.name, engine.name());
+                self.member(Track::engine(gpu, engine), Track::GPUS, name, rank)?;
+            }
+        }
+        if !header.locks.is_empty() {
+            self.group(Track::LOCKS, "locks".to_owned())?;
         }
         for (task, info) in (0..=u32::MAX).zip(&header.tasks) {
             let thread = ThreadDescriptor {
@@ -119,10 +171,43 @@ impl<W: io::Write> PacketWriter<W> {
         Ok(())
     }
 
-    /// Introduces a track of jobs. Those of a task have one name, so that the UI shows them as one.
-    pub fn lane(&mut self, task: TaskId, lane: u32) -> io::Result<()> {
-        let descriptor = TrackDescriptor { name: Some("jobs".to_owned()), ..TrackDescriptor::default() };
-        self.track(Track::lane(task, lane), Some(Track::task(task)), descriptor)
+    /// A track of the workload that only has others below it, ordered by rank.
+    fn group(&mut self, track: Track, name: String) -> io::Result<()> {
+        let descriptor =
+            TrackDescriptor { name: Some(name), child_ordering: Some(EXPLICIT), ..TrackDescriptor::default() };
+        self.track(track, Some(Track::PROCESS), descriptor)
+    }
+
+    /// A track of a group.
+    fn member(&mut self, track: Track, group: Track, name: String, rank: i32) -> io::Result<()> {
+        let descriptor =
+            TrackDescriptor { name: Some(name), sibling_order_rank: Some(rank), ..TrackDescriptor::default() };
+        self.track(track, Some(group), descriptor)
+    }
+
+    /// One of the tracks of a task's jobs, introduced on its first use.
+    pub fn lane(&mut self, task: TaskId, lane: u32, kind: LaneKind) -> io::Result<Track> {
+        let track = Track::lane(task, lane, kind);
+        if self.introduced.insert(track) {
+            let descriptor = TrackDescriptor { name: Some(kind.name().to_owned()), ..TrackDescriptor::default() };
+            self.track(track, Some(Track::task(task)), descriptor)?;
+        }
+        Ok(track)
+    }
+
+    /// The track of a lock's replica, introduced on its first use: a lock may have thousands.
+    pub fn replica(&mut self, header: &TraceHeader, lock: LockId, replica: ReplicaId) -> io::Result<Track> {
+        let track = Track::replica(lock, replica);
+        if self.introduced.insert(track) {
+            let name = match header.locks.get(lock.index()) {
+                Some(info) if info.replicas > 1 => format!("{} {}", info.name, replica.0),
+                Some(info) => info.name.clone(),
+                None => String::new(),
+            };
+            let rank = (i32::from(lock.0) << 15).saturating_add(i32::from(replica.0));
+            self.member(track, Track::LOCKS, name, rank)?;
+        }
+        Ok(track)
     }
 
     fn track(&mut self, track: Track, parent: Option<Track>, descriptor: TrackDescriptor) -> io::Result<()> {
@@ -143,11 +228,20 @@ impl<W: io::Write> PacketWriter<W> {
         self.track_event(at, event)
     }
 
-    /// Writes an instant from which an arrow leaves (`starts`), or at which it ends.
-    pub fn flow(&mut self, at: Instant, track: Track, name: Name, flow: u64, starts: bool) -> io::Result<()> {
-        let mut event = track_event(track, What::Instant(name, Category::Overhead), Vec::new());
-        let ids = if starts { &mut event.flow_ids } else { &mut event.terminating_flow_ids };
-        ids.push(flow);
+    /// Writes an instant at which arrows begin and end.
+    pub fn flow(
+        &mut self,
+        at: Instant,
+        track: Track,
+        (name, category): (Name, Category),
+        arrows: Arrows,
+        debug_annotations: Vec<DebugAnnotation>,
+    ) -> io::Result<()> {
+        let event = TrackEvent {
+            flow_ids: arrows.through,
+            terminating_flow_ids: arrows.ending,
+            ..track_event(track, What::Instant(name, category), debug_annotations)
+        };
         self.track_event(at, event)
     }
 
@@ -184,7 +278,7 @@ impl<W: io::Write> PacketWriter<W> {
 fn track_event(track: Track, what: What, debug_annotations: Vec<DebugAnnotation>) -> TrackEvent {
     let (kind, name_iid, name, category) = match what {
         What::Begin(name, category) => (1, Some(name.iid()), None, Some(category)),
-        What::BeginJob(name) => (1, None, Some(name), Some(Category::Job)),
+        What::BeginNamed(name, category) => (1, None, Some(name), Some(category)),
         What::End => (2, None, None, None),
         What::Instant(name, category) => (3, Some(name.iid()), None, Some(category)),
     };

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int64Array, RecordBatch, UInt16Array, UInt32Array};
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, Int64Array, RecordBatch, UInt16Array, UInt32Array, UInt64Array,
+};
 use arrow_ipc::writer::StreamWriter;
 pub use arrow_schema::ArrowError;
 use arrow_schema::{Field, Schema};
 
-use super::{EventRow, IntervalRow, JobRow, Row};
+use super::{EventRow, IntervalRow, JobRow, Owner, Row};
 use crate::TraceHeader;
 
 /// A row that has Arrow columns.
@@ -83,6 +85,12 @@ impl ArrowRow for JobRow<'_> {
                 nullable: false,
                 values: Arc::new(BooleanArray::from(rows.iter().map(|row| row.missed).collect::<Vec<_>>())),
             },
+            time(rows, |row| row.spinning_ns),
+            time(rows, |row| row.awaiting_locks_ns),
+            time(rows, |row| row.inheriting_ns),
+            time(rows, |row| row.operations_ns),
+            time(rows, |row| row.bottom_halves_ns),
+            owner(rows, |row| row.owner),
         ]
     }
 }
@@ -92,14 +100,24 @@ impl ArrowRow for EventRow<'_> {
         vec![
             time(rows, |row| row.at_ns),
             name(rows, |row| row.event),
-            optional_cpu(rows, |row| row.cpu),
-            optional_cpu(rows, |row| row.to_cpu),
+            optional_index(rows, |row| row.cpu),
+            optional_index(rows, |row| row.to_cpu),
             optional_number(rows, |row| row.task),
             optional_name(rows, |row| row.task_name),
             optional_number(rows, |row| row.job),
             optional_time(rows, |row| row.deadline_ns),
             optional_name(rows, |row| row.kind),
             optional_time(rows, |row| row.duration_ns),
+            optional_index(rows, |row| row.gpu),
+            optional_name(rows, |row| row.engine),
+            optional_index(rows, |row| row.device),
+            optional_index(rows, |row| row.lock),
+            optional_index(rows, |row| row.replica),
+            owner(rows, |row| row.owner),
+            optional_number(rows, |row| row.edge),
+            optional_number(rows, |row| row.tokens),
+            level(rows, |row| row.level),
+            optional_number(rows, |row| row.of_task),
         ]
     }
 }
@@ -111,13 +129,21 @@ impl ArrowRow for IntervalRow<'_> {
             time(rows, |row| row.to_ns),
             time(rows, |row| row.duration_ns),
             name(rows, |row| row.activity),
-            optional_cpu(rows, |row| row.cpu),
+            optional_index(rows, |row| row.cpu),
             optional_number(rows, |row| row.task),
             optional_name(rows, |row| row.task_name),
             optional_number(rows, |row| row.job),
             optional_name(rows, |row| row.begin),
             optional_name(rows, |row| row.stop),
-            optional_cpu(rows, |row| row.migrated_from_cpu),
+            optional_index(rows, |row| row.migrated_from_cpu),
+            optional_index(rows, |row| row.gpu),
+            optional_name(rows, |row| row.engine),
+            optional_index(rows, |row| row.device),
+            optional_index(rows, |row| row.lock),
+            optional_index(rows, |row| row.replica),
+            owner(rows, |row| row.owner),
+            level(rows, |row| row.level),
+            optional_number(rows, |row| row.of_task),
         ]
     }
 }
@@ -140,7 +166,7 @@ fn optional_number<R>(rows: &[R], value: impl Fn(&R) -> Option<u32>) -> Column {
     Column { nullable: true, values: Arc::new(rows.iter().map(value).collect::<UInt32Array>()) }
 }
 
-fn optional_cpu<R>(rows: &[R], value: impl Fn(&R) -> Option<u16>) -> Column {
+fn optional_index<R>(rows: &[R], value: impl Fn(&R) -> Option<u16>) -> Column {
     Column { nullable: true, values: Arc::new(rows.iter().map(value).collect::<UInt16Array>()) }
 }
 
@@ -150,4 +176,16 @@ fn name<'a, R>(rows: &'a [R], value: impl Fn(&'a R) -> &'a str) -> Column {
 
 fn optional_name<'a, R>(rows: &'a [R], value: impl Fn(&'a R) -> Option<&'a str>) -> Column {
     Column { nullable: true, values: Arc::new(rows.iter().map(value).collect::<DictionaryArray<Int32Type>>()) }
+}
+
+/// Jobs as text: as many values as there are jobs, so that a dictionary still pays.
+fn owner<'a, R>(rows: &'a [R], value: impl Fn(&R) -> Option<Owner<'a>>) -> Column {
+    let texts: Vec<Option<String>> = rows.iter().map(|row| value(row).map(|owner| owner.to_string())).collect();
+    let values: DictionaryArray<Int32Type> = texts.iter().map(Option::as_deref).collect();
+    Column { nullable: true, values: Arc::new(values) }
+}
+
+/// Priorities: unsigned, as they are times under EDF only.
+fn level<R>(rows: &[R], value: impl Fn(&R) -> Option<u64>) -> Column {
+    Column { nullable: true, values: Arc::new(rows.iter().map(value).collect::<UInt64Array>()) }
 }

@@ -1,10 +1,10 @@
 //! One row per record.
 
-use laxity_model::{CpuId, JobId, Nanos, OverheadKind};
+use laxity_model::{CpuId, JobId, LockId, Nanos, OverheadKind, ReplicaId};
 use serde::Serialize;
 
-use super::{Row, task_name};
-use crate::{Event, Record, TraceHeader};
+use super::{Owner, Row, task_name};
+use crate::{DeviceId, Event, Record, TraceHeader};
 
 /// An event. What does not apply to it is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -12,9 +12,11 @@ pub struct EventRow<'a> {
     /// When, in ns since the start of the trace.
     pub at_ns: u64,
     /// Which: `release`, `ready`, `link`, `dispatch`, `preempt`, `suspend`, `resume`, `complete`,
-    /// `non_preemptive_begin`, `non_preemptive_end`, `overhead`, `lock_wait`, `cache_delay`, `ipi`, `end`.
+    /// `non_preemptive_begin`, `non_preemptive_end`, `overhead`, `lock_wait`, `cache_delay`, `ipi`, `engine_begin`,
+    /// `engine_end`, `interrupt`, `bottom_half_begin`, `bottom_half_end`, `serve`, `request`, `grant`, `unlock`,
+    /// `withdraw`, `priority`, `produce`, `consume`, `spin_begin`, `spin_end`, `replenish`, `end`.
     pub event: &'static str,
-    /// Where; the sender of an inter-processor interrupt.
+    /// Where; the sender of an inter-processor interrupt; where a device's interrupt is routed to.
     pub cpu: Option<u16>,
     /// The receiver of an inter-processor interrupt.
     pub to_cpu: Option<u16>,
@@ -24,29 +26,39 @@ pub struct EventRow<'a> {
     pub task_name: Option<&'a str>,
     /// Which job of the task; the first is 0.
     pub job: Option<u32>,
-    /// The released job's absolute deadline.
+    /// The released job's absolute deadline, or that of a replenished server.
     pub deadline_ns: Option<u64>,
     /// The source of an overhead or cache-related delay.
     pub kind: Option<&'static str>,
-    /// How long an overhead, lock wait or cache-related delay lasts, or an interrupt is on its way.
+    /// How long an overhead, lock wait or cache-related delay lasts, or an inter-processor interrupt is on its way; the
+    /// budget of a replenished server.
     pub duration_ns: Option<u64>,
+    /// The number of the GPU.
+    pub gpu: Option<u16>,
+    /// Its engine: `EE`, `CE0`, `CE1`.
+    pub engine: Option<&'static str>,
+    /// The number of the device that raised an interrupt.
+    pub device: Option<u16>,
+    /// The number of the lock.
+    pub lock: Option<u16>,
+    /// The replica granted or unlocked.
+    pub replica: Option<u16>,
+    /// The job on whose behalf an interrupt is handled; null where it is anonymous.
+    pub owner: Option<Owner<'a>>,
+    /// The number of the graph's edge.
+    pub edge: Option<u32>,
+    /// How many tokens were put on the edge or taken from it.
+    pub tokens: Option<u32>,
+    /// The effective priority from now on: an absolute deadline in ns under EDF, a rank under fixed priorities.
+    pub level: Option<u64>,
+    /// The number of the task whose priority that is.
+    pub of_task: Option<u32>,
 }
 
-impl Row for EventRow<'_> {
-    const TABLE: &'static str = "events";
-    const COLUMNS: &'static [&'static str] =
-        &["at_ns", "event", "cpu", "to_cpu", "task", "task_name", "job", "deadline_ns", "kind", "duration_ns"];
-}
-
-/// Every record of the trace, in order. Tasks that the header does not know have an empty name.
-pub fn events<'a>(header: &'a TraceHeader, records: &'a [Record]) -> impl Iterator<Item = EventRow<'a>> {
-    records.iter().map(move |record| row(header, record))
-}
-
-fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
-    let base = |event| EventRow {
-        at_ns: record.at.0,
-        event,
+impl EventRow<'_> {
+    const EMPTY: Self = EventRow {
+        at_ns: 0,
+        event: "",
         cpu: None,
         to_cpu: None,
         task: None,
@@ -55,7 +67,52 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
         deadline_ns: None,
         kind: None,
         duration_ns: None,
+        gpu: None,
+        engine: None,
+        device: None,
+        lock: None,
+        replica: None,
+        owner: None,
+        edge: None,
+        tokens: None,
+        level: None,
+        of_task: None,
     };
+}
+
+impl Row for EventRow<'_> {
+    const TABLE: &'static str = "events";
+    const COLUMNS: &'static [&'static str] = &[
+        "at_ns",
+        "event",
+        "cpu",
+        "to_cpu",
+        "task",
+        "task_name",
+        "job",
+        "deadline_ns",
+        "kind",
+        "duration_ns",
+        "gpu",
+        "engine",
+        "device",
+        "lock",
+        "replica",
+        "owner",
+        "edge",
+        "tokens",
+        "level",
+        "of_task",
+    ];
+}
+
+/// Every record of the trace, in order. Tasks that the header does not know have an empty name.
+pub fn events<'a>(header: &'a TraceHeader, records: &'a [Record]) -> impl Iterator<Item = EventRow<'a>> {
+    records.iter().map(move |record| row(header, record))
+}
+
+fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
+    let base = |event| EventRow { at_ns: record.at.0, event, ..EventRow::EMPTY };
     let of_job = |event, job: JobId| EventRow {
         task: Some(job.task.0),
         task_name: Some(task_name(header, job.task)),
@@ -69,11 +126,20 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
         duration_ns: Some(duration.0),
         ..row
     };
+    let of_lock = |event, job, lock: LockId| EventRow { lock: Some(lock.0), ..of_job(event, job) };
+    let of_replica =
+        |event, job, lock, replica: ReplicaId| EventRow { replica: Some(replica.0), ..of_lock(event, job, lock) };
+    let handles = |row: EventRow<'a>, device: DeviceId, owner: Option<JobId>| EventRow {
+        device: Some(device.0),
+        owner: owner.map(|owner| Owner::of(header, owner)),
+        ..row
+    };
+    let of_cpu = |event, cpu: CpuId| EventRow { cpu: Some(cpu.0), ..base(event) };
     match record.event {
         Event::Release { job, deadline } => EventRow { deadline_ns: Some(deadline.0), ..of_job("release", job) },
         Event::Ready { job, cpu } => on("ready", cpu, job),
         Event::Link { cpu, job: Some(job) } => on("link", cpu, job),
-        Event::Link { cpu, job: None } => EventRow { cpu: Some(cpu.0), ..base("link") },
+        Event::Link { cpu, job: None } => of_cpu("link", cpu),
         Event::Dispatch { cpu, job } => on("dispatch", cpu, job),
         Event::Preempt { cpu, job } => on("preempt", cpu, job),
         Event::Suspend { cpu, job } => on("suspend", cpu, job),
@@ -85,22 +151,38 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
         Event::LockWait { cpu, duration } => lasts(base("lock_wait"), cpu, None, duration),
         Event::CacheDelay { cpu, job, kind, duration } => lasts(of_job("cache_delay", job), cpu, Some(kind), duration),
         Event::Ipi { from, to, latency } => EventRow { to_cpu: Some(to.0), ..lasts(base("ipi"), from, None, latency) },
-        Event::EngineBegin { job, .. } => of_job("engine_begin", job),
-        Event::EngineEnd { job, .. } => of_job("engine_end", job),
-        Event::Interrupt { cpu, .. } => EventRow { cpu: Some(cpu.0), ..base("interrupt") },
-        Event::BottomHalfBegin { cpu, .. } => EventRow { cpu: Some(cpu.0), ..base("bottom_half_begin") },
-        Event::BottomHalfEnd { cpu, .. } => EventRow { cpu: Some(cpu.0), ..base("bottom_half_end") },
-        Event::Serve { thread, .. } => of_job("serve", thread),
-        Event::Request { job, .. } => of_job("request", job),
-        Event::Grant { job, .. } => of_job("grant", job),
-        Event::Unlock { job, .. } => of_job("unlock", job),
-        Event::Withdraw { job, .. } => of_job("withdraw", job),
-        Event::Priority { job, .. } => of_job("priority", job),
-        Event::Produce { job, .. } => of_job("produce", job),
-        Event::Consume { job, .. } => of_job("consume", job),
+        Event::EngineBegin { gpu, engine, job } => {
+            EventRow { gpu: Some(gpu.0), engine: Some(engine.name()), ..of_job("engine_begin", job) }
+        }
+        Event::EngineEnd { gpu, engine, job } => {
+            EventRow { gpu: Some(gpu.0), engine: Some(engine.name()), ..of_job("engine_end", job) }
+        }
+        Event::Interrupt { cpu, device, job } => handles(of_cpu("interrupt", cpu), device, job),
+        Event::BottomHalfBegin { cpu, device, job } => handles(of_cpu("bottom_half_begin", cpu), device, job),
+        Event::BottomHalfEnd { cpu, device, job } => handles(of_cpu("bottom_half_end", cpu), device, job),
+        Event::Serve { thread, device, job } => handles(of_job("serve", thread), device, job),
+        Event::Request { job, lock } => of_lock("request", job, lock),
+        Event::Grant { job, lock, replica } => of_replica("grant", job, lock, replica),
+        Event::Unlock { job, lock, replica } => of_replica("unlock", job, lock, replica),
+        Event::Withdraw { job, lock } => of_lock("withdraw", job, lock),
+        Event::Priority { job, level, of } => {
+            EventRow { level: Some(level), of_task: Some(of.0), ..of_job("priority", job) }
+        }
+        Event::Produce { job, edge, tokens } => {
+            EventRow { edge: Some(edge.0), tokens: Some(tokens), ..of_job("produce", job) }
+        }
+        Event::Consume { job, edge, tokens } => {
+            EventRow { edge: Some(edge.0), tokens: Some(tokens), ..of_job("consume", job) }
+        }
         Event::SpinBegin { cpu, job } => on("spin_begin", cpu, job),
         Event::SpinEnd { cpu, job } => on("spin_end", cpu, job),
-        Event::Replenish { .. } => base("replenish"),
+        Event::Replenish { task, budget, deadline } => EventRow {
+            task: Some(task.0),
+            task_name: Some(task_name(header, task)),
+            deadline_ns: Some(deadline.0),
+            duration_ns: Some(budget.0),
+            ..base("replenish")
+        },
         Event::End => base("end"),
     }
 }

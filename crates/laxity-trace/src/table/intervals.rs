@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Row, task_name};
+use super::{Owner, Row, task_name};
 use crate::intervals::{Activity, Begin, Interval, Stop, Timeline, TrackError};
 use crate::{Record, TraceHeader};
 
@@ -15,7 +15,9 @@ pub struct IntervalRow<'a> {
     pub to_ns: u64,
     /// How long it lasted.
     pub duration_ns: u64,
-    /// What it was: `execution`, `suspension`, `non_preemptive`, `lock_wait`, or the name of an overhead.
+    /// What it was: `execution`, `suspension`, `non_preemptive`, `lock_wait` (for the scheduler's lock), `bottom_half`,
+    /// `spinning`, `operation` (on an engine), `awaiting_lock`, `critical_section`, `inheritance`, or the name of an
+    /// overhead.
     pub activity: &'static str,
     /// Where.
     pub cpu: Option<u16>,
@@ -25,12 +27,28 @@ pub struct IntervalRow<'a> {
     pub task_name: Option<&'a str>,
     /// Which job of the task; the first is 0.
     pub job: Option<u32>,
-    /// How an execution began: `first`, `again`, `migrated`, `after_overhead`.
+    /// How an execution began: `first`, `again`, `migrated`, `after_overhead`, `after_spinning`.
     pub begin: Option<&'static str>,
-    /// Why an execution stopped: `overhead`, `preempted`, `suspended`, `completed`, `trace_ended`.
+    /// Why an execution stopped: `overhead`, `spinning`, `preempted`, `suspended`, `completed`, `trace_ended`.
     pub stop: Option<&'static str>,
     /// Where a job that migrated had executed before.
     pub migrated_from_cpu: Option<u16>,
+    /// The number of the GPU.
+    pub gpu: Option<u16>,
+    /// Its engine: `EE`, `CE0`, `CE1`.
+    pub engine: Option<&'static str>,
+    /// The number of the device whose interrupt is handled.
+    pub device: Option<u16>,
+    /// The number of the lock awaited or held.
+    pub lock: Option<u16>,
+    /// The replica held.
+    pub replica: Option<u16>,
+    /// The job on whose behalf an interrupt is handled; null where it is anonymous or not known.
+    pub owner: Option<Owner<'a>>,
+    /// The priority inherited: an absolute deadline in ns under EDF, a rank under fixed priorities.
+    pub level: Option<u64>,
+    /// The number of the task whose priority that is.
+    pub of_task: Option<u32>,
 }
 
 impl Row for IntervalRow<'_> {
@@ -47,6 +65,14 @@ impl Row for IntervalRow<'_> {
         "begin",
         "stop",
         "migrated_from_cpu",
+        "gpu",
+        "engine",
+        "device",
+        "lock",
+        "replica",
+        "owner",
+        "level",
+        "of_task",
     ];
 }
 
@@ -59,26 +85,51 @@ pub fn intervals<'a>(header: &'a TraceHeader, records: &[Record]) -> Result<Vec<
 }
 
 fn row<'a>(header: &'a TraceHeader, interval: &Interval) -> IntervalRow<'a> {
-    let job = interval.activity.job();
-    let (begin, stop) = match interval.activity {
-        Activity::Execution { begin, end, .. } => (Some(begin), Some(end)),
-        _ => (None, None),
-    };
-    IntervalRow {
+    let activity = interval.activity;
+    let (job, source) = (activity.job(), activity.source());
+    let row = IntervalRow {
         from_ns: interval.from.0,
         to_ns: interval.to.0,
         duration_ns: interval.duration().0,
-        activity: interval.activity.name(),
-        cpu: interval.activity.cpu().map(|cpu| cpu.0),
+        activity: activity.name(),
+        cpu: activity.cpu().map(|cpu| cpu.0),
         task: job.map(|job| job.task.0),
         task_name: job.map(|job| task_name(header, job.task)),
         job: job.map(|job| job.index),
-        begin: begin.map(begin_name),
-        stop: stop.map(stop_name),
-        migrated_from_cpu: match begin {
-            Some(Begin::Migrated { from }) => Some(from.0),
-            _ => None,
+        begin: None,
+        stop: None,
+        migrated_from_cpu: None,
+        gpu: None,
+        engine: None,
+        device: source.map(|source| source.device.0),
+        lock: None,
+        replica: None,
+        owner: source.and_then(|source| source.owner).map(|owner| Owner::of(header, owner)),
+        level: None,
+        of_task: None,
+    };
+    match activity {
+        Activity::Execution { begin, end, .. } => IntervalRow {
+            begin: Some(begin_name(begin)),
+            stop: Some(stop_name(end)),
+            migrated_from_cpu: match begin {
+                Begin::Migrated { from } => Some(from.0),
+                _ => None,
+            },
+            ..row
         },
+        Activity::Operation { gpu, engine, .. } => IntervalRow { gpu: Some(gpu.0), engine: Some(engine.name()), ..row },
+        Activity::AwaitingLock { lock, .. } => IntervalRow { lock: Some(lock.0), ..row },
+        Activity::CriticalSection { lock, replica, .. } => {
+            IntervalRow { lock: Some(lock.0), replica: Some(replica.0), ..row }
+        }
+        Activity::Inheritance { of, level, .. } => IntervalRow { level: Some(level), of_task: Some(of.0), ..row },
+        Activity::Overhead { .. }
+        | Activity::LockWait { .. }
+        | Activity::BottomHalf { .. }
+        | Activity::Spinning { .. }
+        | Activity::Suspension { .. }
+        | Activity::NonPreemptive { .. } => row,
     }
 }
 
@@ -88,12 +139,14 @@ fn begin_name(begin: Begin) -> &'static str {
         Begin::Again => "again",
         Begin::Migrated { .. } => "migrated",
         Begin::AfterOverhead => "after_overhead",
+        Begin::AfterSpinning => "after_spinning",
     }
 }
 
 fn stop_name(stop: Stop) -> &'static str {
     match stop {
         Stop::Overhead => "overhead",
+        Stop::Spinning => "spinning",
         Stop::Preempted => "preempted",
         Stop::Suspended => "suspended",
         Stop::Completed => "completed",

@@ -15,6 +15,7 @@ mod csv;
 mod events;
 mod intervals;
 mod jobs;
+mod owner;
 #[cfg(feature = "parquet")]
 mod parquet;
 
@@ -24,6 +25,7 @@ pub use self::csv::csv;
 pub use self::events::{EventRow, events};
 pub use self::intervals::{IntervalRow, intervals};
 pub use self::jobs::{JobRow, jobs};
+pub use self::owner::Owner;
 #[cfg(feature = "parquet")]
 pub use self::parquet::parquet;
 

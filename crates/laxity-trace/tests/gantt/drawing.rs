@@ -4,6 +4,7 @@ use laxity_model::{Nanos, OverheadKind};
 use laxity_trace::gantt::{GanttError, Rows, drawing};
 
 use super::fixtures::*;
+use super::gpus::*;
 
 /// Paper 002, Fig. 1(a), from 0 to 15 ms in half milliseconds. T2 is released at 3.9 and T2 completes at 11.4, inside
 /// a column.
@@ -44,6 +45,64 @@ t1 . . # # . # . . . #
         end(50),
     ];
     assert_eq!(drawing(&header, &records, span(10), Rows::Both).expect("drawn"), "p0 ! = 0 0 .\nt0 . . # #\n");
+}
+
+/// Paper 000, Fig. 1, without the CPU that only H uses: `"` is the top half, `_` the bottom half.
+#[test]
+fn halves_of_interrupts_and_operations_are_drawn_where_they_run() {
+    let (mut header, _) = inversion_slih();
+    header.cpus = 1;
+    let l = job(1, 0);
+    let mut records = vec![release(0, l, 150), dispatch(0, 0, l), interrupt(20, 0, Some(job(0, 0)))];
+    records.extend([overhead(20, 0, OverheadKind::TopHalf, 10), complete(60, 0, l), end(70)]);
+    records.extend(bottom_half(30, 50, 0, Some(job(0, 0))));
+    records.extend(operation(0, 20, EE, job(0, 0)));
+    let drawn = drawing(&header, &by_time(records), span(10), Rows::Both).expect("it can be drawn");
+    assert_eq!(
+        drawn,
+        "\
+p0 1 1 \" _ _ 1 .
+e0 0 0 . . . . .
+c0 . . . . . . .
+t0
+t1 # # . . . #
+"
+    );
+}
+
+#[test]
+fn waiting_for_a_lock_and_spinning_have_signs_in_the_rows_of_tasks() {
+    let (mut header, _) = pipeline();
+    header.gpus.clear();
+    header.tasks.truncate(2);
+    let [t, u] = [0, 1].map(|task| job(task, 0));
+    let mut records = vec![
+        release(0, t, 130),
+        release(0, u, 180),
+        dispatch(0, 0, t),
+        dispatch(0, 1, u),
+        request(10, t, 0),
+        suspend(10, 0, t),
+        request(10, u, 1),
+        grant(30, t, 0, 0),
+        grant(30, u, 1, 0),
+        resume(40, 0, t),
+        dispatch(50, 0, t),
+        complete(60, 0, t),
+        complete(60, 1, u),
+        end(60),
+    ];
+    records.extend(spin(10, 30, 1, u));
+    let drawn = drawing(&header, &by_time(records), span(10), Rows::Both).expect("it can be drawn");
+    assert_eq!(
+        drawn,
+        "\
+p0 0 . . . . 0
+p1 1 @ @ 1 1 1
+t0 # ? ? - . #
+t1 # @ @ # # #
+"
+    );
 }
 
 /// A tardy job and its successor wait together for another task's job.

@@ -1,11 +1,14 @@
 //! What records add up to.
 
-use laxity_model::{CpuId, Instant, Nanos, OverheadKind, SignedNanos};
+use laxity_model::{
+    CpuId, EdgeId, Engine, GpuId, Instant, LockId, Nanos, OverheadKind, ReplicaId, SignedNanos, TaskId,
+};
 use laxity_trace::intervals::{Activity, Begin, Interval, Ipi, Stop, Timeline, TrackError};
-use laxity_trace::{Event, Record};
+use laxity_trace::{DeviceId, EdgeInfo, EdgeKind, Event, LockKind, Record};
 use proptest::prelude::*;
 
 use super::fixtures::*;
+use super::gpus::{add_gpu, add_lock};
 
 fn execution(from: u64, to: u64, cpu: u16, task: u32, begin: Begin, end: Stop) -> Interval {
     let activity = Activity::Execution { cpu: CpuId(cpu), job: job(task, 0), begin, end };
@@ -147,22 +150,43 @@ fn records_of_another_header_are_refused() {
 /// Any event over a few CPUs and jobs, legal or not.
 fn any_event() -> impl Strategy<Value = Event> {
     let ids = (0u16..3, 0u32..3, 0u32..3, prop_oneof![0u64..50, Just(u64::MAX)]);
-    (0usize..13, ids).prop_map(|(which, (cpu, task, index, time))| {
-        let (to, cpu, job, duration) = (CpuId(2 - cpu), CpuId(cpu), job(task, index), Nanos(time));
+    (0usize..33, ids).prop_map(|(which, (cpu, task, index, time))| {
+        let (to, small, cpu, job, duration) = (CpuId(2 - cpu), cpu, CpuId(cpu), job(task, index), Nanos(time));
+        let (gpu, engine, device) = (GpuId(small % 2), Engine::ALL[task as usize], DeviceId(small));
+        let (lock, replica, edge, tokens) = (LockId(small), ReplicaId(small % 2), EdgeId(0), task);
+        // An owner of another task, or none.
+        let owner = (index > 0).then(|| super::fixtures::job((task + index) % 3, 0));
         match which {
             0 => Event::Release { job, deadline: Instant(time) },
             1 => Event::Ready { job, cpu },
             2 => Event::Link { cpu, job: Some(job) },
-            3 => Event::Dispatch { cpu, job },
-            4 => Event::Preempt { cpu, job },
-            5 => Event::Suspend { cpu, job },
-            6 => Event::Resume { cpu, job },
-            7 => Event::Complete { cpu, job },
-            8 => Event::NonPreemptiveBegin { cpu, job },
-            9 => Event::NonPreemptiveEnd { cpu, job },
-            10 => Event::Overhead { cpu, kind: OverheadKind::Tick, duration },
-            11 => Event::LockWait { cpu, duration },
-            _ => Event::Ipi { from: cpu, to, latency: duration },
+            3..=6 => Event::Dispatch { cpu, job },
+            7 => Event::Preempt { cpu, job },
+            8 => Event::Suspend { cpu, job },
+            9 => Event::Resume { cpu, job },
+            10 => Event::Complete { cpu, job },
+            11 => Event::NonPreemptiveBegin { cpu, job },
+            12 => Event::NonPreemptiveEnd { cpu, job },
+            13 => Event::Overhead { cpu, kind: OverheadKind::Tick, duration },
+            14 => Event::Overhead { cpu, kind: OverheadKind::TopHalf, duration: Nanos(time % 64) },
+            15 => Event::LockWait { cpu, duration },
+            16 => Event::Ipi { from: cpu, to, latency: duration },
+            17 => Event::EngineBegin { gpu, engine, job },
+            18 => Event::EngineEnd { gpu, engine, job },
+            19 => Event::Interrupt { cpu, device, job: owner },
+            20 => Event::BottomHalfBegin { cpu, device, job: owner },
+            21 => Event::BottomHalfEnd { cpu, device, job: owner },
+            22 => Event::Serve { thread: job, device, job: owner },
+            23 => Event::Request { job, lock },
+            24 => Event::Grant { job, lock, replica },
+            25 => Event::Unlock { job, lock, replica },
+            26 => Event::Withdraw { job, lock },
+            27 => Event::Priority { job, level: time, of: TaskId(u32::from(small)) },
+            28 => Event::Produce { job, edge, tokens },
+            29 => Event::Consume { job, edge, tokens },
+            30 => Event::SpinBegin { cpu, job },
+            31 => Event::SpinEnd { cpu, job },
+            _ => Event::Replenish { task: job.task, budget: duration, deadline: Instant(time) },
         }
     })
 }
@@ -183,11 +207,27 @@ pub fn any_records() -> impl Strategy<Value = Vec<Record>> {
 
 /// The header of [`any_records`].
 pub fn any_header() -> laxity_trace::TraceHeader {
-    header("anything", 3, &[("a", 1, 10), ("b", 2, 20), ("c", 3, 30)])
+    let mut header = header("anything", 3, &[("a", 1, 10), ("b", 2, 20), ("c", 3, 30)]);
+    for name in ["g", "h", "network"] {
+        add_gpu(&mut header, name, 2);
+        add_lock(&mut header, name, LockKind::Semaphore { gpus: vec![GpuId(0)] }, 2);
+    }
+    header.gpus.truncate(2);
+    header.edges.push(EdgeInfo {
+        producer: TaskId(0),
+        consumer: TaskId(1),
+        produce: 1,
+        consume: 1,
+        threshold: 1,
+        initial: 1,
+        kind: EdgeKind::Token,
+    });
+    header
 }
 
 proptest! {
-    /// Whatever the records say: no panic, nothing empty or beyond the end, and no two executions at once on a CPU.
+    /// Whatever the records say: no panic, nothing empty or beyond the end, and no two of execution, spinning and bottom
+    /// halves at once on a CPU.
     #[test]
     fn a_cpu_never_executes_two_things_at_once(records in any_records()) {
         let timeline = Timeline::of(&any_header(), &records).expect("CPUs, tasks and times fit the header");
@@ -198,8 +238,12 @@ proptest! {
             .intervals
             .iter()
             .filter_map(|i| match i.activity {
-                Activity::Execution { cpu, .. } => Some((cpu, i.from, i.to, true)),
-                Activity::Overhead { cpu, .. } | Activity::LockWait { cpu } => Some((cpu, i.from, i.to, false)),
+                Activity::Execution { cpu, .. } | Activity::Spinning { cpu, .. } | Activity::BottomHalf { cpu, .. } => {
+                    Some((cpu, i.from, i.to, true))
+                }
+                Activity::Overhead { cpu, .. } | Activity::LockWait { cpu } => {
+                    Some((cpu, i.from, i.to, false))
+                }
                 _ => None,
             })
             .collect();

@@ -2,6 +2,8 @@
 
 mod drawing;
 mod fixtures;
+mod gpu_intervals;
+mod gpus;
 mod intervals;
 mod svg;
 mod text;

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use svg::parser::Event;
 
 use super::fixtures::*;
+use super::gpus::*;
 use super::intervals::{any_header, any_records};
 
 fn options(rows: Rows) -> SvgOptions {
@@ -96,10 +97,17 @@ fn pictures() -> Vec<(String, String)> {
             add("misses", draw(&misses_header, &misses, &options));
             add("busy", draw(&busy_header, &busy_records, &options));
             add("busy window", draw(&busy_header, &busy_records, &windowed));
+            for (name, (header, records)) in gpu_traces() {
+                add(name, draw(&header, &records, &options));
+            }
             add("far", draw(&figure_1_header(), &figure_1a(), &SvgOptions { window: far, ..options }));
         }
     }
     pictures
+}
+
+fn gpu_traces() -> [(&'static str, (TraceHeader, Vec<Record>)); 3] {
+    [("standard Linux", inversion_slih()), ("klmirqd", inversion_klmirqd()), ("pipeline", pipeline())]
 }
 
 #[test]
@@ -149,6 +157,72 @@ fn bars_are_to_scale() {
     assert!(close(t2.0, t3.1), "T2 goes on where T3 completes");
 }
 
+/// The fill of the first bar whose tooltip starts with `what`, and of the shape drawn right before it.
+fn fills(picture: &str, what: &str) -> (String, String) {
+    let fill = |line: &str| line.split(" fill=\"").nth(1).and_then(|rest| rest.split('"').next()).map(str::to_owned);
+    let lines: Vec<&str> = picture.lines().collect();
+    let title = lines.iter().position(|line| line.trim_start_matches("<title>").starts_with(what)).expect(what);
+    let mut shapes = lines[..title].iter().rev().filter_map(|line| fill(line));
+    (shapes.next().expect("a bar"), shapes.next().expect("something before it"))
+}
+
+/// Paper 000, Fig. 1: both halves have the colour of H, which they run for, though they are on the stack of L.
+#[test]
+fn halves_of_interrupts_have_a_pattern_over_their_owners_colour() {
+    let (header, records) = inversion_slih();
+    let picture = draw(&header, &records, &options(Rows::Both));
+    let (h, _) = fills(&picture, "H job 0: 0 ms to 7 ms (7 ms)");
+    assert_eq!(fills(&picture, "top half for H job 0: 4 ms to 4.3 ms"), ("url(#top-half)".to_owned(), h.clone()));
+    let bottom_half = ("url(#bottom-half)".to_owned(), h.clone());
+    assert_eq!(fills(&picture, "bottom half for H job 0: 4.3 ms to 5.8 ms"), bottom_half);
+    assert!(texts(&picture).iter().any(|text| text.content == "BHH0"));
+    // The same in a thread.
+    let (header, records) = inversion_klmirqd();
+    let picture = draw(&header, &records, &options(Rows::Both));
+    assert_eq!(fills(&picture, "klmirqd0 job 0 for H job 0: 6 ms to 7.5 ms (1.5 ms)"), bottom_half);
+}
+
+#[test]
+fn engines_have_rows_between_those_of_cpus_and_tasks() {
+    let (header, records) = pipeline();
+    let picture = draw(&header, &records, &options(Rows::Both));
+    let line = |name: &str| texts(&picture).iter().find(|text| text.content == name).expect(name).line;
+    let rows = ["cpu0", "cpu1", "gpu0 EE", "gpu0 CE0", "gpu0 CE1", "T0 camera"].map(line);
+    assert!(rows.is_sorted(), "{rows:?}");
+    assert_eq!(bars(&picture, "detector job 0, operation").len(), 2);
+    // Rows of tasks alone have no engines.
+    let picture = draw(&header, &records, &options(Rows::Tasks));
+    assert!(!texts(&picture).iter().any(|text| text.content.starts_with("gpu0 CE1")));
+}
+
+/// The vertical extent of the first bar whose tooltip starts with `what`.
+fn vertical(picture: &str, what: &str) -> (f64, f64) {
+    let lines: Vec<&str> = picture.lines().collect();
+    let title = lines.iter().position(|line| line.trim_start_matches("<title>").starts_with(what)).expect(what);
+    let bar = lines[..title].iter().rev().find(|line| line.starts_with("<rect")).expect("a bar");
+    let value = |name: &str| -> f64 {
+        let text = bar.split(&format!(" {name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
+        text.and_then(|text| text.parse().ok()).expect("a number")
+    };
+    (value("y"), value("y") + value("height"))
+}
+
+#[test]
+fn locks_held_at_once_are_in_lanes_below_the_row_and_inheritance_is_above_the_bars() {
+    let (header, records) = pipeline();
+    let picture = draw(&header, &records, &options(Rows::Tasks));
+    let (inherits, section) = ("detector job 0 inherits from lidar", "detector job 0 holds gpu0 EE");
+    let (pool, wait) = ("detector job 0 holds gpus[1]", "lidar job 0 waits for gpu0 EE: 4 ms to 11 ms");
+    let [inherits, section, pool, wait] = [inherits, section, pool, wait].map(|what| vertical(&picture, what));
+    assert!(inherits.1 < section.0, "{inherits:?} {section:?}");
+    assert!(section.1 <= pool.0 || pool.1 <= section.0, "{section:?} and {pool:?} are held at once");
+    // The wait is in the row of lidar, below all that is of detector.
+    assert!(section.1.max(pool.1) < wait.0);
+    assert_eq!(vertical(&picture, "detector job 0 holds gpu0 CE0"), section, "one after the other in one lane");
+    let rows: Vec<f64> = texts(&picture).iter().filter(|text| text.content.starts_with('T')).map(|t| t.line).collect();
+    assert!(rows[2] - rows[1] > rows[1] - rows[0] + 15.0, "lanes take room");
+}
+
 /// A tick of 1 us every ms is far below a pixel: the job's bar stays one, and says how long the job executed.
 #[test]
 fn an_interruption_below_a_pixel_does_not_split_a_bar() {
@@ -188,6 +262,14 @@ fn the_legend_explains_what_is_used_and_nothing_else() {
     for sign in ["IPI", "release overhead", "scheduling", "context switch"] {
         assert!(real.iter().any(|text| text == sign), "{sign} in {real:?}");
     }
+    let signs = ["interrupt", "top half (colour: owner)", "bottom half (colour: owner)", "spins", "waits for a lock"];
+    let signs = signs.into_iter().chain(["inherits a priority (colour: whose)", "holds gpus", "holds gpu0 CE0"]);
+    let (header, records) = pipeline();
+    let locks = contents(&draw(&header, &records, &options(Rows::Both)));
+    for sign in signs {
+        assert!(locks.iter().any(|text| text == sign), "{sign} in {locks:?}");
+        assert!(!real.iter().any(|text| text == sign), "{sign} in {real:?}");
+    }
     let (header, records) = suspension_and_misses();
     let missed = contents(&draw(&header, &records, &options(Rows::Both)));
     for sign in ["missed deadline", "tardy", "suspended"] {
@@ -200,6 +282,10 @@ fn the_caption_says_simulated_and_the_seed() {
     let picture = draw(&figure_1_header(), &figure_1a(), &SvgOptions::default());
     assert!(picture.contains("<title>paper 002, Fig. 1, G-EDF/CEm, simulated (seed 7): 0 ms to 15 ms</title>"));
     assert!(texts(&picture).iter().any(|text| text.content == "G-EDF/CEm · simulated, seed 7"));
+    let (header, records) = inversion_klmirqd();
+    let picture = draw(&header, &records, &SvgOptions::default());
+    let details = "G-EDF/CEm · simulated, seed 7 · GPUs: driver, interrupts: klmirqd";
+    assert!(texts(&picture).iter().any(|text| text.content == details));
     let bare = SvgOptions { caption: false, legend: false, ..SvgOptions::default() };
     let picture = draw(&figure_1_header(), &figure_1a(), &bare);
     assert!(!texts(&picture).iter().any(|text| text.content.contains("seed") || text.content == "deadline"));

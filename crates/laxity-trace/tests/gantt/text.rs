@@ -4,6 +4,7 @@ use laxity_trace::gantt::{Characters, GanttError, Rows, TextOptions, Window, tex
 use proptest::prelude::*;
 
 use super::fixtures::*;
+use super::gpus::*;
 use super::intervals::{any_header, any_records};
 
 fn ascii(rows: Rows, width: usize) -> TextOptions {
@@ -84,6 +85,126 @@ T3 ####################
     );
 }
 
+/// Paper 000, Fig. 1: L is delayed by the bottom half for H, which runs on the other CPU.
+#[test]
+fn a_bottom_half_beside_its_owner_shows_as_priority_inversion() {
+    let (header, records) = inversion_slih();
+    let chart = text(&header, &records, &ascii(Rows::Both, 85)).expect("it can be drawn");
+    assert_eq!(
+        chart,
+        r#"inversion under standard Linux, G-EDF/CEm, GPUs: driver, interrupts: linux, simulated (seed 7)
+0 ms to 15 ms, 200 us a column
+
+         0 ms                     5                        10                       15
+         |                        |                        |                        |
+cpu0     ..BBBBBBBBBBBBBBBBBB"________BBBBBBBBBBBBBBBBBBBBBBBBBBBB..................
+                             i
+cpu1     AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA........................................
+gpu0 EE  ........AAAAAAAAAAAA.......................................................
+gpu0 CE0 .....AAA...................................................................
+
+H        ###################################
+         ^                                                           v
+L          ##################.........############################
+           ^
+
+A H  B L  % overhead  = waits for the lock  . idle
+# executes  . waits  - suspended  ^ release  v deadline  x both  ! missed deadline
+" top half  _ bottom half  i interrupt
+"#
+    );
+}
+
+/// The same under klmirqd: L goes on after the top half, and the thread waits for H to suspend.
+#[test]
+fn an_interrupt_thread_waits_for_its_owner_and_has_its_priority() {
+    let (header, records) = inversion_klmirqd();
+    let options = TextOptions { width: 85, ..TextOptions::default() };
+    let chart = text(&header, &records, &options).expect("it can be drawn");
+    assert_eq!(
+        chart,
+        "\
+inversion avoided by klmirqd, G-EDF/CEm, GPUs: driver, interrupts: klmirqd, simulated (seed 7)
+0 ms to 15 ms, 200 us a column
+
+         0 ms                     5                        10                       15
+         │                        │                        │                        │
+cpu0     ··BBBBBBBBBBBBBBBBBB▀▀BBBBBBBBBBBBBBBBBBBBBBBBBBBB·························
+                             ↯
+cpu1     AAAAAAAAAAAAAAAAAAAAAAAAAAAAAACCCCCCCAAAAAA································
+gpu0 EE  ········AAAAAAAAAAAA·······················································
+gpu0 CE0 ·····AAA···································································
+
+H        ██████████████████████████████┄┄┄┄┄┄┄██████
+         ↑                                                           ↓
+L          ██████████████████░░████████████████████████████
+           ↑
+klmirqd0                       ░░░░░░░░████████
+                               ↑                                     ↓
+                               ▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲
+
+A H  B L  C klmirqd0  ▒ overhead  ≡ waits for the lock  · idle
+█ executes  ░ waits  ┄ suspended  ↑ release  ↓ deadline  ↕ both  ✗ missed deadline
+▀ top half  ↯ interrupt  ▲ inherits a priority
+"
+    );
+}
+
+#[test]
+fn locks_spinning_and_inheritance_have_signs_below_the_rows() {
+    let (header, records) = pipeline();
+    let options = TextOptions { width: 100, ..TextOptions::default() };
+    let chart = text(&header, &records, &options).expect("it can be drawn");
+    assert_eq!(
+        chart,
+        "\
+locks and tokens, G-EDF/CEm, GPUs: driver, interrupts: linux, simulated (seed 7)
+0 ms to 17 ms, 200 us a column
+
+         0 ms                     5                        10                       15
+         │                        │                        │                        │
+cpu0     AAABB◌◌◌◌◌BBBBB·························▀▄▄▄▄BBBBBBBBBBBBBBBBBBBBAAABBBBBBBBBBBBBBBBB
+                                                 ↯
+cpu1     ·················CCC···································C◌◌◌◌◌◌◌◌CCCCCC·▀▄▄▄▄▄▄·······
+                                                                                ↯
+gpu0 EE  ···············BBBBBBBBBBBBBBBBBBBBBBBBB················CCCCCCCC·····················
+gpu0 CE0 ·····BBBBB···········································································
+gpu0 CE1 ·····················································································
+
+camera   ███                                                              ███
+         ↑                                                                ↕
+detector   ███◌◌◌◌◌█████┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄████████████████████  ██████████████████
+           ↑                                                                ↑
+              ━━━━━━━━━━━━━━━▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲▲
+lidar                     ███◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇◇█◌◌◌◌◌◌◌◌██████
+                          ↑
+                                                                ━━━━━━━━━━
+
+A camera  B detector  C lidar  ▒ overhead  ≡ waits for the lock  · idle
+█ executes  ░ waits  ┄ suspended  ↑ release  ↓ deadline  ↕ both  ✗ missed deadline
+▀ top half  ▄ bottom half  ↯ interrupt  ◌ spins  ◇ waits for a lock  ━ holds a lock  ▲ inherits a priority
+"
+    );
+}
+
+/// A section far below a column, and an interrupt without length.
+#[test]
+fn what_stands_below_rows_shows_however_short_it_is() {
+    let (header, _) = pipeline();
+    let t = job(0, 0);
+    let mut records = vec![grant(50, t, 1, 0), unlock(51, t, 1, 0), interrupt(70, 1, None)];
+    records.extend([grant(99, t, 1, 0), end(100)]);
+    let window = Window::between(at(0), at(100));
+    let options = TextOptions { rows: Rows::Both, window, ..ascii(Rows::Both, 40) };
+    let chart = text(&header, &records, &options).expect("it can be drawn");
+    let below = |name: &str| {
+        let mut lines = chart.lines().skip_while(|line| !line.starts_with(name));
+        lines.nth(1).expect("a line of marks").to_owned()
+    };
+    assert_eq!(below("cpu1"), "                       i");
+    assert_eq!(below("camera"), "                   ~        ~");
+}
+
 #[test]
 fn a_window_without_time_is_refused() {
     let options = TextOptions { window: Window::between(at(60), at(60)), ..TextOptions::default() };
@@ -104,7 +225,8 @@ proptest! {
         let window = Window { from: laxity_model::Instant(from), to: to.map(laxity_model::Instant) };
         let options = TextOptions { window, width, ..TextOptions::default() };
         if let Ok(chart) = text(&any_header(), &records, &options) {
-            let rows = chart.lines().filter(|line| line.starts_with("cpu") || line.starts_with(['a', 'b', 'c']));
+            let names = ["cpu", "a ", "b ", "c ", "g ", "h "];
+            let rows = chart.lines().filter(|line| names.iter().any(|name| line.starts_with(name)));
             for row in rows {
                 prop_assert!(row.chars().count() <= width.max(40), "{row}");
             }

@@ -2,14 +2,27 @@
 
 use super::bytes;
 use super::fixtures::*;
+use super::gpus::*;
 
-/// Paper 002, Fig. 1(c), and below it what a trace with misses and a suspension looks like.
-const GOLDEN: [(&str, &[u8]); 2] =
-    [("figure_1c", include_bytes!("figure_1c.perfetto-trace")), ("misses", include_bytes!("misses.perfetto-trace"))];
+/// Paper 002, Fig. 1(c); a trace with misses and a suspension; paper 000, Fig. 1, under standard Linux and under klmirqd;
+/// a trace with engines, locks and tokens.
+const GOLDEN: [(&str, &[u8]); 5] = [
+    ("figure_1c", include_bytes!("figure_1c.perfetto-trace")),
+    ("misses", include_bytes!("misses.perfetto-trace")),
+    ("inversion_slih", include_bytes!("inversion_slih.perfetto-trace")),
+    ("inversion_klmirqd", include_bytes!("inversion_klmirqd.perfetto-trace")),
+    ("pipeline", include_bytes!("pipeline.perfetto-trace")),
+];
 
-fn current() -> [(&'static str, Vec<u8>); 2] {
-    let (header, records) = suspension_and_misses();
-    [("figure_1c", bytes(&figure_1_header(), &figure_1c())), ("misses", bytes(&header, &records))]
+fn current() -> [(&'static str, Vec<u8>); 5] {
+    let export = |(header, records): (laxity_trace::TraceHeader, Vec<laxity_trace::Record>)| bytes(&header, &records);
+    [
+        ("figure_1c", bytes(&figure_1_header(), &figure_1c())),
+        ("misses", export(suspension_and_misses())),
+        ("inversion_slih", export(inversion_slih())),
+        ("inversion_klmirqd", export(inversion_klmirqd())),
+        ("pipeline", export(pipeline())),
+    ]
 }
 
 #[test]

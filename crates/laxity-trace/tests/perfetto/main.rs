@@ -3,6 +3,9 @@
 #[path = "../gantt/fixtures.rs"]
 mod fixtures;
 mod golden;
+mod gpu_tracks;
+#[path = "../gantt/gpus.rs"]
+mod gpus;
 mod raw;
 mod sched;
 mod tracks;

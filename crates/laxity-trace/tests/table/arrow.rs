@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type};
+use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_schema::DataType;
 use laxity_model::{Instant, Nanos};
 use laxity_trace::Record;
@@ -10,6 +10,7 @@ use laxity_trace::table::arrow::{ArrowRow, batch, ipc};
 use laxity_trace::table::{EventRow, IntervalRow, JobRow, Row, events, intervals, jobs};
 
 use super::fixtures::*;
+use super::gpus::*;
 
 /// A column of names, nulls as empty.
 fn names(batch: &RecordBatch, column: &str) -> Vec<String> {
@@ -45,7 +46,16 @@ fn a_batch_of_jobs_has_typed_columns_and_nulls() {
         .collect();
     assert_eq!(
         nullable,
-        ["release_ns", "arrival_ns", "deadline_ns", "completion_ns", "response_time_ns", "lateness_ns", "tardiness_ns"]
+        [
+            "release_ns",
+            "arrival_ns",
+            "deadline_ns",
+            "completion_ns",
+            "response_time_ns",
+            "lateness_ns",
+            "tardiness_ns",
+            "owner"
+        ]
     );
 }
 
@@ -64,6 +74,49 @@ fn batches_of_events_and_intervals_agree_with_their_rows() {
     let table = batch(&header, &rows).expect("a batch");
     assert_eq!(names(&table, "stop"), rows.iter().map(|row| row.stop.unwrap_or_default()).collect::<Vec<_>>());
     assert_eq!(times(&table, "to_ns"), rows.iter().map(|row| Some(row.to_ns as i64)).collect::<Vec<_>>());
+}
+
+#[test]
+fn columns_of_gpus_and_locks_agree_with_their_rows() {
+    let (header, records) = pipeline();
+    let rows: Vec<EventRow<'_>> = events(&header, &records).collect();
+    let table = batch(&header, &rows).expect("a batch");
+    assert_eq!(names(&table, "engine"), rows.iter().map(|row| row.engine.unwrap_or_default()).collect::<Vec<_>>());
+    let owners: Vec<String> = rows.iter().map(|row| row.owner.map(|it| it.to_string()).unwrap_or_default()).collect();
+    assert_eq!(names(&table, "owner"), owners);
+    let indices = |column: &str| -> Vec<Option<u16>> {
+        table.column_by_name(column).expect(column).as_primitive::<UInt16Type>().iter().collect()
+    };
+    assert_eq!(indices("gpu"), rows.iter().map(|row| row.gpu).collect::<Vec<_>>());
+    assert_eq!(indices("device"), rows.iter().map(|row| row.device).collect::<Vec<_>>());
+    assert_eq!(indices("lock"), rows.iter().map(|row| row.lock).collect::<Vec<_>>());
+    assert_eq!(indices("replica"), rows.iter().map(|row| row.replica).collect::<Vec<_>>());
+    let numbers = |column: &str| -> Vec<Option<u32>> {
+        table.column_by_name(column).expect(column).as_primitive::<UInt32Type>().iter().collect()
+    };
+    assert_eq!(numbers("edge"), rows.iter().map(|row| row.edge).collect::<Vec<_>>());
+    assert_eq!(numbers("tokens"), rows.iter().map(|row| row.tokens).collect::<Vec<_>>());
+    assert_eq!(numbers("of_task"), rows.iter().map(|row| row.of_task).collect::<Vec<_>>());
+    let levels: Vec<Option<u64>> =
+        table.column_by_name("level").expect("the column").as_primitive::<UInt64Type>().iter().collect();
+    assert_eq!(levels, rows.iter().map(|row| row.level).collect::<Vec<_>>());
+
+    let rows = intervals(&header, &records).expect("it fits");
+    let table = batch(&header, &rows).expect("a batch");
+    assert_eq!(names(&table, "engine"), rows.iter().map(|row| row.engine.unwrap_or_default()).collect::<Vec<_>>());
+    let replicas: Vec<Option<u16>> =
+        table.column_by_name("replica").expect("the column").as_primitive::<UInt16Type>().iter().collect();
+    assert_eq!(replicas, rows.iter().map(|row| row.replica).collect::<Vec<_>>());
+    let rows = jobs(&header, &records).expect("it fits");
+    let table = batch(&header, &rows).expect("a batch");
+    assert_eq!(
+        times(&table, "awaiting_locks_ns"),
+        rows.iter().map(|row| Some(row.awaiting_locks_ns as i64)).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        times(&table, "bottom_halves_ns"),
+        rows.iter().map(|row| Some(row.bottom_halves_ns as i64)).collect::<Vec<_>>()
+    );
 }
 
 /// Columns keep the names and the order of the rows' fields, also when a table is empty.

@@ -5,6 +5,8 @@ mod arrow;
 mod csv;
 #[path = "../gantt/fixtures.rs"]
 mod fixtures;
+#[path = "../gantt/gpus.rs"]
+mod gpus;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod rows;

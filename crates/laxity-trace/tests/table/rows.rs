@@ -1,11 +1,12 @@
 //! The rows themselves.
 
-use laxity_model::{CpuId, OverheadKind};
-use laxity_trace::Event;
+use laxity_model::{CpuId, EdgeId, Engine, GpuId, LockId, OverheadKind, ReplicaId, TaskId};
 use laxity_trace::intervals::TrackError;
-use laxity_trace::table::{EventRow, IntervalRow, JobRow, events, intervals, jobs};
+use laxity_trace::table::{EventRow, IntervalRow, JobRow, Owner, events, intervals, jobs};
+use laxity_trace::{DeviceId, Event};
 
 use super::fixtures::*;
+use super::gpus::*;
 
 /// Paper 002, Fig. 1(c): the job that is preempted and migrates.
 #[test]
@@ -30,8 +31,30 @@ fn a_jobs_row_tells_how_it_fared() {
             migrations: 1,
             executed_ns: 6_000_000,
             missed: false,
+            spinning_ns: 0,
+            awaiting_locks_ns: 0,
+            inheriting_ns: 0,
+            operations_ns: 0,
+            bottom_halves_ns: 0,
+            owner: None,
         }
     );
+}
+
+#[test]
+fn a_jobs_row_tells_what_it_waited_for_and_what_was_done_for_it() {
+    let (header, records) = pipeline();
+    let rows = jobs(&header, &records).expect("it fits");
+    let of = |name: &str| *rows.iter().find(|row| row.task_name == name).expect(name);
+    let (detector, lidar) = (of("detector"), of("lidar"));
+    assert_eq!((detector.spinning_ns, detector.inheriting_ns), (1_000_000, 7_000_000));
+    assert_eq!((detector.operations_ns, detector.bottom_halves_ns), (6_000_000, 800_000));
+    assert_eq!((detector.awaiting_locks_ns, lidar.awaiting_locks_ns), (0, 7_000_000));
+    assert_eq!((lidar.spinning_ns, lidar.executed_ns, lidar.bottom_halves_ns), (1_600_000, 1_900_000, 0));
+    let (header, records) = inversion_klmirqd();
+    let rows = jobs(&header, &records).expect("it fits");
+    let owners: Vec<_> = rows.iter().map(|row| (row.task_name, row.owner.map(|owner| owner.to_string()))).collect();
+    assert_eq!(owners, [("H", None), ("L", None), ("klmirqd0", Some("H.0".to_owned()))]);
 }
 
 #[test]
@@ -59,11 +82,24 @@ fn an_events_row_has_what_applies_and_nothing_else() {
         deadline_ns: None,
         kind: None,
         duration_ns: None,
+        gpu: None,
+        engine: None,
+        device: None,
+        lock: None,
+        replica: None,
+        owner: None,
+        edge: None,
+        tokens: None,
+        level: None,
+        of_task: None,
     };
     let t3 = job(2, 0);
     let job = EventRow { task: Some(2), task_name: Some("T3"), job: Some(0), ..none };
     let (cpu, kind, duration) = (CpuId(1), OverheadKind::CacheMigration, span(1));
     let lasting = EventRow { cpu: Some(1), duration_ns: Some(100_000), ..none };
+    let (gpu, engine, device) = (GpuId(3), Engine::Copy(1), DeviceId(4));
+    let (lock, replica, edge) = (LockId(5), ReplicaId(6), EdgeId(8));
+    let half = EventRow { cpu: Some(1), device: Some(4), owner: Some(Owner { task_name: "T3", job: 0 }), ..none };
     let cases = [
         (
             Event::Release { job: t3, deadline: at(135) },
@@ -98,6 +134,47 @@ fn an_events_row_has_what_applies_and_nothing_else() {
             Event::Ipi { from: cpu, to: CpuId(0), latency: duration },
             EventRow { event: "ipi", to_cpu: Some(0), ..lasting },
         ),
+        (
+            Event::EngineBegin { gpu, engine, job: t3 },
+            EventRow { event: "engine_begin", gpu: Some(3), engine: Some("CE1"), ..job },
+        ),
+        (
+            Event::EngineEnd { gpu, engine, job: t3 },
+            EventRow { event: "engine_end", gpu: Some(3), engine: Some("CE1"), ..job },
+        ),
+        (Event::Interrupt { cpu, device, job: Some(t3) }, EventRow { event: "interrupt", ..half }),
+        (Event::Interrupt { cpu, device, job: None }, EventRow { event: "interrupt", owner: None, ..half }),
+        (Event::BottomHalfBegin { cpu, device, job: Some(t3) }, EventRow { event: "bottom_half_begin", ..half }),
+        (Event::BottomHalfEnd { cpu, device, job: Some(t3) }, EventRow { event: "bottom_half_end", ..half }),
+        (
+            Event::Serve { thread: t3, device, job: Some(t3) },
+            EventRow { event: "serve", device: Some(4), owner: half.owner, ..job },
+        ),
+        (Event::Request { job: t3, lock }, EventRow { event: "request", lock: Some(5), ..job }),
+        (Event::Grant { job: t3, lock, replica }, EventRow { event: "grant", lock: Some(5), replica: Some(6), ..job }),
+        (
+            Event::Unlock { job: t3, lock, replica },
+            EventRow { event: "unlock", lock: Some(5), replica: Some(6), ..job },
+        ),
+        (Event::Withdraw { job: t3, lock }, EventRow { event: "withdraw", lock: Some(5), ..job }),
+        (
+            Event::Priority { job: t3, level: 7, of: TaskId(1) },
+            EventRow { event: "priority", level: Some(7), of_task: Some(1), ..job },
+        ),
+        (
+            Event::Produce { job: t3, edge, tokens: 9 },
+            EventRow { event: "produce", edge: Some(8), tokens: Some(9), ..job },
+        ),
+        (
+            Event::Consume { job: t3, edge, tokens: 9 },
+            EventRow { event: "consume", edge: Some(8), tokens: Some(9), ..job },
+        ),
+        (Event::SpinBegin { cpu, job: t3 }, EventRow { event: "spin_begin", cpu: Some(1), ..job }),
+        (Event::SpinEnd { cpu, job: t3 }, EventRow { event: "spin_end", cpu: Some(1), ..job }),
+        (
+            Event::Replenish { task: TaskId(2), budget: duration, deadline: at(20) },
+            EventRow { event: "replenish", job: None, deadline_ns: Some(2_000_000), duration_ns: Some(100_000), ..job },
+        ),
         (Event::End, none),
     ];
     for (event, expected) in cases {
@@ -123,11 +200,41 @@ fn an_intervals_row_tells_how_an_execution_began_and_stopped() {
         begin: Some("migrated"),
         stop: Some("completed"),
         migrated_from_cpu: Some(1),
+        gpu: None,
+        engine: None,
+        device: None,
+        lock: None,
+        replica: None,
+        owner: None,
+        level: None,
+        of_task: None,
     };
     assert_eq!(*t2[1], piece);
     assert_eq!((t2[0].begin, t2[0].stop), (Some("first"), Some("preempted")));
     assert_eq!((rows[0].activity, rows[0].cpu, rows[0].duration_ns), ("release", Some(0), 200_000));
     assert_eq!((rows[0].task, rows[0].begin, rows[0].stop), (None, None, None));
+}
+
+#[test]
+fn an_intervals_row_tells_what_it_was_about() {
+    let (header, records) = pipeline();
+    let rows = intervals(&header, &records).expect("it fits");
+    let of = |activity: &str| *rows.iter().find(|row| row.activity == activity).expect(activity);
+    let operation = of("operation");
+    assert_eq!((operation.gpu, operation.engine, operation.task_name), (Some(0), Some("CE0"), Some("detector")));
+    assert_eq!((of("awaiting_lock").lock, of("awaiting_lock").replica), (Some(1), None));
+    let section = rows.iter().find(|row| row.replica == Some(1)).expect("the second token");
+    assert_eq!((section.activity, section.lock, section.job), ("critical_section", Some(0), Some(0)));
+    let inheritance = of("inheritance");
+    assert_eq!((inheritance.level, inheritance.of_task), (Some(17_500_000), Some(2)));
+    let owner = Some(Owner { task_name: "detector", job: 0 });
+    for half in [of("top_half"), of("bottom_half")] {
+        assert_eq!((half.cpu, half.device, half.owner, half.job), (Some(0), Some(0), owner, None));
+    }
+    assert_eq!((of("spinning").cpu, of("spinning").job), (Some(0), Some(0)));
+    let goes_on = rows.iter().find(|row| row.begin == Some("after_spinning")).expect("detector goes on");
+    assert_eq!(goes_on.from_ns, 2_000_000);
+    assert!(rows.iter().any(|row| row.stop == Some("spinning")));
 }
 
 #[test]

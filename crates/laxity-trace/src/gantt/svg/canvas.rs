@@ -48,11 +48,13 @@ pub struct TextStyle {
     pub fill: &'static str,
     pub anchor: &'static str,
     pub bold: bool,
+    /// A white edge around the letters, for text on patterns and lines.
+    pub halo: bool,
 }
 
 impl Default for TextStyle {
     fn default() -> Self {
-        TextStyle { size: 11.0, fill: INK, anchor: "start", bold: false }
+        TextStyle { size: 11.0, fill: INK, anchor: "start", bold: false, halo: false }
     }
 }
 
@@ -90,6 +92,28 @@ impl Canvas {
             shape = shape.add(Title::new(clean(tooltip)));
         }
         self.push(Layer::Bars, shape);
+    }
+
+    /// Like [`Canvas::bar`], with a pattern of lines or dots over the fill.
+    pub fn hatched_bar(&mut self, area: Area, (fill, pattern): (&str, &str), tooltip: &str) {
+        self.fill(Layer::Bars, area, fill);
+        self.bar(area, pattern, tooltip);
+    }
+
+    /// A dashed outline over a light fill.
+    pub fn outline(&mut self, area: Area, (fill, stroke): (&str, &str), tooltip: &str) {
+        let mut shape =
+            rectangle(area, fill).set("stroke", stroke).set("stroke-width", 1).set("stroke-dasharray", "3,2");
+        if !tooltip.is_empty() {
+            shape = shape.add(Title::new(clean(tooltip)));
+        }
+        self.push(Layer::Bars, shape);
+    }
+
+    /// A filled shape with these corners.
+    pub fn polygon(&mut self, layer: Layer, corners: &[(f64, f64)], fill: &str) {
+        let corners: Vec<String> = corners.iter().map(|&(x, y)| format!("{},{}", round(x), round(y))).collect();
+        self.push(layer, Path::new().set("d", format!("M{} Z", corners.join(" L"))).set("fill", fill));
     }
 
     /// Like [`Canvas::bar`], with a torn right edge: the job would have gone on.
@@ -244,8 +268,13 @@ fn rectangle(area: Area, fill: &str) -> Rectangle {
 }
 
 fn text_start(x: f64, y: f64, style: TextStyle) -> String {
-    let TextStyle { size, fill, anchor, bold } = style;
+    let TextStyle { size, fill, anchor, bold, halo } = style;
     let weight = if bold { r#" font-weight="bold""# } else { "" };
+    let edge = if halo {
+        r##" stroke="#FFFFFF" stroke-width="2.5" stroke-linejoin="round" paint-order="stroke""##
+    } else {
+        ""
+    };
     let (x, y, size) = (round(x), round(y), round(size));
-    format!(r#"<text x="{x}" y="{y}" font-size="{size}" fill="{fill}" text-anchor="{anchor}"{weight}>"#)
+    format!(r#"<text x="{x}" y="{y}" font-size="{size}" fill="{fill}" text-anchor="{anchor}"{weight}{edge}>"#)
 }

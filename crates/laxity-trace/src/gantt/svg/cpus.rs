@@ -9,9 +9,9 @@ use super::dense::{Merged, Span, merge};
 use super::join::{Joined, join};
 use super::layout::{Layout, Row};
 use super::legend::{Legend, Sign};
-use super::palette::{LOCK_FILL, overhead_fill, text_on};
-use super::{Chart, job_label, marks};
-use crate::intervals::{Activity, Begin, Interval, Stop};
+use super::palette::{BOTTOM_HALF_PATTERN, LOCK_FILL, SPINNING_PATTERN, TOP_HALF_PATTERN, overhead_fill, text_on};
+use super::{Chart, interrupts, job_label, marks};
+use crate::intervals::{Activity, Begin, Interval, Source, Stop};
 
 /// Above this many, arrows between rows would cover the chart and are left out.
 const ARROWS_MAX: usize = 80;
@@ -22,6 +22,10 @@ const TOOLTIPS_MAX: usize = 2_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fill {
     Task(TaskId),
+    /// On a stack or in a thread, for this owner.
+    BottomHalf(Option<TaskId>),
+    Spinning(TaskId),
+    TopHalf(Option<TaskId>),
     Overhead(OverheadKind),
     LockWait,
 }
@@ -59,13 +63,13 @@ fn draw_row(
 ) {
     let bars: Vec<(Joined, Span<Fill>)> = join(&chart.layout, intervals)
         .into_iter()
-        .filter_map(|joined| Some((joined, span(&chart.layout, &joined.interval)?)))
+        .filter_map(|joined| Some((joined, span(chart, &joined.interval)?)))
         .collect();
     let spans: Vec<Span<Fill>> = bars.iter().map(|&(_, span)| span).collect();
     let Merged { wide, strips } = merge(&spans);
     for position in wide {
         let (joined, span) = bars[position];
-        let tooltip = if tooltips { tooltip(chart, &joined) } else { String::new() };
+        let tooltip = if tooltips { chart.tooltip(&joined.interval, joined.duration) } else { String::new() };
         draw_bar(canvas, chart, row, &joined.interval, span, &tooltip, legend);
     }
     // After the bars: overhead too short to split a bar shows at its foot.
@@ -77,7 +81,7 @@ fn draw_row(
                 legend.signs.insert(Sign::Merged);
                 legend.task_fill(task)
             }
-            Fill::Overhead(_) | Fill::LockWait => {
+            _ => {
                 legend.signs.insert(Sign::MergedOverhead);
                 INK.to_owned()
             }
@@ -95,14 +99,26 @@ fn draw_row(
     }
 }
 
-fn span(layout: &Layout, interval: &Interval) -> Option<Span<Fill>> {
+fn span(chart: &Chart<'_>, interval: &Interval) -> Option<Span<Fill>> {
+    let owner = |source: Option<Source>| source.and_then(|source| source.owner).map(|owner| owner.task);
     let fill = match interval.activity {
-        Activity::Execution { job, .. } => Fill::Task(job.task),
+        Activity::Execution { job, .. } => match chart.timeline.served.get(&job) {
+            Some(&source) => Fill::BottomHalf(owner(Some(source))),
+            None => Fill::Task(job.task),
+        },
+        Activity::BottomHalf { source, .. } => Fill::BottomHalf(owner(Some(source))),
+        Activity::Spinning { job, .. } => Fill::Spinning(job.task),
+        Activity::Overhead { kind: OverheadKind::TopHalf, source, .. } => Fill::TopHalf(owner(source)),
         Activity::Overhead { kind, .. } => Fill::Overhead(kind),
         Activity::LockWait { .. } => Fill::LockWait,
-        Activity::Suspension { .. } | Activity::NonPreemptive { .. } => return None,
+        Activity::Operation { .. }
+        | Activity::Suspension { .. }
+        | Activity::NonPreemptive { .. }
+        | Activity::AwaitingLock { .. }
+        | Activity::CriticalSection { .. }
+        | Activity::Inheritance { .. } => return None,
     };
-    let (x0, x1) = layout.span(interval.from, interval.to)?;
+    let (x0, x1) = chart.layout.span(interval.from, interval.to)?;
     Some(Span { x0, x1, fill })
 }
 
@@ -116,45 +132,61 @@ fn draw_bar(
     legend: &mut Legend,
 ) {
     let area = row.area(span.x0, span.x1);
-    match (interval.activity, span.fill) {
-        (Activity::Execution { job, end, .. }, _) => {
-            let colour = legend.task_fill(job.task);
-            // The tear is at the end of the bar, so it must be in the window.
-            if end == Stop::Preempted && area.width >= 4.0 && interval.to <= chart.layout.to {
+    match span.fill {
+        Fill::Task(task) => {
+            let colour = legend.task_fill(task);
+            if is_torn(chart, interval, area) {
                 legend.signs.insert(Sign::Preempted);
                 canvas.torn_bar(area, &colour, tooltip);
             } else {
                 canvas.bar(area, &colour, tooltip);
             }
-            draw_job_label(canvas, chart, row, job, area, &colour);
+            if let Some(job) = interval.activity.job() {
+                draw_job_label(canvas, chart, row, job, area, &colour);
+            }
         }
-        (_, Fill::Overhead(kind)) => {
+        Fill::BottomHalf(owner) => {
+            legend.signs.insert(Sign::BottomHalf);
+            canvas.hatched_bar(area, (&legend.owner_fill(owner), BOTTOM_HALF_PATTERN), tooltip);
+            let served = interval.activity.job().and_then(|thread| chart.timeline.served.get(&thread)).copied();
+            if let Some(source) = interval.activity.source().or(served) {
+                interrupts::label_bottom_half(canvas, chart, row, area, source);
+            }
+        }
+        Fill::Spinning(task) => {
+            legend.signs.insert(Sign::Spinning);
+            canvas.hatched_bar(area, (&legend.task_fill(task), SPINNING_PATTERN), tooltip);
+        }
+        Fill::TopHalf(owner) => {
+            legend.signs.insert(Sign::TopHalf);
+            canvas.hatched_bar(area, (&legend.owner_fill(owner), TOP_HALF_PATTERN), tooltip);
+        }
+        Fill::Overhead(kind) => {
             legend.signs.insert(Sign::Overhead(kind));
             canvas.bar(area, overhead_fill(kind), tooltip);
         }
-        _ => {
+        Fill::LockWait => {
             legend.signs.insert(Sign::LockWait);
             canvas.bar(area, LOCK_FILL, tooltip);
         }
     }
 }
 
+/// Whether the bar of this execution is torn: it was preempted, and its end is in the window and wide enough to be
+/// seen.
+pub fn is_torn(chart: &Chart<'_>, interval: &Interval, area: Area) -> bool {
+    let preempted = matches!(interval.activity, Activity::Execution { end: Stop::Preempted, .. });
+    preempted && area.width >= 4.0 && interval.to <= chart.layout.to
+}
+
 /// `T_i,j` in the middle of a bar, if it fits.
-fn draw_job_label(canvas: &mut Canvas, chart: &Chart<'_>, row: &Row, job: JobId, area: Area, colour: &str) {
+pub fn draw_job_label(canvas: &mut Canvas, chart: &Chart<'_>, row: &Row, job: JobId, area: Area, colour: &str) {
     let (base, subscript) = job_label(chart.header, job);
     let label = (base.as_str(), subscript.as_str());
     if subscripted_width(label, row.font) + 6.0 <= area.width {
-        let style = TextStyle { size: row.font, fill: text_on(colour), anchor: "middle", bold: false };
+        let style = TextStyle { size: row.font, fill: text_on(colour), anchor: "middle", ..TextStyle::default() };
         canvas.subscripted(area.x + area.width / 2.0, row.text_line(row.font) - 0.8, label, style);
     }
-}
-
-fn tooltip(chart: &Chart<'_>, Joined { interval, duration }: &Joined) -> String {
-    let what = match interval.activity.job() {
-        Some(job) => format!("{} job {}", chart.header.tasks[job.task.index()].name, job.index),
-        None => interval.activity.name().replace('_', " "),
-    };
-    format!("{what}: {} to {} ({duration})", interval.from, interval.to)
 }
 
 /// A dashed arrow from where a job last executed to where it goes on.

@@ -6,6 +6,7 @@ use super::canvas::{Area, Canvas, GRAY, INK, Layer, Stroke, TextStyle, shorten, 
 use super::{Chart, SvgOptions, task_symbol};
 use crate::TraceHeader;
 use crate::gantt::axis::Axis;
+use crate::gantt::engines::EngineRow;
 
 /// Room around the picture.
 pub const MARGIN: f64 = 12.0;
@@ -32,6 +33,8 @@ pub struct Layout {
     pub right: f64,
     /// Rows of the CPUs; empty if they are not drawn.
     pub cpus: Vec<Row>,
+    /// Rows of the engines; empty if they are not drawn.
+    pub engines: Vec<Row>,
     /// Rows of the tasks; empty if they are not drawn.
     pub tasks: Vec<Row>,
     /// Lower edge of the axis.
@@ -67,6 +70,13 @@ impl Row {
         self.middle() + size * 0.35
     }
 
+    /// A bar in a lane below the baseline, where locks that a task holds are shown; the uppermost lane is 0.
+    pub fn lane(&self, lane: usize, x0: f64, x1: f64) -> Area {
+        let height = lane_height(self.font);
+        let y = self.baseline + 1.5 + lane as f64 * height;
+        Area { x: x0, y, width: x1 - x0, height: height - 1.5 }
+    }
+
     /// A bar between two horizontal positions.
     pub fn area(&self, x0: f64, x1: f64) -> Area {
         Area { x: x0, y: self.bar_top, width: x1 - x0, height: self.bar() }
@@ -74,19 +84,33 @@ impl Row {
 }
 
 impl Layout {
-    pub fn new(header: &TraceHeader, options: &SvgOptions, from: Instant, to: Instant) -> Self {
+    /// The geometry for these engines' rows, and for tasks of which each needs so many lanes below its row.
+    pub fn new(
+        header: &TraceHeader,
+        options: &SvgOptions,
+        (from, to): (Instant, Instant),
+        engines: &[EngineRow],
+        lanes: &[usize],
+    ) -> Self {
         let width = f64::from(options.width.clamp(320, 20_000));
         let mut y = MARGIN + if options.caption { CAPTION } else { 0.0 };
         let cpu_count = if options.rows.cpus() { header.cpus.min(usize::from(u16::MAX) + 1) } else { 0 };
-        let task_count = if options.rows.tasks() { header.tasks.len() } else { 0 };
+        let lanes = if options.rows.tasks() { lanes } else { &[] };
+        let total = cpu_count + engines.len() + lanes.len();
         // Arrows stand in the rows of the tasks, or of the CPUs if there are no others.
-        let cpus = stack(&mut y, cpu_count, cpu_count + task_count, task_count == 0);
-        if cpu_count > 0 && task_count > 0 {
+        let cpus = stack(&mut y, &vec![0; cpu_count], total, lanes.is_empty());
+        if cpu_count > 0 && !engines.is_empty() {
+            y += GAP / 2.0;
+        }
+        let engine_rows = stack(&mut y, &vec![0; engines.len()], total, false);
+        if cpu_count > 0 && !lanes.is_empty() {
             y += GAP;
         }
-        let tasks = stack(&mut y, task_count, cpu_count + task_count, true);
-        let left = MARGIN + names_width(header, cpu_count, task_count).min(NAMES_MAX.min(width / 3.0)) + 8.0;
-        Layout { from, to, width, left, right: width - MARGIN - 8.0, cpus, tasks, bottom: y + AXIS }
+        let tasks = stack(&mut y, lanes, total, true);
+        let names = names_width(header, cpu_count, engines, lanes.len());
+        let left = MARGIN + names.min(NAMES_MAX.min(width / 3.0)) + 8.0;
+        let right = width - MARGIN - 8.0;
+        Layout { from, to, width, left, right, cpus, engines: engine_rows, tasks, bottom: y + AXIS }
     }
 
     /// The horizontal position of an instant in the window; outside it, that of the nearer edge.
@@ -106,8 +130,8 @@ impl Layout {
     }
 }
 
-/// `count` rows below one another, lower if the picture has many (`total`).
-fn stack(y: &mut f64, count: usize, total: usize, arrows: bool) -> Vec<Row> {
+/// Rows below one another, each with so many lanes below it; lower if the picture has many rows (`total`).
+fn stack(y: &mut f64, lanes: &[usize], total: usize, arrows: bool) -> Vec<Row> {
     let (bar, arrow, gap, font) = match total {
         0..=16 => (20.0, 13.0, 7.0, 11.0),
         17..=32 => (14.0, 9.0, 4.0, 9.0),
@@ -115,19 +139,26 @@ fn stack(y: &mut f64, count: usize, total: usize, arrows: bool) -> Vec<Row> {
     };
     // Without arrows of their own, rows still need room for those between CPUs.
     let room = if arrows { arrow + gap } else { gap * 1.8 };
-    (0..count)
-        .map(|_| {
-            let top = *y;
-            let bar_top = top + room;
-            *y = bar_top + bar;
-            Row { top, bar_top, baseline: *y, font }
-        })
-        .collect()
+    let rows = lanes.iter().map(|&lanes| {
+        let top = *y;
+        let bar_top = top + room;
+        let baseline = bar_top + bar;
+        *y = baseline + lanes as f64 * lane_height(font);
+        Row { top, bar_top, baseline, font }
+    });
+    rows.collect()
 }
 
-fn names_width(header: &TraceHeader, cpus: usize, tasks: usize) -> f64 {
+/// Height of a lane below a row, in which a label of this size is just legible.
+fn lane_height(font: f64) -> f64 {
+    font.clamp(7.0, 10.0)
+}
+
+fn names_width(header: &TraceHeader, cpus: usize, engines: &[EngineRow], tasks: usize) -> f64 {
     let cpu = if cpus > 0 { text_width(&format!("cpu{}", cpus - 1), 11.0) } else { 0.0 };
-    (0..tasks).map(|task| text_width(&task_name(header, task), 11.0)).fold(cpu, f64::max)
+    let engines = engines.iter().map(|engine| text_width(&engine.name, 11.0));
+    let tasks = (0..tasks).map(|task| text_width(&task_name(header, task), 11.0));
+    engines.chain(tasks).fold(cpu, f64::max)
 }
 
 /// A task's name as its row shows it: led by its symbol where labels use that instead of the name.
@@ -142,10 +173,13 @@ pub fn draw_frame(canvas: &mut Canvas, chart: &Chart<'_>) {
     for (index, row) in layout.cpus.iter().enumerate() {
         draw_name(canvas, layout, row, &format!("cpu{index}"));
     }
+    for (engine, row) in chart.engines.iter().zip(&layout.engines) {
+        draw_name(canvas, layout, row, &engine.name);
+    }
     for (index, row) in layout.tasks.iter().enumerate() {
         draw_name(canvas, layout, row, &task_name(chart.header, index));
     }
-    let rows = || layout.cpus.iter().chain(&layout.tasks);
+    let rows = || layout.cpus.iter().chain(&layout.engines).chain(&layout.tasks);
     let top = rows().next().map_or(MARGIN, |row| row.top + 2.0);
     let baseline = layout.bottom - AXIS + 8.0;
     draw_axis(canvas, layout, top, baseline);
@@ -157,7 +191,8 @@ pub fn draw_frame(canvas: &mut Canvas, chart: &Chart<'_>) {
 
 fn draw_name(canvas: &mut Canvas, layout: &Layout, row: &Row, name: &str) {
     let size = row.font.clamp(9.0, 11.0);
-    let room = layout.left - MARGIN - 8.0;
+    // Rounding must not cut the longest name, which the room was made for.
+    let room = layout.left - MARGIN - 7.5;
     let shown = shorten(name, size, room);
     let style = TextStyle { size, anchor: "end", ..TextStyle::default() };
     canvas.text(Layer::Text, layout.left - 8.0, row.text_line(size), &shown, style);

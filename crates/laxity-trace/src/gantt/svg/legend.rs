@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use laxity_model::{OverheadKind, TaskId};
+use laxity_model::{LockId, OverheadKind, TaskId};
 
 use super::canvas::{Area, Canvas, GRAY, INK, Layer, Stroke, TextStyle, text_width};
 use super::layout::{Layout, MARGIN, Row, task_name};
-use super::marks;
-use super::palette::{LOCK_FILL, RED, overhead_fill, task_colour};
+use super::palette::{
+    BOTTOM_HALF_PATTERN, LOCK_FILL, RED, SPINNING_PATTERN, TOP_HALF_PATTERN, lock_colour, overhead_fill, owner_colour,
+    task_colour,
+};
+use super::{interrupts, locks, marks};
 use crate::TraceHeader;
 
 /// A sign of the picture, in the order of the legend.
@@ -39,6 +42,18 @@ pub enum Sign {
     Overhead(OverheadKind),
     /// Vertically hatched box.
     LockWait,
+    /// Flash.
+    Interrupt,
+    /// Finely checked box.
+    TopHalf,
+    /// Diagonally hatched box.
+    BottomHalf,
+    /// Dotted box.
+    Spinning,
+    /// Dashed box.
+    AwaitingLock,
+    /// Strip above a bar.
+    Inherits,
     /// Executions too short to be told apart.
     Merged,
     /// Dark strip of overheads too short to be told apart.
@@ -49,20 +64,32 @@ pub enum Sign {
 #[derive(Default)]
 pub struct Legend {
     pub signs: BTreeSet<Sign>,
+    /// Locks that were held.
+    pub locks: BTreeSet<LockId>,
     tasks: BTreeSet<TaskId>,
 }
 
 const SIZE: f64 = 10.0;
 const SWATCH: f64 = 22.0;
+/// Stands for the colour of any task.
+const SAMPLE: &str = "#D8D8D8";
 const LINE: f64 = 20.0;
 /// More tasks than this are not listed: a legend of a hundred colours explains nothing.
 const TASKS_MAX: usize = 60;
+/// More locks than this are explained by one entry.
+const LOCKS_MAX: usize = 12;
 
 impl Legend {
     /// The colour of a task that is drawn on a CPU.
     pub fn task_fill(&mut self, task: TaskId) -> String {
         self.tasks.insert(task);
         task_colour(task)
+    }
+
+    /// The colour of what is done for `owner` on a CPU.
+    pub fn owner_fill(&mut self, owner: Option<TaskId>) -> String {
+        self.tasks.extend(owner);
+        owner_colour(owner)
     }
 
     /// Draws the legend below the axis; returns its lower edge.
@@ -85,8 +112,22 @@ impl Legend {
             sign.draw(canvas, x, y);
             label(canvas, x + SWATCH + 5.0, y, text);
         }
+        for (colour, text) in self.lock_entries(header) {
+            let (x, y) = cursor.place(text_width(&text, SIZE));
+            canvas.bar(Area { x, y: y + 1.0, width: SWATCH, height: 8.0 }, colour, "");
+            label(canvas, x + SWATCH + 5.0, y, &text);
+        }
         cursor.next_line();
         cursor.y - LINE + 14.0
+    }
+
+    /// Colour and name of every lock held; one entry for all where they are too many.
+    fn lock_entries(&self, header: &TraceHeader) -> Vec<(&'static str, String)> {
+        if self.locks.len() > LOCKS_MAX {
+            return vec![(lock_colour(LockId::default()), "holds a lock".to_owned())];
+        }
+        let name = |lock: LockId| header.locks.get(lock.index()).map_or("", |lock| lock.name.as_str());
+        self.locks.iter().map(|&lock| (lock_colour(lock), format!("holds {}", name(lock)))).collect()
     }
 }
 
@@ -140,8 +181,17 @@ impl Sign {
             Sign::Overhead(OverheadKind::ContextSwitch) => "context switch",
             Sign::Overhead(OverheadKind::Tick) => "tick",
             Sign::Overhead(OverheadKind::TimerRearming) => "timer re-arming",
+            Sign::Overhead(OverheadKind::ThreadRelease) => "thread release",
+            Sign::Overhead(OverheadKind::PaiEnqueue) => "PAI enqueueing",
+            Sign::Overhead(OverheadKind::PaiCheck) => "PAI check",
             Sign::Overhead(_) => "other overhead",
             Sign::LockWait => "lock wait",
+            Sign::Interrupt => "interrupt",
+            Sign::TopHalf => "top half (colour: owner)",
+            Sign::BottomHalf => "bottom half (colour: owner)",
+            Sign::Spinning => "spins",
+            Sign::AwaitingLock => "waits for a lock",
+            Sign::Inherits => "inherits a priority (colour: whose)",
             Sign::Merged => "below a pixel: height is share of time",
             Sign::MergedOverhead => "overhead below a pixel",
         }
@@ -158,7 +208,7 @@ impl Sign {
             Sign::Deadline => marks::deadline(canvas, &row, middle, INK, false),
             Sign::Missed => marks::deadline(canvas, &row, middle, INK, true),
             Sign::Completion => marks::completion(canvas, &row, middle, INK),
-            Sign::Preempted => canvas.torn_bar(area, "#D8D8D8", ""),
+            Sign::Preempted => canvas.torn_bar(area, SAMPLE, ""),
             Sign::Migration => {
                 let (from, to) = across(centre);
                 canvas.arrow(Layer::Marks, from, to, Stroke { colour: INK, width: 1.0, dashes: "3,2" }, 4.5);
@@ -181,6 +231,17 @@ impl Sign {
             }
             Sign::Overhead(kind) => canvas.bar(area, overhead_fill(kind), ""),
             Sign::LockWait => canvas.bar(area, LOCK_FILL, ""),
+            Sign::Interrupt => {
+                interrupts::flash(canvas, &Row { top: y - 1.0, bar_top: y + 11.0, ..row }, middle, None);
+            }
+            Sign::TopHalf => canvas.hatched_bar(area, (SAMPLE, TOP_HALF_PATTERN), ""),
+            Sign::BottomHalf => canvas.hatched_bar(area, (SAMPLE, BOTTOM_HALF_PATTERN), ""),
+            Sign::Spinning => canvas.hatched_bar(area, (SAMPLE, SPINNING_PATTERN), ""),
+            Sign::AwaitingLock => canvas.outline(area, ("#F4F4F4", GRAY), ""),
+            Sign::Inherits => {
+                let row = Row { bar_top: y + 9.0, ..row };
+                locks::inheritance_sign(canvas, &row, x, x + SWATCH);
+            }
             Sign::Merged => {
                 for (step, height) in (0u8..).zip([4.0, 8.0, 2.0, 6.0, 10.0]) {
                     let strip = Area { x: x + 4.0 * f64::from(step), y: y + 10.0 - height, width: 3.0, height };

@@ -3,26 +3,34 @@
 //! Conventions of paper 002, Fig. 1: small up-arrows are releases, down-arrows deadlines, T-shaped marks completions,
 //! hatched boxes overheads. Colours are told apart by readers with any colour vision, and their lightness differs in
 //! print; what matters (misses, overheads, preemptions) also has a shape of its own.
+//!
+//! What is done for a job without being its execution has the colour of its task under a pattern: top halves, bottom
+//! halves on a CPU's stack or in an interrupt thread, spinning.
 
 mod canvas;
 mod cpus;
 mod dense;
+mod engines;
+mod interrupts;
 mod join;
 mod layout;
 mod legend;
+mod locks;
 mod marks;
 mod palette;
 mod tasks;
 
 use ::svg::Document;
 use ::svg::node::element::Title;
-use laxity_model::JobId;
+use laxity_model::{JobId, Nanos};
 
 use self::canvas::{Canvas, Layer, TextStyle, clean};
 use self::layout::Layout;
 use self::legend::Legend;
-use super::{GanttError, Rows, Window, caption};
-use crate::intervals::Timeline;
+use self::locks::Held;
+use super::engines::{EngineRow, engine_rows};
+use super::{GanttError, Rows, Window, caption, gpu_management};
+use crate::intervals::{Activity, Interval, Timeline};
 use crate::{Origin, Record, TraceHeader};
 
 /// How to draw the chart as SVG.
@@ -49,21 +57,29 @@ impl Default for SvgOptions {
 /// The chart as an SVG document.
 ///
 /// Interruptions narrower than a pixel do not split a bar. Intervals narrower than a pixel are merged: a bar then shows
-/// the task that used most of its pixel, and is as high as the share of the pixel that was used. With a row per task, releases, deadlines and completions stand there;
-/// with CPUs alone, they stand on the CPU that handled the release, executed the job last, and completed it.
+/// the task that used most of its pixel, and is as high as the share of the pixel that was used. With a row per task,
+/// releases, deadlines and completions stand there; with CPUs alone, they stand on the CPU that handled the release,
+/// executed the job last, and completed it. Below a task's row stand the locks that its jobs hold, above its bars the
+/// priorities that they inherit.
 ///
 /// Same header, records and options: the same bytes. Errors: [`GanttError`].
 pub fn svg(header: &TraceHeader, records: &[Record], options: &SvgOptions) -> Result<String, GanttError> {
     let timeline = Timeline::of(header, records)?;
     let (from, to) = options.window.edges(&timeline)?;
-    let chart = Chart { header, timeline: &timeline, layout: Layout::new(header, options, from, to) };
+    let engines = if options.rows.cpus() { engine_rows(header) } else { Vec::new() };
+    let held = Held::of(&timeline, (from, to), header.tasks.len());
+    let layout = Layout::new(header, options, (from, to), &engines, &held.lanes);
+    let chart = Chart { header, timeline: &timeline, layout, engines, held };
     let mut canvas = Canvas::new();
     let mut legend = Legend::default();
     layout::draw_frame(&mut canvas, &chart);
     if options.caption {
-        draw_caption(&mut canvas, header);
+        draw_caption(&mut canvas, header, chart.layout.width);
     }
     cpus::draw(&mut canvas, &chart, &mut legend);
+    interrupts::draw(&mut canvas, &chart, &mut legend);
+    engines::draw(&mut canvas, &chart, &mut legend);
+    locks::draw(&mut canvas, &chart, &mut legend);
     tasks::draw(&mut canvas, &chart, &mut legend);
     let mut bottom = chart.layout.bottom;
     if options.legend {
@@ -83,18 +99,50 @@ struct Chart<'a> {
     header: &'a TraceHeader,
     timeline: &'a Timeline,
     layout: Layout,
+    engines: Vec<EngineRow>,
+    held: Held,
 }
 
-fn draw_caption(canvas: &mut Canvas, header: &TraceHeader) {
+impl Chart<'_> {
+    /// What a bar tells when it is pointed at: `camera job 3: 1 ms to 3 ms (2 ms)`, or what was not execution.
+    fn tooltip(&self, interval: &Interval, duration: Nanos) -> String {
+        let activity = interval.activity;
+        let job = activity.job().map(|job| job_name(self.header, job));
+        let what = activity.name().replace('_', " ");
+        let served = activity.job().and_then(|thread| self.timeline.served.get(&thread)).copied();
+        let owner = activity.source().or(served).and_then(|source| source.owner);
+        let whose = owner.map(|owner| format!(" for {}", job_name(self.header, owner))).unwrap_or_default();
+        let subject = match (activity, job) {
+            (Activity::Execution { .. }, Some(job)) => format!("{job}{whose}"),
+            (Activity::AwaitingLock { lock, .. }, Some(job)) => {
+                format!("{job} waits for {}", locks::lock_name(self, lock, None))
+            }
+            (Activity::CriticalSection { lock, replica, .. }, Some(job)) => {
+                format!("{job} holds {}", locks::lock_name(self, lock, Some(replica)))
+            }
+            (Activity::Inheritance { of, .. }, Some(job)) => {
+                format!("{job} inherits from {}", self.header.tasks[of.index()].name)
+            }
+            (_, Some(job)) => format!("{job}, {what}"),
+            (_, None) => format!("{what}{whose}"),
+        };
+        format!("{subject}: {} to {} ({duration})", interval.from, interval.to)
+    }
+}
+
+fn draw_caption(canvas: &mut Canvas, header: &TraceHeader, width: f64) {
     let origin = match header.origin {
         Origin::Simulated => format!("simulated, seed {}", header.seed),
         Origin::Live => "recorded live".to_owned(),
     };
     let style = TextStyle { size: 13.0, bold: true, ..TextStyle::default() };
     canvas.text(Layer::Text, layout::MARGIN, 20.0, &header.workload, style);
-    let details = format!("{} · {origin}", header.scheduler);
-    let x = layout::MARGIN + canvas::text_width(&header.workload, 13.0) * 1.08 + 12.0;
-    canvas.text(Layer::Text, x, 20.0, &details, TextStyle { size: 12.0, fill: canvas::GRAY, ..TextStyle::default() });
+    let gpus = gpu_management(header).map(|management| format!(" · {management}")).unwrap_or_default();
+    let details = format!("{} · {origin}{gpus}", header.scheduler);
+    // Bold letters are wider than those that the estimate knows.
+    let x = layout::MARGIN + canvas::text_width(&header.workload, 13.0) * 1.2 + 14.0;
+    let style = TextStyle { size: 12.0, fill: canvas::GRAY, ..TextStyle::default() };
+    canvas.text(Layer::Text, x, 20.0, &canvas::shorten(&details, 12.0, width - x - layout::MARGIN), style);
 }
 
 /// A job's label: a base and its subscript, `T` and `1,0`.
@@ -110,6 +158,12 @@ fn job_label(header: &TraceHeader, job: JobId) -> (String, String) {
         (false, true) => (base.to_owned(), job.index.to_string()),
         (false, false) => (base.to_owned(), format!("{number},{}", job.index)),
     }
+}
+
+/// A job in a tooltip: `camera job 3`.
+fn job_name(header: &TraceHeader, job: JobId) -> String {
+    let task = header.tasks.get(job.task.index()).map_or("", |task| task.name.as_str());
+    format!("{task} job {}", job.index)
 }
 
 /// What stands for a task in labels: its name if that is short, otherwise `T` and its number.

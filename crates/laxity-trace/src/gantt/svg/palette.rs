@@ -1,7 +1,7 @@
 //! Colours and fill patterns.
 
 use ::svg::node::element::{Circle, Definitions, Path, Pattern, Rectangle};
-use laxity_model::{OverheadKind, TaskId};
+use laxity_model::{LockId, OverheadKind, TaskId};
 
 /// Okabe and Ito's colours, made for all kinds of colour vision, in an order in which neighbours differ in lightness.
 const OKABE_ITO: [&str; 7] = ["#56B4E9", "#D55E00", "#F0E442", "#0072B2", "#E69F00", "#009E73", "#CC79A7"];
@@ -85,6 +85,24 @@ pub const fn overhead_fill(kind: OverheadKind) -> &'static str {
     }
 }
 
+/// The pattern of a top half, over its owner's colour.
+pub const TOP_HALF_PATTERN: &str = "url(#top-half)";
+/// The pattern of a bottom half, over its owner's colour.
+pub const BOTTOM_HALF_PATTERN: &str = "url(#bottom-half)";
+/// The pattern of spinning, over the task's colour.
+pub const SPINNING_PATTERN: &str = "url(#spinning)";
+
+/// The colour of what is done for `owner`; gray where that is nobody, or nobody knows.
+pub fn owner_colour(owner: Option<TaskId>) -> String {
+    owner.map_or_else(|| "#C8C8C8".to_owned(), task_colour)
+}
+
+/// A pale colour for the critical sections of a lock, unlike those of tasks.
+pub fn lock_colour(lock: LockId) -> &'static str {
+    const PALE: [&str; 6] = ["#DCE6F2", "#FBE3CF", "#DDEFD8", "#F0DDEB", "#F2EDC4", "#DDEFF0"];
+    PALE[lock.index() % PALE.len()]
+}
+
 /// The fill of a wait for the scheduler lock.
 pub const LOCK_FILL: &str = "url(#vertical)";
 
@@ -95,11 +113,24 @@ pub fn patterns() -> Definitions {
             .add(Path::new().set("d", lines).set("stroke", "#202020").set("stroke-width", 1.1).set("fill", "none"))
     };
     Definitions::new()
+        .add(overlay("top-half", "M1,0 L1,3 M0,1 L3,1", 3))
+        .add(overlay("bottom-half", "M-1,1 L1,-1 M0,6 L6,0 M5,7 L7,5", 6))
+        .add(overlay("spinning", "M1.2,2 L2.8,2 M3.7,4.5 L5.3,4.5", 5))
         .add(lines("diagonal", "M-1,1 L1,-1 M0,4 L4,0 M3,5 L5,3"))
         .add(lines("horizontal", "M0,2 L4,2"))
         .add(lines("vertical", "M2,0 L2,4"))
         .add(lines("cross", "M0,0 L4,4 M0,4 L4,0"))
         .add(pattern("dots").add(Circle::new().set("cx", 2).set("cy", 2).set("r", 1).set("fill", "#202020")))
+}
+
+/// Lines on nothing: what is below shows between them.
+fn overlay(id: &str, lines: &str, size: u32) -> Pattern {
+    Pattern::new()
+        .set("id", id)
+        .set("width", size)
+        .set("height", size)
+        .set("patternUnits", "userSpaceOnUse")
+        .add(Path::new().set("d", lines).set("stroke", "#202020").set("stroke-width", 1.2).set("fill", "none"))
 }
 
 fn pattern(id: &str) -> Pattern {

@@ -2,14 +2,15 @@
 
 use laxity_model::TaskId;
 
-use super::canvas::{Area, Canvas, GRAY, Layer, Stroke, TextStyle, text_width};
+use super::canvas::{Area, Canvas, GRAY, INK, Layer, Stroke, TextStyle, text_width};
+use super::cpus::is_torn;
 use super::dense::{Merged, Span, merge};
 use super::join::{Joined, join};
 use super::layout::Row;
 use super::legend::{Legend, Sign};
-use super::palette::{RED, task_colour, text_on};
+use super::palette::{BOTTOM_HALF_PATTERN, RED, SPINNING_PATTERN, owner_colour, task_colour, text_on};
 use super::{Chart, marks};
-use crate::intervals::{Activity, Interval, Stop};
+use crate::intervals::{Activity, Interval};
 
 /// Height of the strip that shows a pending job.
 const STRIP: f64 = 3.0;
@@ -25,7 +26,7 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart<'_>, legend: &mut Legend) {
         let Some(job) = interval.activity.job() else { continue };
         let Some((x0, x1)) = chart.layout.span(interval.from, interval.to) else { continue };
         match (interval.activity, rows.get_mut(job.task.index())) {
-            (Activity::Execution { .. }, Some(row)) => row.push(interval),
+            (Activity::Execution { .. } | Activity::Spinning { .. }, Some(row)) => row.push(interval),
             (Activity::Suspension { .. }, Some(_)) => {
                 legend.signs.insert(Sign::Suspended);
                 let y = chart.layout.tasks[job.task.index()].middle();
@@ -85,9 +86,13 @@ fn draw_row(
     }
     for position in wide {
         let (interval, span) = bars[position];
-        let Activity::Execution { cpu, end, .. } = interval.activity else { continue };
+        let Some(cpu) = interval.activity.cpu() else { continue };
         let area = row.area(span.x0, span.x1);
-        if end == Stop::Preempted && area.width >= 4.0 && interval.to <= chart.layout.to {
+        let hatched = hatching(chart, &interval);
+        if let Some((fill, pattern, sign)) = &hatched {
+            legend.signs.insert(*sign);
+            canvas.hatched_bar(area, (fill, pattern), "");
+        } else if is_torn(chart, &interval, area) {
             legend.signs.insert(Sign::Preempted);
             canvas.torn_bar(area, &colour, "");
         } else {
@@ -95,8 +100,21 @@ fn draw_row(
         }
         let (label, size) = (cpu.to_string(), row.font - 2.0);
         if text_width(&label, size) + 6.0 <= area.width {
-            let style = TextStyle { size, fill: text_on(&colour), anchor: "middle", bold: false };
+            let (fill, halo) = if hatched.is_some() { (INK, true) } else { (text_on(&colour), false) };
+            let style = TextStyle { size, fill, anchor: "middle", halo, ..TextStyle::default() };
             canvas.text(Layer::Text, area.x + area.width / 2.0, row.text_line(size) - 0.8, &label, style);
         }
+    }
+}
+
+/// Colour, pattern and sign of what is not plain execution: spinning, and bottom halves in interrupt threads.
+fn hatching(chart: &Chart<'_>, interval: &Interval) -> Option<(String, &'static str, Sign)> {
+    match interval.activity {
+        Activity::Spinning { job, .. } => Some((task_colour(job.task), SPINNING_PATTERN, Sign::Spinning)),
+        Activity::Execution { job, .. } => {
+            let owner = chart.timeline.served.get(&job)?.owner.map(|owner| owner.task);
+            Some((owner_colour(owner), BOTTOM_HALF_PATTERN, Sign::BottomHalf))
+        }
+        _ => None,
     }
 }

@@ -1,19 +1,24 @@
 //! Follows a trace and writes it as Perfetto packets.
 
+mod slices;
+mod tokens;
+
 use std::collections::BTreeMap;
 use std::io;
 
-use laxity_model::{Instant, JobId, Nanos};
+use laxity_model::{EdgeId, Instant, JobId, Nanos, TaskId};
 
+use self::tokens::Tokens;
 use super::ExportError;
 use super::messages::{DebugAnnotation, Value};
 use super::names::{Category, Fact, Name};
 use super::sched::{Switches, ThreadState};
-use super::writer::{PacketWriter, Track, What, fact, job_name};
-use crate::intervals::{Activity, Interval, JobHistory, Tracker};
+use super::writer::{Arrows, LaneKind, PacketWriter, Track, What, fact, job_name};
+use crate::intervals::{Interval, JobHistory, Source, Tracker};
 use crate::{Event, Record, TraceHeader};
 
-/// Writes a trace record by record. Memory grows with the number of tasks, CPUs and pending jobs only.
+/// Writes a trace record by record. Memory grows with the number of tasks, CPUs, locks, pending jobs and tokens on edges
+/// only.
 pub struct Exporter<'a, W> {
     header: &'a TraceHeader,
     packets: PacketWriter<W>,
@@ -24,6 +29,7 @@ pub struct Exporter<'a, W> {
     deadlines: BTreeMap<(Instant, JobId), bool>,
     /// The jobs on every task's tracks: one track per job that is pending at the same time.
     lanes: Vec<Vec<Option<JobId>>>,
+    tokens: Tokens,
     flows: u64,
 }
 
@@ -38,6 +44,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
             intervals: Vec::new(),
             deadlines: BTreeMap::new(),
             lanes: vec![Vec::new(); header.tasks.len()],
+            tokens: Tokens::new(header),
             flows: 0,
         })
     }
@@ -95,12 +102,42 @@ impl<'a, W: io::Write> Exporter<'a, W> {
                 self.packets.event(at, Track::task(job.task), what, facts)
             }
             Event::Ipi { from, to, latency } => {
-                self.flows += 1;
-                self.packets.flow(at, Track::cpu(from), Name::IpiSent, self.flows, true)?;
-                let arrives = at.saturating_add(latency);
-                self.packets.flow(arrives, Track::cpu(to), Name::IpiReceived, self.flows, false)
+                let flow = vec![self.next_flow()];
+                let sent = Arrows { through: flow.clone(), ..Arrows::default() };
+                let sign = (Name::IpiSent, Category::Overhead);
+                self.packets.flow(at, Track::cpu(from), sign, sent, Vec::new())?;
+                let received = Arrows { ending: flow, ..Arrows::default() };
+                let (arrives, sign) = (at.saturating_add(latency), (Name::IpiReceived, Category::Overhead));
+                self.packets.flow(arrives, Track::cpu(to), sign, received, Vec::new())
             }
-            // Overheads, lock waits and sections are written as intervals; the mapping shows in the switches.
+            Event::Interrupt { cpu, device, job } => {
+                let facts = self.source_facts(Source { device, owner: job });
+                self.packets.event(at, Track::cpu(cpu), What::Instant(Name::Interrupt, Category::Interrupt), facts)
+            }
+            Event::Serve { thread, device, job } => {
+                let mut facts = vec![fact(Fact::Job, Value::Unsigned(thread.index.into()))];
+                facts.extend(self.source_facts(Source { device, owner: job }));
+                let what = What::Instant(Name::Serves, Category::Interrupt);
+                self.packets.event(at, Track::task(thread.task), what, facts)
+            }
+            Event::Replenish { task, budget, deadline } => {
+                let facts = vec![
+                    fact(Fact::BudgetNs, Value::Unsigned(budget.0)),
+                    fact(Fact::DeadlineNs, Value::Unsigned(deadline.0)),
+                ];
+                let what = What::Instant(Name::Replenished, Category::Interrupt);
+                self.packets.event(at, Track::task(task), what, facts)
+            }
+            Event::Produce { job, edge, tokens } => {
+                let flow = self.next_flow();
+                let arrows = self.tokens.produce(edge, tokens, flow);
+                self.move_tokens(at, Name::Produces, job, edge, tokens, arrows)
+            }
+            Event::Consume { job, edge, tokens } => {
+                let arrows = self.tokens.consume(edge, tokens);
+                self.move_tokens(at, Name::Consumes, job, edge, tokens, arrows)
+            }
+            // Written as intervals; the mapping shows in the switches.
             Event::Overhead { .. }
             | Event::LockWait { .. }
             | Event::NonPreemptiveBegin { .. }
@@ -108,42 +145,55 @@ impl<'a, W: io::Write> Exporter<'a, W> {
             | Event::Link { .. }
             | Event::EngineBegin { .. }
             | Event::EngineEnd { .. }
-            | Event::Interrupt { .. }
             | Event::BottomHalfBegin { .. }
             | Event::BottomHalfEnd { .. }
-            | Event::Serve { .. }
             | Event::Request { .. }
             | Event::Grant { .. }
             | Event::Unlock { .. }
             | Event::Withdraw { .. }
             | Event::Priority { .. }
-            | Event::Produce { .. }
-            | Event::Consume { .. }
             | Event::SpinBegin { .. }
             | Event::SpinEnd { .. }
-            | Event::Replenish { .. }
             | Event::End => Ok(()),
         }
     }
 
-    /// Slices for what lasted. Executions are told by the switches.
-    fn write_intervals(&mut self) -> io::Result<()> {
-        for interval in std::mem::take(&mut self.intervals) {
-            let (track, name, category) = match interval.activity {
-                Activity::Execution { .. } => continue,
-                Activity::Overhead { cpu, kind } => (Track::cpu(cpu), Name::Overhead(kind), Category::Overhead),
-                Activity::LockWait { cpu } => (Track::cpu(cpu), Name::LockWait, Category::Overhead),
-                Activity::Suspension { job } | Activity::NonPreemptive { job, .. } => {
-                    let Some(lane) = self.lane_of(job) else { continue };
-                    let suspended = matches!(interval.activity, Activity::Suspension { .. });
-                    let name = if suspended { Name::Suspended } else { Name::NonPreemptive };
-                    (Track::lane(job.task, lane), name, Category::Job)
-                }
-            };
-            self.packets.event(interval.from, track, What::Begin(name, category), Vec::new())?;
-            self.packets.event(interval.to, track, What::End, Vec::new())?;
-        }
-        Ok(())
+    fn next_flow(&mut self) -> u64 {
+        self.flows += 1;
+        self.flows
+    }
+
+    /// An instant on the task's track, with the arrows of the tokens.
+    fn move_tokens(
+        &mut self,
+        at: Instant,
+        name: Name,
+        job: JobId,
+        edge: EdgeId,
+        tokens: u32,
+        arrows: Arrows,
+    ) -> io::Result<()> {
+        let facts = vec![
+            fact(Fact::Job, Value::Unsigned(job.index.into())),
+            fact(Fact::Edge, Value::Text(self.edge_name(edge))),
+            fact(Fact::Tokens, Value::Unsigned(tokens.into())),
+        ];
+        self.packets.flow(at, Track::task(job.task), (name, Category::Graph), arrows, facts)
+    }
+
+    /// The tasks at both ends: `camera -> detector`.
+    fn edge_name(&self, edge: EdgeId) -> String {
+        let task = |task: TaskId| self.header.tasks.get(task.index()).map_or("", |task| task.name.as_str());
+        let info = self.header.edges.get(edge.index());
+        info.map_or(String::new(), |edge| format!("{} -> {}", task(edge.producer), task(edge.consumer)))
+    }
+
+    /// The device that raised an interrupt, and the job whose operation completed.
+    fn source_facts(&self, source: Source) -> Vec<DebugAnnotation> {
+        let device = self.header.devices.get(source.device.index()).map_or("", |device| device.name.as_str());
+        let mut facts = vec![fact(Fact::Device, Value::Text(device.to_owned()))];
+        facts.extend(source.owner.map(|owner| fact(Fact::Owner, Value::Text(job_name(self.header, owner)))));
+        facts
     }
 
     fn release(&mut self, at: Instant, job: JobId, deadline: Instant) -> io::Result<()> {
@@ -161,8 +211,8 @@ impl<'a, W: io::Write> Exporter<'a, W> {
             fact(Fact::ArrivalNs, Value::Unsigned(arrival.0)),
             fact(Fact::DeadlineNs, Value::Unsigned(deadline.0)),
         ];
-        let name = job_name(self.header, job);
-        self.packets.event(at, Track::lane(job.task, lane), What::BeginJob(name), facts)
+        let what = What::BeginNamed(job_name(self.header, job), Category::Job);
+        self.packets.event(at, Track::lane(job.task, lane, LaneKind::Jobs), what, facts)
     }
 
     fn complete(&mut self, at: Instant, history: &JobHistory) -> io::Result<()> {
@@ -173,7 +223,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
         }
         let Some(lane) = self.lane_of(job) else { return Ok(()) };
         self.lanes[job.task.index()][lane as usize] = None;
-        self.packets.event(at, Track::lane(job.task, lane), What::End, completion_facts(history))
+        self.packets.event(at, Track::lane(job.task, lane, LaneKind::Jobs), What::End, completion_facts(history))
     }
 
     /// Writes the deadlines before `now`. They wait until then so that none is drawn beyond the end of the trace.
@@ -208,7 +258,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
         }
         lanes.push(Some(job));
         let lane = (lanes.len() - 1) as u32;
-        self.packets.lane(job.task, lane)?;
+        self.packets.lane(job.task, lane, LaneKind::Jobs)?;
         Ok(lane)
     }
 }
