@@ -17,13 +17,23 @@ pub(crate) const INTERRUPTS_MAX: u32 = 1_000;
 /// Which tasks of a set use a GPU, and how much of their execution it is. Source: paper 000, sections V and VII.
 ///
 /// The share is drawn uniformly from its band, rounded to the nearest number of tasks, and that many are chosen
-/// uniformly. A chosen task of cost `c` gets a body of synchronous operations on any GPU of its cluster:
+/// uniformly. A chosen task of cost `c` gets a body of operations on any GPU of its cluster, `g = part * c` of it on the
+/// GPU. Without overlap a job waits for each:
 ///
 /// ```text
-/// CPU (c - g)/2 | copy in g*transfer/2 | GPU kernel | copy out g*transfer/2 | CPU (c - g)/2        g = part * c
+/// CPU (c - g)/2 | copy in g*transfer/2 | GPU kernel | copy out g*transfer/2 | CPU (c - g)/2
 /// ```
 ///
-/// The paper does not place the GPU section within the job; the middle is ours.
+/// With overlap it issues all but the last asynchronously and executes `b = overlap * (c - g)` beside them, so that it
+/// may be on a CPU when their interrupts are handled (the tasks of section V used asynchronous I/O):
+///
+/// ```text
+/// CPU (c - g - b)/2 |. . copy in . .|. . . . GPU kernel . . . .| copy out | CPU (c - g - b)/2
+///                   |~~~~ CPU b ~~~~|                                       . issued, not waited for
+/// ```
+///
+/// The paper does not place the GPU section within the job, nor say how much is executed beside it; the middle and the
+/// rest of this are ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GpuUse {
     /// Smallest share of GPU-using tasks.
@@ -34,6 +44,8 @@ pub struct GpuUse {
     pub part: Decimal,
     /// Share of the GPU part that is data transfer, half of it each way.
     pub transfer: Decimal,
+    /// Share of a GPU-using job's CPU time that is executed beside its GPU work; 0: its operations are synchronous.
+    pub overlap: Decimal,
     /// Interrupts a job raises, spread evenly over its operations, the later ones first to get one more.
     pub interrupts: u32,
 }
@@ -46,16 +58,25 @@ impl GpuUse {
         share_max: Decimal::from_thousandths(300),
         part: Decimal::from_thousandths(800),
         transfer: Decimal::from_thousandths(200),
+        overlap: Decimal::ZERO,
         interrupts: 3,
     };
 
+    /// The same with asynchronous I/O, as those tasks used it; a third of their CPU time beside the GPU is ours.
+    pub const RUNTIME_ASYNCHRONOUS: GpuUse = GpuUse { overlap: Decimal::from_thousandths(333), ..GpuUse::RUNTIME };
+
     /// Whether it describes something.
     pub fn validate(&self) -> Result<(), SpecError> {
-        let GpuUse { share_min, share_max, part, transfer, interrupts } = *self;
+        let GpuUse { share_min, share_max, part, transfer, overlap, interrupts } = *self;
         if share_min > share_max || share_max > Decimal::ONE {
             return Err(SpecError::Share { parameter: "share of GPU-using tasks", min: share_min, max: share_max });
         }
-        for (parameter, share) in [("GPU part of a task", part), ("transfer part of GPU work", transfer)] {
+        let shares = [
+            ("GPU part of a task", part),
+            ("transfer part of GPU work", transfer),
+            ("CPU time beside GPU work", overlap),
+        ];
+        for (parameter, share) in shares {
             if share > Decimal::ONE {
                 return Err(SpecError::Share { parameter, min: share, max: share });
             }
@@ -76,9 +97,13 @@ impl GpuUse {
 
     fn body(&self, cost: Nanos) -> Vec<Step> {
         let gpu = share_of(cost, self.part);
+        self.steps(cost - gpu, gpu)
+    }
+
+    /// The body of a job that is `cpu` on a CPU and `gpu` on a GPU.
+    pub(crate) fn steps(&self, cpu: Nanos, gpu: Nanos) -> Vec<Step> {
         let copies = share_of(gpu, self.transfer);
         let (copy_in, copy_out) = halves(copies);
-        let (before, after) = halves(cost - gpu);
         let copy = |direction, time: Nanos| GpuWork::Copy {
             direction,
             bytes: time.0.saturating_mul(COPY_BYTES_PER_NANO),
@@ -89,7 +114,10 @@ impl GpuUse {
         works.extend((gpu > copies).then(|| GpuWork::Kernel(ExecutionTime::constant(gpu - copies))));
         works.extend((!copy_out.is_zero()).then(|| copy(CopyDirection::Out, copy_out)));
 
-        let mut body = Vec::with_capacity(5);
+        // Beside the last operation, which is waited for, nothing is executed.
+        let beside = if works.len() > 1 { share_of(cpu, self.overlap) } else { Nanos::ZERO };
+        let (before, after) = halves(cpu - beside);
+        let mut body = Vec::with_capacity(6);
         let cpu = |time: Nanos| (!time.is_zero()).then(|| Step::Cpu(ExecutionTime::constant(time)));
         body.extend(cpu(before));
         let operations = works.len() as u32;
@@ -97,8 +125,14 @@ impl GpuUse {
             // The j-th operation from the end gets one more if j is below the remainder.
             let extra = u32::from(operations - 1 - index < self.interrupts % operations);
             let interrupts = self.interrupts / operations + extra;
-            Step::Gpu(GpuOperation { gpu: None, work, waiting: Waiting::Synchronous, interrupts })
+            let is_waited_for = beside.is_zero() || index + 1 == operations;
+            let waiting = if is_waited_for { Waiting::Synchronous } else { Waiting::Asynchronous };
+            Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts })
         }));
+        // Right after everything that goes on in the background was issued.
+        if let Some(step) = cpu(beside) {
+            body.insert(body.len() - 1, step);
+        }
         body.extend(cpu(after));
         body
     }
@@ -179,6 +213,30 @@ mod tests {
         assert_eq!((*direction, *bytes), (CopyDirection::In, 300));
     }
 
+    ///   1000 ns: CPU 80 | in 75 and GPU kernel 600, beside them CPU 90 | out 75 | CPU 80
+    #[test]
+    fn an_overlapping_job_executes_beside_everything_but_its_last_operation() {
+        let overlap = Decimal::from_thousandths(360);
+        let gpu = GpuUse { part: Decimal::from_thousandths(750), overlap, ..GpuUse::RUNTIME };
+        let body = gpu.body(Nanos(1_000));
+        assert_eq!(operations(&body), [(75, 1), (600, 1), (75, 1)]);
+        let seen: Vec<(u64, Option<Waiting>)> = body
+            .iter()
+            .map(|step| match step {
+                Step::Gpu(operation) => (0, Some(operation.waiting)),
+                step => (step.cpu_wcet().0, None),
+            })
+            .collect();
+        let (waits, goes_on) = (Some(Waiting::Synchronous), Some(Waiting::Asynchronous));
+        assert_eq!(seen, [(80, None), (0, goes_on), (0, goes_on), (90, None), (0, waits), (80, None)]);
+    }
+
+    #[test]
+    fn a_single_operation_is_waited_for_whatever_the_overlap() {
+        let gpu = GpuUse { transfer: Decimal::ZERO, ..GpuUse::RUNTIME_ASYNCHRONOUS };
+        assert_eq!(gpu.body(Nanos(1_000)), GpuUse { overlap: Decimal::ZERO, ..gpu }.body(Nanos(1_000)));
+    }
+
     #[test]
     fn interrupts_are_spread_with_the_last_operation_first() {
         let interrupts = |interrupts| {
@@ -196,10 +254,11 @@ mod tests {
     fn no_step_is_empty_and_no_nanosecond_is_lost() {
         for cost in 1..200 {
             for part in [0, 1, 500, 750, 999, 1_000] {
-                for transfer in [0, 200, 1_000] {
+                for (transfer, overlap) in [(0, 0), (200, 0), (1_000, 0), (0, 500), (200, 333), (1_000, 1_000)] {
                     let gpu = GpuUse {
                         part: Decimal::from_thousandths(part),
                         transfer: Decimal::from_thousandths(transfer),
+                        overlap: Decimal::from_thousandths(overlap),
                         ..GpuUse::RUNTIME
                     };
                     let body = gpu.body(Nanos(cost));

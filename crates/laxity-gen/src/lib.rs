@@ -20,6 +20,7 @@
 //! | --- | --- |
 //! | `uni-light/moderate cap=2` and the other 17 of [`GeneratorSpec::edf_scenarios`] | paper 002, section 4.2 |
 //! | `exp-heavy/multimedia cap=8 gpu=0.2..0.3 part=0.8 transfer=0.2 interrupts=3` | paper 000, section V |
+//! | the same with `overlap=0.333` | its asynchronous I/O, see [`GpuUse`] |
 //! | `uniform(0.5,0.9)/multimedia cap=6 gpu=0.5..0.6 part=0.75 transfer=0.2 interrupts=6` | paper 000, appendix D |
 //! | `uunifast-discard/long n=10 total=3` | Bini & Buttazzo 2005; Davis & Burns 2011 |
 //! | `randfixedsum/log-uniform(1ms,1s,1ms) n=10 total=7.5` | Stafford; Emberson, Stafford & Davis, WATERS 2010 |
@@ -34,6 +35,7 @@ mod error;
 mod fixed_sum;
 mod generate;
 mod gpu;
+mod klmirqd;
 mod number;
 mod period;
 mod provenance;
@@ -46,6 +48,7 @@ pub use error::{GenerateError, ParseSpecError, SpecError};
 pub use fixed_sum::{FixedSum, FixedSumMethod, PerTask};
 pub use generate::{GeneratedSet, generate};
 pub use gpu::{GpuUse, klmirqd_platform};
+pub use klmirqd::{klmirqd_halves, klmirqd_table2};
 pub use number::{Decimal, Utilization};
 pub use period::{PeriodDistribution, PeriodShape};
 pub use provenance::{GENERATOR_VERSION, ParseProvenanceError, Provenance};

@@ -4,7 +4,7 @@
 //! generator     = utilizations "/" periods { " " KEY "=" VALUE }
 //! utilizations  = NAME | "uniform(" MIN "," MAX ")" | "bimodal(" NINTHS ")" | "exponential(" MEAN ")" | METHOD
 //! periods       = NAME | ("uniform" | "log-uniform") "(" MIN "," MAX "," STEP ")"
-//! keys          = cap (distributions) | n total min max (methods) | gpu part transfer interrupts
+//! keys          = cap (distributions) | n total min max (methods) | gpu part transfer interrupts overlap
 //! ```
 
 use std::fmt;
@@ -80,8 +80,13 @@ impl fmt::Display for PerTask {
 
 impl fmt::Display for GpuUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GpuUse { share_min, share_max, part, transfer, interrupts } = self;
-        write!(f, "gpu={share_min}..{share_max} part={part} transfer={transfer} interrupts={interrupts}")
+        let GpuUse { share_min, share_max, part, transfer, overlap, interrupts } = self;
+        write!(f, "gpu={share_min}..{share_max} part={part} transfer={transfer} interrupts={interrupts}")?;
+        // Left out where there is none: older lines replay and are written as they were.
+        if *overlap != Decimal::ZERO {
+            write!(f, " overlap={overlap}")?;
+        }
+        Ok(())
     }
 }
 
@@ -89,6 +94,9 @@ impl fmt::Display for GpuUse {
 fn span(nanos: Nanos) -> String {
     nanos.to_string().replace(' ', "")
 }
+
+/// Every key of a line.
+const KEYS: &str = "cap, n, total, min, max, gpu, part, transfer, interrupts and overlap";
 
 impl FromStr for GeneratorSpec {
     type Err = ParseSpecError;
@@ -99,7 +107,7 @@ impl FromStr for GeneratorSpec {
         let no_slash = || ParseSpecError::NoSlash { text: first.to_owned() };
         let (utilizations, periods) = first.split_once('/').ok_or_else(no_slash)?;
         let periods = periods.parse()?;
-        let mut parameters = Parameters::read(words, "cap, n, total, min, max, gpu, part, transfer and interrupts")?;
+        let mut parameters = Parameters::read(words, KEYS)?;
         let utilizations = match FixedSumMethod::ALL.into_iter().find(|method| method.name() == utilizations) {
             Some(method) => UtilizationRule::FixedSum(fixed_sum(method, &mut parameters)?),
             None => {
@@ -115,7 +123,7 @@ impl FromStr for GeneratorSpec {
 }
 
 fn fixed_sum(method: FixedSumMethod, parameters: &mut Parameters<'_>) -> Result<FixedSum, ParseSpecError> {
-    parameters.known = "n, total, min, max, gpu, part, transfer and interrupts";
+    parameters.known = "n, total, min, max, gpu, part, transfer, interrupts and overlap";
     let text = parameters.take("n").ok_or(ParseSpecError::Missing { parameter: "n" })?;
     let tasks = text.parse().map_err(|_| ParseSpecError::Number { text: text.to_owned() })?;
     let defaults = FixedSum::new(method, tasks, parameters.required("total")?);
@@ -126,7 +134,7 @@ fn fixed_sum(method: FixedSumMethod, parameters: &mut Parameters<'_>) -> Result<
     })
 }
 
-/// The other three parameters stand only beside `gpu`; absent ones are those of [`GpuUse::RUNTIME`].
+/// The other four parameters stand only beside `gpu`; absent ones are those of [`GpuUse::RUNTIME`].
 fn gpu_use(parameters: &mut Parameters<'_>) -> Result<Option<GpuUse>, ParseSpecError> {
     let Some(band) = parameters.take("gpu") else { return Ok(None) };
     let (share_min, share_max) = band.split_once("..").unwrap_or((band, band));
@@ -140,6 +148,7 @@ fn gpu_use(parameters: &mut Parameters<'_>) -> Result<Option<GpuUse>, ParseSpecE
         share_max: share_max.parse()?,
         part: parameters.optional("part")?.unwrap_or(defaults.part),
         transfer: parameters.optional("transfer")?.unwrap_or(defaults.transfer),
+        overlap: parameters.optional("overlap")?.unwrap_or(defaults.overlap),
         interrupts,
     }))
 }
@@ -265,6 +274,7 @@ mod tests {
             "bimo-heavy/long cap=31.5",
             "exp-heavy/multimedia cap=8 gpu=0.2..0.3 part=0.8 transfer=0.2 interrupts=3",
             "uniform(0.01,0.1)/multimedia cap=6 gpu=0.5..0.6 part=0.75 transfer=0.2 interrupts=6",
+            "exp-heavy/multimedia cap=8 gpu=0.2..0.3 part=0.8 transfer=0.2 interrupts=3 overlap=0.5",
             "bimodal(5)/short cap=1",
             "exponential(0.3)/uniform(1ms,7.5ms,500us) cap=1.000000001",
             "uunifast-discard/long n=10 total=3",
@@ -312,6 +322,8 @@ mod tests {
             ("uunifast-discard/short n=4 total=2 cap=3", ["`cap=3`", "n, total"]),
             ("uni-light/short cap=0.01", ["cap 0.01", "0.1"]),
             ("uni-light/short cap=1 gpu=0.4..0.2", ["0.4", "0.2"]),
+            ("uni-light/short cap=1 gpu=0.4 overlap=1.5", ["CPU time beside GPU work", "1.5"]),
+            ("uni-light/short cap=1 overlap=0.5", ["`overlap=0.5`", "gpu"]),
             ("uni-light/short cap=1 gpu=0.4 interrupts=9999", ["9999", "1000"]),
         ] {
             let error = text.parse::<GeneratorSpec>().expect_err(text).to_string();

@@ -206,7 +206,7 @@ proptest! {
 
 /// One line for each draw there is, and the digest of its set for seed `task_set_seed(1, 2, 3)`. A change here is a
 /// change of what every stored provenance means: raise `GENERATOR_VERSION` with it.
-const GOLDEN: [(&str, u64); 11] = [
+const GOLDEN: [(&str, u64); 12] = [
     ("uni-light/short cap=4", 0x2d44_8f42_307a_ea8a),
     ("bimo-medium/long cap=8", 0x6f68_0e97_5697_2f3c),
     ("exp-heavy/multimedia cap=8 gpu=0.2..0.3 part=0.8 transfer=0.2 interrupts=3", 0x755b_f74c_d4d4_2cc8),
@@ -218,6 +218,7 @@ const GOLDEN: [(&str, u64); 11] = [
     ("dirichlet-rescale/moderate n=4 total=1.2 min=0.1 max=0.2,0.5,0.9,0.3", 0xa3d1_3677_f2a2_e332),
     ("dirichlet-rescale/moderate n=12 total=4.5", 0x8b1f_fdce_e9b9_53bb),
     ("pair-exchange/moderate n=4 total=1.2 min=0.1 max=0.2,0.5,0.9,0.3", 0xbaa9_334f_29d8_de93),
+    ("exp-heavy/multimedia cap=8 gpu=0.2..0.3 part=0.8 transfer=0.2 interrupts=3 overlap=0.333", 0x21d6_d6ce_927e_cadf),
 ];
 
 #[test]
