@@ -3,5 +3,7 @@
 
 pub mod cpu;
 pub mod gpu;
+pub mod graph;
 pub mod interrupt;
 pub mod lock;
+pub mod server;

@@ -194,7 +194,7 @@ impl<S: Sink> Simulator<S> {
         let (lowest, job) = self.clusters[cluster].policy.lowest();
         let most_urgent = waiting.iter().filter_map(|half| self.level_of(half)).min();
         let level = job.map(|job| self.global_level(cluster, job.level()));
-        let precedes = level.is_none_or(|level| most_urgent.is_some_and(|urgent| urgent < level));
+        let precedes = level.is_none_or(|level| most_urgent.is_some_and(|urgent| urgent <= level));
         precedes.then(|| self.setup.clusters[cluster].cpus[lowest.index()])
     }
 

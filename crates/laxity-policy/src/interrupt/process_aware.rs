@@ -22,14 +22,15 @@ impl<H> ProcessAware<H> {
         self.waiting.push(half);
     }
 
-    /// Takes the most urgent bottom half if it precedes `job`, the level of the job about to run on the CPU that asks
+    /// Takes the most urgent bottom half unless `job` precedes it, the level of the job about to run on the CPU that asks
     /// (`None`: it would be idle). `level` is the current level of a bottom half's owner; `None`: anonymous, after all
-    /// jobs.
+    /// jobs. A bottom half goes before its own owner, which may be waiting for it by spinning; the paper asks for greater
+    /// priority only, and would let such an owner spin for ever.
     pub fn take_before(&mut self, job: Option<(u64, u32)>, level: impl Fn(&H) -> Option<(u64, u32)>) -> Option<H> {
         let key = |half: &H| level(half).unwrap_or((u64::MAX, u32::MAX));
         // The first of equals: `min_by_key` keeps it.
         let first = (0..self.waiting.len()).min_by_key(|&at| key(&self.waiting[at]))?;
-        let precedes = job.is_none_or(|job| key(&self.waiting[first]) < job);
+        let precedes = job.is_none_or(|job| key(&self.waiting[first]) <= job);
         precedes.then(|| self.waiting.remove(first))
     }
 
@@ -66,8 +67,8 @@ mod tests {
             queue.enqueue(half);
         }
         let level = |half: &(u64, u32)| Some((half.0, 0));
-        assert_eq!(queue.take_before(Some((10, 0)), level), None, "equal is not before: the owner itself is running");
-        assert_eq!(queue.take_before(Some((20, 0)), level), Some((10, 2)), "the earlier of equals");
+        assert_eq!(queue.take_before(Some((9, 0)), level), None);
+        assert_eq!(queue.take_before(Some((10, 0)), level), Some((10, 2)), "before its owner; the earlier of equals");
         assert_eq!(queue.take_before(Some((20, 0)), level), Some((10, 3)));
         assert_eq!(queue.take_before(Some((20, 0)), level), None);
         assert_eq!(queue.take_before(None, level), Some((30, 1)), "an idle CPU takes any");

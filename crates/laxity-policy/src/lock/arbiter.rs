@@ -94,10 +94,12 @@ struct Lock {
 ///                                          └─reordered──┘  where a waiting job's priority changed
 /// ```
 ///
-/// Inheritance is computed from scratch, over the locks somebody waits for: what is no longer given is lost at that very
-/// instant, and a cycle of give-edges (a deadlock) ends like any other graph, as priorities only rise while relaxing.
+/// Inheritance is computed from scratch, over the locks somebody waits for: what is no longer given is lost at that
+/// very instant, and a cycle of give-edges (a deadlock) ends like any other graph, as priorities only rise while
+/// relaxing.
 ///
-/// Events that make no sense (an unlock by who does not hold, a request by who waits) are errors of the driver and panic.
+/// Events that make no sense (an unlock by who does not hold, a request by who waits) are errors of the driver and
+/// panic.
 #[derive(Debug)]
 pub struct Arbiter {
     locks: Vec<Lock>,
@@ -173,8 +175,8 @@ impl Arbiter {
         self.holdings.wait_of(task).map(|wait| wait.lock)
     }
 
-    /// Tasks that wait for each other in a circle and for ever, each for a lock that the next holds. Looks at all tasks:
-    /// for when nothing else happens any more.
+    /// Tasks that wait for each other in a circle and for ever, each for a lock that the next holds. Looks at all
+    /// tasks: for when nothing else happens any more.
     pub fn deadlock(&self) -> Option<Vec<TaskId>> {
         let mut blockers = vec![Vec::new(); self.holdings.tasks()];
         for (task, wait) in self.holdings.waits() {
@@ -328,3 +330,6 @@ impl Arbiter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

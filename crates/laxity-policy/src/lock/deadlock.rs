@@ -4,9 +4,10 @@ use laxity_model::TaskId;
 
 /// Tasks that wait in a circle, each for a lock that the next holds; `None` if nobody waits for ever.
 ///
-/// `blockers[t]` are the holders of what task `t` waits for, any one of whom ends its wait by unlocking; none if it does
-/// not wait. So a task is stuck if it waits and everyone it waits for is stuck. With mutexes that is the usual cycle of
-/// the waits-for graph; with several replicas a cycle alone does not suffice, as a holder outside it may unlock.
+/// `blockers[t]` are the holders of what task `t` waits for, any one of whom ends its wait by unlocking; none if it
+/// does not wait. So a task is stuck if it waits and everyone it waits for is stuck. With mutexes that is the usual
+/// cycle of the waits-for graph; with several replicas a cycle alone does not suffice, as a holder outside it may
+/// unlock.
 ///
 /// Of several circles it is the one reached from the smallest stuck task by always going to its first blocker.
 pub(super) fn circle(blockers: &[Vec<TaskId>]) -> Option<Vec<TaskId>> {

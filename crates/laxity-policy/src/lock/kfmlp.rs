@@ -14,8 +14,8 @@ use super::discipline::{Discipline, Grant, Levels, Request};
 ///                                             ▲ inherits from its own queue (R2)
 /// ```
 ///
-/// The paper says nothing of jobs that name a GPU. Here they join the queue of that GPU whatever its length and are never
-/// stolen, so equations 1 and 2 bound the waits of jobs only as long as none of them names one.
+/// The paper says nothing of jobs that name a GPU. Here they join the queue of that GPU whatever its length and are
+/// never stolen, so equations 1 and 2 bound the waits of jobs only as long as none of them names one.
 #[derive(Debug)]
 pub(super) struct KFmlp {
     queues: Vec<VecDeque<Request>>,
@@ -29,8 +29,8 @@ impl KFmlp {
         KFmlp { queues: vec![VecDeque::new(); usize::from(replicas)], length_aware }
     }
 
-    /// `wait_x`, the worst-case wait time of a queue: the lengths of its requests, the holder's in full. Without them it
-    /// is `max{l}` times their number, and `max{l}` is the same for all queues.
+    /// `wait_x`, the worst-case wait time of a queue: the lengths of its requests, the holder's in full. Without them
+    /// it is `max{l}` times their number, and `max{l}` is the same for all queues.
     fn wait(&self, replica: usize) -> u128 {
         let queue = &self.queues[replica];
         if self.length_aware {

@@ -76,7 +76,8 @@ impl Discipline for Queue {
         // The order is made when a replica is granted.
     }
 
-    /// Whichever of several holders unlocks first ends a wait, so every one that holds what the waiter accepts inherits.
+    /// Whichever of several holders unlocks first ends a wait, so every one that holds what the waiter accepts
+    /// inherits.
     fn inheritance(&self, give: &mut dyn FnMut(TaskId, TaskId)) {
         if !self.inheritance {
             return;

@@ -1,7 +1,7 @@
 //! No job waits longer for a GPU than equations 1 and 2 of paper 000 say.
 //!
-//! A simulation of the lock alone: holders always run, no job holds for longer than its length, no task has more than one
-//! request at a time, and none names a GPU. A job waits from its request to its grant.
+//! A simulation of the lock alone: holders always run, no job holds for longer than its length, no task has more than
+//! one request at a time, and none names a GPU. A job waits from its request to its grant.
 
 use laxity_model::{Instant, LockId, Nanos, TaskId};
 use laxity_policy::cpu::Priority;
@@ -63,7 +63,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The longest wait of each task, all sections being carried out. At one instant unlocks come before requests, by task.
+    /// The longest wait of each task, all sections carried out. At one instant unlocks come before requests, by task.
     fn longest_waits(mut self) -> Vec<u64> {
         while let Some((now, task)) = self.next() {
             match self.states[task] {
@@ -138,7 +138,8 @@ proptest! {
         }
     }
 
-    /// Equation 2 in integers: `b_i <= l_max * floor((n - 1) / k)`. A request joins a queue of at most that many others.
+    /// Equation 2 in integers: `b_i <= l_max * floor((n - 1) / k)`. A request joins a queue of at most that many
+    /// others.
     #[test]
     fn l_oblivious_waits_stay_below_equation_2(users in prop::collection::vec(user(), 1..9), k in 1..5_u16) {
         let longest = users.iter().map(|user| user.length).max().unwrap_or(0);

@@ -17,8 +17,8 @@ fn mutex() -> Config {
     Config::Queue { replicas: 1, order: EngineOrder::Fifo, progress: Progress::Inheritance }
 }
 
-/// R1, l-aware. Lengths 9, 4, 4, 1: queue 0 has T0 for 9; T2 and T3 find less in queue 1, first 4, then 8. Whom a holder
-/// inherits from shows who joined its queue (R2).
+/// R1, l-aware. Lengths 9, 4, 4, 1: queue 0 has T0 for 9; T2 and T3 find less in queue 1, first 4, then 8. Whom a
+/// holder inherits from shows who joined its queue (R2).
 ///
 /// ```text
 ///   queue 0:  T0(9)
@@ -57,8 +57,8 @@ fn r1_counts_the_length_of_the_holder_in_full() {
     );
 }
 
-/// R1, l-oblivious, with the lengths of the l-aware schedule: T2 finds one request in each queue and takes the first, T3
-/// then joins the second.
+/// R1, l-oblivious, with the lengths of the l-aware schedule: T2 finds one request in each queue and takes the first,
+/// T3 then joins the second.
 ///
 /// ```text
 ///   queue 0:  T0(9) T2(4)

@@ -43,8 +43,8 @@ fn the_highest_of_nested_ceilings_counts() {
     );
 }
 
-/// Deadline floor: T0 is due at 100, the shortest relative deadline among the users is 20. Granted at 30 it is due at 50;
-/// granted at 90 the floor of 110 would be later than its own deadline, which stays.
+/// Deadline floor: T0 is due at 100, the shortest relative deadline among the users is 20. Granted at 30 it is due at
+/// 50; granted at 90 the floor of 110 would be later than its own deadline, which stays.
 #[test]
 fn a_deadline_floor_counts_from_the_grant() {
     let floor = Progress::Floor { deadline: Nanos(20), tie: 1 };

@@ -2,6 +2,12 @@
 //! for longer than `(2 f - 1) L`, suspension-oblivious, L being the longest hold.
 //!
 //! A request is pi-blocked in a slot in which it waits while fewer than m jobs of higher base priority are pending.
+//!
+//! The argument: a request outside that is among the m highest requests donates; its priority drives its donee's queue,
+//! f holds at most, and it takes its donee's place, behind f - 1 at most. Before it is among the m highest it is not
+//! pi-blocked. But one that was, waited, and had m higher requests come lost its donee, and finds another when it
+//! returns: what it waited for before is no part of the argument. Among a million random systems there are a few in
+//! which such a request exceeds the bound; the last test draws one.
 
 use laxity_model::rng::SplitMix64;
 
@@ -53,18 +59,38 @@ struct Schedule {
     jobs: Vec<Job>,
     phases: Vec<Phase>,
     blocked: Vec<u64>,
+    /// Whether it was among the m highest requests, and whether it was not any longer, while it waited.
+    top: Vec<Top>,
     cluster: Cluster,
+}
+
+/// How a request that waits stands to the m highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Top {
+    NotYet,
+    Is,
+    Was,
+}
+
+/// What a job waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wait {
+    /// Slots in which it was pi-blocked.
+    blocked: u64,
+    /// Whether it ceased to be among the m highest requests while it waited.
+    displaced: bool,
 }
 
 impl Schedule {
     fn new(sizes: Sizes, jobs: Vec<Job>) -> Self {
         let count = jobs.len();
         let phases = vec![Phase::Future; count];
-        Schedule { cpus: sizes.cpus.into(), jobs, phases, blocked: vec![0; count], cluster: sizes.cluster(count) }
+        let (blocked, top) = (vec![0; count], vec![Top::NotYet; count]);
+        Schedule { cpus: sizes.cpus.into(), jobs, phases, blocked, top, cluster: sizes.cluster(count) }
     }
 
-    /// Slots that each job is pi-blocked for.
-    fn run(mut self) -> Vec<u64> {
+    /// What each job waits for.
+    fn run(mut self) -> Vec<Wait> {
         for now in 0.. {
             self.cluster.now = now;
             // Unlocks come before requests of the same instant.
@@ -73,9 +99,22 @@ impl Schedule {
             if self.phases.iter().all(|&phase| phase == Phase::Done) {
                 break;
             }
+            self.stand();
             self.slot();
         }
-        self.blocked
+        let wait = |(blocked, top)| Wait { blocked, displaced: top == Top::Was };
+        self.blocked.into_iter().zip(self.top).map(wait).collect()
+    }
+
+    fn stand(&mut self) {
+        let requests = (0..self.jobs.len()).filter(|&job| matches!(self.phases[job], Phase::Waits | Phase::Holds));
+        for (higher, job) in requests.enumerate().filter(|&(_, job)| self.phases[job] == Phase::Waits) {
+            self.top[job] = match self.top[job] {
+                Top::NotYet if higher < self.cpus => Top::Is,
+                Top::Is if higher >= self.cpus => Top::Was,
+                same => same,
+            };
+        }
     }
 
     /// Phases that are over.
@@ -164,21 +203,68 @@ fn longest(jobs: &[Job]) -> u64 {
     jobs.iter().map(|job| job.section.len() as u64).max().unwrap_or(0)
 }
 
-/// Mutations that this fails for: `Tokens::donate` without a body; `Requests::donate` that promotes nobody (only the
-/// job that asks may become a donor); a refill that ignores the releaser's own donor.
+/// Mutations that this fails for: `Tokens::donate` without a body (nobody donates); a refill that ignores the
+/// releaser's own donor; donors that stay although no longer among the m highest; the highest donee instead of the
+/// lowest; no stealing.
 #[test]
 fn no_request_is_pi_blocked_for_longer_than_its_bound() {
-    let mut attained = [0; BALANCED.len()];
+    let (mut attained, mut exceeded) = ([0; BALANCED.len()], 0);
     for seed in 0..10_000u64 {
         let which = (seed % BALANCED.len() as u64) as usize;
         let sizes = BALANCED[which];
         let jobs = random_jobs(&mut SplitMix64::new(seed), sizes.cpus.into());
         let bound = (2 * u64::from(sizes.fifo_length) - 1) * longest(&jobs);
-        let blocked = Schedule::new(sizes, jobs.clone()).run();
-        for (job, &blocked) in blocked.iter().enumerate() {
-            assert!(blocked <= bound, "seed {seed}: {sizes:?}: job {job} for {blocked} of {bound} in {jobs:#?}");
+        for (job, wait) in Schedule::new(sizes, jobs.clone()).run().into_iter().enumerate() {
+            let Wait { blocked, displaced } = wait;
+            assert!(
+                blocked <= bound || displaced,
+                "seed {seed}: {sizes:?}: job {job} for {blocked} of {bound} in {jobs:#?}"
+            );
+            exceeded += u32::from(blocked > bound);
             attained[which] += u32::from(bound > 0 && blocked == bound);
         }
     }
-    eprintln!("attained {attained:?}");
+    assert!(attained.iter().all(|&count| count > 0), "a bound that is never attained is not tested: {attained:?}");
+    assert_eq!(exceeded, 0, "by requests that were displaced: none in these systems");
+}
+
+/// Six low requests fill the queues, the lowest last; then the six highest come and donate. The donors of those before
+/// its donee are in the queue before 0 is:
+///
+/// ```text
+/// rho = 2, f = 3        holds   0        1        2        3       4       5
+///           replica 1           7 9 11   9 11 4   11 4 2   4 2 0   2 0     0       0 donates to 11, 2 to 9, 4 to 7
+/// ```
+#[test]
+fn the_bound_is_attained_when_the_donee_is_last_in_a_queue_that_is_refilled() {
+    const HOLD: usize = 7;
+    for (tokens, bound) in [(1, 11), (2, 5), (3, 3), (6, 1)] {
+        let job = |arrival| Job { arrival, before: 0, after: 0, section: vec![On::Gpu; HOLD] };
+        // The schedule handles arrivals of an instant by priority, so the low ones come a slot earlier.
+        let mut schedule = Schedule::new(Sizes::balanced(6, 1, tokens), vec![job(1); 12]);
+        schedule.jobs[6..].iter_mut().for_each(|low| low.arrival = 0);
+        let waits = schedule.run();
+        assert_eq!(waits[0].blocked, bound * HOLD as u64 - 1, "{tokens} tokens, less the slot between arrivals");
+    }
+}
+
+/// Not a bound for a request that is displaced from the m highest. m = 2, two tokens, f = 1, L = 4, so the bound is 4.
+/// 2 and 3 donate to 5 and 4; 3 has its place first. Then 0 and 1 come and displace 2, which they overtake. When 1 is
+/// done, 2 is among the two highest again, but what it waits for now is 3 or 0.
+///
+/// ```text
+///      slot  0 1 2 3 4 5 6 7 8 9 10
+/// replica 0  4 4 4 3 3 3 3 2              2 is pi-blocked in slots 0 to 2, 5 and 6: five, not four
+/// replica 1  5 5 5 5 1 0 0 0 0
+/// ```
+#[test]
+fn a_request_that_is_displaced_and_returns_may_exceed_the_bound() {
+    let job = |arrival, hold| Job { arrival, before: 0, after: 0, section: vec![On::Gpu; hold] };
+    let jobs = vec![job(3, 4), job(3, 1), job(0, 4), job(0, 4), job(0, 3), job(0, 4)];
+    let mut schedule = Schedule::new(Sizes::balanced(2, 1, 2), jobs);
+    // At the same instant, but before the others.
+    schedule.enter(4, 0);
+    schedule.enter(5, 0);
+    let waits = schedule.run();
+    assert_eq!(waits[2], Wait { blocked: 5, displaced: true });
 }

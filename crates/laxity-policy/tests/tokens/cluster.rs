@@ -28,10 +28,6 @@ impl Sizes {
         Sizes { cpus, gpus, tokens, fifo_length: cpus / (gpus * tokens), fifo_requests: cpus }
     }
 
-    pub const fn replicas(&self) -> u16 {
-        self.gpus * self.tokens
-    }
-
     pub fn cluster(self, tasks: usize) -> Cluster {
         self.predicting(tasks, None)
     }
@@ -58,6 +54,13 @@ impl Cluster {
     /// A job of `task` arrives if none is pending, and asks; returns who is granted which replica.
     pub fn request(&mut self, task: usize) -> Vec<(usize, u16)> {
         self.request_with(task, None, 1)
+    }
+
+    /// One after the other.
+    pub fn request_all<const N: usize>(&mut self, tasks: [usize; N]) {
+        for task in tasks {
+            self.request(task);
+        }
     }
 
     pub fn request_with(&mut self, task: usize, only: Option<u16>, length: u64) -> Vec<(usize, u16)> {

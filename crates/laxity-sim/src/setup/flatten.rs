@@ -121,7 +121,7 @@ impl Flat<'_> {
             _ => self.steps(body),
         }
         if let (Some(pool), true) = (self.context.pool, self.holding) {
-            self.ops.push(Op::Unlock(pool.lock));
+            self.on_cpu(Op::Unlock(pool.lock));
         }
     }
 
@@ -135,7 +135,7 @@ impl Flat<'_> {
         self.steps(steps);
         self.wait_if_needed(steps);
         if !self.holds_to_the_end() {
-            self.ops.push(Op::Unlock(pool.lock));
+            self.on_cpu(Op::Unlock(pool.lock));
             self.holding = false;
         }
     }
@@ -148,10 +148,10 @@ impl Flat<'_> {
                 Step::Suspend(time) => self.suspend(time),
                 Step::Critical { resource, body } => {
                     let lock = LockId(*resource as u16);
-                    self.ops.push(Op::Lock { lock, length: length(body, self.context.gpus), only: None });
+                    self.on_cpu(Op::Lock { lock, length: length(body, self.context.gpus), only: None });
                     self.ops.push(Op::Dispatch);
                     self.steps(body);
-                    self.ops.push(Op::Unlock(lock));
+                    self.on_cpu(Op::Unlock(lock));
                 }
                 Step::GpuSection { body } => self.section(body),
                 Step::Gpu(operation) => self.operation(operation),
@@ -167,10 +167,18 @@ impl Flat<'_> {
         self.ops.push(Op::Suspend(time.clone()));
     }
 
+    /// A step that the job carries out while it has the CPU.
+    fn on_cpu(&mut self, op: Op) {
+        if matches!(self.ops.last(), Some(Op::Suspend(_))) {
+            self.ops.push(Op::Dispatch);
+        }
+        self.ops.push(op);
+    }
+
     fn acquire(&mut self, pool: &Pool, section: &[Step]) {
         let only = named_gpu(section).and_then(|gpu| pool.gpus.iter().position(|&known| known == gpu));
         let length = length(section, self.context.gpus);
-        self.ops.push(Op::Lock { lock: pool.lock, length, only: only.map(|at| at as u16) });
+        self.on_cpu(Op::Lock { lock: pool.lock, length, only: only.map(|at| at as u16) });
         self.ops.push(Op::Dispatch);
         if let GpuArbitration::GpuSync(GpuSync { migration: Some(time), .. }) = self.context.arbitration {
             let engine = Wanted::Copy(CopyDirection::In);
@@ -197,7 +205,7 @@ impl Flat<'_> {
         };
         let whole = Operation { gpu, engine, time, interrupts: operation.interrupts };
         let GpuArbitration::GpuSync(sync) = self.context.arbitration else {
-            self.ops.push(Op::Issue(whole));
+            self.on_cpu(Op::Issue(whole));
             if operation.waiting == Waiting::Synchronous {
                 self.ops.extend([Op::Wait, Op::Dispatch]);
             }
@@ -211,21 +219,16 @@ impl Flat<'_> {
     /// GPUSync's pattern: lock the engine, issue, wait suspended, unlock. It makes every operation synchronous.
     fn locked(&mut self, operation: Operation) {
         let engine = operation.engine;
-        self.ops.extend([
-            Op::LockEngine(engine),
-            Op::Dispatch,
-            Op::Issue(operation),
-            Op::Wait,
-            Op::Dispatch,
-            Op::UnlockEngine(engine),
-        ]);
+        self.on_cpu(Op::LockEngine(engine));
+        self.ops.extend([Op::Dispatch, Op::Issue(operation), Op::Wait, Op::Dispatch, Op::UnlockEngine(engine)]);
     }
 
     /// A GPU is not given up, and a job does not end, before its operations are complete.
     fn wait_if_needed(&mut self, steps: &[Step]) {
         let synchronous = matches!(self.context.arbitration, GpuArbitration::GpuSync(_));
         if !synchronous && ends_asynchronously(steps) {
-            self.ops.extend([Op::Wait, Op::Dispatch]);
+            self.on_cpu(Op::Wait);
+            self.ops.push(Op::Dispatch);
         }
     }
 
@@ -238,7 +241,8 @@ impl Flat<'_> {
         let issued = self.ops.iter().rposition(|op| matches!(op, Op::Issue(_)));
         let waited = self.ops.iter().rposition(|op| matches!(op, Op::Wait));
         if issued > waited {
-            self.ops.extend([Op::Wait, Op::Dispatch]);
+            self.on_cpu(Op::Wait);
+            self.ops.push(Op::Dispatch);
         }
         if !matches!(self.ops.first(), Some(Op::Run(_) | Op::NonPreemptive(_))) {
             self.ops.insert(0, Op::Dispatch);

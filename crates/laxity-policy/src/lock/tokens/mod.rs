@@ -14,8 +14,12 @@
 //!   Waiting -- donate --> Donor --'      a donor displaced, or no longer among the m highest, is Waiting again
 //! ```
 //!
-//! **Readings.** Where the rules in prose leave something open, the reading is the one under which a request is blocked
-//! for no longer than `(2 f - 1) L` (suspension-oblivious, L the longest hold) if `K * f = m`:
+//! **Bound.** If `K * f = m`, a request is pi-blocked (suspension-oblivious) for no longer than `(2 f - 1) L`, L being
+//! the longest hold, unless it ceases to be among the m highest requests while it waits. A donor that does loses its
+//! donee, and what it waits for once it is among them again comes on top: rare, and no fault of a reading below, since
+//! the releaser's own donor goes first although a higher one may be waiting.
+//!
+//! **Readings.** Where the rules in prose leave something open, the reading is the one under which that holds:
 //! - *Among the m highest* is judged by base priority, over all unfinished requests, holders included.
 //! - A request in the priority queue that comes to be among them, as others finish, becomes a donor then.
 //! - *The lowest-priority request that has no donor of higher priority*: a request counts with its donor's priority if

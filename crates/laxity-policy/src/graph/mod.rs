@@ -1,0 +1,22 @@
+//! PGM graphs: when tokens release the jobs of a node, and when a job may run.
+//!
+//! ```text
+//!            tokens there, separated by p               feedback tokens there, previous job complete
+//! (waits) -------------- Released -------------> (pending) ---- Consumed, Ready ----> (may run)
+//!                                                                                         | Event::Completed
+//!                         consumers <-- Produced: feedback tokens, then tokens -----------+
+//! ```
+//!
+//! A [`Plan`] is what the rules need to know of a graph; [`Tokens`] carries them out, for the simulator and for live
+//! threads alike. Sources: paper 003, sections 5.1, 5.2.3 and 5.4.1; Liu & Anderson, RTSS 2010.
+
+mod error;
+mod period;
+mod pipeline;
+mod plan;
+mod tokens;
+
+pub use error::PlanError;
+pub use period::Period;
+pub use plan::{Edge, EdgeKind, Node, Plan};
+pub use tokens::{Action, Event, Releasing, Tokens};

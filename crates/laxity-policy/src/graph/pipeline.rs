@@ -1,0 +1,104 @@
+//! Pipelining graphs whose nodes share data objects. Source: paper 003, section 5.4.1.
+//!
+//! ```text
+//! tokens      A ---> B ---> C        a data object that A writes and B and C read, N replicas of it
+//! feedback    A <--- B <--- C        each edge starts with N tokens: job j + N of a node waits for job j of each
+//!             A <---------- C        descendant that uses the same replica
+//! ```
+
+use laxity_model::Graph;
+
+use super::{Edge, EdgeKind, Plan, PlanError};
+
+impl Plan {
+    /// The plan of `graph` with `replicas` (N) of each data object and the feedback graph that keeps their users
+    /// apart. `accessors` lists for each object the nodes that touch it.
+    ///
+    /// The feedback graph is a copy of the token graph, with another edge from each node that touches an object to
+    /// each descendant that touches it too, all turned round and starting with N tokens. A delay of size M is not
+    /// replicated: its ring grows to M + N slots ([`Plan::slot`]), and its edge starts with M tokens, whatever fewer
+    /// the graph says, so that the consumer runs while the ring fills. Its turned edge has N tokens like all others:
+    /// the producer's job i overwrites the data of job i - (M + N), read by the consumer's job i - N.
+    pub fn pipelined(graph: &Graph, accessors: &[Vec<usize>], replicas: u32) -> Result<Plan, PlanError> {
+        if replicas == 0 {
+            return Err(PlanError::NoReplicas);
+        }
+        let plan = Plan::new(graph)?;
+        let nodes = plan.nodes().len();
+        for (object, touching) in accessors.iter().enumerate() {
+            if let Some(&node) = touching.iter().find(|&&node| node >= nodes) {
+                return Err(PlanError::UnknownAccessor { object, node, nodes });
+            }
+        }
+        let mut edges = plan.edges().to_vec();
+        for edge in &mut edges {
+            check(graph, edge)?;
+            edge.initial = edge.initial.max(edge.delay);
+        }
+        let feedback = pairs(&edges, accessors, nodes).into_iter().map(|(ancestor, descendant)| Edge {
+            producer: descendant,
+            consumer: ancestor,
+            produce: 1,
+            consume: 1,
+            threshold: 1,
+            initial: replicas,
+            kind: EdgeKind::Feedback,
+            delay: 0,
+        });
+        edges.extend(feedback.collect::<Vec<_>>());
+        Ok(Plan::with(plan.nodes().to_vec(), edges, replicas))
+    }
+}
+
+/// Who must not run N jobs ahead of whom: the pairs joined by an edge, in their order, then those that touch a common
+/// object, by object and node. No pair twice.
+fn pairs(edges: &[Edge], accessors: &[Vec<usize>], nodes: usize) -> Vec<(usize, usize)> {
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    let mut is_there = vec![vec![false; nodes]; nodes];
+    let mut add = |ancestor: usize, descendant: usize| {
+        if !std::mem::replace(&mut is_there[ancestor][descendant], true) {
+            pairs.push((ancestor, descendant));
+        }
+    };
+    for edge in edges {
+        add(edge.producer, edge.consumer);
+    }
+    let descendants: Vec<Vec<bool>> = (0..nodes).map(|node| descendants(edges, node, nodes)).collect();
+    for touching in accessors {
+        for &ancestor in touching {
+            for &descendant in touching.iter().filter(|&&other| descendants[ancestor][other]) {
+                add(ancestor, descendant);
+            }
+        }
+    }
+    pairs
+}
+
+/// Which nodes a path of token edges leads to from `start`; not to itself.
+fn descendants(edges: &[Edge], start: usize, nodes: usize) -> Vec<bool> {
+    let mut is_reached = vec![false; nodes];
+    let mut to_visit = vec![start];
+    while let Some(node) = to_visit.pop() {
+        for edge in edges.iter().filter(|edge| edge.producer == node && edge.kind == EdgeKind::Token) {
+            if !std::mem::replace(&mut is_reached[edge.consumer], true) {
+                to_visit.push(edge.consumer);
+            }
+        }
+    }
+    is_reached
+}
+
+/// Whether jobs of equal index meet over `edge`, up to its delay.
+fn check(graph: &Graph, edge: &Edge) -> Result<(), PlanError> {
+    let (from, to) = (graph.nodes[edge.producer].name.clone(), graph.nodes[edge.consumer].name.clone());
+    let &Edge { produce, consume, threshold, initial, delay, .. } = edge;
+    if (produce, consume, threshold) != (1, 1, 1) {
+        return Err(PlanError::NotOneToOne { from, to, produce, consume, threshold });
+    }
+    // A back-edge without delay carries no data: it only keeps its consumer from running ahead.
+    let carries_data = edge.kind == EdgeKind::Token || delay > 0;
+    if carries_data && initial > delay {
+        return Err(PlanError::Unwritten { from, to, initial, delay });
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! What the rules of tokens need to know of a graph.
+
+use laxity_model::{Graph, Nanos};
+
+use super::{Period, PlanError};
+
+/// A graph made ready to be carried out: periods and deadlines of its nodes, and who is affected by whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+    links: Vec<Links>,
+    replicas: u32,
+}
+
+/// A node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Least separation of its releases.
+    pub period: Period,
+    /// Relative deadline; the period, rounded down, if the graph does not say.
+    pub deadline: Nanos,
+    /// Arrival of the first job of a source.
+    pub phase: Nanos,
+    /// Whether its jobs are released by time; only back-edges may lead to it.
+    pub is_source: bool,
+}
+
+/// An edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Index of the node that adds tokens.
+    pub producer: usize,
+    /// Index of the node that removes them.
+    pub consumer: usize,
+    /// Tokens added by each completed job of the producer (rho).
+    pub produce: u32,
+    /// Tokens removed by each job of the consumer (kappa).
+    pub consume: u32,
+    /// Tokens that must be there (phi).
+    pub threshold: u32,
+    /// Tokens at the start.
+    pub initial: u32,
+    /// What it is for.
+    pub kind: EdgeKind,
+    /// M: the consumer reads the data of M jobs ago.
+    pub delay: u32,
+}
+
+/// What an edge is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EdgeKind {
+    /// Carries tokens downstream.
+    Token,
+    /// Closes a cycle.
+    Back,
+    /// Says that a replica of a data object is free again.
+    Feedback,
+}
+
+/// The edges at a node, as positions in [`Plan::edges`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Links {
+    /// Inbound, forward and back: a job is released when they have their tokens.
+    pub tokens_in: Vec<usize>,
+    /// Inbound of the feedback graph: a released job may run when they have theirs.
+    pub feedback_in: Vec<usize>,
+    /// Outbound, in the order in which a completed job writes: feedback first (paper 003, Fig. 5.5).
+    pub out: Vec<usize>,
+    /// The nodes that may go on when a job of this node completes, itself included, ascending.
+    pub affected: Vec<usize>,
+}
+
+impl Plan {
+    /// The plan of `graph` as it is: one replica of everything, no feedback.
+    pub fn new(graph: &Graph) -> Result<Plan, PlanError> {
+        for (index, edge) in graph.edges.iter().enumerate() {
+            check(graph, index, edge)?;
+        }
+        let rates = graph.rates().map_err(|error| PlanError::of(graph, error))?;
+        let mut nodes = Vec::with_capacity(graph.nodes.len());
+        for (index, (node, &rate)) in graph.nodes.iter().zip(&rates).enumerate() {
+            let period = Period::of(rate);
+            if period.floor().is_zero() {
+                return Err(PlanError::TooFast { node: node.name.clone(), rate });
+            }
+            nodes.push(Node {
+                period,
+                deadline: node.deadline.unwrap_or(period.floor()),
+                phase: node.phase,
+                is_source: !graph.edges.iter().any(|edge| edge.consumer == index && !edge.back_edge),
+            });
+        }
+        let edges = graph.edges.iter().map(|edge| Edge {
+            producer: edge.producer,
+            consumer: edge.consumer,
+            produce: edge.produce,
+            consume: edge.consume,
+            threshold: edge.threshold,
+            initial: edge.initial,
+            kind: if edge.back_edge { EdgeKind::Back } else { EdgeKind::Token },
+            delay: edge.delay,
+        });
+        Ok(Plan::with(nodes, edges.collect(), 1))
+    }
+
+    /// Links the edges to the nodes; all indices are in range.
+    pub(super) fn with(nodes: Vec<Node>, edges: Vec<Edge>, replicas: u32) -> Plan {
+        let mut links = vec![Links::default(); nodes.len()];
+        for (node, links) in links.iter_mut().enumerate() {
+            let select = |is_wanted: &dyn Fn(&Edge) -> bool| -> Vec<usize> {
+                (0..edges.len()).filter(|&edge| is_wanted(&edges[edge])).collect()
+            };
+            let is_feedback = |edge: &Edge| edge.kind == EdgeKind::Feedback;
+            links.tokens_in = select(&|edge| edge.consumer == node && !is_feedback(edge));
+            links.feedback_in = select(&|edge| edge.consumer == node && is_feedback(edge));
+            links.out = select(&|edge| edge.producer == node && is_feedback(edge));
+            links.out.extend(select(&|edge| edge.producer == node && !is_feedback(edge)));
+            links.affected = links.out.iter().map(|&edge| edges[edge].consumer).chain([node]).collect();
+            links.affected.sort_unstable();
+            links.affected.dedup();
+        }
+        Plan { nodes, edges, links, replicas }
+    }
+
+    /// The nodes, at the positions they have in the graph.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The edges: those of the graph at the positions they have there, then those of the feedback graph.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// N: how many replicas there are of every data object.
+    pub fn replicas(&self) -> u32 {
+        self.replicas
+    }
+
+    /// The replica of every data object that job `index` of a node uses: `index mod N` (paper 003, section 5.4.1).
+    pub fn replica(&self, index: u64) -> u32 {
+        (index % u64::from(self.replicas)) as u32
+    }
+
+    /// Where job `index` of the producer of `edge` puts its data in the edge's ring of M + N slots, M being the delay.
+    /// A consumer's job `j` reads the slot of the producer's job `j - M`.
+    pub fn slot(&self, edge: usize, index: u64) -> u64 {
+        index % (u64::from(self.edges[edge].delay) + u64::from(self.replicas))
+    }
+
+    pub(super) fn links(&self, node: usize) -> &Links {
+        &self.links[node]
+    }
+}
+
+/// Rules of an edge by itself.
+fn check(graph: &Graph, index: usize, edge: &laxity_model::Edge) -> Result<(), PlanError> {
+    let nodes = graph.nodes.len();
+    if let Some(node) = [edge.producer, edge.consumer].into_iter().find(|&node| node >= nodes) {
+        return Err(PlanError::UnknownNode { edge: index, node, nodes });
+    }
+    let (from, to) = (graph.nodes[edge.producer].name.clone(), graph.nodes[edge.consumer].name.clone());
+    let &laxity_model::Edge { produce, consume, threshold, initial, .. } = edge;
+    if produce == 0 || consume == 0 || threshold < consume {
+        return Err(PlanError::Tokens { from, to, produce, consume, threshold });
+    }
+    if edge.back_edge && initial < threshold {
+        return Err(PlanError::Deadlock { from, to, initial, threshold });
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! What a server may use, and by which rules.
+
+use std::fmt;
+
+use laxity_model::Nanos;
+
+use super::{Cbs, Server, SporadicServer};
+
+/// Configuration of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Q: what it may run in a period.
+    pub budget: Nanos,
+    /// P.
+    pub period: Nanos,
+    /// The rules.
+    pub kind: Kind,
+}
+
+/// The rules of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Constant bandwidth server that goes on with a later deadline when its budget is exhausted.
+    SoftCbs,
+    /// Constant bandwidth server that is throttled until its deadline when its budget is exhausted.
+    HardCbs,
+    /// Sporadic server.
+    Sporadic {
+        /// Most replenishments that may be pending, at least 1.
+        replenishments: u16,
+    },
+}
+
+/// Why there is no such server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// No budget, or more than a period.
+    Budget {
+        /// Q.
+        budget: Nanos,
+        /// P.
+        period: Nanos,
+    },
+    /// A sporadic server that can never be replenished.
+    NoReplenishments,
+}
+
+impl Config {
+    /// The server, idle.
+    pub fn build(self) -> Result<Box<dyn Server>, ConfigError> {
+        if self.budget.is_zero() || self.budget > self.period {
+            return Err(ConfigError::Budget { budget: self.budget, period: self.period });
+        }
+        Ok(match self.kind {
+            Kind::SoftCbs => Box::new(Cbs::soft(self.budget, self.period)),
+            Kind::HardCbs => Box::new(Cbs::hard(self.budget, self.period)),
+            Kind::Sporadic { replenishments: 0 } => return Err(ConfigError::NoReplenishments),
+            Kind::Sporadic { replenishments } => {
+                Box::new(SporadicServer::new(self.budget, self.period, replenishments.into()))
+            }
+        })
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::Budget { budget, period } => {
+                write!(f, "server budget {budget} in period {period}; it must be above 0 and at most the period")
+            }
+            ConfigError::NoReplenishments => {
+                f.write_str("0 pending replenishments; a sporadic server needs at least 1 to get its budget back")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
