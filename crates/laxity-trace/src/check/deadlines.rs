@@ -4,13 +4,14 @@ use laxity_model::{Instant, JobId, TaskId};
 
 use super::{Problem, Report, Violation};
 use crate::metrics::pending::Pending;
-use crate::{Event, Sink, TraceHeader};
+use crate::{Event, Sink, TaskKind, TraceHeader};
 
 /// Finds every job that completed after its deadline, or is incomplete at the last record with a deadline no later
-/// than that.
+/// than that. Bottom halves in interrupt threads have none.
 #[derive(Clone, Debug)]
 pub struct DeadlineCheck {
-    tasks: Vec<Pending>,
+    /// `None`: an interrupt thread.
+    tasks: Vec<Option<Pending>>,
     now: Instant,
     report: Report,
 }
@@ -19,7 +20,7 @@ impl DeadlineCheck {
     /// Nothing seen yet.
     pub fn new(header: &TraceHeader) -> Self {
         DeadlineCheck {
-            tasks: vec![Pending::default(); header.tasks.len()],
+            tasks: header.tasks.iter().map(|info| (info.kind != TaskKind::Thread).then(Pending::default)).collect(),
             now: Instant::ZERO,
             report: Report::default(),
         }
@@ -28,6 +29,7 @@ impl DeadlineCheck {
     /// What was found: late jobs by their completion, then incomplete ones by task.
     pub fn finish(mut self) -> Report {
         for (task, pending) in self.tasks.iter().enumerate() {
+            let Some(pending) = pending else { continue };
             for (index, deadline) in pending.iter().filter(|&(_, deadline)| deadline <= self.now) {
                 let job = JobId { task: TaskId(task as u32), index };
                 let what = Problem::Incomplete { deadline };
@@ -43,12 +45,13 @@ impl Sink for DeadlineCheck {
         self.now = self.now.max(at);
         match event {
             Event::Release { job, deadline } => {
-                if let Some(pending) = self.tasks.get_mut(job.task.index()) {
+                if let Some(Some(pending)) = self.tasks.get_mut(job.task.index()) {
                     pending.release(job.index, deadline);
                 }
             }
             Event::Complete { cpu, job } => {
-                let deadline = self.tasks.get_mut(job.task.index()).and_then(|pending| pending.complete(job.index));
+                let pending = self.tasks.get_mut(job.task.index()).and_then(Option::as_mut);
+                let deadline = pending.and_then(|pending| pending.complete(job.index));
                 if let Some(deadline) = deadline.filter(|&deadline| deadline < at) {
                     let what = Problem::Late { deadline };
                     self.report.push(Violation { at, cpu: Some(cpu), job: Some(job), what });

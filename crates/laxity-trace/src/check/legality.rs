@@ -4,19 +4,27 @@ use std::fmt;
 
 use laxity_model::{CpuId, Instant, JobId, Nanos};
 
+use super::parts::Parts;
 use super::{Act, Phase, Problem, Report, Violation};
 use crate::metrics::occupancy::Occupancy;
-use crate::{Event, Origin, Sink, TaskInfo, TraceHeader};
+use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 
 /// Finds what no scheduler may do, whatever its policy:
 ///
 /// - records out of order in time, or after the trace's end;
-/// - jobs released out of order, before their arrival, or less than a period apart;
+/// - jobs released out of order, before their arrival, or less than a period apart (a node of a graph that is no source
+///   may be released as soon as its tokens exist, before its arrival: paper 003, section 5.2; an interrupt thread has
+///   no period);
 /// - a job that skips a phase of its life, does two things at once, or begins before its predecessor completed;
 /// - a CPU with two jobs, a job on two CPUs or outside its cluster, two overheads at once;
 /// - a job that leaves its CPU within a non-preemptive section (its completion ends the section);
 /// - a job that completes after more or less execution than it demands: its cost where that is known, else, in a
-///   simulated trace, at most its task's worst case; cache-related delays in addition.
+///   simulated trace, at most its task's worst case; cache-related delays in addition. Bottom halves on its stack and
+///   spinning are no execution; of an interrupt thread no worst case is known;
+/// - two holders of a lock's replica, grants out of order, a job that completes holding a lock; two operations on an
+///   engine, or two of a job at once; a bottom half within another; under klmirqd, a thread beside the owner whose
+///   bottom half it runs; tokens that appear or vanish, a job that starts without its tokens, a replica of a data object
+///   overwritten while it is read. The files in `parts` say exactly what.
 ///
 /// ```text
 ///               Release            Ready           Dispatch                  Complete
@@ -32,6 +40,7 @@ pub struct LegalityCheck<'a> {
     cost: Box<dyn Fn(JobId) -> Option<Nanos> + 'a>,
     tasks: Vec<TaskState>,
     cpus: Vec<Occupancy>,
+    parts: Parts<'a>,
     now: Instant,
     ended: bool,
     report: Report,
@@ -48,6 +57,8 @@ struct TaskState {
     cpu: CpuId,
     executed: Nanos,
     cache_delay: Nanos,
+    /// Whether the current job waits by spinning whenever it has a CPU.
+    spins: bool,
     last_deadline: Option<Instant>,
 }
 
@@ -62,6 +73,7 @@ impl<'a> LegalityCheck<'a> {
             cpu: CpuId(0),
             executed: Nanos::ZERO,
             cache_delay: Nanos::ZERO,
+            spins: false,
             last_deadline: None,
         };
         LegalityCheck {
@@ -69,6 +81,7 @@ impl<'a> LegalityCheck<'a> {
             cost: Box::new(|_| None),
             tasks: vec![task; header.tasks.len()],
             cpus: vec![Occupancy::default(); header.cpus],
+            parts: Parts::new(header),
             now: Instant::ZERO,
             ended: false,
             report: Report::default(),
@@ -110,10 +123,11 @@ impl<'a> LegalityCheck<'a> {
             return self.found(None, Some(job), Problem::ReleasedOutOfOrder { expected });
         }
         let arrival = Instant(deadline.0.saturating_sub(info.deadline.0));
-        if at < arrival {
+        let early = matches!(info.kind, TaskKind::Thread | TaskKind::Node { source: false, .. });
+        if at < arrival && !early {
             self.found(None, Some(job), Problem::ReleasedBeforeArrival { arrival });
         }
-        if let Some(last) = state.last_deadline {
+        if let Some(last) = state.last_deadline.filter(|_| info.kind != TaskKind::Thread) {
             // Deadlines are as far apart as arrivals.
             let separation = deadline.signed_since(last);
             if i128::from(separation.0) < i128::from(info.period.0) {
@@ -178,7 +192,9 @@ impl<'a> LegalityCheck<'a> {
             self.found(Some(cpu), Some(job), Problem::OutOfTurn { act, phase: state.phase });
         }
         let cluster = self.info(job).map_or(0, |info| info.cluster);
-        if !self.header.clusters.get(cluster).is_some_and(|cpus| cpus.contains(&cpu)) {
+        // A thread of a dedicated interrupt CPU is of no cluster.
+        let is_free = self.is_thread(job) && cluster >= self.header.clusters.len();
+        if !is_free && !self.header.clusters.get(cluster).is_some_and(|cpus| cpus.contains(&cpu)) {
             self.found(Some(cpu), Some(job), Problem::OutsideCluster { act, cluster });
         }
         if let Some(by) = self.cpus[cpu.index()].running() {
@@ -188,6 +204,9 @@ impl<'a> LegalityCheck<'a> {
             self.tasks[by.task.index()].phase = Phase::Ready;
         }
         self.cpus[cpu.index()].dispatch(at, job);
+        if state.spins {
+            self.cpus[cpu.index()].begin_spinning(at, job);
+        }
         let state = &mut self.tasks[job.task.index()];
         state.phase = Phase::Running;
         state.cpu = cpu;
@@ -240,6 +259,7 @@ impl<'a> LegalityCheck<'a> {
         state.phase = if pending { Phase::Released } else { Phase::Unreleased };
         state.executed = Nanos::ZERO;
         state.cache_delay = Nanos::ZERO;
+        state.spins = false;
     }
 
     fn judge_execution(&mut self, cpu: CpuId, job: JobId, state: TaskState) {
@@ -249,11 +269,34 @@ impl<'a> LegalityCheck<'a> {
             if executed != demand {
                 self.found(Some(cpu), Some(job), Problem::WrongExecution { executed, demand });
             }
-        } else if let Some(info) = self.info(job).filter(|_| self.header.origin == Origin::Simulated) {
+        } else if let Some(info) = self.info(job).filter(|_| self.has_worst_case(job)) {
             let limit = with_delay(info.wcet);
             if executed > limit {
                 self.found(Some(cpu), Some(job), Problem::ExceededWcet { executed, limit });
             }
+        }
+    }
+
+    fn has_worst_case(&self, job: JobId) -> bool {
+        self.header.origin == Origin::Simulated && !self.is_thread(job)
+    }
+
+    fn is_thread(&self, job: JobId) -> bool {
+        self.info(job).is_some_and(|info| info.kind == TaskKind::Thread)
+    }
+
+    /// The job begins or ends to wait by spinning; it may have been preempted since.
+    fn spin(&mut self, at: Instant, cpu: CpuId, job: JobId, spins: bool) {
+        if !self.knows_cpu(cpu) {
+            return;
+        }
+        let Some(state) = self.tasks.get_mut(job.task.index()) else {
+            return self.found(Some(cpu), Some(job), Problem::UnknownTask);
+        };
+        state.spins = spins;
+        match spins {
+            true => self.cpus[cpu.index()].begin_spinning(at, job),
+            false => self.cpus[cpu.index()].end_spinning(at, job),
         }
     }
 
@@ -299,6 +342,7 @@ impl Sink for LegalityCheck<'_> {
         if self.ended {
             return self.found(None, None, Problem::AfterEnd);
         }
+        self.parts.record(self.now, event, &mut self.report);
         match event {
             Event::Release { job, deadline } => self.release(at, job, deadline),
             Event::Ready { job, cpu } => self.ready(Act::Ready, Phase::Released, cpu, job),
@@ -322,11 +366,23 @@ impl Sink for LegalityCheck<'_> {
             Event::Link { cpu, .. } => {
                 self.knows_cpu(cpu);
             }
+            Event::BottomHalfBegin { cpu, .. } => {
+                if let Some(cpu) = self.cpus.get_mut(cpu.index()) {
+                    cpu.begin_bottom_half(at);
+                }
+            }
+            Event::BottomHalfEnd { cpu, .. } => {
+                if let Some(cpu) = self.cpus.get_mut(cpu.index()) {
+                    cpu.end_bottom_half(at);
+                }
+            }
+            Event::SpinBegin { cpu, job } => self.spin(at, cpu, job, true),
+            Event::SpinEnd { cpu, job } => self.spin(at, cpu, job, false),
+            Event::Interrupt { cpu, .. } => {
+                self.knows_cpu(cpu);
+            }
             Event::EngineBegin { .. }
             | Event::EngineEnd { .. }
-            | Event::Interrupt { .. }
-            | Event::BottomHalfBegin { .. }
-            | Event::BottomHalfEnd { .. }
             | Event::Serve { .. }
             | Event::Request { .. }
             | Event::Grant { .. }
@@ -335,8 +391,6 @@ impl Sink for LegalityCheck<'_> {
             | Event::Priority { .. }
             | Event::Produce { .. }
             | Event::Consume { .. }
-            | Event::SpinBegin { .. }
-            | Event::SpinEnd { .. }
             | Event::Replenish { .. } => {}
             Event::End => self.ended = true,
         }

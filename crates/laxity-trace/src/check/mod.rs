@@ -5,6 +5,7 @@
 
 mod deadlines;
 mod legality;
+mod parts;
 mod policy;
 mod report;
 mod violation;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, SignedNanos};
+use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, SignedNanos};
 
 /// Something a schedule must not do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,157 @@ pub enum Problem {
         executed: Nanos,
         /// How long it may: worst case plus cache-related delays.
         limit: Nanos,
+    },
+    /// The header knows no such lock.
+    UnknownLock {
+        /// The lock.
+        lock: LockId,
+    },
+    /// The lock has no such replica.
+    UnknownReplica {
+        /// The lock.
+        lock: LockId,
+        /// The replica.
+        replica: ReplicaId,
+    },
+    /// A job asked for a lock while it waits for one, or holds that one.
+    RequestedTwice {
+        /// What it waits for or holds.
+        lock: LockId,
+    },
+    /// A job was granted, or withdrew its request for, what it does not wait for.
+    NotRequested {
+        /// The lock.
+        lock: LockId,
+    },
+    /// A job was granted what another holds.
+    LockHeld {
+        /// The lock.
+        lock: LockId,
+        /// The replica.
+        replica: ReplicaId,
+        /// Who holds it.
+        by: JobId,
+    },
+    /// A job was granted a lock although another comes first in the lock's order.
+    GrantOrder {
+        /// The lock.
+        lock: LockId,
+        /// Who comes first.
+        earlier: JobId,
+    },
+    /// A job waited for a replica that was free.
+    ReplicaIdle {
+        /// The lock.
+        lock: LockId,
+        /// The replica.
+        replica: ReplicaId,
+    },
+    /// A job unlocked what it does not hold.
+    NotHeld {
+        /// The lock.
+        lock: LockId,
+        /// The replica.
+        replica: ReplicaId,
+    },
+    /// A job completed and holds a lock.
+    CompletedHolding {
+        /// The lock.
+        lock: LockId,
+    },
+    /// A job completed and waits for a lock.
+    CompletedWaiting {
+        /// The lock.
+        lock: LockId,
+    },
+    /// The header knows no such engine.
+    UnknownEngine {
+        /// The GPU.
+        gpu: GpuId,
+        /// The engine.
+        engine: Engine,
+    },
+    /// An operation began on an engine that is occupied.
+    EngineBusy {
+        /// The GPU.
+        gpu: GpuId,
+        /// The engine.
+        engine: Engine,
+        /// Whose operation occupies it.
+        by: JobId,
+    },
+    /// An operation ended that had not begun.
+    NoOperation {
+        /// The GPU.
+        gpu: GpuId,
+        /// The engine.
+        engine: Engine,
+    },
+    /// An operation began while an earlier one of its job goes on.
+    StreamOrder {
+        /// The GPU of the earlier one.
+        gpu: GpuId,
+        /// Its engine.
+        engine: Engine,
+    },
+    /// A bottom half began on a stack that another is on.
+    BottomHalvesNest,
+    /// A bottom half ended that had not begun there.
+    NoBottomHalf,
+    /// A job did something on a CPU whose stack a bottom half has.
+    StackBorrowed {
+        /// What it did.
+        act: Act,
+    },
+    /// A job of a task that is no interrupt thread serves as a bottom half.
+    NoThread,
+    /// A thread executes beside the owner of the bottom half that it runs.
+    BesideOwner {
+        /// The owner.
+        owner: JobId,
+    },
+    /// The header knows no such edge.
+    UnknownEdge {
+        /// The edge.
+        edge: EdgeId,
+    },
+    /// A job produced on an edge that its task does not write, or consumed from one that it does not read.
+    WrongEnd {
+        /// The edge.
+        edge: EdgeId,
+    },
+    /// A job produced on or consumed from an edge twice, or not in its turn.
+    TokensOutOfTurn {
+        /// The edge.
+        edge: EdgeId,
+    },
+    /// A job moved another number of tokens than the edge says.
+    WrongTokens {
+        /// The edge.
+        edge: EdgeId,
+        /// How many it moved.
+        tokens: u32,
+        /// How many it should have.
+        expected: u32,
+    },
+    /// A job consumed from an edge that lacks tokens.
+    BelowThreshold {
+        /// The edge.
+        edge: EdgeId,
+        /// How many there are.
+        tokens: u64,
+        /// How many there must be.
+        threshold: u32,
+    },
+    /// A job was dispatched before it consumed from an inbound edge.
+    StartedWithoutTokens {
+        /// The edge.
+        edge: EdgeId,
+    },
+    /// A job was dispatched that overwrites a replica which is still being read.
+    StaleRead {
+        /// The reader, which is not complete.
+        reader: JobId,
     },
     /// A job became linked off the boundaries of quanta.
     LinkedWithinQuantum {
@@ -235,6 +386,64 @@ impl fmt::Display for Violation {
             }
             Problem::ExceededWcet { executed, limit } => {
                 write!(f, "{job} completes after {executed} of execution, its worst case is {limit}")
+            }
+            Problem::UnknownLock { lock } => write!(f, "{job} names lock {}, which the header does not list", lock.0),
+            Problem::UnknownReplica { lock, replica } => {
+                write!(f, "{job} is granted replica {} of lock {}, which does not have it", replica.0, lock.0)
+            }
+            Problem::RequestedTwice { lock } => {
+                write!(f, "{job} asks for a lock while it waits for or holds lock {}", lock.0)
+            }
+            Problem::NotRequested { lock } => {
+                write!(f, "{job} is granted or gives up waiting for lock {}, for which it does not wait", lock.0)
+            }
+            Problem::LockHeld { lock, replica, by } => {
+                write!(f, "{job} is granted replica {} of lock {} while {by} holds it", replica.0, lock.0)
+            }
+            Problem::GrantOrder { lock, earlier } => {
+                write!(f, "{job} is granted lock {} before {earlier}, which comes first", lock.0)
+            }
+            Problem::ReplicaIdle { lock, replica } => {
+                write!(f, "{job} waited for lock {} while replica {} was free", lock.0, replica.0)
+            }
+            Problem::NotHeld { lock, replica } => {
+                write!(f, "{job} unlocks replica {} of lock {}, which it does not hold", replica.0, lock.0)
+            }
+            Problem::CompletedHolding { lock } => write!(f, "{job} completes holding lock {}", lock.0),
+            Problem::CompletedWaiting { lock } => write!(f, "{job} completes waiting for lock {}", lock.0),
+            Problem::UnknownEngine { gpu, engine } => {
+                write!(f, "{job} uses {} of {gpu}, which the header does not have", engine.name())
+            }
+            Problem::EngineBusy { gpu, engine, by } => {
+                write!(f, "{job} begins an operation on {} of {gpu} while one of {by} is there", engine.name())
+            }
+            Problem::NoOperation { gpu, engine } => {
+                write!(f, "{job} ends an operation on {} of {gpu} that had not begun", engine.name())
+            }
+            Problem::StreamOrder { gpu, engine } => {
+                write!(f, "{job} begins an operation while its earlier one on {} of {gpu} goes on", engine.name())
+            }
+            Problem::BottomHalvesNest => write!(f, "{cpu} begins a bottom half while another is on its stack"),
+            Problem::NoBottomHalf => write!(f, "{cpu} ends a bottom half that had not begun"),
+            Problem::StackBorrowed { act } => write!(f, "{job} {act} on {cpu} while a bottom half has its stack"),
+            Problem::NoThread => write!(f, "{job} serves as a bottom half but is not of an interrupt thread"),
+            Problem::BesideOwner { owner } => write!(f, "{job} runs on {cpu} beside {owner}, whose bottom half it is"),
+            Problem::UnknownEdge { edge } => write!(f, "{job} names edge {}, which the header does not list", edge.0),
+            Problem::WrongEnd { edge } => write!(f, "{job} moves tokens on edge {}, which is not its own", edge.0),
+            Problem::TokensOutOfTurn { edge } => {
+                write!(f, "{job} moves tokens on edge {} twice, or before its turn, or not at all", edge.0)
+            }
+            Problem::WrongTokens { edge, tokens, expected } => {
+                write!(f, "{job} moves {tokens} tokens on edge {} and not {expected}", edge.0)
+            }
+            Problem::BelowThreshold { edge, tokens, threshold } => {
+                write!(f, "{job} consumes from edge {}, which has {tokens} tokens and needs {threshold}", edge.0)
+            }
+            Problem::StartedWithoutTokens { edge } => {
+                write!(f, "{job} is dispatched before it consumed from edge {}", edge.0)
+            }
+            Problem::StaleRead { reader } => {
+                write!(f, "{job} is dispatched before {reader} has read the data that it overwrites")
             }
             Problem::LinkedWithinQuantum { quantum } => {
                 write!(f, "{job} is linked to {cpu} within a quantum of {quantum} instead of at its start")

@@ -50,6 +50,12 @@ impl CpuFold {
         usage.time = Nanos(usage.time.0.saturating_add(time.0));
     }
 
+    /// A bottom half begins; how long it takes, the occupancy tells.
+    pub fn begin_bottom_half(&mut self, at: Instant) {
+        self.occupancy.begin_bottom_half(at);
+        self.overheads.by_kind[OverheadKind::BottomHalf as usize].count += 1;
+    }
+
     /// The results up to `end`, without `idle` and `utilization`.
     pub fn up_to(&self, end: Instant) -> MachineSummary {
         let mut overheads = self.overheads;
@@ -63,11 +69,13 @@ impl CpuFold {
             Some(Cover::LockWait) => lock_wait = lock_wait.saturating_sub(beyond),
             None => {}
         }
+        overheads.by_kind[OverheadKind::BottomHalf as usize].time = self.occupancy.bottom_halves_by(end);
         let current = self.occupancy.running().map_or(Nanos::ZERO, |_| self.occupancy.executed_by(end));
         MachineSummary {
             busy: Nanos(self.busy.saturating_add(current.0)),
             overheads,
             lock_wait,
+            spin: self.occupancy.spun_by(end),
             ..MachineSummary::default()
         }
     }

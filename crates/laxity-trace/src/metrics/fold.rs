@@ -3,9 +3,10 @@
 use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, TaskId};
 
 use super::cpu::CpuFold;
+use super::extras::Extras;
 use super::job::{JobFold, TaskFold};
 use super::{CpuSummary, MachineSummary, OverheadUse, Summary, TaskSummary};
-use crate::{Event, Sink, TraceHeader};
+use crate::{Event, Sink, TaskKind, TraceHeader};
 
 /// Measures a schedule as its records come.
 ///
@@ -16,6 +17,9 @@ pub struct Metrics {
     names: Vec<String>,
     tasks: Vec<TaskFold>,
     cpus: Vec<CpuFold>,
+    /// Which tasks are interrupt threads.
+    threads: Vec<bool>,
+    extras: Option<Box<Extras>>,
 }
 
 impl Metrics {
@@ -25,29 +29,37 @@ impl Metrics {
             names: header.tasks.iter().map(|task| task.name.clone()).collect(),
             tasks: header.tasks.iter().map(|task| TaskFold::new(task.deadline)).collect(),
             cpus: vec![CpuFold::default(); header.cpus],
+            threads: header.tasks.iter().map(|task| task.kind == TaskKind::Thread).collect(),
+            extras: Extras::new(header),
         }
     }
 
     /// The results so far, up to `end`, which is no earlier than the last record; measuring may go on.
     pub fn summary(&self, end: Instant) -> Summary {
         let jobs = self.jobs_up_to(end);
-        let mut total = JobFold::default();
-        jobs.iter().for_each(|fold| total.merge(fold));
+        let (mut total, mut of_threads) = (JobFold::default(), JobFold::default());
+        for (fold, &is_thread) in jobs.iter().zip(&self.threads) {
+            if is_thread { &mut of_threads } else { &mut total }.merge(fold);
+        }
         let duration = end.saturating_since(Instant::ZERO);
         let usages: Vec<MachineSummary> =
             self.cpus.iter().map(|cpu| with_idle(cpu.up_to(end), u128::from(duration.0))).collect();
         let machine = with_idle(sum(&usages), u128::from(duration.0) * usages.len() as u128);
-        let task = |(index, (name, fold)): (usize, (&String, &JobFold))| TaskSummary {
-            task: TaskId(index as u32),
-            name: name.clone(),
-            jobs: fold.summary(true),
-        };
+        let (threads, tasks) = self.task_summaries(&jobs).partition(|summary| self.threads[summary.task.index()]);
         let cpu = |(index, usage)| CpuSummary { cpu: CpuId(index as u16), usage };
+        let extras = self.extras.as_deref();
+        let devices = extras.and_then(|extras| extras.devices.as_ref());
+        let in_threads = of_threads.use_of_cpu();
         Summary {
             duration,
             total: total.summary(false),
-            tasks: self.names.iter().zip(&jobs).enumerate().map(task).collect(),
+            tasks,
+            threads,
             cpus: usages.into_iter().enumerate().map(cpu).collect(),
+            engines: devices.map(|devices| devices.engines(end)).unwrap_or_default(),
+            interrupts: devices.map(|devices| devices.interrupts(&machine, in_threads)),
+            inversions: extras.and_then(|extras| extras.inversions(end)),
+            graphs: extras.map(Extras::graphs).unwrap_or_default(),
             machine,
         }
     }
@@ -55,6 +67,15 @@ impl Metrics {
     /// The results of a run that ended at `end`, which is no earlier than the last record.
     pub fn finish(self, end: Instant) -> Summary {
         self.summary(end)
+    }
+
+    fn task_summaries(&self, jobs: &[JobFold]) -> impl Iterator<Item = TaskSummary> {
+        self.names.iter().zip(jobs).enumerate().map(|(index, (name, fold))| TaskSummary {
+            task: TaskId(index as u32),
+            name: name.clone(),
+            jobs: fold.summary(true),
+            waits: self.extras.as_ref().map(|extras| extras.waits(index)).unwrap_or_default(),
+        })
     }
 
     /// The tasks' jobs, including what those on a CPU have executed by `end`.
@@ -79,6 +100,21 @@ impl Metrics {
         let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
         fold.occupancy.dispatch(at, job);
         task.dispatch(cpu);
+        if task.spins {
+            fold.occupancy.begin_spinning(at, job);
+        }
+    }
+
+    /// `job` begins or ends to spin.
+    fn spin(&mut self, at: Instant, cpu: CpuId, job: JobId, spins: bool) {
+        let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
+        task.spins = spins;
+        if let Some(fold) = self.cpus.get_mut(cpu.index()) {
+            match spins {
+                true => fold.occupancy.begin_spinning(at, job),
+                false => fold.occupancy.end_spinning(at, job),
+            }
+        }
     }
 
     /// `job` leaves `cpu`: what it executed there is accounted for. `None` if it did not have the CPU.
@@ -96,6 +132,9 @@ impl Metrics {
 impl Sink for Metrics {
     #[inline]
     fn record(&mut self, at: Instant, event: Event) {
+        if let Some(extras) = &mut self.extras {
+            extras.record(at, event);
+        }
         match event {
             Event::Release { job, deadline } => {
                 if let Some(task) = self.task(job) {
@@ -142,6 +181,18 @@ impl Sink for Metrics {
                     fold.count(OverheadKind::IpiLatency, latency);
                 }
             }
+            Event::BottomHalfBegin { cpu, .. } => {
+                if let Some(fold) = self.cpus.get_mut(cpu.index()) {
+                    fold.begin_bottom_half(at);
+                }
+            }
+            Event::BottomHalfEnd { cpu, .. } => {
+                if let Some(fold) = self.cpus.get_mut(cpu.index()) {
+                    fold.occupancy.end_bottom_half(at);
+                }
+            }
+            Event::SpinBegin { cpu, job } => self.spin(at, cpu, job, true),
+            Event::SpinEnd { cpu, job } => self.spin(at, cpu, job, false),
             Event::Ready { .. }
             | Event::Link { .. }
             | Event::Resume { .. }
@@ -150,8 +201,6 @@ impl Sink for Metrics {
             | Event::EngineBegin { .. }
             | Event::EngineEnd { .. }
             | Event::Interrupt { .. }
-            | Event::BottomHalfBegin { .. }
-            | Event::BottomHalfEnd { .. }
             | Event::Serve { .. }
             | Event::Request { .. }
             | Event::Grant { .. }
@@ -160,8 +209,6 @@ impl Sink for Metrics {
             | Event::Priority { .. }
             | Event::Produce { .. }
             | Event::Consume { .. }
-            | Event::SpinBegin { .. }
-            | Event::SpinEnd { .. }
             | Event::Replenish { .. }
             | Event::End => {}
         }
@@ -175,6 +222,7 @@ fn sum(usages: &[MachineSummary]) -> MachineSummary {
     for usage in usages {
         total.busy = add(total.busy, usage.busy);
         total.lock_wait = add(total.lock_wait, usage.lock_wait);
+        total.spin = add(total.spin, usage.spin);
         for (mine, their) in total.overheads.by_kind.iter_mut().zip(usage.overheads.by_kind) {
             *mine = OverheadUse { count: mine.count + their.count, time: add(mine.time, their.time) };
         }
@@ -184,7 +232,7 @@ fn sum(usages: &[MachineSummary]) -> MachineSummary {
 
 /// Fills in what is left of `available` nanoseconds of CPU time.
 fn with_idle(usage: MachineSummary, available: u128) -> MachineSummary {
-    let used = [usage.busy, usage.overheads.cpu_time(), usage.lock_wait];
+    let used = [usage.busy, usage.overheads.cpu_time(), usage.lock_wait, usage.spin];
     let used: u128 = used.into_iter().map(|time| u128::from(time.0)).sum();
     MachineSummary {
         idle: Nanos(u64::try_from(available.saturating_sub(used)).unwrap_or(u64::MAX)),

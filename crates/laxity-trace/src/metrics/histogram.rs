@@ -44,7 +44,12 @@ impl Histogram {
     /// The shortest bucket end that at least `percent` percent of the spans do not exceed: at most 1/64 above the
     /// exact percentile, never below it. Zero if nothing was counted.
     pub fn percentile(&self, percent: u64) -> Nanos {
-        let needed = (u128::from(self.count) * u128::from(percent)).div_ceil(100);
+        self.permille(10 * percent)
+    }
+
+    /// The same in thousandths.
+    pub fn permille(&self, permille: u64) -> Nanos {
+        let needed = (u128::from(self.count) * u128::from(permille)).div_ceil(1000);
         let mut seen = 0;
         for (offset, counts) in self.blocks.iter().enumerate() {
             for (bucket, &count) in counts.iter().enumerate() {

@@ -4,7 +4,7 @@ use laxity_model::{CpuId, Instant, Nanos, SignedNanos};
 
 use super::histogram::Histogram;
 use super::pending::Pending;
-use super::{JobSummary, LatenessSummary, ResponseTimeSummary, TardinessSummary};
+use super::{JobSummary, LatenessSummary, OverheadUse, ResponseTimeSummary, TardinessSummary};
 
 /// What is known of a task's jobs so far.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub(super) struct TaskFold {
     relative_deadline: Nanos,
     /// Where the current job last executed; a job's first CPU is no migration.
     last_cpu: Option<CpuId>,
+    /// Whether the current job waits by spinning whenever it has a CPU.
+    pub spins: bool,
     pub jobs: JobFold,
 }
 
@@ -42,7 +44,13 @@ pub(super) struct JobFold {
 
 impl TaskFold {
     pub fn new(relative_deadline: Nanos) -> Self {
-        TaskFold { pending: Pending::default(), relative_deadline, last_cpu: None, jobs: JobFold::default() }
+        TaskFold {
+            pending: Pending::default(),
+            relative_deadline,
+            last_cpu: None,
+            spins: false,
+            jobs: JobFold::default(),
+        }
     }
 
     #[inline]
@@ -62,6 +70,7 @@ impl TaskFold {
     #[inline]
     pub fn complete(&mut self, at: Instant, index: u32) {
         self.last_cpu = None;
+        self.spins = false;
         if let Some(deadline) = self.pending.complete(index) {
             let arrival = Instant(deadline.0.saturating_sub(self.relative_deadline.0));
             self.jobs.complete(index, at.saturating_since(arrival), at.signed_since(deadline));
@@ -114,6 +123,11 @@ impl JobFold {
         self.lateness_max = self.lateness_max.max(other.lateness_max);
         self.lateness_sum += other.lateness_sum;
         self.tardiness_sum += other.tardiness_sum;
+    }
+
+    /// How many are complete, and what all of them executed.
+    pub fn use_of_cpu(&self) -> OverheadUse {
+        OverheadUse { count: self.completed, time: Nanos(self.execution) }
     }
 
     /// The results; `of_one_task`: a job is named by its index alone.

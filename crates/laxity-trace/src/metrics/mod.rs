@@ -4,21 +4,34 @@
 //! depends on the numbers of tasks, CPUs and pending jobs but not on the length of the run.
 
 mod cpu;
+mod devices;
+mod distribution;
+mod extras;
 mod fold;
+mod graphs;
 mod histogram;
+mod inversion;
 mod job;
 pub(crate) mod occupancy;
+mod origins;
 pub(crate) mod pending;
 mod report;
 mod summary;
 mod units;
+mod waits;
 
+pub use devices::{EngineSummary, InterruptSummary};
+pub use distribution::DistributionSummary;
 pub use fold::Metrics;
+pub use graphs::{CompletionDelays, GraphSummary, NodeSummary};
+pub use inversion::{Collect, Inversion, InversionKind, InversionSummary, Inversions, Lengths};
+pub use origins::{EndToEnd, EndToEndLatencies};
 pub use report::Report;
 pub use summary::{
     CpuSummary, JobSummary, LatenessSummary, MachineSummary, OverheadSummary, OverheadUse, ResponseTimeSummary,
     Summary, TardinessSummary, TaskSummary,
 };
+pub use waits::{WaitCause, WaitSummary};
 
 use laxity_model::Instant;
 

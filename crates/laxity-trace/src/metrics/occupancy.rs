@@ -3,28 +3,49 @@
 use laxity_model::{Instant, JobId, Nanos};
 
 /// One CPU. From `Dispatch` to the event that ends its stint a job executes, except while the CPU is covered by an
-/// `Overhead` or a `LockWait`.
+/// `Overhead` or a `LockWait`, runs a bottom half on the job's stack, or spins on the job's behalf.
 ///
 /// ```text
-///   dispatch      cover(1.5)     stop
-///      |#########|~~~~~~~|#######|         # executes   ~ covered
+///   dispatch      cover(1.5)     bottom half       stop
+///      |#########|~~~~~~~|#######|bb|~~~|bb|########|         # executes   ~ covered   b bottom half
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Occupancy {
-    running: Option<JobId>,
-    /// From when on the running job's execution is not yet in `executed`.
+    running: Running,
+    /// From when on what runs is not yet in `executed`.
     executes_from: Instant,
-    /// Execution of this stint up to `executes_from`.
+    /// How long what runs ran up to `executes_from`; of a job in this stint.
     executed: Nanos,
     /// Where the last cover ends.
     covered_until: Instant,
+    /// What goes on after the bottom half.
+    interrupted: Running,
+    /// The job's execution in this stint, while it spins or is interrupted.
+    set_aside: Nanos,
+    /// Time of the bottom halves and of the spinning that ended.
+    bottom_halves: Nanos,
+    spun: Nanos,
+}
+
+/// What a CPU runs, covers apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Running {
+    #[default]
+    Nothing,
+    Job(JobId),
+    /// The job has the CPU and waits.
+    Spinning(JobId),
+    BottomHalf,
 }
 
 impl Occupancy {
-    /// The job that has the CPU.
+    /// The job that has the CPU, even if a bottom half borrows its stack.
     #[inline]
     pub fn running(&self) -> Option<JobId> {
-        self.running
+        match self.running {
+            Running::BottomHalf => self.interrupted.job(),
+            running => running.job(),
+        }
     }
 
     /// Where the last overhead or lock wait ends.
@@ -33,10 +54,10 @@ impl Occupancy {
         self.covered_until
     }
 
-    /// A job gets the CPU; a job that still has it is forgotten.
+    /// A job gets the CPU; what still has it is forgotten.
     #[inline]
     pub fn dispatch(&mut self, at: Instant, job: JobId) {
-        self.running = Some(job);
+        self.running = Running::Job(job);
         self.executes_from = at.max(self.covered_until);
         self.executed = Nanos::ZERO;
     }
@@ -47,30 +68,125 @@ impl Occupancy {
     pub fn cover(&mut self, at: Instant, duration: Nanos) -> Nanos {
         let until = at.saturating_add(duration);
         let added = until.saturating_since(at.max(self.covered_until));
-        if self.running.is_some() {
-            self.executed = self.executed_by(at);
+        if self.running != Running::Nothing {
+            self.executed = self.ran_by(at);
             self.executes_from = self.executes_from.max(until);
         }
         self.covered_until = self.covered_until.max(until);
         added
     }
 
-    /// How much the running job executed in this stint up to `at`.
+    /// A bottom half begins on the stack of what runs; within another it changes nothing.
+    pub fn begin_bottom_half(&mut self, at: Instant) {
+        if self.running != Running::BottomHalf {
+            self.interrupted = self.running;
+            self.go_on_with(at, Running::BottomHalf);
+        }
+    }
+
+    /// The bottom half ends, and what it interrupted goes on.
+    pub fn end_bottom_half(&mut self, at: Instant) {
+        if self.running == Running::BottomHalf {
+            self.go_on_with(at, self.interrupted);
+            self.interrupted = Running::Nothing;
+        }
+    }
+
+    /// `job`, if it has the CPU, spins from now on.
+    pub fn begin_spinning(&mut self, at: Instant, job: JobId) {
+        self.replace(at, Running::Job(job), Running::Spinning(job));
+    }
+
+    /// `job`, if it has the CPU, executes from now on.
+    pub fn end_spinning(&mut self, at: Instant, job: JobId) {
+        self.replace(at, Running::Spinning(job), Running::Job(job));
+    }
+
+    /// How much the job that has the CPU executed in this stint up to `at`.
     #[inline]
     pub fn executed_by(&self, at: Instant) -> Nanos {
-        Nanos(self.executed.0.saturating_add(at.saturating_since(self.executes_from).0))
+        match self.running {
+            Running::Job(_) => self.ran_by(at),
+            _ => self.set_aside,
+        }
+    }
+
+    /// The time of all bottom halves on this CPU's stacks up to `at`.
+    pub fn bottom_halves_by(&self, at: Instant) -> Nanos {
+        let current = if self.running == Running::BottomHalf { self.ran_by(at) } else { Nanos::ZERO };
+        add(self.bottom_halves, current)
+    }
+
+    /// The time of all spinning up to `at`.
+    pub fn spun_by(&self, at: Instant) -> Nanos {
+        let current = if matches!(self.running, Running::Spinning(_)) { self.ran_by(at) } else { Nanos::ZERO };
+        add(self.spun, current)
     }
 
     /// `job` leaves the CPU. Returns how much it executed in this stint; `None`, and nothing changes, if it did not
     /// have the CPU.
     #[inline]
     pub fn stop(&mut self, at: Instant, job: JobId) -> Option<Nanos> {
-        if self.running != Some(job) {
-            return None;
+        if self.running != Running::Job(job) {
+            return self.stop_waiting(at, job);
         }
-        self.running = None;
-        Some(self.executed_by(at))
+        self.running = Running::Nothing;
+        Some(self.ran_by(at))
     }
+
+    /// `job`, which does not execute, leaves the CPU.
+    #[cold]
+    fn stop_waiting(&mut self, at: Instant, job: JobId) -> Option<Nanos> {
+        match (self.running, self.interrupted.job()) {
+            (Running::Spinning(spinning), _) if spinning == job => self.go_on_with(at, Running::Nothing),
+            (Running::BottomHalf, Some(interrupted)) if interrupted == job => self.interrupted = Running::Nothing,
+            _ => return None,
+        }
+        Some(self.set_aside)
+    }
+
+    /// How long what runs has run up to `at`.
+    #[inline]
+    fn ran_by(&self, at: Instant) -> Nanos {
+        add(self.executed, at.saturating_since(self.executes_from))
+    }
+
+    /// `from` becomes `to`, be it running or interrupted.
+    fn replace(&mut self, at: Instant, from: Running, to: Running) {
+        if self.running == from {
+            self.go_on_with(at, to);
+        } else if self.running == Running::BottomHalf && self.interrupted == from {
+            self.interrupted = to;
+        }
+    }
+
+    /// Accounts for what ran up to `at` and runs `to`; a job continues its stint.
+    fn go_on_with(&mut self, at: Instant, to: Running) {
+        let ran = self.ran_by(at);
+        match self.running {
+            Running::Nothing => self.set_aside = Nanos::ZERO,
+            Running::Job(_) => self.set_aside = ran,
+            Running::Spinning(_) => self.spun = add(self.spun, ran),
+            Running::BottomHalf => self.bottom_halves = add(self.bottom_halves, ran),
+        }
+        self.running = to;
+        self.executed = if matches!(to, Running::Job(_)) { self.set_aside } else { Nanos::ZERO };
+        self.executes_from = at.max(self.covered_until);
+    }
+}
+
+impl Running {
+    fn job(self) -> Option<JobId> {
+        match self {
+            Running::Job(job) | Running::Spinning(job) => Some(job),
+            Running::Nothing | Running::BottomHalf => None,
+        }
+    }
+}
+
+#[inline]
+fn add(a: Nanos, b: Nanos) -> Nanos {
+    Nanos(a.0.saturating_add(b.0))
 }
 
 #[cfg(test)]
@@ -107,5 +223,67 @@ mod tests {
         assert_eq!(cpu.cover(Instant(15), Nanos(8)), Nanos(3));
         cpu.cover(Instant(16), Nanos(1));
         assert_eq!(cpu.stop(Instant(30), JOB), Some(Nanos(17)));
+    }
+
+    /// ```text
+    ///   0    5    10   15   20   25   30
+    ///   #####bbbbb~~~~~bbbbb#####            b bottom half, ~ its CPU is interrupted
+    /// ```
+    #[test]
+    fn a_bottom_half_delays_the_job_whose_stack_it_borrows_and_is_delayed_by_interrupts() {
+        let mut cpu = Occupancy::default();
+        cpu.dispatch(Instant(0), JOB);
+        cpu.begin_bottom_half(Instant(5));
+        assert_eq!(cpu.running(), Some(JOB), "it has the CPU, though it does not execute");
+        assert_eq!(cpu.cover(Instant(10), Nanos(5)), Nanos(5));
+        assert_eq!((cpu.executed_by(Instant(17)), cpu.bottom_halves_by(Instant(17))), (Nanos(5), Nanos(7)));
+        cpu.end_bottom_half(Instant(20));
+        assert_eq!(cpu.stop(Instant(25), JOB), Some(Nanos(10)));
+        assert_eq!(cpu.bottom_halves_by(Instant(30)), Nanos(10));
+    }
+
+    #[test]
+    fn a_bottom_half_on_an_idle_cpu_executes_no_job() {
+        let mut cpu = Occupancy::default();
+        cpu.begin_bottom_half(Instant(5));
+        assert_eq!((cpu.running(), cpu.executed_by(Instant(9))), (None, Nanos(0)));
+        cpu.end_bottom_half(Instant(9));
+        assert_eq!((cpu.running(), cpu.bottom_halves_by(Instant(20))), (None, Nanos(4)));
+    }
+
+    #[test]
+    fn a_job_whose_bottom_half_goes_on_leaves_with_what_it_executed() {
+        let mut cpu = Occupancy::default();
+        cpu.dispatch(Instant(0), JOB);
+        cpu.begin_bottom_half(Instant(5));
+        assert_eq!(cpu.stop(Instant(8), JOB), Some(Nanos(5)));
+        cpu.end_bottom_half(Instant(9));
+        assert_eq!((cpu.running(), cpu.bottom_halves_by(Instant(20))), (None, Nanos(4)));
+    }
+
+    /// ```text
+    ///   0    5    10   15   20   25
+    ///   #####sssssbbbbbsssss#####            s spins, b bottom half
+    /// ```
+    #[test]
+    fn a_spinning_job_does_not_execute() {
+        let mut cpu = Occupancy::default();
+        cpu.dispatch(Instant(0), JOB);
+        cpu.begin_spinning(Instant(5), JOB);
+        cpu.begin_bottom_half(Instant(10));
+        cpu.end_bottom_half(Instant(15));
+        assert_eq!((cpu.running(), cpu.spun_by(Instant(18))), (Some(JOB), Nanos(8)));
+        cpu.end_spinning(Instant(20), JOB);
+        assert_eq!(cpu.stop(Instant(25), JOB), Some(Nanos(10)));
+        assert_eq!((cpu.spun_by(Instant(25)), cpu.bottom_halves_by(Instant(25))), (Nanos(10), Nanos(5)));
+    }
+
+    #[test]
+    fn a_job_that_is_preempted_while_it_spins_keeps_what_it_executed() {
+        let mut cpu = Occupancy::default();
+        cpu.dispatch(Instant(0), JOB);
+        cpu.begin_spinning(Instant(5), JOB);
+        assert_eq!(cpu.stop(Instant(9), JOB), Some(Nanos(5)));
+        assert_eq!((cpu.running(), cpu.spun_by(Instant(20))), (None, Nanos(4)));
     }
 }

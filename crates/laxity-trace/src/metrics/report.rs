@@ -4,7 +4,10 @@
 use laxity_model::{Nanos, OverheadKind};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
-use super::{CpuSummary, JobSummary, MachineSummary, Summary, TaskSummary, units};
+use super::{
+    CpuSummary, EngineSummary, GraphSummary, InterruptSummary, InversionSummary, JobSummary, MachineSummary, Summary,
+    TaskSummary, units,
+};
 use crate::{TaskInfo, TraceHeader};
 
 /// One schedule as users see it. Field names are stable.
@@ -23,6 +26,16 @@ pub struct Report<'a> {
     total: &'a JobSummary,
     cpus: &'a [CpuSummary],
     machine: &'a MachineSummary,
+    #[serde(skip_serializing_if = "slice_is_empty")]
+    threads: &'a [TaskSummary],
+    #[serde(skip_serializing_if = "slice_is_empty")]
+    engines: &'a [EngineSummary],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupts: Option<&'a InterruptSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inversions: Option<&'a InversionSummary>,
+    #[serde(skip_serializing_if = "slice_is_empty")]
+    graphs: &'a [GraphSummary],
 }
 
 /// A task's parameters and what was measured of its jobs.
@@ -71,6 +84,11 @@ impl<'a> Report<'a> {
             total: &summary.total,
             cpus: &summary.cpus,
             machine: &summary.machine,
+            threads: &summary.threads,
+            engines: &summary.engines,
+            interrupts: summary.interrupts.as_ref(),
+            inversions: summary.inversions.as_ref(),
+            graphs: &summary.graphs,
         }
     }
 }
@@ -83,4 +101,8 @@ impl Serialize for Costs<'_> {
         }
         map.end()
     }
+}
+
+fn slice_is_empty<T>(slice: &&[T]) -> bool {
+    slice.is_empty()
 }

@@ -4,7 +4,7 @@ use laxity_model::{CpuId, Nanos, OverheadKind, SignedNanos, TaskId};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::units;
+use super::{EngineSummary, GraphSummary, InterruptSummary, InversionSummary, WaitSummary, units};
 
 /// What was measured from the start to `duration`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -12,14 +12,29 @@ pub struct Summary {
     /// How long the schedule was watched.
     #[serde(rename = "duration_ns", serialize_with = "units::nanos")]
     pub duration: Nanos,
-    /// All jobs.
+    /// All jobs but those of interrupt threads.
     pub total: JobSummary,
-    /// The jobs of each task, by `TaskId`.
+    /// The jobs of each task, by `TaskId`; interrupt threads apart.
     pub tasks: Vec<TaskSummary>,
+    /// The jobs of each interrupt thread: bottom halves. They are not in `total`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<TaskSummary>,
     /// Each CPU, by `CpuId`.
     pub cpus: Vec<CpuSummary>,
     /// All CPUs together.
     pub machine: MachineSummary,
+    /// Each engine of each GPU.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub engines: Vec<EngineSummary>,
+    /// Interrupts and bottom halves; `None` without devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<InterruptSummary>,
+    /// Priority inversions that bottom halves caused; `None` without devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inversions: Option<InversionSummary>,
+    /// Each graph.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<GraphSummary>,
 }
 
 /// The jobs of one task.
@@ -33,6 +48,9 @@ pub struct TaskSummary {
     /// Its jobs.
     #[serde(flatten)]
     pub jobs: JobSummary,
+    /// What they waited for, by cause; only causes that occurred.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitSummary>,
 }
 
 /// A set of jobs.
@@ -134,11 +152,11 @@ pub struct CpuSummary {
     pub usage: MachineSummary,
 }
 
-/// What one or more CPUs did. `busy`, `lock_wait`, `idle` and the overheads that occupy a CPU (all but IPI latency and
+/// What one or more CPUs did. `busy`, `lock_wait`, `spin`, `idle` and the overheads that occupy a CPU (all but IPI latency and
 /// the cache-related delays, which are part of `busy`) add up to the time there was.
 #[derive(Clone, Debug, PartialEq, Default, Serialize)]
 pub struct MachineSummary {
-    /// Executing jobs.
+    /// Executing jobs, those of interrupt threads included.
     #[serde(rename = "busy_ns", serialize_with = "units::nanos")]
     pub busy: Nanos,
     /// Each source of overhead.
@@ -146,7 +164,10 @@ pub struct MachineSummary {
     /// Spinning for a scheduler lock.
     #[serde(rename = "lock_wait_ns", serialize_with = "units::nanos")]
     pub lock_wait: Nanos,
-    /// Neither.
+    /// Spinning on behalf of jobs that wait so.
+    #[serde(rename = "spin_ns", serialize_with = "units::nanos", skip_serializing_if = "units::is_zero")]
+    pub spin: Nanos,
+    /// None of these.
     #[serde(rename = "idle_ns", serialize_with = "units::nanos")]
     pub idle: Nanos,
     /// `busy` as a fraction of the time there was, 0 to 1; for tables and plots.

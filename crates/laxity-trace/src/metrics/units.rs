@@ -7,6 +7,10 @@ pub(super) fn nanos<S: Serializer>(span: &Nanos, serializer: S) -> Result<S::Ok,
     serializer.serialize_u64(span.0)
 }
 
+pub(super) fn is_zero(span: &Nanos) -> bool {
+    *span == Nanos::ZERO
+}
+
 pub(super) fn signed<S: Serializer>(span: &SignedNanos, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(span.0)
 }

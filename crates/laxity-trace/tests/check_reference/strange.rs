@@ -1,12 +1,12 @@
 //! Records of every kind, with any values.
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, TaskId};
-use laxity_trace::{Event, Record};
+use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
+use laxity_trace::{DeviceId, Event, Record};
 use proptest::prelude::*;
 
 fn any_job() -> impl Strategy<Value = JobId> {
     // Mostly known tasks and small indices, so that guesses come true and fail; sometimes anything.
-    let task = prop_oneof![9 => 0..2u32, 1 => any::<u32>()];
+    let task = prop_oneof![9 => 0..4u32, 1 => any::<u32>()];
     let index = prop_oneof![9 => 0..3u32, 1 => any::<u32>()];
     (task, index).prop_map(|(task, index)| JobId { task: TaskId(task), index })
 }
@@ -36,7 +36,60 @@ fn any_event() -> impl Strategy<Value = Event> {
             duration
         }),
         (cpu(), cpu(), span()).prop_map(|(from, to, latency)| Event::Ipi { from, to, latency }),
+        any_device_event(),
+        any_lock_event(),
+        any_token_event(),
         Just(Event::End),
+    ]
+}
+
+/// Mostly what a small header lists, sometimes anything.
+fn any_number() -> impl Strategy<Value = u16> {
+    prop_oneof![9 => 0..4u16, 1 => any::<u16>()]
+}
+
+fn any_device_event() -> impl Strategy<Value = Event> {
+    let cpu = || any_number().prop_map(CpuId);
+    let device = || any_number().prop_map(DeviceId);
+    let owner = || prop::option::weighted(0.8, any_job());
+    let engine = || prop_oneof![Just(Engine::Execution), (0..2u8).prop_map(Engine::Copy)];
+    let gpu = || any_number().prop_map(GpuId);
+    prop_oneof![
+        (gpu(), engine(), any_job()).prop_map(|(gpu, engine, job)| Event::EngineBegin { gpu, engine, job }),
+        (gpu(), engine(), any_job()).prop_map(|(gpu, engine, job)| Event::EngineEnd { gpu, engine, job }),
+        (cpu(), device(), owner()).prop_map(|(cpu, device, job)| Event::Interrupt { cpu, device, job }),
+        (cpu(), device(), owner()).prop_map(|(cpu, device, job)| Event::BottomHalfBegin { cpu, device, job }),
+        (cpu(), device(), owner()).prop_map(|(cpu, device, job)| Event::BottomHalfEnd { cpu, device, job }),
+        (any_job(), device(), owner()).prop_map(|(thread, device, job)| Event::Serve { thread, device, job }),
+        (cpu(), any_job()).prop_map(|(cpu, job)| Event::SpinBegin { cpu, job }),
+        (cpu(), any_job()).prop_map(|(cpu, job)| Event::SpinEnd { cpu, job }),
+    ]
+}
+
+fn any_lock_event() -> impl Strategy<Value = Event> {
+    let lock = || any_number().prop_map(LockId);
+    let replica = || any_number().prop_map(ReplicaId);
+    let task = || any_number().prop_map(|task| TaskId(task.into()));
+    prop_oneof![
+        (any_job(), lock()).prop_map(|(job, lock)| Event::Request { job, lock }),
+        (any_job(), lock(), replica()).prop_map(|(job, lock, replica)| Event::Grant { job, lock, replica }),
+        (any_job(), lock(), replica()).prop_map(|(job, lock, replica)| Event::Unlock { job, lock, replica }),
+        (any_job(), lock()).prop_map(|(job, lock)| Event::Withdraw { job, lock }),
+        (any_job(), any::<u64>(), task()).prop_map(|(job, level, of)| Event::Priority { job, level, of }),
+        (task(), any::<u64>()).prop_map(|(task, deadline)| Event::Replenish {
+            task,
+            budget: Nanos(deadline),
+            deadline: Instant(deadline)
+        }),
+    ]
+}
+
+fn any_token_event() -> impl Strategy<Value = Event> {
+    let edge = || any_number().prop_map(|edge| EdgeId(edge.into()));
+    let tokens = || prop_oneof![9 => 0..4u32, 1 => any::<u32>()];
+    prop_oneof![
+        (any_job(), edge(), tokens()).prop_map(|(job, edge, tokens)| Event::Produce { job, edge, tokens }),
+        (any_job(), edge(), tokens()).prop_map(|(job, edge, tokens)| Event::Consume { job, edge, tokens }),
     ]
 }
 

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::{CpuId, Instant, JobId, PriorityRule};
+use laxity_model::{CpuId, Instant, InterruptHandling, JobId, PriorityRule, TaskId};
 
 use super::super::{Phase, Urgency};
-use crate::TraceHeader;
 use crate::metrics::pending::Pending;
+use crate::{TaskKind, TraceHeader};
 
-/// A job's place in the order of urgency: deadline or rank, then task.
-pub(super) type Key = (u64, u32);
+/// A job's place in the order of urgency: its effective priority (deadline or rank, then the task whose that is), then
+/// its own task. One that inherits ranks beside the one it inherits from.
+pub(super) type Key = (u64, u32, u32);
 
 /// The ready and linked jobs of all clusters.
 #[derive(Clone, Debug)]
@@ -54,6 +55,8 @@ pub(super) struct CpuState {
     linked: Option<usize>,
     /// The job whose process is there.
     pub running: Option<JobId>,
+    /// Whether a bottom half is on its stack.
+    pub in_bottom_half: bool,
     /// Where its last overhead or lock wait ends.
     pub covered_until: Instant,
     /// Since when it is without a link, if it is.
@@ -83,6 +86,12 @@ struct TaskState {
     /// The ready job, linked or not: a task has at most one.
     job: Option<JobId>,
     key: Key,
+    /// The last effective priority that the trace named.
+    given: Option<(JobId, Key)>,
+    /// For a thread's job, whom it serves.
+    serves: Option<(JobId, JobId)>,
+    /// Whether the policy says nothing about its jobs.
+    is_outside: bool,
     ready_since: Instant,
     ready_late: bool,
     linked_to: Option<usize>,
@@ -104,7 +113,11 @@ impl Mapping {
             rank: info.rank,
             pending: Pending::default(),
             job: None,
-            key: (0, 0),
+            key: (0, 0, 0),
+            given: None,
+            serves: None,
+            // Standard Linux runs what is left over in a daemon of the CPU without real-time priority.
+            is_outside: info.kind == TaskKind::Thread && header.handling == InterruptHandling::Linux,
             ready_since: Instant::ZERO,
             ready_late: false,
             linked_to: None,
@@ -165,11 +178,57 @@ impl Mapping {
             return;
         }
         task.job = Some(job);
-        task.key = (if edf { deadline.0 } else { u64::from(task.rank) }, job.task.0);
+        let own = (if edf { deadline.0 } else { u64::from(task.rank) }, job.task.0, job.task.0);
+        task.key = task.given.filter(|&(of, _)| of == job).map_or(own, |(_, key)| key);
         task.ready_since = at;
         task.ready_late = self.dispatched_at.get(task.cluster) == Some(&Some(at));
         task.linked_to = None;
         self.enqueue(job.task.index(), at);
+    }
+
+    /// The effective priority of `job` is another from now on.
+    pub fn prioritize(&mut self, job: JobId, level: u64, of: TaskId) {
+        let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
+        let key = (level, of.0, job.task.0);
+        task.given = Some((job, key));
+        if task.job != Some(job) {
+            return;
+        }
+        let before = std::mem::replace(&mut task.key, key);
+        if let Some(jobs) = self.unlinked.get_mut(task.cluster)
+            && let Some(entry) = jobs.remove(&before)
+        {
+            jobs.insert(key, Unlinked { key, ..entry });
+        }
+    }
+
+    /// `thread` is a bottom half of `owner`.
+    pub fn serve(&mut self, thread: JobId, owner: Option<JobId>) {
+        if let Some(task) = self.tasks.get_mut(thread.task.index()) {
+            task.serves = owner.map(|owner| (thread, owner));
+        }
+    }
+
+    pub fn set_bottom_half(&mut self, cpu: CpuId, present: bool) {
+        if let Some(state) = self.cpus.get_mut(cpu.index()) {
+            state.in_bottom_half = present;
+        }
+    }
+
+    /// Whether `job`, ready and unlinked, waits for something else than a CPU: for the bottom half on its stack to end,
+    /// or for the other part of the entity that it is with its owner or with the thread that serves it.
+    pub fn is_held_back(&self, job: JobId) -> bool {
+        let part_of_same = |other: JobId| self.serves(other, job) || self.serves(job, other);
+        self.cpus.iter().any(|cpu| {
+            let linked = cpu.linked.and_then(|task| self.tasks[task].job);
+            cpu.in_bottom_half && cpu.running == Some(job) || linked.is_some_and(part_of_same)
+        })
+    }
+
+    /// Whether `thread` is a bottom half of a job of `owner`'s task.
+    fn serves(&self, thread: JobId, owner: JobId) -> bool {
+        let serves = self.tasks.get(thread.task.index()).and_then(|task| task.serves);
+        serves.is_some_and(|(job, of)| job == thread && of.task == owner.task)
     }
 
     /// Links `job`, which is ready, to `cpu`; what was linked there is ready again. `Ok(false)`: it was linked there.
@@ -270,7 +329,7 @@ impl Mapping {
 
     fn enqueue(&mut self, task: usize, at: Instant) {
         let state = &self.tasks[task];
-        let Some(job) = state.job else { return };
+        let Some(job) = state.job.filter(|_| !state.is_outside) else { return };
         let entry = Unlinked {
             job,
             key: state.key,

@@ -3,7 +3,7 @@
 mod mapping;
 mod quanta;
 
-use laxity_model::{CpuId, Instant, Invocation, JobId, Nanos, OverheadCosts, OverheadKind, Quanta};
+use laxity_model::{CpuId, Instant, InterruptHandling, Invocation, JobId, Nanos, OverheadCosts, OverheadKind, Quanta};
 
 use self::mapping::{LinkError, Mapping, Unlinked};
 use self::quanta::Boundaries;
@@ -28,12 +28,20 @@ use crate::{Event, Origin, Sink, TraceHeader};
 /// - In a simulation without overheads, each CPU moreover runs what it is linked to.
 ///
 /// The last instant of a trace, at which its writer stopped, is not judged. What is no legal schedule to begin with is
-/// [`LegalityCheck`](super::LegalityCheck)'s business and ignored here. Priorities are those of the header: priority
-/// inheritance is not known to this check.
+/// [`LegalityCheck`](super::LegalityCheck)'s business and ignored here.
+///
+/// Priorities are effective ones: a job has that of its own right until a `Priority` says otherwise. An interrupt thread
+/// and the owner it serves are one entity under klmirqd: while one of them is linked the other does not wait for a CPU.
+/// A CPU with a bottom half on its stack is not judged until that ends, and the job below it does not wait. What Linux
+/// leaves to its daemon without real-time priority is outside the policy.
 #[derive(Clone, Debug)]
 pub struct PolicyCheck {
     rule: Rule,
     quantum: Nanos,
+    /// Whether there can be bottom halves.
+    has_devices: bool,
+    /// Whether an owner and its bottom half must not run at once.
+    is_klmirqd: bool,
     /// A simulation without overheads: decisions and switches take no time.
     ideal: bool,
     mapping: Mapping,
@@ -63,6 +71,8 @@ impl PolicyCheck {
         PolicyCheck {
             rule,
             quantum: header.quantum,
+            has_devices: !header.devices.is_empty() || !header.gpus.is_empty(),
+            is_klmirqd: matches!(header.handling, InterruptHandling::Klmirqd { .. }),
             ideal: header.origin == Origin::Simulated && header.costs == OverheadCosts::default(),
             mapping: Mapping::new(header),
             now: Instant::ZERO,
@@ -91,10 +101,13 @@ impl PolicyCheck {
 
     /// A more urgent job waits for `cpu` at some time from now to `until` at which that must not be.
     fn inversion(&self, cpu: usize, until: Instant) -> Option<Violation> {
+        if self.mapping.cpu(cpu).in_bottom_half {
+            return None;
+        }
         let ready = self.mapping.unlinked_of(cpu)?;
         match &self.rule {
             Rule::Always => {
-                let waiting = ready.values().next()?;
+                let waiting = ready.values().find(|job| self.waits(job))?;
                 // A CPU without a link may still be about to get one: its scheduler runs, or waits for the lock.
                 let covered = self.mapping.cpu(cpu).covered_until;
                 let idle = self.mapping.linked(cpu).is_none();
@@ -109,7 +122,8 @@ impl PolicyCheck {
                 if state.free_late && state.free_since == boundary {
                     return None;
                 }
-                let waiting = ready.values().find(|job| !(job.ready_late && job.ready_since == boundary))?;
+                let waiting =
+                    ready.values().find(|job| self.waits(job) && !(job.ready_late && job.ready_since == boundary))?;
                 (boundary < until).then(|| self.yields(cpu, waiting, boundary, None)).flatten()
             }
             Rule::AtBoundaries { quanta, boundaries } => {
@@ -123,11 +137,16 @@ impl PolicyCheck {
                         Quanta::Aligned => job.ready_since,
                         Quanta::Staggered => job.unlinked_since,
                     };
-                    let waiting = ready.values().find(|job| since(job) < begin)?;
+                    let waiting = ready.values().find(|job| self.waits(job) && since(job) < begin)?;
                     self.yields(cpu, waiting, begin, Some(begin))
                 })
             }
         }
+    }
+
+    /// Whether a ready and unlinked job waits for a CPU and nothing else.
+    fn waits(&self, job: &Unlinked) -> bool {
+        !self.has_devices || !self.mapping.is_held_back(job.job)
     }
 
     /// The violation, if `cpu` should have gone to `waiting` at `at`. `decided`: when the decision was taken, if that
@@ -152,7 +171,11 @@ impl PolicyCheck {
     fn wrong_process(&self, cpu: usize) -> Option<Violation> {
         let running = self.mapping.cpu(cpu).running;
         let linked = self.mapping.linked(cpu).map(|linked| linked.job);
-        if !self.ideal || running == linked || running.is_some_and(|job| self.mapping.is_non_preemptive(job)) {
+        if !self.ideal
+            || self.mapping.cpu(cpu).in_bottom_half
+            || running == linked
+            || running.is_some_and(|job| self.mapping.is_non_preemptive(job))
+        {
             return None;
         }
         let (job, what) = match running {
@@ -220,17 +243,18 @@ impl Sink for PolicyCheck {
             Event::Overhead { cpu, kind, duration } => self.overhead(at, cpu, Some(kind), duration),
             Event::LockWait { cpu, duration } => self.overhead(at, cpu, None, duration),
             Event::CacheDelay { .. } | Event::Ipi { .. } => {}
+            Event::Priority { job, level, of } => self.mapping.prioritize(job, level, of),
+            Event::Serve { thread, job, .. } if self.is_klmirqd => self.mapping.serve(thread, job),
+            Event::BottomHalfBegin { cpu, .. } => self.mapping.set_bottom_half(cpu, true),
+            Event::BottomHalfEnd { cpu, .. } => self.mapping.set_bottom_half(cpu, false),
             Event::EngineBegin { .. }
             | Event::EngineEnd { .. }
             | Event::Interrupt { .. }
-            | Event::BottomHalfBegin { .. }
-            | Event::BottomHalfEnd { .. }
             | Event::Serve { .. }
             | Event::Request { .. }
             | Event::Grant { .. }
             | Event::Unlock { .. }
             | Event::Withdraw { .. }
-            | Event::Priority { .. }
             | Event::Produce { .. }
             | Event::Consume { .. }
             | Event::SpinBegin { .. }

@@ -1,0 +1,48 @@
+//! What must hold of things other than the life of a job: part of [`LegalityCheck`](super::LegalityCheck).
+
+mod engines;
+mod locks;
+mod stacks;
+mod threads;
+mod tokens;
+
+use laxity_model::Instant;
+
+use self::engines::Engines;
+use self::locks::Locks;
+use self::stacks::Stacks;
+use self::threads::Threads;
+use self::tokens::Tokens;
+use super::Report;
+use crate::{Event, TraceHeader};
+
+/// The parts, all of which see every record.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    engines: Engines<'a>,
+    locks: Locks<'a>,
+    stacks: Stacks,
+    threads: Threads<'a>,
+    tokens: Tokens<'a>,
+}
+
+impl<'a> Parts<'a> {
+    pub fn new(header: &'a TraceHeader) -> Self {
+        Parts {
+            engines: Engines::new(header),
+            locks: Locks::new(header),
+            stacks: Stacks::new(header),
+            threads: Threads::new(header),
+            tokens: Tokens::new(header),
+        }
+    }
+
+    /// Takes one event; times do not go back.
+    pub fn record(&mut self, at: Instant, event: Event, report: &mut Report) {
+        self.engines.record(at, event, report);
+        self.locks.record(at, event, report);
+        self.stacks.record(at, event, report);
+        self.threads.record(at, event, report);
+        self.tokens.record(at, event, report);
+    }
+}

@@ -1,0 +1,528 @@
+//! Every rule about locks, engines, bottom halves and tokens, kept and then broken alone.
+
+mod check_reference;
+
+use check_reference::hand::*;
+use check_reference::{Setup, UNIT};
+use laxity_model::{
+    CpuId, EdgeId, Engine, EngineOrder, GpuId, InterruptHandling, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId,
+};
+use laxity_trace::check::{self, Act, Problem, Report};
+use laxity_trace::{
+    DeviceInfo, EdgeInfo, EdgeKind, Event, GpuInfo, GraphInfo, LockInfo, LockKind, Record, TaskKind, TraceHeader,
+};
+
+const A: JobId = job(0, 0);
+const B: JobId = job(1, 0);
+const C: JobId = job(2, 0);
+/// Of an interrupt thread.
+const T: JobId = job(3, 0);
+
+/// Three tasks of deadlines 10, 20 and 30, an interrupt thread, three CPUs, a GPU with one copy engine; locks: 0 FIFO,
+/// 1 by priority, 2 a k-FMLP of two, 3 a semaphore of two.
+fn header() -> TraceHeader {
+    let mut header = Setup::edf(3, &[(9, 10), (9, 20), (9, 30), (9, 40)], 0).header();
+    header.tasks[3].kind = TaskKind::Thread;
+    header.handling = InterruptHandling::Klmirqd { threads: None };
+    header.gpus = vec![GpuInfo { name: "gpu0".to_owned(), cluster: 0, copy_engines: 1 }; 2];
+    header.devices = vec![DeviceInfo { name: "gpu0".to_owned() }; 2];
+    let lock = |kind, replicas| LockInfo { name: "lock".to_owned(), kind, replicas };
+    let gpus = vec![GpuId(0), GpuId(1)];
+    header.locks = vec![
+        lock(LockKind::Resource { order: EngineOrder::Fifo }, 1),
+        lock(LockKind::Engine { gpu: GpuId(0), engine: Engine::Execution, order: EngineOrder::Priority }, 1),
+        lock(LockKind::KFmlp { gpus: gpus.clone() }, 2),
+        lock(LockKind::Semaphore { gpus }, 2),
+    ];
+    header
+}
+
+fn records(events: &[(u64, Event)]) -> Vec<Record> {
+    let jobs = [(0, release(A, 10)), (0, release(B, 20)), (0, release(C, 30))];
+    trace(&[jobs.as_slice(), events].concat())
+}
+
+fn judge(events: &[(u64, Event)]) -> Report {
+    check::legality(&header(), &records(events), |_| None)
+}
+
+fn only(report: &Report) -> (u64, Option<JobId>, Problem) {
+    let [violation] = report.violations.as_slice() else { panic!("one violation expected, not\n{report}") };
+    (violation.at.0 / UNIT.0, violation.job, violation.what)
+}
+
+const L: [LockId; 4] = [LockId(0), LockId(1), LockId(2), LockId(3)];
+const R: [ReplicaId; 3] = [ReplicaId(0), ReplicaId(1), ReplicaId(2)];
+
+/// ```text
+///   lock 0   C C C B B A A        in the order of the requests C, B, A
+/// ```
+fn in_fifo_order() -> Vec<(u64, Event)> {
+    vec![
+        (0, request(C, 0)),
+        (0, grant(C, 0, 0)),
+        (1, request(B, 0)),
+        (2, request(A, 0)),
+        (3, unlock(C, 0, 0)),
+        (3, grant(B, 0, 0)),
+        (5, unlock(B, 0, 0)),
+        (5, grant(A, 0, 0)),
+        (7, unlock(A, 0, 0)),
+        (8, Event::End),
+    ]
+}
+
+/// The same for lock 1 in the order of priority.
+fn by_priority() -> Vec<(u64, Event)> {
+    vec![
+        (0, request(C, 1)),
+        (0, grant(C, 1, 0)),
+        (1, request(B, 1)),
+        (2, request(A, 1)),
+        (3, unlock(C, 1, 0)),
+        (3, grant(A, 1, 0)),
+        (5, unlock(A, 1, 0)),
+        (5, grant(B, 1, 0)),
+        (6, unlock(B, 1, 0)),
+    ]
+}
+
+#[test]
+fn grants_in_the_order_of_the_lock_are_legal() {
+    for events in [in_fifo_order(), by_priority()] {
+        let report = judge(&events);
+        assert!(report.is_clean(), "{report}");
+    }
+}
+
+#[test]
+fn a_lock_is_granted_in_its_order() {
+    let mut fifo = in_fifo_order();
+    (fifo[5], fifo[6], fifo[7], fifo[8]) =
+        ((3, grant(A, 0, 0)), (5, unlock(A, 0, 0)), (5, grant(B, 0, 0)), (7, unlock(B, 0, 0)));
+    assert_eq!(only(&judge(&fifo)), (3, Some(A), Problem::GrantOrder { lock: L[0], earlier: B }));
+    let mut priority = by_priority();
+    (priority[5], priority[6], priority[7], priority[8]) =
+        ((3, grant(B, 1, 0)), (5, unlock(B, 1, 0)), (5, grant(A, 1, 0)), (6, unlock(A, 1, 0)));
+    assert_eq!(only(&judge(&priority)), (3, Some(B), Problem::GrantOrder { lock: L[1], earlier: A }));
+}
+
+#[test]
+fn the_order_of_priority_is_that_of_effective_priorities() {
+    let mut events = by_priority();
+    // B inherits a deadline of 5 before the lock is free.
+    events.insert(4, (2, priority(B, 5, 0)));
+    assert_eq!(only(&judge(&events)), (3, Some(A), Problem::GrantOrder { lock: L[1], earlier: B }));
+}
+
+#[test]
+fn a_semaphore_is_granted_in_the_order_of_requests_and_a_k_fmlp_is_not() {
+    let events = |lock: u16| {
+        [
+            (0, request(C, lock)),
+            (0, request(B, lock)),
+            (0, grant(B, lock, 0)),
+            (0, grant(C, lock, 1)),
+            (1, unlock(B, lock, 0)),
+            (1, unlock(C, lock, 1)),
+        ]
+    };
+    assert_eq!(only(&judge(&events(3))), (0, Some(B), Problem::GrantOrder { lock: L[3], earlier: C }));
+    assert!(judge(&events(2)).is_clean());
+}
+
+#[test]
+fn a_replica_has_one_holder_and_exists() {
+    let held = [(0, request(A, 2)), (0, grant(A, 2, 0)), (1, request(B, 2))];
+    let both = [&held[..], &[(1, grant(B, 2, 1))]].concat();
+    assert!(judge(&both).is_clean(), "another replica");
+    let same = [&held[..], &[(1, grant(B, 2, 0))]].concat();
+    assert_eq!(only(&judge(&same)), (1, Some(B), Problem::LockHeld { lock: L[2], replica: R[0], by: A }));
+    let beyond = [&held[..], &[(1, grant(B, 2, 2))]].concat();
+    assert_eq!(only(&judge(&beyond)), (1, Some(B), Problem::UnknownReplica { lock: L[2], replica: R[2] }));
+    assert_eq!(only(&judge(&[(0, request(A, 9))])).2, Problem::UnknownLock { lock: LockId(9) });
+}
+
+#[test]
+fn a_job_is_granted_what_it_asked_for_and_unlocks_what_it_holds() {
+    assert_eq!(only(&judge(&[(0, grant(A, 0, 0))])).2, Problem::NotRequested { lock: L[0] });
+    assert_eq!(only(&judge(&[(0, withdraw(A, 0))])).2, Problem::NotRequested { lock: L[0] });
+    assert_eq!(only(&judge(&[(0, unlock(A, 0, 0))])).2, Problem::NotHeld { lock: L[0], replica: R[0] });
+    let held = [(0, request(A, 0)), (0, grant(A, 0, 0)), (1, request(B, 0))];
+    let twice = [&held[..], &[(2, request(B, 2))]].concat();
+    assert_eq!(only(&judge(&twice)), (2, Some(B), Problem::RequestedTwice { lock: L[0] }));
+    let again = [&held[..], &[(2, request(A, 0))]].concat();
+    assert_eq!(only(&judge(&again)), (2, Some(A), Problem::RequestedTwice { lock: L[0] }));
+    let gives_up = [&held[..], &[(2, withdraw(B, 0)), (3, unlock(A, 0, 0))]].concat();
+    assert!(judge(&gives_up).is_clean());
+}
+
+#[test]
+fn nobody_waits_for_a_free_lock() {
+    let mut late = in_fifo_order();
+    // B's grant comes a unit after C's unlock.
+    late[5].0 = 4;
+    let idle = |replica| Problem::ReplicaIdle { lock: L[0], replica };
+    assert_eq!(only(&judge(&late)), (3, Some(B), idle(R[0])));
+    let never = [(0, request(A, 0)), (1, Event::End)];
+    assert_eq!(only(&judge(&never)), (0, Some(A), idle(R[0])));
+}
+
+#[test]
+fn a_replica_granted_in_the_end_was_not_free_before() {
+    let begin = [
+        (0, request(A, 2)),
+        (0, grant(A, 2, 0)),
+        (0, request(B, 2)),
+        (0, grant(B, 2, 1)),
+        (1, request(C, 2)),
+        (2, unlock(A, 2, 0)),
+    ];
+    let other = [&begin[..], &[(5, unlock(B, 2, 1)), (5, grant(C, 2, 1))]].concat();
+    assert!(judge(&other).is_clean(), "it may have named this GPU");
+    let same = [&begin[..], &[(5, grant(C, 2, 0))]].concat();
+    assert_eq!(only(&judge(&same)), (5, Some(C), Problem::ReplicaIdle { lock: L[2], replica: R[0] }));
+}
+
+#[test]
+fn a_job_completes_holding_and_wanting_nothing() {
+    let run =
+        |middle: &[(u64, Event)]| [&[(0, ready(A)), (0, dispatch(0, A))], middle, &[(3, complete(0, A))]].concat();
+    let held = run(&[(1, request(A, 0)), (1, grant(A, 0, 0))]);
+    assert_eq!(only(&judge(&held)), (3, Some(A), Problem::CompletedHolding { lock: L[0] }));
+    let other = [(0, request(B, 0)), (0, grant(B, 0, 0)), (1, request(A, 0))];
+    assert_eq!(only(&judge(&run(&other))), (3, Some(A), Problem::CompletedWaiting { lock: L[0] }));
+    assert!(judge(&run(&[(1, request(A, 0)), (1, grant(A, 0, 0)), (2, unlock(A, 0, 0))])).is_clean());
+}
+
+/// ```text
+///   EE    . . A A B B
+///   CE0   A A . . A A
+/// ```
+#[test]
+fn an_engine_runs_one_operation_and_a_job_one_after_another() {
+    const EE: Engine = Engine::Execution;
+    const CE: Engine = Engine::Copy(0);
+    let legal = [
+        (0, engine_begin(0, CE, A)),
+        (2, engine_end(0, CE, A)),
+        (2, engine_begin(0, EE, A)),
+        (4, engine_end(0, EE, A)),
+        (4, engine_begin(0, EE, B)),
+        (4, engine_begin(0, CE, A)),
+    ];
+    assert!(judge(&legal).is_clean());
+    let gpu = GpuId(0);
+    let busy = [&legal[..], &[(5, engine_begin(0, EE, C))]].concat();
+    assert_eq!(only(&judge(&busy)), (5, Some(C), Problem::EngineBusy { gpu, engine: EE, by: B }));
+    let overlap = [(0, engine_begin(0, CE, A)), (1, engine_begin(0, EE, A))];
+    assert_eq!(only(&judge(&overlap)), (1, Some(A), Problem::StreamOrder { gpu, engine: CE }));
+    let peers = [(0, engine_begin(0, CE, A)), (0, engine_begin(1, CE, A))];
+    assert!(judge(&peers).is_clean(), "a copy between GPUs");
+    assert_eq!(only(&judge(&[(0, engine_end(0, CE, A))])).2, Problem::NoOperation { gpu, engine: CE });
+    let engine = Engine::Copy(1);
+    assert_eq!(only(&judge(&[(0, engine_begin(0, engine, A))])).2, Problem::UnknownEngine { gpu, engine });
+}
+
+/// ```text
+///          0 1 2 3 4 5
+///   cpu0   A A b ~ b A        ~ an interrupt; A executes for 3
+/// ```
+#[test]
+fn a_bottom_half_on_its_stack_is_no_execution_of_the_job() {
+    let events = [
+        (0, ready(A)),
+        (0, dispatch(0, A)),
+        (2, half_begin(0, B)),
+        (3, overhead(0, OverheadKind::TopHalf, 1)),
+        (5, half_end(0, B)),
+        (6, complete(0, A)),
+    ];
+    let report = check::legality(&header(), &records(&events), |_| Some(Nanos(3 * UNIT.0)));
+    assert!(report.is_clean(), "{report}");
+    let nested = [&events[..3], &[(3, half_begin(0, C))]].concat();
+    assert_eq!(only(&judge(&nested)), (3, Some(C), Problem::BottomHalvesNest));
+    assert_eq!(only(&judge(&[(3, half_end(0, C))])), (3, Some(C), Problem::NoBottomHalf));
+    for (last, act) in [
+        (preempt(0, A), Act::Preempt),
+        (suspend(0, A), Act::Suspend),
+        (section_begin(0, A), Act::NonPreemptiveBegin),
+        (complete(0, A), Act::Complete),
+    ] {
+        let acts = [&events[..3], &[(3, last)]].concat();
+        assert_eq!(only(&judge(&acts)), (3, Some(A), Problem::StackBorrowed { act }));
+    }
+}
+
+/// ```text
+///          0 1 2 3 4 5
+///   cpu0   A A s . . s A        s spins, preempted in between: A executes for 3
+/// ```
+#[test]
+fn spinning_is_no_execution_and_outlives_a_preemption() {
+    let events = [
+        (0, ready(A)),
+        (0, dispatch(0, A)),
+        (2, spin_begin(0, A)),
+        (3, preempt(0, A)),
+        (5, dispatch(0, A)),
+        (6, spin_end(0, A)),
+        (7, complete(0, A)),
+    ];
+    let report = check::legality(&header(), &records(&events), |_| Some(Nanos(3 * UNIT.0)));
+    assert!(report.is_clean(), "{report}");
+}
+
+/// The thread's job, released twice within its period, with deadlines of its owners.
+fn thread_beside(owner: JobId) -> Vec<(u64, Event)> {
+    vec![
+        (0, ready(A)),
+        (0, dispatch(0, A)),
+        (1, release(T, 10)),
+        (1, serve(T, owner)),
+        (1, ready(T)),
+        (1, dispatch(1, T)),
+        (2, complete(1, T)),
+        (3, release(job(3, 1), 10)),
+        (4, Event::End),
+    ]
+}
+
+#[test]
+fn under_klmirqd_no_thread_runs_beside_its_owner() {
+    let report = judge(&thread_beside(B));
+    assert!(report.is_clean(), "an interrupt thread has no period: {report}");
+    assert_eq!(only(&judge(&thread_beside(A))), (1, Some(T), Problem::BesideOwner { owner: A }));
+    let elsewhere = TraceHeader { handling: InterruptHandling::ProcessAware, ..header() };
+    let records = records(&thread_beside(A));
+    assert!(check::legality(&elsewhere, &records, |_| None).is_clean(), "only klmirqd promises that");
+    assert_eq!(only(&judge(&[(0, serve(B, A))])), (0, Some(B), Problem::NoThread));
+}
+
+#[test]
+fn a_process_about_to_be_switched_out_is_not_beside_its_thread() {
+    let mut events = thread_beside(A);
+    events.insert(5, (1, overhead(0, OverheadKind::Scheduling, 1)));
+    let report = judge(&events);
+    assert!(report.is_clean(), "{report}");
+}
+
+#[test]
+fn bottom_halves_have_no_deadlines_to_miss() {
+    let events = [(1, release(T, 2)), (1, serve(T, A)), (1, ready(T)), (1, dispatch(1, T)), (5, complete(1, T))];
+    let header = header();
+    assert!(check::deadlines(&header, &trace(&events)).is_clean());
+}
+
+/// ```text
+///   node 0 (source) --2/3 (threshold 4)--> node 1,  feedback 1 -> 0 with 1 token: one replica
+/// ```
+fn graph(produce: u32, consume: u32, threshold: u32, replicas: u32) -> TraceHeader {
+    let mut header = Setup::edf(2, &[(1, 1), (2, 2)], 0).header();
+    for (index, task) in header.tasks.iter_mut().enumerate() {
+        task.kind = TaskKind::Node { graph: 0, source: index == 0 };
+    }
+    let (first, second) = (TaskId(0), TaskId(1));
+    header.graphs = vec![GraphInfo { name: "graph".to_owned(), nodes: vec![first, second] }];
+    let token =
+        EdgeInfo { producer: first, consumer: second, produce, consume, threshold, initial: 0, kind: EdgeKind::Token };
+    let feedback = EdgeInfo {
+        producer: second,
+        consumer: first,
+        produce: 1,
+        consume: 1,
+        threshold: 1,
+        initial: replicas,
+        kind: EdgeKind::Feedback,
+    };
+    header.edges = if replicas == 0 { vec![token] } else { vec![token, feedback] };
+    header
+}
+
+fn run(job: JobId, from: u64, to: u64, consumed: &[(u32, u32)], produced: &[(u32, u32)]) -> Vec<(u64, Event)> {
+    let cpu = job.task.0 as u16;
+    let takes = consumed.iter().map(|&(edge, tokens)| (from, consume(job, edge, tokens)));
+    let puts = produced.iter().map(|&(edge, tokens)| (to, produce(job, edge, tokens)));
+    let begin = [(from, ready(job)), (from, dispatch(cpu, job))];
+    takes.chain(begin).chain(puts).chain([(to, complete(cpu, job))]).collect()
+}
+
+/// ```text
+///          0 1 2 3 4
+///   node0  0 1 2            puts 2 tokens each time
+///   node1      0 . .        starts with the 4 tokens of two jobs, takes 3
+/// ```
+fn two_producers_one_consumer() -> Vec<(u64, Event)> {
+    let mut events = vec![(0, release(A, 1))];
+    events.extend(run(A, 0, 1, &[], &[(0, 2)]));
+    events.push((1, release(job(0, 1), 2)));
+    events.extend(run(job(0, 1), 1, 2, &[], &[(0, 2)]));
+    // Early: its arrival is 5 - 2.
+    events.push((2, release(B, 5)));
+    events.extend(run(B, 2, 3, &[(0, 3)], &[]));
+    events
+}
+
+fn judge_graph(header: &TraceHeader, events: &[(u64, Event)]) -> Report {
+    check::legality(header, &trace(events), |_| None)
+}
+
+#[test]
+fn tokens_flow_as_the_edge_says_and_jobs_may_be_released_early() {
+    let report = judge_graph(&graph(2, 3, 4, 0), &two_producers_one_consumer());
+    assert!(report.is_clean(), "{report}");
+}
+
+#[test]
+fn every_rule_about_tokens_is_judged() {
+    let header = graph(2, 3, 4, 0);
+    let edge = EdgeId(0);
+    let change = |from: Event, to: &[Event]| {
+        let events = two_producers_one_consumer().into_iter();
+        let events: Vec<_> = events
+            .flat_map(
+                |(at, event)| {
+                    if event == from { to.iter().map(|&to| (at, to)).collect() } else { vec![(at, event)] }
+                },
+            )
+            .collect();
+        judge_graph(&header, &events).violations.first().map(|violation| (violation.job, violation.what))
+    };
+    let (first, take) = (produce(A, 0, 2), consume(B, 0, 3));
+    assert_eq!(
+        change(first, &[produce(A, 0, 1)]),
+        Some((Some(A), Problem::WrongTokens { edge, tokens: 1, expected: 2 }))
+    );
+    let report = judge_graph(&graph(2, 3, 5, 0), &two_producers_one_consumer());
+    assert_eq!(only(&report).2, Problem::BelowThreshold { edge, tokens: 4, threshold: 5 });
+    assert_eq!(
+        change(take, &[consume(B, 0, 2)]),
+        Some((Some(B), Problem::WrongTokens { edge, tokens: 2, expected: 3 }))
+    );
+    assert_eq!(change(take, &[]), Some((Some(B), Problem::StartedWithoutTokens { edge })));
+    assert_eq!(change(first, &[first, first]), Some((Some(A), Problem::TokensOutOfTurn { edge })));
+    assert_eq!(change(take, &[take, take]), Some((Some(B), Problem::TokensOutOfTurn { edge })));
+    assert_eq!(
+        change(first, &[]),
+        Some((Some(job(0, 1)), Problem::TokensOutOfTurn { edge })),
+        "A's tokens are missing"
+    );
+    assert_eq!(change(first, &[first, produce(B, 0, 2)]), Some((Some(B), Problem::WrongEnd { edge })));
+    assert_eq!(change(first, &[first, consume(A, 0, 3)]), Some((Some(A), Problem::WrongEnd { edge })));
+    let unknown = Problem::UnknownEdge { edge: EdgeId(7) };
+    assert_eq!(change(first, &[first, produce(A, 7, 2)]), Some((Some(A), unknown)));
+    assert_eq!(change(first, &[first, consume(A, 7, 2)]), Some((Some(A), unknown)));
+}
+
+/// ```text
+///          0 1 2 3 4
+///   node0  0 1              with two replicas job 1 may write while job 0 of node 1 reads;
+///   node1    0 0            with one it must wait until 3
+/// ```
+#[test]
+fn a_replica_is_overwritten_only_after_its_readers_are_complete() {
+    let a1 = job(0, 1);
+    let pipelined = |begin: u64| {
+        let mut events = vec![(0, release(A, 1)), (0, consume(A, 1, 1))];
+        events.extend(run(A, 0, 1, &[], &[(0, 1)]));
+        events.extend([(1, release(B, 3)), (1, release(a1, 2))]);
+        events.extend(run(B, 1, 3, &[(0, 1)], &[(1, 1)]));
+        events.extend([(begin, consume(a1, 1, 1)), (begin, ready(a1)), (begin, dispatch(0, a1))]);
+        events.sort_by_key(|&(at, _)| at);
+        events
+    };
+    let clean = judge_graph(&graph(1, 1, 1, 2), &pipelined(1));
+    assert!(clean.is_clean(), "{clean}");
+    let clean = judge_graph(&graph(1, 1, 1, 1), &pipelined(3));
+    assert!(clean.is_clean(), "{clean}");
+    let found = judge_graph(&graph(1, 1, 1, 1), &pipelined(1));
+    let problems: Vec<Problem> = found.violations.iter().map(|violation| violation.what).collect();
+    let edge = EdgeId(1);
+    assert_eq!(problems[0], Problem::BelowThreshold { edge, tokens: 0, threshold: 1 });
+    assert_eq!(problems[1], Problem::StaleRead { reader: B });
+}
+
+/// ```text
+///          0 1 2 3 4
+///   cpu0   A A A A A        B inherits A's deadline: C, more urgent than B in its own right, waits
+///   cpu1   B B B B B
+/// ```
+#[test]
+fn the_policy_ranks_by_effective_priorities() {
+    let mut header = header();
+    header.clusters = vec![vec![CpuId(0), CpuId(1)]];
+    let begin = [(0, release(C, 19)), (0, ready(A)), (0, ready(B)), (0, ready(C))];
+    let links = [(0, link(0, A)), (0, dispatch(0, A)), (0, link(1, B)), (0, dispatch(1, B)), (3, Event::End)];
+    let events = |inherits: bool| {
+        let inherits = inherits.then_some((0, priority(B, 10, 0)));
+        let jobs = [(0, release(A, 10)), (0, release(B, 20))];
+        trace(&jobs.into_iter().chain(begin).chain(inherits).chain(links).collect::<Vec<_>>())
+    };
+    let report = check::policy(&header, &events(true));
+    assert!(report.is_clean(), "{report}");
+    let report = check::policy(&header, &events(false));
+    assert!(matches!(only(&report).2, Problem::Inversion { waiting: C, .. }), "{report}");
+}
+
+/// ```text
+///          0 1 2 3 4
+///   cpu0   A A A A A        T, which serves A, has A's priority but waits; B runs
+///   cpu1   B B B B B
+/// ```
+#[test]
+fn under_klmirqd_a_thread_held_back_by_its_owner_does_not_wait() {
+    let mut header = header();
+    header.clusters = vec![vec![CpuId(0), CpuId(1)]];
+    let events = |owner: JobId| {
+        records(&[
+            (0, ready(A)),
+            (0, ready(B)),
+            (0, link(0, A)),
+            (0, dispatch(0, A)),
+            (0, link(1, B)),
+            (0, dispatch(1, B)),
+            (1, release(T, 40)),
+            (1, serve(T, owner)),
+            (1, priority(T, 10, 0)),
+            (1, ready(T)),
+            (3, Event::End),
+        ])
+    };
+    let report = check::policy(&header, &events(A));
+    assert!(report.is_clean(), "{report}");
+    let report = check::policy(&header, &events(C));
+    assert!(matches!(only(&report).2, Problem::Inversion { waiting: T, .. }), "{report}");
+    header.handling = InterruptHandling::ProcessAware;
+    assert!(!check::policy(&header, &events(A)).is_clean(), "elsewhere they are two");
+}
+
+/// ```text
+///          0 1 2 3 4
+///   cpu0   A b b b A        b is on the stack of A, which is relinked at 4; C runs
+///   cpu1   C C C C C
+/// ```
+#[test]
+fn a_job_whose_stack_is_borrowed_does_not_wait_for_a_cpu() {
+    let mut header = header();
+    header.clusters = vec![vec![CpuId(0), CpuId(1)]];
+    let events = |borrowed: bool| {
+        let all = [
+            (0, ready(A)),
+            (0, ready(C)),
+            (0, link(0, A)),
+            (0, dispatch(0, A)),
+            (0, link(1, C)),
+            (0, dispatch(1, C)),
+            (1, half_begin(0, B)),
+            (1, unlink(0)),
+            (4, half_end(0, B)),
+            (4, link(0, A)),
+            (5, Event::End),
+        ];
+        let is_half = |event: Event| matches!(event, Event::BottomHalfBegin { .. } | Event::BottomHalfEnd { .. });
+        records(&all.into_iter().filter(|&(_, event)| borrowed || !is_half(event)).collect::<Vec<_>>())
+    };
+    let report = check::policy(&header, &events(true));
+    assert!(report.is_clean(), "{report}");
+    assert!(!check::policy(&header, &events(false)).is_clean());
+}
