@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn an_unknown_option_is_refused_with_the_way_out() {
-        for text in ["interrupts=101", "interrupts=-1", "overlap=1001", "halves", "phases=", "definition=all", "gpus=3"] {
+        for text in ["interrupts=101", "interrupts=-1", "overlap=1001", "halves", "phases=", "definition=all", "gpus=3"]
+        {
             let error = text.parse::<RuntimeOptions>().expect_err("unknown").to_string();
             assert!(error.contains(text) && error.contains("phases=random|synchronous"), "{error}");
         }
