@@ -6,10 +6,13 @@
 //!
 //! - [`gedf`]: Brandenburg & Anderson, RTSS 2009 (paper 002): 18 scenarios, realizations of global EDF, hard and soft.
 //! - [`klmirqd`]: Elliott & Anderson 2012 (paper 000), appendix D: GPU interrupt handling under clustered EDF.
+//!
+//! [`klmirqd_runtime`] simulates what the same paper ran on its machine: its results are measurements, not counts.
 #![forbid(unsafe_code)]
 
 pub mod gedf;
 pub mod klmirqd;
+pub mod klmirqd_runtime;
 mod study;
 mod tally;
 

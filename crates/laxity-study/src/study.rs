@@ -40,6 +40,15 @@ pub enum StudyError {
     },
     /// A task set could not be drawn.
     Generate(GenerateError),
+    /// No task set drawn has the utilization asked for.
+    NoTaskSet {
+        /// That utilization, in thousandths of a CPU.
+        point: u64,
+        /// How many were drawn.
+        attempts: u64,
+    },
+    /// The simulator refuses a workload; its reasons.
+    Refused(String),
 }
 
 /// A published schedulability study.
@@ -85,6 +94,12 @@ impl fmt::Display for StudyError {
                 write!(f, "scenario {scenario} does not exist; the study has {scenarios}, counted from 0")
             }
             StudyError::Generate(error) => error.fmt(f),
+            StudyError::NoTaskSet { point, attempts } => write!(
+                f,
+                "none of {attempts} task sets has a utilization of {point} thousandths of a CPU or up to 100 below; the \
+                 paper's are 7500 to 11500"
+            ),
+            StudyError::Refused(reasons) => f.write_str(reasons),
         }
     }
 }

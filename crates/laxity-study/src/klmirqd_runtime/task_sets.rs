@@ -1,0 +1,165 @@
+//! The task sets of section V.
+
+use laxity_analysis::partition::{Fit, Order, Overflow, partition};
+use laxity_analysis::{Rational, rational};
+use laxity_gen::{
+    Decimal, GeneratedSet, GeneratorSpec, GpuUse, Utilization, generate, klmirqd_halves, klmirqd_platform, mix,
+    task_set_seed,
+};
+use laxity_model::{GpuManagement, InterruptHandling, OverheadProfile, Platform, Step, Task, Workload};
+
+use super::systems::{K_FMLP, clustered_edf};
+use super::{Halves, RuntimeOptions};
+use crate::StudyError;
+use crate::klmirqd::{CLUSTER_CPUS, CLUSTERS};
+
+/// Total utilizations of the task sets, in thousandths of a CPU: 7.5, 7.6 ... 11.5.
+pub const UTILIZATIONS: [u64; 41] = {
+    let mut points = [0; 41];
+    let mut index = 0;
+    while index < points.len() {
+        points[index] = 7_500 + 100 * index as u64;
+        index += 1;
+    }
+    points
+};
+
+/// First word of the seeds of task sets.
+const EXPERIMENT: u64 = 2012_0500;
+
+/// How far below its nominal utilization a task set may be: the distance of two points.
+const STEP: u64 = 100;
+
+/// How many sets are drawn at most before one is close enough. One in eight is.
+const ATTEMPTS_MAX: u64 = 1_000;
+
+/// Operations of a GPU-using job: copy in, GPU kernel, copy out.
+pub(super) const OPERATIONS: u32 = 3;
+
+/// A task set of total utilization between `point - 100` and `point` thousandths of a CPU under `handling`.
+///
+/// The generator stops before its cap, by up to a whole task. The paper's sets differ by 0.1, so the first set drawn
+/// is taken whose utilization is that close.
+pub(super) fn task_set(
+    point: u64,
+    handling: InterruptHandling,
+    options: &RuntimeOptions,
+) -> Result<Workload, StudyError> {
+    let drawn = draw(point, options)?;
+    let mut tasks = drawn.tasks;
+    let clusters = clusters(&drawn.utilizations, &uses_gpu(&tasks));
+    for (task, cluster) in tasks.iter_mut().zip(clusters) {
+        task.cluster = Some(cluster);
+    }
+    let gpu_management = management(handling, options);
+    let name = format!("section-v-{point}");
+    Ok(Workload { scheduler: clustered_edf(), gpu_management, ..Workload::new(name, platform(), tasks) })
+}
+
+fn draw(point: u64, options: &RuntimeOptions) -> Result<GeneratedSet, StudyError> {
+    let gpu = GpuUse {
+        overlap: Decimal::from_thousandths(options.overlap),
+        interrupts: OPERATIONS * options.interrupts,
+        ..GpuUse::RUNTIME
+    };
+    let cap = Decimal::from_thousandths(point);
+    let spec = GeneratorSpec { gpu: Some(gpu), ..GeneratorSpec::klmirqd_runtime(cap) };
+    let least = Decimal::from_thousandths(point.saturating_sub(STEP)).utilization().units();
+    for attempt in 0..ATTEMPTS_MAX {
+        let drawn = generate(&spec, task_set_seed(EXPERIMENT, point, attempt))?;
+        // Cannot overflow: at most `cap` together.
+        let total: u64 = drawn.utilizations.iter().map(|utilization| utilization.units()).sum();
+        if total > least {
+            return Ok(drawn);
+        }
+    }
+    Err(StudyError::NoTaskSet { point, attempts: ATTEMPTS_MAX })
+}
+
+/// The machine with its overheads.
+fn platform() -> Platform {
+    let overheads = OverheadProfile::published("elliott2012-klmirqd").expect("the profile of this very paper");
+    Platform { overheads, ..klmirqd_platform() }
+}
+
+fn management(handling: InterruptHandling, options: &RuntimeOptions) -> GpuManagement {
+    let mut management = GpuManagement { arbitration: K_FMLP, handling, ..GpuManagement::default() };
+    set_halves(&mut management, options.halves);
+    management
+}
+
+/// Has the halves of interrupts take as long as the options say.
+pub(super) fn set_halves(management: &mut GpuManagement, halves: Halves) {
+    let (top_half, bottom_half) = match halves {
+        Halves::LongTail => {
+            let (top_half, bottom_half) = klmirqd_halves();
+            (Some(top_half), Some(bottom_half))
+        }
+        Halves::Mean => (None, None),
+    };
+    management.top_half = top_half;
+    management.bottom_half = bottom_half;
+}
+
+/// Which tasks use a GPU.
+pub(super) fn uses_gpu(tasks: &[Task]) -> Vec<bool> {
+    tasks.iter().map(|task| task.body.iter().any(|step| matches!(step, Step::Gpu(_)))).collect()
+}
+
+/// The cluster of each task: two passes of worst fit, GPU-using tasks first.
+fn clusters(utilizations: &[Utilization], on_gpu: &[bool]) -> Vec<usize> {
+    let exact = |utilization: &Utilization| rational(utilization.units(), Utilization::ONE.units());
+    let utilizations: Vec<Rational> = utilizations.iter().map(exact).collect();
+    let passes: Vec<u32> = on_gpu.iter().map(|&on_gpu| u32::from(!on_gpu)).collect();
+    let capacities = [CLUSTER_CPUS; CLUSTERS];
+    let packed = partition(&utilizations, &passes, &capacities, Fit::Worst, Order::Input, Overflow::Allow);
+    packed.expect("a task that fits nowhere goes to the least loaded cluster").clusters
+}
+
+/// The seed of a simulation: of halves and of the CPUs that interrupts are routed to.
+pub(super) fn simulation_seed(point: u64) -> u64 {
+    mix(&[EXPERIMENT, point])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sets() -> impl Iterator<Item = (u64, Workload)> {
+        let handling = InterruptHandling::Linux;
+        let options = RuntimeOptions::default();
+        UTILIZATIONS.into_iter().map(move |point| (point, task_set(point, handling, &options).expect("a task set")))
+    }
+
+    #[test]
+    fn forty_one_utilizations_from_7_5_to_11_5() {
+        assert_eq!((UTILIZATIONS[0], UTILIZATIONS[37], UTILIZATIONS[40]), (7_500, 11_200, 11_500));
+    }
+
+    #[test]
+    fn every_set_has_the_utilization_it_is_named_after() {
+        for (point, workload) in sets() {
+            let drawn = draw(point, &RuntimeOptions::default()).expect("a task set");
+            let total: u64 = drawn.utilizations.iter().map(|utilization| utilization.units()).sum();
+            let total = Utilization::from_units(total);
+            assert!(total <= Decimal::from_thousandths(point).utilization(), "{point}");
+            assert!(total > Decimal::from_thousandths(point - 100).utilization(), "{point}");
+            assert_eq!(workload.validate(), Ok(()));
+        }
+    }
+
+    /// "Between 20% and 30% of tasks", "evenly distribute GPU-using tasks between clusters".
+    #[test]
+    fn gpu_using_tasks_are_spread_over_the_clusters() {
+        for (point, workload) in sets() {
+            let on_gpu = uses_gpu(&workload.tasks);
+            let (count, all) = (on_gpu.iter().filter(|on_gpu| **on_gpu).count(), on_gpu.len());
+            // Rounded to the nearest number of tasks.
+            assert!(10 * count + 5 >= 2 * all && 10 * count <= 3 * all + 5, "{count} of {all} at {point}");
+            let of = |cluster| {
+                workload.tasks.iter().zip(&on_gpu).filter(|(task, on)| **on && task.cluster == Some(cluster)).count()
+            };
+            assert!(of(0) > 0 && of(1) > 0, "{point}");
+        }
+    }
+}
