@@ -28,7 +28,9 @@ fn overheads_are_those_of_the_paper() {
     let fifty: Vec<&str> = rows[0].split_whitespace().collect();
     let (_, listed, _) = run(["overheads", "-n", "50"]);
     let row = listed.lines().find(|line| line.starts_with("brandenburg2009-CEm-worst-aligned")).expect("listed");
-    assert_eq!(row.split_whitespace().skip(1).collect::<Vec<_>>(), fifty[1..]);
+    // The list has columns that only other profiles fill.
+    let known: Vec<&str> = row.split_whitespace().skip(1).filter(|cell| *cell != "-").collect();
+    assert_eq!(known, fifty[1..]);
     assert_eq!(listed.lines().filter(|line| line.starts_with("brandenburg2009-")).count(), 28);
 }
 

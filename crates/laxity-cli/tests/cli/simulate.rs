@@ -139,11 +139,13 @@ fn an_unknown_policy_or_profile_is_refused_with_a_suggestion() {
 fn what_cannot_be_simulated_is_refused_by_name() {
     laxity()
         .arg("simulate")
-        .arg(fixture("gpu.toml"))
+        .arg(fixture("best-effort.toml"))
         .assert()
         .code(1)
         .stdout("")
-        .stderr(predicate::str::contains("gpu.toml: task \"detector\": GPU operations are not simulated yet"));
+        .stderr(predicate::str::contains(
+            "best-effort.toml: best-effort task \"indexer\": best-effort tasks are not simulated yet",
+        ));
 }
 
 #[test]
