@@ -105,6 +105,32 @@ fn fixed_priorities_are_judged_by_rank() {
     assert!(report.to_string().contains("cpu0 runs T1.0 (rank 1) while T0.0 (rank 0)"), "{report}");
 }
 
+/// The rank of a job that inherits is that of the task named, which is level 1 for rank 0; level 0 is above all.
+#[test]
+fn under_fixed_priorities_a_level_is_a_rank_plus_1() {
+    let header = Setup { rule: PriorityRule::Given, ..setup(1) }.header();
+    // C has rank 0, B rank 1, A rank 2; A runs at `level` while B waits.
+    let inheriting = |level, of: JobId| {
+        judge(
+            &header,
+            &[
+                (0, release(A, 10)),
+                (0, ready(A)),
+                (0, Event::Priority { job: A, level, of: of.task }),
+                (0, link(0, A)),
+                (0, dispatch(0, A)),
+                (1, release(B, 21)),
+                (1, ready(B)),
+                (3, Event::End),
+            ],
+        )
+    };
+    assert!(inheriting(1, C).is_clean(), "C's rank");
+    assert!(inheriting(0, A).is_clean(), "above all");
+    let what = Problem::Inversion { urgency: Urgency::Rank(2), waiting: B, waiting_urgency: Urgency::Rank(1) };
+    assert_eq!(only(&inheriting(3, A)).3, what, "its own rank");
+}
+
 #[test]
 fn a_cpu_is_not_idle_while_a_job_is_ready() {
     let events = [

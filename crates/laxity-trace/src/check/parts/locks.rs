@@ -3,6 +3,7 @@
 use laxity_model::{EngineOrder, Instant, JobId, LockId, ReplicaId};
 
 use super::super::{Problem, Report, Violation};
+use crate::header::own_level;
 use crate::{Event, LockKind, TraceHeader};
 
 /// Finds violations of exclusion, of the order of grants, and idle replicas:
@@ -45,7 +46,7 @@ struct Priorities {
     jobs: std::collections::VecDeque<(JobId, Level)>,
 }
 
-/// Deadline or rank, and the task whose it is.
+/// Deadline or rank plus 1, and the task whose it is.
 type Level = (u64, u32);
 
 impl<'a> Locks<'a> {
@@ -85,8 +86,8 @@ impl<'a> Locks<'a> {
     fn release(&mut self, job: JobId, deadline: Instant) {
         let Some(priorities) = self.priorities.get_mut(job.task.index()) else { return };
         let edf = self.header.scheduler.rule == laxity_model::PriorityRule::Edf;
-        let rank = u64::from(self.header.tasks[job.task.index()].rank);
-        priorities.jobs.push_back((job, (if edf { deadline.0 } else { rank }, job.task.0)));
+        let rank = self.header.tasks[job.task.index()].rank;
+        priorities.jobs.push_back((job, (own_level(edf, rank, deadline), job.task.0)));
     }
 
     fn prioritize(&mut self, job: JobId, level: Level) {

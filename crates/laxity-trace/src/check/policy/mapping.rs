@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use laxity_model::{CpuId, Instant, InterruptHandling, JobId, PriorityRule, TaskId};
 
 use super::super::{Phase, Urgency};
+use crate::header::own_level;
 use crate::metrics::pending::Pending;
 use crate::{TaskKind, TraceHeader};
 
-/// A job's place in the order of urgency: its effective priority (deadline or rank, then the task whose that is), then
+/// A job's place in the order of urgency: its effective priority (deadline or rank plus 1, then the task whose that is), then
 /// its own task. One that inherits ranks beside the one it inherits from.
 pub(super) type Key = (u64, u32, u32);
 
@@ -153,9 +154,10 @@ impl Mapping {
 
     /// What a key says to people.
     pub fn urgency(&self, key: Key) -> Urgency {
-        match self.edf {
-            true => Urgency::Deadline(Instant(key.0)),
-            false => Urgency::Rank(key.0 as u32),
+        match (key.0, self.edf) {
+            (0, _) => Urgency::Boosted,
+            (deadline, true) => Urgency::Deadline(Instant(deadline)),
+            (level, false) => Urgency::Rank(level as u32 - 1),
         }
     }
 
@@ -178,7 +180,7 @@ impl Mapping {
             return;
         }
         task.job = Some(job);
-        let own = (if edf { deadline.0 } else { u64::from(task.rank) }, job.task.0, job.task.0);
+        let own = (own_level(edf, task.rank, deadline), job.task.0, job.task.0);
         task.key = task.given.filter(|&(of, _)| of == job).map_or(own, |(_, key)| key);
         task.ready_since = at;
         task.ready_late = self.dispatched_at.get(task.cluster) == Some(&Some(at));
