@@ -68,12 +68,15 @@ impl PolicyCheck {
                 Rule::AtBoundaries { quanta: header.scheduler.quanta, boundaries: Boundaries::new(header) }
             }
         };
+        let has_devices = !header.devices.is_empty() || !header.gpus.is_empty();
+        let is_free = header.origin == Origin::Simulated && header.costs == OverheadCosts::default();
         PolicyCheck {
             rule,
             quantum: header.quantum,
-            has_devices: !header.devices.is_empty() || !header.gpus.is_empty(),
+            has_devices,
             is_klmirqd: matches!(header.handling, InterruptHandling::Klmirqd { .. }),
-            ideal: header.origin == Origin::Simulated && header.costs == OverheadCosts::default(),
+            // Where devices interrupt, a boundary may find the CPU busy though no overhead is charged.
+            ideal: is_free && !(has_devices && header.scheduler.invocation == Invocation::QuantumDriven),
             mapping: Mapping::new(header),
             now: Instant::ZERO,
             ended: false,
@@ -90,7 +93,7 @@ impl PolicyCheck {
     /// The state after the records of `now` holds until `until`: judges it.
     fn judge_until(&mut self, until: Instant) {
         for cpu in 0..self.last_found.len() {
-            let found = self.inversion(cpu, until).or_else(|| self.wrong_process(cpu));
+            let found = self.inversion(cpu, until).or_else(|| self.wrong_process(cpu, until));
             let key = found.map(|violation| (violation.job, violation.what));
             if let Some(violation) = found.filter(|_| key != self.last_found[cpu]) {
                 self.report.push(violation);
@@ -167,12 +170,14 @@ impl PolicyCheck {
         Some(Violation { at, cpu: Some(CpuId(cpu as u16)), job: job.map(|linked| linked.job), what })
     }
 
-    /// Without overheads, a CPU runs what it is linked to, unless a non-preemptive section goes on there.
-    fn wrong_process(&self, cpu: usize) -> Option<Violation> {
+    /// Without overheads, a CPU runs what it is linked to, unless a non-preemptive section goes on there, or an interrupt
+    /// until `until`: top halves may take time where nothing else does.
+    fn wrong_process(&self, cpu: usize, until: Instant) -> Option<Violation> {
         let running = self.mapping.cpu(cpu).running;
         let linked = self.mapping.linked(cpu).map(|linked| linked.job);
         if !self.ideal
             || self.mapping.cpu(cpu).in_bottom_half
+            || self.mapping.cpu(cpu).covered_until >= until
             || running == linked
             || running.is_some_and(|job| self.mapping.is_non_preemptive(job))
         {
