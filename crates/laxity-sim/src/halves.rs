@@ -279,8 +279,9 @@ impl<S: Sink> Simulator<S> {
             InterruptHandling::Linux | InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. } => {}
         }
         if half.job.is_none() {
-            let served = self.devices.servers[thread].as_ref();
-            return (served.map_or(BELOW_ALL, Served::level), (self.setup.first_thread + thread) as u32);
+            let task = self.thread_task(thread);
+            let served = self.servers.get(task.index()).and_then(Option::as_ref);
+            return (served.map_or(BELOW_ALL, Served::level), task.0);
         }
         let owner = self.level_of(half);
         let holders = self.locking.as_ref().and_then(|locking| locking.most_urgent_holder(half.device));

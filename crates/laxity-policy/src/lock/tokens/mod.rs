@@ -71,22 +71,6 @@ impl Tokens {
         }
     }
 
-    /// `task` holds a token and has exhausted its budget: the next request is admitted as if it had unlocked, but is
-    /// granted only when it does. Until then its queue's waiters keep giving it their priority. Nothing happens if
-    /// it has been said before.
-    ///
-    /// To be called when [`budget::Action::Admit`](super::budget::Action::Admit) names this lock; [`unlock`] follows
-    /// as always. `grants` may gain a grant, of a replica that was idle.
-    ///
-    /// [`unlock`]: Discipline::unlock
-    pub fn overrun(&mut self, now: Instant, task: TaskId, _levels: Levels<'_>, grants: &mut Vec<Grant>) {
-        let Some(freed) = self.fifos.set_aside(task) else { return };
-        let donor = self.requests.donor_of(task);
-        self.requests.remove(task);
-        self.refill(now, freed, donor, grants);
-        self.donate();
-    }
-
     /// A place in the queue of `freed`, and so among those of all queues, is free: `donor`, that of the request that
     /// had it, takes it, else the highest request outside that can. It joins the queue of `freed`, but an idle replica
     /// rather than a queue: there is one while requests are outside only if `fifo_requests` allows no more.
@@ -162,6 +146,16 @@ impl Tokens {
 }
 
 impl Discipline for Tokens {
+    /// Until `task` unlocks, its queue's waiters keep giving it their priority. Nothing happens if it has been said
+    /// before. `grants` may gain a grant, of a replica that was idle.
+    fn overrun(&mut self, now: Instant, task: TaskId, _levels: Levels<'_>, grants: &mut Vec<Grant>) {
+        let Some(freed) = self.fifos.set_aside(task) else { return };
+        let donor = self.requests.donor_of(task);
+        self.requests.remove(task);
+        self.refill(now, freed, donor, grants);
+        self.donate();
+    }
+
     fn request(&mut self, now: Instant, request: Request, levels: Levels<'_>, grants: &mut Vec<Grant>) {
         let base = levels.base.get(request.task.index()).copied().flatten();
         self.requests.insert(request, base.expect("only a pending job requests"));
