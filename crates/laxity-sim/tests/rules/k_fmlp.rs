@@ -1,6 +1,6 @@
 //! The k-FMLP (paper 000, appendix A), alone and with a mutex, and what there is without it.
 
-use laxity_model::{GpuArbitration, InterruptHandling, ResourceProtocol};
+use laxity_model::{GpuArbitration, InterruptHandling, ResourceProtocol, ThreadPriority};
 
 use crate::system::System;
 
@@ -35,6 +35,22 @@ t1   - -
 t2     ? ? - -
 t3     ? -";
     assert_eq!(joins_of_four(OBLIVIOUS), drawn);
+}
+
+/// A length includes the bottom halves of the section: the queue of GPU 0 is of length 5, that of GPU 1 of length 3 + 3.
+#[test]
+fn r1_lengths_include_bottom_halves() {
+    let system = System::new(4, 2, AWARE).task(0, "K5").task(0, "H3").task(1, "K1");
+    let system = system.interrupts(InterruptHandling::PreemptRt(ThreadPriority::High), 3, 0);
+    let drawn = "
+e0 0 0 0 0 0 2 . .
+e1 1 1 1 . . . . .
+t0 - - - - -
+t1 - - - - - -
+t2   ? ? ? ? -
+t3
+t4       # # #";
+    assert_eq!(system.draw("et", 8), drawn);
 }
 
 /// T2 holds the GPU and needs the CPU; T0 waits for the GPU; T1 has no use for it.

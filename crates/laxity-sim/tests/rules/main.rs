@@ -7,6 +7,7 @@
 //! | The k-FMLP (paper 000, appendix A) | `k_fmlp::` |
 //! | --- | --- |
 //! | R1: a request joins the queue of least `wait`, l-aware | `r1_length_aware_a_request_joins_the_queue_of_least_waiting_time` |
+//! | R1: lengths include bottom halves | `r1_lengths_include_bottom_halves` |
 //! | R1, l-oblivious | `r1_length_oblivious_a_request_joins_the_queue_of_fewest_requests` |
 //! | R2: who waits is suspended; the holder inherits from its queue | `r2_who_waits_is_suspended_and_the_holder_has_the_highest_priority_of_its_queue`, `r2_a_holder_inherits_from_its_own_queue_only` |
 //! | R3: the next of the queue, else the highest blocked job is stolen | `r3_the_next_in_the_queue_follows_and_an_empty_queue_steals_the_highest_priority` |
