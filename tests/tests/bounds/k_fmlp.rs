@@ -20,7 +20,7 @@ fn compare(systems: u64, is_crowded: bool, measure: fn(&Wait) -> u64) -> u64 {
         let bottom_half = if is_crowded { 0 } else { rng.below(2) * rng.between(1, 3) };
         let cpus = if is_crowded { rng.between(gpus as u64, tasks.max(gpus) as u64) as usize } else { tasks + gpus };
         let arbitration = GpuArbitration::KFmlp { length_aware };
-        let shape = Shape { tasks, cpus, gpus, arbitration, bottom_half };
+        let shape = Shape { tasks, cpus, gpus, arbitration, bottom_half, is_uniform: rng.below(4) == 0 };
         let system = System::random(&mut rng, &shape);
         let lengths: Vec<u64> = system.sections.iter().map(Section::length).collect();
         let kind = if length_aware { Blocking::Aware } else { Blocking::ObliviousInteger };

@@ -18,6 +18,8 @@ pub struct Shape {
     pub arbitration: GpuArbitration,
     /// How long a bottom half takes. It runs in a thread that nothing preempts.
     pub bottom_half: u64,
+    /// Whether all sections are one GPU kernel, of the same length: the worst that sections of their length can do.
+    pub is_uniform: bool,
 }
 
 /// A task's GPU section, in nanoseconds.
@@ -57,9 +59,15 @@ impl System {
         let period = rng.between(2, 4 * shape.tasks as u64) * longest;
         let (mut tasks, mut sections) = (Vec::new(), Vec::new());
         for task in 0..shape.tasks {
-            let (section, body) = random_section(rng, longest, shape.bottom_half);
-            let around = [rng.below(longest), rng.below(longest)].map(|wcet| Step::Cpu(varying(rng, wcet)));
-            let [before, after] = around;
+            let (section, body) = if shape.is_uniform {
+                uniform_section(longest, shape.bottom_half)
+            } else {
+                random_section(rng, longest, shape.bottom_half)
+            };
+            let [before, after] = [(); 2].map(|()| {
+                let wcet = rng.below(longest);
+                Step::Cpu(varying(rng, wcet))
+            });
             tasks.push(Task {
                 phase: Nanos(rng.below(period)),
                 body: vec![before, Step::GpuSection { body }, after],
@@ -95,6 +103,12 @@ impl System {
     pub fn run(&self, seed: u64) -> (TraceHeader, Vec<Record>) {
         simulate(&self.workload, &self.scheduler, self.end, seed)
     }
+}
+
+fn uniform_section(length: u64, bottom_half: u64) -> (Section, Vec<Step>) {
+    let work = GpuWork::Kernel(ExecutionTime::constant(Nanos(length)));
+    let body = vec![Step::Gpu(GpuOperation { gpu: None, work, waiting: Waiting::Synchronous, interrupts: 0 })];
+    (Section { cpu: 0, operations: vec![(length + bottom_half, true)] }, body)
 }
 
 fn random_section(rng: &mut SplitMix64, longest: u64, bottom_half: u64) -> (Section, Vec<Step>) {
