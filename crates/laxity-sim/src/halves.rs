@@ -109,7 +109,7 @@ impl<S: Sink> Simulator<S> {
         state.activity = Activity::Open;
         let run = if is_daemon { &mut state.daemon } else { &mut state.half };
         let run = run.as_mut().expect("what executes is there");
-        run.remaining = run.remaining - (now - run.since);
+        run.remaining -= now - run.since;
         if is_daemon {
             let Half { device, job, .. } = run.half;
             self.sink.record(now, Event::BottomHalfEnd { cpu, device, job });

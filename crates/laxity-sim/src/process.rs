@@ -63,7 +63,7 @@ impl<S: Sink> Simulator<S> {
                 }
                 return;
             }
-            if let Some(half) = self.cpus[at].tasklets.next() {
+            if let Some(half) = self.cpus[at].tasklets.next_on_stack() {
                 self.push_half(cpu, half);
                 continue;
             }

@@ -149,9 +149,9 @@ impl Setup {
         }
         let ranking = Ranking::new(scheduler.rule, models.iter().chain(&servers::as_tasks(workload)));
         let locks = Locks::new(workload, scheduler, models, &ranking, &cpus);
-        let bodies = bodies(workload, scheduler, models, &cluster_of, &locks, &cpus);
         let first_thread = models.len();
         let devices = devices::plans(workload, first_thread);
+        let bodies = bodies(workload, scheduler, models, &cluster_of, &locks, &devices, &cpus);
         let handling = workload.gpu_management.handling;
         let threads = threads(handling, workload.platform.gpus.len(), workload.platform.devices.len());
         cluster_of.extend(thread_clusters(&threads, &devices, &cpus));
@@ -266,9 +266,13 @@ fn bodies(
     tasks: &[Task],
     cluster_of: &[usize],
     locks: &Locks,
+    devices: &[DevicePlan],
     cpus: &[Vec<CpuId>],
 ) -> Vec<Vec<Op>> {
     let reachable = reachable_gpus(workload, scheduler, cpus);
+    // All GPUs have the same halves.
+    let halves =
+        devices.first().map_or(Nanos::ZERO, |gpu| Nanos(gpu.top_half.wcet.0.saturating_add(gpu.bottom_half.wcet.0)));
     let mut using = vec![0; cpus.len()];
     let mut body = |(task, &cluster): (&Task, &usize)| {
         let gpus: &[GpuId] = &reachable[cluster];
@@ -281,6 +285,7 @@ fn bodies(
             gpus: &workload.platform.gpus,
             pool: locks.pools[cluster].as_ref(),
             default_gpu,
+            halves,
         };
         flatten(&task.body, &context)
     };

@@ -15,9 +15,9 @@
 //! ```
 //!
 //! **Bound.** If `K * f = m`, a request is pi-blocked (suspension-oblivious) for no longer than `(2 f - 1) L`, L being
-//! the longest hold, unless it ceases to be among the m highest requests while it waits. A donor that does loses its
-//! donee, and what it waits for once it is among them again comes on top: rare, and no fault of a reading below, since
-//! the releaser's own donor goes first although a higher one may be waiting.
+//! the longest hold, unless it ceases to be among the m highest requests while it waits outside. A donor that does loses its
+//! donee, and what it waits for once it is among them again comes on top, for up to `f L` each time: rare, and no fault
+//! of a reading below, since the releaser's own donor goes first although a higher one may be waiting.
 //!
 //! **Readings.** Where the rules in prose leave something open, the reading is the one under which that holds:
 //! - *Among the m highest* is judged by base priority, over all unfinished requests, holders included.
