@@ -1,7 +1,8 @@
 //! What a trace is about: who wrote it, and the workload it shows.
 
 use laxity_model::{
-    CpuId, Engine, EngineOrder, GpuId, GpuManagement, Instant, InterruptHandling, Nanos, OverheadCosts, Scheduler, Task, TaskId,
+    CpuId, Engine, EngineOrder, GpuId, GpuManagement, Instant, InterruptHandling, Nanos, OverheadCosts, Scheduler,
+    Task, TaskId,
 };
 
 /// Everything a reader of a trace must know besides its records.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use laxity_model::{CpuId, Instant, JobId, PriorityRule};
 
-use crate::metrics::pending::Pending;
 use crate::header::own_level;
+use crate::metrics::pending::Pending;
 use crate::{DeviceId, TaskKind, TraceHeader};
 
 /// An effective priority: deadline or rank plus 1, then the task whose it is. The smaller is the higher.
