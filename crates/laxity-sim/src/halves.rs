@@ -14,6 +14,7 @@ use laxity_trace::{DeviceId, Event, Sink};
 
 use crate::Simulator;
 use crate::interrupt::Interrupt;
+use crate::servers::Served;
 use crate::simulator::{Activity, Work};
 
 /// A bottom half.
@@ -47,6 +48,8 @@ impl<S: Sink> Simulator<S> {
     pub(crate) fn after_top_half(&mut self, cpu: CpuId, half: Half) {
         match self.setup.handling {
             InterruptHandling::Linux => self.cpus[cpu.index()].tasklets.raise(half),
+            // There is no owner to be aware of.
+            InterruptHandling::ProcessAware if half.job.is_none() => self.cpus[cpu.index()].tasklets.raise(half),
             InterruptHandling::PreemptRt(_) | InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. } => {
                 // Part of the same interrupt: nothing comes in between.
                 let deliver = Interrupt::Deliver(half);
@@ -229,19 +232,29 @@ impl<S: Sink> Simulator<S> {
     fn wake_thread(&mut self, cpu: CpuId, thread: usize) {
         let task = self.thread_task(thread);
         let half = *self.devices.threads.serving(thread).expect("it was given one");
+        let job = self.job_id(task);
+        let deadline = half.job.map_or(self.now, |job| self.tasks[job.task.index()].deadline);
+        self.sink.record(self.now, Event::Release { job, deadline });
+        self.sink.record(self.now, Event::Serve { thread: job, device: half.device, job: half.job });
+        if self.server_has_work(cpu, task) {
+            self.begin_bottom_half(cpu, task);
+        }
+    }
+
+    /// The interrupt thread `task` competes for a CPU with the bottom half that it was given.
+    pub(crate) fn begin_bottom_half(&mut self, cpu: CpuId, task: TaskId) {
+        let thread = task.index() - self.setup.first_thread;
+        let half = *self.devices.threads.serving(thread).expect("it was given one");
+        let level = self.thread_level(thread, &half);
         let run = &mut self.tasks[task.index()];
         run.active = true;
         run.op = 0;
         run.remaining = half.time.as_nanos();
         run.preempted_on = None;
+        run.level = level;
         let job = self.job_id(task);
         let (cluster, local) = self.local(task);
         let owner = half.job.filter(|_| matches!(self.setup.handling, InterruptHandling::Klmirqd { .. }));
-        let level = self.thread_level(thread, &half);
-        self.tasks[task.index()].level = level;
-        let deadline = half.job.map_or(self.now, |job| self.tasks[job.task.index()].deadline);
-        self.sink.record(self.now, Event::Release { job, deadline });
-        self.sink.record(self.now, Event::Serve { thread: job, device: half.device, job: half.job });
         self.record_priority(task, level);
         self.sink.record(self.now, Event::Ready { job, cpu });
         // Only a thread of the owner's own cluster can be kept from running beside it.
@@ -256,12 +269,17 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The level at which `thread` runs `half`: a fixed one under PREEMPT_RT; under klmirqd the owner's effective level,
-    /// or with GPUSync that of the most urgent holder of a token of that GPU.
+    /// or with GPUSync that of the most urgent holder of a token of that GPU. Where no job owns it: that of the thread's
+    /// server, or below all jobs.
     fn thread_level(&self, thread: usize, half: &Half) -> (u64, u32) {
         match self.setup.handling {
             InterruptHandling::PreemptRt(ThreadPriority::High) => return (ABOVE_ALL, thread as u32),
             InterruptHandling::PreemptRt(ThreadPriority::Low) => return (BELOW_ALL, thread as u32),
             InterruptHandling::Linux | InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. } => {}
+        }
+        if half.job.is_none() {
+            let served = self.devices.servers[thread].as_ref();
+            return (served.map_or(BELOW_ALL, Served::level), (self.setup.first_thread + thread) as u32);
         }
         let owner = self.level_of(half);
         let holders = self.locking.as_ref().and_then(|locking| locking.most_urgent_holder(half.device));
@@ -301,7 +319,9 @@ impl<S: Sink> Simulator<S> {
         run.job += 1;
         let half = self.devices.threads.finish(thread);
         self.half_done(cpu, half);
-        if self.devices.threads.serving(thread).is_some() {
+        let more = self.devices.threads.serving(thread).is_some();
+        self.server_finished(cpu, task, more);
+        if more {
             self.wake_thread(cpu, thread);
         }
     }

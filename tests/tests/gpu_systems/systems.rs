@@ -1,9 +1,10 @@
 //! Random systems of tasks with GPU operations and critical sections.
 
 use laxity_model::{
-    CopyDirection, CpuId, EngineOrder, ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuSync,
-    GpuWork, InterruptHandling, Invocation, Nanos, OverheadCosts, OverheadProfile, Platform, PriorityRule, Quanta,
-    ReleaseInterrupts, Resource, ResourceProtocol, Scheduler, Scope, Step, Task, TokenHold, Waiting, Workload,
+    Arrival, CopyDirection, CpuId, Device, Distribution, EngineOrder, ExecutionTime, Gpu, GpuArbitration,
+    GpuManagement, GpuOperation, GpuSync, GpuWork, InterruptHandling, Invocation, Nanos, OverheadCosts,
+    OverheadProfile, Platform, PriorityRule, Quanta, ReleaseInterrupts, Resource, ResourceProtocol, Scheduler, Scope,
+    Server, ServerKind, Step, Task, TokenHold, Waiting, Workload,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -136,6 +137,35 @@ pub fn platform(gpus_per_cluster: usize, copy_engines: u8, costly: bool) -> Plat
     platform
 }
 
+/// Up to two devices that serve no job, whose klmirqd threads have servers or not.
+pub fn devices() -> impl Strategy<Value = Vec<Device>> {
+    let kinds = select(vec![ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic]);
+    let server = (kinds, 1u64..30, 1u64..4).prop_map(|(kind, budget, period)| Server {
+        kind,
+        budget: Nanos(10 * budget * US),
+        period: Nanos::from_millis(period),
+        priority: None,
+    });
+    let drawn = (prop::option::of(server), 200u64..2_000, any::<bool>(), 1u64..60);
+    prop::collection::vec(drawn, 0..3).prop_map(|drawn| {
+        let device = |(index, (server, period, sporadic, bottom_half))| {
+            let gap = Distribution::Uniform { min: Nanos::ZERO, max: Nanos(100 * US) };
+            let cpus = [vec![CpuId(0), CpuId(1)], vec![CpuId(2), CpuId(3)]];
+            Device {
+                name: format!("device{index}"),
+                cluster: index,
+                arrival: if sporadic { Arrival::Sporadic { gap } } else { Arrival::Periodic },
+                period: Nanos(period * US),
+                top_half: time(2),
+                bottom_half: time(bottom_half),
+                interrupt_cpus: cpus[index].clone(),
+                server,
+            }
+        };
+        drawn.into_iter().enumerate().map(device).collect()
+    })
+}
+
 /// Two resources for the critical sections.
 pub fn resources() -> impl Strategy<Value = Vec<Resource>> {
     let protocols =
@@ -165,12 +195,12 @@ pub fn workload(handling: impl Strategy<Value = InterruptHandling>) -> impl Stra
             ..Task::periodic("", Nanos(1), Nanos::from_millis(period))
         });
     let tasks = prop::collection::vec(task, 1..9);
-    (tasks, management(handling), resources(), 1usize..3, 1u8..3, any::<bool>()).prop_map(
-        |(mut tasks, gpu_management, resources, gpus_per_cluster, copy_engines, costly)| {
+    (tasks, management(handling), resources(), devices(), 1usize..3, 1u8..3, any::<bool>()).prop_map(
+        |(mut tasks, gpu_management, resources, devices, gpus_per_cluster, copy_engines, costly)| {
             for (index, task) in tasks.iter_mut().enumerate() {
                 task.name = format!("t{index}");
             }
-            let platform = platform(gpus_per_cluster, copy_engines, costly);
+            let platform = Platform { devices, ..platform(gpus_per_cluster, copy_engines, costly) };
             Workload { resources, gpu_management, ..Workload::new("random", platform, tasks) }
         },
     )

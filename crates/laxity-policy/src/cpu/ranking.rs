@@ -42,13 +42,15 @@ impl Ranking {
         self.ranks.as_ref().unwrap_or(&self.positions)[task.index()]
     }
 
-    /// The priority of a job of `task` due at `deadline`. Under fixed priorities its level is its rank + 1: level 0 is
-    /// above all jobs.
+    /// The level of all jobs of `task` under fixed priorities: its rank + 1, for level 0 is above all jobs. `None` under
+    /// EDF, where each job's deadline is its level.
+    pub fn fixed_level(&self, task: TaskId) -> Option<u64> {
+        self.ranks.as_ref().map(|ranks| u64::from(ranks[task.index()]) + 1)
+    }
+
+    /// The priority of a job of `task` due at `deadline`.
     pub fn priority(&self, task: TaskId, deadline: Instant) -> Priority {
-        let major = match &self.ranks {
-            None => deadline.as_nanos(),
-            Some(ranks) => u64::from(ranks[task.index()]) + 1,
-        };
+        let major = self.fixed_level(task).unwrap_or(deadline.as_nanos());
         Priority { major, tie: self.positions[task.index()], task }
     }
 }

@@ -70,12 +70,15 @@ impl PolicyCheck {
                 Rule::AtBoundaries { quanta: header.scheduler.quanta, boundaries: Boundaries::new(header) }
             }
         };
+        let has_devices = !header.devices.is_empty() || !header.gpus.is_empty();
+        let is_free = header.origin == Origin::Simulated && header.costs == OverheadCosts::default();
         PolicyCheck {
             rule,
             quantum: header.quantum,
-            has_devices: !header.devices.is_empty() || !header.gpus.is_empty(),
+            has_devices,
             is_klmirqd: matches!(header.handling, InterruptHandling::Klmirqd { .. }),
-            ideal: header.origin == Origin::Simulated && header.costs == OverheadCosts::default(),
+            // Where devices interrupt, a boundary may find the CPU busy though no overhead is charged.
+            ideal: is_free && !(has_devices && header.scheduler.invocation == Invocation::QuantumDriven),
             mapping: Mapping::new(header),
             now: Instant::ZERO,
             ended: false,
@@ -92,7 +95,7 @@ impl PolicyCheck {
     /// The state after the records of `now` holds until `until`: judges it.
     fn judge_until(&mut self, until: Instant) {
         for cpu in 0..self.last_found.len() {
-            let found = self.inversion(cpu, until).or_else(|| self.wrong_process(cpu));
+            let found = self.inversion(cpu, until).or_else(|| self.wrong_process(cpu, until));
             let key = found.map(|violation| (violation.job, violation.what));
             if let Some(violation) = found.filter(|_| key != self.last_found[cpu]) {
                 self.report.push(violation);
@@ -173,9 +176,11 @@ impl PolicyCheck {
     /// is long ago; what was true then counts.
     fn yields(&self, cpu: usize, waiting: &Unlinked, at: Instant, decided: Option<Instant>) -> Option<Violation> {
         let job = self.mapping.linked(cpu);
+        let state = self.mapping.cpu(cpu);
+        let fell_idle_after = |decided| state.free_since > decided || state.free_late && state.free_since == decided;
         let waiting_urgency = self.mapping.urgency(waiting.key);
         let what = match job {
-            None if decided.is_some_and(|decided| self.mapping.cpu(cpu).free_since > decided) => return None,
+            None if decided.is_some_and(fell_idle_after) => return None,
             None => Problem::NotWorkConserving { waiting: waiting.job, waiting_urgency },
             Some(linked) if linked.key < waiting.key => return None,
             Some(linked) if linked.non_preemptive_until > decided.unwrap_or(self.now) => return None,
@@ -188,12 +193,14 @@ impl PolicyCheck {
         Some(Violation { at, cpu: Some(CpuId(cpu as u16)), job: job.map(|linked| linked.job), what })
     }
 
-    /// Without overheads, a CPU runs what it is linked to, unless a non-preemptive section goes on there.
-    fn wrong_process(&self, cpu: usize) -> Option<Violation> {
+    /// Without overheads, a CPU runs what it is linked to, unless a non-preemptive section goes on there, or an interrupt
+    /// until `until`: top halves may take time where nothing else does.
+    fn wrong_process(&self, cpu: usize, until: Instant) -> Option<Violation> {
         let running = self.mapping.cpu(cpu).running;
         let linked = self.mapping.linked(cpu).map(|linked| linked.job);
         if !self.ideal
             || self.mapping.cpu(cpu).in_bottom_half
+            || self.mapping.cpu(cpu).covered_until >= until
             || running == linked
             || running.is_some_and(|job| self.mapping.is_non_preemptive(job))
         {
