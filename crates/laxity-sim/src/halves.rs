@@ -9,7 +9,7 @@
 //! Source: paper 000, sections II and III and appendix B.
 
 use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, TaskId, ThreadPriority};
-use laxity_policy::cpu;
+use laxity_policy::cpu::{self, Priority};
 use laxity_trace::{DeviceId, Event, Sink};
 
 use crate::Simulator;
@@ -40,8 +40,8 @@ pub(crate) struct HalfRun {
 }
 
 /// The priority of interrupt threads under PREEMPT_RT: above every level of a job, or below.
-const ABOVE_ALL: u64 = 0;
-const BELOW_ALL: u64 = u64::MAX - 1;
+pub(crate) const ABOVE_ALL: u64 = 0;
+pub(crate) const BELOW_ALL: u64 = u64::MAX - 1;
 
 impl<S: Sink> Simulator<S> {
     /// The top half on `cpu` is done.
@@ -196,7 +196,7 @@ impl<S: Sink> Simulator<S> {
         }
         let (lowest, job) = self.clusters[cluster].policy.lowest();
         let most_urgent = waiting.iter().filter_map(|half| self.level_of(half)).min();
-        let level = job.map(|job| self.global_level(cluster, job.level()));
+        let level = job.map(Priority::level);
         let precedes = level.is_none_or(|level| most_urgent.is_some_and(|urgent| urgent <= level));
         precedes.then(|| self.setup.clusters[cluster].cpus[lowest.index()])
     }
@@ -210,7 +210,7 @@ impl<S: Sink> Simulator<S> {
             return false;
         }
         let linked = self.clusters[cluster].policy.linked(local);
-        let level = linked.map(|job| self.global_level(cluster, job.level()));
+        let level = linked.map(Priority::level);
         let locking = self.locking.as_ref();
         let of = |half: &Half| locking?.level(half.job?.task);
         let Some(half) = self.clusters[cluster].waiting_halves.take_before(level, of) else { return false };
@@ -255,8 +255,7 @@ impl<S: Sink> Simulator<S> {
         let job = self.job_id(task);
         let (cluster, local) = self.local(task);
         let owner = half.job.filter(|_| matches!(self.setup.handling, InterruptHandling::Klmirqd { .. }));
-        let of = owner.map_or(task, |owner| owner.task);
-        self.sink.record(self.now, Event::Priority { job, level: level.0, of });
+        self.record_priority(task, level);
         self.sink.record(self.now, Event::Ready { job, cpu });
         // Only a thread of the owner's own cluster can be kept from running beside it.
         let owner = owner.map(|owner| self.local(owner.task)).filter(|&(own, _)| own == cluster);
@@ -264,7 +263,7 @@ impl<S: Sink> Simulator<S> {
             cpu: self.local_cpu(cpu, cluster),
             thread: local,
             owner: owner.map(|(_, owner)| owner),
-            level: self.local_level(cluster, level),
+            level,
         };
         self.tell(cluster, event);
     }
@@ -302,9 +301,7 @@ impl<S: Sink> Simulator<S> {
             }
             run.level = level;
             let (cluster, local) = self.local(task);
-            let of = half.job.map_or(task, |job| job.task);
-            self.sink.record(self.now, Event::Priority { job: self.job_id(task), level: level.0, of });
-            let level = self.local_level(cluster, level);
+            self.record_priority(task, level);
             self.tell(cluster, cpu::Event::Prioritized { task: local, level });
         }
     }

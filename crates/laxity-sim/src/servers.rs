@@ -258,10 +258,8 @@ impl<S: Sink> Simulator<S> {
             let priority = Priority::of(level.0, task);
             return self.arbitrate(cpu, lock::Event::Rebase { priority });
         }
-        let job = self.job_id(task);
-        self.sink.record(self.now, Event::Priority { job, level: level.0, of: task });
+        self.record_priority(task, level);
         let (cluster, local) = self.local(task);
-        let level = self.local_level(cluster, level);
         self.tell(cluster, cpu::Event::Prioritized { task: local, level });
     }
 

@@ -335,6 +335,42 @@ fn quantum_driven_jobs_wait_for_the_next_quantum_and_no_longer() {
     assert_eq!(only(&late), (4, Some(CpuId(1)), None, what));
 }
 
+/// A runs as C and gives that up at 4, where a quantum began that was decided for it; B waits until 8 and no longer.
+#[test]
+fn a_quantum_is_decided_by_the_priorities_of_its_beginning() {
+    let header = Setup { quantum: Some(4), ..setup(1) }.header();
+    let given_up = |at, end| {
+        let mut events = vec![
+            (0, release(A, 20)),
+            (0, ready(A)),
+            (0, Event::Priority { job: A, level: 5 * UNIT.0, of: C.task }),
+            (0, link(0, A)),
+            (0, dispatch(0, A)),
+            (1, release(B, 10)),
+            (1, ready(B)),
+            (3, preempt(0, A)),
+            (4, dispatch(0, A)),
+            (at, Event::Priority { job: A, level: 20 * UNIT.0, of: A.task }),
+            (end, Event::End),
+        ];
+        events.sort_by_key(|&(at, _)| at);
+        events
+    };
+    let what = Problem::Inversion { urgency: deadline(20), waiting: B, waiting_urgency: deadline(10) };
+    // The CPU runs nothing from 3 to 4, which is another violation.
+    let inversions = |events: &[(u64, Event)]| {
+        let found = judge(&header, events).violations;
+        found
+            .iter()
+            .filter(|violation| violation.what == what)
+            .map(|violation| violation.at.0 / UNIT.0)
+            .collect::<Vec<_>>()
+    };
+    assert!(inversions(&given_up(4, 8)).is_empty());
+    assert_eq!(inversions(&given_up(4, 9)), [8]);
+    assert_eq!(inversions(&given_up(3, 7)), [4]);
+}
+
 #[test]
 fn staggered_quanta_begin_late_by_the_cpus_share() {
     // Quanta begin at 0, 4, 8 on cpu0 and at 2, 6, 10 on cpu1.

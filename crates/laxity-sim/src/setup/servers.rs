@@ -59,9 +59,9 @@ fn config(server: Server) -> Config {
 
 /// The level of the server that is number `index` in `ranking`.
 fn level(ranking: &Ranking, index: usize, period: Nanos, relative: Nanos) -> ServerLevel {
-    match ranking {
-        Ranking::EarliestDeadline => ServerLevel::Deadline { period, relative },
-        Ranking::Fixed(_) => ServerLevel::Fixed(u64::from(ranking.rank(TaskId(index as u32))) + 1),
+    match ranking.fixed_level(TaskId(index as u32)) {
+        Some(level) => ServerLevel::Fixed(level),
+        None => ServerLevel::Deadline { period, relative },
     }
 }
 

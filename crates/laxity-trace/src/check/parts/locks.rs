@@ -15,7 +15,8 @@ use crate::{Event, LockKind, TraceHeader};
 ///   effective priority, as the trace has named it before;
 /// - a replica that a job is granted in the end was not free for any time while that job waited. A waiter may be
 ///   restricted to some replicas, which a trace does not say, so that another's being free means nothing; of a lock of
-///   one replica the same is required of the requests that are never granted.
+///   one replica the same is required of the requests that are never granted. GPUSync's tokens may be free although
+///   jobs wait: so many requests may be in all queues together, and others do not enter.
 #[derive(Debug)]
 pub(super) struct Locks<'a> {
     header: &'a TraceHeader,
@@ -133,9 +134,10 @@ impl<'a> Locks<'a> {
         if let Some(by) = holder {
             self.found(job, Problem::LockHeld { lock, replica, by }, report);
         }
+        let may_not_idle = !matches!(info.kind, LockKind::Tokens { .. });
         match state.waiting.iter().find(|(by, _)| *by == job) {
             None => self.found(job, Problem::NotRequested { lock }, report),
-            Some((_, since)) if holder.is_none() && free_since.max(*since) < self.now => {
+            Some((_, since)) if may_not_idle && holder.is_none() && free_since.max(*since) < self.now => {
                 self.found(job, Problem::ReplicaIdle { lock, replica }, report);
             }
             Some(_) => {}
