@@ -49,17 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     folder = args.out or Path("out") / args.study
     try:
-        what = _plan(args)
-        result = _result(what, folder, args)
-        figures = args.figures or ("main" if args.quick else "all")
-        if figures != "none":
-            from laxity.studies._report import report  # noqa: PLC0415 (matplotlib only where it is used)
-
-            report(result, folder, every_figure=figures == "all")
-        if args.publish:
-            from laxity.studies._report import publish  # noqa: PLC0415
-
-            publish(result, args.publish)
+        _one(args, folder)
     except KeyboardInterrupt:
         print(f"stopped; the same command goes on from what {folder} has", file=sys.stderr)
         return 130
@@ -69,19 +59,31 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _plan(args: argparse.Namespace) -> Work:
-    step, replicates = QUICK[args.study] if args.quick else (1, None)
-    step, replicates = args.step or step, args.replicates or replicates
-    if args.study != RUNTIME:
-        if args.seconds is not None:
-            raise ValueError(f"--seconds is for {RUNTIME}; {args.study} simulates nothing")
-        return plan(
-            args.study, args.options, scenarios=args.scenarios, step=step, replicates=replicates, chunk=args.chunk
-        )
-    if args.scenarios is not None or args.chunk is not None:
-        raise ValueError(f"{RUNTIME} has neither scenarios nor chunks; use --step, --replicates and --seconds")
-    seconds = args.seconds or (QUICK_SECONDS if args.quick else None)
-    return runtime_plan(args.options, step=step, repetitions=replicates, seconds=seconds)
+def _plan(args: argparse.Namespace, options: str, replicates: int | None) -> Work:
+    step, quick = QUICK[args.study] if args.quick else (1, replicates)
+    step, replicates = args.step or step, args.replicates or quick
+    if args.study == RUNTIME:
+        if args.scenarios is not None or args.chunk is not None:
+            raise ValueError(f"{RUNTIME} has neither scenarios nor chunks; use --step, --replicates and --seconds")
+        seconds = args.seconds or (QUICK_SECONDS if args.quick else None)
+        return runtime_plan(options, step=step, repetitions=replicates, seconds=seconds)
+    if args.seconds is not None:
+        raise ValueError(f"--seconds is for {RUNTIME}; {args.study} simulates nothing")
+    return plan(args.study, options, scenarios=args.scenarios, step=step, replicates=replicates, chunk=args.chunk)
+
+
+def _one(args: argparse.Namespace, folder: Path) -> None:
+    """A run, its page, and what the repository keeps of it."""
+    result = _result(_plan(args, args.options, None), folder, args)
+    figures = args.figures or ("main" if args.quick else "all")
+    if figures != "none":
+        from laxity.studies._report import report  # noqa: PLC0415 (matplotlib only where it is used)
+
+        report(result, folder, every_figure=figures == "all")
+    if args.publish:
+        from laxity.studies._report import publish  # noqa: PLC0415
+
+        publish(result, args.publish)
 
 
 def _result(what: Work, folder: Path, args: argparse.Namespace) -> Path:

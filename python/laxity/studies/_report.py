@@ -46,7 +46,7 @@ def report(result: Path, folder: Path, *, every_figure: bool) -> None:
             (82 instead of 8).
     """
     results = read(result)
-    checked = _check(results)
+    checked = check(results)
     drawn = _draw(results, folder / "figures", ("svg", "png"), every=every_figure)
     write_atomically(folder / "claims.csv", claims_csv(checked).encode())
     write_atomically(folder / "index.md", markdown(results, checked, drawn, folder).encode())
@@ -57,7 +57,7 @@ def report(result: Path, folder: Path, *, every_figure: bool) -> None:
 def publish(result: Path, folder: Path) -> None:
     """Writes what a repository keeps of a result: the page as ``README.md``, claims, numbers, SVGs."""
     results = read(result)
-    checked = _check(results)
+    checked = check(results)
     drawn = _draw(results, folder / "figures", ("svg",), every=False)
     write_atomically(folder / "claims.csv", claims_csv(checked).encode())
     for name, text in results.published().items():
@@ -65,14 +65,16 @@ def publish(result: Path, folder: Path) -> None:
     write_atomically(folder / "README.md", markdown(results, checked, drawn, folder).encode())
 
 
-def _check(results: AnyResults) -> list[tuple[Claim, Finding]]:
-    def check(claim: Claim) -> Finding:
+def check(results: AnyResults) -> list[tuple[Claim, Finding]]:
+    """Every claim of a study, with what the results say of it."""
+
+    def find(claim: Claim) -> Finding:
         try:
             return claim.check(results)
         except NotRunError as error:
             return Finding("undecided", str(error), "run the whole study")
 
-    return [(claim, check(claim)) for claim in STUDY[results.run["study"]].CLAIMS]
+    return [(claim, find(claim)) for claim in STUDY[results.run["study"]].CLAIMS]
 
 
 def _draw(results: AnyResults, folder: Path, formats: tuple[str, ...], *, every: bool) -> list[Drawn]:

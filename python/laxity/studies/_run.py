@@ -83,8 +83,7 @@ def _on_dask(plan: Work, chunks: list[Any], address: str, workers: int) -> Itera
     with _client(address, workers) as (client, as_completed):
         by_key = {f"{plan.study}-{chunk.name}": chunk for chunk in chunks}
         futures = [
-            client.submit(evaluate, plan, chunk, __version__, key=key, retries=3)
-            for key, chunk in by_key.items()
+            client.submit(evaluate, plan, chunk, __version__, key=key, retries=3) for key, chunk in by_key.items()
         ]
         for future in as_completed(futures):
             table = future.result()

@@ -136,7 +136,9 @@ def _shown(canvas: Canvas[RuntimeResults], variant: str, name: str, text: str) -
     return save(fig, canvas, name)
 
 
-def _beside(ax: Axes, title: str, numbers: dict[str, tuple[float, float]], *, x: float, y: float, marked: bool = False) -> None:
+def _beside(
+    ax: Axes, title: str, numbers: dict[str, tuple[float, float]], *, x: float, y: float, marked: bool = False
+) -> None:
     """The paper's numbers beside ours, as text in the graph."""
     rows = [(title, "paper" + " \N{MULTIPLICATION SIGN}" * marked, "ours" + " \N{WHITE CIRCLE}" * marked)]
     rows += [(handling, f"{paper:,.0f}", f"{ours:,.1f}") for handling, (paper, ours) in numbers.items()]
@@ -179,7 +181,9 @@ def _table2(canvas: Canvas[RuntimeResults]) -> Path:
     axes = fig.subplots(2, 2, sharex=True)
     systems = [column for column, _ in results.systems]
     places = np.arange(len(systems))
-    for row, (measure, label, top) in enumerate((("response", "response time, % of period", 100), ("missed", "missed, %", 15))):
+    for row, (measure, label, top) in enumerate(
+        (("response", "response time, % of period", 100), ("missed", "missed, %", 15))
+    ):
         for ax, kind in zip(axes[row], KINDS, strict=True):
             colour = BLUE if kind == KINDS[0] else GREEN
             ours = [getattr(results.responses(system, kind), measure) for system in systems]
@@ -187,7 +191,9 @@ def _table2(canvas: Canvas[RuntimeResults]) -> Path:
             paper = [getattr(TABLE_2[system, kind], measure) for system in systems]
             for place, value in zip(places, paper, strict=True):
                 if value <= top:
-                    ax.plot([place], [value], marker="x", color="black", markersize=6, markeredgewidth=1.5, clip_on=False)
+                    ax.plot(
+                        [place], [value], marker="x", color="black", markersize=6, markeredgewidth=1.5, clip_on=False
+                    )
                 else:
                     ax.annotate(f"{value:,.0f} %", (place, top), ha="center", va="top", fontsize=6.5, color=GRAY)
             ax.set_ylim(0, top)
@@ -201,7 +207,8 @@ def _table2(canvas: Canvas[RuntimeResults]) -> Path:
     run = results.run
     note(
         fig,
-        "Paper: Table II (crosses; grey numbers are beyond the axis). (a), (b) PREEMPT_RT, low and high priority; (c) Linux; "
+        "Paper: Table II (crosses; grey numbers are beyond the axis). (a), (b) PREEMPT_RT, low and high priority; (c) "
+        "Linux; "
         "(d) to (f) LITMUS C-RM with SLIH, klmirqd, PAI; (g), (h) C-EDF with klmirqd, PAI. Bars: simulated, "
         f"{run['repetitions']} times {run['seconds'][1]} s.",
     )

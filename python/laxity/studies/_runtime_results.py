@@ -157,7 +157,8 @@ class RuntimeResults:
         run, full = self.run, self._full
         inversions, responses = run["seconds"]
         size = (
-            f"section V: {len(self.points)} task sets under {len(self.handlings)} handlings, {inversions} s each; section "
+            f"section V: {len(self.points)} task sets under {len(self.handlings)} handlings, {inversions} s each; "
+            "section "
             f"VI: {len(self.systems)} systems, {run['repetitions']} times {responses} s"
         )
         whole = (len(full.utilizations), full.repetitions, full.seconds)

@@ -25,11 +25,14 @@ class Work(Protocol):
     @property
     def unit(self) -> str:
         """What the counts of the chunks count."""
+
     def chunks(self) -> list[Any]: ...
     def identity(self) -> dict[str, Any]:
         """Everything the results depend on, for JSON."""
+
     def evaluate(self, chunk: Any, stop: StudyStop | None = None) -> pa.Table | None:
         """The table of a chunk; None if told to stop."""
+
     def result(self, parts: Iterable[tuple[Any, pa.Table]]) -> pa.Table:
         """The result, from chunks with their tables. It does not depend on how the work was cut."""
 
