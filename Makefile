@@ -1,6 +1,6 @@
 # Laxity. `make demo` and `make test` do all their own set-up.
 #
-#   make demo        simulate a workload under several realizations of global EDF; ends with pictures and a trace
+#   make demo        simulate realizations of global EDF, and GPU interrupts; ends with pictures and a trace
 #   make test        every test: Rust, Python, agreement with SimSo
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run

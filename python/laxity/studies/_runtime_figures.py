@@ -207,9 +207,8 @@ def _table2(canvas: Canvas[RuntimeResults]) -> Path:
     run = results.run
     note(
         fig,
-        "Paper: Table II (crosses; grey numbers are beyond the axis). (a), (b) PREEMPT_RT, low and high priority; (c) "
-        "Linux; "
-        "(d) to (f) LITMUS C-RM with SLIH, klmirqd, PAI; (g), (h) C-EDF with klmirqd, PAI. Bars: simulated, "
-        f"{run['repetitions']} times {run['seconds'][1]} s.",
+        "Paper: Table II (crosses; grey numbers are beyond the axis). (a), (b) PREEMPT_RT, low and high priority; "
+        "(c) Linux; (d) to (f) LITMUS C-RM with SLIH, klmirqd, PAI; (g), (h) C-EDF with klmirqd, PAI. Bars: "
+        f"simulated, {run['repetitions']} times {run['seconds'][1]} s.",
     )
     return save(fig, canvas, "table-2")

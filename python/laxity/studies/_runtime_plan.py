@@ -129,6 +129,7 @@ class RuntimePlan:
     def _keyed(self, run: Simulation, table: pa.Table) -> pa.Table:
         """The table of a simulation with what tells it from others."""
         study = _study("")
+        table = table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))
         system = study.handlings[run.system] if run.part == "inversions" else study.systems[run.system][0]
         keys: dict[str, Any] = {"options": self.options[run.variant], "part": run.part, "system": system}
         for name, value in reversed({**keys, "point": np.uint32(run.point)}.items()):

@@ -163,7 +163,8 @@ class RuntimeResults:
         )
         whole = (len(full.utilizations), full.repetitions, full.seconds)
         if (len(self.points), run["repetitions"], (inversions, responses)) != whole:
-            size += f". A reduced run: a full one has {whole[0]} task sets, {whole[2][0]} s; {whole[1]} times {whole[2][1]} s"
+            sets, times, (longer, shorter) = whole
+            size += f". A reduced run: a full one has {sets} task sets, {longer} s each; {times} times {shorter} s"
         return [
             ("Options", run["options"]),
             ("Simulated", size),
@@ -172,13 +173,18 @@ class RuntimeResults:
 
     def published(self) -> dict[str, str]:
         """What a repository keeps of the numbers: CSV files by name."""
-        inversions = [["utilization", "handling", "interrupts", "inversions", "p50_us", "p90_us", "p99_us", "longest_us",
-                       "total_us", *(f"{cause}_us" for cause in CAUSES)]]  # fmt: skip
+        lengths = ("p50_us", "p90_us", "p99_us", "longest_us", "total_us", *(f"{cause}_us" for cause in CAUSES))
+        inversions = [["utilization", "handling", "interrupts", "inversions", *lengths]]
         for point in self.points:
             for handling in self.handlings:
                 curve = self.inversions(handling, point)
-                lengths = [curve.percentile_us(percent) for percent in (50, 90, 99)] + [curve.longest_us]
-                numbers = [*lengths, curve.total_us, *(curve.causes[cause][1] for cause in CAUSES)]
+                percentiles = (curve.percentile_us(percent) for percent in (50, 90, 99))
+                numbers = [
+                    *percentiles,
+                    curve.longest_us,
+                    curve.total_us,
+                    *(curve.causes[cause][1] for cause in CAUSES),
+                ]
                 head = [f"{point / 1000:.1f}", handling, str(curve.interrupts), str(curve.count)]
                 inversions.append([*head, *(f"{number:.2f}" for number in numbers)])
         names = ("missed", "missed_from_arrival", "missed_by_quantum", "response", "spread")
