@@ -4,6 +4,7 @@ use laxity_model::{Invocation, Nanos, OverheadCosts, PriorityRule, Quanta, Relea
 
 use super::assign::Cluster;
 use super::explain;
+use super::sharing::Sharing;
 use super::subject::Subject;
 use super::terms::{Term, Terms};
 use super::{Accounting, Failure, published, safe};
@@ -23,6 +24,8 @@ pub(super) struct Machine {
     pub quantum: u64,
     /// With the time that handlers wait for a coarse lock, where there is one.
     pub costs: OverheadCosts,
+    /// How resources and GPUs are shared.
+    pub sharing: Sharing,
 }
 
 /// One cluster on the machine.
@@ -57,7 +60,13 @@ pub(super) enum Lateness {
 }
 
 impl Machine {
-    pub fn new(workload: &Workload, scheduler: &Scheduler, accounting: Accounting, clusters: &[Cluster]) -> Machine {
+    pub fn new(
+        workload: &Workload,
+        scheduler: &Scheduler,
+        accounting: Accounting,
+        clusters: &[Cluster],
+        sharing: Sharing,
+    ) -> Machine {
         let tasks = workload.tasks.len() + workload.graphs.iter().map(|graph| graph.nodes.len()).sum::<usize>();
         let platform = &workload.platform;
         let mut machine = Machine {
@@ -70,6 +79,7 @@ impl Machine {
             tick: platform.tick.0.max(1),
             quantum: platform.quantum.0.max(1),
             costs: platform.overheads.at(tasks),
+            sharing,
         };
         if scheduler.coarse_lock {
             machine.wait_for_lock(clusters);
@@ -149,6 +159,16 @@ impl<'a> Context<'a> {
         self.cluster.members.iter().map(move |&index| &subjects[index])
     }
 
+    /// Whether members wait for resources or GPUs, and so for one another.
+    pub fn shares(&self) -> bool {
+        self.members().any(|task| task.uses_gpu() || !task.uses.requests.is_empty())
+    }
+
+    /// Whether members use GPUs.
+    pub fn uses_gpus(&self) -> bool {
+        self.members().any(Subject::uses_gpu)
+    }
+
     /// Whether the accounting of blocking is left to the test: response-time analysis on one CPU takes it per task.
     ///
     /// Not under quanta, where a job that was blocked ends amid a quantum, so that blocking also delays those below it.
@@ -164,7 +184,7 @@ impl<'a> Context<'a> {
     pub fn inflate(&self, tardiness: Option<&[u64]>) -> Result<Inflation, Failure> {
         let inflation = match self.machine.accounting {
             Accounting::Safe => safe::inflate(self, tardiness),
-            Accounting::Published => published::inflate(self, tardiness.is_some()),
+            Accounting::Published => published::inflate(self, tardiness),
         }
         .map_err(|message| explain::of_cluster(self, message))?;
         match inflation.terms.iter().position(|terms| terms.total() > LONGEST_TICKS) {
