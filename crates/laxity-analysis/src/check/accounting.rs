@@ -182,16 +182,34 @@ impl<'a> Context<'a> {
     /// # Errors
     /// Why no accounting is possible: interrupts leave no time, or a time cannot be written.
     pub fn inflate(&self, tardiness: Option<&[u64]>) -> Result<Inflation, Failure> {
-        let inflation = match self.machine.accounting {
+        let mut inflation = match self.machine.accounting {
             Accounting::Safe => safe::inflate(self, tardiness),
             Accounting::Published => published::inflate(self, tardiness),
         }
         .map_err(|message| explain::of_cluster(self, message))?;
+        self.add_early_jobs(&mut inflation.terms);
         match inflation.terms.iter().position(|terms| terms.total() > LONGEST_TICKS) {
             None => Ok(inflation),
             Some(member) => {
                 let message = "the inflated execution time exceeds 36 years; lower the overheads".to_owned();
                 Err(explain::of_task(self, self.cluster.members[member], message))
+            }
+        }
+    }
+
+    /// A node's job may run before it arrives, one at a time (paper 003, section 5.2.3). Under EDF its deadline is still
+    /// that of its arrival; at a fixed priority it is one job more than in any window.
+    fn add_early_jobs(&self, terms: &mut [Terms]) {
+        if self.machine.rule == PriorityRule::Edf {
+            return;
+        }
+        let mut early = 0u64;
+        for index in self.machine.by_priority(&self.cluster.members, self.subjects) {
+            let own = &mut terms[self.member(index)];
+            let execution = if self.tests_blocking() { own.without(Term::Blocking) } else { *own }.total();
+            own.add(Term::EarlyJobs, early);
+            if self.subjects[index].is_early {
+                early = early.saturating_add(execution);
             }
         }
     }

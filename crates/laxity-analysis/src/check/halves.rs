@@ -92,7 +92,8 @@ impl<'a> Halves<'a> {
                 self.count(length).saturating_add(self.requests(length).saturating_mul(2))
             }
         };
-        count.saturating_mul(2).saturating_mul(pair)
+        let latency = self.context.machine.costs.ipi_latency.0;
+        count.saturating_mul(pair.saturating_mul(2).saturating_add(latency))
     }
 
     /// Whether standard Linux runs every bottom half right after its interrupt, if handlers keep a CPU busy for up to

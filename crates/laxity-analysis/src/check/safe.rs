@@ -55,8 +55,7 @@ impl<'a> Common<'a> {
     fn new(context: &'a Context<'a>, tardiness: &'a [u64]) -> Result<Self, String> {
         let machine = context.machine;
         let costs = &machine.costs;
-        let checks = machine.sharing.handling == InterruptHandling::ProcessAware && machine.sharing.has_gpus();
-        let check = if checks { costs.pai_check } else { Nanos::ZERO };
+        let check = if checks_for_halves(context) { costs.pai_check } else { Nanos::ZERO };
         let scheduling = costs.scheduling.0.saturating_add(check.0);
         let pair = scheduling.saturating_add(costs.timer_rearming.0).saturating_add(costs.context_switch.0);
         let halves = Halves::new(context, tardiness);
@@ -113,6 +112,10 @@ impl<'a> Common<'a> {
         add(Term::Jitter, 1, task.jitter);
         let blocking = longest_section(self.context, task);
         add(Term::Blocking, wakeups, blocking);
+        if checks_for_halves(self.context) {
+            // A bottom half is passed on when its CPU gets a more urgent job, of which there are fewer than CPUs.
+            add(Term::Blocking, task.interrupts.saturating_mul(u64::from(self.context.cpus()) - 1), blocking);
+        }
         let twice = wakeups.saturating_mul(2);
         add(Term::Scheduling, twice, self.scheduling);
         add(Term::TimerRearming, twice, costs.timer_rearming.0);
@@ -236,6 +239,12 @@ impl<'a> Common<'a> {
             sum.saturating_add(jobs.saturating_mul(events(task)))
         })
     }
+}
+
+/// Whether every scheduling decision looks for bottom halves.
+fn checks_for_halves(context: &Context<'_>) -> bool {
+    let sharing = &context.machine.sharing;
+    sharing.handling == InterruptHandling::ProcessAware && sharing.has_gpus()
 }
 
 /// The longest non-preemptive section that may stand in the way of `task`: under fixed priorities of a task below it,

@@ -47,6 +47,8 @@ pub enum Term {
     Ticks,
     /// Cache-related delay.
     Cache,
+    /// Jobs of graph nodes that run before they arrive, at the fixed priority of all their jobs.
+    EarlyJobs,
     /// Being switched out and in again by quantum-driven scheduling.
     Displacement,
     /// Rounding up to whole quanta, and what a proportional accounting cannot attribute.
@@ -59,7 +61,7 @@ pub struct Terms([u64; Term::ALL.len()]);
 
 impl Term {
     /// Every term, in the order in which they are shown.
-    pub const ALL: [Term; 23] = [
+    pub const ALL: [Term; 24] = [
         Term::Execution,
         Term::Suspension,
         Term::Gpu,
@@ -81,6 +83,7 @@ impl Term {
         Term::HalfScheduling,
         Term::Ticks,
         Term::Cache,
+        Term::EarlyJobs,
         Term::Displacement,
         Term::Rounding,
     ];
@@ -109,6 +112,7 @@ impl Term {
             Term::HalfScheduling => "half_scheduling",
             Term::Ticks => "ticks",
             Term::Cache => "cache",
+            Term::EarlyJobs => "early_jobs",
             Term::Displacement => "displacement",
             Term::Rounding => "rounding",
         }
