@@ -1,38 +1,87 @@
-//! The configurations a command line asks for: schedulers, each with the overheads it is charged.
+//! The configurations a command line asks for: schedulers, each with the overheads it is charged, and ways to manage
+//! GPUs.
 
-use laxity_model::{OverheadProfile, Scheduler, Statistic, Workload};
+use clap::Args;
+use laxity_model::{GpuManagement, OverheadProfile, Scheduler, Statistic, Workload};
 
 use crate::error::CliError;
-use crate::policy::PolicyChoice;
+use crate::management::{ArbitrationChoice, HandlingChoice, arbitrations, handlings};
+use crate::policy::{PolicyChoice, PolicyParser};
 
-/// A workload under one scheduler.
+/// What is to be taken instead of what the file says.
+#[derive(Args)]
+pub struct Alternatives {
+    /// Schedule with NAME instead of the file's scheduler: an algorithm, a realization, both, or all; repeatable
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = PolicyParser,
+        hide_possible_values = true
+    )]
+    pub policy: Vec<PolicyChoice>,
+    /// Charge PROFILE instead of the file's overheads: a published one (see `laxity overheads`), a family, or none
+    #[arg(long, value_name = "PROFILE")]
+    pub overheads: Option<String>,
+    /// Share GPUs by NAME instead of the file's arbitration: driver, driver_spinning, semaphore, k_fmlp, gpusync, or
+    /// all; repeatable
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true)]
+    pub arbitration: Vec<ArbitrationChoice>,
+    /// Run bottom halves by NAME instead of the file's handling: linux, preempt_rt_low, preempt_rt_high, pai, klmirqd,
+    /// or all; repeatable
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true)]
+    pub handling: Vec<HandlingChoice>,
+}
+
+/// A workload under one scheduler and one way to manage GPUs.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// What the scheduler was called.
+    /// What the scheduler was called; where there are several ways to manage GPUs, also the way.
     pub name: String,
     /// The scheduler.
     pub scheduler: Scheduler,
-    /// The workload, with the overheads that this scheduler is charged.
+    /// The workload, with the overheads that this scheduler is charged, and managed in that way.
     pub workload: Workload,
 }
 
-/// A configuration for each scheduler named, in that order, each once; for the file's if none is. `overheads` replaces
-/// the file's.
-pub fn configurations(
-    choices: &[PolicyChoice],
-    overheads: Option<&str>,
-    workload: &Workload,
-) -> Result<Vec<Configuration>, CliError> {
+/// A configuration for each combination of what is named, in that order, each once; of what is not named, the file's.
+pub fn configurations(instead: &Alternatives, workload: &Workload) -> Result<Vec<Configuration>, CliError> {
+    let managements = managements(instead, &workload.gpu_management);
     let mut all = Vec::new();
-    for (name, scheduler) in schedulers(choices, workload) {
-        let mut workload = workload.clone();
-        workload.platform.overheads = match overheads {
+    for (scheduler_name, scheduler) in schedulers(&instead.policy, workload) {
+        let overheads = match &instead.overheads {
             Some(profile) => OverheadProfile::named(profile, &scheduler)?,
-            None => own_overheads(&workload, &scheduler),
+            None => own_overheads(workload, &scheduler),
         };
-        all.push(Configuration { name, scheduler, workload });
+        for (way, gpu_management) in &managements {
+            let mut workload = workload.clone();
+            workload.platform.overheads = overheads.clone();
+            workload.gpu_management = gpu_management.clone();
+            let name = format!("{scheduler_name}{way}");
+            all.push(Configuration { name, scheduler, workload });
+        }
     }
     Ok(all)
+}
+
+/// The ways to manage GPUs, each with what it adds to the name of a configuration: what the others do not have, too.
+fn managements(instead: &Alternatives, file: &GpuManagement) -> Vec<(String, GpuManagement)> {
+    let arbitrations = arbitrations(&instead.arbitration, file);
+    let handlings = handlings(&instead.handling, file);
+    let mut all = Vec::with_capacity(arbitrations.len() * handlings.len());
+    for &arbitration in &arbitrations {
+        for &handling in &handlings {
+            let mut name = String::new();
+            if arbitrations.len() > 1 {
+                name.push_str(&format!(" {}", arbitration.name()));
+            }
+            if handlings.len() > 1 {
+                name.push_str(&format!(" {}", handling.name()));
+            }
+            all.push((name, GpuManagement { arbitration, handling, ..file.clone() }));
+        }
+    }
+    all
 }
 
 /// What the file's overheads mean for `scheduler`: where the file has the measurements of its own scheduler's

@@ -9,6 +9,7 @@ mod commands;
 mod configuration;
 mod error;
 mod input;
+mod management;
 mod output;
 mod output_file;
 mod policy;

@@ -15,7 +15,7 @@ pub struct Device {
     pub name: String,
     /// The cluster it belongs to: an index into [`Platform::clusters`](crate::Platform::clusters).
     pub cluster: usize,
-    /// How its interrupts arrive.
+    /// How its interrupts arrive, the first at time 0.
     pub arrival: Arrival,
     /// Exact (periodic) or minimum (sporadic) separation of interrupts.
     pub period: Nanos,

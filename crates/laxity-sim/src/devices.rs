@@ -11,6 +11,7 @@ use laxity_trace::{DeviceId, Event, Sink};
 use crate::Simulator;
 use crate::halves::Half;
 use crate::interrupt::{Interrupt, TopHalf};
+use crate::servers::Served;
 use crate::setup::{Op, OperationTime, Setup};
 use crate::simulator::{Timer, TimerKind, Wait};
 
@@ -20,6 +21,7 @@ mod stream {
     pub const ROUTE: u64 = 0;
     pub const TOP_HALF: u64 = 1;
     pub const BOTTOM_HALF: u64 = 2;
+    pub const GAP: u64 = 3;
 }
 
 /// The GPUs and their interrupts.
@@ -28,6 +30,8 @@ pub(crate) struct Devices {
     /// How many interrupts each device has raised.
     raised: Vec<u32>,
     pub(crate) threads: Threads<Half>,
+    /// The bandwidth server of each thread.
+    pub(crate) servers: Vec<Option<Served>>,
     actions: Vec<Action<Tag>>,
 }
 
@@ -44,6 +48,7 @@ impl Devices {
             gpus: setup.gpus.iter().map(|gpu| Engines::new(gpu.copy_engines)).collect(),
             raised: vec![0; setup.devices.len()],
             threads: Threads::new(setup.threads.clone()),
+            servers: Served::all(setup),
             actions: Vec::new(),
         }
     }
@@ -95,18 +100,41 @@ impl<S: Sink> Simulator<S> {
             let cpu = self.tasks[job.task.index()].timer_cpu;
             self.operation_done(cpu, job);
         } else {
-            self.raise_device(gpu, job, true);
+            self.raise_device(DeviceId(gpu.0), Some(job), true);
         }
     }
 
     pub(crate) fn partial_interrupt(&mut self, gpu: GpuId, engine: Engine) {
         let tag = *self.devices.gpus[gpu.index()].busy(engine).expect("its operation lasts until after this");
-        self.raise_device(gpu, tag.job, false);
+        self.raise_device(DeviceId(gpu.0), Some(tag.job), false);
     }
 
-    /// The GPU interrupts a CPU on behalf of `job`; the `last` interrupt of an operation completes it.
-    fn raise_device(&mut self, gpu: GpuId, job: JobId, last: bool) {
-        let device = DeviceId(gpu.0);
+    /// Every device that serves no job raises its first interrupt at time 0.
+    pub(crate) fn plan_first_arrivals(&mut self) {
+        for (device, plan) in self.setup.devices.iter().enumerate() {
+            if plan.arrivals.is_some() {
+                let kind = TimerKind::Arrival(DeviceId(device as u16));
+                self.timers.push(Reverse(Timer { at: self.now, kind }));
+            }
+        }
+    }
+
+    /// An interrupt of a device that serves no job.
+    pub(crate) fn device_arrival(&mut self, device: DeviceId) {
+        let Some(arrivals) = &self.setup.devices[device.index()].arrivals else { return };
+        let index = self.devices.raised[device.index()];
+        let key = [self.setup.seed, stream::DEVICE | u64::from(device.0), u64::from(index), stream::GAP];
+        let gap = match &arrivals.gap {
+            None => Nanos::ZERO,
+            Some(gap) => gap.draw(Nanos::ZERO, index, &mut SplitMix64::keyed(key)),
+        };
+        let at = self.now.saturating_add(arrivals.period).saturating_add(gap);
+        self.timers.push(Reverse(Timer { at, kind: TimerKind::Arrival(device) }));
+        self.raise_device(device, None, true);
+    }
+
+    /// `device` interrupts a CPU on behalf of `job`; the `last` interrupt of an operation completes it.
+    fn raise_device(&mut self, device: DeviceId, job: Option<JobId>, last: bool) {
         let plan = &self.setup.devices[device.index()];
         let count = &mut self.devices.raised[device.index()];
         let index = *count;
@@ -118,8 +146,8 @@ impl<S: Sink> Simulator<S> {
         let time = plan.top_half.draw(index, &mut SplitMix64::keyed(key));
         key[3] = stream::BOTTOM_HALF;
         let bottom = plan.bottom_half.draw(index, &mut SplitMix64::keyed(key));
-        self.sink.record(self.now, Event::Interrupt { cpu, device, job: Some(job) });
-        let half = Half { device, job: Some(job), last, time: bottom };
+        self.sink.record(self.now, Event::Interrupt { cpu, device, job });
+        let half = Half { device, job, last, time: bottom };
         self.raise(cpu, Interrupt::TopHalf(TopHalf { half, time }));
     }
 

@@ -9,11 +9,12 @@
 //! Source: paper 000, sections II and III and appendix B.
 
 use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, TaskId, ThreadPriority};
-use laxity_policy::cpu;
+use laxity_policy::cpu::{self, Priority};
 use laxity_trace::{DeviceId, Event, Sink};
 
 use crate::Simulator;
 use crate::interrupt::Interrupt;
+use crate::servers::Served;
 use crate::simulator::{Activity, Work};
 
 /// A bottom half.
@@ -39,14 +40,16 @@ pub(crate) struct HalfRun {
 }
 
 /// The priority of interrupt threads under PREEMPT_RT: above every level of a job, or below.
-const ABOVE_ALL: u64 = 0;
-const BELOW_ALL: u64 = u64::MAX - 1;
+pub(crate) const ABOVE_ALL: u64 = 0;
+pub(crate) const BELOW_ALL: u64 = u64::MAX - 1;
 
 impl<S: Sink> Simulator<S> {
     /// The top half on `cpu` is done.
     pub(crate) fn after_top_half(&mut self, cpu: CpuId, half: Half) {
         match self.setup.handling {
             InterruptHandling::Linux => self.cpus[cpu.index()].tasklets.raise(half),
+            // There is no owner to be aware of.
+            InterruptHandling::ProcessAware if half.job.is_none() => self.cpus[cpu.index()].tasklets.raise(half),
             InterruptHandling::PreemptRt(_) | InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. } => {
                 // Part of the same interrupt: nothing comes in between.
                 let deliver = Interrupt::Deliver(half);
@@ -193,7 +196,7 @@ impl<S: Sink> Simulator<S> {
         }
         let (lowest, job) = self.clusters[cluster].policy.lowest();
         let most_urgent = waiting.iter().filter_map(|half| self.level_of(half)).min();
-        let level = job.map(|job| self.global_level(cluster, job.level()));
+        let level = job.map(Priority::level);
         let precedes = level.is_none_or(|level| most_urgent.is_some_and(|urgent| urgent <= level));
         precedes.then(|| self.setup.clusters[cluster].cpus[lowest.index()])
     }
@@ -207,7 +210,7 @@ impl<S: Sink> Simulator<S> {
             return false;
         }
         let linked = self.clusters[cluster].policy.linked(local);
-        let level = linked.map(|job| self.global_level(cluster, job.level()));
+        let level = linked.map(Priority::level);
         let locking = self.locking.as_ref();
         let of = |half: &Half| locking?.level(half.job?.task);
         let Some(half) = self.clusters[cluster].waiting_halves.take_before(level, of) else {
@@ -233,21 +236,30 @@ impl<S: Sink> Simulator<S> {
     fn wake_thread(&mut self, cpu: CpuId, thread: usize) {
         let task = self.thread_task(thread);
         let half = *self.devices.threads.serving(thread).expect("it was given one");
+        let job = self.job_id(task);
+        let deadline = half.job.map_or(self.now, |job| self.tasks[job.task.index()].deadline);
+        self.sink.record(self.now, Event::Release { job, deadline });
+        self.sink.record(self.now, Event::Serve { thread: job, device: half.device, job: half.job });
+        if self.server_has_work(cpu, task) {
+            self.begin_bottom_half(cpu, task);
+        }
+    }
+
+    /// The interrupt thread `task` competes for a CPU with the bottom half that it was given.
+    pub(crate) fn begin_bottom_half(&mut self, cpu: CpuId, task: TaskId) {
+        let thread = task.index() - self.setup.first_thread;
+        let half = *self.devices.threads.serving(thread).expect("it was given one");
+        let level = self.thread_level(thread, &half);
         let run = &mut self.tasks[task.index()];
         run.active = true;
         run.op = 0;
         run.remaining = half.time.as_nanos();
         run.preempted_on = None;
+        run.level = level;
         let job = self.job_id(task);
         let (cluster, local) = self.local(task);
         let owner = half.job.filter(|_| matches!(self.setup.handling, InterruptHandling::Klmirqd { .. }));
-        let level = self.thread_level(thread, &half);
-        self.tasks[task.index()].level = level;
-        let deadline = half.job.map_or(self.now, |job| self.tasks[job.task.index()].deadline);
-        self.sink.record(self.now, Event::Release { job, deadline });
-        self.sink.record(self.now, Event::Serve { thread: job, device: half.device, job: half.job });
-        let of = owner.map_or(task, |owner| owner.task);
-        self.sink.record(self.now, Event::Priority { job, level: level.0, of });
+        self.record_priority(task, level);
         self.sink.record(self.now, Event::Ready { job, cpu });
         // Only a thread of the owner's own cluster can be kept from running beside it.
         let owner = owner.map(|owner| self.local(owner.task)).filter(|&(own, _)| own == cluster);
@@ -255,18 +267,23 @@ impl<S: Sink> Simulator<S> {
             cpu: self.local_cpu(cpu, cluster),
             thread: local,
             owner: owner.map(|(_, owner)| owner),
-            level: self.local_level(cluster, level),
+            level,
         };
         self.tell(cluster, event);
     }
 
     /// The level at which `thread` runs `half`: a fixed one under PREEMPT_RT; under klmirqd the owner's effective level,
-    /// or with GPUSync that of the most urgent holder of a token of that GPU.
+    /// or with GPUSync that of the most urgent holder of a token of that GPU. Where no job owns it: that of the thread's
+    /// server, or below all jobs.
     fn thread_level(&self, thread: usize, half: &Half) -> (u64, u32) {
         match self.setup.handling {
             InterruptHandling::PreemptRt(ThreadPriority::High) => return (ABOVE_ALL, thread as u32),
             InterruptHandling::PreemptRt(ThreadPriority::Low) => return (BELOW_ALL, thread as u32),
             InterruptHandling::Linux | InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. } => {}
+        }
+        if half.job.is_none() {
+            let served = self.devices.servers[thread].as_ref();
+            return (served.map_or(BELOW_ALL, Served::level), (self.setup.first_thread + thread) as u32);
         }
         let owner = self.level_of(half);
         let holders = self.locking.as_ref().and_then(|locking| locking.most_urgent_holder(half.device));
@@ -287,9 +304,7 @@ impl<S: Sink> Simulator<S> {
             }
             run.level = level;
             let (cluster, local) = self.local(task);
-            let of = half.job.map_or(task, |job| job.task);
-            self.sink.record(self.now, Event::Priority { job: self.job_id(task), level: level.0, of });
-            let level = self.local_level(cluster, level);
+            self.record_priority(task, level);
             self.tell(cluster, cpu::Event::Prioritized { task: local, level });
         }
     }
@@ -308,7 +323,9 @@ impl<S: Sink> Simulator<S> {
         run.job += 1;
         let half = self.devices.threads.finish(thread);
         self.half_done(cpu, half);
-        if self.devices.threads.serving(thread).is_some() {
+        let more = self.devices.threads.serving(thread).is_some();
+        self.server_finished(cpu, task, more);
+        if more {
             self.wake_thread(cpu, thread);
         }
     }

@@ -153,6 +153,14 @@ impl<S: Sink> Simulator<S> {
         let task = state.process.expect("a CPU without a job has no step that ends");
         state.activity = Activity::Open;
         self.ends[cpu.index()] = Instant::NEVER;
+        if task.index() >= self.setup.first_thread {
+            let executed = (self.now - state.since).as_nanos();
+            let run = &mut self.tasks[task.index()];
+            run.remaining -= executed;
+            if run.remaining > 0 {
+                return self.budget_exhausted(cpu, task);
+            }
+        }
         if std::mem::take(&mut self.tasks[task.index()].non_preemptive) {
             let job = self.job_id(task);
             self.sink.record(self.now, Event::NonPreemptiveEnd { cpu, job });

@@ -27,6 +27,7 @@ mod interrupt;
 mod job;
 mod locking;
 mod process;
+mod servers;
 mod setup;
 mod simulator;
 

@@ -6,6 +6,7 @@ use laxity_policy::lock::{Action, Arbiter, Event};
 use laxity_trace::{self as trace, DeviceId, LockKind, Sink};
 
 use crate::Simulator;
+use crate::halves::{ABOVE_ALL, BELOW_ALL};
 use crate::interrupt::Interrupt;
 use crate::setup::{Op, Setup};
 use crate::simulator::{Activity, Wait};
@@ -70,8 +71,8 @@ impl<S: Sink> Simulator<S> {
     pub(crate) fn enter(&mut self, task: TaskId, deadline: Instant) {
         let Some(locking) = &mut self.locking else { return };
         let plan = &self.setup.tasks[task.index()];
-        let major = self.setup.clusters[plan.cluster].ranking.priority(plan.local, deadline).major;
-        let event = Event::Pending { priority: Priority::of(major, task) };
+        let ranking = &self.setup.clusters[plan.cluster].ranking;
+        let event = Event::Pending { priority: ranking.priority(plan.local, deadline).given_to(task) };
         locking.arbiter.handle(self.now, event, &mut locking.actions);
     }
 
@@ -141,14 +142,17 @@ impl<S: Sink> Simulator<S> {
     }
 
     fn prioritized(&mut self, priority: Priority) {
-        let Priority { major, tie, task } = priority;
-        // A boosted job has nobody's priority but its own.
-        let of = if major == 0 { task } else { TaskId(tie) };
-        let job = self.job_id(task);
-        self.sink.record(self.now, trace::Event::Priority { job, level: major, of });
+        let (task, level) = (priority.task, priority.level());
+        self.record_priority(task, level);
         let (cluster, local) = self.local(task);
-        let level = self.local_level(cluster, (major, tie));
         self.tell(cluster, cpu::Event::Prioritized { task: local, level });
+    }
+
+    /// The job of `task` has that effective priority from now on.
+    pub(crate) fn record_priority(&mut self, task: TaskId, (level, tie): (u64, u32)) {
+        // A boosted job and a thread of fixed priority have nobody's priority but their own.
+        let of = if level == ABOVE_ALL || level == BELOW_ALL { task } else { TaskId(tie) };
+        self.sink.record(self.now, trace::Event::Priority { job: self.job_id(task), level, of });
     }
 
     /// What the suspended job of `task` waits for has come, as `cpu` has noticed.
@@ -162,34 +166,15 @@ impl<S: Sink> Simulator<S> {
         let job = self.job_id(task);
         let run = &mut self.tasks[task.index()];
         run.spinning = false;
-        run.remaining = 0;
+        let left = Nanos(run.remaining);
         let on = |cpu: &usize| self.cpus[*cpu].process == Some(task) && self.cpus[*cpu].dispatched;
         let Some(cpu) = (0..self.cpus.len()).find(on) else { return };
         self.sink.record(self.now, trace::Event::SpinEnd { cpu: CpuId(cpu as u16), job });
-        if self.cpus[cpu].activity == Activity::Job {
-            self.ends[cpu] = self.now;
-        }
-    }
-
-    /// A level as the policy of `cluster` knows it: ties are broken by its own numbers of tasks. Those of other clusters
-    /// come before the first of its own that follows them.
-    pub(crate) fn local_level(&self, cluster: usize, (major, tie): (u64, u32)) -> (u64, u32) {
-        // Boosted jobs have a number of their own, and so have interrupt threads of fixed priority.
-        if major == 0 || tie as usize >= self.setup.first_thread {
-            return (major, tie);
-        }
-        let plan = &self.setup.tasks[tie as usize];
-        if plan.cluster == cluster {
-            return (major, plan.local.0);
-        }
-        (major, self.setup.clusters[cluster].tasks.partition_point(|task| task.0 < tie) as u32)
-    }
-
-    /// The inverse for the tasks of `cluster` itself.
-    pub(crate) fn global_level(&self, cluster: usize, (major, tie): (u64, u32)) -> (u64, u32) {
-        match self.setup.clusters[cluster].tasks.get(tie as usize) {
-            Some(task) if major != 0 => (major, task.0),
-            _ => (major, tie),
+        let state = &mut self.cpus[cpu];
+        if state.activity == Activity::Job {
+            // Nothing, or what a preemption while it spun cost it.
+            state.since = self.now;
+            self.ends[cpu] = self.now + left;
         }
     }
 

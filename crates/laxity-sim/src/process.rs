@@ -232,6 +232,9 @@ impl<S: Sink> Simulator<S> {
         }
         self.ends[cpu.index()] =
             if run.spinning { Instant::NEVER } else { Instant(self.now.as_nanos() + run.remaining) };
+        if task.index() >= self.setup.first_thread {
+            self.server_runs(cpu, task);
+        }
     }
 
     /// Stops what executes on `cpu`: a job, a bottom half, or nothing.
@@ -249,6 +252,9 @@ impl<S: Sink> Simulator<S> {
         {
             let executed = self.now - state.since;
             self.tasks[task.index()].remaining -= executed.as_nanos();
+            if task.index() >= self.setup.first_thread {
+                self.server_stops(task);
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use laxity_model::{CpuId, Engine, GpuId, Instant, Invocation, LockId, Nanos, Quanta, ReplicaId, TaskId};
 use laxity_policy::cpu::{Action, CpuPolicy, ReleaseQueue, build};
 use laxity_policy::interrupt::{ProcessAware, Tasklets};
-use laxity_trace::{Event, Sink};
+use laxity_trace::{DeviceId, Event, Sink};
 
 use crate::cpu_set::CpuSet;
 use crate::devices::Devices;
@@ -198,6 +198,10 @@ pub(crate) enum TimerKind {
     Engine(GpuId, Engine),
     /// An inter-processor interrupt arrives.
     Ipi(CpuId),
+    /// A device that serves no job raises an interrupt.
+    Arrival(DeviceId),
+    /// A bandwidth server has a budget again.
+    Replenish(TaskId),
     /// A graph starts.
     GraphStart(u32),
     /// A node of the graph need not wait any longer for its time.
@@ -260,6 +264,7 @@ impl<S: Sink> Simulator<S> {
             setup,
         };
         simulator.plan_first_releases();
+        simulator.plan_first_arrivals();
         simulator.plan_graphs();
         simulator
     }
@@ -360,6 +365,8 @@ impl<S: Sink> Simulator<S> {
                 TimerKind::Engine(gpu, engine) => self.engine_done(gpu, engine),
                 TimerKind::Partial(gpu, engine) => self.partial_interrupt(gpu, engine),
                 TimerKind::Ipi(cpu) => self.receive_ipi(cpu),
+                TimerKind::Arrival(device) => self.device_arrival(device),
+                TimerKind::Replenish(task) => self.replenish(task),
                 TimerKind::GraphStart(graph) => self.start_graph(graph as usize),
                 TimerKind::GraphTimeout(graph) => self.graph_timeout(graph as usize),
             }

@@ -231,7 +231,7 @@ pub enum Event {
     Priority {
         /// The job.
         job: JobId,
-        /// An absolute deadline in nanoseconds under EDF, a rank under fixed priorities; 0 is above all.
+        /// An absolute deadline in nanoseconds under EDF, a rank plus 1 under fixed priorities; 0 is above all.
         level: u64,
         /// The task whose priority that is: its own, that of whom it inherits from, or that of the job it serves.
         of: TaskId,

@@ -1,7 +1,8 @@
 //! What a trace is about: who wrote it, and the workload it shows.
 
 use laxity_model::{
-    CpuId, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts, Scheduler, Task, TaskId,
+    CpuId, Engine, EngineOrder, GpuId, GpuManagement, Instant, InterruptHandling, Nanos, OverheadCosts, Scheduler,
+    Task, TaskId,
 };
 
 /// Everything a reader of a trace must know besides its records.
@@ -232,6 +233,12 @@ impl TraceHeader {
             edges: Vec::new(),
         }
     }
+}
+
+/// The level of a job in its own right, as [`Event::Priority`](crate::Event::Priority) would name it: its deadline under
+/// EDF, the rank of its task plus 1 under fixed priorities, for 0 is above all.
+pub(crate) fn own_level(edf: bool, rank: u32, deadline: Instant) -> u64 {
+    if edf { deadline.0 } else { u64::from(rank) + 1 }
 }
 
 impl TaskInfo {

@@ -182,6 +182,10 @@ fn a_replica_granted_in_the_end_was_not_free_before() {
     assert!(judge(&other).is_clean(), "it may have named this GPU");
     let same = [&begin[..], &[(5, grant(C, 2, 0))]].concat();
     assert_eq!(only(&judge(&same)), (5, Some(C), Problem::ReplicaIdle { lock: L[2], replica: R[0] }));
+    let mut header = header();
+    header.locks[2].kind = LockKind::Tokens { gpus: vec![GpuId(0), GpuId(1)] };
+    let report = check::legality(&header, &records(&same), |_| None);
+    assert!(report.is_clean(), "too many requests may be in the queues of tokens: {report}");
 }
 
 #[test]
@@ -296,6 +300,10 @@ fn under_klmirqd_no_thread_runs_beside_its_owner() {
     let elsewhere = TraceHeader { handling: InterruptHandling::ProcessAware, ..header() };
     let records = records(&thread_beside(A));
     assert!(check::legality(&elsewhere, &records, |_| None).is_clean(), "only klmirqd promises that");
+    let mut apart = header();
+    apart.clusters = vec![vec![CpuId(0)], vec![CpuId(1), CpuId(2)]];
+    apart.tasks[3].cluster = 1;
+    assert!(check::legality(&apart, &records, |_| None).is_clean(), "schedulers of two clusters know nothing of it");
     assert_eq!(only(&judge(&[(0, serve(B, A))])), (0, Some(B), Problem::NoThread));
 }
 

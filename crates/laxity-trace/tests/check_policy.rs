@@ -105,6 +105,32 @@ fn fixed_priorities_are_judged_by_rank() {
     assert!(report.to_string().contains("cpu0 runs T1.0 (rank 1) while T0.0 (rank 0)"), "{report}");
 }
 
+/// The rank of a job that inherits is that of the task named, which is level 1 for rank 0; level 0 is above all.
+#[test]
+fn under_fixed_priorities_a_level_is_a_rank_plus_1() {
+    let header = Setup { rule: PriorityRule::Given, ..setup(1) }.header();
+    // C has rank 0, B rank 1, A rank 2; A runs at `level` while B waits.
+    let inheriting = |level, of: JobId| {
+        judge(
+            &header,
+            &[
+                (0, release(A, 10)),
+                (0, ready(A)),
+                (0, Event::Priority { job: A, level, of: of.task }),
+                (0, link(0, A)),
+                (0, dispatch(0, A)),
+                (1, release(B, 21)),
+                (1, ready(B)),
+                (3, Event::End),
+            ],
+        )
+    };
+    assert!(inheriting(1, C).is_clean(), "C's rank");
+    assert!(inheriting(0, A).is_clean(), "above all");
+    let what = Problem::Inversion { urgency: Urgency::Rank(2), waiting: B, waiting_urgency: Urgency::Rank(1) };
+    assert_eq!(only(&inheriting(3, A)).3, what, "its own rank");
+}
+
 #[test]
 fn a_cpu_is_not_idle_while_a_job_is_ready() {
     let events = [
@@ -307,6 +333,42 @@ fn quantum_driven_jobs_wait_for_the_next_quantum_and_no_longer() {
     let late = judge(&header, &second_job_linked_at(8));
     let what = Problem::NotWorkConserving { waiting: B, waiting_urgency: deadline(21) };
     assert_eq!(only(&late), (4, Some(CpuId(1)), None, what));
+}
+
+/// A runs as C and gives that up at 4, where a quantum began that was decided for it; B waits until 8 and no longer.
+#[test]
+fn a_quantum_is_decided_by_the_priorities_of_its_beginning() {
+    let header = Setup { quantum: Some(4), ..setup(1) }.header();
+    let given_up = |at, end| {
+        let mut events = vec![
+            (0, release(A, 20)),
+            (0, ready(A)),
+            (0, Event::Priority { job: A, level: 5 * UNIT.0, of: C.task }),
+            (0, link(0, A)),
+            (0, dispatch(0, A)),
+            (1, release(B, 10)),
+            (1, ready(B)),
+            (3, preempt(0, A)),
+            (4, dispatch(0, A)),
+            (at, Event::Priority { job: A, level: 20 * UNIT.0, of: A.task }),
+            (end, Event::End),
+        ];
+        events.sort_by_key(|&(at, _)| at);
+        events
+    };
+    let what = Problem::Inversion { urgency: deadline(20), waiting: B, waiting_urgency: deadline(10) };
+    // The CPU runs nothing from 3 to 4, which is another violation.
+    let inversions = |events: &[(u64, Event)]| {
+        let found = judge(&header, events).violations;
+        found
+            .iter()
+            .filter(|violation| violation.what == what)
+            .map(|violation| violation.at.0 / UNIT.0)
+            .collect::<Vec<_>>()
+    };
+    assert!(inversions(&given_up(4, 8)).is_empty());
+    assert_eq!(inversions(&given_up(4, 9)), [8]);
+    assert_eq!(inversions(&given_up(3, 7)), [4]);
 }
 
 #[test]

@@ -173,12 +173,13 @@ pub(super) fn reachable_gpus(workload: &Workload, scheduler: &Scheduler, cluster
     reachable
 }
 
-/// How many interrupt threads there are, and the one that serves each of `devices` devices; none without threads.
-pub(super) fn threads(handling: InterruptHandling, devices: usize) -> Vec<usize> {
+/// The interrupt thread that serves each device, first of `gpus` GPUs, then of `others` devices, each of which has its
+/// own; none without threads.
+pub(super) fn threads(handling: InterruptHandling, gpus: usize, others: usize) -> Vec<usize> {
     let count = match handling {
         InterruptHandling::Linux | InterruptHandling::ProcessAware => return Vec::new(),
-        InterruptHandling::PreemptRt(_) | InterruptHandling::Klmirqd { threads: None } => devices,
-        InterruptHandling::Klmirqd { threads: Some(count) } => (count as usize).clamp(1, devices.max(1)),
+        InterruptHandling::PreemptRt(_) | InterruptHandling::Klmirqd { threads: None } => gpus,
+        InterruptHandling::Klmirqd { threads: Some(count) } => (count as usize).clamp(1, gpus.max(1)).min(gpus),
     };
-    (0..devices).map(|device| device % count.max(1)).collect()
+    (0..gpus).map(|gpu| gpu % count.max(1)).chain(count..count + others).collect()
 }

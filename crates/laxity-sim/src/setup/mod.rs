@@ -1,6 +1,7 @@
 //! From a workload and a scheduler to what the simulator runs: flat arrays, and a refusal by name of what it cannot run.
 
 mod assign;
+mod devices;
 mod flatten;
 mod graphs;
 mod management;
@@ -13,6 +14,7 @@ use laxity_model::{
     OverheadCosts, ReleaseInterrupts, Scheduler, Task, TaskId, Workload,
 };
 use laxity_policy::cpu::Ranking;
+use laxity_policy::server;
 use laxity_trace::{DeviceInfo, GpuInfo, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 
 use crate::Simulator;
@@ -62,6 +64,26 @@ pub(crate) struct DevicePlan {
     pub cpus: Vec<CpuId>,
     pub top_half: ExecutionTime,
     pub bottom_half: ExecutionTime,
+    /// How its interrupts arrive; those of GPUs follow from the operations of jobs.
+    pub arrivals: Option<Arrivals>,
+    /// The bandwidth server that schedules its thread, and the level that this gives it under fixed priorities.
+    pub server: Option<ServerPlan>,
+}
+
+/// How the interrupts of a device arrive, the first at time 0.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrivals {
+    pub period: Nanos,
+    /// Extra separation of sporadic ones.
+    pub gap: Option<Distribution>,
+}
+
+/// The bandwidth server of an interrupt thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerPlan {
+    pub config: server::Config,
+    /// Its level; `None`: that of its deadline.
+    pub level: Option<u64>,
 }
 
 /// A task as the simulator runs it.
@@ -115,13 +137,13 @@ impl Setup {
         if !reasons.is_empty() {
             return Err(Refusal::of(reasons));
         }
-        let ranking = Ranking::new(scheduler.rule, models);
+        let ranking = Ranking::new(scheduler.rule, models.iter().chain(&devices::server_tasks(workload)));
         let locks = Locks::new(workload, scheduler, models, &ranking, &cpus);
         let bodies = bodies(workload, scheduler, models, &cluster_of, &locks, &cpus);
         let first_thread = models.len();
-        let devices = devices(workload, first_thread);
+        let devices = devices::plans(workload, &ranking, first_thread);
         let handling = workload.gpu_management.handling;
-        let threads = threads(handling, devices.len());
+        let threads = threads(handling, workload.platform.gpus.len(), workload.platform.devices.len());
         cluster_of.extend(thread_clusters(&threads, &devices, &cpus));
         let clusters = cluster_plans(&ranking, cpus, &cluster_of, first_thread);
         let mut tasks = Vec::with_capacity(cluster_of.len());
@@ -155,7 +177,7 @@ impl Setup {
             arbitration: workload.gpu_management.arbitration.name().to_owned(),
             handling,
             gpus: gpus.iter().map(|gpu| gpu_info(gpu, &clusters)).collect(),
-            devices: gpus.iter().map(|gpu| DeviceInfo { name: gpu.name.clone() }).collect(),
+            devices: devices::names(workload).map(|name| DeviceInfo { name: name.to_owned() }).collect(),
             locks: locks.infos.clone(),
             graphs: graph_infos,
             edges,
@@ -249,19 +271,6 @@ fn bodies(
     tasks.iter().zip(cluster_of).map(&mut body).collect()
 }
 
-fn devices(workload: &Workload, tasks: usize) -> Vec<DevicePlan> {
-    let management = &workload.gpu_management;
-    let costs = workload.platform.overheads.at(tasks);
-    let or_constant =
-        |time: &Option<ExecutionTime>, constant| time.clone().unwrap_or_else(|| ExecutionTime::constant(constant));
-    let device = |gpu: &laxity_model::Gpu| DevicePlan {
-        cpus: gpu.interrupt_cpus.clone(),
-        top_half: or_constant(&management.top_half, costs.top_half),
-        bottom_half: or_constant(&management.bottom_half, costs.bottom_half),
-    };
-    workload.platform.gpus.iter().map(device).collect()
-}
-
 /// The cluster of each thread: that of the first CPU its first device may interrupt.
 fn thread_clusters(threads: &[usize], devices: &[DevicePlan], cpus: &[Vec<CpuId>]) -> Vec<usize> {
     let count = threads.iter().max().map_or(0, |last| last + 1);
@@ -277,20 +286,20 @@ fn thread_clusters(threads: &[usize], devices: &[DevicePlan], cpus: &[Vec<CpuId>
 fn thread_infos(
     workload: &Workload,
     threads: &[usize],
-    devices: &[DevicePlan],
+    plans: &[DevicePlan],
     clusters: &[usize],
     first: usize,
 ) -> Vec<TaskInfo> {
     let one = |(thread, &cluster): (usize, &usize)| {
         let served: Vec<usize> = (0..threads.len()).filter(|&device| threads[device] == thread).collect();
-        let names: Vec<&str> = served.iter().map(|&device| workload.platform.gpus[device].name.as_str()).collect();
+        let names: Vec<&str> = served.iter().filter_map(|&device| devices::names(workload).nth(device)).collect();
         TaskInfo {
             name: format!("{}/{}", workload.gpu_management.handling.thread_name(), names.join("+")),
             period: Nanos::ZERO,
             deadline: Nanos::ZERO,
-            wcet: served.iter().map(|&device| devices[device].bottom_half.wcet).max().unwrap_or_default(),
+            wcet: served.iter().map(|&device| plans[device].bottom_half.wcet).max().unwrap_or_default(),
             cluster,
-            rank: (first + thread) as u32,
+            rank: served.first().and_then(|&device| plans[device].rank()).unwrap_or((first + thread) as u32),
             kind: TaskKind::Thread,
         }
     };

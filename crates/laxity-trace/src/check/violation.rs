@@ -343,6 +343,8 @@ pub enum Phase {
 /// What a job is ranked by; the smaller is the more urgent, ties go to the task listed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
+    /// It is above all others.
+    Boosted,
     /// Its absolute deadline.
     Deadline(Instant),
     /// Its task's rank.
@@ -502,6 +504,7 @@ impl fmt::Display for Phase {
 impl fmt::Display for Urgency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Urgency::Boosted => f.write_str("above all"),
             Urgency::Deadline(deadline) => write!(f, "deadline {deadline}"),
             Urgency::Rank(rank) => write!(f, "rank {rank}"),
         }

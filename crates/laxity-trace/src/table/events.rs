@@ -49,7 +49,7 @@ pub struct EventRow<'a> {
     pub edge: Option<u32>,
     /// How many tokens were put on the edge or taken from it.
     pub tokens: Option<u32>,
-    /// The effective priority from now on: an absolute deadline in ns under EDF, a rank under fixed priorities.
+    /// The effective priority from now on: an absolute deadline in ns under EDF, a rank plus 1 under fixed priorities.
     pub level: Option<u64>,
     /// The number of the task whose priority that is.
     pub of_task: Option<u32>,

@@ -45,7 +45,7 @@ pub struct IntervalRow<'a> {
     pub replica: Option<u16>,
     /// The job on whose behalf an interrupt is handled; null where it is anonymous or not known.
     pub owner: Option<Owner<'a>>,
-    /// The priority inherited: an absolute deadline in ns under EDF, a rank under fixed priorities.
+    /// The priority inherited: an absolute deadline in ns under EDF, a rank plus 1 under fixed priorities.
     pub level: Option<u64>,
     /// The number of the task whose priority that is.
     pub of_task: Option<u32>,

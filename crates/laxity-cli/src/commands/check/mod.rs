@@ -9,11 +9,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use laxity_analysis::check::{Accounting, Criterion, JsonReport, Options, Report, check};
 
-use crate::configuration::{Configuration, configurations};
+use crate::configuration::{Alternatives, Configuration, configurations};
 use crate::error::CliError;
 use crate::input;
 use crate::output::{self, Output};
-use crate::policy::{PolicyChoice, PolicyParser};
 use crate::quantity::counted;
 
 /// Is it schedulable, under which scheduler, with which bounds, and how much laxity is left?
@@ -38,18 +37,8 @@ pub struct Arguments {
     /// The workload, TOML or JSON; - reads standard input
     #[arg(required_unless_present = "jsonl")]
     file: Option<PathBuf>,
-    /// Check NAME instead of the file's scheduler: an algorithm, a realization, both, or all; repeatable
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        value_parser = PolicyParser,
-        hide_possible_values = true
-    )]
-    policy: Vec<PolicyChoice>,
-    /// Charge PROFILE instead of the file's overheads: a published one (see `laxity overheads`), a family, or none
-    #[arg(long, value_name = "PROFILE")]
-    overheads: Option<String>,
+    #[command(flatten)]
+    instead: Alternatives,
     /// How overheads become execution time: safe (whatever may delay a job), or as published
     #[arg(long, value_name = "HOW", default_value = "safe", hide_default_value = true, hide_possible_values = true)]
     accounting: AccountingName,
@@ -71,7 +60,10 @@ pub struct Arguments {
     /// Read task sets from standard input, one JSON object a line, and answer each with a line of verdicts
     #[arg(
         long,
-        conflicts_with_all = ["file", "policy", "overheads", "accounting", "soft", "explain", "no_scaling", "json", "quiet"]
+        conflicts_with_all = [
+            "file", "policy", "overheads", "arbitration", "handling", "accounting", "soft", "explain", "no_scaling",
+            "json", "quiet",
+        ]
     )]
     jsonl: bool,
 }
@@ -86,7 +78,7 @@ enum AccountingName {
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let Some(path) = &arguments.file else { return lines::answer(output) };
     let workload = input::workload(path)?;
-    let configurations = configurations(&arguments.policy, arguments.overheads.as_deref(), &workload)?;
+    let configurations = configurations(&arguments.instead, &workload)?;
     let options = options(&arguments);
     let analyse = |configuration: &Configuration| check(&configuration.workload, &configuration.scheduler, &options);
     let reports: Vec<Report> = configurations.iter().map(analyse).collect();

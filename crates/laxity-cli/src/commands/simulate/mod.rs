@@ -13,15 +13,15 @@ use laxity_model::Nanos;
 use self::interrupt::Interrupt;
 use self::plan::Plan;
 use self::progress::Progress;
+use crate::configuration::Alternatives;
 use crate::error::CliError;
 use crate::output::{self, Output};
-use crate::policy::{PolicyChoice, PolicyParser};
 use crate::report::{self, Report};
 use crate::{input, quantity};
 
 /// Simulate a workload and measure its schedule.
 ///
-/// Prints what was measured of each task, and where the CPU time went. With several policies, compares them. The
+/// Prints what was measured of each task, and where the CPU time went. With several policies, or ways to manage GPUs, compares them. The
 /// same file, seed and version give the same schedule, byte for byte. Ctrl-C ends a simulation at the time it has
 /// reached; its results are printed and its trace is complete up to there.
 #[derive(Args)]
@@ -30,6 +30,8 @@ use crate::{input, quantity};
   laxity simulate car.toml --for 60s --overheads brandenburg2009-worst
   laxity simulate car.toml --policy CEm,CQm,S-CQm        compare three schedulers
   laxity simulate car.toml --policy all --json           compare the nine measured in paper 002
+  laxity simulate car.toml --handling all                compare where bottom halves of GPU interrupts run
+  laxity simulate car.toml --arbitration driver,gpusync --handling linux,klmirqd
   laxity simulate car.toml --trace car.lxt && laxity trace car.lxt gantt
   laxity gen uni-light/moderate cap=2 | laxity simulate -
 
@@ -38,25 +40,15 @@ Exit codes: 0 simulated; 1 it failed, or jobs missed deadlines (--fail-on-miss);
 pub struct Arguments {
     /// The workload, TOML or JSON; - reads standard input
     file: PathBuf,
-    /// Schedule with NAME instead of the file's scheduler: an algorithm, a realization, both, or all; repeatable
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        value_parser = PolicyParser,
-        hide_possible_values = true
-    )]
-    policy: Vec<PolicyChoice>,
-    /// Charge PROFILE instead of the file's overheads: a published one (see `laxity overheads`), a family, or none
-    #[arg(long, value_name = "PROFILE")]
-    overheads: Option<String>,
+    #[command(flatten)]
+    instead: Alternatives,
     /// Simulate for DURATION, as in 60s or "2 min" [default: ten of the longest periods, at least 1 s]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
     /// Seed of random execution times, arrivals and jitter
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
-    /// Write the trace to OUT; with several policies one file each, the policy's name inserted
+    /// Write the trace to OUT; where several things are compared, one file each, the name of each inserted
     #[arg(long, value_name = "OUT")]
     trace: Option<PathBuf>,
     /// Print JSON instead of tables

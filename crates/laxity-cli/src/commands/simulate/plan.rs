@@ -28,10 +28,10 @@ impl Plan {
     }
 }
 
-/// A simulation for each scheduler named, in that order, each once; for the file's if none is. Whatever is wrong with
+/// A simulation for each configuration asked for. Whatever is wrong with
 /// any of them is found before the first one starts.
 pub fn plans(arguments: &Arguments, file: &str, workload: &Workload) -> Result<Vec<Plan>, CliError> {
-    let configurations = configurations(&arguments.policy, arguments.overheads.as_deref(), workload)?;
+    let configurations = configurations(&arguments.instead, workload)?;
     let several = configurations.len() > 1;
     let mut plans = Vec::with_capacity(configurations.len());
     for Configuration { name, scheduler, workload } in configurations {
@@ -43,11 +43,11 @@ pub fn plans(arguments: &Arguments, file: &str, workload: &Workload) -> Result<V
     Ok(plans)
 }
 
-/// `out.lxt` and `C-RM/FEm` make `out-C-RM-FEm.lxt`.
-fn insert(path: &Path, policy: &str) -> PathBuf {
+/// `out.lxt` and `C-RM/FEm pai` make `out-C-RM-FEm-pai.lxt`.
+fn insert(path: &Path, name: &str) -> PathBuf {
     let stem = path.file_stem().map_or_else(Default::default, |stem| stem.to_string_lossy());
     let extension = path.extension().map_or(String::new(), |extension| format!(".{}", extension.to_string_lossy()));
-    path.with_file_name(format!("{stem}-{}{extension}", policy.replace('/', "-")))
+    path.with_file_name(format!("{stem}-{}{extension}", name.replace(['/', ' '], "-")))
 }
 
 /// Long enough for every task to have released ten jobs, and at least 1 s.
@@ -66,6 +66,7 @@ mod tests {
     #[test]
     fn a_policys_name_goes_before_the_extension() {
         assert_eq!(insert(Path::new("out/run.1.lxt"), "C-RM/FEm"), Path::new("out/run.1-C-RM-FEm.lxt"));
+        assert_eq!(insert(Path::new("run.lxt"), "CEm pai"), Path::new("run-CEm-pai.lxt"));
         assert_eq!(insert(Path::new("trace"), "CEm"), Path::new("trace-CEm"));
     }
 

@@ -3,6 +3,7 @@
 use laxity_model::{EngineOrder, Instant, JobId, LockId, ReplicaId};
 
 use super::super::{Problem, Report, Violation};
+use crate::header::own_level;
 use crate::{Event, LockKind, TraceHeader};
 
 /// Finds violations of exclusion, of the order of grants, and idle replicas:
@@ -14,7 +15,8 @@ use crate::{Event, LockKind, TraceHeader};
 ///   effective priority, as the trace has named it before;
 /// - a replica that a job is granted in the end was not free for any time while that job waited. A waiter may be
 ///   restricted to some replicas, which a trace does not say, so that another's being free means nothing; of a lock of
-///   one replica the same is required of the requests that are never granted.
+///   one replica the same is required of the requests that are never granted. GPUSync's tokens may be free although
+///   jobs wait: so many requests may be in all queues together, and others do not enter.
 #[derive(Debug)]
 pub(super) struct Locks<'a> {
     header: &'a TraceHeader,
@@ -45,7 +47,7 @@ struct Priorities {
     jobs: std::collections::VecDeque<(JobId, Level)>,
 }
 
-/// Deadline or rank, and the task whose it is.
+/// Deadline or rank plus 1, and the task whose it is.
 type Level = (u64, u32);
 
 impl<'a> Locks<'a> {
@@ -85,8 +87,8 @@ impl<'a> Locks<'a> {
     fn release(&mut self, job: JobId, deadline: Instant) {
         let Some(priorities) = self.priorities.get_mut(job.task.index()) else { return };
         let edf = self.header.scheduler.rule == laxity_model::PriorityRule::Edf;
-        let rank = u64::from(self.header.tasks[job.task.index()].rank);
-        priorities.jobs.push_back((job, (if edf { deadline.0 } else { rank }, job.task.0)));
+        let rank = self.header.tasks[job.task.index()].rank;
+        priorities.jobs.push_back((job, (own_level(edf, rank, deadline), job.task.0)));
     }
 
     fn prioritize(&mut self, job: JobId, level: Level) {
@@ -132,9 +134,10 @@ impl<'a> Locks<'a> {
         if let Some(by) = holder {
             self.found(job, Problem::LockHeld { lock, replica, by }, report);
         }
+        let may_not_idle = !matches!(info.kind, LockKind::Tokens { .. });
         match state.waiting.iter().find(|(by, _)| *by == job) {
             None => self.found(job, Problem::NotRequested { lock }, report),
-            Some((_, since)) if holder.is_none() && free_since.max(*since) < self.now => {
+            Some((_, since)) if may_not_idle && holder.is_none() && free_since.max(*since) < self.now => {
                 self.found(job, Problem::ReplicaIdle { lock, replica }, report);
             }
             Some(_) => {}

@@ -9,7 +9,8 @@ use crate::{Event, TaskKind, TraceHeader};
 /// Finds jobs that are no interrupt thread's and yet serve; under klmirqd, moreover, threads that execute while the
 /// owner they serve does (paper 000, section III: the scheduler "ensures that a dependent-mode klmirqd thread is never
 /// co-scheduled with its tasklet owner"). Both execute only where neither CPU is in an overhead: a process that is
-/// about to be switched out harms nobody.
+/// about to be switched out harms nobody. A thread of another cluster than its owner's is none of the business of either
+/// scheduler, and may.
 #[derive(Debug)]
 pub(super) struct Threads<'a> {
     header: &'a TraceHeader,
@@ -70,6 +71,9 @@ impl<'a> Threads<'a> {
         if info.is_none_or(|info| info.kind != TaskKind::Thread) {
             return report.push(Violation { at, cpu: None, job: Some(thread), what: Problem::NoThread });
         }
+        let tasks = &self.header.tasks;
+        let cluster_of = |job: JobId| tasks.get(job.task.index()).map(|info| info.cluster);
+        let owner = owner.filter(|&owner| cluster_of(owner) == cluster_of(thread));
         self.serves[thread.task.index()] = owner.map(|owner| (thread, owner));
     }
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use laxity_model::{CpuId, Instant, InterruptHandling, JobId, PriorityRule, TaskId};
 
 use super::super::{Phase, Urgency};
+use crate::header::own_level;
 use crate::metrics::pending::Pending;
 use crate::{TaskKind, TraceHeader};
 
-/// A job's place in the order of urgency: its effective priority (deadline or rank, then the task whose that is), then
+/// A job's place in the order of urgency: its effective priority (deadline or rank plus 1, then the task whose that is), then
 /// its own task. One that inherits ranks beside the one it inherits from.
 pub(super) type Key = (u64, u32, u32);
 
@@ -20,8 +21,8 @@ pub(super) struct Mapping {
     cpus: Vec<CpuState>,
     /// The ready and unlinked jobs of each cluster, the most urgent first.
     unlinked: Vec<BTreeMap<Key, Unlinked>>,
-    /// When a job was last dispatched in each cluster.
-    dispatched_at: Vec<Option<Instant>>,
+    /// When a job was last dispatched anywhere.
+    dispatched_at: Option<Instant>,
 }
 
 /// A ready job that is not linked.
@@ -31,11 +32,12 @@ pub(super) struct Unlinked {
     pub key: Key,
     /// When it became ready.
     pub ready_since: Instant,
-    /// Whether a job had been dispatched in its cluster at that same instant already: the decision of a quantum that
-    /// begins there was over.
+    /// Whether a job had been dispatched at that same instant already: the decisions of quanta that begin there were over.
+    /// It may have been one of another cluster, which unlocked what this one waited for.
     pub ready_late: bool,
     /// When it became ready or was displaced, whichever is later.
     pub unlinked_since: Instant,
+    pub key_change: Change,
 }
 
 /// A linked job.
@@ -45,6 +47,23 @@ pub(super) struct Linked {
     pub key: Key,
     /// The end of its last non-preemptive section; never, while it is in one.
     pub non_preemptive_until: Instant,
+    pub key_change: Change,
+}
+
+/// When an effective priority last changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Change {
+    pub at: Instant,
+    /// Whether a job had been dispatched at that same instant already: the decisions of quanta that begin there were
+    /// over.
+    is_late: bool,
+}
+
+impl Change {
+    /// Whether a quantum's decision, taken at `decided`, could not know of it.
+    pub fn is_unknown_at(self, decided: Instant) -> bool {
+        self.at > decided || self.at == decided && self.is_late
+    }
 }
 
 /// A CPU.
@@ -88,6 +107,7 @@ struct TaskState {
     key: Key,
     /// The last effective priority that the trace named.
     given: Option<(JobId, Key)>,
+    key_change: Change,
     /// For a thread's job, whom it serves.
     serves: Option<(JobId, JobId)>,
     /// Whether the policy says nothing about its jobs.
@@ -115,6 +135,7 @@ impl Mapping {
             job: None,
             key: (0, 0, 0),
             given: None,
+            key_change: Change::default(),
             serves: None,
             // Standard Linux runs what is left over in a daemon of the CPU without real-time priority.
             is_outside: info.kind == TaskKind::Thread && header.handling == InterruptHandling::Linux,
@@ -128,7 +149,7 @@ impl Mapping {
             tasks: tasks.collect(),
             cpus,
             unlinked: vec![BTreeMap::new(); header.clusters.len()],
-            dispatched_at: vec![None; header.clusters.len()],
+            dispatched_at: None,
         }
     }
 
@@ -148,14 +169,20 @@ impl Mapping {
     /// What is linked to `cpu`.
     pub fn linked(&self, cpu: usize) -> Option<Linked> {
         let task = &self.tasks[self.cpus[cpu].linked?];
-        task.job.map(|job| Linked { job, key: task.key, non_preemptive_until: task.non_preemptive_until })
+        task.job.map(|job| Linked {
+            job,
+            key: task.key,
+            non_preemptive_until: task.non_preemptive_until,
+            key_change: task.key_change,
+        })
     }
 
     /// What a key says to people.
     pub fn urgency(&self, key: Key) -> Urgency {
-        match self.edf {
-            true => Urgency::Deadline(Instant(key.0)),
-            false => Urgency::Rank(key.0 as u32),
+        match (key.0, self.edf) {
+            (0, _) => Urgency::Boosted,
+            (deadline, true) => Urgency::Deadline(Instant(deadline)),
+            (level, false) => Urgency::Rank(level as u32 - 1),
         }
     }
 
@@ -178,16 +205,17 @@ impl Mapping {
             return;
         }
         task.job = Some(job);
-        let own = (if edf { deadline.0 } else { u64::from(task.rank) }, job.task.0, job.task.0);
+        let own = (own_level(edf, task.rank, deadline), job.task.0, job.task.0);
         task.key = task.given.filter(|&(of, _)| of == job).map_or(own, |(_, key)| key);
+        task.key_change = Change::default();
         task.ready_since = at;
-        task.ready_late = self.dispatched_at.get(task.cluster) == Some(&Some(at));
+        task.ready_late = self.dispatched_at == Some(at);
         task.linked_to = None;
         self.enqueue(job.task.index(), at);
     }
 
     /// The effective priority of `job` is another from now on.
-    pub fn prioritize(&mut self, job: JobId, level: u64, of: TaskId) {
+    pub fn prioritize(&mut self, at: Instant, job: JobId, level: u64, of: TaskId) {
         let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
         let key = (level, of.0, job.task.0);
         task.given = Some((job, key));
@@ -195,10 +223,12 @@ impl Mapping {
             return;
         }
         let before = std::mem::replace(&mut task.key, key);
+        let key_change = Change { at, is_late: self.dispatched_at == Some(at) };
+        task.key_change = key_change;
         if let Some(jobs) = self.unlinked.get_mut(task.cluster)
             && let Some(entry) = jobs.remove(&before)
         {
-            jobs.insert(key, Unlinked { key, ..entry });
+            jobs.insert(key, Unlinked { key, key_change, ..entry });
         }
     }
 
@@ -216,13 +246,16 @@ impl Mapping {
     }
 
     /// Whether `job`, ready and unlinked, waits for something else than a CPU: for the bottom half on its stack to end,
-    /// or for the other part of the entity that it is with its owner or with the thread that serves it.
+    /// or for the other part of the entity that it is with its owner or with the thread that serves it, which goes
+    /// before the owner.
     pub fn is_held_back(&self, job: JobId) -> bool {
         let part_of_same = |other: JobId| self.serves(other, job) || self.serves(job, other);
-        self.cpus.iter().any(|cpu| {
-            let linked = cpu.linked.and_then(|task| self.tasks[task].job);
-            cpu.in_bottom_half && cpu.running == Some(job) || linked.is_some_and(part_of_same)
-        })
+        let is_served = |task: &TaskState| task.job.is_some_and(|thread| self.serves(thread, job));
+        self.tasks.iter().any(is_served)
+            || self.cpus.iter().any(|cpu| {
+                let linked = cpu.linked.and_then(|task| self.tasks[task].job);
+                cpu.in_bottom_half && cpu.running == Some(job) || linked.is_some_and(part_of_same)
+            })
     }
 
     /// Whether `thread` is a bottom half of a job of `owner`'s task.
@@ -294,11 +327,9 @@ impl Mapping {
 
     pub fn dispatch(&mut self, at: Instant, cpu: CpuId, job: JobId) {
         self.set_running(cpu, Some(job));
+        self.dispatched_at = Some(at);
         if let Some(state) = self.cpus.get_mut(cpu.index()) {
             state.dispatched_at = Some(at);
-            if let Some(cluster) = state.cluster {
-                self.dispatched_at[cluster] = Some(at);
-            }
         }
     }
 
@@ -336,6 +367,7 @@ impl Mapping {
             ready_since: state.ready_since,
             ready_late: state.ready_late,
             unlinked_since: at,
+            key_change: state.key_change,
         };
         if let Some(cluster) = self.unlinked.get_mut(state.cluster) {
             cluster.insert(state.key, entry);

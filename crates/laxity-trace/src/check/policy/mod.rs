@@ -27,6 +27,8 @@ use crate::{Event, Origin, Sink, TraceHeader};
 ///   only while a tick handler runs.
 /// - In a simulation without overheads, each CPU moreover runs what it is linked to.
 ///
+/// Where a quantum decides for some time, it goes by the priorities of when it began.
+///
 /// The last instant of a trace, at which its writer stopped, is not judged. What is no legal schedule to begin with is
 /// [`LegalityCheck`](super::LegalityCheck)'s business and ignored here.
 ///
@@ -68,12 +70,15 @@ impl PolicyCheck {
                 Rule::AtBoundaries { quanta: header.scheduler.quanta, boundaries: Boundaries::new(header) }
             }
         };
+        let has_devices = !header.devices.is_empty() || !header.gpus.is_empty();
+        let is_free = header.origin == Origin::Simulated && header.costs == OverheadCosts::default();
         PolicyCheck {
             rule,
             quantum: header.quantum,
-            has_devices: !header.devices.is_empty() || !header.gpus.is_empty(),
+            has_devices,
             is_klmirqd: matches!(header.handling, InterruptHandling::Klmirqd { .. }),
-            ideal: header.origin == Origin::Simulated && header.costs == OverheadCosts::default(),
+            // Where devices interrupt, a boundary may find the CPU busy though no overhead is charged.
+            ideal: is_free && !(has_devices && header.scheduler.invocation == Invocation::QuantumDriven),
             mapping: Mapping::new(header),
             now: Instant::ZERO,
             ended: false,
@@ -90,7 +95,7 @@ impl PolicyCheck {
     /// The state after the records of `now` holds until `until`: judges it.
     fn judge_until(&mut self, until: Instant) {
         for cpu in 0..self.last_found.len() {
-            let found = self.inversion(cpu, until).or_else(|| self.wrong_process(cpu));
+            let found = self.inversion(cpu, until).or_else(|| self.wrong_process(cpu, until));
             let key = found.map(|violation| (violation.job, violation.what));
             if let Some(violation) = found.filter(|_| key != self.last_found[cpu]) {
                 self.report.push(violation);
@@ -115,16 +120,14 @@ impl PolicyCheck {
                 (since < until).then(|| self.yields(cpu, waiting, since, None)).flatten()
             }
             Rule::AtBoundaries { boundaries, .. } if self.ideal => {
-                let boundary = boundaries.first_from(cpu, self.now)?;
-                // A job may be dispatched and end at once (an empty step): what then becomes ready, and the CPU that
-                // then falls idle, come too late for the decision of this very instant.
-                let state = self.mapping.cpu(cpu);
-                if state.free_late && state.free_since == boundary {
-                    return None;
-                }
-                let waiting =
-                    ready.values().find(|job| self.waits(job) && !(job.ready_late && job.ready_since == boundary))?;
-                (boundary < until).then(|| self.yields(cpu, waiting, boundary, None)).flatten()
+                // If something happened too late for the decision of this very instant, the next one knows of it.
+                let first = boundaries.first_from(cpu, self.now)?;
+                let second = boundaries.after(first);
+                [Some(first), second]
+                    .into_iter()
+                    .flatten()
+                    .filter(|&boundary| boundary < until)
+                    .find_map(|boundary| self.undecided(cpu, boundary))
             }
             Rule::AtBoundaries { quanta, boundaries } => {
                 // The quantum that holds `now`, and the next: nothing changes after that.
@@ -137,11 +140,31 @@ impl PolicyCheck {
                         Quanta::Aligned => job.ready_since,
                         Quanta::Staggered => job.unlinked_since,
                     };
-                    let waiting = ready.values().find(|job| self.waits(job) && since(job) < begin)?;
+                    let is_known = |job: &Unlinked| since(job) < begin && job.key_change.at < begin;
+                    let waiting = ready.values().find(|job| self.waits(job) && is_known(job))?;
                     self.yields(cpu, waiting, begin, Some(begin))
                 })
             }
         }
+    }
+
+    /// Without overheads: a more urgent job waits for `cpu` at `boundary`, when the links of a quantum were decided.
+    ///
+    /// A job may be dispatched there and end at once (an empty step), unlock something or lose an inherited priority:
+    /// what then becomes ready, the CPU that then falls idle, and what priorities then are, come too late.
+    fn undecided(&self, cpu: usize, boundary: Instant) -> Option<Violation> {
+        let state = self.mapping.cpu(cpu);
+        let linked = self.mapping.linked(cpu);
+        let is_late = state.free_late && state.free_since == boundary
+            || linked.is_some_and(|linked| linked.key_change.is_unknown_at(boundary));
+        if is_late {
+            return None;
+        }
+        let is_new =
+            |job: &Unlinked| job.ready_late && job.ready_since == boundary || job.key_change.is_unknown_at(boundary);
+        let ready = self.mapping.unlinked_of(cpu)?;
+        let waiting = ready.values().find(|job| self.waits(job) && !is_new(job))?;
+        self.yields(cpu, waiting, boundary, None)
     }
 
     /// Whether a ready and unlinked job waits for a CPU and nothing else.
@@ -153,12 +176,15 @@ impl PolicyCheck {
     /// is long ago; what was true then counts.
     fn yields(&self, cpu: usize, waiting: &Unlinked, at: Instant, decided: Option<Instant>) -> Option<Violation> {
         let job = self.mapping.linked(cpu);
+        let state = self.mapping.cpu(cpu);
+        let fell_idle_after = |decided| state.free_since > decided || state.free_late && state.free_since == decided;
         let waiting_urgency = self.mapping.urgency(waiting.key);
         let what = match job {
-            None if decided.is_some_and(|decided| self.mapping.cpu(cpu).free_since > decided) => return None,
+            None if decided.is_some_and(fell_idle_after) => return None,
             None => Problem::NotWorkConserving { waiting: waiting.job, waiting_urgency },
             Some(linked) if linked.key < waiting.key => return None,
             Some(linked) if linked.non_preemptive_until > decided.unwrap_or(self.now) => return None,
+            Some(linked) if decided.is_some_and(|decided| linked.key_change.at >= decided) => return None,
             Some(linked) => {
                 let urgency = self.mapping.urgency(linked.key);
                 Problem::Inversion { urgency, waiting: waiting.job, waiting_urgency }
@@ -167,12 +193,14 @@ impl PolicyCheck {
         Some(Violation { at, cpu: Some(CpuId(cpu as u16)), job: job.map(|linked| linked.job), what })
     }
 
-    /// Without overheads, a CPU runs what it is linked to, unless a non-preemptive section goes on there.
-    fn wrong_process(&self, cpu: usize) -> Option<Violation> {
+    /// Without overheads, a CPU runs what it is linked to, unless a non-preemptive section goes on there, or an interrupt
+    /// until `until`: top halves may take time where nothing else does.
+    fn wrong_process(&self, cpu: usize, until: Instant) -> Option<Violation> {
         let running = self.mapping.cpu(cpu).running;
         let linked = self.mapping.linked(cpu).map(|linked| linked.job);
         if !self.ideal
             || self.mapping.cpu(cpu).in_bottom_half
+            || self.mapping.cpu(cpu).covered_until >= until
             || running == linked
             || running.is_some_and(|job| self.mapping.is_non_preemptive(job))
         {
@@ -243,7 +271,7 @@ impl Sink for PolicyCheck {
             Event::Overhead { cpu, kind, duration } => self.overhead(at, cpu, Some(kind), duration),
             Event::LockWait { cpu, duration } => self.overhead(at, cpu, None, duration),
             Event::CacheDelay { .. } | Event::Ipi { .. } => {}
-            Event::Priority { job, level, of } => self.mapping.prioritize(job, level, of),
+            Event::Priority { job, level, of } => self.mapping.prioritize(at, job, level, of),
             Event::Serve { thread, job, .. } if self.is_klmirqd => self.mapping.serve(thread, job),
             Event::BottomHalfBegin { cpu, .. } => self.mapping.set_bottom_half(cpu, true),
             Event::BottomHalfEnd { cpu, .. } => self.mapping.set_bottom_half(cpu, false),

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use laxity_model::{CpuId, Instant, JobId, PriorityRule};
 
+use crate::header::own_level;
 use crate::metrics::pending::Pending;
 use crate::{DeviceId, TaskKind, TraceHeader};
 
-/// An effective priority: deadline or rank, then the task whose it is. The smaller is the higher.
+/// An effective priority: deadline or rank plus 1, then the task whose it is. The smaller is the higher.
 pub(super) type Key = (u64, u32);
 
 /// Below every job.
@@ -213,7 +214,7 @@ impl Machine {
         let task = &mut self.tasks[job.task.index()];
         task.serves = None;
         if let Some(deadline) = task.pending.complete(job.index) {
-            let level = if edf { deadline.0 } else { u64::from(task.rank) };
+            let level = own_level(edf, task.rank, deadline);
             task.completed = Some((job, (level, job.task.0)));
             task.given = None;
             self.relist(job.task.index());
@@ -346,7 +347,7 @@ impl Machine {
         let given = task.given.filter(|&(of, _)| of == job).map(|(_, key)| key);
         let base = || {
             let deadline = task.pending.deadline(job.index)?;
-            Some((if self.edf { deadline.0 } else { u64::from(task.rank) }, job.task.0))
+            Some((own_level(self.edf, task.rank, deadline), job.task.0))
         };
         // A job completed longer ago ranks no lower than the last one.
         given.or_else(base).or(task.completed.map(|(_, key)| key)).unwrap_or(LOWEST)
