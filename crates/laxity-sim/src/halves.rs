@@ -213,7 +213,11 @@ impl<S: Sink> Simulator<S> {
         let level = linked.map(Priority::level);
         let locking = self.locking.as_ref();
         let of = |half: &Half| locking?.level(half.job?.task);
-        let Some(half) = self.clusters[cluster].waiting_halves.take_before(level, of) else { return false };
+        let Some(half) = self.clusters[cluster].waiting_halves.take_before(level, of) else {
+            // This CPU may have been asked before it was given a more urgent job: then it is another's turn now.
+            self.kick(cpu, cluster);
+            return false;
+        };
         self.push_half(cpu, half);
         if let Some(run) = &mut self.cpus[cpu.index()].half {
             run.then_pick = true;

@@ -195,10 +195,10 @@ pub(crate) struct Timer {
 pub(crate) enum TimerKind {
     /// A suspension ends.
     Resume(TaskId),
+    /// An operation that raises several interrupts raises one of them; before it is complete, though it take no time.
+    Partial(GpuId, Engine),
     /// The operation on an engine is complete.
     Engine(GpuId, Engine),
-    /// An operation that raises several interrupts raises one of them.
-    Partial(GpuId, Engine),
     /// An inter-processor interrupt arrives.
     Ipi(CpuId),
     /// A device that serves no job raises an interrupt.
