@@ -16,6 +16,9 @@ QUICK = {"brandenburg2009gedf": (5, 10), "elliott2012klmirqd": (5, 20), RUNTIME:
 QUICK_SECONDS = 10
 """Simulated time of a run of --quick."""
 
+BY_OPTION = 50
+"""Task sets a point of --by-option: enough for curves, a twentieth of a full run for each setting."""
+
 
 def parser() -> argparse.ArgumentParser:
     """The arguments."""
@@ -28,6 +31,11 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--replicates", type=int, help="task sets a point, or repetitions")
     whole.add_argument("--seconds", type=int, help="simulated time of a run at most, where runs are simulations")
     whole.add_argument("--options", default="", metavar='"KEY=VALUE ..."', help="what the paper leaves open")
+    whole.add_argument(
+        "--by-option",
+        action="store_true",
+        help=f"run it for every other value of an option, {BY_OPTION} task sets a point, and tabulate the verdicts",
+    )
     whole.add_argument("--chunk", type=int, help="task sets a chunk; changes no result")
     whole.add_argument("--threads", type=int, help="on this machine; default: one a CPU")
     whole.add_argument(
@@ -49,7 +57,10 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     folder = args.out or Path("out") / args.study
     try:
-        _one(args, folder)
+        if args.by_option:
+            _by_option(args, folder)
+        else:
+            _one(args, folder)
     except KeyboardInterrupt:
         print(f"stopped; the same command goes on from what {folder} has", file=sys.stderr)
         return 130
@@ -84,6 +95,21 @@ def _one(args: argparse.Namespace, folder: Path) -> None:
         from laxity.studies._report import publish  # noqa: PLC0415
 
         publish(result, args.publish)
+
+
+def _by_option(args: argparse.Namespace, folder: Path) -> None:
+    """A run for every setting, and the table of their verdicts."""
+    if args.study == RUNTIME:
+        raise ValueError(f"{RUNTIME} has its other options in every run; leave out --by-option")
+    from laxity.studies._by_option import by_option, write  # noqa: PLC0415
+
+    def go(setting: str, part: Path) -> Path:
+        return _result(_plan(args, f"{args.options} {setting}", BY_OPTION), part, args)
+
+    columns = by_option(args.study, folder, go)
+    for place in (folder, args.publish):
+        if place:
+            print(write(args.study, columns, place))
 
 
 def _result(what: Work, folder: Path, args: argparse.Namespace) -> Path:
