@@ -91,7 +91,8 @@ class RuntimePlan:
             for s in systems
             for index in range(min(VARIANT_REPETITIONS, self.repetitions))
         ]
-        return own + variants
+        # A variant may be what was asked for.
+        return own + [run for run in variants if self.options[run.variant] != self.options[0]]
 
     def chunks(self) -> list[Simulation]:
         """All simulations, shuffled (always alike) so that the rate so far says how long the rest takes."""
