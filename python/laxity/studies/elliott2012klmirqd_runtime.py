@@ -260,7 +260,7 @@ def _edf_misses(results: RuntimeResults) -> Finding:
     why = "" if good else (
         "two of the twenty CPU-only jobs of a cluster begin 5 ms before their common deadline and are late by the "
         f"overheads alone: {late:.2f} % are late by more than 1 ms (under C-RM {rm:.1f} %, as tardiness builds up "
-        f"there), and with phases=random {random:.2f} % are late at all. The paper's jobs must have executed a little "
+        f"there), and with phases=random {random:.2f} % are late at all. The paper's jobs may have executed a little "
         "less than 5 ms, or lateness below a quantum did not count"
     )  # fmt: skip
     return Finding("reproduced" if good else "partly reproduced" if late < 0.5 else "not reproduced", text, why)
