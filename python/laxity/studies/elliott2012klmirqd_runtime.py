@@ -282,15 +282,20 @@ def _collapse(results: RuntimeResults) -> Finding:
 
 def _observation_1(results: RuntimeResults) -> Finding:
     cpu = [results.responses(c, CPU).response for c in "ab"]
-    missed = [results.responses(c, GPU).missed_from_arrival for c in "ab"]
-    gpu = [results.responses(c, GPU).response for c in "ab"]
+    missed = [results.responses(c, GPU).missed for c in "ab"]
+    arrival = [results.responses(c, GPU).missed_from_arrival for c in "ab"]
     text = (
-        f"CPU-only response (a) {cpu[0]:.2f} %, (b) {cpu[1]:.2f} %; GPU-using tasks miss from arrival (a) "
-        f"{missed[0]:.2f} %, (b) {missed[1]:.2f} %, response (a) {gpu[0]:.1f} %, (b) {gpu[1]:.1f} %"
+        f"CPU-only response (a) {cpu[0]:.2f} %, (b) {cpu[1]:.2f} %; GPU-using tasks miss (a) {missed[0]:.2f} %, "
+        f"(b) {missed[1]:.2f} %, counted from arrival (a) {arrival[0]:.2f} %, (b) {arrival[1]:.2f} %"
     )
     good = cpu[1] > cpu[0], missed[0] > missed[1]
     verdict: Verdict = "reproduced" if all(good) else "partly reproduced" if any(good) else "not reproduced"
-    return Finding(verdict, text, "" if all(good) else ONE_SCHEDULER)
+    why = "" if all(good) else (
+        "judged as the paper counts, from shifted release points; counted from arrival the order may be another. Few "
+        "jobs "
+        "miss at all here: " + ONE_SCHEDULER
+    )  # fmt: skip
+    return Finding(verdict, text, why)
 
 
 def _observation_2(results: RuntimeResults) -> Finding:
@@ -347,7 +352,13 @@ def _observation_5(results: RuntimeResults) -> Finding:
 def _observation_6(results: RuntimeResults) -> Finding:
     late = {c: results.responses(c, CPU).missed_by_quantum for c in "efgh"}
     text = "CPU-only jobs late by more than 1 ms: " + ", ".join(f"({c}) {share:.2f} %" for c, share in late.items())
-    return Finding(yes(late["g"] < late["e"] / 5 and late["h"] < late["f"] / 5), text)
+    missed = _numbers(results, "efgh", CPU, "missed")
+    why = "the claim is on tardiness, so lateness by more than 1 ms is judged, a measure of ours"
+    return Finding(
+        yes(late["g"] < late["e"] / 5 and late["h"] < late["f"] / 5),
+        f"{text}; missed as the paper counts: {missed}",
+        why,
+    )
 
 
 CLAIMS = (
