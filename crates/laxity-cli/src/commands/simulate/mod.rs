@@ -83,6 +83,13 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         for warning in workload.warnings() {
             output::warning(format_args!("{file}: {warning}"));
         }
+        let platform = &workload.platform;
+        if platform.gpus.is_empty() && !arguments.instead.arbitration.is_empty() {
+            output::warning(format_args!("{file}: without a GPU, --arbitration changes nothing"));
+        }
+        if platform.gpus.is_empty() && platform.devices.is_empty() && !arguments.instead.handling.is_empty() {
+            output::warning(format_args!("{file}: without a GPU or another device, --handling changes nothing"));
+        }
     }
     let duration = arguments.duration.unwrap_or_else(|| plan::default_duration(&workload));
     let interrupt = Interrupt::watch();
