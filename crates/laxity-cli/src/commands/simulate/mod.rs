@@ -138,7 +138,7 @@ fn print(arguments: &Arguments, plans: &[Plan], reports: &[Report], output: &mut
     let mut profiles = plans.iter().filter(|plan| plan.is_charged()).map(|plan| plan.overheads.as_str());
     if let Some(first) = profiles.next()
         && profiles.all(|name| name == first)
-        && plans.len() > 1
+        && plans.iter().any(|plan| plan.setup.header().scheduler != plans[0].setup.header().scheduler)
     {
         output::note(format_args!(
             "all were charged {first}; name a family to charge each its own, as in --overheads brandenburg2009-worst"
