@@ -1,11 +1,12 @@
 # Laxity. `make demo` and `make test` do all their own set-up.
 #
-#   make demo        simulate a workload under several realizations of global EDF; ends with pictures and a trace
+#   make demo        simulate realizations of global EDF, and GPU interrupts; ends with pictures and a trace
 #   make test        every test: Rust, Python, agreement with SimSo
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run
 #   make bench-analysis   cost of the schedulability tests per task set
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
+#   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
 #   make release     the optimized command, and a wheel of the Python package
 #   make clean       remove everything the other targets made
 #
@@ -22,7 +23,8 @@ OUT := out
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check bench-analysis bench-sim study-gedf study-klmirqd release clean venv
+.PHONY: help doctor demo test test-rust test-python check bench-analysis bench-sim study-gedf study-klmirqd study-klmirqd-runtime release clean \
+        venv
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -83,13 +85,14 @@ check: $(STAMPS)/venv
 	cd python && ../$(VENV)/bin/mypy
 	cargo test --workspace --quiet --lib
 
-# The published schedulability studies at full size: hours of CPU time, resumable at any moment. An optimized package.
-study-gedf study-klmirqd: $(STAMPS)/venv
+# The published studies at full size, resumable at any moment; the first two take hours of CPU time. An optimized package.
+study-gedf study-klmirqd study-klmirqd-runtime: $(STAMPS)/venv
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet --release -m python/Cargo.toml
 	@rm -f $(STAMPS)/python
 	@$(PYTHON) -m laxity.studies $(STUDY) --out $(OUT)/$(STUDY)
 study-gedf: STUDY := brandenburg2009gedf
 study-klmirqd: STUDY := elliott2012klmirqd
+study-klmirqd-runtime: STUDY := elliott2012klmirqd_runtime
 
 bench-analysis: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches

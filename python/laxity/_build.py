@@ -45,6 +45,7 @@ class Task(_Table):
         priority: for fixed priorities given by hand; the smaller number is the higher.
         cluster: under clustered scheduling its cluster, under partitioned scheduling its CPU.
         working_set: what a job touches, such as ``"2 MB"``.
+        budget: what jobs may execute in a period before they are throttled until the next.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Task(_Table):
     priority: int | None
     cluster: int | None
     working_set: str | None
+    budget: str | None
 
     def __init__(
         self,
@@ -77,6 +79,7 @@ class Task(_Table):
         priority: int | None = None,
         cluster: int | None = None,
         working_set: str | None = None,
+        budget: str | None = None,
     ) -> None:
         given = locals()
         for field in fields(self):

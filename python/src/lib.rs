@@ -15,6 +15,7 @@ mod json;
 mod pace;
 mod parallel;
 mod result;
+mod runtime_study;
 mod simulate;
 mod span;
 mod study;
@@ -31,6 +32,8 @@ mod _native {
     use crate::generate::{_generate, _generate_many};
     #[pymodule_export]
     use crate::result::SimulationResult;
+    #[pymodule_export]
+    use crate::runtime_study::PyRuntimeStudy;
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]

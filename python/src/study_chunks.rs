@@ -20,7 +20,7 @@ const BETWEEN_LOOKS: u64 = 10;
 #[pyclass(frozen, name = "StudyStop", module = "laxity._native")]
 #[derive(Default)]
 pub struct StudyStop {
-    flag: AtomicBool,
+    pub(crate) flag: AtomicBool,
 }
 
 #[pymethods]

@@ -4,6 +4,8 @@ use laxity_model::{Instant, Scheduler, Workload};
 use laxity_sim::Setup;
 use laxity_trace::{Record, TraceHeader};
 
+pub mod systems;
+
 /// Simulates `workload` under `scheduler` up to `end` with `seed`.
 ///
 /// Panics if the simulator refuses the workload.

@@ -25,6 +25,12 @@ pub struct Task {
     pub cluster: Option<usize>,
     /// Bytes a job touches, for cache-related delay.
     pub working_set: Option<u64>,
+    /// What its jobs may execute in a period before they are throttled; `None`: as much as they need.
+    ///
+    /// The task is then a hard constant bandwidth server: a job that needs more goes on when the period is over, with a
+    /// deadline a period later, and others see no more than the budget of it. A job that is in a critical section or in
+    /// a non-preemptive one is throttled when it leaves it.
+    pub budget: Option<Nanos>,
     /// What a job does.
     pub body: Vec<Step>,
 }
@@ -67,6 +73,7 @@ impl Task {
             priority: None,
             cluster: None,
             working_set: None,
+            budget: None,
             body: vec![Step::Cpu(ExecutionTime::constant(wcet))],
         }
     }

@@ -1,11 +1,15 @@
 //! Random event sequences into every CPU policy, with lagging process scheduling: the invariants hold after every
-//! decision, and event-driven policies link exactly the m most urgent ready jobs.
+//! decision, and event-driven policies link exactly the m most urgent jobs that may run: the ready ones, but of an owner
+//! and the interrupt threads that work for it only the one that goes first.
 
 use laxity_model::{CpuId, Instant, Invocation, PriorityRule, Quanta, ReadyQueueKind, Scheduler, Task, TaskId};
 use laxity_policy::cpu::{Action, CpuPolicy, Event, Priority, Ranking, build};
 use proptest::prelude::*;
 
 const TASKS: usize = 9;
+/// Interrupt threads are numbered after the tasks.
+const THREADS: usize = 3;
+const ALL: usize = TASKS + THREADS;
 
 /// What a driver knows of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +26,11 @@ struct Driver {
     event_driven: bool,
     now: Instant,
     quantum: u64,
-    jobs: [Job; TASKS],
+    jobs: [Job; ALL],
+    /// The task that each active interrupt thread works for.
+    owners: [Option<usize>; ALL],
+    /// The thread that goes before each task.
+    first: [Option<usize>; TASKS],
     links: Vec<Option<TaskId>>,
     processes: Vec<Option<TaskId>>,
 }
@@ -33,6 +41,8 @@ enum Step {
     Complete { cpu: usize },
     Suspend { cpu: usize },
     Resume { task: usize, cpu: usize },
+    Prioritize { task: usize, level: (u64, u32) },
+    Wake { thread: usize, owner: Option<usize>, cpu: usize, level: (u64, u32) },
     Tick { cpu: usize },
     Enact { cpu: usize },
     Decide,
@@ -40,17 +50,19 @@ enum Step {
 
 impl Driver {
     fn new(scheduler: &Scheduler, cpus: usize) -> Self {
-        let tasks: Vec<Task> = (0..TASKS)
+        let tasks: Vec<Task> = (0..ALL)
             .map(|task| Task::periodic("t", laxity_model::Nanos(1), laxity_model::Nanos(1 + (task as u64 * 5) % 7)))
             .collect();
         let ranking = Ranking::new(scheduler.rule, &tasks);
         Driver {
-            policy: build(scheduler, ranking.clone(), TASKS, cpus),
+            policy: build(scheduler, ranking.clone(), ALL, cpus),
             ranking,
             event_driven: scheduler.invocation == Invocation::EventDriven,
             now: Instant::ZERO,
             quantum: 0,
-            jobs: [Job::Inactive; TASKS],
+            jobs: [Job::Inactive; ALL],
+            owners: [None; ALL],
+            first: [None; TASKS],
             links: vec![None; cpus],
             processes: vec![None; cpus],
         }
@@ -70,10 +82,12 @@ impl Driver {
             Step::Complete { cpu } => {
                 if let Some(task) = self.leave(cpu % cpus) {
                     self.jobs[task.index()] = Job::Inactive;
+                    self.retire(task.index());
                     self.policy.handle(self.now, Event::Completed { cpu: local(cpu), task });
                 }
             }
-            Step::Suspend { cpu } => {
+            // Interrupt threads do not suspend themselves.
+            Step::Suspend { cpu } if self.processes[cpu % cpus].is_some_and(|task| task.index() < TASKS) => {
                 if let Some(task) = self.leave(cpu % cpus) {
                     let Job::Ready(priority) = self.jobs[task.index()] else { panic!("what runs is ready") };
                     self.jobs[task.index()] = Job::Suspended(priority);
@@ -85,6 +99,26 @@ impl Driver {
                     self.jobs[task] = Job::Ready(priority);
                     self.policy.handle(self.now, Event::Resumed { cpu: local(cpu), task: id(task) });
                 }
+            }
+            Step::Prioritize { task, level: (major, tie) } => {
+                let priority = Priority { major, tie, task: id(task) };
+                self.jobs[task] = match self.jobs[task] {
+                    Job::Inactive => return,
+                    Job::Ready(_) => Job::Ready(priority),
+                    Job::Suspended(_) => Job::Suspended(priority),
+                };
+                self.policy.handle(self.now, Event::Prioritized { task: id(task), level: (major, tie) });
+            }
+            Step::Wake { thread, owner, cpu, level: (major, tie) } if self.jobs[thread] == Job::Inactive => {
+                // Quantum-driven scheduling has threads without owners only: no CPU is handed over within a quantum.
+                let owner = owner.filter(|_| self.event_driven);
+                self.jobs[thread] = Job::Ready(Priority { major, tie, task: id(thread) });
+                self.owners[thread] = owner;
+                if let Some(owner) = owner {
+                    self.first[owner].get_or_insert(thread);
+                }
+                let (owner, level) = (owner.map(id), (major, tie));
+                self.policy.handle(self.now, Event::Woken { cpu: local(cpu), thread: id(thread), owner, level });
             }
             Step::Tick { cpu } => {
                 self.quantum += 1;
@@ -100,7 +134,22 @@ impl Driver {
                 }
             }
             Step::Decide => self.decide(),
-            Step::Release { .. } => {}
+            Step::Release { .. } | Step::Suspend { .. } | Step::Wake { .. } => {}
+        }
+    }
+
+    /// If `task` is a thread that went before its owner, the next thread that works for that does, if there is one.
+    fn retire(&mut self, task: usize) {
+        if let Some(owner) = self.owners[task].take() {
+            self.first[owner] = (TASKS..ALL).find(|&thread| self.owners[thread] == Some(owner));
+        }
+    }
+
+    /// Whether no other member of its entity goes before `task`.
+    fn goes_first(&self, task: usize) -> bool {
+        match self.owners[task] {
+            Some(owner) => self.first[owner] == Some(task),
+            None => task >= TASKS || self.first[task].is_none(),
         }
     }
 
@@ -125,6 +174,7 @@ impl Driver {
         linked.sort();
         for &task in &linked {
             assert!(matches!(self.jobs[task.index()], Job::Ready(_)), "{task} is linked but not ready");
+            assert!(self.goes_first(task.index()), "{task} is linked beside who goes before it");
         }
         let distinct = linked.windows(2).all(|pair| pair[0] != pair[1]);
         assert!(distinct, "a job is linked to one CPU: {linked:?}");
@@ -136,11 +186,9 @@ impl Driver {
             );
         }
         if self.event_driven {
-            let mut ready: Vec<Priority> = self
-                .jobs
-                .iter()
-                .filter_map(|job| if let Job::Ready(priority) = job { Some(*priority) } else { None })
-                .collect();
+            let first = (0..ALL).filter(|&task| self.goes_first(task)).map(|task| self.jobs[task]);
+            let ready = first.filter_map(|job| if let Job::Ready(priority) = job { Some(priority) } else { None });
+            let mut ready: Vec<Priority> = ready.collect();
             ready.sort();
             ready.truncate(self.links.len());
             let mut expected: Vec<TaskId> = ready.iter().map(|priority| priority.task).collect();
@@ -151,11 +199,17 @@ impl Driver {
 }
 
 fn step() -> impl Strategy<Value = Step> {
+    // As of deadlines, boosted jobs and fixed priorities above and below all; ties with tasks and among themselves.
+    let level = || (prop_oneof![6 => 0..120u64, 1 => Just(u64::MAX - 1)], 0..ALL as u32);
+    let owner = || prop::option::weighted(0.8, 0..TASKS);
     prop_oneof![
         4 => (0..TASKS, 0..4usize, 1..60u64).prop_map(|(task, cpu, deadline)| Step::Release { task, cpu, deadline }),
         2 => (0..4usize).prop_map(|cpu| Step::Complete { cpu }),
         1 => (0..4usize).prop_map(|cpu| Step::Suspend { cpu }),
         2 => (0..TASKS, 0..4usize).prop_map(|(task, cpu)| Step::Resume { task, cpu }),
+        2 => (0..ALL, level()).prop_map(|(task, level)| Step::Prioritize { task, level }),
+        2 => (TASKS..ALL, owner(), 0..4usize, level())
+            .prop_map(|(thread, owner, cpu, level)| Step::Wake { thread, owner, cpu, level }),
         2 => (0..4usize).prop_map(|cpu| Step::Tick { cpu }),
         4 => (0..4usize).prop_map(|cpu| Step::Enact { cpu }),
         2 => Just(Step::Decide),

@@ -11,7 +11,6 @@ use laxity_trace::{DeviceId, Event, Sink};
 use crate::Simulator;
 use crate::halves::Half;
 use crate::interrupt::{Interrupt, TopHalf};
-use crate::servers::Served;
 use crate::setup::{Op, OperationTime, Setup};
 use crate::simulator::{Timer, TimerKind, Wait};
 
@@ -30,8 +29,6 @@ pub(crate) struct Devices {
     /// How many interrupts each device has raised.
     raised: Vec<u32>,
     pub(crate) threads: Threads<Half>,
-    /// The bandwidth server of each thread.
-    pub(crate) servers: Vec<Option<Served>>,
     actions: Vec<Action<Tag>>,
 }
 
@@ -48,7 +45,6 @@ impl Devices {
             gpus: setup.gpus.iter().map(|gpu| Engines::new(gpu.copy_engines)).collect(),
             raised: vec![0; setup.devices.len()],
             threads: Threads::new(setup.threads.clone()),
-            servers: Served::all(setup),
             actions: Vec::new(),
         }
     }

@@ -109,7 +109,7 @@ impl<S: Sink> Simulator<S> {
         state.activity = Activity::Open;
         let run = if is_daemon { &mut state.daemon } else { &mut state.half };
         let run = run.as_mut().expect("what executes is there");
-        run.remaining = run.remaining - (now - run.since);
+        run.remaining -= now - run.since;
         if is_daemon {
             let Half { device, job, .. } = run.half;
             self.sink.record(now, Event::BottomHalfEnd { cpu, device, job });
@@ -213,7 +213,11 @@ impl<S: Sink> Simulator<S> {
         let level = linked.map(Priority::level);
         let locking = self.locking.as_ref();
         let of = |half: &Half| locking?.level(half.job?.task);
-        let Some(half) = self.clusters[cluster].waiting_halves.take_before(level, of) else { return false };
+        let Some(half) = self.clusters[cluster].waiting_halves.take_before(level, of) else {
+            // This CPU may have been asked before it was given a more urgent job: then it is another's turn now.
+            self.kick(cpu, cluster);
+            return false;
+        };
         self.push_half(cpu, half);
         if let Some(run) = &mut self.cpus[cpu.index()].half {
             run.then_pick = true;
@@ -278,8 +282,9 @@ impl<S: Sink> Simulator<S> {
             InterruptHandling::Linux | InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. } => {}
         }
         if half.job.is_none() {
-            let served = self.devices.servers[thread].as_ref();
-            return (served.map_or(BELOW_ALL, Served::level), (self.setup.first_thread + thread) as u32);
+            let task = self.thread_task(thread);
+            let served = self.servers.get(task.index()).and_then(Option::as_ref);
+            return (served.map_or(BELOW_ALL, Served::level), task.0);
         }
         let owner = self.level_of(half);
         let holders = self.locking.as_ref().and_then(|locking| locking.most_urgent_holder(half.device));

@@ -116,19 +116,26 @@ impl<S: Sink> Simulator<S> {
             return;
         }
         let (cluster, local) = self.local(task);
-        let run = &mut self.tasks[task.index()];
         // A job released together with its predecessor's completion may have been made ready by that already.
+        if self.tasks[task.index()].backlog.is_empty() || !self.server_has_work(cpu, task) {
+            return;
+        }
+        let run = &mut self.tasks[task.index()];
         let Some(deadline) = run.backlog.pop_front() else { return };
         run.active = true;
         run.op = 0;
         run.preempted_on = None;
         run.deadline = deadline;
         self.draw_step(task);
-        self.enter(task, deadline);
         let job = self.job_id(task);
+        let ranked = self.server_deadline(task, deadline);
+        if ranked != deadline {
+            self.sink.record(self.now, Event::Priority { job, level: ranked.as_nanos(), of: task });
+        }
+        self.enter(task, ranked);
         self.sink.record(self.now, Event::Ready { job, cpu });
         let cpu = self.local_cpu(cpu, cluster);
-        self.tell(cluster, cpu::Event::Released { cpu, task: local, deadline });
+        self.tell(cluster, cpu::Event::Released { cpu, task: local, deadline: ranked });
     }
 
     /// Determines what the current step of the task's job needs.
@@ -153,13 +160,8 @@ impl<S: Sink> Simulator<S> {
         let task = state.process.expect("a CPU without a job has no step that ends");
         state.activity = Activity::Open;
         self.ends[cpu.index()] = Instant::NEVER;
-        if task.index() >= self.setup.first_thread {
-            let executed = (self.now - state.since).as_nanos();
-            let run = &mut self.tasks[task.index()];
-            run.remaining -= executed;
-            if run.remaining > 0 {
-                return self.budget_exhausted(cpu, task);
-            }
+        if !self.servers.is_empty() && self.end_of_budget(cpu, task) {
+            return;
         }
         if std::mem::take(&mut self.tasks[task.index()].non_preemptive) {
             let job = self.job_id(task);
@@ -172,6 +174,10 @@ impl<S: Sink> Simulator<S> {
     /// On to the next step; those that take no time are carried out, until the job executes, waits or is complete.
     fn advance(&mut self, cpu: CpuId, task: TaskId) {
         loop {
+            let is_last = self.tasks[task.index()].op + 1 >= self.setup.tasks[task.index()].ops.len();
+            if !self.servers.is_empty() && !is_last && self.must_give_up(task) {
+                return self.give_up(cpu, task);
+            }
             self.tasks[task.index()].op += 1;
             let op = self.tasks[task.index()].op;
             match self.setup.tasks[task.index()].ops.get(op) {
@@ -225,7 +231,11 @@ impl<S: Sink> Simulator<S> {
         run.active = false;
         run.job += 1;
         run.timer_cpu = cpu;
-        if !run.backlog.is_empty() {
+        let more = !run.backlog.is_empty();
+        if !self.servers.is_empty() {
+            self.server_finished(cpu, task, more);
+        }
+        if more {
             self.make_ready(cpu, task);
         }
         if !self.setup.graphs.is_empty() {

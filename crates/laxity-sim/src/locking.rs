@@ -2,7 +2,7 @@
 
 use laxity_model::{CpuId, GpuId, Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::cpu::{self, Priority};
-use laxity_policy::lock::{Action, Arbiter, Event};
+use laxity_policy::lock::{Action, Arbiter, Event, budget};
 use laxity_trace::{self as trace, DeviceId, LockKind, Sink};
 
 use crate::Simulator;
@@ -87,6 +87,7 @@ impl<S: Sink> Simulator<S> {
     pub(crate) fn request(&mut self, cpu: CpuId, task: TaskId, lock: LockId, length: Nanos, only: Option<u16>) -> bool {
         let job = self.job_id(task);
         self.sink.record(self.now, trace::Event::Request { job, lock });
+        self.enforce_request(cpu, task, lock);
         self.arbitrate(cpu, Event::Request { task, lock, length, only });
         self.tasks[task.index()].held.iter().any(|&(held, _)| held == lock)
     }
@@ -99,9 +100,10 @@ impl<S: Sink> Simulator<S> {
         let (_, replica) = held.remove(at);
         self.sink.record(self.now, trace::Event::Unlock { job, lock, replica });
         self.arbitrate(cpu, Event::Unlock { task, lock });
+        self.enforce_unlock(cpu, task, lock);
     }
 
-    fn arbitrate(&mut self, cpu: CpuId, event: Event) {
+    pub(crate) fn arbitrate(&mut self, cpu: CpuId, event: Event) {
         let locking = self.locking.as_mut().expect("a workload with locks has an arbiter");
         let mut actions = std::mem::take(&mut locking.actions);
         locking.arbiter.handle(self.now, event, &mut actions);
@@ -128,6 +130,7 @@ impl<S: Sink> Simulator<S> {
     fn granted(&mut self, cpu: CpuId, task: TaskId, lock: LockId, replica: ReplicaId) {
         let job = self.job_id(task);
         self.sink.record(self.now, trace::Event::Grant { job, lock, replica });
+        self.enforce(cpu, task, budget::Event::Granted);
         let gpus = &self.locking.as_ref().expect("a grant comes from an arbiter").gpus[lock.index()];
         let run = &mut self.tasks[task.index()];
         run.held.push((lock, replica));

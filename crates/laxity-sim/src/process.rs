@@ -63,7 +63,7 @@ impl<S: Sink> Simulator<S> {
                 }
                 return;
             }
-            if let Some(half) = self.cpus[at].tasklets.next() {
+            if let Some(half) = self.cpus[at].tasklets.next_on_stack() {
                 self.push_half(cpu, half);
                 continue;
             }
@@ -225,14 +225,17 @@ impl<S: Sink> Simulator<S> {
             let job = JobId { task, index: run.job };
             self.sink.record(self.now, Event::SpinBegin { cpu, job });
         }
-        if !run.non_preemptive && matches!(self.setup.tasks[task.index()].ops[run.op], Op::NonPreemptive(_)) {
+        if !run.non_preemptive
+            && run.remaining > 0
+            && matches!(self.setup.tasks[task.index()].ops[run.op], Op::NonPreemptive(_))
+        {
             run.non_preemptive = true;
             let job = JobId { task, index: run.job };
             self.sink.record(self.now, Event::NonPreemptiveBegin { cpu, job });
         }
         self.ends[cpu.index()] =
             if run.spinning { Instant::NEVER } else { Instant(self.now.as_nanos() + run.remaining) };
-        if task.index() >= self.setup.first_thread {
+        if !self.servers.is_empty() {
             self.server_runs(cpu, task);
         }
     }
@@ -247,14 +250,13 @@ impl<S: Sink> Simulator<S> {
         }
         state.activity = Activity::Open;
         self.ends[cpu.index()] = Instant::NEVER;
-        if let Some(task) = state.process
-            && !self.tasks[task.index()].spinning
-        {
+        let Some(task) = state.process else { return };
+        if !self.tasks[task.index()].spinning {
             let executed = self.now - state.since;
             self.tasks[task.index()].remaining -= executed.as_nanos();
-            if task.index() >= self.setup.first_thread {
-                self.server_stops(task);
-            }
+        }
+        if !self.servers.is_empty() {
+            self.server_stops(cpu, task);
         }
     }
 }

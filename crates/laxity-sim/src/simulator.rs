@@ -14,6 +14,7 @@ use crate::graphs::Graphs;
 use crate::halves::{Half, HalfRun};
 use crate::interrupt::Interrupt;
 use crate::locking::Locking;
+use crate::servers::Served;
 use crate::setup::Setup;
 
 /// A simulation in progress.
@@ -46,6 +47,8 @@ pub struct Simulator<S> {
     pub(crate) locking: Option<Box<Locking>>,
     /// The tokens of graphs.
     pub(crate) graphs: Graphs,
+    /// The bandwidth server of each task and thread; empty if there is none.
+    pub(crate) servers: Vec<Option<Served>>,
 }
 
 /// A task's run-time state.
@@ -73,7 +76,7 @@ pub(crate) struct TaskRun {
     pub held: Vec<(LockId, ReplicaId)>,
     /// The absolute deadline of the current job.
     pub deadline: Instant,
-    /// Of an interrupt thread: the level it was last given.
+    /// Of an interrupt thread or a server: the level it was last given.
     pub level: (u64, u32),
     /// The CPU on which the job was last dispatched, once it was preempted.
     pub preempted_on: Option<CpuId>,
@@ -192,10 +195,10 @@ pub(crate) struct Timer {
 pub(crate) enum TimerKind {
     /// A suspension ends.
     Resume(TaskId),
+    /// An operation that raises several interrupts raises one of them; before it is complete, though it take no time.
+    Partial(GpuId, Engine),
     /// The operation on an engine is complete.
     Engine(GpuId, Engine),
-    /// An operation that raises several interrupts raises one of them.
-    Partial(GpuId, Engine),
     /// An inter-processor interrupt arrives.
     Ipi(CpuId),
     /// A device that serves no job raises an interrupt.
@@ -261,6 +264,7 @@ impl<S: Sink> Simulator<S> {
             devices: Devices::new(&setup),
             locking: Locking::new(&setup).map(Box::new),
             graphs: Graphs::new(&setup),
+            servers: Served::all(&setup),
             setup,
         };
         simulator.plan_first_releases();

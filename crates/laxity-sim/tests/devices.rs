@@ -147,7 +147,7 @@ fn under_rate_monotonic_priorities_a_server_ranks_by_its_period() {
     };
     assert_eq!(drawn(&system(6), "G-RM", 6), "cpu0 022101");
     assert_eq!(drawn(&system(3), "G-RM", 6), "cpu0 220101");
-    assert_eq!(drawn(&system(12), "G-RM", 8), "cpu0 01110.22".replace('.', "2").replace("0222", "022.").as_str());
+    assert_eq!(drawn(&system(12), "G-RM", 8), "cpu0 0111022.");
 }
 
 #[test]

@@ -20,16 +20,18 @@ use laxity_study::klmirqd_runtime::{
 use laxity_trace::metrics::InversionKind;
 use rayon::prelude::*;
 
-const USAGE: &str = "usage: run_runtime inversions|responses [--seconds N] [--options \"KEY=VALUE ...\"]";
+const USAGE: &str =
+    "usage: run_runtime inversions|responses [--seconds N] [--point THOUSANDTHS] [--options \"KEY=VALUE ...\"]";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = env::args().skip(1);
     let part = words.next().ok_or(USAGE)?;
-    let (mut seconds, mut options) = (None, String::new());
+    let (mut seconds, mut only, mut options) = (None, None, String::new());
     while let Some(flag) = words.next() {
         let value = words.next().ok_or_else(|| format!("{flag} needs a value; {USAGE}"))?;
         match flag.as_str() {
             "--seconds" => seconds = Some(value.parse::<u64>()?),
+            "--point" => only = Some(value.parse::<u64>()?),
             "--options" => options = value,
             _ => return Err(format!("unknown argument `{flag}`; {USAGE}").into()),
         }
@@ -39,10 +41,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let lines: Result<Vec<String>, Stopped> = match part.as_str() {
         "inversions" => {
             println!("utilization,handling,interrupts,inversions,p50_ns,p90_ns,p99_ns,max_ns,total_ns,by_kind_ns");
-            inversions(&study, Nanos::from_secs(seconds.unwrap_or(INVERSIONS_SECONDS)))
+            let points = UTILIZATIONS.into_iter().filter(|&point| only.is_none_or(|only| point == only)).collect();
+            inversions(&study, points, Nanos::from_secs(seconds.unwrap_or(INVERSIONS_SECONDS)))
         }
         "responses" => {
-            println!("column,repetition,uses_gpu,missed,missed_from_arrival,response_of_period");
+            println!("column,repetition,uses_gpu,missed,missed_from_arrival,missed_by_quantum,response_of_period");
             responses(&study, Nanos::from_secs(seconds.unwrap_or(RESPONSES_SECONDS)))
         }
         _ => return Err(USAGE.into()),
@@ -52,8 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn inversions(study: &RuntimeStudy, duration: Nanos) -> Result<Vec<String>, Stopped> {
-    let runs: Vec<_> = UTILIZATIONS.into_iter().flat_map(|point| HANDLINGS.map(|handling| (point, handling))).collect();
+fn inversions(study: &RuntimeStudy, points: Vec<u64>, duration: Nanos) -> Result<Vec<String>, Stopped> {
+    let runs: Vec<_> = points.into_iter().flat_map(|point| HANDLINGS.map(|handling| (point, handling))).collect();
     runs.into_par_iter()
         .map(|(point, (name, handling))| {
             let measured = study.inversions(point, handling, duration, || false)?;
@@ -94,6 +97,10 @@ fn responses_line(system: &System, repetition: u64, uses_gpu: bool, tasks: &[Tas
     let mean = |share: &dyn Fn(&TaskResponses) -> f64| of.iter().map(|task| share(task)).sum::<f64>() / of.len() as f64;
     let missed = mean(&|task| task.missed as f64 / task.jobs as f64);
     let missed_from_arrival = mean(&|task| task.missed_from_arrival as f64 / task.jobs as f64);
+    let missed_by_quantum = mean(&|task| task.missed_by_quantum as f64 / task.jobs as f64);
     let response = mean(&|task| task.response_sum as f64 / task.completed.max(1) as f64 / task.period as f64);
-    format!("{},{repetition},{uses_gpu},{missed:.5},{missed_from_arrival:.5},{response:.5}", system.column)
+    format!(
+        "{},{repetition},{uses_gpu},{missed:.5},{missed_from_arrival:.5},{missed_by_quantum:.5},{response:.5}",
+        system.column
+    )
 }

@@ -268,9 +268,10 @@ pub enum Event {
         /// The job.
         job: JobId,
     },
-    /// The bandwidth server that is `task` got a new budget and deadline.
+    /// The bandwidth server that is `task` (a task with a budget, or an interrupt thread) got a new budget and
+    /// deadline.
     Replenish {
-        /// The server: an interrupt thread that is a bandwidth server.
+        /// The server.
         task: TaskId,
         /// What it may run.
         budget: Nanos,

@@ -7,11 +7,17 @@ import sys
 from pathlib import Path
 
 from laxity._errors import LaxityError
-from laxity.studies import STUDIES, Plan, plan, run
-from laxity.studies._store import Store, import_csv
+from laxity.studies import STUDIES, plan, run, runtime_plan
+from laxity.studies._runtime_plan import STUDY as RUNTIME
+from laxity.studies._store import Store, Work, import_csv
 
-QUICK = {"brandenburg2009gedf": (5, 10), "elliott2012klmirqd": (5, 20)}
+QUICK = {"brandenburg2009gedf": (5, 10), "elliott2012klmirqd": (5, 20), RUNTIME: (10, 2)}
 """Every so many-th point, and replicates, of --quick: about half a minute each on two CPUs, figures included."""
+QUICK_SECONDS = 10
+"""Simulated time of a run of --quick."""
+
+BY_OPTION = 50
+"""Task sets a point of --by-option: enough for curves, a twentieth of a full run for each setting."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -22,8 +28,14 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--quick", action="store_true", help="fewer points and task sets, and the main figures only")
     whole.add_argument("--scenarios", type=_range, metavar="A..B", help="only these, counted from 0")
     whole.add_argument("--step", type=int, help="take every so many-th point")
-    whole.add_argument("--replicates", type=int, help="task sets a point")
+    whole.add_argument("--replicates", type=int, help="task sets a point, or repetitions")
+    whole.add_argument("--seconds", type=int, help="simulated time of a run at most, where runs are simulations")
     whole.add_argument("--options", default="", metavar='"KEY=VALUE ..."', help="what the paper leaves open")
+    whole.add_argument(
+        "--by-option",
+        action="store_true",
+        help=f"run it for every other value of an option, {BY_OPTION} task sets a point, and tabulate the verdicts",
+    )
     whole.add_argument("--chunk", type=int, help="task sets a chunk; changes no result")
     whole.add_argument("--threads", type=int, help="on this machine; default: one a CPU")
     whole.add_argument(
@@ -44,26 +56,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs a study and writes its page. Returns the exit status."""
     args = parser().parse_args(arguments)
     folder = args.out or Path("out") / args.study
-    step, replicates = QUICK[args.study] if args.quick else (1, None)
     try:
-        what = plan(
-            args.study,
-            args.options,
-            scenarios=args.scenarios,
-            step=args.step or step,
-            replicates=args.replicates or replicates,
-            chunk=args.chunk,
-        )
-        result = _result(what, folder, args)
-        figures = args.figures or ("main" if args.quick else "all")
-        if figures != "none":
-            from laxity.studies._report import report  # noqa: PLC0415 (matplotlib only where it is used)
-
-            report(result, folder, every_figure=figures == "all")
-        if args.publish:
-            from laxity.studies._report import publish  # noqa: PLC0415
-
-            publish(result, args.publish)
+        if args.by_option:
+            _by_option(args, folder)
+        else:
+            _one(args, folder)
     except KeyboardInterrupt:
         print(f"stopped; the same command goes on from what {folder} has", file=sys.stderr)
         return 130
@@ -73,7 +70,49 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _result(what: Plan, folder: Path, args: argparse.Namespace) -> Path:
+def _plan(args: argparse.Namespace, options: str, replicates: int | None) -> Work:
+    step, quick = QUICK[args.study] if args.quick else (1, replicates)
+    step, replicates = args.step or step, args.replicates or quick
+    if args.study == RUNTIME:
+        if args.scenarios is not None or args.chunk is not None:
+            raise ValueError(f"{RUNTIME} has neither scenarios nor chunks; use --step, --replicates and --seconds")
+        seconds = args.seconds or (QUICK_SECONDS if args.quick else None)
+        return runtime_plan(options, step=step, repetitions=replicates, seconds=seconds)
+    if args.seconds is not None:
+        raise ValueError(f"--seconds is for {RUNTIME}; {args.study} simulates nothing")
+    return plan(args.study, options, scenarios=args.scenarios, step=step, replicates=replicates, chunk=args.chunk)
+
+
+def _one(args: argparse.Namespace, folder: Path) -> None:
+    """A run, its page, and what the repository keeps of it."""
+    result = _result(_plan(args, args.options, None), folder, args)
+    figures = args.figures or ("main" if args.quick else "all")
+    if figures != "none":
+        from laxity.studies._report import report  # noqa: PLC0415 (matplotlib only where it is used)
+
+        report(result, folder, every_figure=figures == "all")
+    if args.publish:
+        from laxity.studies._report import publish  # noqa: PLC0415
+
+        publish(result, args.publish)
+
+
+def _by_option(args: argparse.Namespace, folder: Path) -> None:
+    """A run for every setting, and the table of their verdicts."""
+    if args.study == RUNTIME:
+        raise ValueError(f"{RUNTIME} has its other options in every run; leave out --by-option")
+    from laxity.studies._by_option import by_option, write  # noqa: PLC0415
+
+    def go(setting: str, part: Path) -> Path:
+        return _result(_plan(args, f"{args.options} {setting}", BY_OPTION), part, args)
+
+    columns = by_option(args.study, folder, go)
+    for place in (folder, args.publish):
+        if place:
+            print(write(args.study, columns, place))
+
+
+def _result(what: Work, folder: Path, args: argparse.Namespace) -> Path:
     if args.imported:
         return import_csv(Store(folder, what), args.imported)
     return run(what, folder, threads=args.threads, dask=args.dask, workers=args.workers)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
-
-from laxity.studies._results import Results
+from typing import Any, Literal
 
 Verdict = Literal["reproduced", "partly reproduced", "not reproduced", "undecided"]
 
@@ -40,7 +38,24 @@ class Claim:
     key: str
     where: str
     says: str
-    check: Callable[[Results], Finding]
+    check: Callable[[Any], Finding]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page.
+
+    Attributes:
+        title: its heading.
+        text: what stands above it.
+        header: names of the columns.
+        rows: cells.
+    """
+
+    title: str
+    text: str
+    header: list[str]
+    rows: list[list[str]]
 
 
 def graded(good: int, total: int, *, most: float = 0.9, some: float = 0.5) -> Verdict:

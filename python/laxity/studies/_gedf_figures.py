@@ -57,7 +57,7 @@ def look(name: str) -> Look:
     return Look(COLOURS[name[:-1]], "-" if name.endswith("1") else (0, (4, 1.6)), label)
 
 
-def draw_all(canvas: Canvas, *, every: bool) -> Iterator[tuple[str, str, Path]]:
+def draw_all(canvas: Canvas[Results], *, every: bool) -> Iterator[tuple[str, str, Path]]:
     """Draws what the results allow; yields name, caption and SVG path of each figure as it is done."""
     results = canvas.results
     with settings():
@@ -77,7 +77,7 @@ def draw_all(canvas: Canvas, *, every: bool) -> Iterator[tuple[str, str, Path]]:
             yield from _comparisons(canvas)
 
 
-def _figure_3(canvas: Canvas) -> Path:
+def _figure_3(canvas: Canvas[Results]) -> Path:
     fig = figure(7.4, 2.6)
     axes = fig.subplots(1, 3)
     names = ("CEm", "CE1", "FEm", "FE1", "HEm", "CQm", "CQ1")
@@ -103,7 +103,7 @@ def _legend(fig, names: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def
     fig.legend(handles=handles, loc="outside upper center", ncols=5, frameon=False, columnspacing=1.2, handlelength=2.6)
 
 
-def _insets(canvas: Canvas, number: int, graph: str) -> Path:
+def _insets(canvas: Canvas[Results], number: int, graph: str) -> Path:
     """Figures 4 and 5: two columns, uniform at the left and bimodal at the right."""
     names = SOFT if graph == "soft" else HARD
     fig = figure(7.4, 8.2)
@@ -127,7 +127,7 @@ def _start(curve: Curve) -> float:
     return float(curve.x[0])
 
 
-def _row(canvas: Canvas, paper: str, graph: str, utilization: str, names: tuple[str, ...]) -> Path:
+def _row(canvas: Canvas[Results], paper: str, graph: str, utilization: str, names: tuple[str, ...]) -> Path:
     """Three insets: short, moderate and long periods."""
     results = canvas.results
     fig = figure(9.6, 3.3)
@@ -143,7 +143,7 @@ def _row(canvas: Canvas, paper: str, graph: str, utilization: str, names: tuple[
     return save(fig, canvas, f"figure-{number:03}")
 
 
-def _comparisons(canvas: Canvas) -> Iterator[tuple[str, str, Path]]:
+def _comparisons(canvas: Canvas[Results]) -> Iterator[tuple[str, str, Path]]:
     """Appendix B.2: two curves at a time, 126 figures."""
     canvas = replace(canvas, formats=canvas.formats[:1])
     for hard, soft, names, what in COMPARISONS:

@@ -41,7 +41,7 @@ def x_label(speedup: int) -> str:
     return "CPU utilization [CPUs]" if speedup == 1 else f"effective utilization, GPU {speedup}x as fast [CPUs]"
 
 
-def draw_all(canvas: Canvas, *, every: bool) -> Iterator[tuple[str, str, Path]]:
+def draw_all(canvas: Canvas[Results], *, every: bool) -> Iterator[tuple[str, str, Path]]:
     """Draws what the results allow; yields name, caption and SVG path of each figure as it is done."""
     results = canvas.results
     with settings():
@@ -77,7 +77,7 @@ def _legend(fig: Any, ncols: int) -> None:
     fig.legend(handles=handles, loc="outside upper center", ncols=ncols, frameon=False, handlelength=2.6)
 
 
-def _single(canvas: Canvas, number: int, speedup: int, text: str) -> Path:
+def _single(canvas: Canvas[Results], number: int, speedup: int, text: str) -> Path:
     results = canvas.results
     fig = figure(6.4, 4.2)
     ax = fig.subplots()
@@ -109,7 +109,7 @@ def _at_90(ax: Axes, results: Results) -> None:
         ax.text(0.42, y, row[2] + ("" if line == 0 else " \N{WHITE CIRCLE}"), ha="center", **style)
 
 
-def _sheet(canvas: Canvas, distribution: tuple[str, str], first: int, speedup: int) -> Path:
+def _sheet(canvas: Canvas[Results], distribution: tuple[str, str], first: int, speedup: int) -> Path:
     """Ten graphs: a row of Table IV."""
     results = canvas.results
     fig = figure(11.0, 5.4)

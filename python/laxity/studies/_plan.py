@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
-from laxity._native import Study, __version__
+import pyarrow as pa
+
+from laxity._native import Study, StudyStop, __version__
+from laxity.studies._counts import rows_of, summed
 
 
 @dataclass(frozen=True, order=True)
@@ -44,6 +48,7 @@ class Plan:
     points: tuple[int, ...]
     replicates: int
     chunk: int
+    unit: ClassVar[str] = "sets"
 
     def chunks(self) -> list[Chunk]:
         """All chunks, shuffled (always alike) so that the rate so far says how long the rest takes."""
@@ -62,6 +67,14 @@ class Plan:
         del plan["chunk"]
         plan["scenarios"], plan["points"] = list(self.scenarios), list(self.points)
         return {**plan, "laxity": __version__, "generator": load(self.study, self.options).generator_version}
+
+    def evaluate(self, chunk: Chunk, stop: StudyStop | None = None) -> pa.Table | None:
+        """The counts of a chunk; None if told to stop."""
+        return load(self.study, self.options).evaluate(chunk.scenario, chunk.point, chunk.first, chunk.count, stop)
+
+    def result(self, parts: Iterable[tuple[Chunk, pa.Table]]) -> pa.Table:
+        """The curves, from all chunks with their counts."""
+        return summed(self, load(self.study, self.options), rows_of(table for _, table in parts))
 
 
 @lru_cache(maxsize=8)

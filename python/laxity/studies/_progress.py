@@ -11,19 +11,20 @@ BETWEEN_UPDATES_S = 0.1
 
 
 class Progress:
-    """Counts task sets done. On a terminal a bar that is redrawn, else a line now and then."""
+    """Counts what is done, such as task sets. On a terminal a bar that is redrawn, else a line now and then."""
 
-    def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
+    def __init__(self, label: str, total: int, unit: str = "sets", stream: TextIO | None = None) -> None:
         self.label = label
         self.total = total
+        self.unit = unit
         self.done = 0
         self.stream = sys.stderr if stream is None else stream
         self.watched = self.stream.isatty()
         self.start = self.shown = time.monotonic()
 
-    def add(self, sets: int) -> None:
-        """Counts ``sets`` more."""
-        self.done += sets
+    def add(self, count: int) -> None:
+        """Counts so many more."""
+        self.done += count
         now = time.monotonic()
         if now - self.shown >= (BETWEEN_UPDATES_S if self.watched else BETWEEN_LINES_S):
             self.shown = now
@@ -39,7 +40,8 @@ class Progress:
         rate = self.done / max(now - self.start, 1e-9)
         share = self.done / max(self.total, 1)
         left = f"{_span((self.total - self.done) / rate)} left" if rate > 0 else "starting"
-        text = f"{self.label} {100 * share:5.1f} %  {self.done:,} of {self.total:,} sets  {rate:,.0f} sets/s  {left}"
+        work = f"{self.done:,} of {self.total:,} {self.unit}  {rate:,.0f} {self.unit}/s"
+        text = f"{self.label} {100 * share:5.1f} %  {work}  {left}"
         if self.watched:
             filled = round(24 * share)
             text = f"\r{'█' * filled}{'░' * (24 - filled)} {text}\x1b[K"

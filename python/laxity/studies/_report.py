@@ -5,20 +5,35 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from laxity.studies import brandenburg2009gedf, elliott2012klmirqd
-from laxity.studies._claims import Claim, Finding
-from laxity.studies._plan import load
+import pyarrow.parquet as pq
+
+from laxity.studies import brandenburg2009gedf, elliott2012klmirqd, elliott2012klmirqd_runtime
+from laxity.studies._claims import Claim, Finding, Table
 from laxity.studies._results import NotRunError, Results
+from laxity.studies._runtime_plan import STUDY as RUNTIME
+from laxity.studies._runtime_results import RuntimeResults
 from laxity.studies._store import write_atomically
 
-STUDY: dict[str, Any] = {"brandenburg2009gedf": brandenburg2009gedf, "elliott2012klmirqd": elliott2012klmirqd}
+STUDY: dict[str, Any] = {
+    "brandenburg2009gedf": brandenburg2009gedf,
+    "elliott2012klmirqd": elliott2012klmirqd,
+    RUNTIME: elliott2012klmirqd_runtime,
+}
 
 Drawn = tuple[str, str, Path]
+AnyResults = Results | RuntimeResults
+
+
+def read(result: Path) -> AnyResults:
+    """The result file of any study."""
+    study = json.loads(pq.read_schema(result).metadata[b"laxity.study"])["study"]
+    return RuntimeResults(result) if study == RUNTIME else Results(result)
 
 
 def report(result: Path, folder: Path, *, every_figure: bool) -> None:
@@ -27,10 +42,11 @@ def report(result: Path, folder: Path, *, every_figure: bool) -> None:
     Args:
         result: the Parquet file of a run.
         folder: where page and figures go.
-        every_figure: also those that compare two curves (126), and all speed-ups (24 sheets instead of 6).
+        every_figure: also those that compare two curves (126), all speed-ups (24 sheets instead of 6), all utilizations
+            (82 instead of 8).
     """
-    results = Results(result)
-    checked = _check(results)
+    results = read(result)
+    checked = check(results)
     drawn = _draw(results, folder / "figures", ("svg", "png"), every=every_figure)
     write_atomically(folder / "claims.csv", claims_csv(checked).encode())
     write_atomically(folder / "index.md", markdown(results, checked, drawn, folder).encode())
@@ -39,32 +55,39 @@ def report(result: Path, folder: Path, *, every_figure: bool) -> None:
 
 
 def publish(result: Path, folder: Path) -> None:
-    """Writes what a repository keeps of a result: the page as ``README.md``, claims, weights, SVGs."""
-    results = Results(result)
-    checked = _check(results)
+    """Writes what a repository keeps of a result: the page as ``README.md``, claims, numbers, SVGs."""
+    results = read(result)
+    checked = check(results)
     drawn = _draw(results, folder / "figures", ("svg",), every=False)
     write_atomically(folder / "claims.csv", claims_csv(checked).encode())
-    write_atomically(folder / "weighted.csv", weighted_csv(results).encode())
+    for name, text in results.published().items():
+        write_atomically(folder / name, text.encode())
     write_atomically(folder / "README.md", markdown(results, checked, drawn, folder).encode())
 
 
-def _check(results: Results) -> list[tuple[Claim, Finding]]:
-    def check(claim: Claim) -> Finding:
+def check(results: AnyResults) -> list[tuple[Claim, Finding]]:
+    """Every claim of a study, with what the results say of it."""
+
+    def find(claim: Claim) -> Finding:
         try:
             return claim.check(results)
         except NotRunError as error:
             return Finding("undecided", str(error), "run the whole study")
 
-    return [(claim, check(claim)) for claim in STUDY[results.run["study"]].CLAIMS]
+    return [(claim, find(claim)) for claim in STUDY[results.run["study"]].CLAIMS]
 
 
-def _draw(results: Results, folder: Path, formats: tuple[str, ...], *, every: bool) -> list[Drawn]:
+def _draw(results: AnyResults, folder: Path, formats: tuple[str, ...], *, every: bool) -> list[Drawn]:
     """Draws the figures of a study; matplotlib is imported only here."""
-    from laxity.studies import _gedf_figures, _klmirqd_figures, _style  # noqa: PLC0415
+    from laxity.studies import _gedf_figures, _klmirqd_figures, _runtime_figures, _style  # noqa: PLC0415
 
-    canvas = _style.Canvas(results, folder, caption(results), formats)
-    gedf = results.run["study"] == "brandenburg2009gedf"
-    figures = (_gedf_figures.draw_all if gedf else _klmirqd_figures.draw_all)(canvas, every=every)
+    canvas: _style.Canvas[Any] = _style.Canvas(results, folder, results.caption(), formats)
+    drawers: dict[str, Any] = {
+        "brandenburg2009gedf": _gedf_figures,
+        "elliott2012klmirqd": _klmirqd_figures,
+        RUNTIME: _runtime_figures,
+    }
+    figures = drawers[results.run["study"]].draw_all(canvas, every=every)
     drawn = []
     for figure in figures:
         drawn.append(figure)
@@ -73,15 +96,6 @@ def _draw(results: Results, folder: Path, formats: tuple[str, ...], *, every: bo
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
     return drawn
-
-
-def caption(results: Results) -> str:
-    """What the data of all figures is, in one line."""
-    run = results.run
-    return (
-        f"Laxity {run['laxity']}, {run['replicates']} task sets at each of {len(run['points'])} caps; bands: 95 % "
-        f"confidence."
-    )
 
 
 def summary(checked: list[tuple[Claim, Finding]]) -> str:
@@ -99,38 +113,10 @@ def claims_csv(checked: list[tuple[Claim, Finding]]) -> str:
     return out.getvalue()
 
 
-def weighted_csv(results: Results) -> str:
-    """The weighted schedulability of every curve."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["scenario", "graph", "curve", "weighted_schedulability"])
-    writer.writerows([*key, f"{weighted:.4f}"] for key, weighted in results.all_weighted())
-    return out.getvalue()
-
-
-def _facts(results: Results) -> list[tuple[str, str]]:
-    run = results.run
-    full = load(run["study"], run["options"])
-    points, scenarios = len(run["points"]), len(run["scenarios"])
-    whole = (len(full.scenarios), len(full.points), full.replicates)
-    size = f"{scenarios} scenarios, {points} points, {run['replicates']} a point"
-    if (scenarios, points, run["replicates"]) != whole:
-        size += f". A reduced run: a full one has {whole[0]} scenarios, {whole[1]} points, {whole[2]:,} a point"
-    return [
-        ("Options", run["options"]),
-        ("Task sets", size),
-        (
-            "Verdicts",
-            f"{results.sets:,}, of which {results.undecided:,} undecided (a test gave up; counted as not schedulable)",
-        ),
-        ("Versions", f"laxity {run['laxity']}, generator {run['generator']}"),
-    ]
-
-
-def markdown(results: Results, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
+def markdown(results: AnyResults, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
     """The page as Markdown."""
     lines = [f"# {STUDY[results.run['study']].TITLE}", "", summary(checked) + ".", ""]
-    lines += [f"- {name}: {value}" for name, value in _facts(results)]
+    lines += [f"- {name}: {value}" for name, value in results.facts()]
     lines += [
         "",
         "## What the paper says, and what we see",
@@ -142,6 +128,8 @@ def markdown(results: Results, checked: list[tuple[Claim, Finding]], drawn: list
         ours = finding.ours + (f". Why: {finding.why}" if finding.why else "")
         cells = (claim.where, claim.says, ours, f"**{finding.verdict}**")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    for table in _tables(results):
+        lines += ["", f"## {table.title}", "", table.text, "", *_markdown_table(table)]
     lines += ["", "## Figures", ""]
     for name, text, path in drawn:
         lines += [f"### {name}", "", f"![{name}: {text}]({path.relative_to(folder)})", ""]
@@ -155,6 +143,8 @@ table { border-collapse: collapse; } td, th { padding: .5rem .7rem; vertical-ali
 tr { border-top: 1px solid #dadce0; } td:first-child { white-space: nowrap; color: #5f6368; font-size: .85rem; }
 .verdict { white-space: nowrap; font-weight: 600; } .why { color: #5f6368; }
 .reproduced { color: #00704d; } .partly { color: #8a5a00; } .not { color: #a33b00; } .undecided { color: #5f6368; }
+.wide { overflow-x: auto; } .numbers { font-variant-numeric: tabular-nums; font-size: .85rem; }
+.numbers td + td, .numbers th + th { text-align: right; } .numbers th { vertical-align: bottom; }
 figure { margin: 2rem 0; } figcaption { color: #5f6368; } img { max-width: 100%; height: auto; }
 @media (max-width: 40rem) { td:first-child { white-space: normal; } }
 """
@@ -166,11 +156,31 @@ MARKS = {
 }
 
 
-def page(results: Results, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
+def _tables(results: AnyResults) -> list[Table]:
+    make = getattr(STUDY[results.run["study"]], "tables", None)
+    return make(results) if make else []
+
+
+def _markdown_table(table: Table) -> list[str]:
+    rows = [table.header, ["---"] * len(table.header), *table.rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+
+
+def _html_table(table: Table) -> str:
+    header = "".join(f"<th>{html.escape(cell)}" for cell in table.header)
+    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}" for cell in row) + "</tr>" for row in table.rows)
+    return (
+        f"<h2>{html.escape(table.title)}</h2>\n<p>{html.escape(table.text)}</p>\n"
+        f'<div class="wide"><table class="numbers"><thead><tr>{header}</thead><tbody>{rows}</tbody></table></div>\n'
+    )
+
+
+def page(results: AnyResults, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
     """The page as HTML, with the figures as files beside it."""
     title = html.escape(STUDY[results.run["study"]].TITLE)
     rows = "".join(_row(claim, finding) for claim, finding in checked)
-    facts = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in _facts(results))
+    tables = "".join(_html_table(table) for table in _tables(results))
+    facts = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in results.facts())
     figures = "".join(
         f'<figure><img loading="lazy" src="{path.relative_to(folder)}" alt="{html.escape(f"{name}: {text}")}">'
         f"<figcaption><b>{html.escape(name)}.</b> {html.escape(text)}</figcaption></figure>\n"
@@ -180,7 +190,7 @@ def page(results: Results, checked: list[tuple[Claim, Finding]], drawn: list[Dra
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{title}</title><style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{html.escape(summary(checked))}.</p>"
         f"<ul>{facts}</ul>\n<h2>What the paper says, and what we see</h2>\n<table><thead><tr><th>Where<th>The paper"
-        f"<th>Ours<th>Verdict</thead><tbody>{rows}</tbody></table>\n<h2>Figures</h2>\n{figures}</html>\n"
+        f"<th>Ours<th>Verdict</thead><tbody>{rows}</tbody></table>\n{tables}<h2>Figures</h2>\n{figures}</html>\n"
     )
 
 

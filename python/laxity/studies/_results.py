@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from laxity._errors import LaxityError
+from laxity.studies._plan import load
 from laxity.studies._statistics import last_crossing
 
 Array = NDArray[np.float64]
@@ -94,6 +97,41 @@ class Results:
     def weighted(self, scenario: str, graph: str, name: str) -> float:
         """The weighted schedulability of a curve."""
         return self.curve(scenario, graph, name).weighted
+
+    def caption(self) -> str:
+        """What the data of all figures is, in one line."""
+        run = self.run
+        return (
+            f"Laxity {run['laxity']}, {run['replicates']} task sets at each of {len(run['points'])} caps; bands: 95 % "
+            f"confidence."
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What was run, for people."""
+        run = self.run
+        full = load(run["study"], run["options"])
+        points, scenarios = len(run["points"]), len(run["scenarios"])
+        whole = (len(full.scenarios), len(full.points), full.replicates)
+        size = f"{scenarios} scenarios, {points} points, {run['replicates']} a point"
+        if (scenarios, points, run["replicates"]) != whole:
+            size += f". A reduced run: a full one has {whole[0]} scenarios, {whole[1]} points, {whole[2]:,} a point"
+        return [
+            ("Options", run["options"]),
+            ("Task sets", size),
+            (
+                "Verdicts",
+                f"{self.sets:,}, of which {self.undecided:,} undecided (a test gave up; counted as not schedulable)",
+            ),
+            ("Versions", f"laxity {run['laxity']}, generator {run['generator']}"),
+        ]
+
+    def published(self) -> dict[str, str]:
+        """What a repository keeps of the numbers: the weighted schedulability of every curve, as a CSV file."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["scenario", "graph", "curve", "weighted_schedulability"])
+        writer.writerows([*key, f"{weighted:.4f}"] for key, weighted in self.all_weighted())
+        return {"weighted.csv": out.getvalue()}
 
     def all_weighted(self) -> list[tuple[tuple[str, str, str], float]]:
         """Scenario, graph and name of every curve with its weighted schedulability."""

@@ -13,12 +13,11 @@ import pyarrow as pa
 
 from laxity._errors import LaxityError
 from laxity._native import StudyStop, __version__
-from laxity.studies._plan import Chunk, Plan, load
 from laxity.studies._progress import Progress
-from laxity.studies._store import Store
+from laxity.studies._store import Store, Work
 
 
-def run(plan: Plan, folder: Path, *, threads: int | None = None, dask: str | None = None, workers: int = 0) -> Path:
+def run(plan: Work, folder: Path, *, threads: int | None = None, dask: str | None = None, workers: int = 0) -> Path:
     """Evaluates what is missing of a plan and returns the path of the result, a Parquet file.
 
     May be stopped at any moment, also by kill -9: a later run with the same plan and folder goes on from there.
@@ -36,10 +35,10 @@ def run(plan: Plan, folder: Path, *, threads: int | None = None, dask: str | Non
     """
     store = Store(folder, plan)
     missing = store.missing()
-    progress = Progress(plan.study, sum(chunk.count for chunk in missing))
+    progress = Progress(plan.study, sum(chunk.count for chunk in missing), plan.unit)
     results = _on_dask(plan, missing, dask, workers) if dask else _on_threads(plan, missing, threads or _cpus())
-    for chunk, counts in results:
-        store.write(chunk, counts)
+    for chunk, table in results:
+        store.write(chunk, table)
         progress.add(chunk.count)
     progress.close()
     return store.merge()
@@ -50,15 +49,14 @@ def _cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _on_threads(plan: Plan, chunks: list[Chunk], threads: int) -> Iterator[tuple[Chunk, pa.Table]]:
-    """Chunks with their counts as they are done. The evaluation does not hold the GIL."""
-    study, stop, left = load(plan.study, plan.options), StudyStop(), iter(chunks)
-    running: dict[Future[pa.Table | None], Chunk] = {}
+def _on_threads(plan: Work, chunks: list[Any], threads: int) -> Iterator[tuple[Any, pa.Table]]:
+    """Chunks with their tables as they are done. The evaluation does not hold the GIL."""
+    stop, left = StudyStop(), iter(chunks)
+    running: dict[Future[pa.Table | None], Any] = {}
 
     def submit(pool: ThreadPoolExecutor) -> None:
         for chunk in left:
-            work = pool.submit(study.evaluate, chunk.scenario, chunk.point, chunk.first, chunk.count, stop)
-            running[work] = chunk
+            running[pool.submit(plan.evaluate, chunk, stop)] = chunk
             return
 
     with ThreadPoolExecutor(threads) as pool:
@@ -73,25 +71,24 @@ def _on_threads(plan: Plan, chunks: list[Chunk], threads: int) -> Iterator[tuple
             stop.set()
 
 
-def evaluate(study: str, options: str, chunk: Chunk, version: str) -> pa.Table:
+def evaluate(plan: Work, chunk: Any, version: str) -> pa.Table:
     """What a Dask worker does. Its laxity must be this one: another may draw other task sets."""
     if version != __version__:
         raise LaxityError(f"a worker has laxity {__version__}, the client {version}; install the same on both")
-    return load(study, options).evaluate(chunk.scenario, chunk.point, chunk.first, chunk.count)
+    return plan.evaluate(chunk)
 
 
-def _on_dask(plan: Plan, chunks: list[Chunk], address: str, workers: int) -> Iterator[tuple[Chunk, pa.Table]]:
-    """Chunks with their counts as they are done. Dask gives the chunks of a worker that died to another."""
+def _on_dask(plan: Work, chunks: list[Any], address: str, workers: int) -> Iterator[tuple[Any, pa.Table]]:
+    """Chunks with their tables as they are done. Dask gives the chunks of a worker that died to another."""
     with _client(address, workers) as (client, as_completed):
         by_key = {f"{plan.study}-{chunk.name}": chunk for chunk in chunks}
         futures = [
-            client.submit(evaluate, plan.study, plan.options, chunk, __version__, key=key, retries=3)
-            for key, chunk in by_key.items()
+            client.submit(evaluate, plan, chunk, __version__, key=key, retries=3) for key, chunk in by_key.items()
         ]
         for future in as_completed(futures):
-            counts = future.result()
+            table = future.result()
             future.release()
-            yield by_key[future.key], counts
+            yield by_key[future.key], table
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import textwrap
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from laxity.plots._style import GRAY, tidy
-from laxity.studies._results import Curve, Results
+from laxity.studies._results import Curve
 
 # Okabe & Ito, "Color Universal Design" (2008), without yellow.
 BLUE, ORANGE, GREEN, PINK, SKY, VERMILION = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
@@ -55,8 +55,11 @@ class Look:
     width: float = 1.4
 
 
+R = TypeVar("R")
+
+
 @dataclass(frozen=True)
-class Canvas:
+class Canvas(Generic[R]):
     """What all figures of a page share.
 
     Attributes:
@@ -66,7 +69,7 @@ class Canvas:
         formats: in which each is written.
     """
 
-    results: Results
+    results: R
     folder: Path
     caption: str
     formats: tuple[str, ...] = ("svg", "png")
@@ -118,7 +121,7 @@ def _middle(curve: Curve) -> float:
     return -1.0 if np.isnan(x) else x
 
 
-def save(figure: Figure, canvas: Canvas, name: str) -> Path:
+def save(figure: Figure, canvas: Canvas[Any], name: str) -> Path:
     """Writes a figure, the same bytes each time, and returns the path in the first format."""
     canvas.folder.mkdir(parents=True, exist_ok=True)
     paths = [canvas.folder / f"{name}.{suffix}" for suffix in canvas.formats]

@@ -21,6 +21,17 @@ HARD = (*SOFT, "S-CQm", "S-CQ1")
 NUMBERS = {name: number for number, name in enumerate(HARD, start=1)}
 """The numbers of the paper's legends."""
 
+ALTERNATIVES = (
+    "hard=preemption-centric",
+    "soft=task-centric",
+    "below=extrapolate",
+    "above=hold",
+    "staggered-cpus=scheduling",
+    "interrupt-cpu=checked",
+    "cache-delay-ns=50000",
+)
+"""Every other value of an option; of the cache-related delay, one of the size that other measurements report."""
+
 COMPARISONS = (
     # (first figure number hard, soft, curves, what differs): appendix B.2, six figures each
     (30, 36, ("CEm", "CE1"), "global vs. dedicated interrupt handling"),

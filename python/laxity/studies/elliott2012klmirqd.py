@@ -23,6 +23,15 @@ INTERRUPTS = (1, 3, 6)
 HANDLINGS = ("SLIH", "PAI", "klmirqd")
 FIGURE_5 = "uniform(0.5,0.9)/gpu=50-60%"
 
+ALTERNATIVES = (
+    "blocking=aware",
+    "blocking=oblivious",
+    "order=decreasing",
+    "critical-section=whole-job",
+    "tardiness=none",
+)
+"""Every other value of an option."""
+
 ENOUGH_SETS = 20
 """Bins with fewer task sets are neither drawn nor judged; the paper too has few at high effective utilizations."""
 

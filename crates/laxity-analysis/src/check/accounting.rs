@@ -4,6 +4,7 @@ use laxity_model::{Invocation, Nanos, OverheadCosts, PriorityRule, Quanta, Relea
 
 use super::assign::Cluster;
 use super::explain;
+use super::sharing::Sharing;
 use super::subject::Subject;
 use super::terms::{Term, Terms};
 use super::{Accounting, Failure, published, safe};
@@ -23,6 +24,8 @@ pub(super) struct Machine {
     pub quantum: u64,
     /// With the time that handlers wait for a coarse lock, where there is one.
     pub costs: OverheadCosts,
+    /// How resources and GPUs are shared.
+    pub sharing: Sharing,
 }
 
 /// One cluster on the machine.
@@ -57,7 +60,13 @@ pub(super) enum Lateness {
 }
 
 impl Machine {
-    pub fn new(workload: &Workload, scheduler: &Scheduler, accounting: Accounting, clusters: &[Cluster]) -> Machine {
+    pub fn new(
+        workload: &Workload,
+        scheduler: &Scheduler,
+        accounting: Accounting,
+        clusters: &[Cluster],
+        sharing: Sharing,
+    ) -> Machine {
         let tasks = workload.tasks.len() + workload.graphs.iter().map(|graph| graph.nodes.len()).sum::<usize>();
         let platform = &workload.platform;
         let mut machine = Machine {
@@ -70,6 +79,7 @@ impl Machine {
             tick: platform.tick.0.max(1),
             quantum: platform.quantum.0.max(1),
             costs: platform.overheads.at(tasks),
+            sharing,
         };
         if scheduler.coarse_lock {
             machine.wait_for_lock(clusters);
@@ -149,6 +159,16 @@ impl<'a> Context<'a> {
         self.cluster.members.iter().map(move |&index| &subjects[index])
     }
 
+    /// Whether members wait for resources or GPUs, and so for one another.
+    pub fn shares(&self) -> bool {
+        self.members().any(|task| task.uses_gpu() || !task.uses.requests.is_empty())
+    }
+
+    /// Whether members use GPUs.
+    pub fn uses_gpus(&self) -> bool {
+        self.members().any(Subject::uses_gpu)
+    }
+
     /// Whether the accounting of blocking is left to the test: response-time analysis on one CPU takes it per task.
     ///
     /// Not under quanta, where a job that was blocked ends amid a quantum, so that blocking also delays those below it.
@@ -162,16 +182,34 @@ impl<'a> Context<'a> {
     /// # Errors
     /// Why no accounting is possible: interrupts leave no time, or a time cannot be written.
     pub fn inflate(&self, tardiness: Option<&[u64]>) -> Result<Inflation, Failure> {
-        let inflation = match self.machine.accounting {
+        let mut inflation = match self.machine.accounting {
             Accounting::Safe => safe::inflate(self, tardiness),
-            Accounting::Published => published::inflate(self, tardiness.is_some()),
+            Accounting::Published => published::inflate(self, tardiness),
         }
         .map_err(|message| explain::of_cluster(self, message))?;
+        self.add_early_jobs(&mut inflation.terms);
         match inflation.terms.iter().position(|terms| terms.total() > LONGEST_TICKS) {
             None => Ok(inflation),
             Some(member) => {
                 let message = "the inflated execution time exceeds 36 years; lower the overheads".to_owned();
                 Err(explain::of_task(self, self.cluster.members[member], message))
+            }
+        }
+    }
+
+    /// A node's job may run before it arrives, one at a time (paper 003, section 5.2.3). Under EDF its deadline is still
+    /// that of its arrival; at a fixed priority it is one job more than in any window.
+    fn add_early_jobs(&self, terms: &mut [Terms]) {
+        if self.machine.rule == PriorityRule::Edf {
+            return;
+        }
+        let mut early = 0u64;
+        for index in self.machine.by_priority(&self.cluster.members, self.subjects) {
+            let own = &mut terms[self.member(index)];
+            let execution = if self.tests_blocking() { own.without(Term::Blocking) } else { *own }.total();
+            own.add(Term::EarlyJobs, early);
+            if self.subjects[index].is_early {
+                early = early.saturating_add(execution);
             }
         }
     }

@@ -7,6 +7,7 @@ use super::assign::{Cluster, assign};
 use super::graphs::graphs;
 use super::hard::{Hard, hard};
 use super::scaling::scaling;
+use super::sharing::{Refuser, Sharing};
 use super::soft::{Soft, soft};
 use super::subject::{Subject, subjects};
 use super::{Bound, BoundSource, ClusterReport, Finding, Load, Options, Refusal, Report, Status, TaskReport};
@@ -35,7 +36,19 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
     let mut refusals = Vec::new();
     let subjects = subjects(workload, &mut refusals);
     let clusters = assign(workload, scheduler, &subjects, &mut refusals);
-    let machine = Machine::new(workload, scheduler, options.accounting, &clusters);
+    let sharing = Sharing::new(workload, scheduler, &clusters, &subjects);
+    let (accounting, refusing) = (options.accounting, &mut refusals);
+    Refuser {
+        workload,
+        scheduler,
+        accounting,
+        clusters: &clusters,
+        subjects: &subjects,
+        sharing: &sharing,
+        refusals: refusing,
+    }
+    .refuse();
+    let machine = Machine::new(workload, scheduler, accounting, &clusters, sharing);
     refuse_suspensions(&machine, &subjects, &mut refusals);
     let analysis = Analysis { machine, clusters, subjects: &subjects };
     let mut report = Report {

@@ -6,18 +6,26 @@ use crate::LONGEST_TICKS;
 /// Rounds after which handlers are taken to keep a CPU busy for ever.
 const ROUNDS_MAX: u32 = 100_000;
 
-/// Interrupts that release jobs of `subject` in a window of `length` ticks: arrivals may be delayed by jitter.
+/// Interrupts that release jobs of `subject` in a window of `length` ticks: arrivals may be delayed by jitter, and one
+/// job may be released before it arrives.
 pub(super) fn releases(subject: &Subject, length: u64) -> u64 {
-    length.saturating_add(subject.jitter).div_ceil(subject.period)
+    let arrivals = length.saturating_add(subject.jitter).div_ceil(subject.period);
+    arrivals.saturating_add(subject.is_early.into())
 }
 
-/// Interrupts that end its self-suspensions, if its jobs are pending for up to `tardiness` after their deadline.
+/// Jobs of `subject` that may be pending at some time in a window of `length` ticks, if they are for up to `tardiness`
+/// after their deadline.
+pub(super) fn jobs(subject: &Subject, tardiness: u64, length: u64) -> u64 {
+    let pending = subject.deadline.saturating_add(tardiness);
+    length.saturating_add(pending).div_ceil(subject.period).saturating_add(subject.is_early.into())
+}
+
+/// Interrupts that end its suspensions.
 pub(super) fn resumptions(subject: &Subject, tardiness: u64, length: u64) -> u64 {
     if subject.suspensions == 0 {
         return 0;
     }
-    let pending = subject.deadline.saturating_add(tardiness);
-    subject.suspensions.saturating_mul(length.saturating_add(pending).div_ceil(subject.period))
+    subject.suspensions.saturating_mul(jobs(subject, tardiness, length))
 }
 
 /// The longest time for which handlers keep a CPU busy without a break: the least `L > 0` with `L = demand(L)`, for a

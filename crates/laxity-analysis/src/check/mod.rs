@@ -18,17 +18,22 @@ mod analysis;
 mod assign;
 mod explain;
 mod graphs;
+mod halves;
 mod hard;
 mod interrupts;
 mod json;
 mod published;
+mod published_gpu;
 mod report;
 mod safe;
 mod scaling;
+mod sharing;
 mod soft;
 mod subject;
 mod terms;
+mod uses;
 mod verdicts;
+mod waiting;
 
 pub use json::JsonReport;
 pub use report::{

@@ -1,21 +1,29 @@
-//! Accounting as published: [`overheads`](crate::overheads), with what it leaves to the caller added before.
+//! Accounting as published: [`overheads`](crate::overheads), with what it leaves to the caller added before; for
+//! clusters that use GPUs that of [`klmirqd`](crate::klmirqd).
 
 use laxity_model::{Nanos, OverheadCosts, Quanta, ReleaseInterrupts};
 
 use super::accounting::{Context, Inflation};
+use super::published_gpu;
 use super::safe::longest_section;
 use super::subject::Subject;
 use super::terms::{Term, Terms};
+use super::waiting::{Holding, Waiting};
 use crate::AnalysisTask;
 use crate::overheads::{
     Charges, InterruptLag, QuantumInterrupts, QuantumTiming, System, Windows, preemption_centric, quantum, task_centric,
 };
 
-/// Hard: task-centric. Soft: preemption-centric, and quantum-centric under quanta. Blocking, self-suspensions and
-/// jitter count as execution; what a self-suspension costs in scheduling is not in these formulas.
-pub(super) fn inflate(context: &Context<'_>, is_soft: bool) -> Result<Inflation, String> {
+/// Hard: task-centric. Soft: preemption-centric, and quantum-centric under quanta. Blocking, self-suspensions, waits for
+/// resources and jitter count as execution; what a suspension costs in scheduling is not in these formulas, and
+/// overheads within critical sections are not, either.
+pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Result<Inflation, String> {
     let machine = context.machine;
-    let own: Vec<Terms> = context.members().map(|task| before_overheads(context, task)).collect();
+    let own = before_overheads(context, tardiness.unwrap_or(&[]));
+    if context.uses_gpus() {
+        return Ok(published_gpu::inflate(context, own, tardiness));
+    }
+    let is_soft = tardiness.is_some();
     let tasks: Vec<AnalysisTask> = own
         .iter()
         .zip(context.members())
@@ -52,13 +60,19 @@ pub(super) fn inflate(context: &Context<'_>, is_soft: bool) -> Result<Inflation,
     Ok(Inflation { terms, late: machine.lateness() })
 }
 
-fn before_overheads(context: &Context<'_>, task: &Subject) -> Terms {
-    let mut terms = Terms::default();
-    terms.add(Term::Execution, task.wcet);
-    terms.add(Term::Suspension, task.suspension);
-    terms.add(Term::Jitter, task.jitter);
-    terms.add(Term::Blocking, task.wakeups().saturating_mul(longest_section(context, task)));
-    terms
+fn before_overheads(context: &Context<'_>, tardiness: &[u64]) -> Vec<Terms> {
+    let waiting = Waiting::new(context, tardiness, Holding::default());
+    let of = |(member, task): (usize, &Subject)| {
+        let window = task.deadline.saturating_add(tardiness.get(member).copied().unwrap_or(0));
+        let mut terms = Terms::default();
+        terms.add(Term::Execution, task.wcet);
+        terms.add(Term::Suspension, task.suspension);
+        terms.add(Term::Jitter, task.jitter);
+        terms.add(Term::Blocking, task.wakeups().saturating_mul(longest_section(context, task)));
+        terms.add(Term::LockWaiting, waiting.of(member, window).locks);
+        terms
+    };
+    context.members().enumerate().map(of).collect()
 }
 
 fn with(mut terms: Terms, charges: &Charges, context: &Context<'_>) -> Terms {

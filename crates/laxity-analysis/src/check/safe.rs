@@ -12,20 +12,27 @@
 //! - **displacement**: under quanta a CPU idles from a completion to the boundary, so that a preempted job is switched
 //!   in from the idle process, a pair more than anyone else pays. With staggered quanta a job is displaced on the CPU
 //!   that looks first, not the one with the least urgent job, and must wait for another CPU's boundary each time.
-//! - **self-suspensions**: each makes the job ready anew, with all that a release costs and may wait for.
+//! - **suspensions**: each makes the job ready anew, with all that a release costs and may wait for; for a time, for a
+//!   lock, or for a GPU operation. So does each bottom half that the scheduler finds a CPU for (`halves`).
+//! - **waiting** for others that hold something (`waiting`), who then are delayed as the job itself would be.
 
-use laxity_model::PriorityRule;
+use laxity_model::{InterruptHandling, Nanos, PriorityRule};
 
 use super::accounting::{Context, Inflation};
-use super::interrupts::{busy_period, releases, resumptions};
+use super::halves::Halves;
+use super::interrupts::{busy_period, jobs, releases, resumptions};
 use super::subject::Subject;
 use super::terms::{Term, Terms};
+use super::waiting::{Holding, Waiting};
 
 /// What is the same for all members of a cluster.
 struct Common<'a> {
     context: &'a Context<'a>,
     /// Tardiness bounds of the members; empty: none is tardy.
     tardiness: &'a [u64],
+    halves: Halves<'a>,
+    /// A scheduling decision; with process-aware interrupts it includes the check for bottom halves.
+    scheduling: u64,
     /// Scheduling, switch, re-arming: the longest piece of code that cannot be interrupted.
     pair: u64,
     /// How long interrupts may be pending on a CPU that runs jobs.
@@ -37,7 +44,10 @@ struct Common<'a> {
 /// See the head of this file.
 pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Result<Inflation, String> {
     let common = Common::new(context, tardiness.unwrap_or(&[]))?;
-    let terms = (0..context.members().len()).map(|member| common.terms(member)).collect::<Result<_, _>>()?;
+    let mut terms = (0..context.members().len()).map(|member| common.terms(member)).collect::<Result<Vec<_>, _>>()?;
+    if context.shares() {
+        common.add_waits(&mut terms);
+    }
     Ok(Inflation { terms, late: context.machine.lateness() })
 }
 
@@ -45,10 +55,17 @@ impl<'a> Common<'a> {
     fn new(context: &'a Context<'a>, tardiness: &'a [u64]) -> Result<Self, String> {
         let machine = context.machine;
         let costs = &machine.costs;
-        let pair = costs.scheduling.0.saturating_add(costs.timer_rearming.0).saturating_add(costs.context_switch.0);
-        let mut common = Common { context, tardiness, pair, lag: 0, backlog: 0 };
+        let check = if checks_for_halves(context) { costs.pai_check } else { Nanos::ZERO };
+        let scheduling = costs.scheduling.0.saturating_add(check.0);
+        let pair = scheduling.saturating_add(costs.timer_rearming.0).saturating_add(costs.context_switch.0);
+        let halves = Halves::new(context, tardiness);
+        let mut common = Common { context, tardiness, halves, scheduling, pair, lag: 0, backlog: 0 };
         let ticks = |length: u64| costs.tick.0.saturating_mul(length.div_ceil(machine.tick));
-        let handlers = |length: u64| pair.saturating_add(ticks(length)).saturating_add(common.interrupts(length));
+        let devices = |length: u64| halves.count(length).saturating_mul(halves.each());
+        let handlers = |length: u64| {
+            let timers = ticks(length).saturating_add(common.interrupts(length));
+            pair.saturating_add(timers).saturating_add(devices(length))
+        };
         let lag = busy_period(handlers).ok_or("ticks and interrupts leave no time to jobs; lower their costs")?;
         if machine.is_dedicated {
             let all = |length: u64| {
@@ -59,6 +76,7 @@ impl<'a> Common<'a> {
             let overloaded = "the interrupt CPU cannot keep up with the releases; lower their cost or lengthen periods";
             common.backlog = busy_period(all).ok_or(overloaded)?.saturating_sub(costs.release.0);
         }
+        halves.leave_none_to_the_daemon(lag)?;
         common.lag = lag;
         Ok(common)
     }
@@ -83,29 +101,41 @@ impl<'a> Common<'a> {
         let machine = self.context.machine;
         let costs = &machine.costs;
         let task = &self.context.subjects[self.context.cluster.members[member]];
-        let wakeups = task.wakeups();
-        let window = task.deadline.saturating_add(self.tardiness_of(member)).saturating_add(self.lag);
+        let wakeups = self.dispatches(task);
+        let window = self.window(member);
         let several = self.context.cpus() > 1;
         let mut terms = Terms::default();
         let mut add = |term: Term, count: u64, cost: u64| terms.add(term, count.saturating_mul(cost));
         add(Term::Execution, 1, task.wcet);
         add(Term::Suspension, 1, task.suspension);
+        add(Term::Gpu, 1, task.uses.demand.gpu());
         add(Term::Jitter, 1, task.jitter);
         let blocking = longest_section(self.context, task);
         add(Term::Blocking, wakeups, blocking);
-        add(Term::Scheduling, 2 * wakeups, costs.scheduling.0);
-        add(Term::TimerRearming, 2 * wakeups, costs.timer_rearming.0);
-        add(Term::ContextSwitches, 2 * wakeups, costs.context_switch.0);
-        add(Term::HoldOff, 2 * wakeups, self.pair);
+        if checks_for_halves(self.context) {
+            // A bottom half is passed on when its CPU gets a more urgent job, of which there are fewer than CPUs.
+            add(Term::Blocking, task.interrupts.saturating_mul(u64::from(self.context.cpus()) - 1), blocking);
+        }
+        let twice = wakeups.saturating_mul(2);
+        add(Term::Scheduling, twice, self.scheduling);
+        add(Term::TimerRearming, twice, costs.timer_rearming.0);
+        add(Term::ContextSwitches, twice, costs.context_switch.0);
+        // The interrupts of its GPU operations may be held off, too.
+        add(Term::HoldOff, twice.saturating_add(task.interrupts), self.pair);
         add(Term::OwnReleases, wakeups, costs.release.0);
         add(Term::Backlog, wakeups, self.backlog);
         if !machine.is_dedicated {
             // Its own release is charged above.
             add(Term::OtherReleases, 1, self.interrupts(window).saturating_sub(costs.release.0));
         }
+        let halves = &self.halves;
+        add(Term::TopHalves, halves.count(window), halves.top());
+        add(Term::BottomHalves, halves.count(window), halves.each() - halves.top());
+        add(Term::BottomHalves, task.interrupts, halves.own());
+        add(Term::HalfScheduling, 1, halves.scheduling(window, self.pair));
         let preemptions = self.preemptions(member, task);
         if machine.is_quantum_driven {
-            let switch = costs.scheduling.0.saturating_add(costs.context_switch.0);
+            let switch = self.scheduling.saturating_add(costs.context_switch.0);
             let elsewhere = if machine.is_staggered { machine.stagger().saturating_add(blocking) } else { 0 };
             add(Term::Cache, preemptions, machine.cache_delay());
             add(Term::Displacement, preemptions, switch.saturating_add(elsewhere));
@@ -114,9 +144,46 @@ impl<'a> Common<'a> {
         add(Term::IpiLatency, if several || machine.is_dedicated { wakeups } else { 0 }, costs.ipi_latency.0);
         add(Term::Ticks, window.div_ceil(machine.tick), costs.tick.0);
         let lone = self.context.members().len() == 1;
-        let caches = if several { preemptions } else { wakeups * u64::from(!lone) };
+        let counted = several || self.context.shares();
+        let caches = if counted { preemptions } else { wakeups.saturating_mul(u64::from(!lone)) };
         add(Term::Cache, caches, machine.cache_delay());
         Ok(terms)
+    }
+
+    /// How long a job may be pending, and interrupts from before that are still waiting.
+    fn window(&self, member: usize) -> u64 {
+        let task = &self.context.subjects[self.context.cluster.members[member]];
+        task.deadline.saturating_add(self.tardiness_of(member)).saturating_add(self.lag)
+    }
+
+    /// How often a job, or a bottom half on its behalf, is given a CPU.
+    fn dispatches(&self, task: &Subject) -> u64 {
+        let halves = if self.context.machine.sharing.schedules_halves() { task.interrupts } else { 0 };
+        task.wakeups().saturating_add(halves)
+    }
+
+    /// Adds what jobs wait for others, who are delayed while they hold something like the job itself.
+    fn add_waits(&self, terms: &mut [Terms]) {
+        let machine = self.context.machine;
+        let costs = &machine.costs;
+        let sections = self.context.members().map(|task| task.section).max().unwrap_or(0);
+        let dispatch = [
+            self.pair.saturating_mul(4),
+            costs.release.0,
+            costs.ipi_latency.0,
+            sections,
+            machine.cache_delay().saturating_mul(2),
+        ];
+        let dispatch = dispatch.into_iter().fold(0, u64::saturating_add);
+        let scheduled = if machine.sharing.schedules_halves() { dispatch } else { 0 };
+        let interrupt = self.pair.saturating_add(self.halves.own()).saturating_add(scheduled);
+        let waiting = Waiting::new(self.context, self.tardiness, Holding { dispatch, interrupt });
+        for (member, terms) in terms.iter_mut().enumerate() {
+            let waits = waiting.of(member, self.window(member));
+            terms.add(Term::LockWaiting, waits.locks);
+            terms.add(Term::GpuWaiting, waits.gpus);
+            terms.add(Term::EngineWaiting, waits.engines);
+        }
     }
 
     /// How often a job may be displaced by a more urgent one: once by each that becomes ready while it is pending, and
@@ -137,6 +204,9 @@ impl<'a> Common<'a> {
         let reach = [self.lag, self.backlog, machine.costs.release.0, self.pair, machine.lateness(), chain]
             .into_iter()
             .fold(0u64, u64::saturating_add);
+        if self.context.shares() {
+            return self.displacements(member, reach);
+        }
         let mut count = 0u64;
         for &index in more_urgent.iter().filter(|&&index| index != own) {
             let other = &self.context.subjects[index];
@@ -155,6 +225,26 @@ impl<'a> Common<'a> {
         }
         count
     }
+
+    /// The same where priorities change: by each job that is given a CPU, and by each request for a lock and its end,
+    /// of whoever is pending meanwhile.
+    fn displacements(&self, member: usize, reach: u64) -> u64 {
+        let events = |task: &Subject| {
+            let requests = 2 * task.uses.requests.len() as u64;
+            task.wakeups().saturating_add(task.interrupts).saturating_add(requests)
+        };
+        let window = self.window(member).saturating_add(reach);
+        self.context.members().enumerate().fold(0, |sum: u64, (other, task)| {
+            let jobs = jobs(task, self.tardiness_of(other), window);
+            sum.saturating_add(jobs.saturating_mul(events(task)))
+        })
+    }
+}
+
+/// Whether every scheduling decision looks for bottom halves.
+fn checks_for_halves(context: &Context<'_>) -> bool {
+    let sharing = &context.machine.sharing;
+    sharing.handling == InterruptHandling::ProcessAware && sharing.has_gpus()
 }
 
 /// The longest non-preemptive section that may stand in the way of `task`: under fixed priorities of a task below it,

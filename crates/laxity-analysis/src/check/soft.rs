@@ -52,8 +52,8 @@ fn settle(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inflation
         };
         // Acting late is acting as ever, but all of it later.
         let next: Vec<u64> = next.into_iter().map(|bound| bound.saturating_add(inflation.late)).collect();
-        // The published accounting of soft deadlines does not depend on tardiness.
-        let is_fixed = context.machine.accounting == Accounting::Published;
+        // The published accounting of soft deadlines does not depend on tardiness, but for that of GPU interrupts.
+        let is_fixed = context.machine.accounting == Accounting::Published && !context.shares();
         if is_fixed || next.iter().zip(&now).all(|(next, now)| next <= now) {
             return Ok((if is_fixed { next } else { now }, inflation));
         }

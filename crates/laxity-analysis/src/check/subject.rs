@@ -3,6 +3,8 @@
 use laxity_model::{Arrival, Graph, Step, Task, Workload};
 
 use super::Refusal;
+use super::sharing::holds_gpus;
+use super::uses::{Lock, Uses};
 use crate::exact::floor_ticks;
 use crate::pgm::{TokenGraph, rates};
 
@@ -15,15 +17,21 @@ pub(super) struct Subject {
     pub wcet: u64,
     /// The longest of its non-preemptive sections.
     pub section: u64,
-    /// Total length of its self-suspensions.
+    /// Total length of its self-suspensions for a time.
     pub suspension: u64,
-    /// How often it suspends itself.
+    /// How often it may suspend: for a time, for a lock, for a GPU operation.
     pub suspensions: u64,
+    /// Interrupts that the GPU operations of a job raise.
+    pub interrupts: u64,
+    /// What it asks of resources and GPUs.
+    pub uses: Uses,
     pub period: u64,
     pub deadline: u64,
     pub jitter: u64,
     /// Whether it may arrive together with all others.
     pub is_synchronous: bool,
+    /// Whether a job may be pending before its arrival, while its predecessors' tokens are there already.
+    pub is_early: bool,
     /// The priority given by hand.
     pub priority: Option<u32>,
     /// The cluster it names.
@@ -32,14 +40,41 @@ pub(super) struct Subject {
 
 /// The tasks of a workload, then the nodes of each graph. What cannot be analysed is added to `refusals`.
 pub(super) fn subjects(workload: &Workload, refusals: &mut Vec<Refusal>) -> Vec<Subject> {
-    let mut all: Vec<Subject> = workload.tasks.iter().map(|task| of_task(task, refusals)).collect();
+    let uses = |body: &[Step]| Uses::of(body, &workload.platform.gpus, holds_gpus(workload));
+    let mut all: Vec<Subject> = workload.tasks.iter().map(|task| of_task(task, uses(&task.body))).collect();
     for graph in &workload.graphs {
-        all.extend(of_graph(graph, refusals));
+        all.extend(of_graph(graph, uses, refusals));
     }
     all
 }
 
 impl Subject {
+    /// What follows from a body.
+    fn with(uses: Uses) -> Subject {
+        let demand = &uses.demand;
+        Subject {
+            name: String::new(),
+            wcet: demand.wcet,
+            section: demand.section,
+            suspension: demand.suspension,
+            suspensions: demand.suspensions,
+            interrupts: demand.interrupts,
+            period: 1,
+            deadline: 1,
+            jitter: 0,
+            is_synchronous: false,
+            is_early: false,
+            priority: None,
+            cluster: None,
+            uses,
+        }
+    }
+
+    /// Whether it uses a GPU.
+    pub fn uses_gpu(&self) -> bool {
+        !self.uses.demand.operations.is_empty() || self.uses.requests.iter().any(|request| request.lock == Lock::Gpu)
+    }
+
     /// How often a job becomes ready: once released, and after each self-suspension.
     pub fn wakeups(&self) -> u64 {
         1 + self.suspensions
@@ -51,29 +86,27 @@ impl Subject {
             let product = (u128::from(time) * u128::from(permille)).div_ceil(1_000);
             u64::try_from(product).unwrap_or(u64::MAX)
         };
-        Subject { wcet: scale(self.wcet), section: scale(self.section), ..self.clone() }
+        let (wcet, section) = (scale(self.wcet), scale(self.section));
+        Subject { wcet, section, uses: self.uses.scaled(scale), ..self.clone() }
     }
 }
 
-fn of_task(task: &Task, refusals: &mut Vec<Refusal>) -> Subject {
-    let body = Body::of(&format!("task \"{}\"", task.name), &task.body, refusals);
+fn of_task(task: &Task, uses: Uses) -> Subject {
     Subject {
         name: task.name.clone(),
-        wcet: body.wcet,
-        section: body.section,
-        suspension: body.suspension,
-        suspensions: body.suspensions,
         period: task.period.0,
         deadline: task.deadline.0,
         jitter: task.jitter.0,
         is_synchronous: matches!(task.arrival, Arrival::Sporadic { .. }) || task.phase.is_zero(),
+        is_early: false,
         priority: task.priority,
         cluster: task.cluster,
+        ..Subject::with(uses)
     }
 }
 
 /// The nodes as sporadic tasks: period and deadline follow from the rates, rounded down.
-fn of_graph(graph: &Graph, refusals: &mut Vec<Refusal>) -> Vec<Subject> {
+fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Refusal>) -> Vec<Subject> {
     let rates = match rates(&TokenGraph::from(graph)) {
         Ok(rates) => rates,
         Err(error) => {
@@ -82,66 +115,24 @@ fn of_graph(graph: &Graph, refusals: &mut Vec<Refusal>) -> Vec<Subject> {
         }
     };
     let node = |(node, rate): (&laxity_model::Node, &crate::pgm::Rate)| {
-        let subject = format!("node \"{}\" of graph \"{}\"", node.name, graph.name);
-        let body = Body::of(&subject, &node.body, refusals);
         let period = floor_ticks(&rate.period());
         if period == 0 {
+            let subject = format!("node \"{}\" of graph \"{}\"", node.name, graph.name);
             let reason = "its period is below 1 ns; let it consume more tokens at a time".to_owned();
             refusals.push(Refusal { subject, reason });
         }
         Subject {
             name: format!("{}.{}", graph.name, node.name),
-            wcet: body.wcet,
-            section: body.section,
-            suspension: body.suspension,
-            suspensions: body.suspensions,
             period: period.max(1),
             deadline: node.deadline.map_or(period, |deadline| deadline.0).max(1),
             jitter: 0,
             // Nodes behind a source are released when their tokens come.
             is_synchronous: false,
+            is_early: node.period.is_none(),
             priority: node.priority,
             cluster: node.cluster,
+            ..Subject::with(uses(&node.body))
         }
     };
     graph.nodes.iter().zip(&rates).map(node).collect()
-}
-
-/// What a body asks for.
-#[derive(Default)]
-struct Body {
-    wcet: u64,
-    section: u64,
-    suspension: u64,
-    suspensions: u64,
-}
-
-impl Body {
-    fn of(subject: &str, steps: &[Step], refusals: &mut Vec<Refusal>) -> Body {
-        let mut body = Body::default();
-        let (mut uses_gpu, mut locks) = (false, false);
-        for step in steps {
-            match step {
-                Step::Cpu(time) => body.wcet = body.wcet.saturating_add(time.wcet.0),
-                Step::NonPreemptive(time) => {
-                    body.wcet = body.wcet.saturating_add(time.wcet.0);
-                    body.section = body.section.max(time.wcet.0);
-                }
-                Step::Suspend(time) => {
-                    body.suspension = body.suspension.saturating_add(time.wcet.0);
-                    body.suspensions += 1;
-                }
-                Step::Critical { .. } => locks = true,
-                Step::Gpu(_) | Step::GpuSection { .. } => uses_gpu = true,
-            }
-        }
-        let mut refuse = |is_used: bool, reason: &str| {
-            if is_used {
-                refusals.push(Refusal { subject: subject.to_owned(), reason: reason.to_owned() });
-            }
-        };
-        refuse(uses_gpu, "GPU operations are not analysed yet; no bound covers its waits for the GPU");
-        refuse(locks, "critical sections are not analysed yet; no bound covers its waits for resources");
-        body
-    }
 }

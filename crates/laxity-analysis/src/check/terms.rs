@@ -9,10 +9,18 @@ pub enum Term {
     Execution,
     /// Its self-suspensions, which count as execution.
     Suspension,
+    /// Its GPU operations, which count as execution.
+    Gpu,
     /// Release jitter, which counts as execution.
     Jitter,
     /// The longest non-preemptive section of others, once per release and resumption.
     Blocking,
+    /// Waiting for resources.
+    LockWaiting,
+    /// Waiting for a GPU that others hold.
+    GpuWaiting,
+    /// Waiting for engines of a GPU that serve others' operations.
+    EngineWaiting,
     /// Scheduling decisions at its start and end.
     Scheduling,
     /// Re-arming timers.
@@ -29,10 +37,18 @@ pub enum Term {
     Backlog,
     /// Interrupts that release and resume others.
     OtherReleases,
+    /// Top halves of GPU interrupts, and handing on their bottom halves.
+    TopHalves,
+    /// Bottom halves of GPU interrupts.
+    BottomHalves,
+    /// What the scheduler does for bottom halves that are not its own.
+    HalfScheduling,
     /// Tick interrupts.
     Ticks,
     /// Cache-related delay.
     Cache,
+    /// Jobs of graph nodes that run before they arrive, at the fixed priority of all their jobs.
+    EarlyJobs,
     /// Being switched out and in again by quantum-driven scheduling.
     Displacement,
     /// Rounding up to whole quanta, and what a proportional accounting cannot attribute.
@@ -45,11 +61,15 @@ pub struct Terms([u64; Term::ALL.len()]);
 
 impl Term {
     /// Every term, in the order in which they are shown.
-    pub const ALL: [Term; 16] = [
+    pub const ALL: [Term; 24] = [
         Term::Execution,
         Term::Suspension,
+        Term::Gpu,
         Term::Jitter,
         Term::Blocking,
+        Term::LockWaiting,
+        Term::GpuWaiting,
+        Term::EngineWaiting,
         Term::Scheduling,
         Term::TimerRearming,
         Term::ContextSwitches,
@@ -58,8 +78,12 @@ impl Term {
         Term::OwnReleases,
         Term::Backlog,
         Term::OtherReleases,
+        Term::TopHalves,
+        Term::BottomHalves,
+        Term::HalfScheduling,
         Term::Ticks,
         Term::Cache,
+        Term::EarlyJobs,
         Term::Displacement,
         Term::Rounding,
     ];
@@ -69,8 +93,12 @@ impl Term {
         match self {
             Term::Execution => "execution",
             Term::Suspension => "suspension",
+            Term::Gpu => "gpu",
             Term::Jitter => "jitter",
             Term::Blocking => "blocking",
+            Term::LockWaiting => "lock_waiting",
+            Term::GpuWaiting => "gpu_waiting",
+            Term::EngineWaiting => "engine_waiting",
             Term::Scheduling => "scheduling",
             Term::TimerRearming => "timer_rearming",
             Term::ContextSwitches => "context_switches",
@@ -79,8 +107,12 @@ impl Term {
             Term::OwnReleases => "own_releases",
             Term::Backlog => "backlog",
             Term::OtherReleases => "other_releases",
+            Term::TopHalves => "top_halves",
+            Term::BottomHalves => "bottom_halves",
+            Term::HalfScheduling => "half_scheduling",
             Term::Ticks => "ticks",
             Term::Cache => "cache",
+            Term::EarlyJobs => "early_jobs",
             Term::Displacement => "displacement",
             Term::Rounding => "rounding",
         }

@@ -17,8 +17,22 @@ pub(super) fn task(task: &Task, workload: &Workload, at: &FieldPath, findings: &
         body::distribution(gap, Nanos::LONGEST, &at.key("gap"), findings);
     }
     placement(task.priority, task.cluster, workload, at, findings);
+    budget(task, at, findings);
     let demand = body::body(&task.body, task.cluster, workload, at, findings);
     feasibility(&demand, task.deadline, at, findings);
+}
+
+fn budget(task: &Task, at: &FieldPath, findings: &mut Findings) {
+    let Some(budget) = task.budget else { return };
+    positive_span("budget", budget, at, findings);
+    if budget > task.period {
+        let message = format!(
+            "budget {budget} exceeds the period {}; a job cannot execute for longer than that on one CPU, so lower it or \
+             leave it out",
+            task.period
+        );
+        findings.report(at.key("budget"), ErrorKind::Contradiction, message);
+    }
 }
 
 /// Priority and cluster of a task or node.

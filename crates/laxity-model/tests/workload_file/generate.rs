@@ -368,6 +368,7 @@ impl Source {
             priority: Some(self.below(1 << 32) as u32),
             cluster,
             working_set: self.maybe(|source| source.rng.next_u64()),
+            budget: self.maybe(|source| Nanos(1 + source.below(period.0))),
             body: self.body(workload, cluster),
         }
     }

@@ -143,6 +143,10 @@ fn overhead_tables_ascend() {
 
 #[test]
 fn spans_of_tasks_are_positive_and_not_too_long() {
+    breaks(BadValue, "task[0].budget", "write at least 1 ns", |w| w.tasks[0].budget = Some(Nanos::ZERO));
+    breaks(Contradiction, "task[0].budget", "exceeds the period", |w| {
+        w.tasks[0].budget = Some(w.tasks[0].period + Nanos(1));
+    });
     breaks(BadValue, "task[0].jitter", "exceeds the longest span, 315360000 s", |w| w.tasks[0].jitter = TOO_LONG);
     breaks(BadValue, "task[0].phase", "exceeds the longest span", |w| w.tasks[0].phase = TOO_LONG);
     breaks(BadValue, "task[0].deadline", "exceeds the longest span", |w| w.tasks[0].deadline = TOO_LONG);

@@ -27,7 +27,7 @@ impl<H> Tasklets<H> {
     }
 
     /// The tasklet to run before the interrupted job goes on; `None`: it goes on.
-    pub fn next(&mut self) -> Option<H> {
+    pub fn next_on_stack(&mut self) -> Option<H> {
         let half = if self.budget == 0 { None } else { self.pending.pop_front() };
         self.budget = if half.is_some() { self.budget - 1 } else { 0 };
         half
@@ -67,21 +67,24 @@ mod tests {
         for half in 0..12 {
             tasklets.raise(half);
         }
-        let at_once: Vec<i32> = std::iter::from_fn(|| tasklets.next()).collect();
+        let at_once: Vec<i32> = std::iter::from_fn(|| tasklets.next_on_stack()).collect();
         assert_eq!(at_once, (0..10).collect::<Vec<_>>());
         assert_eq!(tasklets.len(), 2);
         assert_eq!(tasklets.next_for_daemon(), Some(10));
-        assert_eq!(tasklets.next(), None, "without an interrupt only the daemon goes on");
+        assert_eq!(tasklets.next_on_stack(), None, "without an interrupt only the daemon goes on");
         tasklets.raise(12);
-        assert_eq!([tasklets.next(), tasklets.next(), tasklets.next()], [Some(11), Some(12), None]);
+        assert_eq!(
+            [tasklets.next_on_stack(), tasklets.next_on_stack(), tasklets.next_on_stack()],
+            [Some(11), Some(12), None]
+        );
     }
 
     #[test]
     fn a_pass_that_ran_dry_is_over() {
         let mut tasklets = Tasklets::new();
         tasklets.raise(0);
-        assert_eq!([tasklets.next(), tasklets.next()], [Some(0), None]);
+        assert_eq!([tasklets.next_on_stack(), tasklets.next_on_stack()], [Some(0), None]);
         tasklets.pending.push_back(1);
-        assert_eq!(tasklets.next(), None);
+        assert_eq!(tasklets.next_on_stack(), None);
     }
 }

@@ -42,6 +42,19 @@ pub enum Event {
         /// The lock.
         lock: LockId,
     },
+    /// The base priority of the pending job of `priority.task` is this one from now on (its deadline was postponed).
+    Rebase {
+        /// Its base priority.
+        priority: Priority,
+    },
+    /// It holds `lock` and its budget is exhausted: the next waiter is admitted as if it had unlocked, and is granted
+    /// the lock when it does (GPUSync's rules; other locks take no notice).
+    Overrun {
+        /// The task.
+        task: TaskId,
+        /// The lock.
+        lock: LockId,
+    },
     /// It waits for `lock` no longer (its budget is exhausted).
     Withdraw {
         /// The task.
@@ -150,6 +163,18 @@ impl Arbiter {
             }
             Event::Withdraw { task, lock } => {
                 self.withdraw(now, task, lock, actions);
+                self.settle(now, actions);
+            }
+            Event::Rebase { priority } => {
+                self.priorities.rebase(priority);
+                self.raise(priority.task);
+                self.settle(now, actions);
+            }
+            Event::Overrun { task, lock } => {
+                assert!(self.holds(task).any(|(held, _)| held == lock), "only a holder overruns");
+                let levels = self.priorities.levels();
+                self.locks[lock.index()].discipline.overrun(now, task, levels, &mut self.grants);
+                self.hand_out(now, lock, actions);
                 self.settle(now, actions);
             }
         }

@@ -67,8 +67,8 @@ pub enum Action {
         /// Which.
         lock: LockId,
     },
-    /// Admit the next waiter of a lock that it holds as if it had unlocked: [`Tokens::overrun`](super::Tokens::overrun)
-    /// if the lock has tokens, nothing otherwise.
+    /// Admit the next waiter of a lock that it holds as if it had unlocked:
+    /// [`Event::Overrun`](super::Event::Overrun) of the arbiter.
     Admit {
         /// Which.
         lock: LockId,
@@ -130,6 +130,11 @@ impl Enforcement {
             Event::Synchronized => self.synchronized(actions),
         }
         self.deliver(actions);
+    }
+
+    /// Whether it has no budget and holds nothing: it is not to use the CPU.
+    pub const fn is_barred(&self) -> bool {
+        matches!(self.state, State::Barred { .. })
     }
 
     /// Whether it overran while it held something and still does.

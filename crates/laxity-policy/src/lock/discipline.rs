@@ -122,6 +122,10 @@ pub trait Discipline: std::fmt::Debug {
     /// `task`, which waits, no longer wants the lock.
     fn withdraw(&mut self, now: Instant, task: TaskId, levels: Levels<'_>, grants: &mut Vec<Grant>);
 
+    /// `task`, which holds a replica, has exhausted its budget: where a number of requests is admitted at a time, the
+    /// next one is, as if it had unlocked. It keeps the replica until it unlocks.
+    fn overrun(&mut self, _now: Instant, _task: TaskId, _levels: Levels<'_>, _grants: &mut Vec<Grant>) {}
+
     /// Priorities changed for other reasons than this lock: whoever waits in priority order is to be sorted again.
     fn reordered(&mut self, now: Instant, levels: Levels<'_>, grants: &mut Vec<Grant>);
 

@@ -48,6 +48,14 @@ impl Priorities {
         self.set_all(priority.task, Some(priority));
     }
 
+    /// The base priority of the pending job of `priority.task` is another; what follows for its own is for
+    /// [`Self::raise`] to say.
+    pub(super) fn rebase(&mut self, priority: Priority) {
+        let base = &mut self.base[priority.task.index()];
+        assert!(base.is_some(), "only a pending job has a priority");
+        *base = Some(priority);
+    }
+
     /// The job of `task`, which holds nothing and waits for nothing, is complete.
     pub(super) fn end(&mut self, task: TaskId) {
         assert!(self.base[task.index()].is_some(), "only a pending job can complete");

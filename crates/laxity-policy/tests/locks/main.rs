@@ -12,6 +12,7 @@
 mod bounds;
 mod circles;
 mod fuzz;
+mod fuzz_all;
 mod inheritance;
 mod kfmlp;
 mod model;

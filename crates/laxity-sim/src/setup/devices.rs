@@ -1,14 +1,8 @@
 //! Devices that raise interrupts: first the GPUs, then those that serve no job.
 
-use laxity_model::{Arrival, Device, ExecutionTime, InterruptHandling, Server, ServerKind, Task, TaskId, Workload};
-use laxity_policy::cpu::Ranking;
-use laxity_policy::server::{Config, Kind};
+use laxity_model::{Arrival, Device, ExecutionTime, Workload};
 
-use super::{Arrivals, DevicePlan, ServerPlan};
-
-/// Replenishments of a sporadic server that may be pending: as many as keep interrupts that come one by one apart, and
-/// more than POSIX guarantees (`_POSIX_SS_REPL_MAX`, 4).
-const REPLENISHMENTS: u16 = 32;
+use super::{Arrivals, DevicePlan};
 
 /// The names of all devices, in the order of their numbers.
 pub(super) fn names(workload: &Workload) -> impl Iterator<Item = &str> {
@@ -17,24 +11,8 @@ pub(super) fn names(workload: &Workload) -> impl Iterator<Item = &str> {
     gpus.chain(platform.devices.iter().map(|device| device.name.as_str()))
 }
 
-/// The servers as tasks, for their ranks: they follow the tasks of the workload.
-pub(super) fn server_tasks(workload: &Workload) -> Vec<Task> {
-    let task = |(device, server): (&Device, Server)| Task {
-        priority: server.priority,
-        ..Task::periodic(&device.name, server.budget, server.period)
-    };
-    served(workload).map(task).collect()
-}
-
-/// The devices whose threads are scheduled by servers. Only klmirqd has such threads.
-fn served(workload: &Workload) -> impl Iterator<Item = (&Device, Server)> {
-    let has_servers = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
-    let devices = workload.platform.devices.iter().filter(move |_| has_servers);
-    devices.filter_map(|device| Some((device, device.server?)))
-}
-
-/// What the simulator knows of every device; `tasks` tasks come before the servers in `ranking`.
-pub(super) fn plans(workload: &Workload, ranking: &Ranking, tasks: usize) -> Vec<DevicePlan> {
+/// What the simulator knows of every device; overheads are those of `tasks` tasks.
+pub(super) fn plans(workload: &Workload, tasks: usize) -> Vec<DevicePlan> {
     let management = &workload.gpu_management;
     let costs = workload.platform.overheads.at(tasks);
     let or_constant =
@@ -44,23 +22,15 @@ pub(super) fn plans(workload: &Workload, ranking: &Ranking, tasks: usize) -> Vec
         top_half: or_constant(&management.top_half, costs.top_half),
         bottom_half: or_constant(&management.bottom_half, costs.bottom_half),
         arrivals: None,
-        server: None,
     };
-    let mut ranked = tasks..;
-    let mut device = |device: &Device| DevicePlan {
+    let device = |device: &Device| DevicePlan {
         cpus: device.interrupt_cpus.clone(),
         top_half: device.top_half.clone(),
         bottom_half: device.bottom_half.clone(),
         arrivals: Some(arrivals(device)),
-        server: served(workload).find(|(one, _)| std::ptr::eq(*one, device)).map(|(_, server)| {
-            let rank = ranked.next().expect("endless");
-            ServerPlan { config: config(server), level: ranking.fixed_level(TaskId(rank as u32)) }
-        }),
     };
     let platform = &workload.platform;
-    let mut plans: Vec<DevicePlan> = platform.gpus.iter().map(gpu).collect();
-    plans.extend(platform.devices.iter().map(&mut device));
-    plans
+    platform.gpus.iter().map(gpu).chain(platform.devices.iter().map(device)).collect()
 }
 
 fn arrivals(device: &Device) -> Arrivals {
@@ -69,21 +39,4 @@ fn arrivals(device: &Device) -> Arrivals {
         Arrival::Sporadic { gap } => Some(gap.clone()),
     };
     Arrivals { period: device.period, gap }
-}
-
-fn config(server: Server) -> Config {
-    let kind = match server.kind {
-        ServerKind::CbsHard => Kind::HardCbs,
-        ServerKind::CbsSoft => Kind::SoftCbs,
-        ServerKind::Sporadic => Kind::Sporadic { replenishments: REPLENISHMENTS },
-    };
-    Config { budget: server.budget, period: server.period, kind }
-}
-
-impl DevicePlan {
-    /// The rank among all tasks that its server gives its thread under fixed priorities.
-    pub(super) fn rank(&self) -> Option<u32> {
-        let level = self.server?.level?;
-        Some((level - 1) as u32)
-    }
 }

@@ -90,6 +90,31 @@ pub(super) struct Context<'a> {
     pub pool: Option<&'a Pool>,
     /// The GPU it uses where none is named and none is granted.
     pub default_gpu: Option<GpuId>,
+    /// What the two halves of an interrupt take at most.
+    pub halves: Nanos,
+}
+
+impl Context<'_> {
+    /// Bound on the time that `steps` take, halves of their interrupts included, without waiting for others: the length
+    /// of a critical section, as paper 000 has it.
+    fn length(&self, steps: &[Step]) -> Nanos {
+        let one = |step: &Step| match step {
+            Step::Cpu(time) | Step::NonPreemptive(time) | Step::Suspend(time) => time.wcet,
+            Step::Critical { body, .. } | Step::GpuSection { body } => self.length(body),
+            Step::Gpu(operation) => self.length_of(operation),
+        };
+        steps.iter().map(one).fold(Nanos::ZERO, |total, time| Nanos(total.0.saturating_add(time.0)))
+    }
+
+    fn length_of(&self, operation: &GpuOperation) -> Nanos {
+        let time = match &operation.work {
+            GpuWork::Kernel(time) | GpuWork::Copy { time: Some(time), .. } => time.wcet,
+            GpuWork::Copy { bytes, time: None, .. } => {
+                self.gpus.iter().map(|gpu| gpu.copy_time(*bytes)).max().unwrap_or_default()
+            }
+        };
+        Nanos(time.0.saturating_add(self.halves.0.saturating_mul(operation.interrupts.into())))
+    }
 }
 
 /// The steps of `body`.
@@ -148,7 +173,7 @@ impl Flat<'_> {
                 Step::Suspend(time) => self.suspend(time),
                 Step::Critical { resource, body } => {
                     let lock = LockId(*resource as u16);
-                    self.on_cpu(Op::Lock { lock, length: length(body, self.context.gpus), only: None });
+                    self.on_cpu(Op::Lock { lock, length: self.context.length(body), only: None });
                     self.ops.push(Op::Dispatch);
                     self.steps(body);
                     self.on_cpu(Op::Unlock(lock));
@@ -177,7 +202,7 @@ impl Flat<'_> {
 
     fn acquire(&mut self, pool: &Pool, section: &[Step]) {
         let only = named_gpu(section).and_then(|gpu| pool.gpus.iter().position(|&known| known == gpu));
-        let length = length(section, self.context.gpus);
+        let length = self.context.length(section);
         self.on_cpu(Op::Lock { lock: pool.lock, length, only: only.map(|at| at as u16) });
         self.ops.push(Op::Dispatch);
         if let GpuArbitration::GpuSync(GpuSync { migration: Some(time), .. }) = self.context.arbitration {
@@ -287,20 +312,6 @@ fn named_gpu(steps: &[Step]) -> Option<GpuId> {
         Step::Critical { body, .. } | Step::GpuSection { body } => named_gpu(body),
         Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => None,
     })
-}
-
-/// Bound on the time that `steps` take, without waiting for others.
-fn length(steps: &[Step], gpus: &[Gpu]) -> Nanos {
-    let one = |step: &Step| match step {
-        Step::Cpu(time) | Step::NonPreemptive(time) | Step::Suspend(time) => time.wcet,
-        Step::Critical { body, .. } | Step::GpuSection { body } => length(body, gpus),
-        Step::Gpu(GpuOperation { work: GpuWork::Kernel(time), .. })
-        | Step::Gpu(GpuOperation { work: GpuWork::Copy { time: Some(time), .. }, .. }) => time.wcet,
-        Step::Gpu(GpuOperation { work: GpuWork::Copy { bytes, time: None, .. }, .. }) => {
-            gpus.iter().map(|gpu| gpu.copy_time(*bytes)).max().unwrap_or_default()
-        }
-    };
-    steps.iter().map(one).fold(Nanos::ZERO, |total, time| Nanos(total.0.saturating_add(time.0)))
 }
 
 /// A copy in pieces of at most `chunk` bytes; its last piece raises the operation's interrupts, the others one each.

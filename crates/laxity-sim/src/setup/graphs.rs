@@ -66,6 +66,7 @@ pub(super) fn nodes(workload: &Workload, plans: &[GraphPlan]) -> Vec<Task> {
                 priority: node.priority,
                 cluster: node.cluster,
                 working_set: None,
+                budget: None,
                 body: node.body.clone(),
             });
         }

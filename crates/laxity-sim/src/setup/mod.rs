@@ -5,6 +5,7 @@ mod devices;
 mod flatten;
 mod graphs;
 mod management;
+mod servers;
 mod uses;
 
 use std::fmt;
@@ -66,8 +67,6 @@ pub(crate) struct DevicePlan {
     pub bottom_half: ExecutionTime,
     /// How its interrupts arrive; those of GPUs follow from the operations of jobs.
     pub arrivals: Option<Arrivals>,
-    /// The bandwidth server that schedules its thread, and the level that this gives it under fixed priorities.
-    pub server: Option<ServerPlan>,
 }
 
 /// How the interrupts of a device arrive, the first at time 0.
@@ -78,12 +77,21 @@ pub(crate) struct Arrivals {
     pub gap: Option<Distribution>,
 }
 
-/// The bandwidth server of an interrupt thread.
+/// A bandwidth server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerPlan {
     pub config: server::Config,
-    /// Its level; `None`: that of its deadline.
-    pub level: Option<u64>,
+    pub level: ServerLevel,
+}
+
+/// The level at which a server competes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ServerLevel {
+    /// Under fixed priorities.
+    Fixed(u64),
+    /// That of its deadline, which is a period after its budget began. A task whose relative deadline is another keeps
+    /// that.
+    Deadline { period: Nanos, relative: Nanos },
 }
 
 /// A task as the simulator runs it.
@@ -101,6 +109,8 @@ pub(crate) struct TaskPlan {
     pub cluster: usize,
     /// Its number within the cluster.
     pub local: TaskId,
+    /// What bounds the time that its jobs take.
+    pub server: Option<ServerPlan>,
 }
 
 /// CPUs that share a ready queue, and their tasks.
@@ -137,11 +147,11 @@ impl Setup {
         if !reasons.is_empty() {
             return Err(Refusal::of(reasons));
         }
-        let ranking = Ranking::new(scheduler.rule, models.iter().chain(&devices::server_tasks(workload)));
+        let ranking = Ranking::new(scheduler.rule, models.iter().chain(&servers::as_tasks(workload)));
         let locks = Locks::new(workload, scheduler, models, &ranking, &cpus);
-        let bodies = bodies(workload, scheduler, models, &cluster_of, &locks, &cpus);
         let first_thread = models.len();
-        let devices = devices::plans(workload, &ranking, first_thread);
+        let devices = devices::plans(workload, first_thread);
+        let bodies = bodies(workload, scheduler, models, &cluster_of, &locks, &devices, &cpus);
         let handling = workload.gpu_management.handling;
         let threads = threads(handling, workload.platform.gpus.len(), workload.platform.devices.len());
         cluster_of.extend(thread_clusters(&threads, &devices, &cpus));
@@ -154,10 +164,12 @@ impl Setup {
         };
         for (index, ((task, ops), &cluster)) in models.iter().zip(bodies).zip(&cluster_of).enumerate() {
             let timed = !matches!(graphs::kind(index, &graphs), Some(TaskKind::Node { source: false, .. }));
-            tasks.push(TaskPlan::new(task, ops, timed, place(cluster)));
+            let server = servers::of_task(index, task, &ranking);
+            tasks.push(TaskPlan { server, ..TaskPlan::new(task, ops, timed, place(cluster)) });
         }
-        for &cluster in &cluster_of[first_thread..] {
-            tasks.push(TaskPlan::thread(place(cluster)));
+        let thread_servers = servers::of_threads(workload, &threads, &ranking, first_thread);
+        for (&cluster, &server) in cluster_of[first_thread..].iter().zip(&thread_servers) {
+            tasks.push(TaskPlan { server, ..TaskPlan::thread(place(cluster)) });
         }
         let costs = workload.platform.overheads.at(first_thread);
         let rank = |task: usize| (cluster_of[task], ranking.rank(TaskId(task as u32)));
@@ -167,6 +179,9 @@ impl Setup {
         }
         let (graph_infos, edges) = graphs::infos(workload, &graphs);
         infos.extend(thread_infos(workload, &threads, &devices, &cluster_of[first_thread..], first_thread));
+        for (info, plan) in infos.iter_mut().zip(&tasks).skip(first_thread) {
+            info.rank = plan.server.as_ref().and_then(ServerPlan::rank).unwrap_or(info.rank);
+        }
         let gpus = &workload.platform.gpus;
         let header = TraceHeader {
             clusters: clusters.iter().map(|cluster| cluster.cpus.clone()).collect(),
@@ -223,7 +238,7 @@ impl TaskPlan {
             Arrival::Sporadic { gap } => Some(gap.clone()),
         };
         let (period, deadline, phase, jitter) = (task.period, task.deadline, task.phase, task.jitter);
-        TaskPlan { period, deadline, phase, jitter, gap, ops, timed, cluster, local }
+        TaskPlan { period, deadline, phase, jitter, gap, ops, timed, cluster, local, server: None }
     }
 
     /// An interrupt thread: not released by time, and told how long to run whenever it is woken.
@@ -239,6 +254,7 @@ impl TaskPlan {
             timed: false,
             cluster,
             local,
+            server: None,
         }
     }
 }
@@ -250,9 +266,13 @@ fn bodies(
     tasks: &[Task],
     cluster_of: &[usize],
     locks: &Locks,
+    devices: &[DevicePlan],
     cpus: &[Vec<CpuId>],
 ) -> Vec<Vec<Op>> {
     let reachable = reachable_gpus(workload, scheduler, cpus);
+    // All GPUs have the same halves.
+    let halves =
+        devices.first().map_or(Nanos::ZERO, |gpu| Nanos(gpu.top_half.wcet.0.saturating_add(gpu.bottom_half.wcet.0)));
     let mut using = vec![0; cpus.len()];
     let mut body = |(task, &cluster): (&Task, &usize)| {
         let gpus: &[GpuId] = &reachable[cluster];
@@ -265,6 +285,7 @@ fn bodies(
             gpus: &workload.platform.gpus,
             pool: locks.pools[cluster].as_ref(),
             default_gpu,
+            halves,
         };
         flatten(&task.body, &context)
     };
@@ -299,7 +320,7 @@ fn thread_infos(
             deadline: Nanos::ZERO,
             wcet: served.iter().map(|&device| plans[device].bottom_half.wcet).max().unwrap_or_default(),
             cluster,
-            rank: served.first().and_then(|&device| plans[device].rank()).unwrap_or((first + thread) as u32),
+            rank: (first + thread) as u32,
             kind: TaskKind::Thread,
         }
     };

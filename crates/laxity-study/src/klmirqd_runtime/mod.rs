@@ -25,7 +25,7 @@ mod table2;
 mod task_sets;
 
 pub use inversions::{CurvePoint, InversionLengths, Measured};
-pub use options::{Definition, Halves, ParseRuntimeOptionsError, Phases, RuntimeOptions};
+pub use options::{Definition, Halves, ParseRuntimeOptionsError, Phases, RuntimeOptions, Waiting};
 pub use responses::TaskResponses;
 pub use run::{RuntimeStudy, Stopped};
 pub use systems::{HANDLINGS, System};

@@ -6,7 +6,9 @@ use std::str::FromStr;
 /// Choices that the paper leaves open. [`Display`](fmt::Display) and [`FromStr`] write and read them as one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RuntimeOptions {
-    /// Interrupts that an operation on a GPU raises, the last at its end; a job has three operations.
+    /// Interrupts that a GPU-using job raises, spread evenly over its three operations, the later ones first to get one
+    /// more; each operation's last one comes at its end. The paper gives no number for what it ran; its analysis takes 1,
+    /// 3 and 6.
     pub interrupts: u32,
     /// Thousandths of a GPU-using job's CPU time that it executes beside its GPU work, in section V.
     ///
@@ -15,6 +17,9 @@ pub struct RuntimeOptions {
     /// theirs arrive. The copy in takes 8 % of a job's execution time; only with more than 40 % of its CPU time, itself
     /// 20 %, does the owner compute for longer than that. Half is the roundest share that does.
     pub overlap: u64,
+    /// What a job of section V does while the GPU works for it and it has nothing else to do. The analysis of the paper
+    /// has it suspend.
+    pub waiting: Waiting,
     /// How long the halves of an interrupt take.
     pub halves: Halves,
     /// When the tasks of Table II begin.
@@ -25,6 +30,16 @@ pub struct RuntimeOptions {
     pub phases: Phases,
     /// Which priority inversions count.
     pub definition: Definition,
+}
+
+/// What a job does while the GPU works for it and it has nothing else to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Waiting {
+    /// It suspends.
+    Suspend,
+    /// It executes until it would issue its last operation, as CUDA's default synchronization does: its share of the CPU
+    /// is then as large as its utilization says.
+    Poll,
 }
 
 /// How long the halves of an interrupt take.
@@ -57,8 +72,9 @@ pub enum Definition {
 impl Default for RuntimeOptions {
     fn default() -> Self {
         RuntimeOptions {
-            interrupts: 1,
+            interrupts: 3,
             overlap: 500,
+            waiting: Waiting::Suspend,
             halves: Halves::LongTail,
             phases: Phases::Synchronous,
             definition: Definition::Any,
@@ -72,9 +88,10 @@ pub struct ParseRuntimeOptionsError {
     word: String,
 }
 
-/// More interrupts of one operation than this are a mistake.
+/// More interrupts of one job than this are a mistake.
 const INTERRUPTS_MAX: u32 = 100;
 
+const WAITING: [(&str, Waiting); 2] = [("suspend", Waiting::Suspend), ("poll", Waiting::Poll)];
 const HALVES: [(&str, Halves); 2] = [("long-tail", Halves::LongTail), ("mean", Halves::Mean)];
 const PHASES: [(&str, Phases); 2] = [("random", Phases::Random), ("synchronous", Phases::Synchronous)];
 const DEFINITION: [(&str, Definition); 2] = [("any", Definition::Any), ("entitled", Definition::Entitled)];
@@ -82,9 +99,10 @@ const DEFINITION: [(&str, Definition); 2] = [("any", Definition::Any), ("entitle
 impl fmt::Display for RuntimeOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RuntimeOptions { interrupts, overlap, .. } = self;
-        let (halves, phases) = (name(&HALVES, self.halves), name(&PHASES, self.phases));
-        let definition = name(&DEFINITION, self.definition);
-        write!(f, "interrupts={interrupts} overlap={overlap} halves={halves} phases={phases} definition={definition}")
+        let (waiting, halves) = (name(&WAITING, self.waiting), name(&HALVES, self.halves));
+        let (phases, definition) = (name(&PHASES, self.phases), name(&DEFINITION, self.definition));
+        write!(f, "interrupts={interrupts} overlap={overlap} waiting={waiting} ")?;
+        write!(f, "halves={halves} phases={phases} definition={definition}")
     }
 }
 
@@ -98,6 +116,7 @@ impl FromStr for RuntimeOptions {
             let read = match key {
                 "interrupts" => set(&mut options.interrupts, value.parse().ok().filter(|n| *n <= INTERRUPTS_MAX)),
                 "overlap" => set(&mut options.overlap, value.parse().ok().filter(|share| *share <= 1_000)),
+                "waiting" => set(&mut options.waiting, find(&WAITING, value)),
                 "halves" => set(&mut options.halves, find(&HALVES, value)),
                 "phases" => set(&mut options.phases, find(&PHASES, value)),
                 "definition" => set(&mut options.definition, find(&DEFINITION, value)),
@@ -126,8 +145,8 @@ impl fmt::Display for ParseRuntimeOptionsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "unknown option `{}`; write interrupts=0 to {INTERRUPTS_MAX} (an operation), overlap=0 to 1000 \
-             (thousandths), halves=long-tail|mean, phases=random|synchronous, definition=any|entitled",
+            "unknown option `{}`; write interrupts=0 to {INTERRUPTS_MAX} (a job), overlap=0 to 1000 \
+             (thousandths), waiting=suspend|poll, halves=long-tail|mean, phases=random|synchronous, definition=any|entitled",
             self.word
         )
     }
@@ -142,9 +161,9 @@ mod tests {
     #[test]
     fn options_read_back_as_they_were_written() {
         for text in [
-            "interrupts=1 overlap=333 halves=long-tail phases=random definition=any",
-            "interrupts=0 overlap=0 halves=mean phases=synchronous definition=entitled",
-            "interrupts=100 overlap=1000 halves=mean phases=random definition=any",
+            "interrupts=1 overlap=333 waiting=suspend halves=long-tail phases=random definition=any",
+            "interrupts=0 overlap=0 waiting=poll halves=mean phases=synchronous definition=entitled",
+            "interrupts=100 overlap=1000 waiting=suspend halves=mean phases=random definition=any",
         ] {
             assert_eq!(text.parse::<RuntimeOptions>().map(|options| options.to_string()), Ok(text.to_owned()));
         }

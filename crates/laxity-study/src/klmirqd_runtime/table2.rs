@@ -23,13 +23,21 @@ pub(super) fn table2(system: &System, repetition: u64, options: &RuntimeOptions)
             Phases::Synchronous => Nanos::ZERO,
             Phases::Random => Nanos(SplitMix64::new(mix(&[seed, index as u64])).below(task.period.0)),
         };
-        for step in &mut task.body {
-            if let Step::Gpu(operation) = step {
-                operation.interrupts = options.interrupts;
-            }
-        }
+        spread_interrupts(&mut task.body, options.interrupts);
     }
     workload
+}
+
+/// Has the operations of a job raise `interrupts` together, the later ones first to raise one more.
+fn spread_interrupts(body: &mut [Step], interrupts: u32) {
+    let operations: Vec<_> = body
+        .iter_mut()
+        .filter_map(|step| if let Step::Gpu(operation) = step { Some(operation) } else { None })
+        .collect();
+    let count = operations.len() as u32;
+    for (from_end, operation) in (0..).zip(operations.into_iter().rev()) {
+        operation.interrupts = interrupts / count + u32::from(from_end < interrupts % count);
+    }
 }
 
 /// The seed of a repetition, the same on all systems.
@@ -51,9 +59,20 @@ mod tests {
     }
 
     #[test]
+    fn interrupts_are_spread_with_the_last_operation_first() {
+        for (interrupts, expected) in [(0, [0, 0, 0]), (1, [0, 0, 1]), (3, [1, 1, 1]), (5, [1, 2, 2])] {
+            let options = RuntimeOptions { interrupts, ..RuntimeOptions::default() };
+            let workload = table2(&System::ALL[0], 0, &options);
+            let of = |step: &Step| if let Step::Gpu(operation) = step { Some(operation.interrupts) } else { None };
+            assert_eq!(workload.tasks[0].body.iter().filter_map(of).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
     fn a_repetition_begins_alike_on_all_systems_and_unlike_another() {
+        let options = RuntimeOptions { phases: Phases::Random, ..RuntimeOptions::default() };
         let phases = |system: usize, repetition| {
-            let workload = table2(&System::ALL[system], repetition, &RuntimeOptions::default());
+            let workload = table2(&System::ALL[system], repetition, &options);
             workload.tasks.iter().map(|task| task.phase).collect::<Vec<_>>()
         };
         assert_eq!(phases(0, 1), phases(7, 1));

@@ -6,10 +6,12 @@ use laxity_gen::{
     Decimal, GeneratedSet, GeneratorSpec, GpuUse, Utilization, generate, klmirqd_halves, klmirqd_platform, mix,
     task_set_seed,
 };
-use laxity_model::{GpuManagement, InterruptHandling, OverheadProfile, Platform, Step, Task, Workload};
+use laxity_model::{
+    ExecutionTime, GpuManagement, GpuWork, InterruptHandling, Nanos, OverheadProfile, Platform, Step, Task, Workload,
+};
 
 use super::systems::{K_FMLP, clustered_edf};
-use super::{Halves, RuntimeOptions};
+use super::{Halves, RuntimeOptions, Waiting};
 use crate::StudyError;
 use crate::klmirqd::{CLUSTER_CPUS, CLUSTERS};
 
@@ -33,9 +35,6 @@ const STEP: u64 = 100;
 /// How many sets are drawn at most before one is close enough. One in eight is.
 const ATTEMPTS_MAX: u64 = 1_000;
 
-/// Operations of a GPU-using job: copy in, GPU kernel, copy out.
-pub(super) const OPERATIONS: u32 = 3;
-
 /// A task set of total utilization between `point - 100` and `point` thousandths of a CPU under `handling`.
 ///
 /// The generator stops before its cap, by up to a whole task. The paper's sets differ by 0.1, so the first set drawn
@@ -47,6 +46,9 @@ pub(super) fn task_set(
 ) -> Result<Workload, StudyError> {
     let drawn = draw(point, options)?;
     let mut tasks = drawn.tasks;
+    if options.waiting == Waiting::Poll {
+        tasks.iter_mut().for_each(poll);
+    }
     let clusters = clusters(&drawn.utilizations, &uses_gpu(&tasks));
     for (task, cluster) in tasks.iter_mut().zip(clusters) {
         task.cluster = Some(cluster);
@@ -56,10 +58,28 @@ pub(super) fn task_set(
     Ok(Workload { scheduler: clustered_edf(), gpu_management, ..Workload::new(name, platform(), tasks) })
 }
 
+/// Has the job execute while the operations that it does not wait for take their time.
+fn poll(task: &mut Task) {
+    let mut in_background = Nanos::ZERO;
+    for step in &mut task.body {
+        match step {
+            Step::Gpu(operation) if operation.waiting == laxity_model::Waiting::Asynchronous => {
+                in_background += match &operation.work {
+                    GpuWork::Kernel(time) | GpuWork::Copy { time: Some(time), .. } => time.wcet,
+                    GpuWork::Copy { time: None, .. } => Nanos::ZERO,
+                };
+            }
+            // The step beside them, which is the first after they were issued.
+            Step::Cpu(time) => *time = ExecutionTime::constant(time.wcet + std::mem::take(&mut in_background)),
+            _ => {}
+        }
+    }
+}
+
 fn draw(point: u64, options: &RuntimeOptions) -> Result<GeneratedSet, StudyError> {
     let gpu = GpuUse {
         overlap: Decimal::from_thousandths(options.overlap),
-        interrupts: OPERATIONS * options.interrupts,
+        interrupts: options.interrupts,
         ..GpuUse::RUNTIME
     };
     let cap = Decimal::from_thousandths(point);
@@ -145,6 +165,26 @@ mod tests {
             assert!(total <= Decimal::from_thousandths(point).utilization(), "{point}");
             assert!(total > Decimal::from_thousandths(point - 100).utilization(), "{point}");
             assert_eq!(workload.validate(), Ok(()));
+        }
+    }
+
+    /// ```text
+    ///   suspend   before | issue | beside . . . . . . . . | copy out | after
+    ///   poll      before | issue | beside, copy in + kernel | copy out | after
+    /// ```
+    #[test]
+    fn a_polling_job_executes_as_long_as_the_operations_in_the_background_take() {
+        let cpu = |waiting| {
+            let options = RuntimeOptions { waiting, ..RuntimeOptions::default() };
+            let workload = task_set(11_200, InterruptHandling::Linux, &options).expect("a task set");
+            workload.tasks.iter().map(Task::wcet).collect::<Vec<_>>()
+        };
+        let workload = task_set(11_200, InterruptHandling::Linux, &RuntimeOptions::default()).expect("a task set");
+        let on_gpu = uses_gpu(&workload.tasks);
+        for (index, (suspending, polling)) in cpu(Waiting::Suspend).into_iter().zip(cpu(Waiting::Poll)).enumerate() {
+            // 80 % of the execution is on the GPU, a tenth of that is the copy out: 72 % are polled beside 20 %.
+            let expected = if on_gpu[index] { suspending.0 * 92 / 20 } else { suspending.0 };
+            assert!(polling.0.abs_diff(expected) < 20, "task {index}: {polling:?}, expected {expected} ns");
         }
     }
 

@@ -65,6 +65,7 @@ pub(crate) mod fields {
         "priority",
         "cluster",
         "working_set",
+        "budget",
         "wcet",
         "actual",
         "body",

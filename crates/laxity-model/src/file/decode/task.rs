@@ -26,6 +26,7 @@ pub(super) fn task(item: &Item<'_>, names: &Names, findings: &mut Findings) -> T
         priority: fields.get("priority").and_then(|item| item.integer_u32(findings)),
         cluster: fields.get("cluster").and_then(|item| item.integer_u32(findings)).map(|index| index as usize),
         working_set: fields.get("working_set").and_then(|item| item.size(findings)),
+        budget: fields.get("budget").and_then(|item| item.span(findings)),
         body: body(&fields, names, findings),
     }
 }

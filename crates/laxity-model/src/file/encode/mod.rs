@@ -148,6 +148,7 @@ fn task(task: &Task, names: &Names<'_>) -> Fields {
     unless(&mut fields, "jitter", task.jitter, Nanos::ZERO, span);
     placement(task.priority, task.cluster, &mut fields);
     fields.extend(task.working_set.map(|bytes| ("working_set", Text(write_size(bytes)))));
+    fields.extend(task.budget.map(|budget| ("budget", span(budget))));
     body(&task.body, names, &mut fields);
     fields
 }

@@ -170,7 +170,8 @@ mod tests {
         assert_eq!(window([7; 20].into_iter().chain([8])).samples.back(), Some(&Nanos(8)));
     }
 
-    /// A ramp stays within two deviations.
+    /// None of a ramp is dropped: after n samples in steps of 1 the next is (n + 1) / 2 from their mean, and two deviations
+    /// are `sqrt((n^2 - 1) / 3)`, more than that for n > 7.
     #[test]
     fn the_mean_is_of_the_last_twenty() {
         assert_eq!(window(1..=20).mean(), Some(Nanos(10)), "10.5 rounded down");

@@ -15,9 +15,9 @@
 //! ```
 //!
 //! **Bound.** If `K * f = m`, a request is pi-blocked (suspension-oblivious) for no longer than `(2 f - 1) L`, L being
-//! the longest hold, unless it ceases to be among the m highest requests while it waits. A donor that does loses its
-//! donee, and what it waits for once it is among them again comes on top: rare, and no fault of a reading below, since
-//! the releaser's own donor goes first although a higher one may be waiting.
+//! the longest hold, unless it ceases to be among the m highest requests while it waits outside. A donor that does loses its
+//! donee, and what it waits for once it is among them again comes on top, for up to `f L` each time: rare, and no fault
+//! of a reading below, since the releaser's own donor goes first although a higher one may be waiting.
 //!
 //! **Readings.** Where the rules in prose leave something open, the reading is the one under which that holds:
 //! - *Among the m highest* is judged by base priority, over all unfinished requests, holders included.
@@ -69,22 +69,6 @@ impl Tokens {
             fifos: Fifos::new(gpus, tokens, fifo_length, fifo_requests),
             affinity: migration.map(Affinity::new),
         }
-    }
-
-    /// `task` holds a token and has exhausted its budget: the next request is admitted as if it had unlocked, but is
-    /// granted only when it does. Until then its queue's waiters keep giving it their priority. Nothing happens if
-    /// it has been said before.
-    ///
-    /// To be called when [`budget::Action::Admit`](super::budget::Action::Admit) names this lock; [`unlock`] follows
-    /// as always. `grants` may gain a grant, of a replica that was idle.
-    ///
-    /// [`unlock`]: Discipline::unlock
-    pub fn overrun(&mut self, now: Instant, task: TaskId, _levels: Levels<'_>, grants: &mut Vec<Grant>) {
-        let Some(freed) = self.fifos.set_aside(task) else { return };
-        let donor = self.requests.donor_of(task);
-        self.requests.remove(task);
-        self.refill(now, freed, donor, grants);
-        self.donate();
     }
 
     /// A place in the queue of `freed`, and so among those of all queues, is free: `donor`, that of the request that
@@ -162,6 +146,16 @@ impl Tokens {
 }
 
 impl Discipline for Tokens {
+    /// Until `task` unlocks, its queue's waiters keep giving it their priority. Nothing happens if it has been said
+    /// before. `grants` may gain a grant, of a replica that was idle.
+    fn overrun(&mut self, now: Instant, task: TaskId, _levels: Levels<'_>, grants: &mut Vec<Grant>) {
+        let Some(freed) = self.fifos.set_aside(task) else { return };
+        let donor = self.requests.donor_of(task);
+        self.requests.remove(task);
+        self.refill(now, freed, donor, grants);
+        self.donate();
+    }
+
     fn request(&mut self, now: Instant, request: Request, levels: Levels<'_>, grants: &mut Vec<Grant>) {
         let base = levels.base.get(request.task.index()).copied().flatten();
         self.requests.insert(request, base.expect("only a pending job requests"));

@@ -1,0 +1,127 @@
+//! The safe accounting of GPU interrupts: what top and bottom halves may delay a job by, whoever owns them.
+//!
+//! | Handling | A bottom half delays | and costs others |
+//! | --- | --- | --- |
+//! | standard Linux | whoever the interrupted CPU would run: any job | nothing more |
+//! | process-aware | whose stack it takes, even of a more urgent job that was linked meanwhile: any job | decisions and checks made for it |
+//! | PREEMPT_RT, high | any job, from a thread above all of them | switches to the thread and back |
+//! | klmirqd | its owner: the thread runs in the owner's place, never beside it, at its effective priority | nothing |
+//!
+//! A top half, and handing on the bottom half, may hit any CPU of the cluster and so delay any job. At each instant a
+//! job, or whoever it waits for, is behind one handler at most, so that each interrupt in the window counts once, those
+//! of critical sections it waits for included.
+//!
+//! Under Linux ten bottom halves run after an interrupt, the rest in a daemon without real-time priority, so no more
+//! than ten may be pending on a CPU. Operations that jobs wait for, with one interrupt each, leave no more than one
+//! pending for each GPU that is held, or for each task where the driver arbitrates. Else it is what arrives while
+//! handlers keep a CPU busy.
+
+use laxity_model::InterruptHandling;
+
+use super::accounting::Context;
+use super::interrupts::jobs;
+use super::sharing::Sharing;
+use super::subject::Subject;
+
+/// Tasklets that standard Linux runs after an interrupt (paper 000, section II).
+const AFTER_INTERRUPT: u64 = 10;
+
+/// GPU interrupts of a cluster.
+#[derive(Clone, Copy)]
+pub(super) struct Halves<'a> {
+    context: &'a Context<'a>,
+    tardiness: &'a [u64],
+}
+
+impl<'a> Halves<'a> {
+    /// `tardiness`: of the members; empty: none is tardy.
+    pub fn new(context: &'a Context<'a>, tardiness: &'a [u64]) -> Self {
+        Halves { context, tardiness }
+    }
+
+    fn sharing(&self) -> &'a Sharing {
+        &self.context.machine.sharing
+    }
+
+    /// Interrupts raised for jobs that may be pending in a window.
+    pub fn count(&self, length: u64) -> u64 {
+        self.sum(length, |task| task.interrupts)
+    }
+
+    /// Requests for locks in a window.
+    fn requests(&self, length: u64) -> u64 {
+        self.sum(length, |task| task.uses.requests.len() as u64)
+    }
+
+    fn sum(&self, length: u64, of: impl Fn(&Subject) -> u64) -> u64 {
+        self.context.members().enumerate().fold(0, |sum: u64, (member, task)| {
+            let tardiness = self.tardiness.get(member).copied().unwrap_or(0);
+            sum.saturating_add(of(task).saturating_mul(jobs(task, tardiness, length)))
+        })
+    }
+
+    /// A top half with the delivery of its bottom half.
+    pub fn top(&self) -> u64 {
+        let costs = &self.context.machine.costs;
+        let delivery = match self.sharing().handling {
+            InterruptHandling::Linux => 0,
+            InterruptHandling::ProcessAware => costs.pai_enqueue.0,
+            InterruptHandling::PreemptRt(_) | InterruptHandling::Klmirqd { .. } => costs.thread_release.0,
+        };
+        self.sharing().top_half.saturating_add(delivery)
+    }
+
+    /// What an interrupt of any task may keep from a job.
+    pub fn each(&self) -> u64 {
+        let bottom = if self.sharing().delays_all() { self.sharing().bottom_half } else { 0 };
+        self.top().saturating_add(bottom)
+    }
+
+    /// What an interrupt of a job keeps from that job alone.
+    pub fn own(&self) -> u64 {
+        if self.sharing().delays_all() { 0 } else { self.sharing().bottom_half }
+    }
+
+    /// How often the scheduler runs for bottom halves of others in a window, or looks for them because priorities
+    /// changed. `pair`: a decision with its check, a switch.
+    pub fn scheduling(&self, length: u64, pair: u64) -> u64 {
+        let count = match self.sharing().handling {
+            InterruptHandling::Linux | InterruptHandling::Klmirqd { .. } => 0,
+            InterruptHandling::PreemptRt(_) => self.count(length),
+            InterruptHandling::ProcessAware => {
+                self.count(length).saturating_add(self.requests(length).saturating_mul(2))
+            }
+        };
+        let latency = self.context.machine.costs.ipi_latency.0;
+        count.saturating_mul(pair.saturating_mul(2).saturating_add(latency))
+    }
+
+    /// Whether standard Linux runs every bottom half right after its interrupt, if handlers keep a CPU busy for up to
+    /// `lag`.
+    ///
+    /// # Errors
+    /// Why some may be left to the daemon.
+    pub fn leave_none_to_the_daemon(&self, lag: u64) -> Result<(), String> {
+        if self.sharing().handling != InterruptHandling::Linux {
+            return Ok(());
+        }
+        let users = || self.context.members().filter(|task| task.uses_gpu());
+        let operations = || users().flat_map(|task| &task.uses.demand.operations);
+        let arriving = self.count(lag);
+        let pending = if operations().any(|operation| operation.is_asynchronous || operation.interrupts > 1) {
+            arriving
+        } else if self.sharing().length_aware.is_some() {
+            arriving.min(self.sharing().pools[self.context.index].len() as u64)
+        } else {
+            arriving.min(users().count() as u64)
+        };
+        if pending <= AFTER_INTERRUPT {
+            return Ok(());
+        }
+        Err(format!(
+            "{pending} bottom halves may be pending on a CPU; Linux runs {AFTER_INTERRUPT} after an interrupt and leaves \
+             the rest to a daemon without real-time priority, so let jobs hold GPUs (\"k_fmlp\") and wait for their \
+             operations, or take another interrupt handling"
+        ))
+    }
+}

@@ -1,0 +1,223 @@
+//! How long jobs wait for resources, for GPUs, and for the engines of GPUs.
+//!
+//! The argument is suspension-oblivious, like that of all accounting here: what counts is the time during which a job i
+//! waits *and is among the m most urgent pending jobs* by base priority. During that time whoever it waits for, through
+//! any number of locks, is at least as urgent as i by inheritance. Each job that inherits does so from a waiting job of
+//! its own, because a job waits for one holder: a mutex has one, and a queue of the k-FMLP, too. So at most m - 1 ready
+//! jobs are more urgent than the one that i waits for, and that one runs or its GPU operation does: i waits only while
+//! somebody gets on with a critical section. (Hence no replicas, and no lock across ready queues.)
+//!
+//! - **Any protocol**: of each other task's jobs pending in the window, the outermost critical sections with locks that
+//!   may be in the way: each delays i once. This covers nested sections and priority queues.
+//! - **FIFO, not nested**: at each request at most one of each other task is ahead.
+//! - **k-FMLP, not nested**: the queue joined is the one that is shortest by declared lengths ("l-aware"), which are
+//!   those of equations 1 and 3 of paper 000, appendix A; but what holders take beyond them is not divided by k,
+//!   because nothing keeps it from being in one queue. Or it is the one of fewest requests (equation 2), so at most
+//!   floor((n - 1) / k), the longest of them. A job that names its GPU joins that queue, whatever is there.
+//! - **Engines**, where the driver arbitrates: of each other task at most one operation is ahead at each operation.
+//! - **Ceilings** raise a holder without anybody waiting, so that it may keep jobs from running that ask for nothing:
+//!   with such a resource every outermost section of others counts for every task.
+
+use super::accounting::Context;
+use super::interrupts::jobs;
+use super::sharing::{Sharing, is_nested};
+use super::subject::Subject;
+use super::uses::{Demand, Lock, Operation, Request};
+use crate::exact::floor_ticks;
+use crate::klmirqd::{Blocking, blocking};
+
+/// Nodes of the search for the exact blocking of a request under the k-FMLP.
+const NODES_MAX: u64 = 5_000;
+
+/// What a holder takes beyond what it does, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Holding {
+    /// Each time that it gets a CPU: once it is granted, after each suspension.
+    pub dispatch: u64,
+    /// Each interrupt of its GPU operations.
+    pub interrupt: u64,
+}
+
+/// The waits of a cluster's members.
+pub(super) struct Waiting<'a> {
+    context: &'a Context<'a>,
+    tardiness: &'a [u64],
+    holding: Holding,
+    /// Whether a ceiling is in use.
+    has_ceiling: bool,
+    /// Locks that are nested in one another, through any number of requests.
+    components: Vec<Vec<Lock>>,
+    /// Of each member: the declared lengths that may be ahead of it in the queue it joins, by the exact program.
+    declared_ahead: Vec<u64>,
+}
+
+/// What a job waits for in all, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Waits {
+    pub locks: u64,
+    pub gpus: u64,
+    pub engines: u64,
+}
+
+impl<'a> Waiting<'a> {
+    /// `tardiness`: of the members; empty: none is tardy.
+    pub fn new(context: &'a Context<'a>, tardiness: &'a [u64], holding: Holding) -> Self {
+        let requests = || context.members().flat_map(|task| &task.uses.requests);
+        let has_ceiling = requests().any(|request| context.machine.sharing.has_ceiling(request.lock));
+        let components = components(requests());
+        let mut waiting =
+            Waiting { context, tardiness, holding, has_ceiling, components, declared_ahead: Vec::new() };
+        waiting.declared_ahead = waiting.shortest_queues();
+        waiting
+    }
+
+    /// The waits of a job of `member` that may be pending for up to `window`.
+    pub fn of(&self, member: usize, window: u64) -> Waits {
+        let task = self.task(member);
+        let mut waits = Waits { engines: self.engines(member, &task.uses.demand), ..Waits::default() };
+        if self.has_ceiling {
+            waits.locks = self.sections_of_others(member, window, |_| true);
+            return waits;
+        }
+        for component in &self.components {
+            let own = task.uses.requests.iter().filter(|request| component.contains(&request.lock));
+            let count = own.clone().count() as u64;
+            if count == 0 {
+                continue;
+            }
+            let touches = |request: &Request| {
+                component.contains(&request.lock) || request.within.iter().any(|lock| component.contains(lock))
+            };
+            let mut longest = self.sections_of_others(member, window, touches);
+            if let [lock] = component[..]
+                && self.sharing().is_fifo(lock)
+            {
+                longest = longest.min(count.saturating_mul(self.fifo(member, lock)));
+            }
+            let term = if component.contains(&Lock::Gpu) { &mut waits.gpus } else { &mut waits.locks };
+            *term = term.saturating_add(longest);
+        }
+        waits
+    }
+
+    fn sharing(&self) -> &'a Sharing {
+        &self.context.machine.sharing
+    }
+
+    fn task(&self, member: usize) -> &'a Subject {
+        &self.context.subjects[self.context.cluster.members[member]]
+    }
+
+    fn others(&self, member: usize) -> impl Iterator<Item = usize> {
+        (0..self.context.members().len()).filter(move |&other| other != member)
+    }
+
+    /// The outermost sections of others that `counts`, of all jobs that may be pending in a window.
+    fn sections_of_others(&self, member: usize, window: u64, counts: impl Fn(&Request) -> bool) -> u64 {
+        self.others(member).fold(0, |sum: u64, other| {
+            let task = self.task(other);
+            let sections = task.uses.outermost().filter(|request| counts(request));
+            let holds = sections.fold(0, |sum: u64, request| sum.saturating_add(self.hold(other, &request.demand)));
+            let jobs = jobs(task, self.tardiness.get(other).copied().unwrap_or(0), window);
+            sum.saturating_add(jobs.saturating_mul(holds))
+        })
+    }
+
+    /// How long a section of `member` takes once it is granted, if nothing but waits for inner locks interferes.
+    fn hold(&self, member: usize, demand: &Demand) -> u64 {
+        let dispatches = 1 + demand.suspensions;
+        [
+            demand.wcet,
+            demand.suspension,
+            demand.gpu(),
+            self.engines(member, demand),
+            dispatches.saturating_mul(self.holding.dispatch),
+            demand.interrupts.saturating_mul(self.holding.interrupt),
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
+    /// What one request of `member` for a lock that is not nested waits for in FIFO order.
+    fn fifo(&self, member: usize, lock: Lock) -> u64 {
+        let longest = |other: usize| self.requests(other, lock).map(|held| self.hold(other, &held.demand)).max();
+        let holds = self.others(member).filter_map(longest);
+        let sum = |holds: &mut dyn Iterator<Item = u64>| holds.fold(0, u64::saturating_add);
+        let replicas = self.sharing().pools[self.context.index].len();
+        let names_gpu = || self.requests(member, lock).any(|request| request.demand.named_gpu().is_some());
+        if lock != Lock::Gpu || replicas < 2 || names_gpu() {
+            return sum(&mut { holds });
+        }
+        if self.sharing().length_aware == Some(true) {
+            let beyond = |other: usize| {
+                let request = |held: &Request| self.hold(other, &held.demand).saturating_sub(held.demand.declared());
+                self.requests(other, lock).map(request).max()
+            };
+            let beyond = sum(&mut self.others(member).filter_map(beyond));
+            return self.declared_ahead[member].saturating_add(beyond);
+        }
+        let mut holds: Vec<u64> = holds.collect();
+        holds.sort_unstable_by(|a, b| b.cmp(a));
+        let ahead = holds.len() / replicas;
+        sum(&mut holds.into_iter().take(ahead))
+    }
+
+    fn requests(&self, member: usize, lock: Lock) -> impl Iterator<Item = &'a Request> {
+        self.task(member).uses.requests.iter().filter(move |request| request.lock == lock)
+    }
+
+    /// Equation 3 on the declared lengths, for each member.
+    fn shortest_queues(&self) -> Vec<u64> {
+        let replicas = self.sharing().pools[self.context.index].len() as u32;
+        if self.sharing().length_aware != Some(true) || replicas == 0 {
+            return Vec::new();
+        }
+        let longest = |member| self.requests(member, Lock::Gpu).map(|request| request.demand.declared()).max();
+        let lengths: Vec<u64> = (0..self.context.members().len()).map(|member| longest(member).unwrap_or(0)).collect();
+        let bounds = blocking(&lengths, replicas, Blocking::Exact, NODES_MAX);
+        bounds.iter().map(|bound| floor_ticks(&bound.bound)).collect()
+    }
+
+    /// What the operations of `demand` wait for where the driver hands them to the engines.
+    fn engines(&self, member: usize, demand: &Demand) -> u64 {
+        if self.sharing().length_aware.is_some() {
+            // Who holds a GPU has its engines to itself.
+            return 0;
+        }
+        let wait = |operation: &Operation| {
+            let ahead = |other: usize| {
+                let engine = self.engine(member, operation)?;
+                let operations = self.task(other).uses.demand.operations.iter();
+                operations.filter(|ahead| self.engine(other, ahead) == Some(engine)).map(|ahead| ahead.time).max()
+            };
+            self.others(member).filter_map(ahead).fold(0, u64::saturating_add)
+        };
+        demand.operations.iter().map(wait).fold(0, u64::saturating_add)
+    }
+
+    fn engine(&self, member: usize, operation: &Operation) -> Option<(usize, laxity_model::Engine)> {
+        self.sharing().engine(self.context.cluster.members[member], operation)
+    }
+}
+
+/// Locks that are nested in one another, through any number of requests.
+fn components<'r>(requests: impl Iterator<Item = &'r Request>) -> Vec<Vec<Lock>> {
+    let mut components: Vec<Vec<Lock>> = Vec::new();
+    for request in requests {
+        let mut merged = vec![request.lock];
+        if is_nested(request) {
+            merged.extend(&request.within);
+        }
+        components.retain_mut(|component| {
+            let touches = component.iter().any(|lock| merged.contains(lock));
+            if touches {
+                merged.append(component);
+            }
+            !touches
+        });
+        merged.sort_unstable();
+        merged.dedup();
+        components.push(merged);
+    }
+    components
+}

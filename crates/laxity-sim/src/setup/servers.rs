@@ -1,0 +1,76 @@
+//! Which tasks and interrupt threads are bandwidth servers.
+
+use laxity_model::{Device, InterruptHandling, Nanos, Server, ServerKind, Task, TaskId, Workload};
+use laxity_policy::cpu::Ranking;
+use laxity_policy::server::{Config, Kind};
+
+use super::{ServerLevel, ServerPlan};
+
+/// Replenishments of a sporadic server that may be pending: as many as keep interrupts that come one by one apart, and
+/// more than POSIX guarantees (`_POSIX_SS_REPL_MAX`, 4).
+const REPLENISHMENTS: u16 = 32;
+
+/// The servers of threads as tasks, for their ranks: they follow the tasks of the workload.
+pub(super) fn as_tasks(workload: &Workload) -> Vec<Task> {
+    let task = |(device, server): (&Device, Server)| Task {
+        priority: server.priority,
+        ..Task::periodic(&device.name, server.budget, server.period)
+    };
+    served(workload).map(|(_, device, server)| task((device, server))).collect()
+}
+
+/// The server that the budget of `task`, number `index`, makes of it.
+pub(super) fn of_task(index: usize, task: &Task, ranking: &Ranking) -> Option<ServerPlan> {
+    let config = Config { budget: task.budget?, period: task.period, kind: Kind::HardCbs };
+    Some(ServerPlan { config, level: level(ranking, index, task.period, task.deadline) })
+}
+
+/// The server of each interrupt thread; `tasks` tasks come before the servers in `ranking`.
+pub(super) fn of_threads(
+    workload: &Workload,
+    threads: &[usize],
+    ranking: &Ranking,
+    tasks: usize,
+) -> Vec<Option<ServerPlan>> {
+    let mut plans = vec![None; threads.iter().max().map_or(0, |last| last + 1)];
+    for (position, (device, _, server)) in served(workload).enumerate() {
+        let level = level(ranking, tasks + position, server.period, server.period);
+        plans[threads[device]] = Some(ServerPlan { config: config(server), level });
+    }
+    plans
+}
+
+/// The devices, with their numbers, whose threads are scheduled by servers. Only klmirqd has such threads.
+fn served(workload: &Workload) -> impl Iterator<Item = (usize, &Device, Server)> {
+    let platform = &workload.platform;
+    let has_servers = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
+    let numbered = platform.devices.iter().zip(platform.gpus.len()..).filter(move |_| has_servers);
+    numbered.filter_map(|(device, number)| Some((number, device, device.server?)))
+}
+
+fn config(server: Server) -> Config {
+    let kind = match server.kind {
+        ServerKind::CbsHard => Kind::HardCbs,
+        ServerKind::CbsSoft => Kind::SoftCbs,
+        ServerKind::Sporadic => Kind::Sporadic { replenishments: REPLENISHMENTS },
+    };
+    Config { budget: server.budget, period: server.period, kind }
+}
+
+/// The level of the server that is number `index` in `ranking`.
+fn level(ranking: &Ranking, index: usize, period: Nanos, relative: Nanos) -> ServerLevel {
+    match ranking.fixed_level(TaskId(index as u32)) {
+        Some(level) => ServerLevel::Fixed(level),
+        None => ServerLevel::Deadline { period, relative },
+    }
+}
+
+impl ServerPlan {
+    /// The rank among all tasks that it has under fixed priorities.
+    pub(super) fn rank(&self) -> Option<u32> {
+        match self.level {
+            ServerLevel::Fixed(level) => Some((level - 1) as u32),
+            ServerLevel::Deadline { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Every rule of the k-FMLP and of GPUSync that a schedule can show, each as a drawn schedule of the simulator.
+//!
+//! Tasks are numbered by priority, 0 the highest, and have one job. A drawing has a row for each CPU (`p`), execution
+//! engine (`e`), copy engine (`c`, `d`) and task (`t`); see `laxity_trace::gantt::drawing`. In a row of a task `?` waits
+//! for a lock, `-` is suspended, `.` is ready.
+//!
+//! | The k-FMLP (paper 000, appendix A) | `k_fmlp::` |
+//! | --- | --- |
+//! | R1: a request joins the queue of least `wait`, l-aware | `r1_length_aware_a_request_joins_the_queue_of_least_waiting_time` |
+//! | R1: lengths include bottom halves | `r1_lengths_include_bottom_halves` |
+//! | R1, l-oblivious | `r1_length_oblivious_a_request_joins_the_queue_of_fewest_requests` |
+//! | R2: who waits is suspended; the holder inherits from its queue | `r2_who_waits_is_suspended_and_the_holder_has_the_highest_priority_of_its_queue`, `r2_a_holder_inherits_from_its_own_queue_only` |
+//! | R3: the next of the queue, else the highest blocked job is stolen | `r3_the_next_in_the_queue_follows_and_an_empty_queue_steals_the_highest_priority` |
+//! | section IV: klmirqd's threads follow what their owners inherit | `klmirqd_a_thread_has_what_its_owner_inherits_at_once`, `klmirqd_a_thread_loses_what_its_owner_inherited_at_that_very_instant` |
+//!
+//! | GPUSync: tokens | `tokens::` |
+//! | --- | --- |
+//! | replica i belongs to GPU i mod g | `replica_i_is_a_token_of_gpu_i_modulo_g` |
+//! | a request joins the shortest queue that has room | `a_request_joins_the_shortest_queue_and_the_head_of_a_queue_is_granted` |
+//! | at most `max_in_fifos` requests in all queues | `no_more_requests_than_max_in_fifos_are_in_all_queues` |
+//! | not among the m highest: the priority queue | `who_is_not_among_the_m_highest_waits_in_the_priority_queue_whose_head_has_the_free_place` |
+//! | else donor of the lowest request without a higher donor | `who_is_among_the_m_highest_donates_to_the_lowest_and_its_priority_reaches_the_holder` |
+//! | whose previous donor goes to the priority queue | `the_previous_donor_returns_to_the_priority_queue` |
+//! | a holder inherits from its queue and their donors, a donee from its donor | `who_is_among_the_m_highest_donates_to_the_lowest_and_its_priority_reaches_the_holder` |
+//! | release: inheritance is dropped | `an_unlock_ends_inheritance` |
+//! | the place goes to the releaser's own donor | `a_free_place_is_that_of_the_releasers_own_donor` |
+//! | else to the highest donor | `without_a_donor_of_its_own_the_place_is_that_of_the_highest_donor` |
+//! | else to the head of the priority queue | `who_is_not_among_the_m_highest_waits_in_the_priority_queue_whose_head_has_the_free_place` |
+//! | else the highest waiter is stolen | `an_idle_token_steals_the_highest_waiter` |
+//! | then the head of the queue is granted | `a_request_joins_the_shortest_queue_and_the_head_of_a_queue_is_granted` |
+//! | variants: the k-FMLP; (rho, f) | `with_one_token_and_queues_without_end_it_is_the_k_fmlp`, `more_tokens_let_engines_work_side_by_side` |
+//! | predictor: least queue time plus own time, ties to the own GPU | `a_request_joins_the_queue_in_which_it_is_done_first` |
+//! | migration by a copy | `a_job_that_moves_to_another_gpu_copies_its_state` |
+//! | a token from the first GPU call to the end of the job | `a_token_is_held_from_the_first_operation_to_the_end_of_the_job` |
+//!
+//! | GPUSync: engines | `engines::` |
+//! | --- | --- |
+//! | order FIFO or PRIO | `fifo_engine_locks_are_granted_in_the_order_of_requests`, `priority_engine_locks_are_granted_by_priority` |
+//! | one copy engine is shared, two have a direction each | `both_directions_share_the_only_copy_engine`, `each_direction_has_one_of_two_copy_engines` |
+//! | operations take the engine locks that they need | `tokens::operations_go_to_the_engines_of_the_gpu_whose_token_the_job_holds` |
+//! | lock, issue, wait suspended, unlock; no spinning | `a_job_waits_suspended_for_its_operation` (`the_driver_may_have_jobs_spin`) |
+//! | copies in chunks, preempted at their borders | `a_copy_in_chunks_is_preempted_where_one_ends` |
+//! | holders inherit | `the_holder_of_an_engine_inherits` |
+//! | one stream for each thread | `operations_of_a_job_are_one_stream` |
+//!
+//! | GPUSync: interrupts | `interrupts::` |
+//! | --- | --- |
+//! | the thread of a GPU has the highest priority of its token holders | `the_thread_of_a_gpu_has_the_highest_priority_of_its_token_holders`, `without_a_higher_holder_the_thread_has_its_owners_priority` |
+//! | it is not scheduled beside its owner | `a_thread_never_runs_beside_its_owner` |
+//!
+//! Drawn for the policies alone, in `laxity-policy`: what the predictor drops and learns and its other ties
+//! (`tokens/affinity.rs`), requests for one GPU, and budgets (`tokens/budget.rs`, `tokens/rules.rs`), which the simulator
+//! does not enforce. Not modelled: peer copies that take the engines of two GPUs, speculative copies to the host, and the
+//! callback threads of the run-time library.
+
+mod ceilings;
+mod engines;
+mod interrupts;
+mod k_fmlp;
+mod system;
+mod tokens;
