@@ -102,6 +102,63 @@ impl SimulationResult {
         table(py, tables::cpus(&self.header, &self.summary)?)
     }
 
+    /// How GPUs were shared, as in workload files; "driver" where there are none.
+    #[getter]
+    fn arbitration(&self) -> &str {
+        &self.header.arbitration
+    }
+
+    /// Where bottom halves of interrupts ran, as in workload files; "linux" where there are none.
+    #[getter]
+    fn handling(&self) -> &'static str {
+        self.header.handling.name()
+    }
+
+    /// The priority inversions that bottom halves caused, as a `pyarrow.Table`: a row for all of them and one for each
+    /// kind; no rows without devices.
+    ///
+    /// Columns: kind ("all", "waiting_bottom_half", "blocked_stack", "overtaken", "co_scheduled"), count (int64), and
+    /// lengths (int64 ns, null where there were none): total_ns, mean_ns, stddev_ns, p50_ns, p90_ns, p99_ns, p999_ns,
+    /// max_ns.
+    #[getter]
+    fn inversions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table(py, tables::inversions(&self.header, &self.summary)?)
+    }
+
+    /// What jobs waited for, as a `pyarrow.Table`: a row a task and cause; only causes that occurred.
+    ///
+    /// Columns: task (uint32), task_name, cause ("resource", "semaphore", "k_fmlp", "token", "engine", "gpu_operation",
+    /// "suspension"), count, total_ns, max_ns (int64).
+    #[getter]
+    fn waits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table(py, tables::waits(&self.header, &self.summary)?)
+    }
+
+    /// The engines of GPUs as a `pyarrow.Table`, one row an engine.
+    ///
+    /// Columns: gpu (uint16), gpu_name, engine ("EE": GPU kernels; "CE0", "CE1": copies), operations, busy_ns (int64),
+    /// utilization (float64, 0 to 1).
+    #[getter]
+    fn engines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table(py, tables::engines(&self.header, &self.summary)?)
+    }
+
+    /// The interrupt threads as a `pyarrow.Table`, one row a thread, with the columns of `tasks`; a job is a bottom half.
+    #[getter]
+    fn threads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table(py, tables::threads(&self.header, &self.summary)?)
+    }
+
+    /// Latencies of graphs from end to end, as a `pyarrow.Table`, one row a graph.
+    ///
+    /// Columns: graph (uint32), name, count (int64: runs that completed), and latencies (int64 ns, null where none did)
+    /// from the arrival at the source to the completion at the sink: total_ns, mean_ns, stddev_ns, p50_ns, p90_ns,
+    /// p99_ns, p999_ns, max_ns.
+    #[getter]
+    fn graphs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table(py, tables::graphs(&self.header, &self.summary)?)
+    }
+
     /// The trace. Raises LaxityError if the simulation was not asked to keep it.
     #[getter]
     fn trace(&self, py: Python<'_>) -> PyResult<PyTrace> {

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::errors::{refusal, value_error};
 use crate::pace;
 use crate::result::SimulationResult;
-use crate::workload::{PyWorkload, configured};
+use crate::workload::{PyWorkload, configured, manage};
 
 /// What a simulation yields.
 pub struct Outcome {
@@ -48,10 +48,18 @@ pub fn end_of(duration: &str) -> PyResult<Instant> {
 ///     trace: whether to keep every event. Takes about 40 bytes of memory an event, some ten events a job.
 ///     overheads: a published profile such as "brandenburg2009-worst" (that of the policy) or "none"; None: the
 ///         workload's own.
+///     arbitration: how GPUs are shared: "driver", "driver_spinning", "semaphore", "k_fmlp" or "gpusync"; None: the
+///         workload's own.
+///     handling: where bottom halves of interrupts run: "linux", "preempt_rt_low", "preempt_rt_high", "pai" or
+///         "klmirqd"; None: the workload's own.
 ///
-/// Raises ValueError for an unknown policy or profile, SimulationError for what cannot be simulated yet.
+/// Raises ValueError for an unknown policy, profile, arbitration or handling, SimulationError for what cannot be
+/// simulated yet.
 #[pyfunction]
-#[pyo3(signature = (workload, policy=None, *, duration="1 s", seed=0, trace=false, overheads=None))]
+#[pyo3(signature = (
+    workload, policy=None, *, duration="1 s", seed=0, trace=false, overheads=None, arbitration=None, handling=None
+))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn simulate(
     py: Python<'_>,
     workload: &PyWorkload,
@@ -60,9 +68,12 @@ pub fn simulate(
     seed: u64,
     trace: bool,
     overheads: Option<&str>,
+    arbitration: Option<&str>,
+    handling: Option<&str>,
 ) -> PyResult<SimulationResult> {
     let end = end_of(duration)?;
-    let workload = configured(py, &workload.workload, policy, overheads)?;
+    let mut workload = configured(py, &workload.workload, policy, overheads)?;
+    manage(&mut workload, arbitration, handling)?;
     let setup = prepare(py, &workload, seed)?;
     // Ctrl-C: the handler that Python runs for it raises KeyboardInterrupt.
     let look = || Python::attach(|py| py.check_signals());

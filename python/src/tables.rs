@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow_array::{Float64Array, Int64Array, RecordBatch, StringArray, UInt16Array, UInt32Array, UInt64Array};
 use laxity_model::{OverheadKind, SignedNanos};
 use laxity_trace::TraceHeader;
-use laxity_trace::metrics::{JobSummary, MachineSummary, Summary};
+use laxity_trace::metrics::{DistributionSummary, EngineSummary, JobSummary, MachineSummary, Summary, WaitSummary};
 use pyo3::prelude::*;
 
 use crate::arrow::Columns;
@@ -28,6 +28,92 @@ pub fn cpus(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> {
     columns.push("cpu", UInt16Array::from_iter_values(cpus.iter().map(|cpu| cpu.cpu.0)), false);
     push_usage(&mut columns, &cpus.iter().map(|cpu| &cpu.usage).collect::<Vec<_>>());
     columns.batch(metadata(header, summary))
+}
+
+/// A row an interrupt thread; see `Result.threads`.
+pub fn threads(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> {
+    let threads = &summary.threads;
+    let mut columns = Columns::default();
+    columns.push("task", UInt32Array::from_iter_values(threads.iter().map(|thread| thread.task.0)), false);
+    columns.push("name", StringArray::from_iter_values(threads.iter().map(|thread| &thread.name)), false);
+    push_jobs(&mut columns, &threads.iter().map(|thread| &thread.jobs).collect::<Vec<_>>());
+    columns.batch(metadata(header, summary))
+}
+
+/// A row a task and cause of waiting; see `Result.waits`.
+pub fn waits(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> {
+    let rows: Vec<_> = summary.tasks.iter().flat_map(|task| task.waits.iter().map(move |wait| (task, wait))).collect();
+    let mut columns = Columns::default();
+    columns.push("task", UInt32Array::from_iter_values(rows.iter().map(|(task, _)| task.task.0)), false);
+    columns.push("task_name", StringArray::from_iter_values(rows.iter().map(|(task, _)| &task.name)), false);
+    columns.push("cause", StringArray::from_iter_values(rows.iter().map(|(_, wait)| wait.cause.name())), false);
+    let mut int_column = |name: &str, of: &dyn Fn(&WaitSummary) -> u64| {
+        columns.push(name, Int64Array::from_iter_values(rows.iter().map(|(_, wait)| int(of(wait)))), false);
+    };
+    int_column("count", &|wait| wait.count);
+    int_column("total_ns", &|wait| wait.total.0);
+    int_column("max_ns", &|wait| wait.max.0);
+    columns.batch(metadata(header, summary))
+}
+
+/// A row an engine; see `Result.engines`.
+pub fn engines(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> {
+    let engines = &summary.engines;
+    let name = |engine: &EngineSummary| header.gpus.get(engine.gpu.index()).map_or("", |gpu| gpu.name.as_str());
+    let mut columns = Columns::default();
+    columns.push("gpu", UInt16Array::from_iter_values(engines.iter().map(|engine| engine.gpu.0)), false);
+    columns.push("gpu_name", StringArray::from_iter_values(engines.iter().map(name)), false);
+    columns.push("engine", StringArray::from_iter_values(engines.iter().map(|engine| engine.engine.name())), false);
+    let operations = engines.iter().map(|engine| int(engine.operations));
+    columns.push("operations", Int64Array::from_iter_values(operations), false);
+    columns.push("busy_ns", Int64Array::from_iter_values(engines.iter().map(|engine| int(engine.busy.0))), false);
+    let utilization = engines.iter().map(|engine| engine.utilization);
+    columns.push("utilization", Float64Array::from_iter_values(utilization), false);
+    columns.batch(metadata(header, summary))
+}
+
+/// A row a kind of priority inversion, all of them first; see `Result.inversions`.
+pub fn inversions(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> {
+    let rows = summary.inversions.map_or_else(Vec::new, |all| {
+        vec![
+            ("all", all.all),
+            ("waiting_bottom_half", all.waiting_bottom_half),
+            ("blocked_stack", all.blocked_stack),
+            ("overtaken", all.overtaken),
+            ("co_scheduled", all.co_scheduled),
+        ]
+    });
+    let mut columns = Columns::default();
+    columns.push("kind", StringArray::from_iter_values(rows.iter().map(|(kind, _)| kind)), false);
+    push_distributions(&mut columns, &rows.iter().map(|&(_, lengths)| lengths).collect::<Vec<_>>());
+    columns.batch(metadata(header, summary))
+}
+
+/// A row a graph: its latencies from end to end; see `Result.graphs`.
+pub fn graphs(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> {
+    let graphs = &summary.graphs;
+    let mut columns = Columns::default();
+    columns.push("graph", UInt32Array::from_iter_values(0..graphs.len() as u32), false);
+    columns.push("name", StringArray::from_iter_values(graphs.iter().map(|graph| &graph.name)), false);
+    push_distributions(&mut columns, &graphs.iter().map(|graph| graph.end_to_end).collect::<Vec<_>>());
+    columns.batch(metadata(header, summary))
+}
+
+/// The columns of sets of spans: count, then times that are null where the set is empty.
+fn push_distributions(columns: &mut Columns, sets: &[Option<DistributionSummary>]) {
+    let count = sets.iter().map(|set| set.map_or(0, |set| int(set.count)));
+    columns.push("count", Int64Array::from_iter_values(count), false);
+    let mut some = |name: &str, of: &dyn Fn(&DistributionSummary) -> u64| {
+        columns.push(name, sets.iter().map(|set| set.as_ref().map(|set| int(of(set)))).collect::<Int64Array>(), true);
+    };
+    some("total_ns", &|set| set.total.0);
+    some("mean_ns", &|set| set.mean.0);
+    some("stddev_ns", &|set| set.stddev.0);
+    some("p50_ns", &|set| set.p50.0);
+    some("p90_ns", &|set| set.p90.0);
+    some("p99_ns", &|set| set.p99.0);
+    some("p999_ns", &|set| set.p999.0);
+    some("max_ns", &|set| set.max.0);
 }
 
 /// A simulation of many, and which it is.
@@ -110,6 +196,7 @@ fn push_usage(columns: &mut Columns, usages: &[&MachineSummary]) {
     };
     push("busy_ns".to_owned(), &|usage| usage.busy.0);
     push("lock_wait_ns".to_owned(), &|usage| usage.lock_wait.0);
+    push("spin_ns".to_owned(), &|usage| usage.spin.0);
     push("idle_ns".to_owned(), &|usage| usage.idle.0);
     push("overhead_ns".to_owned(), &|usage| usage.overheads.cpu_time().0);
     for kind in OverheadKind::ALL {

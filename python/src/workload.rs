@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array};
-use laxity_model::{Arrival, OverheadProfile, Scheduler, Task, Workload};
+use laxity_model::{Arrival, GpuArbitration, InterruptHandling, OverheadProfile, Scheduler, Task, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -187,6 +187,29 @@ impl PyWorkload {
         configured(py, &self.workload, None, Some(name)).map(|workload| self.with(workload))
     }
 
+    /// How GPUs are shared: "driver", "driver_spinning", "semaphore", "k_fmlp" or "gpusync".
+    #[getter]
+    fn arbitration(&self) -> &'static str {
+        self.workload.gpu_management.arbitration.name()
+    }
+
+    /// Where bottom halves of interrupts run: "linux", "preempt_rt_low", "preempt_rt_high", "pai" or "klmirqd".
+    #[getter]
+    fn handling(&self) -> &'static str {
+        self.workload.gpu_management.handling.name()
+    }
+
+    /// The same workload with another way to share GPUs, to handle interrupts, or both; named as in files. Parameters
+    /// stay where the name stays, else they are the defaults.
+    ///
+    /// Raises ValueError for an unknown name.
+    #[pyo3(signature = (*, arbitration=None, handling=None))]
+    fn with_gpu_management(&self, arbitration: Option<&str>, handling: Option<&str>) -> PyResult<Self> {
+        let mut workload = Workload::clone(&self.workload);
+        manage(&mut workload, arbitration, handling)?;
+        Ok(self.with(workload))
+    }
+
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Restored<'py, '_>> {
         let restore = py.import("laxity._native")?.getattr("_restore_workload")?;
         Ok((restore, (self.workload.to_json(), self.provenance.as_deref())))
@@ -201,6 +224,24 @@ impl PyWorkload {
             platform.overheads.name
         )
     }
+}
+
+/// Manages the GPUs of `workload` as named.
+pub fn manage(workload: &mut Workload, arbitration: Option<&str>, handling: Option<&str>) -> PyResult<()> {
+    let management = &mut workload.gpu_management;
+    if let Some(name) = arbitration {
+        management.arbitration = GpuArbitration::named(name, management.arbitration)
+            .ok_or_else(|| unknown("arbitration", name, &GpuArbitration::ALL.map(GpuArbitration::name)))?;
+    }
+    if let Some(name) = handling {
+        management.handling = InterruptHandling::named(name, management.handling)
+            .ok_or_else(|| unknown("handling", name, &InterruptHandling::ALL.map(InterruptHandling::name)))?;
+    }
+    Ok(())
+}
+
+fn unknown(what: &str, name: &str, known: &[&str]) -> PyErr {
+    value_error(format!("there is no {what} \"{name}\"; there are {}", known.join(", ")))
 }
 
 /// Reads a workload file, `.toml` or `.json`.

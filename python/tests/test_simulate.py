@@ -54,7 +54,7 @@ def test_a_result_says_where_it_comes_from(robot):
 def test_the_summary_has_the_fields_that_the_reference_describes(robot):
     """Those that the `laxity` command prints."""
     simulate = (ROOT / "docs" / "reference" / "json.md").read_text().split("\n# ")[0]
-    top, jobs, cpu_time = simulate.split("\n## ")
+    top, gpus, jobs, cpu_time = simulate.split("\n## ")
     summary = laxity.simulate(robot, duration="100 ms").summary
 
     def described(section):
@@ -62,6 +62,8 @@ def test_the_summary_has_the_fields_that_the_reference_describes(robot):
         return {name.split(".")[0] for row in rows for name in re.findall(r"`([a-z_.0-9]+)`", row)}
 
     assert set(summary) == described(top)
+    pedestrians = laxity.load(WORKLOADS / "pedestrians.toml")
+    assert set(laxity.simulate(pedestrians, duration="100 ms").summary) == described(top) | described(gpus)
     assert set(summary["total"]) == described(jobs)
     own = {"task", "name", "period_ns", "deadline_ns", "wcet_ns"}
     assert set(summary["tasks"][0]) == described(jobs) | own

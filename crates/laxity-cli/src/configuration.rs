@@ -5,7 +5,7 @@ use clap::Args;
 use laxity_model::{GpuManagement, OverheadProfile, Scheduler, Statistic, Workload};
 
 use crate::error::CliError;
-use crate::management::{ArbitrationChoice, HandlingChoice, arbitrations, handlings};
+use crate::management::{arbitration_names, arbitrations, handling_names, handlings};
 use crate::policy::{PolicyChoice, PolicyParser};
 
 /// What is to be taken instead of what the file says.
@@ -25,12 +25,24 @@ pub struct Alternatives {
     pub overheads: Option<String>,
     /// Share GPUs by NAME instead of the file's arbitration: driver, driver_spinning, semaphore, k_fmlp, gpusync, or
     /// all; repeatable
-    #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true)]
-    pub arbitration: Vec<ArbitrationChoice>,
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = arbitration_names(),
+        hide_possible_values = true
+    )]
+    pub arbitration: Vec<String>,
     /// Run bottom halves by NAME instead of the file's handling: linux, preempt_rt_low, preempt_rt_high, pai, klmirqd,
     /// or all; repeatable
-    #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true)]
-    pub handling: Vec<HandlingChoice>,
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = handling_names(),
+        hide_possible_values = true
+    )]
+    pub handling: Vec<String>,
 }
 
 /// A workload under one scheduler and one way to manage GPUs.

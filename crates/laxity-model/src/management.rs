@@ -122,6 +122,20 @@ impl Default for GpuSync {
 }
 
 impl InterruptHandling {
+    /// Each of them, with default parameters.
+    pub const ALL: [InterruptHandling; 5] = [
+        InterruptHandling::Linux,
+        InterruptHandling::PreemptRt(ThreadPriority::Low),
+        InterruptHandling::PreemptRt(ThreadPriority::High),
+        InterruptHandling::ProcessAware,
+        InterruptHandling::Klmirqd { threads: None },
+    ];
+
+    /// The one of that name, with the parameters of `like` if that is of the same name; `None` if there is none.
+    pub fn named(name: &str, like: InterruptHandling) -> Option<Self> {
+        [like].into_iter().chain(Self::ALL).find(|handling| handling.name() == name)
+    }
+
     /// The name in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
@@ -145,6 +159,20 @@ impl InterruptHandling {
 }
 
 impl GpuArbitration {
+    /// Each of them, with default parameters.
+    pub const ALL: [GpuArbitration; 5] = [
+        GpuArbitration::Driver,
+        GpuArbitration::DriverSpinning,
+        GpuArbitration::Semaphore,
+        GpuArbitration::KFmlp { length_aware: false },
+        GpuArbitration::GpuSync(GpuSync::DEFAULT),
+    ];
+
+    /// The one of that name, with the parameters of `like` if that is of the same name; `None` if there is none.
+    pub fn named(name: &str, like: GpuArbitration) -> Option<Self> {
+        [like].into_iter().chain(Self::ALL).find(|arbitration| arbitration.name() == name)
+    }
+
     /// The name in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
@@ -154,5 +182,29 @@ impl GpuArbitration {
             GpuArbitration::KFmlp { .. } => "k_fmlp",
             GpuArbitration::GpuSync(_) => "gpusync",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_stay_where_the_name_stays() {
+        let sync = GpuArbitration::GpuSync(GpuSync { tokens: 3, ..GpuSync::DEFAULT });
+        assert_eq!(GpuArbitration::named("gpusync", sync), Some(sync));
+        assert_eq!(GpuArbitration::named("gpusync", GpuArbitration::Driver), Some(GpuArbitration::ALL[4]));
+        let one = InterruptHandling::Klmirqd { threads: Some(1) };
+        assert_eq!(InterruptHandling::named("klmirqd", one), Some(one));
+        assert_eq!(InterruptHandling::named("pai", one), Some(InterruptHandling::ProcessAware));
+        assert_eq!(InterruptHandling::named("irqd", one), None);
+    }
+
+    #[test]
+    fn names_are_those_of_files() {
+        let arbitrations = GpuArbitration::ALL.map(|arbitration| (arbitration.name(), arbitration));
+        assert!(crate::file::ARBITRATIONS.iter().all(|word| arbitrations.contains(word)));
+        let handlings = InterruptHandling::ALL.map(|handling| (handling.name(), handling));
+        assert!(crate::file::HANDLINGS.iter().all(|word| handlings.contains(word)));
     }
 }

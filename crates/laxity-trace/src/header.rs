@@ -211,6 +211,11 @@ impl DeviceId {
 }
 
 impl TraceHeader {
+    /// Whether `task` is an interrupt thread, whose jobs have the deadlines of those they serve.
+    pub(crate) fn is_thread(&self, task: TaskId) -> bool {
+        self.tasks.get(task.index()).is_some_and(|info| info.kind == TaskKind::Thread)
+    }
+
     /// A header without tasks, GPUs, locks and graphs, for what is filled in later and for tests.
     pub fn new(origin: Origin, workload: &str, cpus: usize, scheduler: Scheduler) -> Self {
         let management = GpuManagement::default();

@@ -99,6 +99,8 @@ fn interrupt_threads_are_listed_apart_and_not_in_the_totals() {
     assert_eq!((summary.total.released, summary.total.completed, summary.total.execution), (2, 2, units(8)));
     assert_eq!((summary.tasks.len(), summary.threads.len()), (2, 1));
     assert_eq!((summary.threads[0].task, summary.threads[0].jobs.completed), (TaskId(2), 1));
+    let response_time = summary.threads[0].jobs.response_time.expect("it completed");
+    assert!(response_time.max >= units(1), "from the release of the bottom half, whatever its owner's deadline");
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn list(output: &mut Output) -> Result<(), CliError> {
     }
     output.line("  uniform(MIN,MAX,STEP)  log-uniform(MIN,MAX,STEP)")?;
     output.line(format_args!("\n{}: a share of the tasks uses one", heading("GPU")))?;
-    output.line("  gpu=MIN..MAX  part=SHARE  transfer=SHARE  interrupts=NUMBER")?;
+    output.line("  gpu=MIN..MAX  part=SHARE  transfer=SHARE  interrupts=NUMBER  overlap=SHARE")?;
     output.line(format_args!("\n{FAINT}As in: laxity gen uni-light/moderate cap=2 --seed 7{RESET}"))
 }
 

@@ -8,13 +8,21 @@ use crate::quantity::{TimeUnit, percent, short};
 use crate::table::{Cell, Table};
 
 /// The overheads during which a CPU runs no job, with their names in tables.
-const ON_CPU: [(OverheadKind, &str); 5] = [
+const ON_CPU: [(OverheadKind, &str); 10] = [
     (OverheadKind::Release, "release"),
     (OverheadKind::Scheduling, "scheduling"),
     (OverheadKind::ContextSwitch, "context switch"),
     (OverheadKind::Tick, "tick"),
     (OverheadKind::TimerRearming, "timer re-arming"),
+    (OverheadKind::TopHalf, "top halves"),
+    (OverheadKind::BottomHalf, "bottom halves"),
+    (OverheadKind::ThreadRelease, "thread release"),
+    (OverheadKind::PaiEnqueue, "PAI enqueue"),
+    (OverheadKind::PaiCheck, "PAI check"),
 ];
+
+/// So many of them have a column of the table of CPUs even where there was none.
+const ALWAYS_SHOWN: usize = 5;
 
 /// A row for each use of CPU time, over all CPUs.
 pub fn sources(report: &Report) -> Table {
@@ -41,8 +49,10 @@ pub fn sources(report: &Report) -> Table {
             ]);
         }
     }
-    if !machine.lock_wait.is_zero() {
-        table.row(vec!["lock wait".into(), unit.show(machine.lock_wait).into(), share(machine.lock_wait).into()]);
+    for (name, time) in [("lock wait", machine.lock_wait), ("spinning jobs", machine.spin)] {
+        if !time.is_zero() {
+            table.row(vec![name.into(), unit.show(time).into(), share(time).into()]);
+        }
     }
     table.row(vec![Cell::faint("idle"), Cell::faint(unit.show(machine.idle)), Cell::faint(share(machine.idle))]);
     for (kind, name) in [
@@ -68,29 +78,45 @@ pub fn sources(report: &Report) -> Table {
 
 /// A row for each CPU: its time in percent.
 pub fn cpus(report: &Report) -> Table {
-    let names: Vec<&str> = ON_CPU.iter().map(|(_, name)| *name).collect();
-    let mut table = Table::of("cpu")
-        .group("jobs", &["%"])
-        .group("overheads, %", &names)
-        .group("lock wait", &["%"])
-        .group("idle", &["%"]);
+    let machine = &report.summary.machine;
+    let kinds: Vec<(OverheadKind, &str)> = ON_CPU
+        .into_iter()
+        .enumerate()
+        .filter(|&(index, (kind, _))| index < ALWAYS_SHOWN || !machine.overheads.of(kind).time.is_zero())
+        .map(|(_, kind)| kind)
+        .collect();
+    let names: Vec<&str> = kinds.iter().map(|(_, name)| *name).collect();
+    let spins = !machine.spin.is_zero();
+    let mut table = Table::of("cpu").group("jobs", &["%"]).group("overheads, %", &names).group("lock wait", &["%"]);
+    if spins {
+        table = table.group("spinning", &["%"]);
+    }
+    table = table.group("idle", &["%"]);
     let available = u128::from(report.summary.duration.0);
     for cpu in &report.summary.cpus {
-        table.row(cpu_row(cpu.cpu.to_string(), &cpu.usage, available));
+        table.row(cpu_row(cpu.cpu.to_string(), &cpu.usage, &kinds, spins, available));
     }
     let all = available * report.summary.cpus.len() as u128;
-    table.total(cpu_row("all".to_owned(), &report.summary.machine, all));
+    table.total(cpu_row("all".to_owned(), machine, &kinds, spins, all));
     table
 }
 
-fn cpu_row(name: String, usage: &MachineSummary, available: u128) -> Vec<Cell> {
+fn cpu_row(
+    name: String,
+    usage: &MachineSummary,
+    kinds: &[(OverheadKind, &str)],
+    spins: bool,
+    available: u128,
+) -> Vec<Cell> {
     let share = |time: Nanos| match time {
         Nanos::ZERO => Cell::faint(percent(0, available)),
         time => percent(u128::from(time.0), available).into(),
     };
     let mut cells = vec![name.into(), share(usage.busy)];
-    cells.extend(ON_CPU.iter().map(|(kind, _)| share(usage.overheads.of(*kind).time)));
-    cells.extend([share(usage.lock_wait), share(usage.idle)]);
+    cells.extend(kinds.iter().map(|(kind, _)| share(usage.overheads.of(*kind).time)));
+    cells.push(share(usage.lock_wait));
+    cells.extend(spins.then(|| share(usage.spin)));
+    cells.push(share(usage.idle));
     cells
 }
 

@@ -2,13 +2,14 @@
 
 mod comparison;
 mod cpu_time;
+mod devices;
 mod json;
 mod tasks;
 mod text;
 
 use laxity_model::Nanos;
-use laxity_trace::TraceHeader;
 use laxity_trace::metrics::Summary;
+use laxity_trace::{TaskInfo, TaskKind, TraceHeader};
 
 pub use comparison::comparison;
 pub use json::{many, one};
@@ -25,4 +26,26 @@ pub struct Report {
     pub summary: Summary,
     /// How long it was meant to be, if it was ended before that.
     pub cut_short: Option<Nanos>,
+}
+
+impl Report {
+    /// The tasks and nodes of graphs, in the order of [`Summary::tasks`]: interrupt threads apart.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskInfo> {
+        self.header.tasks.iter().filter(|task| task.kind != TaskKind::Thread)
+    }
+
+    /// Whether there is anything that interrupts.
+    pub fn has_devices(&self) -> bool {
+        !self.header.gpus.is_empty() || !self.header.devices.is_empty()
+    }
+
+    /// How GPUs were shared, where there are any, and how interrupts were handled: `gpusync, klmirqd`.
+    pub fn management(&self) -> String {
+        let handling = self.header.handling.name();
+        if self.header.gpus.is_empty() {
+            handling.to_owned()
+        } else {
+            format!("{}, {handling}", self.header.arbitration)
+        }
+    }
 }

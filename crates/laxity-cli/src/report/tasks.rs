@@ -25,13 +25,14 @@ pub fn table(report: &Report) -> Table {
         .group("tardiness", &[&tardiness])
         .group("laxity", &[&laxity])
         .group("switches", &["preemptions", "migrations"]);
-    for (info, task) in report.header.tasks.iter().zip(&report.summary.tasks) {
+    for (info, task) in report.tasks().zip(&report.summary.tasks) {
         let mut cells = vec![cut(&info.name, NAME_WIDTH_MAX).into()];
         cells.extend(parameters(info, unit));
         cells.extend(jobs(&task.jobs, unit));
         table.row(cells);
     }
-    let mut cells = vec!["total".into(), Cell::default(), Cell::default(), utilization(&report.header.tasks)];
+    let mut cells =
+        vec!["total".into(), Cell::default(), Cell::default(), format!("{:.1}", 100.0 * utilization(report)).into()];
     cells.extend(jobs(&report.summary.total, unit));
     table.total(cells);
     table
@@ -39,7 +40,7 @@ pub fn table(report: &Report) -> Table {
 
 /// The unit that suits the longest period and the longest response time.
 fn unit(report: &Report) -> TimeUnit {
-    let periods = report.header.tasks.iter().map(|task| task.period);
+    let periods = report.tasks().map(|task| task.period);
     let response = report.summary.total.response_time.map_or(Nanos::ZERO, |times| times.max);
     TimeUnit::for_longest(periods.max().unwrap_or(Nanos::ZERO).max(response))
 }
@@ -49,10 +50,9 @@ fn parameters(task: &TaskInfo, unit: TimeUnit) -> [Cell; 3] {
     [unit.show(task.period).into(), unit.show(task.wcet).into(), one_decimal(&utilization).into()]
 }
 
-/// Of all tasks, in percent of a CPU.
-fn utilization(tasks: &[TaskInfo]) -> Cell {
-    let sum: f64 = tasks.iter().map(|task| task.wcet.0 as f64 / task.period.0.max(1) as f64).sum();
-    format!("{:.1}", sum * 100.0).into()
+/// Of all tasks, in CPUs.
+pub fn utilization(report: &Report) -> f64 {
+    report.tasks().map(|task| task.wcet.0 as f64 / task.period.0.max(1) as f64).sum()
 }
 
 /// Cuts the second decimal off.

@@ -3,7 +3,7 @@
 use laxity_model::{Invocation, Nanos, OverheadCosts, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler};
 use laxity_trace::{Origin, TraceHeader};
 
-use super::{Report, cpu_time, tasks};
+use super::{Report, cpu_time, devices, tasks};
 use crate::quantity::{counted, short};
 use crate::style;
 
@@ -13,6 +13,10 @@ pub fn text(report: &Report, per_cpu: bool, width: Option<usize>) -> String {
     out.push('\n');
     out.push_str(&tasks::table(report).render(width));
     out.push('\n');
+    for table in devices::tables(report) {
+        out.push_str(&table.render(width));
+        out.push('\n');
+    }
     out.push_str(&cpu_time::sources(report).render(width));
     if per_cpu {
         out.push('\n');
@@ -26,8 +30,8 @@ pub fn text(report: &Report, per_cpu: bool, width: Option<usize>) -> String {
 /// What was scheduled, where, how and for how long.
 fn heading(report: &Report) -> String {
     let header = &report.header;
-    let utilization: f64 = header.tasks.iter().map(|task| task.wcet.0 as f64 / task.period.0.max(1) as f64).sum();
-    let tasks = counted(header.tasks.len() as u64, "task");
+    let utilization = tasks::utilization(report);
+    let tasks = counted(report.tasks().count() as u64, "task");
     let mut out = format!("{}{}{}\n", style::STRONG, header.workload, style::RESET);
     let mut line = |label: &str, value: String| {
         out.push_str(&format!("{}{label:<11}{}{value}\n", style::FAINT, style::RESET));
@@ -35,6 +39,9 @@ fn heading(report: &Report) -> String {
     line("tasks", format!("{tasks}, utilization {utilization:.2} at worst"));
     line("platform", platform(header));
     line("scheduler", format!("{} ({})", header.scheduler, describe(&header.scheduler)));
+    if report.has_devices() {
+        line("GPUs", devices::describe(report));
+    }
     line("overheads", overheads(report));
     line("seed", header.seed.to_string());
     line(
@@ -86,7 +93,7 @@ fn overheads(report: &Report) -> String {
     let none = report.header.costs == OverheadCosts::default();
     match (&report.overheads, none) {
         (Some(name), true) if name == "none" => "none".to_owned(),
-        (Some(name), _) => format!("{name}, at {}", counted(report.header.tasks.len() as u64, "task")),
+        (Some(name), _) => format!("{name}, at {}", counted(report.tasks().count() as u64, "task")),
         (None, true) => match report.header.origin {
             Origin::Simulated => "none".to_owned(),
             Origin::Live => "measured".to_owned(),

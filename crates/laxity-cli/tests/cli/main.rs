@@ -4,6 +4,7 @@ mod check;
 mod check_lines;
 mod export;
 mod generate;
+mod gpus;
 mod help;
 mod interruption;
 mod json;

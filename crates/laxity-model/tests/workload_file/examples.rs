@@ -5,7 +5,9 @@ use laxity_model::{Instant, Nanos, Scope, Step, Warning, Workload};
 /// Every file in `examples/workloads`, with its text.
 pub const EXAMPLES: &[(&str, &str)] = &[
     ("gpu_pool.toml", include_str!("../../../../examples/workloads/gpu_pool.toml")),
+    ("interrupts.toml", include_str!("../../../../examples/workloads/interrupts.toml")),
     ("paper002_fig1.toml", include_str!("../../../../examples/workloads/paper002_fig1.toml")),
+    ("pedestrians.toml", include_str!("../../../../examples/workloads/pedestrians.toml")),
     ("pipeline.toml", include_str!("../../../../examples/workloads/pipeline.toml")),
     ("quickstart.toml", include_str!("../../../../examples/workloads/quickstart.toml")),
     ("stabilizer.toml", include_str!("../../../../examples/workloads/stabilizer.toml")),

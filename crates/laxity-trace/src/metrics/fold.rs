@@ -27,7 +27,11 @@ impl Metrics {
     pub fn new(header: &TraceHeader) -> Self {
         Metrics {
             names: header.tasks.iter().map(|task| task.name.clone()).collect(),
-            tasks: header.tasks.iter().map(|task| TaskFold::new(task.deadline)).collect(),
+            tasks: header
+                .tasks
+                .iter()
+                .map(|task| TaskFold::new(task.deadline, task.kind == TaskKind::Thread))
+                .collect(),
             cpus: vec![CpuFold::default(); header.cpus],
             threads: header.tasks.iter().map(|task| task.kind == TaskKind::Thread).collect(),
             extras: Extras::new(header),
@@ -138,7 +142,7 @@ impl Sink for Metrics {
         match event {
             Event::Release { job, deadline } => {
                 if let Some(task) = self.task(job) {
-                    task.release(job.index, deadline);
+                    task.release(at, job.index, deadline);
                 }
             }
             Event::Dispatch { cpu, job } => self.dispatch(at, cpu, job),

@@ -11,6 +11,9 @@ use super::{JobSummary, LatenessSummary, OverheadUse, ResponseTimeSummary, Tardi
 pub(super) struct TaskFold {
     pub pending: Pending,
     relative_deadline: Nanos,
+    /// Of an interrupt thread: when its current job was released. The job has its owner's deadline, from which nothing
+    /// follows about its arrival.
+    thread_released: Option<Instant>,
     /// Where the current job last executed; a job's first CPU is no migration.
     last_cpu: Option<CpuId>,
     /// Whether the current job waits by spinning whenever it has a CPU.
@@ -43,10 +46,11 @@ pub(super) struct JobFold {
 }
 
 impl TaskFold {
-    pub fn new(relative_deadline: Nanos) -> Self {
+    pub fn new(relative_deadline: Nanos, is_thread: bool) -> Self {
         TaskFold {
             pending: Pending::default(),
             relative_deadline,
+            thread_released: is_thread.then_some(Instant::ZERO),
             last_cpu: None,
             spins: false,
             jobs: JobFold::default(),
@@ -54,9 +58,11 @@ impl TaskFold {
     }
 
     #[inline]
-    pub fn release(&mut self, index: u32, deadline: Instant) {
+    pub fn release(&mut self, at: Instant, index: u32, deadline: Instant) {
         if self.pending.release(index, deadline) {
             self.jobs.released += 1;
+            // A thread has one job at a time.
+            self.thread_released = self.thread_released.map(|_| at);
         }
     }
 
@@ -72,7 +78,8 @@ impl TaskFold {
         self.last_cpu = None;
         self.spins = false;
         if let Some(deadline) = self.pending.complete(index) {
-            let arrival = Instant(deadline.0.saturating_sub(self.relative_deadline.0));
+            let own = Instant(deadline.0.saturating_sub(self.relative_deadline.0));
+            let arrival = self.thread_released.unwrap_or(own);
             self.jobs.complete(index, at.saturating_since(arrival), at.signed_since(deadline));
         }
     }

@@ -4,6 +4,7 @@
 use laxity_model::{Nanos, OverheadKind};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
+use super::devices::has_devices;
 use super::{
     CpuSummary, EngineSummary, GraphSummary, InterruptSummary, InversionSummary, JobSummary, MachineSummary, Summary,
     TaskSummary, units,
@@ -17,6 +18,8 @@ pub struct Report<'a> {
     workload: &'a str,
     scheduler: String,
     origin: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_management: Option<Management<'a>>,
     overheads: Overheads<'a>,
     seed: u64,
     #[serde(rename = "simulated_ns", serialize_with = "units::nanos")]
@@ -36,6 +39,13 @@ pub struct Report<'a> {
     inversions: Option<&'a InversionSummary>,
     #[serde(skip_serializing_if = "slice_is_empty")]
     graphs: &'a [GraphSummary],
+}
+
+/// How GPUs are shared and where bottom halves run; only where something interrupts.
+#[derive(Serialize)]
+struct Management<'a> {
+    arbitration: &'a str,
+    handling: &'static str,
 }
 
 /// A task's parameters and what was measured of its jobs.
@@ -76,6 +86,8 @@ impl<'a> Report<'a> {
             workload: &header.workload,
             scheduler: header.scheduler.to_string(),
             origin: header.origin.name(),
+            gpu_management: has_devices(header)
+                .then(|| Management { arbitration: &header.arbitration, handling: header.handling.name() }),
             overheads: Overheads { profile, costs: Costs(header) },
             seed: header.seed,
             simulated: summary.duration,

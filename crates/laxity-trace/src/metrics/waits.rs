@@ -26,6 +26,21 @@ pub enum WaitCause {
     Suspension,
 }
 
+impl WaitCause {
+    /// The name in JSON and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WaitCause::Resource => "resource",
+            WaitCause::Semaphore => "semaphore",
+            WaitCause::KFmlp => "k_fmlp",
+            WaitCause::Token => "token",
+            WaitCause::Engine => "engine",
+            WaitCause::GpuOperation => "gpu_operation",
+            WaitCause::Suspension => "suspension",
+        }
+    }
+}
+
 /// The waits of a task's jobs for one cause: for locks from request to grant or withdrawal, those granted at once
 /// included; otherwise from suspension to resumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

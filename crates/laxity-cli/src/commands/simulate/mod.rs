@@ -83,6 +83,13 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         for warning in workload.warnings() {
             output::warning(format_args!("{file}: {warning}"));
         }
+        let platform = &workload.platform;
+        if platform.gpus.is_empty() && !arguments.instead.arbitration.is_empty() {
+            output::warning(format_args!("{file}: without a GPU, --arbitration changes nothing"));
+        }
+        if platform.gpus.is_empty() && platform.devices.is_empty() && !arguments.instead.handling.is_empty() {
+            output::warning(format_args!("{file}: without a GPU or another device, --handling changes nothing"));
+        }
     }
     let duration = arguments.duration.unwrap_or_else(|| plan::default_duration(&workload));
     let interrupt = Interrupt::watch();
@@ -131,7 +138,7 @@ fn print(arguments: &Arguments, plans: &[Plan], reports: &[Report], output: &mut
     let mut profiles = plans.iter().filter(|plan| plan.is_charged()).map(|plan| plan.overheads.as_str());
     if let Some(first) = profiles.next()
         && profiles.all(|name| name == first)
-        && plans.len() > 1
+        && plans.iter().any(|plan| plan.setup.header().scheduler != plans[0].setup.header().scheduler)
     {
         output::note(format_args!(
             "all were charged {first}; name a family to charge each its own, as in --overheads brandenburg2009-worst"

@@ -50,10 +50,13 @@ fn insert(path: &Path, name: &str) -> PathBuf {
     path.with_file_name(format!("{stem}-{}{extension}", name.replace(['/', ' '], "-")))
 }
 
-/// Long enough for every task to have released ten jobs, and at least 1 s.
+/// Long enough for every task and source of a graph to have released ten jobs, and at least 1 s.
 pub fn default_duration(workload: &Workload) -> Nanos {
-    let tasks = workload.tasks.iter();
-    let longest = tasks.map(|task| Nanos(task.phase.0.saturating_add(task.period.0.saturating_mul(10)))).max();
+    let tasks = workload.tasks.iter().map(|task| (task.phase, task.period));
+    let nodes = workload.graphs.iter().flat_map(|graph| &graph.nodes);
+    let sources = nodes.filter_map(|node| Some((node.phase, node.period?)));
+    let longest =
+        tasks.chain(sources).map(|(phase, period)| Nanos(phase.0.saturating_add(period.0.saturating_mul(10)))).max();
     longest.unwrap_or(Nanos::ZERO).clamp(Nanos::from_secs(1), Nanos::LONGEST)
 }
 

@@ -15,7 +15,8 @@ use crate::style::{BAD, GOOD, RESET};
 /// Judge a trace.
 ///
 /// Checks that it is a legal schedule at all (one job a CPU, one CPU a job, nothing before its release, jobs of a task
-/// in order, no more execution than the worst case), that it follows the scheduler it names (the most urgent jobs run,
+/// in order, no more execution than the worst case; each lock, engine and stack with one holder, grants in the lock's
+/// order, no interrupt thread beside its owner under klmirqd, no token of a graph lost), that it follows the scheduler it names (the most urgent jobs run,
 /// no CPU idles while one waits), and that deadlines were met.
 #[derive(Args)]
 #[command(after_help = "Examples:

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use laxity_model::{CpuId, Instant, OverheadKind};
-use laxity_trace::{Event, Origin, Sink};
+use laxity_trace::{Event, Origin, Sink, TaskKind, TraceHeader};
 
 use super::read::Source;
 use crate::error::CliError;
@@ -21,6 +21,10 @@ struct Census {
     completions: u64,
     dispatches: u64,
     overheads: u64,
+    operations: u64,
+    bottom_halves: u64,
+    grants: u64,
+    tokens: u64,
     ended: bool,
 }
 
@@ -32,6 +36,10 @@ impl Sink for Census {
             Event::Complete { .. } => self.completions += 1,
             Event::Dispatch { .. } => self.dispatches += 1,
             Event::Overhead { .. } | Event::LockWait { .. } | Event::CacheDelay { .. } => self.overheads += 1,
+            Event::EngineBegin { .. } => self.operations += 1,
+            Event::BottomHalfBegin { .. } | Event::Serve { .. } => self.bottom_halves += 1,
+            Event::Grant { .. } => self.grants += 1,
+            Event::Consume { tokens, .. } => self.tokens += u64::from(tokens),
             Event::End => self.ended = true,
             _ => {}
         }
@@ -63,7 +71,10 @@ pub fn run(file: &Path, output: &mut Output) -> Result<(), CliError> {
         .map(|kind| format!("{} {}", kind.name().replace('_', " "), short(header.costs.of(kind))))
         .collect();
     line("overheads", if costs.is_empty() { "none".to_owned() } else { costs.join(", ") })?;
-    line("tasks", header.tasks.len().to_string())?;
+    line("tasks", tasks(&header))?;
+    for (label, value) in devices(&header) {
+        line(label, value)?;
+    }
     let begin = census.begin.unwrap_or(Instant::ZERO);
     let end = if census.ended { "" } else { ", where it was cut off" };
     line("time", format!("{begin} to {}{end}", ending.reached))?;
@@ -78,7 +89,54 @@ pub fn run(file: &Path, output: &mut Output) -> Result<(), CliError> {
             counted(census.overheads, "overhead")
         ),
     )?;
+    let rest = [
+        (census.operations, "GPU operation"),
+        (census.bottom_halves, "bottom half"),
+        (census.grants, "lock grant"),
+        (census.tokens, "token"),
+    ];
+    let rest: Vec<String> = rest
+        .into_iter()
+        .filter(|&(count, _)| count > 0)
+        .map(|(count, noun)| counted(count, noun).replace("halfs", "halves"))
+        .collect();
+    if !rest.is_empty() {
+        line("", rest.join(", "))?;
+    }
     ending.whole()
+}
+
+/// `5`, or `5 and 2 interrupt threads`.
+fn tasks(header: &TraceHeader) -> String {
+    let threads = header.tasks.iter().filter(|task| task.kind == TaskKind::Thread).count();
+    let tasks = header.tasks.len() - threads;
+    if threads == 0 {
+        tasks.to_string()
+    } else {
+        format!("{tasks} and {}", counted(threads as u64, "interrupt thread"))
+    }
+}
+
+/// Lines about what only some workloads have.
+fn devices(header: &TraceHeader) -> Vec<(&'static str, String)> {
+    let names = |all: Vec<&str>| all.join(", ");
+    let mut lines = Vec::new();
+    if !header.gpus.is_empty() {
+        let gpus = header.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
+        lines.push(("GPUs", format!("{}; arbitration {}", names(gpus), header.arbitration)));
+    }
+    if !header.devices.is_empty() {
+        let devices = header.devices.iter().map(|device| device.name.as_str()).collect();
+        lines.push(("interrupts", format!("of {}; handling {}", names(devices), header.handling.name())));
+    }
+    if !header.locks.is_empty() {
+        lines.push(("locks", names(header.locks.iter().map(|lock| lock.name.as_str()).collect())));
+    }
+    for graph in &header.graphs {
+        let nodes = counted(graph.nodes.len() as u64, "node");
+        lines.push(("graph", format!("{}, {nodes}", graph.name)));
+    }
+    lines
 }
 
 /// `, 1.2 MB, 4.3 bytes each`.

@@ -187,7 +187,8 @@ fn draw_release(
     Some(x)
 }
 
-/// Draws the deadline, unless it is outside the window or was met and there is no room; returns where.
+/// Draws the deadline, unless it is outside the window, was met and there is no room, or is that of a thread's job, which
+/// has its owner's; returns where.
 fn draw_deadline(
     canvas: &mut Canvas,
     chart: &Chart<'_>,
@@ -196,6 +197,9 @@ fn draw_deadline(
     last: &mut Last,
     legend: &mut Legend,
 ) -> Option<f64> {
+    if chart.header.is_thread(job.job.task) {
+        return None;
+    }
     let x = chart.layout.mark(job.released?.deadline)?;
     let missed = job.is_missed(chart.timeline.end);
     if !missed && (place.crowded || !is_apart(&mut last.deadline, x)) {

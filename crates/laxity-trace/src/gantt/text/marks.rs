@@ -4,6 +4,7 @@ use laxity_model::Instant;
 
 use super::glyphs::Glyphs;
 use super::legend::{Legend, Sign};
+use crate::TraceHeader;
 use crate::gantt::cells::Grid;
 use crate::intervals::{Activity, Interval, Timeline};
 
@@ -15,14 +16,18 @@ pub struct Marks<'a> {
 }
 
 impl Marks<'_> {
-    /// Releases and deadlines of every task, one column more than the chart for those at the right edge.
-    pub fn jobs(&self, timeline: &Timeline, tasks: usize) -> Vec<Vec<char>> {
-        let mut rows = self.empty(tasks);
+    /// Releases and deadlines of every task, one column more than the chart for those at the right edge. A thread's jobs
+    /// have their owners' deadlines, which are shown there.
+    pub fn jobs(&self, timeline: &Timeline, header: &TraceHeader) -> Vec<Vec<char>> {
+        let mut rows = self.empty(header.tasks.len());
         for job in &timeline.jobs {
             let Some(released) = job.released else { continue };
             let row = &mut rows[job.job.task.index()];
             if let Some(column) = self.column(released.release) {
                 row[column] = self.glyphs.add_release(row[column]);
+            }
+            if header.is_thread(job.job.task) {
+                continue;
             }
             if let Some(column) = self.column(released.deadline) {
                 row[column] = self.glyphs.add_deadline(row[column], job.is_missed(timeline.end));

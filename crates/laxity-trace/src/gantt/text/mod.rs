@@ -90,7 +90,7 @@ pub fn text(header: &TraceHeader, records: &[Record], options: &TextOptions) -> 
         if options.rows.cpus() {
             out.push('\n');
         }
-        let jobs = marks.jobs(&timeline, header.tasks.len());
+        let jobs = marks.jobs(&timeline, header);
         let locks = marks.locks(&timeline, header.tasks.len(), &mut legend);
         for (index, cells) in grid.task_rows(&timeline, header.tasks.len()).iter().enumerate() {
             let line: String = (0..grid.columns).map(|column| legend.task(cells.dominant(column), glyphs)).collect();
