@@ -8,7 +8,7 @@ use laxity_tests::systems::{UNIT, patterns, scaled, system};
 use laxity_trace::metrics::{Summary, measure};
 use laxity_trace::{Event, Record};
 
-const SYSTEMS: u64 = 10_000;
+const SYSTEMS: u64 = 2_000;
 
 fn checked(workload: &Workload, scheduler: &Scheduler) -> Report {
     check(workload, scheduler, &Options { scaling: false, ..Options::default() })
