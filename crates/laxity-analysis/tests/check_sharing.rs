@@ -203,7 +203,10 @@ fn ways_to_share_that_have_no_bound_are_refused_by_name() {
     assert_eq!(refused_of(AWARE, one_thread, "G-EDF"), ["interrupt handling \"klmirqd\""]);
     assert_eq!(refused_of(AWARE, linux, "CQm"), ["G-EDF/CQm"]);
     assert_eq!(refused_of(AWARE, linux, "CE1"), ["task \"a\"", "task \"b\""]);
-    assert_eq!(refused_of(AWARE, linux, "P-EDF"), ["GPU \"gpu0\"", "GPU \"gpu1\"", "task \"b\"", "GPU \"gpu0\"", "GPU \"gpu1\""]);
+    assert_eq!(
+        refused_of(AWARE, linux, "P-EDF"),
+        ["GPU \"gpu0\"", "GPU \"gpu1\"", "task \"b\"", "GPU \"gpu0\"", "GPU \"gpu1\""]
+    );
     assert_eq!(refused_of(AWARE, KLMIRQD, "G-EDF"), [""; 0]);
     let crowded = managed(workload(2, 1, users()), GpuArbitration::Driver, KLMIRQD);
     assert_eq!(refused(&crowded, "G-EDF", Accounting::Safe), ["interrupt handling \"klmirqd\""]);
@@ -247,7 +250,8 @@ fn resources_without_a_bound_are_refused_by_name() {
 #[test]
 fn bottom_halves_that_may_be_left_to_the_daemon_are_no_bound() {
     let tasks = |count| (0..count).map(|_| user("t", 10, 100_000_000)).collect();
-    let set = |count, arbitration| halves(managed(workload(2, 1, tasks(count)), arbitration, InterruptHandling::Linux), 1, 1);
+    let set =
+        |count, arbitration| halves(managed(workload(2, 1, tasks(count)), arbitration, InterruptHandling::Linux), 1, 1);
     let status = |count, arbitration| checked(&set(count, arbitration), "G-EDF", Accounting::Safe).hard.status;
     assert_eq!(status(11, GpuArbitration::Driver), Status::NotProven);
     assert_eq!(status(10, GpuArbitration::Driver), Status::Schedulable);
