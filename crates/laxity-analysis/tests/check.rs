@@ -259,15 +259,15 @@ fn what_cannot_be_treated_is_refused_by_name() {
     set.resources.push(laxity_model::Resource {
         name: "log".to_owned(),
         protocol: laxity_model::ResourceProtocol::Fifo,
-        replicas: 1,
+        replicas: 2,
     });
     let cpu = || Step::Cpu(ExecutionTime::constant(Nanos(1)));
     set.tasks[0].body.push(Step::Critical { resource: 0, body: vec![cpu()] });
     set.tasks[2].body.extend([Step::Suspend(ExecutionTime::constant(Nanos(1))), cpu()]);
     let report = checked(&set, "CE1");
     let refused: Vec<String> = report.refusals.iter().map(|refusal| refusal.subject.clone()).collect();
-    assert_eq!(refused, ["task \"camera\"", "task \"radio\""]);
-    assert!(report.refusals[0].reason.contains("critical sections"));
+    assert_eq!(refused, ["resource \"log\"", "task \"camera\"", "task \"radio\""]);
+    assert!(report.refusals[0].reason.contains("several jobs may hold it"));
     assert!(report.refusals[1].reason.contains("dedicated"));
     assert_eq!((report.hard.status, report.soft.status), (Status::Refused, Status::Refused));
     assert!(report.tasks.is_empty() && report.scaling.is_none());

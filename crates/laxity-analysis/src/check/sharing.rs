@@ -228,19 +228,17 @@ impl Refuser<'_> {
         for (index, pool) in self.sharing.pools.iter().enumerate() {
             let members = |cluster: usize| self.clusters[cluster].members.iter().map(|&at| &self.subjects[at]);
             let Some(user) = members(index).find(|subject| subject.uses_gpu()) else { continue };
-            let beside = |&other: &usize| {
-                self.sharing.pools[other] == *pool && members(other).any(|subject| subject.uses_gpu())
-            };
+            let beside =
+                |&other: &usize| self.sharing.pools[other] == *pool && members(other).any(|subject| subject.uses_gpu());
             if pool.is_empty() {
                 self.add(format!("task \"{}\"", user.name), "its cluster has no GPU; move the task or the GPU");
                 continue;
             }
             if let Some(other) = (0..index).find(beside) {
                 let reason = format!(
-                    "it shares its GPUs with tasks of CPUs {} and {}, which have ready queues of their own, and a \
-                     priority inherited there means nothing here; put all users of a GPU into one cluster (C- or G-)",
-                    counted(&self.clusters[other].cpus),
-                    counted(&self.clusters[index].cpus)
+                    "it shares its GPUs with tasks of CPUs {}, which have a ready queue of their own, and waits are \
+                     analysed within one; put all users of a GPU into one cluster (C- or G-)",
+                    counted(&self.clusters[other].cpus)
                 );
                 self.add(format!("task \"{}\"", user.name), reason);
             }
@@ -277,10 +275,8 @@ impl Refuser<'_> {
                 let reason = format!("GPU \"{name}\" is not one of its cluster's; name another");
                 self.add(format!("task \"{}\"", subject.name), reason);
             }
-            let by_owner = matches!(
-                self.sharing.handling,
-                InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. }
-            );
+            let by_owner =
+                matches!(self.sharing.handling, InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. });
             let scattered = pool.iter().any(|&gpu| platform.gpus[gpu].interrupt_cpus.len() > 1);
             if by_owner && scattered && operations.iter().any(|operation| operation.interrupts > 1) {
                 let reason = format!(
@@ -306,11 +302,10 @@ impl Refuser<'_> {
             } else if clusters > 1 {
                 "tasks of several ready queues use it, and a priority inherited in one means nothing in another; put \
                  all its users into one cluster (C- or G-)"
-            } else if resource.protocol == ResourceProtocol::PriorityCeiling
-                && self.scheduler.rule == PriorityRule::Edf
+            } else if resource.protocol == ResourceProtocol::PriorityCeiling && self.scheduler.rule == PriorityRule::Edf
             {
                 "its holder's deadline is no later than any user's from the grant on, but may be later than that of one \
-                 that waits; take \"inheritance\" or \"fifo\""
+                 that waits; take \"priority-inheritance\" or \"fifo\""
             } else {
                 continue;
             };
