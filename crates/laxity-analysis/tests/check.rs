@@ -276,6 +276,26 @@ fn what_cannot_be_treated_is_refused_by_name() {
     assert!(alone.refusals[0].reason.contains("leaves none for jobs"));
 }
 
+/// A task within its budget is judged as one without; one that may exhaust it is refused.
+#[test]
+fn a_budget_that_may_be_exhausted_is_refused() {
+    let with = |budget, costs: OverheadCosts| {
+        let mut set = workload(2, vec![task("camera", 4, 9), task("lidar", 1, 9)]);
+        set.platform.overheads = OverheadProfile::constant("given", costs);
+        set.tasks[0].budget = budget;
+        checked(&set, "CEm")
+    };
+    let free = OverheadCosts::default();
+    assert_eq!(with(Some(Nanos(4)), free), with(None, free));
+    let report = with(Some(Nanos(3)), free);
+    assert_eq!(report.hard.status, Status::Refused);
+    assert_eq!(report.refusals[0].subject, "task \"camera\"");
+    let reason = &report.refusals[0].reason;
+    assert!(reason.contains("budget of 3 ns") && reason.contains("worst case is 4 ns"), "{reason}");
+    let costly = OverheadCosts { cache_preemption: Nanos(1), ..free };
+    assert!(with(Some(Nanos(4)), costly).refusals[0].reason.contains("cache-related delay"));
+}
+
 fn node(name: &str, wcet: u64, period: Option<u64>) -> Node {
     Node {
         name: name.to_owned(),

@@ -1,8 +1,8 @@
 //! How resources and GPUs are shared under a configuration, and what of it cannot be analysed.
 
 use laxity_model::{
-    CpuId, Engine, GpuArbitration, InterruptHandling, Invocation, PriorityRule, ResourceProtocol, Scheduler, Scope,
-    ThreadPriority, Workload,
+    CpuId, Engine, GpuArbitration, InterruptHandling, Invocation, Nanos, PriorityRule, ResourceProtocol, Scheduler,
+    Scope, Task, ThreadPriority, Workload,
 };
 
 use super::assign::Cluster;
@@ -134,6 +134,9 @@ impl Refuser<'_> {
             let reason = "the interrupts of devices that serve no job are not analysed yet; leave it out, or simulate";
             self.add(format!("device \"{}\"", device.name), reason);
         }
+        for task in &self.workload.tasks {
+            self.budget(task);
+        }
         let any = |wanted: &dyn Fn(&Subject) -> bool| self.subjects.iter().any(wanted);
         let (uses_gpus, uses_locks) = (any(&Subject::uses_gpu), any(&|subject| !subject.uses.requests.is_empty()));
         if (uses_gpus || uses_locks) && self.scheduler.invocation == Invocation::QuantumDriven {
@@ -145,6 +148,27 @@ impl Refuser<'_> {
         if uses_gpus {
             self.management();
             self.pools();
+        }
+    }
+
+    /// A budget that no job exhausts changes nothing.
+    fn budget(&mut self, task: &Task) {
+        let Some(budget) = task.budget else { return };
+        let subject = || format!("task \"{}\"", task.name);
+        if budget < task.wcet() {
+            let reason = format!(
+                "its budget of {budget} may be exhausted, as its worst case is {}, and throttled jobs are not analysed \
+                 yet; raise it, leave it out, or simulate",
+                task.wcet()
+            );
+            return self.add(subject(), reason);
+        }
+        let costs = self.workload.platform.overheads.at(self.subjects.len());
+        let spins = self.workload.gpu_management.arbitration == GpuArbitration::DriverSpinning;
+        if spins || costs.cache_preemption.max(costs.cache_migration) > Nanos::ZERO {
+            let reason = "cache-related delay and spinning count against its budget, and throttled jobs are not analysed \
+                          yet; leave the budget out, or simulate";
+            self.add(subject(), reason);
         }
     }
 
