@@ -201,6 +201,8 @@ fn the_json_has_exactly_the_documented_keys() {
             "scheduler",
             "overheads",
             "accounting",
+            "arbitration",
+            "handling",
             "refused",
             "hard",
             "soft",
