@@ -91,7 +91,14 @@ def test_a_whole_plan_is_the_papers_and_each_reading_of_it():
     assert {(chunk.part, chunk.count) for chunk in own} == {("inversions", 120), ("responses", 60)}
     names = [chunk.name for chunk in runtime_plan().chunks()]
     assert len(set(names)) == len(names)
-    assert len(set(runtime_plan().options)) == len(runtime_plan().options)
+
+
+def test_a_reading_that_was_asked_for_is_not_run_twice():
+    chunks = runtime_plan("interrupts=6").chunks()
+    runs = {
+        (runtime_plan("interrupts=6").options[chunk.variant], chunk.part, chunk.system, chunk.point) for chunk in chunks
+    }
+    assert len(runs) == len(chunks)
 
 
 def test_a_run_can_be_told_to_stop():
@@ -145,7 +152,7 @@ def test_percentages_are_means_over_tasks_and_repetitions(quick):
     ("handling", "ours", "good"),
     [
         ("klmirqd", 4.9, True), ("klmirqd", 5.1, False),
-        ("PAI", 30.0, True), ("PAI", 40.0, True), ("PAI", 29.0, False), ("PAI", 41.0, False),
+        ("PAI", 31.6, True), ("PAI", 38.4, True), ("PAI", 31.4, False), ("PAI", 38.6, False),
         ("SLIH", 40.1, True), ("SLIH", 39.9, False),
     ],
 )  # fmt: skip

@@ -265,6 +265,27 @@ def test_what_the_repository_keeps_is_the_page_and_its_figures(reference, tmp_pa
     assert weighted[0]["scenario"] == "uni-heavy/short"
 
 
+def test_verdicts_are_tabulated_by_option(tmp_path, capsys):
+    small = ["--scenarios", "0..1", "--step", "60", "--replicates", "2"]
+    assert main(["brandenburg2009gedf", "--by-option", *small, "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "by-option.md")
+    rows = list(csv.DictReader((tmp_path / "by-option.csv").read_text().splitlines()))
+    columns = ["default", *gedf.ALTERNATIVES]
+    assert [row["options"] for row in rows] == [name for name in columns for _ in gedf.CLAIMS]
+    header = next(line for line in (tmp_path / "by-option.md").read_text().splitlines() if line.startswith("| Claim"))
+    assert header.count("|") == len(columns) + 2
+    for name in columns:
+        run = json.loads((tmp_path / name.replace("=", "-") / "run.json").read_text())
+        assert name == "default" or name in run["options"].split()
+
+
+def test_every_option_is_in_the_table_of_verdicts():
+    for module, study in ((gedf, "brandenburg2009gedf"), (klmirqd, "elliott2012klmirqd")):
+        own = dict(word.split("=") for word in Study(study).options.split())
+        assert {name.split("=")[0] for name in module.ALTERNATIVES} == set(own)
+        assert all(own[key] != value for key, value in (name.split("=") for name in module.ALTERNATIVES))
+
+
 def test_a_result_says_what_was_run(quick):
     results = Results(quick / "result.parquet")
     assert results.run == json.loads((quick / "run.json").read_text())

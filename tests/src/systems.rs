@@ -12,7 +12,7 @@ pub const UNIT: u64 = 100_000;
 
 /// What overheads cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overheads {
+enum Overheads {
     /// Nothing, interrupts of GPUs included.
     None,
     /// The profile `elliott2012-klmirqd`, each cost so many times.
@@ -30,7 +30,7 @@ pub fn system(seed: u64) -> (Workload, Scheduler) {
         rng,
         &[PriorityRule::Edf, PriorityRule::Edf, PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic],
     );
-    let mut scheduler = Scheduler { rule, ..Scheduler::GLOBAL_EDF };
+    let mut scheduler = Scheduler { rule, coarse_lock: rng.below(8) == 0, ..Scheduler::GLOBAL_EDF };
     let mut platform = Platform::identical(rng.between(1, 4) as usize);
     if platform.cpus > 2 && rng.below(3) == 0 {
         let second = platform.clusters[0].split_off(platform.cpus / 2);
@@ -46,7 +46,8 @@ pub fn system(seed: u64) -> (Workload, Scheduler) {
     platform.overheads = OverheadProfile::constant("test", profile);
     let mut workload = Workload::new("random", platform, Vec::new());
     let protocol = |rng: &mut SplitMix64| {
-        let ceiling = if rule == PriorityRule::Edf { ResourceProtocol::Fifo } else { ResourceProtocol::PriorityCeiling };
+        let ceiling =
+            if rule == PriorityRule::Edf { ResourceProtocol::Fifo } else { ResourceProtocol::PriorityCeiling };
         pick(rng, &[ResourceProtocol::PriorityInheritance, ResourceProtocol::Fifo, ceiling])
     };
     for index in 0..rng.below(3) {

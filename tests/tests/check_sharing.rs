@@ -2,13 +2,13 @@
 //! interrupts that is accounted for, with overheads and without, no simulated job exceeds what is proven (I7).
 
 use laxity_analysis::check::{Criterion, Options, Report, check};
-use laxity_model::{Instant, Nanos, Scheduler, Workload};
+use laxity_model::{Edge, ExecutionTime, Graph, Instant, Nanos, Node, Platform, Scheduler, Step, Task, Workload};
 use laxity_tests::simulate;
 use laxity_tests::systems::{UNIT, patterns, scaled, system};
 use laxity_trace::metrics::{Summary, measure};
 use laxity_trace::{Event, Record};
 
-const SYSTEMS: u64 = 10_000;
+const SYSTEMS: u64 = 2_000;
 
 fn checked(workload: &Workload, scheduler: &Scheduler) -> Report {
     check(workload, scheduler, &Options { scaling: false, ..Options::default() })
@@ -102,4 +102,38 @@ fn what_is_proven_tardy_by_so_much_is_not_tardy_by_more() {
     let (proven, nearest) = judge(SYSTEMS..2 * SYSTEMS, Criterion::Soft);
     eprintln!("{proven} proven, nearest {nearest}");
     assert!(proven > SYSTEMS as u32 / 2, "{proven} systems are too few to tell");
+}
+
+/// Two tokens release two jobs of "work", the second of which runs before it arrives:
+///
+/// ```text
+/// ms    0   1                    21                   41  42
+/// cpu0  in  work 0 (arrives 1)   work 1 (arrives 51)  background
+/// ```
+#[test]
+fn a_job_that_runs_before_it_arrives_delays_others() {
+    let body = |wcet: u64| vec![Step::Cpu(ExecutionTime::constant(Nanos::from_millis(wcet)))];
+    let node = |name: &str, wcet, period: Option<u64>| Node {
+        name: name.to_owned(),
+        period: period.map(Nanos::from_millis),
+        phase: Nanos::ZERO,
+        deadline: None,
+        priority: None,
+        cluster: None,
+        body: body(wcet),
+    };
+    let edge =
+        Edge { producer: 0, consumer: 1, produce: 2, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0 };
+    let background = Task::periodic("background", Nanos::from_millis(1), Nanos::from_millis(200));
+    let mut workload = Workload::new("early", Platform::identical(1), vec![background]);
+    let nodes = vec![node("in", 1, Some(100)), node("work", 20, None)];
+    workload.graphs.push(Graph::new("g", nodes, vec![edge]));
+    for scheduler in ["G-EDF", "G-RM"] {
+        let scheduler = scheduler.parse().expect("a scheduler");
+        let report = checked(&workload, &scheduler);
+        let seen = observe(&workload, &scheduler, 0);
+        compare(&report, &seen, &scheduler.to_string());
+        let response = seen.0.tasks[0].jobs.response_time.expect("it completes").max;
+        assert_eq!(response, Nanos::from_millis(42), "{scheduler}");
+    }
 }

@@ -113,6 +113,9 @@ pub fn engine_blocking_fifo(longest_operations: &[u64], own: usize, tokens: u32)
     largest(others.map(|(_, &operation)| operation).collect(), u64::from(tokens.saturating_sub(1)))
 }
 
+/// What no blocking comes near that means anything; leaves room for sums.
+const BLOCKING_MAX: u128 = 1 << 100;
+
 /// A task of higher priority that competes for an engine, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EngineCompetitor {
@@ -129,7 +132,7 @@ pub struct EngineCompetitor {
 /// `B = lower + sum ceil((B + operation + R_j) / p_j) * operations_j`. In the worst case worse than FIFO.
 ///
 /// # Errors
-/// [`Unbounded`] if higher priorities may keep the engine busy for ever.
+/// [`Unbounded`] if higher priorities may keep the engine busy for ever, or for 2^100 ticks.
 pub fn engine_blocking_priority(operation: u64, lower: u64, higher: &[EngineCompetitor]) -> Result<u128, Unbounded> {
     let load = higher.iter().map(|task| (i128::from(task.operations), u128::from(task.period.max(1))));
     if sign_of_sum(load.chain([(-1, 1)])) != Ordering::Less {
@@ -139,9 +142,12 @@ pub fn engine_blocking_priority(operation: u64, lower: u64, higher: &[EngineComp
     loop {
         let window = |task: &EngineCompetitor| blocking + u128::from(operation) + u128::from(task.response_time);
         let demand = |task: &EngineCompetitor| {
-            window(task).div_ceil(u128::from(task.period.max(1))) * u128::from(task.operations)
+            window(task).div_ceil(u128::from(task.period.max(1))).saturating_mul(u128::from(task.operations))
         };
-        let next = u128::from(lower) + higher.iter().map(demand).sum::<u128>();
+        let next = higher.iter().map(demand).fold(u128::from(lower), u128::saturating_add);
+        if next > BLOCKING_MAX {
+            return Err(Unbounded);
+        }
         if next <= blocking {
             return Ok(blocking);
         }
@@ -149,11 +155,12 @@ pub fn engine_blocking_priority(operation: u64, lower: u64, higher: &[EngineComp
     }
 }
 
-/// How long a job holds a token, in ticks: CPU time inside the section, each operation with its blocking, and
+/// How long a job holds a token, in ticks (saturating): CPU time inside the section, each operation with its blocking, and
 /// `dispatch` for each suspension around an operation.
 pub fn token_hold(cpu: u64, operations: &[(u64, u128)], dispatch: u64) -> u128 {
-    let operation = |&(length, blocking): &(u64, u128)| u128::from(length) + blocking + u128::from(dispatch);
-    u128::from(cpu) + operations.iter().map(operation).sum::<u128>()
+    let operation =
+        |&(length, blocking): &(u64, u128)| blocking.saturating_add(u128::from(length) + u128::from(dispatch));
+    operations.iter().map(operation).fold(u128::from(cpu), u128::saturating_add)
 }
 
 fn largest(mut values: Vec<u64>, count: u64) -> u128 {

@@ -6,8 +6,9 @@ use laxity_analysis::klmirqd::{
     Blocking, Costs, GpuTask, Handling, Unschedulable, analyze_blocked, analyze_cluster, inflate, interrupts,
 };
 use laxity_analysis::overheads::{
-    Beyond, Inflated, InterruptLag, OverheadError, QuantumInterrupts, QuantumTiming, System, Windows, interpolate,
-    preemption_centric, quantum, task_centric,
+    Beyond, ExactCosts, Inflated, InterruptLag, OverheadError, QuantumInterrupts, QuantumTiming, System, Windows,
+    interpolate, interrupt_backlog, interrupt_busy_period, preemption_centric, preemption_centric_exact, quantum,
+    task_centric,
 };
 use laxity_analysis::{AnalysisTask, Limits, TaskSet, TaskSetError, Test, rational};
 use laxity_model::{Nanos, OverheadCosts, OverheadTable, Quanta, ReleaseInterrupts};
@@ -313,9 +314,41 @@ fn tasks_without_a_period_are_refused_and_never_divided_by() {
             assert_eq!(result, Err(OverheadError::NoWindow { task: 1, lost: 0, window: 0 }), "{accounting:?}");
         }
     }
+    let (missing, costly) = (OverheadError::NoWindow { task: 1, lost: 0, window: 0 }, system([1; 8], false));
+    assert_eq!(interrupt_busy_period(&costly, &tasks), Err(missing.clone()));
+    assert_eq!(interrupt_backlog(&costly, &tasks), Err(missing.clone()));
+    let one = || rational(1, 1);
+    let exact = ExactCosts {
+        release: one(),
+        scheduling: one(),
+        context_switch: one(),
+        ipi_latency: one(),
+        tick: one(),
+        quantum: rational(1_000, 1),
+        event_latency: one(),
+        cache_delays: Vec::new(),
+        initial_loads: Vec::new(),
+        early_releasing: Vec::new(),
+    };
+    assert_eq!(preemption_centric_exact(&exact, &tasks, 1, false).map(drop), Err(missing));
     let gpu_tasks = [GpuTask { cpu: 1, gpu: 0, critical_section: 0, uses: 0, period: 0 }];
     let expected = Err(Unschedulable::Invalid(TaskSetError::Parameter { task: 0, parameter: "period", value: 0 }));
     let (costs, method, limits) = (Costs::PUBLISHED, Handling::Slih, Limits::default());
     assert_eq!(analyze_blocked(&gpu_tasks, 1, vec![0], &costs, method, &limits), expected);
     assert_eq!(analyze_cluster(&gpu_tasks, 1, 1, Blocking::Aware, &costs, method, &limits), expected);
+}
+
+/// Sums that 128 bits cannot hold say that it is too much, in release builds as well.
+#[test]
+fn times_of_centuries_saturate() {
+    let tasks = [AnalysisTask::implicit(1, 1); 9];
+    let costs = OverheadCosts { release: Nanos(u64::MAX), ..OverheadCosts::default() };
+    let system = System { costs, ..system([0; 8], false) };
+    assert_eq!(interrupt_busy_period(&system, &tasks), Err(OverheadError::NoCapacity));
+    let gpu = GpuTask { cpu: u64::MAX, gpu: u64::MAX, critical_section: 1, uses: u32::MAX, period: 1 };
+    let costs = Costs { top_half: u64::MAX, bottom_half: u64::MAX, pai_release: u64::MAX, ..Costs::PUBLISHED };
+    for handling in [Handling::Slih, Handling::Klmirqd, Handling::Pai] {
+        let stages = inflate(&gpu, u64::MAX, u128::MAX, u64::MAX, &costs, handling);
+        assert_eq!(stages.ticked, u128::MAX, "{handling:?}");
+    }
 }

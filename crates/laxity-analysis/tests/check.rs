@@ -259,21 +259,41 @@ fn what_cannot_be_treated_is_refused_by_name() {
     set.resources.push(laxity_model::Resource {
         name: "log".to_owned(),
         protocol: laxity_model::ResourceProtocol::Fifo,
-        replicas: 1,
+        replicas: 2,
     });
     let cpu = || Step::Cpu(ExecutionTime::constant(Nanos(1)));
     set.tasks[0].body.push(Step::Critical { resource: 0, body: vec![cpu()] });
     set.tasks[2].body.extend([Step::Suspend(ExecutionTime::constant(Nanos(1))), cpu()]);
     let report = checked(&set, "CE1");
     let refused: Vec<String> = report.refusals.iter().map(|refusal| refusal.subject.clone()).collect();
-    assert_eq!(refused, ["task \"camera\"", "task \"radio\""]);
-    assert!(report.refusals[0].reason.contains("critical sections"));
+    assert_eq!(refused, ["resource \"log\"", "task \"camera\"", "task \"radio\""]);
+    assert!(report.refusals[0].reason.contains("several jobs may hold it"));
     assert!(report.refusals[1].reason.contains("dedicated"));
     assert_eq!((report.hard.status, report.soft.status), (Status::Refused, Status::Refused));
     assert!(report.tasks.is_empty() && report.scaling.is_none());
     assert_eq!(checked(&set, "CEm").refusals.len(), 1, "without a dedicated CPU suspensions are fine");
     let alone = checked(&workload(1, vec![task("a", 1, 9)]), "CE1");
     assert!(alone.refusals[0].reason.contains("leaves none for jobs"));
+}
+
+/// A task within its budget is judged as one without; one that may exhaust it is refused.
+#[test]
+fn a_budget_that_may_be_exhausted_is_refused() {
+    let with = |budget, costs: OverheadCosts| {
+        let mut set = workload(2, vec![task("camera", 4, 9), task("lidar", 1, 9)]);
+        set.platform.overheads = OverheadProfile::constant("given", costs);
+        set.tasks[0].budget = budget;
+        checked(&set, "CEm")
+    };
+    let free = OverheadCosts::default();
+    assert_eq!(with(Some(Nanos(4)), free), with(None, free));
+    let report = with(Some(Nanos(3)), free);
+    assert_eq!(report.hard.status, Status::Refused);
+    assert_eq!(report.refusals[0].subject, "task \"camera\"");
+    let reason = &report.refusals[0].reason;
+    assert!(reason.contains("budget of 3 ns") && reason.contains("worst case is 4 ns"), "{reason}");
+    let costly = OverheadCosts { cache_preemption: Nanos(1), ..free };
+    assert!(with(Some(Nanos(4)), costly).refusals[0].reason.contains("cache-related delay"));
 }
 
 fn node(name: &str, wcet: u64, period: Option<u64>) -> Node {

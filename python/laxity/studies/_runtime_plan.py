@@ -91,7 +91,9 @@ class RuntimePlan:
             for s in systems
             for index in range(min(VARIANT_REPETITIONS, self.repetitions))
         ]
-        return own + variants
+        # A variant may be what was asked for, or another one together with that.
+        first_with = {(self.options[run.variant], run.part): run.variant for run in reversed(own + variants)}
+        return [run for run in own + variants if first_with[self.options[run.variant], run.part] == run.variant]
 
     def chunks(self) -> list[Simulation]:
         """All simulations, shuffled (always alike) so that the rate so far says how long the rest takes."""

@@ -23,7 +23,7 @@ INVERSIONS_SECONDS = 120
 """Simulated time that the sums are of."""
 
 TAIL_US = 16_000.0
-NEAR = 0.15
+NEAR = 0.1
 """How far from a number that the paper gives roughly ours may be, as a share of it."""
 
 
@@ -193,8 +193,7 @@ def _plateau(results: RuntimeResults) -> Finding:
     good = beyond["klmirqd"] < beyond["SLIH"] / 2, beyond["PAI"] < beyond["SLIH"] / 2
     why = "" if all(good) else (
         f"under PAI the long tail of our bottom halves blocks stacks as well: {_halves_mean(results):.0%} with "
-        "halves=mean. The paper's long inversions under SLIH must come from something else than one bottom half's "
-        "length"
+        "halves=mean. So what is long under SLIH in the paper is probably more than one bottom half"
     )  # fmt: skip
     verdict: Verdict = "reproduced" if all(good) else "partly reproduced" if any(good) else "not reproduced"
     return Finding(verdict, text, why)
@@ -261,7 +260,7 @@ def _edf_misses(results: RuntimeResults) -> Finding:
     why = "" if good else (
         "two of the twenty CPU-only jobs of a cluster begin 5 ms before their common deadline and are late by the "
         f"overheads alone: {late:.2f} % are late by more than 1 ms (under C-RM {rm:.1f} %, as tardiness builds up "
-        f"there), and with phases=random {random:.2f} % are late at all. The paper's jobs must have executed a little "
+        f"there), and with phases=random {random:.2f} % are late at all. The paper's jobs may have executed a little "
         "less than 5 ms, or lateness below a quantum did not count"
     )  # fmt: skip
     return Finding("reproduced" if good else "partly reproduced" if late < 0.5 else "not reproduced", text, why)
@@ -283,15 +282,20 @@ def _collapse(results: RuntimeResults) -> Finding:
 
 def _observation_1(results: RuntimeResults) -> Finding:
     cpu = [results.responses(c, CPU).response for c in "ab"]
-    missed = [results.responses(c, GPU).missed_from_arrival for c in "ab"]
-    gpu = [results.responses(c, GPU).response for c in "ab"]
+    missed = [results.responses(c, GPU).missed for c in "ab"]
+    arrival = [results.responses(c, GPU).missed_from_arrival for c in "ab"]
     text = (
-        f"CPU-only response (a) {cpu[0]:.2f} %, (b) {cpu[1]:.2f} %; GPU-using tasks miss from arrival (a) "
-        f"{missed[0]:.2f} %, (b) {missed[1]:.2f} %, response (a) {gpu[0]:.1f} %, (b) {gpu[1]:.1f} %"
+        f"CPU-only response (a) {cpu[0]:.2f} %, (b) {cpu[1]:.2f} %; GPU-using tasks miss (a) {missed[0]:.2f} %, "
+        f"(b) {missed[1]:.2f} %, counted from arrival (a) {arrival[0]:.2f} %, (b) {arrival[1]:.2f} %"
     )
     good = cpu[1] > cpu[0], missed[0] > missed[1]
     verdict: Verdict = "reproduced" if all(good) else "partly reproduced" if any(good) else "not reproduced"
-    return Finding(verdict, text, "" if all(good) else ONE_SCHEDULER)
+    why = "" if all(good) else (
+        "judged as the paper counts, from shifted release points; counted from arrival the order may be another. Few "
+        "jobs "
+        "miss at all here: " + ONE_SCHEDULER
+    )  # fmt: skip
+    return Finding(verdict, text, why)
 
 
 def _observation_2(results: RuntimeResults) -> Finding:
@@ -305,7 +309,7 @@ def _observation_2(results: RuntimeResults) -> Finding:
     why = (
         "a thread costs its bottom half about 3 us here, which is less than a bottom half on the wrong stack costs "
         "others; "
-        "PREEMPT_RT's threads must have cost far more: " + ONE_SCHEDULER
+        "in the paper PREEMPT_RT's threads cost far more: " + ONE_SCHEDULER
     )
     verdict: Verdict = "reproduced" if all(good) else "partly reproduced" if any(good) else "not reproduced"
     return Finding(verdict, text, "" if all(good) else why)
@@ -348,7 +352,13 @@ def _observation_5(results: RuntimeResults) -> Finding:
 def _observation_6(results: RuntimeResults) -> Finding:
     late = {c: results.responses(c, CPU).missed_by_quantum for c in "efgh"}
     text = "CPU-only jobs late by more than 1 ms: " + ", ".join(f"({c}) {share:.2f} %" for c, share in late.items())
-    return Finding(yes(late["g"] < late["e"] / 5 and late["h"] < late["f"] / 5), text)
+    missed = _numbers(results, "efgh", CPU, "missed")
+    why = "the claim is on tardiness, so lateness by more than 1 ms is judged, a measure of ours"
+    return Finding(
+        yes(late["g"] < late["e"] / 5 and late["h"] < late["f"] / 5),
+        f"{text}; missed as the paper counts: {missed}",
+        why,
+    )
 
 
 CLAIMS = (

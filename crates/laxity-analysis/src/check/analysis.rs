@@ -51,8 +51,11 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
     let machine = Machine::new(workload, scheduler, accounting, &clusters, sharing);
     refuse_suspensions(&machine, &subjects, &mut refusals);
     let analysis = Analysis { machine, clusters, subjects: &subjects };
+    let management = (!workload.platform.gpus.is_empty()).then_some(&workload.gpu_management);
     let mut report = Report {
         scheduler: *scheduler,
+        arbitration: management.map(|management| management.arbitration),
+        handling: management.map(|management| management.handling),
         profile: workload.platform.overheads.name.clone(),
         costs: workload.platform.overheads.at(subjects.len()),
         accounting: options.accounting,

@@ -95,12 +95,33 @@ fn attempts(context: &Context<'_>, inflation: &Inflation) -> Vec<Attempt> {
 
 impl Sets<'_> {
     fn ask(&self, test: Test, lateness: Lateness, limits: &Limits) -> Result<(TaskSet, Verdict), Failure> {
-        let set = self.context.task_set(self.inflation, &self.order, lateness)?;
+        let set = match test {
+            Test::Rta => self.context.task_set(&self.with_early_jobs(), &self.order, lateness)?,
+            _ => self.context.task_set(self.inflation, &self.order, lateness)?,
+        };
         let verdict = match test {
             Test::UniprocessorFixedPriority => fixed_priority::uniprocessor(&set, &self.blocking(), limits),
             test => run_test(&set, test, limits),
         };
         Ok((set, verdict))
+    }
+
+    /// Tests by demand count jobs by their deadlines, which early releases leave as they are. Response-time analysis
+    /// counts those that arrive up to the response, and a node may run one more.
+    fn with_early_jobs(&self) -> Inflation {
+        let mut inflation = self.inflation.clone();
+        if self.context.machine.rule != PriorityRule::Edf {
+            return inflation;
+        }
+        let early = |(task, terms): (&super::subject::Subject, &super::Terms)| {
+            if task.is_early { terms.total() } else { 0 }
+        };
+        let early: Vec<u64> = self.context.members().zip(&self.inflation.terms).map(early).collect();
+        let all = early.iter().fold(0, |sum: u64, &one| sum.saturating_add(one));
+        for (terms, own) in inflation.terms.iter_mut().zip(early) {
+            terms.add(super::Term::EarlyJobs, all - own);
+        }
+        inflation
     }
 
     /// What lower priorities may delay each task by, in the order of the set, where the set does not contain it.
@@ -120,7 +141,7 @@ impl Sets<'_> {
             None => {
                 let safe = self.context.machine.accounting == Accounting::Safe;
                 let (lateness, late) = if safe { (Lateness::Charged, 0) } else { (Lateness::Shortens, late) };
-                let set = self.context.task_set(self.inflation, &self.order, lateness).ok()?;
+                let set = self.context.task_set(&self.with_early_jobs(), &self.order, lateness).ok()?;
                 (Test::Rta, rta(&set, limits).response_times()?.to_vec(), late)
             }
         };

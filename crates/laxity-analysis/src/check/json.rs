@@ -1,7 +1,7 @@
 //! A report as programs see it: the JSON that `docs/reference/json.md` describes. The command prints it; whoever else
 //! wants the same serializes the same. Field names are stable.
 
-use laxity_model::{Nanos, OverheadKind};
+use laxity_model::{GpuArbitration, InterruptHandling, Nanos, OverheadKind};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{Failure, Finding, GraphReport, Load, Report, TaskReport, Terms};
@@ -12,6 +12,8 @@ pub struct JsonReport<'a> {
     laxity: &'static str,
     workload: &'a str,
     scheduler: String,
+    arbitration: Option<&'static str>,
+    handling: Option<&'static str>,
     overheads: Overheads<'a>,
     accounting: &'static str,
     refused: Vec<Refused<'a>>,
@@ -118,6 +120,8 @@ impl<'a> JsonReport<'a> {
             laxity: env!("CARGO_PKG_VERSION"),
             workload,
             scheduler: report.scheduler.to_string(),
+            arbitration: report.arbitration.map(GpuArbitration::name),
+            handling: report.handling.map(InterruptHandling::name),
             overheads: Overheads {
                 profile: &report.profile,
                 costs_ns: Named(OverheadKind::ALL.into_iter().map(cost).collect()),

@@ -54,7 +54,8 @@ pub enum Accounting {
     #[default]
     Safe,
     /// As published (paper 002; [`overheads`](crate::overheads)): task-centric for hard deadlines, preemption-centric
-    /// or quantum-centric for soft ones. It leaves out that scheduler code holds off interrupts and dispatches, and how
+    /// or quantum-centric for soft ones; for clusters that use GPUs paper 000 ([`klmirqd`](crate::klmirqd)). It leaves
+    /// out that scheduler code holds off interrupts and dispatches, and how
     /// often a job may be displaced under staggered quanta.
     Published,
 }
@@ -112,8 +113,9 @@ impl Default for Options {
 
 /// Analyses `workload`, which must be valid, under `scheduler` and the overheads of its platform.
 ///
-/// GPU operations and critical sections are refused, and so are self-suspensions beside a dedicated interrupt CPU.
-/// Other self-suspensions, and release jitter, count as execution (suspension-oblivious). Graphs become sporadic tasks
+/// Self-suspensions, GPU operations, waits for resources and GPUs, and release jitter count as execution
+/// (suspension-oblivious). Ways to share resources and GPUs that have no bound are refused, and so are waits under quanta
+/// or beside a dedicated interrupt CPU, and devices that serve no job. Graphs become sporadic tasks
 /// ([`pgm`](crate::pgm)). Best-effort tasks run only where no real-time job wants the CPU and are left out.
 pub fn check(workload: &Workload, scheduler: &Scheduler, options: &Options) -> Report {
     analysis::check(workload, scheduler, options)

@@ -34,7 +34,9 @@ fn gpu_task(context: &Context<'_>, task: &Subject) -> GpuTask {
     let halves = sharing.top_half.saturating_add(sharing.bottom_half);
     let sections = task.uses.requests.iter().filter(|request| request.lock == Lock::Gpu).map(|request| {
         let own = request.demand.interrupts.saturating_mul(halves);
-        [request.demand.suspension, request.demand.gpu(), own].into_iter().fold(request.demand.wcet, u64::saturating_add)
+        [request.demand.suspension, request.demand.gpu(), own]
+            .into_iter()
+            .fold(request.demand.wcet, u64::saturating_add)
     });
     let uses = task.interrupts.max(task.uses.demand.operations.len() as u64);
     GpuTask {
@@ -53,8 +55,13 @@ fn blocking_bounds(context: &Context<'_>, tasks: &[GpuTask]) -> Vec<u64> {
     let kind = if sharing.length_aware == Some(true) { Blocking::Exact } else { Blocking::ObliviousInteger };
     let replicas = (sharing.pools[context.index].len() as u32).max(1);
     let bounds = blocking(&lengths, replicas, kind, NODES_MAX);
-    let requests = |task: &Subject| task.uses.requests.iter().filter(|request| request.lock == Lock::Gpu).count() as u64;
-    bounds.iter().zip(context.members()).map(|(one, task)| ceil_ticks(&one.bound).saturating_mul(requests(task))).collect()
+    let requests =
+        |task: &Subject| task.uses.requests.iter().filter(|request| request.lock == Lock::Gpu).count() as u64;
+    bounds
+        .iter()
+        .zip(context.members())
+        .map(|(one, task)| ceil_ticks(&one.bound).saturating_mul(requests(task)))
+        .collect()
 }
 
 /// Equations 6 to 24.

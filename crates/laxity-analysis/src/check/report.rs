@@ -1,6 +1,6 @@
 //! What a check found.
 
-use laxity_model::{CpuId, Nanos, OverheadCosts, Scheduler, SignedNanos};
+use laxity_model::{CpuId, GpuArbitration, InterruptHandling, Nanos, OverheadCosts, Scheduler, SignedNanos};
 use num_traits::ToPrimitive;
 
 use super::{Accounting, Criterion, Terms};
@@ -11,6 +11,10 @@ use crate::{Rational, Test};
 pub struct Report {
     /// The scheduler.
     pub scheduler: Scheduler,
+    /// Who gets which GPU when; `None` on a platform without GPUs.
+    pub arbitration: Option<GpuArbitration>,
+    /// Where bottom halves of GPU interrupts run; `None` on a platform without GPUs.
+    pub handling: Option<InterruptHandling>,
     /// Name of the overhead profile.
     pub profile: String,
     /// What each source costs at this number of tasks.

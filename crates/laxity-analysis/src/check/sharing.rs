@@ -1,8 +1,8 @@
 //! How resources and GPUs are shared under a configuration, and what of it cannot be analysed.
 
 use laxity_model::{
-    CpuId, Engine, GpuArbitration, InterruptHandling, Invocation, PriorityRule, ResourceProtocol, Scheduler, Scope,
-    ThreadPriority, Workload,
+    CpuId, Engine, GpuArbitration, InterruptHandling, Invocation, Nanos, PriorityRule, ResourceProtocol, Scheduler,
+    Scope, Task, ThreadPriority, Workload,
 };
 
 use super::assign::Cluster;
@@ -134,6 +134,9 @@ impl Refuser<'_> {
             let reason = "the interrupts of devices that serve no job are not analysed yet; leave it out, or simulate";
             self.add(format!("device \"{}\"", device.name), reason);
         }
+        for task in &self.workload.tasks {
+            self.budget(task);
+        }
         let any = |wanted: &dyn Fn(&Subject) -> bool| self.subjects.iter().any(wanted);
         let (uses_gpus, uses_locks) = (any(&Subject::uses_gpu), any(&|subject| !subject.uses.requests.is_empty()));
         if (uses_gpus || uses_locks) && self.scheduler.invocation == Invocation::QuantumDriven {
@@ -145,6 +148,27 @@ impl Refuser<'_> {
         if uses_gpus {
             self.management();
             self.pools();
+        }
+    }
+
+    /// A budget that no job exhausts changes nothing.
+    fn budget(&mut self, task: &Task) {
+        let Some(budget) = task.budget else { return };
+        let subject = || format!("task \"{}\"", task.name);
+        if budget < task.wcet() {
+            let reason = format!(
+                "its budget of {budget} may be exhausted, as its worst case is {}, and throttled jobs are not analysed \
+                 yet; raise it, leave it out, or simulate",
+                task.wcet()
+            );
+            return self.add(subject(), reason);
+        }
+        let costs = self.workload.platform.overheads.at(self.subjects.len());
+        let spins = self.workload.gpu_management.arbitration == GpuArbitration::DriverSpinning;
+        if spins || costs.cache_preemption.max(costs.cache_migration) > Nanos::ZERO {
+            let reason = "cache-related delay and spinning count against its budget, and throttled jobs are not analysed \
+                          yet; leave the budget out, or simulate";
+            self.add(subject(), reason);
         }
     }
 
@@ -228,19 +252,17 @@ impl Refuser<'_> {
         for (index, pool) in self.sharing.pools.iter().enumerate() {
             let members = |cluster: usize| self.clusters[cluster].members.iter().map(|&at| &self.subjects[at]);
             let Some(user) = members(index).find(|subject| subject.uses_gpu()) else { continue };
-            let beside = |&other: &usize| {
-                self.sharing.pools[other] == *pool && members(other).any(|subject| subject.uses_gpu())
-            };
+            let beside =
+                |&other: &usize| self.sharing.pools[other] == *pool && members(other).any(|subject| subject.uses_gpu());
             if pool.is_empty() {
                 self.add(format!("task \"{}\"", user.name), "its cluster has no GPU; move the task or the GPU");
                 continue;
             }
             if let Some(other) = (0..index).find(beside) {
                 let reason = format!(
-                    "it shares its GPUs with tasks of CPUs {} and {}, which have ready queues of their own, and a \
-                     priority inherited there means nothing here; put all users of a GPU into one cluster (C- or G-)",
-                    counted(&self.clusters[other].cpus),
-                    counted(&self.clusters[index].cpus)
+                    "it shares its GPUs with tasks of CPUs {}, which have a ready queue of their own, and waits are \
+                     analysed within one; put all users of a GPU into one cluster (C- or G-)",
+                    counted(&self.clusters[other].cpus)
                 );
                 self.add(format!("task \"{}\"", user.name), reason);
             }
@@ -277,10 +299,8 @@ impl Refuser<'_> {
                 let reason = format!("GPU \"{name}\" is not one of its cluster's; name another");
                 self.add(format!("task \"{}\"", subject.name), reason);
             }
-            let by_owner = matches!(
-                self.sharing.handling,
-                InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. }
-            );
+            let by_owner =
+                matches!(self.sharing.handling, InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. });
             let scattered = pool.iter().any(|&gpu| platform.gpus[gpu].interrupt_cpus.len() > 1);
             if by_owner && scattered && operations.iter().any(|operation| operation.interrupts > 1) {
                 let reason = format!(
@@ -306,11 +326,10 @@ impl Refuser<'_> {
             } else if clusters > 1 {
                 "tasks of several ready queues use it, and a priority inherited in one means nothing in another; put \
                  all its users into one cluster (C- or G-)"
-            } else if resource.protocol == ResourceProtocol::PriorityCeiling
-                && self.scheduler.rule == PriorityRule::Edf
+            } else if resource.protocol == ResourceProtocol::PriorityCeiling && self.scheduler.rule == PriorityRule::Edf
             {
                 "its holder's deadline is no later than any user's from the grant on, but may be later than that of one \
-                 that waits; take \"inheritance\" or \"fifo\""
+                 that waits; take \"priority-inheritance\" or \"fifo\""
             } else {
                 continue;
             };

@@ -81,11 +81,8 @@ impl Uses {
 
     /// With execution times of `permille` thousandths, rounded up; GPU operations take as long as ever.
     pub fn scaled(&self, scale: impl Fn(u64) -> u64) -> Uses {
-        let scaled = |demand: &Demand| Demand {
-            wcet: scale(demand.wcet),
-            section: scale(demand.section),
-            ..demand.clone()
-        };
+        let scaled =
+            |demand: &Demand| Demand { wcet: scale(demand.wcet), section: scale(demand.section), ..demand.clone() };
         let request = |request: &Request| Request { demand: scaled(&request.demand), ..request.clone() };
         Uses { demand: scaled(&self.demand), requests: self.requests.iter().map(request).collect() }
     }
@@ -101,12 +98,8 @@ impl Uses {
         for step in steps {
             demand.add(match step {
                 Step::Cpu(time) => Demand { wcet: time.wcet.0, ..Demand::default() },
-                Step::NonPreemptive(time) => {
-                    Demand { wcet: time.wcet.0, section: time.wcet.0, ..Demand::default() }
-                }
-                Step::Suspend(time) => {
-                    Demand { suspension: time.wcet.0, suspensions: 1, ..Demand::default() }
-                }
+                Step::NonPreemptive(time) => Demand { wcet: time.wcet.0, section: time.wcet.0, ..Demand::default() },
+                Step::Suspend(time) => Demand { suspension: time.wcet.0, suspensions: 1, ..Demand::default() },
                 Step::Critical { resource, body } => {
                     self.request(Lock::Resource(*resource), body, gpus, holds_gpus, held)
                 }
@@ -118,14 +111,7 @@ impl Uses {
         demand
     }
 
-    fn request(
-        &mut self,
-        lock: Lock,
-        body: &[Step],
-        gpus: &[Gpu],
-        holds_gpus: bool,
-        held: &mut Vec<usize>,
-    ) -> Demand {
+    fn request(&mut self, lock: Lock, body: &[Step], gpus: &[Gpu], holds_gpus: bool, held: &mut Vec<usize>) -> Demand {
         for &outer in held.iter() {
             self.requests[outer].within.push(lock);
         }
@@ -190,12 +176,7 @@ impl Operation {
 
     fn demand(self) -> Demand {
         // One that nobody waits for here is waited for later; that may be a suspension of its own.
-        Demand {
-            suspensions: 1,
-            interrupts: self.interrupts.into(),
-            operations: vec![self],
-            ..Demand::default()
-        }
+        Demand { suspensions: 1, interrupts: self.interrupts.into(), operations: vec![self], ..Demand::default() }
     }
 }
 

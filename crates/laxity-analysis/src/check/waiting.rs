@@ -65,8 +65,7 @@ impl<'a> Waiting<'a> {
         let requests = || context.members().flat_map(|task| &task.uses.requests);
         let has_ceiling = requests().any(|request| context.machine.sharing.has_ceiling(request.lock));
         let components = components(requests());
-        let mut waiting =
-            Waiting { context, tardiness, holding, has_ceiling, components, declared_ahead: Vec::new() };
+        let mut waiting = Waiting { context, tardiness, holding, has_ceiling, components, declared_ahead: Vec::new() };
         waiting.declared_ahead = waiting.shortest_queues();
         waiting
     }

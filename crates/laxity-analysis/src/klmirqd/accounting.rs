@@ -135,20 +135,23 @@ pub fn inflate(
     let [top, bottom] = [costs.top_half, costs.bottom_half].map(u128::from);
     let charged = match handling {
         // Equations 12, 13.
-        Handling::Slih => interrupts * (top + bottom),
+        Handling::Slih => interrupts.saturating_mul(top + bottom),
         // Equations 14 to 16: the bottom half runs at its owner's expense, and switching to it and back costs.
         Handling::Klmirqd => {
-            interrupts * (top + u128::from(costs.klmirqd_release)) + uses * (costs.pair() + u128::from(costs.ipi))
+            let own = uses * (costs.pair() + u128::from(costs.ipi));
+            interrupts.saturating_mul(top + u128::from(costs.klmirqd_release)).saturating_add(own)
         }
         // Equations 17 to 23.
         Handling::Pai => {
-            interrupts * (top + u128::from(costs.pai_release) + bottom)
-                + dispatches * 2 * u128::from(costs.pai_scheduling)
-                + uses * u128::from(costs.ipi)
+            let checks = dispatches * 2 * u128::from(costs.pai_scheduling);
+            let each = top + u128::from(costs.pai_release) + bottom;
+            interrupts.saturating_mul(each).saturating_add(checks + uses * u128::from(costs.ipi))
         }
     };
-    let interrupted = released + charged;
+    // Tasks by the thousands with times of centuries would be beyond 128 bits.
+    let interrupted = released.saturating_add(charged);
     let pending = u128::from(task.period) + u128::from(tardiness);
-    let ticked = interrupted + pending.div_ceil(u128::from(costs.quantum.max(1))) * u128::from(costs.tick);
+    let ticks = pending.div_ceil(u128::from(costs.quantum.max(1))).saturating_mul(u128::from(costs.tick));
+    let ticked = interrupted.saturating_add(ticks);
     Stages { dispatched, blocked, released, interrupted, ticked }
 }

@@ -29,8 +29,10 @@ impl InterruptLag {
 /// `L = sum(ceil(L / T)) * release + ceil(L / Q) * tick`, in ticks. 0 if both cost nothing.
 ///
 /// # Errors
-/// [`OverheadError::NoCapacity`] if the handlers alone keep a CPU busy for ever.
+/// [`OverheadError::NoCapacity`] if the handlers alone keep a CPU busy for ever, [`OverheadError::NoWindow`] of a task
+/// whose period is 0.
 pub fn interrupt_busy_period(system: &System, tasks: &[AnalysisTask]) -> Result<u64, OverheadError> {
+    check_periods(tasks)?;
     let (release, tick) = (system.costs.release.0, system.costs.tick.0);
     busy_period(tasks, release, Some((system.quantum.0, tick))).ok_or(OverheadError::NoCapacity)
 }
@@ -39,18 +41,29 @@ pub fn interrupt_busy_period(system: &System, tasks: &[AnalysisTask]) -> Result<
 /// satisfies `L = sum(ceil(L / T)) * release`, in ticks.
 ///
 /// # Errors
-/// [`OverheadError::InterruptCpuOverloaded`] if the releases alone keep it busy for ever.
+/// [`OverheadError::InterruptCpuOverloaded`] if the releases alone keep it busy for ever, [`OverheadError::NoWindow`] of
+/// a task whose period is 0.
 pub fn interrupt_backlog(system: &System, tasks: &[AnalysisTask]) -> Result<u64, OverheadError> {
+    check_periods(tasks)?;
     let release = system.costs.release.0;
     let busy = busy_period(tasks, release, None).ok_or(OverheadError::InterruptCpuOverloaded)?;
     Ok(busy.saturating_sub(release))
+}
+
+/// Rates are over periods, so none may be 0.
+pub(super) fn check_periods(tasks: &[AnalysisTask]) -> Result<(), OverheadError> {
+    match tasks.iter().position(|task| task.period == 0) {
+        Some(task) => Err(OverheadError::NoWindow { task, lost: 0, window: 0 }),
+        None => Ok(()),
+    }
 }
 
 fn busy_period(tasks: &[AnalysisTask], release: u64, tick: Option<(u64, u64)>) -> Option<u64> {
     let demand = |length: u64| -> u128 {
         let releases: u128 = tasks.iter().map(|task| u128::from(length.div_ceil(task.period))).sum();
         let ticks = tick.map_or(0, |(quantum, cost)| u128::from(length.div_ceil(quantum.max(1))) * u128::from(cost));
-        releases * u128::from(release) + ticks
+        // Several times 2^64 releases of 2^64 ticks each are beyond reach anyway.
+        releases.saturating_mul(u128::from(release)).saturating_add(ticks)
     };
     // From 1 tick, the first value is one handler of each source; the iteration climbs to the least fixed point.
     let mut length = u64::try_from(demand(1)).ok()?;

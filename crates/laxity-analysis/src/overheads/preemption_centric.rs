@@ -4,6 +4,7 @@
 use std::iter;
 
 use super::charges::inflate;
+use super::interrupts::check_periods;
 use super::proportional::Proportional;
 use super::{Charges, Inflated, OverheadError, System};
 use crate::exact::{Rational, ceil_ticks, exact_sum, floor_ticks, rational, whole};
@@ -58,13 +59,14 @@ pub struct PreemptionCentric {
 /// charged where `cpus > 1` or a CPU is dedicated.
 ///
 /// # Errors
-/// [`OverheadError::NoCapacity`] if interrupts use up a CPU.
+/// [`OverheadError::NoCapacity`] if interrupts use up a CPU, [`OverheadError::NoWindow`] of a task whose period is 0.
 pub fn preemption_centric_exact(
     costs: &ExactCosts,
     tasks: &[AnalysisTask],
     cpus: u32,
     dedicated: bool,
 ) -> Result<PreemptionCentric, OverheadError> {
+    check_periods(tasks)?;
     if costs.quantum <= whole(0) {
         return Err(OverheadError::NoCapacity);
     }

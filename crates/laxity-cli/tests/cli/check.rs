@@ -74,15 +74,35 @@ fn what_no_scheduler_could_do_is_called_infeasible() {
 
 #[test]
 fn what_cannot_be_analysed_is_refused_by_name() {
-    let (code, out, err) = check("gpu.toml", &[]);
+    let (code, out, err) = check("gpu.toml", &["--arbitration", "semaphore"]);
     assert_eq!(code, 1);
-    let refusal = "refused: the analysis cannot treat\n  task \"detector\": GPU operations are not analysed yet";
+    let refusal =
+        "refused: the analysis cannot treat\n  GPU arbitration \"semaphore\": who holds a GPU inherits no priority";
     assert!(out.contains(refusal), "{out}");
     assert_eq!(err, "error: not proven that no deadline is missed under G-EDF/CEm\n");
-    let (_, json, _) = check("gpu.toml", &["--json"]);
+    let (_, json, _) = check("gpu.toml", &["--arbitration", "semaphore", "--json"]);
     let report: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(report["hard"]["status"], "refused");
-    assert_eq!(report["refused"][0]["subject"], "task \"detector\"");
+    assert_eq!(report["refused"][0]["subject"], "GPU arbitration \"semaphore\"");
+}
+
+#[test]
+fn ways_to_manage_gpus_are_compared_a_row_each() {
+    let (code, out, err) = check("gpu.toml", &["--explain"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("GPUs       arbitration driver, interrupts linux\n"), "{out}");
+    let terms = out.lines().find(|line| line.starts_with("inflated wcet")).expect("the terms are explained");
+    assert!(terms.contains("execution") && terms.contains("gpu"), "{terms}");
+    let ways = ["--arbitration", "k_fmlp,semaphore", "--handling", "linux,klmirqd", "--no-scaling"];
+    let (code, out, _) = check("gpu.toml", &ways);
+    assert_eq!(code, 1);
+    for row in ["k_fmlp linux ", "k_fmlp klmirqd ", "semaphore linux ", "semaphore klmirqd:"] {
+        assert!(out.contains(&format!("\nG-EDF/CEm {row}")), "{row}: {out}");
+    }
+    let (_, json, _) = check("gpu.toml", &["--handling", "pai", "--json"]);
+    let report: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&report["arbitration"], &report["handling"]), (&Value::from("driver"), &Value::from("pai")));
+    assert_eq!(report["tasks"][0]["terms_ns"]["gpu"], 5_000_000);
 }
 
 #[test]

@@ -57,7 +57,7 @@ const PROTOCOLS: Words<ResourceProtocol> = &[
     ("fifo", ResourceProtocol::Fifo),
     ("priority-ceiling", ResourceProtocol::PriorityCeiling),
 ];
-const ARBITRATIONS: Words<GpuArbitration> = &[
+pub(crate) const ARBITRATIONS: Words<GpuArbitration> = &[
     (GpuArbitration::Driver.name(), GpuArbitration::Driver),
     (GpuArbitration::DriverSpinning.name(), GpuArbitration::DriverSpinning),
     (GpuArbitration::Semaphore.name(), GpuArbitration::Semaphore),
@@ -67,7 +67,7 @@ const ARBITRATIONS: Words<GpuArbitration> = &[
 const K_FMLP: GpuArbitration = GpuArbitration::KFmlp { length_aware: false };
 const ENGINE_ORDERS: Words<EngineOrder> = &[("fifo", EngineOrder::Fifo), ("priority", EngineOrder::Priority)];
 const TOKEN_HOLDS: Words<TokenHold> = &[("job", TokenHold::Job), ("section", TokenHold::Section)];
-const HANDLINGS: Words<InterruptHandling> = &[
+pub(crate) const HANDLINGS: Words<InterruptHandling> = &[
     (InterruptHandling::Linux.name(), InterruptHandling::Linux),
     (LOW.name(), LOW),
     (HIGH.name(), HIGH),

@@ -48,9 +48,14 @@
 //! | the thread of a GPU has the highest priority of its token holders | `the_thread_of_a_gpu_has_the_highest_priority_of_its_token_holders`, `without_a_higher_holder_the_thread_has_its_owners_priority` |
 //! | it is not scheduled beside its owner | `a_thread_never_runs_beside_its_owner` |
 //!
+//! | GPUSync: budgets | `budgets.rs` |
+//! | --- | --- |
+//! | a holder that overruns: the next waiter is admitted at once, and granted at the unlock | `the_next_waiter_for_a_token_is_granted_it_when_the_overrun_ends` |
+//! | the signal is masked inside lock and GPU calls | `an_overrun_in_a_critical_section_ends_with_the_section` |
+//!
 //! Drawn for the policies alone, in `laxity-policy`: what the predictor drops and learns and its other ties
-//! (`tokens/affinity.rs`), requests for one GPU, and budgets (`tokens/budget.rs`, `tokens/rules.rs`), which the simulator
-//! does not enforce. Not modelled: peer copies that take the engines of two GPUs, speculative copies to the host, and the
+//! (`tokens/affinity.rs`), requests for one GPU, and what a simulated job cannot do: exhaust its budget while it waits, or
+//! amid a section that can be unwound (`tokens/budget.rs`, `tokens/rules.rs`). Not modelled: peer copies that take the engines of two GPUs, speculative copies to the host, and the
 //! callback threads of the run-time library.
 
 mod ceilings;

@@ -139,6 +139,20 @@ pub fn nodes(report: &Report) -> Table {
     table
 }
 
+/// Which of arbitration and handling of GPUs differ between configurations.
+pub fn ways(reports: &[Report]) -> (bool, bool) {
+    let differ = |other: &dyn Fn(&Report, &Report) -> bool| reports.windows(2).any(|pair| other(&pair[0], &pair[1]));
+    (differ(&|a, b| a.arbitration != b.arbitration), differ(&|a, b| a.handling != b.handling))
+}
+
+/// The scheduler, and what differs of the ways to manage GPUs.
+pub fn configuration(report: &Report, (by_arbitration, by_handling): (bool, bool)) -> String {
+    let arbitration = report.arbitration.filter(|_| by_arbitration).map(|arbitration| arbitration.name());
+    let handling = report.handling.filter(|_| by_handling).map(|handling| handling.name());
+    let ways = arbitration.into_iter().chain(handling);
+    ways.fold(report.scheduler.to_string(), |name, way| format!("{name} {way}"))
+}
+
 /// A row for each configuration.
 pub fn comparison(reports: &[Report]) -> Table {
     let longest = reports.iter().flat_map(|report| &report.tasks).map(|task| task.period).max();
@@ -152,11 +166,12 @@ pub fn comparison(reports: &[Report]) -> Table {
         .group("laxity", &[&format!("least, {}", unit.name)])
         .group("growth", &["factor"])
         .text("overhead profile");
+    let ways = ways(reports);
     for report in reports {
         let tardiness = report.tasks.iter().map(|task| task.tardiness).max().flatten().filter(|_| is_bounded(report));
         let laxity = report.tasks.iter().map(|task| task.laxity).min().flatten().filter(|_| is_bounded(report));
         table.row(vec![
-            report.scheduler.to_string().into(),
+            configuration(report, ways).into(),
             status(report.hard.status),
             Cell::faint(tests(&report.hard)),
             status(report.soft.status),

@@ -69,7 +69,8 @@ pub fn comparison(workload: &Workload, reports: &[Report], criterion: Criterion,
         let why = why.unwrap_or_default();
         let (bad, reset) = (style::BAD, style::RESET);
         let status = word(report.finding(criterion).status);
-        reasons.push_str(&format!("{}: {bad}{status}{reset}: {why}\n", report.scheduler));
+        let name = tables::configuration(report, tables::ways(reports));
+        reasons.push_str(&format!("{name}: {bad}{status}{reset}: {why}\n"));
     }
     if !reasons.is_empty() {
         out.push('\n');
@@ -94,6 +95,9 @@ fn heading(workload: &Workload, report: &Report) -> String {
     line("tasks", format!("{}, utilization {own:.3}{after}", tasks_and_graphs(workload)));
     line("platform", cpus(workload));
     line("scheduler", format!("{} ({})", report.scheduler, describe(&report.scheduler)));
+    if let (Some(arbitration), Some(handling)) = (report.arbitration, report.handling) {
+        line("GPUs", format!("arbitration {}, interrupts {}", arbitration.name(), handling.name()));
+    }
     let none = report.costs == OverheadCosts::default();
     let accounting = report.accounting.name();
     line(

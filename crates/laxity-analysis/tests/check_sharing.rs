@@ -1,0 +1,259 @@
+//! `check` where tasks share resources and GPUs, on workloads small enough to work out by hand.
+
+use laxity_analysis::check::{Accounting, Options, Report, Status, Term, Terms, check};
+use laxity_analysis::klmirqd::{Blocking, Costs, GpuTask, Handling, blocking, inflate, interrupts};
+use laxity_model::{
+    CpuId, ExecutionTime, Gpu, GpuArbitration, GpuOperation, GpuSync, GpuWork, InterruptHandling, Nanos,
+    OverheadProfile, Platform, Resource, ResourceProtocol, Step, Task, ThreadPriority, Waiting, Workload,
+};
+
+fn time(wcet: u64) -> ExecutionTime {
+    ExecutionTime::constant(Nanos(wcet))
+}
+
+fn kernel(length: u64) -> Step {
+    let (work, waiting) = (GpuWork::Kernel(time(length)), Waiting::Synchronous);
+    Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts: 1 })
+}
+
+fn task(name: &str, period: u64, body: Vec<Step>) -> Task {
+    Task { body, ..Task::periodic(name, Nanos(1), Nanos(period)) }
+}
+
+/// A job of 10 us on a CPU, then this much on a GPU.
+fn user(name: &str, length: u64, period: u64) -> Task {
+    task(name, period, vec![Step::Cpu(time(10_000)), kernel(length)])
+}
+
+fn workload(cpus: usize, gpus: usize, tasks: Vec<Task>) -> Workload {
+    let mut platform = Platform::identical(cpus);
+    for index in 0..gpus {
+        platform.gpus.push(Gpu {
+            name: format!("gpu{index}"),
+            cluster: 0,
+            copy_engines: 1,
+            bandwidth: 1_000_000_000,
+            latency: Nanos::ZERO,
+            interrupt_cpus: platform.clusters[0].clone(),
+        });
+    }
+    Workload::new("w", platform, tasks)
+}
+
+fn managed(mut workload: Workload, arbitration: GpuArbitration, handling: InterruptHandling) -> Workload {
+    workload.gpu_management.arbitration = arbitration;
+    workload.gpu_management.handling = handling;
+    workload
+}
+
+fn halves(mut workload: Workload, top: u64, bottom: u64) -> Workload {
+    workload.gpu_management.top_half = Some(time(top));
+    workload.gpu_management.bottom_half = Some(time(bottom));
+    workload
+}
+
+const AWARE: GpuArbitration = GpuArbitration::KFmlp { length_aware: true };
+const OBLIVIOUS: GpuArbitration = GpuArbitration::KFmlp { length_aware: false };
+const KLMIRQD: InterruptHandling = InterruptHandling::Klmirqd { threads: None };
+const RT_HIGH: InterruptHandling = InterruptHandling::PreemptRt(ThreadPriority::High);
+
+fn checked(workload: &Workload, scheduler: &str, accounting: Accounting) -> Report {
+    let options = Options { scaling: false, accounting, ..Options::default() };
+    check(workload, &scheduler.parse().expect("a scheduler"), &options)
+}
+
+fn terms(workload: &Workload, term: Term) -> Vec<u64> {
+    let report = checked(workload, "G-EDF", Accounting::Safe);
+    assert_eq!(report.refusals, []);
+    let of = |terms: Option<Terms>| terms.expect("an accounting").get(term).0;
+    report.tasks.iter().map(|task| of(task.terms)).collect()
+}
+
+fn five(gpus: usize, arbitration: GpuArbitration) -> Workload {
+    let names = ["a", "b", "c", "d", "e"];
+    let tasks = names.iter().zip([6, 5, 4, 3, 3]).map(|(name, length)| user(name, length * 100, 1_000_000));
+    managed(workload(2, gpus, tasks.collect()), arbitration, InterruptHandling::Linux)
+}
+
+/// The worked example of the analysis notes, l = 6, 5, 4, 3, 3: with two GPUs the exact blocking is 7, 7, 8, 9, 9, with
+/// three 4, 4, 5, 5, 5; by number of requests 2 or 1 of the longest others.
+#[test]
+fn requests_for_a_gpu_wait_for_the_queue_that_others_make_longest() {
+    let hundreds = |values: [u64; 5]| values.map(|value| value * 100).to_vec();
+    assert_eq!(terms(&five(1, AWARE), Term::GpuWaiting), hundreds([15, 16, 17, 18, 18]));
+    assert_eq!(terms(&five(2, AWARE), Term::GpuWaiting), hundreds([7, 7, 8, 9, 9]));
+    assert_eq!(terms(&five(3, AWARE), Term::GpuWaiting), hundreds([4, 4, 5, 5, 5]));
+    assert_eq!(terms(&five(2, OBLIVIOUS), Term::GpuWaiting), hundreds([9, 10, 11, 11, 11]));
+    assert_eq!(terms(&five(5, OBLIVIOUS), Term::GpuWaiting), [0; 5]);
+    assert_eq!(terms(&five(2, AWARE), Term::Gpu), hundreds([6, 5, 4, 3, 3]));
+}
+
+/// The driver gives `a`, `c` and `e` the first of two GPUs, `b` and `d` the second; each operation waits for one of each
+/// other task there.
+#[test]
+fn operations_wait_for_engines_where_the_driver_arbitrates() {
+    let driver = five(2, GpuArbitration::Driver);
+    assert_eq!(terms(&driver, Term::EngineWaiting), [700, 300, 900, 500, 1_000]);
+    assert_eq!(terms(&driver, Term::GpuWaiting), [0; 5]);
+}
+
+/// Two interrupts of others and two of the task itself may come in a window: jobs pending in it.
+#[test]
+fn halves_delay_everybody_but_klmirqds_delay_their_owner() {
+    let tasks = || vec![user("user", 100_000, 1_000_000), task("other", 1_000_000, vec![Step::Cpu(time(10_000))])];
+    let of = |handling, term| terms(&halves(managed(workload(2, 1, tasks()), AWARE, handling), 7, 90), term);
+    for handling in [InterruptHandling::Linux, InterruptHandling::ProcessAware, RT_HIGH] {
+        let interrupts = of(handling, Term::TopHalves)[1] / 7;
+        assert!(interrupts >= 2, "{handling:?}");
+        assert_eq!(of(handling, Term::TopHalves), [7 * interrupts; 2]);
+        assert_eq!(of(handling, Term::BottomHalves), [90 * interrupts; 2]);
+    }
+    assert_eq!(of(KLMIRQD, Term::BottomHalves), [90, 0]);
+}
+
+fn resource(workload: &mut Workload, protocol: ResourceProtocol) {
+    workload.resources.push(Resource { name: "log".to_owned(), protocol, replicas: 1 });
+}
+
+fn critical(length: u64) -> Step {
+    Step::Critical { resource: 0, body: vec![Step::Cpu(time(length))] }
+}
+
+/// In FIFO order one section of each other user; in priority order those of all jobs that may be pending meanwhile, two
+/// of each; and with a ceiling those who ask for nothing wait, too.
+#[test]
+fn resources_are_waited_for_by_their_protocols() {
+    let tasks = || {
+        let cpu = || Step::Cpu(time(100));
+        vec![
+            task("a", 10_000, vec![cpu(), critical(30), critical(10)]),
+            task("b", 10_000, vec![cpu(), critical(50)]),
+            task("c", 10_000, vec![cpu()]),
+        ]
+    };
+    let waits = |protocol, scheduler: &str| {
+        let mut set = workload(2, 0, tasks());
+        resource(&mut set, protocol);
+        let report = checked(&set, scheduler, Accounting::Safe);
+        assert_eq!(report.refusals, []);
+        let of = |terms: Option<Terms>| terms.expect("an accounting").get(Term::LockWaiting).0;
+        report.tasks.iter().map(|task| of(task.terms)).collect::<Vec<u64>>()
+    };
+    assert_eq!(waits(ResourceProtocol::Fifo, "G-EDF"), [100, 30, 0]);
+    assert_eq!(waits(ResourceProtocol::PriorityInheritance, "G-EDF"), [100, 80, 0]);
+    assert_eq!(waits(ResourceProtocol::PriorityCeiling, "G-RM"), [100, 80, 180]);
+}
+
+/// Every stage of paper 000's equations, summed.
+#[test]
+fn the_published_accounting_is_that_of_the_klmirqd_module() {
+    let tasks = vec![
+        user("a", 3_000_000, 30_000_000),
+        task("b", 40_000_000, vec![Step::Cpu(time(5_000)), kernel(2_000_000), kernel(1_000_000)]),
+        task("c", 15_000_000, vec![Step::Cpu(time(4_000_000))]),
+    ];
+    let mut set = workload(2, 2, tasks);
+    set.platform.overheads = OverheadProfile::published("elliott2012-klmirqd").expect("published");
+    let half = Costs::PUBLISHED.top_half + Costs::PUBLISHED.bottom_half;
+    let gpu = |cpu: u64, gpu: u64, uses: u32, period| {
+        let gpu = gpu + u64::from(uses) * half;
+        GpuTask { cpu, gpu, critical_section: gpu, uses, period }
+    };
+    let expected = [
+        gpu(10_000, 3_000_000, 1, 30_000_000),
+        gpu(5_000, 3_000_000, 2, 40_000_000),
+        GpuTask { cpu: 4_000_000, gpu: 0, critical_section: 0, uses: 0, period: 15_000_000 },
+    ];
+    let lengths = expected.map(|task| task.critical_section);
+    let bounds = blocking(&lengths, 2, Blocking::Exact, 1_000);
+    for (handling, method) in [
+        (InterruptHandling::Linux, Handling::Slih),
+        (InterruptHandling::ProcessAware, Handling::Pai),
+        (KLMIRQD, Handling::Klmirqd),
+    ] {
+        let report = checked(&managed(set.clone(), AWARE, handling), "G-EDF", Accounting::Published);
+        assert!(report.hard.is_schedulable(), "{report:?}");
+        for (index, task) in report.tasks.iter().enumerate() {
+            let others = interrupts(&expected, &[0; 3], index);
+            let blocking = u64::try_from(bounds[index].bound.to_integer()).expect("small");
+            let stages = inflate(&expected[index], blocking, others, 0, &Costs::PUBLISHED, method);
+            assert_eq!(task.inflated_wcet.map(|wcet| u128::from(wcet.0)), Some(stages.ticked), "{method:?} {index}");
+        }
+    }
+}
+
+fn refused(workload: &Workload, scheduler: &str, accounting: Accounting) -> Vec<String> {
+    let report = checked(workload, scheduler, accounting);
+    report.refusals.into_iter().map(|refusal| refusal.subject).collect()
+}
+
+#[test]
+fn ways_to_share_that_have_no_bound_are_refused_by_name() {
+    let users = || vec![user("a", 10, 1_000_000), user("b", 10, 1_000_000)];
+    let refused_of = |arbitration, handling, scheduler| {
+        refused(&managed(workload(2, 2, users()), arbitration, handling), scheduler, Accounting::Safe)
+    };
+    let linux = InterruptHandling::Linux;
+    assert_eq!(refused_of(GpuArbitration::Semaphore, linux, "G-EDF"), ["GPU arbitration \"semaphore\""]);
+    let gpusync = GpuArbitration::GpuSync(GpuSync::DEFAULT);
+    assert_eq!(refused_of(gpusync, linux, "G-EDF"), ["GPU arbitration \"gpusync\""]);
+    let low = InterruptHandling::PreemptRt(ThreadPriority::Low);
+    assert_eq!(refused_of(AWARE, low, "G-EDF"), ["interrupt handling \"preempt_rt_low\""]);
+    let one_thread = InterruptHandling::Klmirqd { threads: Some(1) };
+    assert_eq!(refused_of(AWARE, one_thread, "G-EDF"), ["interrupt handling \"klmirqd\""]);
+    assert_eq!(refused_of(AWARE, linux, "CQm"), ["G-EDF/CQm"]);
+    assert_eq!(refused_of(AWARE, linux, "CE1"), ["task \"a\"", "task \"b\""]);
+    assert_eq!(
+        refused_of(AWARE, linux, "P-EDF"),
+        ["GPU \"gpu0\"", "GPU \"gpu1\"", "task \"b\"", "GPU \"gpu0\"", "GPU \"gpu1\""]
+    );
+    assert_eq!(refused_of(AWARE, KLMIRQD, "G-EDF"), [""; 0]);
+    let crowded = managed(workload(2, 1, users()), GpuArbitration::Driver, KLMIRQD);
+    assert_eq!(refused(&crowded, "G-EDF", Accounting::Safe), ["interrupt handling \"klmirqd\""]);
+    let driver = managed(workload(2, 2, users()), GpuArbitration::Driver, linux);
+    let published = refused(&driver, "G-EDF", Accounting::Published);
+    assert_eq!(published, ["the published accounting of GPU interrupts"]);
+}
+
+#[test]
+fn gpus_that_interrupt_other_clusters_are_refused() {
+    let mut set = managed(workload(2, 1, vec![user("a", 10, 1_000_000)]), AWARE, InterruptHandling::Linux);
+    set.platform.clusters = vec![vec![CpuId(0)], vec![CpuId(1)]];
+    set.tasks[0].cluster = Some(0);
+    assert_eq!(refused(&set, "C-EDF", Accounting::Safe), ["GPU \"gpu0\""]);
+    set.platform.gpus[0].interrupt_cpus = vec![CpuId(0)];
+    assert_eq!(refused(&set, "C-EDF", Accounting::Safe), [""; 0]);
+    set.tasks[0].cluster = Some(1);
+    assert_eq!(refused(&set, "C-EDF", Accounting::Safe), ["task \"a\""]);
+}
+
+#[test]
+fn resources_without_a_bound_are_refused_by_name() {
+    let nested = |outer: usize, inner: usize| {
+        let inner = Step::Critical { resource: inner, body: vec![Step::Cpu(time(1))] };
+        Step::Critical { resource: outer, body: vec![inner] }
+    };
+    let cpu = || Step::Cpu(time(1));
+    let tasks = vec![task("a", 1_000, vec![cpu(), nested(0, 1)]), task("b", 1_000, vec![cpu(), nested(1, 0)])];
+    let mut set = workload(2, 0, tasks);
+    resource(&mut set, ResourceProtocol::Fifo);
+    resource(&mut set, ResourceProtocol::Fifo);
+    assert_eq!(refused(&set, "G-EDF", Accounting::Safe), ["resource \"log\""], "a circle");
+    set.tasks.truncate(1);
+    assert_eq!(refused(&set, "G-EDF", Accounting::Safe), [""; 0]);
+    set.resources[1].protocol = ResourceProtocol::PriorityCeiling;
+    assert_eq!(refused(&set, "G-EDF", Accounting::Safe), ["resource \"log\""], "a deadline floor");
+    assert_eq!(refused(&set, "G-RM", Accounting::Safe), [""; 0]);
+}
+
+/// Eleven tasks may each have a bottom half pending on one CPU, and Linux runs ten after an interrupt.
+#[test]
+fn bottom_halves_that_may_be_left_to_the_daemon_are_no_bound() {
+    let tasks = |count| (0..count).map(|_| user("t", 10, 100_000_000)).collect();
+    let set =
+        |count, arbitration| halves(managed(workload(2, 1, tasks(count)), arbitration, InterruptHandling::Linux), 1, 1);
+    let status = |count, arbitration| checked(&set(count, arbitration), "G-EDF", Accounting::Safe).hard.status;
+    assert_eq!(status(11, GpuArbitration::Driver), Status::NotProven);
+    assert_eq!(status(10, GpuArbitration::Driver), Status::Schedulable);
+    assert_eq!(status(11, AWARE), Status::Schedulable, "one GPU that is held has one pending");
+}
