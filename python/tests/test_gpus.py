@@ -63,7 +63,11 @@ def test_tables_tell_what_jobs_waited_for_and_what_engines_did(pedestrians):
     assert ("lanes", "token") in causes
     assert ("detector/detect", "gpu_operation") in causes
     engines = pedestrians.engines.to_pylist()
-    assert [(row["gpu_name"], row["engine"]) for row in engines[:3]] == [("left", "EE"), ("left", "CE0"), ("left", "CE1")]
+    assert [(row["gpu_name"], row["engine"]) for row in engines[:3]] == [
+        ("left", "EE"),
+        ("left", "CE0"),
+        ("left", "CE1"),
+    ]
     assert all(row["busy_ns"] <= pedestrians.duration_ns for row in engines)
     names = [row["name"] for row in pedestrians.threads.to_pylist()]
     assert names == ["klmirqd/left", "klmirqd/right"]
