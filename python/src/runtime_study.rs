@@ -87,7 +87,8 @@ impl PyRuntimeStudy {
         seconds: u64,
         stop: Option<Py<StudyStop>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (_, handling) = *HANDLINGS.get(handling).ok_or_else(|| value_error("there are three handlings, from 0 on"))?;
+        let (_, handling) =
+            *HANDLINGS.get(handling).ok_or_else(|| value_error("there are three handlings, from 0 on"))?;
         let duration = duration(seconds)?;
         let run = || self.study.inversions(utilization, handling, duration, is_set(stop.as_ref()));
         finished(py.detach(run))?.map(|measured| table(py, curves(&measured)?)).transpose()
