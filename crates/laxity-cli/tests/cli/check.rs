@@ -199,6 +199,8 @@ fn the_json_has_exactly_the_documented_keys() {
             "laxity",
             "workload",
             "scheduler",
+            "arbitration",
+            "handling",
             "overheads",
             "accounting",
             "arbitration",
