@@ -22,7 +22,7 @@ pub struct TaskResponses {
     pub missed: u64,
     /// Of these, those that were not complete one period after their arrival.
     pub missed_from_arrival: u64,
-    /// Of these, those that were not complete a [quantum](QUANTUM) after that.
+    /// Of these, those that were not complete a quantum (1 ms) after that.
     pub missed_by_quantum: u64,
     /// Of these, those that completed.
     pub completed: u64,
