@@ -43,8 +43,9 @@ def test_gpu_tasks_come_with_their_machine():
     line = "exp-heavy/multimedia cap=8 gpu=0.2..0.3 part=0.8 transfer=0.2 interrupts=3"
     workload = laxity.generate(line, seed=1, platform="klmirqd")
     assert workload.cpus == 12
-    with pytest.raises(laxity.SimulationError, match="GPU operations are not simulated yet"):
-        laxity.simulate(workload)
+    engines = laxity.simulate(workload, duration="200 ms", arbitration="k_fmlp", handling="klmirqd").engines
+    assert engines.num_rows == 2 * len(set(engines["gpu"].to_pylist())) == 16, "one copy engine each"
+    assert sum(engines["operations"].to_pylist()) > 0
     with pytest.raises(laxity.WorkloadError):
         laxity.generate(line, seed=1, cpus=4)
 
