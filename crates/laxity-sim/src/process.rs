@@ -28,11 +28,12 @@ impl<S: Sink> Simulator<S> {
         if matches!(self.cpus[at].activity, Activity::Scheduler(_)) {
             return;
         }
+        let has_devices = !self.setup.devices.is_empty();
         if std::mem::take(&mut self.cpus[at].boundary) && self.cpus[at].link != self.cpus[at].process {
             self.cpus[at].reschedule = true;
         }
         loop {
-            if self.cpus[at].half.is_some() {
+            if has_devices && self.cpus[at].half.is_some() {
                 // Only interrupts come before a bottom half that is on the stack.
                 let Some(interrupt) = self.cpus[at].interrupts.pop_front() else { return self.resume_half(cpu) };
                 self.pause(cpu);
@@ -42,7 +43,7 @@ impl<S: Sink> Simulator<S> {
                 return;
             }
             if std::mem::take(&mut self.cpus[at].pick) {
-                if self.take_waiting_half(cpu) {
+                if has_devices && self.take_waiting_half(cpu) {
                     continue;
                 }
                 if self.enact_link(cpu) {
@@ -51,6 +52,7 @@ impl<S: Sink> Simulator<S> {
             }
             if std::mem::take(&mut self.cpus[at].switched)
                 && std::mem::take(&mut self.cpus[at].rearm)
+                && !self.setup.costs.timer_rearming.is_zero()
                 && self.begin(cpu, Work::RearmTimer)
             {
                 return;
@@ -63,7 +65,7 @@ impl<S: Sink> Simulator<S> {
                 }
                 return;
             }
-            if let Some(half) = self.cpus[at].tasklets.next_on_stack() {
+            if has_devices && let Some(half) = self.cpus[at].tasklets.next_on_stack() {
                 self.push_half(cpu, half);
                 continue;
             }
@@ -72,7 +74,7 @@ impl<S: Sink> Simulator<S> {
             }
             self.cpus[at].reschedule = false;
             self.pause(cpu);
-            if self.begin(cpu, Work::Schedule) || matches!(self.cpus[at].activity, Activity::Scheduler(_)) {
+            if self.schedule(cpu) || matches!(self.cpus[at].activity, Activity::Scheduler(_)) {
                 return;
             }
         }
@@ -80,6 +82,26 @@ impl<S: Sink> Simulator<S> {
 
     pub(crate) fn in_non_preemptive_section(&self, cpu: CpuId) -> bool {
         self.cpus[cpu.index()].process.is_some_and(|task| self.tasks[task.index()].non_preemptive)
+    }
+
+    /// Runs the scheduler: [`Self::begin`] without a detour where it takes no time.
+    fn schedule(&mut self, cpu: CpuId) -> bool {
+        if !self.setup.costs.scheduling.is_zero() {
+            return self.begin(cpu, Work::Schedule);
+        }
+        self.scheduled(cpu);
+        false
+    }
+
+    /// The scheduler has run.
+    fn scheduled(&mut self, cpu: CpuId) {
+        let state = &mut self.cpus[cpu.index()];
+        state.handled_at = self.now;
+        if self.setup.handling != InterruptHandling::ProcessAware || self.setup.devices.is_empty() {
+            state.pick = true;
+        } else {
+            self.begin(cpu, Work::PaiCheck);
+        }
     }
 
     /// Starts `work`. If it takes no time it is done at once, and the answer is `false`.
@@ -144,14 +166,7 @@ impl<S: Sink> Simulator<S> {
         let state = &mut self.cpus[cpu.index()];
         match work {
             Work::Interrupt(interrupt) => self.handle_interrupt(cpu, interrupt),
-            Work::Schedule => {
-                state.handled_at = self.now;
-                if self.setup.handling != InterruptHandling::ProcessAware || self.setup.devices.is_empty() {
-                    state.pick = true;
-                } else {
-                    self.begin(cpu, Work::PaiCheck);
-                }
-            }
+            Work::Schedule => self.scheduled(cpu),
             Work::PaiCheck => state.pick = true,
             Work::ContextSwitch => state.switched = true,
             Work::RearmTimer => {}
@@ -185,6 +200,9 @@ impl<S: Sink> Simulator<S> {
         }
         if vacated.is_some() && vacated == to {
             return false; // The same process goes on with its next job.
+        }
+        if self.setup.costs.context_switch.is_zero() {
+            return false;
         }
         self.cpus[cpu.index()].switched = false;
         self.begin(cpu, Work::ContextSwitch)
@@ -241,6 +259,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// Stops what executes on `cpu`: a job, a bottom half, or nothing.
+    #[inline]
     pub(crate) fn pause(&mut self, cpu: CpuId) {
         let state = &mut self.cpus[cpu.index()];
         match state.activity {
