@@ -137,15 +137,11 @@ fn an_unknown_policy_or_profile_is_refused_with_a_suggestion() {
 
 #[test]
 fn what_cannot_be_simulated_is_refused_by_name() {
-    laxity()
-        .arg("simulate")
-        .arg(fixture("best-effort.toml"))
-        .assert()
-        .code(1)
-        .stdout("")
-        .stderr(predicate::str::contains(
+    laxity().arg("simulate").arg(fixture("best-effort.toml")).assert().code(1).stdout("").stderr(
+        predicate::str::contains(
             "best-effort.toml: best-effort task \"indexer\": best-effort tasks are not simulated yet",
-        ));
+        ),
+    );
 }
 
 #[test]
