@@ -3,6 +3,7 @@
 //! | Module | Linux offers | Needs |
 //! | --- | --- | --- |
 //! | [`segment`] | named shared memory | `O_TMPFILE` (tmpfs 3.11) |
+//! | [`directory`] | that something appeared under a name | |
 //! | [`futex`] | waiting on a word of memory | `futex_waitv` (5.16) for more than one |
 //! | [`robust`] | a word that says that its holder died | |
 //! | [`process`] | whether a process is gone | `pidfd_open` (5.3) |
@@ -11,6 +12,7 @@
 //! Every `unsafe` block of Laxity that is not about the contents of shared memory or a C interface is here.
 
 pub mod clock;
+pub mod directory;
 pub mod futex;
 pub mod process;
 pub mod robust;

@@ -1,7 +1,7 @@
 //! Memory with a name that processes share.
 //!
 //! ```text
-//! Draft::new ---> (no name) --- publish ---> (named) --- unlink ---> (no name, until the last mapping goes)
+//! Segment::draft ---> (no name) --- publish ---> (named) --- unlink ---> (no name, until the last mapping goes)
 //! ```
 //!
 //! A segment is a file in a file system that lives in memory, usually below `/dev/shm`. It gets its name only when it is
@@ -101,12 +101,6 @@ unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
 
-/// A segment that has no name yet.
-#[derive(Debug)]
-pub struct Draft {
-    segment: Segment,
-}
-
 /// The lock of a segment: one holder in all processes. Let go when dropped, and by Linux if the process dies.
 #[derive(Debug)]
 pub struct Locked<'a> {
@@ -114,58 +108,49 @@ pub struct Locked<'a> {
     _threads: MutexGuard<'a, ()>,
 }
 
-impl Draft {
+impl Segment {
     /// Zeroed memory of `length` bytes beyond the header, to be published as `path`.
     ///
     /// # Errors
     /// [`SegmentError::Memory`] and [`SegmentError::System`].
-    pub fn new(path: &Path, format: Format, length: usize) -> Result<Draft, SegmentError> {
-        let system = |action, error: Errno| system(path, action, error);
+    pub fn draft(path: &Path, format: Format, length: usize) -> Result<Segment, SegmentError> {
         let too_large = || SegmentError::Memory { path: path.to_owned(), length };
         let directory = path.parent().unwrap_or(Path::new("/"));
         let total = HEADER.checked_add(length).ok_or_else(too_large)?;
         let size = u64::try_from(total).ok().filter(|&size| size <= i64::MAX as u64).ok_or_else(too_large)?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|error| system("create a file for it", error))?;
+            .map_err(|error| system(path, "create a file for it", error))?;
         // Also sets the length.
         loop {
             match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size) {
                 Ok(()) => break,
                 Err(Errno::INTR) => {}
                 Err(Errno::NOSPC | Errno::FBIG | Errno::DQUOT) => return Err(too_large()),
-                Err(error) => return Err(system("reserve memory for it", error)),
+                Err(error) => return Err(system(path, "reserve memory for it", error)),
             }
         }
         let segment = map(file, path, total)?;
         segment.u64(LENGTH).store(total as u64, Ordering::Relaxed);
         segment.u32(VERSION).store(format.version, Ordering::Relaxed);
         segment.u64(MAGIC).store(u64::from_ne_bytes(format.magic), Ordering::Relaxed);
-        Ok(Draft { segment })
-    }
-
-    /// The memory, which nobody else sees.
-    pub fn segment(&self) -> &Segment {
-        &self.segment
+        Ok(segment)
     }
 
     /// Gives it its name, all at once.
     ///
     /// # Errors
-    /// [`SegmentError::Exists`] if another has the name; it is not touched.
-    pub fn publish(self) -> Result<Segment, SegmentError> {
-        let path = &self.segment.path;
+    /// [`SegmentError::Exists`] if a segment has the name; that one is not touched.
+    pub fn publish(&self) -> Result<(), SegmentError> {
         // A file without a name is reached through /proc; by descriptor alone only the superuser may link it.
-        let itself = format!("/proc/self/fd/{}", self.segment.file.as_raw_fd());
-        match rustix::fs::linkat(CWD, itself.as_str(), CWD, path, AtFlags::SYMLINK_FOLLOW) {
-            Ok(()) => Ok(self.segment),
-            Err(Errno::EXIST) => Err(SegmentError::Exists { path: path.clone() }),
-            Err(error) => Err(system(path, "give it its name", error)),
+        let itself = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        match rustix::fs::linkat(CWD, itself.as_str(), CWD, &self.path, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => Err(SegmentError::Exists { path: self.path.clone() }),
+            Err(error) => Err(system(&self.path, "give it its name", error)),
         }
     }
-}
 
-impl Segment {
     /// The segment called `path`.
     ///
     /// # Errors

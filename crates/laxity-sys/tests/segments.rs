@@ -1,10 +1,10 @@
 //! Segments: whole or not there, found by exact name, and gone when their name is taken away.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use laxity_sys::segment::{Draft, Format, HEADER, Segment, SegmentError};
+use laxity_sys::segment::{Format, HEADER, Segment, SegmentError};
 
 const FORMAT: Format = Format { magic: *b"lxt-test", version: 3 };
 
@@ -29,13 +29,19 @@ impl Drop for Directory {
     }
 }
 
+fn named(path: &Path) -> Segment {
+    let segment = Segment::draft(path, FORMAT, 64).expect("enough memory");
+    segment.publish().expect("the name is free");
+    segment
+}
+
 #[test]
 fn what_one_mapping_stores_another_loads() {
     let directory = Directory::new("shared");
     let path = directory.0.join("a");
-    let draft = Draft::new(&path, FORMAT, 4096).expect("enough memory");
-    draft.segment().store_bytes(HEADER, b"described once");
-    let one = draft.publish().expect("the name is free");
+    let one = Segment::draft(&path, FORMAT, 4096).expect("enough memory");
+    one.store_bytes(HEADER, b"described once");
+    one.publish().expect("the name is free");
     let other = Segment::open(&path, FORMAT).expect("it is there");
     assert_eq!(other.load_bytes(HEADER..HEADER + 14), b"described once");
     one.u64(HEADER + 64).store(42, Ordering::SeqCst);
@@ -50,7 +56,7 @@ fn what_one_mapping_stores_another_loads() {
 fn a_draft_has_no_name_and_leaves_nothing() {
     let directory = Directory::new("draft");
     let path = directory.0.join("a");
-    let draft = Draft::new(&path, FORMAT, 4096).expect("enough memory");
+    let draft = Segment::draft(&path, FORMAT, 4096).expect("enough memory");
     assert!(matches!(Segment::open(&path, FORMAT), Err(SegmentError::NotFound { .. })));
     assert_eq!(directory.entries(), 0, "a creator that dies now leaves nothing");
     drop(draft);
@@ -61,10 +67,10 @@ fn a_draft_has_no_name_and_leaves_nothing() {
 fn a_name_is_given_once() {
     let directory = Directory::new("once");
     let path = directory.0.join("a");
-    let draft = || Draft::new(&path, FORMAT, 64).expect("enough memory");
-    let first = draft().publish().expect("the name is free");
+    let first = named(&path);
     first.u32(HEADER).store(7, Ordering::SeqCst);
-    assert!(matches!(draft().publish(), Err(SegmentError::Exists { .. })));
+    let second = Segment::draft(&path, FORMAT, 64).expect("enough memory");
+    assert!(matches!(second.publish(), Err(SegmentError::Exists { .. })));
     let found = Segment::open(&path, FORMAT).expect("the first one");
     assert_eq!(found.u32(HEADER).load(Ordering::SeqCst), 7);
 }
@@ -73,11 +79,11 @@ fn a_name_is_given_once() {
 fn whoever_opened_too_late_can_tell() {
     let directory = Directory::new("late");
     let path = directory.0.join("a");
-    let first = Draft::new(&path, FORMAT, 64).and_then(Draft::publish).expect("the name is free");
+    let first = named(&path);
     let late = Segment::open(&path, FORMAT).expect("still there");
     first.lock().expect("a lock").unlink().expect("it has its name");
     assert!(!late.lock().expect("a lock").is_named());
-    let second = Draft::new(&path, FORMAT, 64).and_then(Draft::publish).expect("the name is free again");
+    let second = named(&path);
     late.lock().expect("a lock").unlink().expect("nothing to do");
     assert!(second.lock().expect("a lock").is_named(), "another segment's name is not ours to remove");
 }
@@ -92,7 +98,7 @@ fn other_files_are_refused() {
         assert!(matches!(open(FORMAT), SegmentError::Foreign { .. }));
     }
     fs::remove_file(&path).expect("it is there");
-    let segment = Draft::new(&path, FORMAT, 64).and_then(Draft::publish).expect("the name is free");
+    let segment = named(&path);
     assert!(matches!(open(Format { version: 4, ..FORMAT }), SegmentError::Version { found: 3, expected: 4, .. }));
     assert!(matches!(open(Format { magic: *b"lxt-tesu", ..FORMAT }), SegmentError::Foreign { .. }));
     fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(100)).expect("writable");
@@ -105,7 +111,7 @@ fn other_files_are_refused() {
 fn too_little_memory_is_an_error_of_the_creator() {
     let directory = Directory::new("memory");
     for length in [1 << 50, usize::MAX - 10, usize::MAX] {
-        let error = Draft::new(&directory.0.join("a"), FORMAT, length).expect_err("a petabyte is too much");
+        let error = Segment::draft(&directory.0.join("a"), FORMAT, length).expect_err("a petabyte is too much");
         assert!(matches!(error, SegmentError::Memory { .. }), "{error}");
     }
 }
@@ -114,7 +120,7 @@ fn too_little_memory_is_an_error_of_the_creator() {
 #[should_panic(expected = "beyond the 128 bytes")]
 fn a_word_beyond_the_end_is_not_given_out() {
     let directory = Directory::new("beyond");
-    let draft = Draft::new(&directory.0.join("a"), FORMAT, 64).expect("enough memory");
-    draft.segment().u64(124 - 4);
-    draft.segment().u64(128);
+    let draft = Segment::draft(&directory.0.join("a"), FORMAT, 64).expect("enough memory");
+    draft.u64(124 - 4);
+    draft.u64(128);
 }
