@@ -27,9 +27,11 @@ mod registry;
 mod ring;
 mod shared;
 mod spec;
+mod topology;
 
 pub use graph::{ClaimError, Graph, NodeStatus, Ownership};
 pub use node::{Job, Node, WaitError};
 pub use registry::{GRAPH_NAME_MAX, Registry, RegistryError};
 pub use ring::{Inputs, MessageError, Outputs};
 pub use spec::{COUNT_MAX, Channel, NAME_MAX, Spec, SpecError};
+pub use topology::Topology;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use laxity_graph::{Channel, Graph, Job, Node, Ownership, Registry, Spec, WaitError};
+use laxity_graph::{Channel, Job, Node, Ownership, Registry, Spec, WaitError};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock::now;
 use support::{Place, back, edge, graph, ringed, spec};
