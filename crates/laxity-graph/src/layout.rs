@@ -69,6 +69,8 @@ pub(crate) struct NodeWords {
     pub completed: usize,
     /// Jobs begun: 64 bits, written by the owner only.
     pub started: usize,
+    /// The CPU on which its owner was seen last, plus 1: 32 bits, written by the owner only.
+    pub cpu: usize,
     /// Whose it is: 64 bits.
     pub owner: usize,
     /// Where its owner waits: 32 bits.
@@ -109,6 +111,7 @@ impl Layout {
         NodeWords {
             completed: start,
             started: start + 8,
+            cpu: start + 16,
             owner: start + PAIR,
             parked: start + PAIR + 8,
             terminated: start + PAIR + 12,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, Nanos};
-use laxity_sys::clock;
+use laxity_sys::{clock, scheduling};
 
 use crate::graph::Membership;
 use crate::owner::{Owner, State};
@@ -24,6 +24,8 @@ pub struct Node {
     /// For each condition the losses of its peer that were reported: the peer's owner word.
     reported: Vec<u64>,
     ports: Ports,
+    /// How long to look before parking.
+    spin: Nanos,
 }
 
 /// A job that has its tokens, and room for what it produces. Dropped without [`Job::complete`] it has not been: its
@@ -68,7 +70,9 @@ impl Node {
         let interrupted = (shared.started(node) > completed).then_some(completed);
         let reported = vec![0; shared.conditions(node).len()];
         let ports = Ports::new(shared, node);
-        Node { node, owner, interrupted, reported, ports, membership }
+        let node = Node { node, owner, interrupted, reported, ports, spin: Nanos::ZERO, membership };
+        node.note_cpu();
+        node
     }
 
     fn shared(&self) -> &Shared {
@@ -84,6 +88,12 @@ impl Node {
     /// outside the graph may be done already.
     pub fn interrupted(&self) -> Option<u64> {
         self.interrupted
+    }
+
+    /// From now on a wait looks for `span` before it suspends, if all that it waits for was last seen on other CPUs:
+    /// about as long as a wake-up takes, for threads that are kept on CPUs of their own. Nothing, at first.
+    pub fn spin_for(&mut self, span: Nanos) {
+        self.spin = span;
     }
 
     /// Waits for the next job, for ever if need be.
@@ -119,10 +129,16 @@ impl Node {
         let index = self.shared().completed(self.node);
         let (shared, node, reported) = (&self.membership.shared, self.node, &mut self.reported);
         let mut look = || look(shared, node, index, reported).transpose();
-        let found = match deadline {
-            Instant::ZERO => look(),
-            _ => parking::wait_until(shared.parked(node), deadline, look),
-        };
+        let mut found = look();
+        if found.is_none() && deadline != Instant::ZERO {
+            if !self.spin.is_zero() && are_elsewhere(shared, node, index) {
+                found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
+            }
+            if found.is_none() {
+                found = parking::wait_until(shared.parked(node), deadline, look);
+                self.note_cpu();
+            }
+        }
         match found {
             Some(Ok(())) => {
                 shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
@@ -132,6 +148,12 @@ impl Node {
             Some(Err(error)) => Err(error),
             None => Err(WaitError::TimedOut { node: shared.name(node) }),
         }
+    }
+
+    /// Threads move when they are woken, if ever.
+    fn note_cpu(&self) {
+        let cpu = u32::try_from(scheduling::current_cpu()).map_or(0, |cpu| cpu.saturating_add(1));
+        self.shared().segment.u32(self.shared().words(self.node).cpu).store(cpu, Ordering::Relaxed);
     }
 
     /// Ends this node: its consumers end when they have used what it produced.
@@ -147,6 +169,31 @@ impl Drop for Node {
     fn drop(&mut self) {
         if self.membership.is_ours() {
             self.shared().release(self.node, self.owner);
+        }
+    }
+}
+
+/// Whether all that job `index` of `node` waits for is on other CPUs than this thread: on this one nobody could go on
+/// while it spins.
+fn are_elsewhere(shared: &Shared, node: usize, index: u64) -> bool {
+    let here = scheduling::current_cpu() as u64 + 1;
+    let cpu = |node: usize| u64::from(shared.segment.u32(shared.words(node).cpu).load(Ordering::Relaxed));
+    let waiting = |condition: &&Condition| !condition.rule.suffices(shared.completed(condition.peer), index);
+    shared.conditions(node).iter().filter(waiting).all(|condition| ![0, here].contains(&cpu(condition.peer)))
+}
+
+/// Looks until `end` without giving up the CPU.
+fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    loop {
+        // The clock costs more than a look.
+        for _ in 0..16 {
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            std::hint::spin_loop();
+        }
+        if clock::now() >= end {
+            return None;
         }
     }
 }

@@ -103,6 +103,23 @@ fn threads_that_take_turns_never_lose_one() {
     assert_eq!((graph.status(0).completed, graph.status(1).completed), (5000, 5000));
 }
 
+/// Whether or not both threads get a CPU of their own: spinning changes when a wait ends, never how.
+#[test]
+fn threads_that_spin_take_turns_as_well() {
+    let place = Place::new("spin");
+    let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1), back(1, 0, 1)])).expect("the name is free");
+    let threads = ["a", "b"].map(|name| {
+        let mut node = graph.claim(name).expect("it is free");
+        node.spin_for(Nanos::from_micros(20));
+        thread::spawn(move || (0..2000).for_each(|_| node.wait().expect("the other goes on").complete()))
+    });
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    let mut a = graph.claim("a").expect("it was released");
+    a.spin_for(Nanos::from_micros(20));
+    run(&mut a);
+    assert!(matches!(a.wait_for(Nanos::from_micros(50)), Err(WaitError::TimedOut { .. })));
+}
+
 #[test]
 fn a_wait_ends_at_its_deadline_and_loses_nothing() {
     let place = Place::new("deadline");

@@ -2,7 +2,12 @@
 
 use std::io;
 
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+
+/// The CPU that this thread runs on, unless it has moved since.
+pub fn current_cpu() -> usize {
+    sched_getcpu()
+}
 
 /// Schedules this thread by `SCHED_FIFO` at `priority`, 1 to 99.
 ///
