@@ -73,7 +73,10 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
     let park = Nanos::ZERO;
     Ok(Round {
         futex: [futex_trip(SAME, trips), futex_trip(CROSS, trips)],
-        graph: [graph_trip(registry, &counter, SAME, park, trips)?, graph_trip(registry, &counter, CROSS, park, trips)?],
+        graph: [
+            graph_trip(registry, &counter, SAME, park, trips)?,
+            graph_trip(registry, &counter, CROSS, park, trips)?,
+        ],
         eventfd: [eventfd_trip(SAME, trips)?, eventfd_trip(CROSS, trips)?],
         spin: graph_trip(registry, &counter, CROSS, SPIN, trips * 10)?,
         small: graph_trip(registry, &ring(64)?, CROSS, SPIN, trips * 10)?,
@@ -140,13 +143,7 @@ fn trip(turns: &[Instant]) -> f64 {
     median(turns.windows(2).map(|turns| turns[1].saturating_since(turns[0]).0 as f64 / 1000.0).collect())
 }
 
-fn graph_trip(
-    registry: &Registry,
-    spec: &Spec,
-    cpus: Cpus,
-    spin: Nanos,
-    trips: usize,
-) -> Result<f64, Box<dyn Error>> {
+fn graph_trip(registry: &Registry, spec: &Spec, cpus: Cpus, spin: Nanos, trips: usize) -> Result<f64, Box<dyn Error>> {
     let graph = registry.create(spec)?;
     let has_data = spec.channels()[0] != Channel::Counter;
     let turn = |node: &mut Node| {

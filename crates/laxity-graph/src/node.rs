@@ -21,11 +21,20 @@ pub struct Node {
     owner: Owner,
     /// The job that was begun before this claim.
     interrupted: Option<u64>,
-    /// For each condition the losses of its peer that were reported: the peer's owner word.
-    reported: Vec<u64>,
+    /// For each condition what was seen of its peer last.
+    sights: Vec<Sight>,
     ports: Ports,
     /// How long to look before parking.
     spin: Nanos,
+}
+
+/// What a node saw of a peer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sight {
+    /// Jobs that it had completed. There may be more by now, but the peer need not be asked while these suffice.
+    completed: u64,
+    /// Its owner word when its loss was reported last.
+    reported: u64,
 }
 
 /// A job that has its tokens, and room for what it produces. Dropped without [`Job::complete`] it has not been: its
@@ -68,9 +77,9 @@ impl Node {
         let shared = &membership.shared;
         let completed = shared.completed(node);
         let interrupted = (shared.started(node) > completed).then_some(completed);
-        let reported = vec![0; shared.conditions(node).len()];
+        let sights = vec![Sight::default(); shared.conditions(node).len()];
         let ports = Ports::new(shared, node);
-        let node = Node { node, owner, interrupted, reported, ports, spin: Nanos::ZERO, membership };
+        let node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, membership };
         node.note_cpu();
         node
     }
@@ -127,8 +136,8 @@ impl Node {
     /// [`WaitError`]. Whatever it is, no token is lost, and one may wait again.
     pub fn wait_until(&mut self, deadline: Instant) -> Result<Job<'_>, WaitError> {
         let index = self.shared().completed(self.node);
-        let (shared, node, reported) = (&self.membership.shared, self.node, &mut self.reported);
-        let mut look = || look(shared, node, index, reported).transpose();
+        let (shared, node, sights) = (&self.membership.shared, self.node, &mut self.sights);
+        let mut look = || look(shared, node, index, sights).transpose();
         let mut found = look();
         if found.is_none() && deadline != Instant::ZERO {
             if !self.spin.is_zero() && are_elsewhere(shared, node, index) {
@@ -199,18 +208,18 @@ fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T>
 }
 
 /// Whether job `index` of `node` may run; `None` if it has to wait.
-fn look(shared: &Shared, node: usize, index: u64, reported: &mut [u64]) -> Result<Option<()>, WaitError> {
+fn look(shared: &Shared, node: usize, index: u64, sights: &mut [Sight]) -> Result<Option<()>, WaitError> {
     if shared.has_terminated(node) {
         return Err(WaitError::Terminated { node: shared.name(node), edge: None });
     }
     let mut is_ready = true;
-    for (condition, reported) in shared.conditions(node).iter().zip(reported) {
-        if condition.rule.suffices(shared.completed(condition.peer), index) {
+    for (condition, sight) in shared.conditions(node).iter().zip(sights) {
+        if condition.rule.suffices(sight.completed, index) || has_come(shared, condition, sight, index) {
             continue;
         }
-        let absence = absence(shared, condition, *reported);
+        let absence = absence(shared, condition, sight.reported);
         // What it completed before it was gone may have come after the first look.
-        if condition.rule.suffices(shared.completed(condition.peer), index) {
+        if has_come(shared, condition, sight, index) {
             continue;
         }
         is_ready = false;
@@ -219,7 +228,7 @@ fn look(shared: &Shared, node: usize, index: u64, reported: &mut [u64]) -> Resul
         match absence {
             Absence::None => {}
             Absence::Lost(owner) => {
-                *reported = owner.word();
+                sight.reported = owner.word();
                 let pid = shared.process(owner.member.into()).pid;
                 return Err(WaitError::Lost { node: peer(), edge: edge(), pid });
             }
@@ -232,6 +241,11 @@ fn look(shared: &Shared, node: usize, index: u64, reported: &mut [u64]) -> Resul
         }
     }
     Ok(is_ready.then_some(()))
+}
+
+fn has_come(shared: &Shared, condition: &Condition, sight: &mut Sight, index: u64) -> bool {
+    sight.completed = shared.completed(condition.peer);
+    condition.rule.suffices(sight.completed, index)
 }
 
 enum Absence {
@@ -261,7 +275,7 @@ impl Job<'_> {
     /// The messages it reads, and those it writes.
     pub fn messages(&mut self) -> (Inputs<'_>, Outputs<'_>) {
         let Node { membership, ports, .. } = &mut *self.node;
-        ports.messages(&membership.shared, self.index)
+        ports.messages(&membership.shared)
     }
 
     /// Message `number`, from 0, that came over `edge`: as [`Inputs::get`].

@@ -63,6 +63,9 @@ struct Port {
     first: u64,
     advance: u64,
     count: u32,
+    /// The job that began last and the slot of its first token: the next job's follows without a division.
+    job: u64,
+    slot: u64,
 }
 
 /// The messages that a job reads.
@@ -70,7 +73,6 @@ struct Port {
 pub struct Inputs<'a> {
     shared: &'a Shared,
     ports: &'a [Port],
-    index: u64,
 }
 
 /// The messages that a job writes.
@@ -78,7 +80,6 @@ pub struct Inputs<'a> {
 pub struct Outputs<'a> {
     shared: &'a Shared,
     ports: &'a [Port],
-    index: u64,
 }
 
 impl Ports {
@@ -96,6 +97,8 @@ impl Ports {
                 first: first.into(),
                 advance: advance.into(),
                 count,
+                job: 0,
+                slot: u64::from(first) % u64::from(capacity),
             };
             if rule.consumer == node {
                 ports.inputs.push(port(0, rule.consume, rule.threshold));
@@ -109,24 +112,39 @@ impl Ports {
 
     /// Job `index` begins: what it does not write is empty, not what an earlier job wrote there.
     #[inline]
-    pub fn begin(&self, shared: &Shared, index: u64) {
-        for port in &self.outputs {
+    pub fn begin(&mut self, shared: &Shared, index: u64) {
+        self.inputs.iter_mut().for_each(|port| port.move_to(index));
+        for port in &mut self.outputs {
+            port.move_to(index);
             for number in 0..port.count {
-                shared.segment.u32(port.length_of(port.slot(index, number))).store(0, Ordering::Relaxed);
+                shared.segment.u32(port.length_of(port.slot(number))).store(0, Ordering::Relaxed);
             }
         }
     }
 
-    pub fn messages<'a>(&'a mut self, shared: &'a Shared, index: u64) -> (Inputs<'a>, Outputs<'a>) {
-        (Inputs { shared, ports: &self.inputs, index }, Outputs { shared, ports: &self.outputs, index })
+    /// Those of the job that began last.
+    pub fn messages<'a>(&'a mut self, shared: &'a Shared) -> (Inputs<'a>, Outputs<'a>) {
+        (Inputs { shared, ports: &self.inputs }, Outputs { shared, ports: &self.outputs })
     }
 }
 
 impl Port {
     #[inline]
-    fn slot(&self, index: u64, number: u32) -> usize {
-        // Tokens are numbered in 64 bits: one a nanosecond for 584 years.
-        ((self.first + index * self.advance + u64::from(number)) % self.capacity) as usize
+    fn move_to(&mut self, job: u64) {
+        if job == self.job + 1 {
+            // A ring holds what a job writes and what it reads.
+            self.slot = wrapped(self.slot + self.advance, self.capacity);
+        } else if job != self.job {
+            // Tokens are numbered in 64 bits: one a nanosecond for 584 years.
+            self.slot = (self.first + job * self.advance) % self.capacity;
+        }
+        self.job = job;
+    }
+
+    /// The slot of token `number` of the job.
+    #[inline]
+    fn slot(&self, number: u32) -> usize {
+        wrapped(self.slot + u64::from(number), self.capacity) as usize
     }
 
     #[inline]
@@ -140,6 +158,13 @@ impl Port {
     }
 }
 
+/// `position` on a circle of `length`, around which it went less than twice.
+#[inline]
+fn wrapped(position: u64, length: u64) -> u64 {
+    if position < length { position } else { position - length }
+}
+
+#[inline]
 fn find(ports: &[Port], edge: usize, number: u32) -> Result<&Port, MessageError> {
     let port = ports.iter().find(|port| port.edge == edge).ok_or(MessageError::NoRing { edge })?;
     if number >= port.count {
@@ -157,7 +182,7 @@ impl<'a> Inputs<'a> {
     #[inline]
     pub fn get(&self, edge: usize, number: u32) -> Result<&'a [u8], MessageError> {
         let port = find(self.ports, edge, number)?;
-        let slot = port.slot(self.index, number);
+        let slot = port.slot(number);
         // Written by another process, which may be wrong about it but shall not lead us beyond the slot.
         let length = self.shared.segment.u32(port.length_of(slot)).load(Ordering::Relaxed).min(port.longest);
         // SAFETY: nobody writes the slot while the job lasts, which `'a` does not outlive. The job is begun, so its
@@ -176,14 +201,14 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// [`MessageError`].
     pub fn get(&mut self, edge: usize, number: u32) -> Result<&mut [u8], MessageError> {
-        Outputs { shared: self.shared, ports: self.ports, index: self.index }.into_message(edge, number)
+        Outputs { shared: self.shared, ports: self.ports }.into_message(edge, number)
     }
 
     /// As [`Outputs::get`], for the only message that is written.
     #[inline]
     pub fn into_message(self, edge: usize, number: u32) -> Result<&'a mut [u8], MessageError> {
         let port = find(self.ports, edge, number)?;
-        let slot = port.slot(self.index, number);
+        let slot = port.slot(number);
         self.shared.segment.u32(port.length_of(slot)).store(port.longest, Ordering::Relaxed);
         // SAFETY: nobody else touches the slot while the job lasts. The job is begun, so there is room for its tokens:
         // the consumer completed the jobs that read what was in the slot (seen with acquire order), and begins one
@@ -202,7 +227,7 @@ impl<'a> Outputs<'a> {
         let port = find(self.ports, edge, number)?;
         let too_long = || MessageError::TooLong { edge, length, longest: port.longest };
         let length = u32::try_from(length).ok().filter(|&length| length <= port.longest).ok_or_else(too_long)?;
-        self.shared.segment.u32(port.length_of(port.slot(self.index, number))).store(length, Ordering::Relaxed);
+        self.shared.segment.u32(port.length_of(port.slot(number))).store(length, Ordering::Relaxed);
         Ok(())
     }
 
