@@ -12,6 +12,7 @@ use laxity_graph::{Channel, Graph, Node, Registry, Spec};
 use laxity_model::{self as model, Edge, Instant, Nanos};
 use laxity_sys::clock::now;
 use laxity_sys::event::Event;
+use laxity_sys::segment::{Format, HEADER, Segment};
 use laxity_sys::{futex, scheduling};
 
 /// Measures round trips between two threads, and how many tokens and messages pass in a second.
@@ -28,6 +29,8 @@ struct Arguments {
     tokens: u64,
 }
 
+const FORMAT: Format = Format { magic: *b"laxbench", version: 1 };
+
 /// The CPUs of the two threads.
 type Cpus = [usize; 2];
 
@@ -39,7 +42,10 @@ const SPIN: Nanos = Nanos::from_micros(200);
 
 /// One round, in microseconds and per second.
 struct Round {
+    /// In memory of this process.
     futex: [f64; 2],
+    /// In memory with a name, as that of graphs, where Linux takes longer to find out which word is meant.
+    shared: [f64; 2],
     eventfd: [f64; 2],
     graph: [f64; 2],
     spin: f64,
@@ -71,8 +77,12 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
     let ring = |message| spec(Channel::Ring { message, capacity: 2 }, true);
     let many = spec(Channel::Ring { message: 64, capacity: 1024 }, false)?;
     let park = Nanos::ZERO;
+    let own = [AtomicU32::new(0), AtomicU32::new(0)];
+    let memory = Segment::draft(&registry.directory().join("words"), FORMAT, 4096)?;
+    let shared = [memory.u32(HEADER), memory.u32(HEADER + 1024)];
     Ok(Round {
-        futex: [futex_trip(SAME, trips), futex_trip(CROSS, trips)],
+        futex: [SAME, CROSS].map(|cpus| futex_trip([&own[0], &own[1]], cpus, trips)),
+        shared: [SAME, CROSS].map(|cpus| futex_trip(shared, cpus, trips)),
         graph: [
             graph_trip(registry, &counter, SAME, park, trips)?,
             graph_trip(registry, &counter, CROSS, park, trips)?,
@@ -93,6 +103,7 @@ fn report(rounds: &[Round]) {
         println!("{name:<28} {:>10.2} {:>12.2}", of(&|round| value(round)[0]), of(&|round| value(round)[1]));
     };
     row("raw futex", &|round| round.futex);
+    row("raw futex, shared memory", &|round| round.shared);
     row("eventfd", &|round| round.eventfd);
     row("graph, parking", &|round| round.graph);
     println!("{:<28} {:>10} {:>12.2}", "graph, spinning", "-", of(&|round| round.spin));
@@ -233,15 +244,15 @@ fn turns(cpus: Cpus, trips: usize, give: impl Fn(usize) + Sync, take: impl Fn(us
     })
 }
 
-fn futex_trip(cpus: Cpus, trips: usize) -> f64 {
-    let words = [AtomicU32::new(0), AtomicU32::new(0)];
+fn futex_trip(words: [&AtomicU32; 2], cpus: Cpus, trips: usize) -> f64 {
+    words.iter().for_each(|word| word.store(0, Ordering::SeqCst));
     let give = |whom: usize| {
         words[whom].store(1, Ordering::SeqCst);
-        futex::wake_one(&words[whom]);
+        futex::wake_one(words[whom]);
     };
     let take = |who: usize| {
         while words[who].swap(0, Ordering::SeqCst) == 0 {
-            futex::wait(&words[who], 0, Instant::NEVER);
+            futex::wait(words[who], 0, Instant::NEVER);
         }
     };
     turns(cpus, trips, give, take)
