@@ -126,6 +126,7 @@ impl Registry {
             let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
             // If the last one out was faster there may be a new one by now.
             if locked.is_named() {
+                // Frees the places of the dead.
                 shared.bury();
                 return join(&shared);
             }

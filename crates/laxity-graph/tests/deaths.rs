@@ -18,7 +18,7 @@ use support::{Place, back, edge, graph, ringed, spec};
 const ROLE: &str = "LAXITY_TEST_ROLE";
 const PLACE: &str = "LAXITY_TEST_PLACE";
 /// Long enough for any machine: reached only by what hangs.
-const HANG: Nanos = Nanos::from_secs(30);
+const HANG: Nanos = Nanos::from_secs(20);
 
 /// Not a test by itself: what the processes do that tests start.
 #[test]
@@ -102,6 +102,7 @@ fn a_consumer_that_waits_hears_which_producer_was_killed_on_which_edge() {
     let (error, heard, mut b) = waiting.join().expect("no panic");
     let edge = ("a".to_owned(), "b".to_owned());
     assert_eq!(error, WaitError::Lost { node: "a".to_owned(), edge, pid });
+    assert!(heard.saturating_since(killed) < HANG, "woken by the death and not by the deadline");
     println!("heard of the death after {}", heard.saturating_since(killed));
     assert!(matches!(b.wait_for(Nanos::from_millis(1)), Err(WaitError::TimedOut { .. })), "each loss is told once");
     assert_eq!(graph.status(0).ownership, Ownership::Lost);
@@ -119,8 +120,13 @@ fn a_producer_that_waits_for_room_hears_that_its_consumer_was_killed() {
     let mut process = Process::start(&place, "hold b");
     a.wait().expect("there is room").complete();
     a.wait_for(HANG).expect("b completes its first job").complete();
+    let waiting = thread::spawn(move || (a.wait_for(HANG).map(|_| ()), a));
+    thread::sleep(Duration::from_millis(5));
+    let killed = now();
     process.kill();
-    assert!(matches!(a.wait_for(HANG), Err(WaitError::Lost { node, .. }) if node == "b"));
+    let (result, mut a) = waiting.join().expect("no panic");
+    assert!(matches!(result, Err(WaitError::Lost { node, .. }) if node == "b"));
+    assert!(now().saturating_since(killed) < HANG, "woken by the death and not by the deadline");
     let mut b = graph.claim("b").expect("the process is gone");
     b.wait().expect("the message that it did not complete").complete();
     a.wait().expect("there is room").complete();
