@@ -51,7 +51,7 @@ pub enum RegistryError {
         /// The name.
         name: String,
         /// Why not, if it could be read.
-        reason: Option<SpecError>,
+        reason: Option<Box<SpecError>>,
     },
     /// As many processes as can be are attached.
     Full {
@@ -264,7 +264,7 @@ fn describe(segment: &Segment, name: &str) -> Result<(Spec, Layout), RegistryErr
     let end = end.ok_or_else(|| damaged(None))?;
     let spec = description::decode(&segment.load_bytes(DESCRIPTION..end)).map_err(|error| match error {
         DescriptionError::Malformed => damaged(None),
-        DescriptionError::Spec(error) => damaged(Some(error)),
+        DescriptionError::Spec(error) => damaged(Some(Box::new(error))),
     })?;
     match Layout::of(&spec, end - DESCRIPTION) {
         Some(layout) if layout.total == segment.len() => Ok((spec, layout)),
@@ -314,7 +314,7 @@ impl std::error::Error for RegistryError {
         match self {
             RegistryError::Segment(error) => Some(error),
             RegistryError::System { error, .. } => Some(error),
-            RegistryError::Damaged { reason, .. } => reason.as_ref().map(|reason| reason as _),
+            RegistryError::Damaged { reason, .. } => reason.as_deref().map(|reason| reason as _),
             _ => None,
         }
     }
