@@ -153,7 +153,7 @@ fn a_node_dropped_in_the_middle_of_a_job_is_lost_as_well() {
     let (mut a, mut b) = (graph.claim("a").expect("it is free"), graph.claim("b").expect("it is free"));
     thread::scope(|scope| {
         let waiting = scope.spawn(|| b.wait_for(HANG).map(|_| ()));
-        drop(a.wait().expect("a source"));
+        assert_eq!(a.wait().expect("a source").index(), 0);
         a.release();
         assert!(matches!(waiting.join().expect("no panic"), Err(WaitError::Lost { node, .. }) if node == "a"));
     });

@@ -22,7 +22,7 @@ pub enum Ended {
     TimedOut,
 }
 
-/// Suspends the thread while `word` is `expected`, until [`wake`] or `deadline` (of the clock of
+/// Suspends the thread while `word` is `expected`, until [`wake_one`] or `deadline` (of the clock of
 /// [`now`](crate::clock::now); [`Instant::NEVER`] to wait for ever).
 ///
 /// May end early, also by a signal: callers check what they wait for in a loop, and as the deadline is absolute no
