@@ -118,6 +118,19 @@ fn a_graph_of_twelve_nodes_takes_less_than_a_megabyte() {
     assert!(graph.memory() < 16_384, "{} bytes", graph.memory());
 }
 
+/// Linux waits on 128 words at once: those of all others, and one more.
+#[test]
+fn as_many_processes_attach_as_can_watch_each_other() {
+    let place = Place::new("many");
+    let first = place.create(&named("g")).expect("the name is free");
+    let mut others: Vec<_> = (1..127).map(|_| place.attach("g").expect("there is room")).collect();
+    assert!(matches!(place.attach("g"), Err(RegistryError::Full { .. })));
+    others.pop();
+    others.push(place.attach("g").expect("one has left"));
+    drop((first, others));
+    assert!(place.files().is_empty());
+}
+
 /// The original crashed when a node with 32 edges was destroyed.
 #[test]
 fn a_node_may_have_a_thousand_edges() {

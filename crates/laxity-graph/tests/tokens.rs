@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use laxity_graph::{ClaimError, Graph, Node, Spec, SpecError, WaitError};
-use laxity_model::{Edge, Instant, Nanos};
+use laxity_model::{DataObject, Edge, Instant, Nanos, Replicas};
 use laxity_policy::graph::PlanError;
 use laxity_sys::clock::now;
 use support::{Place, back, edge, graph, spec};
@@ -224,6 +224,25 @@ fn a_waiting_node_hears_of_the_end_also_when_it_comes_from_outside() {
     thread::sleep(Duration::from_millis(2));
     place.attach("g").expect("it is there").terminate(0);
     assert!(matches!(waiting.join().expect("no panic"), Err(WaitError::Terminated { node, .. }) if node == "a"));
+}
+
+/// a -> b -> c share an object of which there are two replicas: c must be done with one before a writes to it again,
+/// though a and b are free to go on by their tokens.
+#[test]
+fn feedback_keeps_a_replica_until_its_last_reader_is_done() {
+    let place = Place::new("feedback");
+    let mut graph = graph(&["a", "b", "c"], vec![edge(0, 1), edge(1, 2)]);
+    graph.objects = vec![DataObject { name: "image".to_owned(), accessors: vec![0, 2], delay: 0 }];
+    graph.replicas = Replicas::Count(2);
+    let graph = place.create(&Spec::new(graph).expect("it can be pipelined")).expect("the name is free");
+    let [mut a, mut b, mut c] = claim_all(&graph);
+    let replica = |job| graph.spec().plan().replica(job);
+    assert_eq!([run(&mut a), run(&mut a)].map(replica), [0, 1]);
+    assert_eq!([run(&mut b), run(&mut b)].map(replica), [0, 1]);
+    assert!(waits(&mut a), "c may read both");
+    assert_eq!(replica(run(&mut c)), 0);
+    assert_eq!(replica(run(&mut a)), 0);
+    assert!(waits(&mut a));
 }
 
 #[test]
