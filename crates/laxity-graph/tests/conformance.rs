@@ -16,6 +16,10 @@ use support::{Place, edge, graph};
 /// In which every rate's pattern repeats.
 const WINDOW: Nanos = Nanos::from_millis(60);
 
+/// More than initial tokens start: at most 3 on each of 9 edges, which start at most 3 times as many jobs downstream,
+/// and a job more at each step for what does not divide.
+const EXTRA_JOBS: u32 = 300;
+
 /// A token: the job that wrote it, from 1, and which of that job's it was; both 0 for initial tokens.
 type Token = (u64, u32);
 /// For each job of a node the tokens it took from each inbound edge.
@@ -63,10 +67,11 @@ prop_compose! {
             let initial = back.threshold + (2 + kept) * back.consume * jobs[0] as u32;
             edges.push(Edge { initial, back_edge: true, ..back });
         }
-        // In a tree the smallest rings do; where paths join again they must hold what waits for the other path.
+        // In a tree the smallest rings do. Where paths join again they hold all, as a join that ends for want of tokens
+        // on one path makes no room on the other. Initial tokens start some jobs more than the windows have.
         let channel = |edge: &Edge| {
             let smallest = (edge.threshold - 1 + edge.produce).max(edge.initial);
-            let all = edge.initial + edge.produce * (jobs[edge.producer] * windows) as u32 + smallest;
+            let all = smallest + edge.initial + edge.produce * ((jobs[edge.producer] * windows) as u32 + EXTRA_JOBS);
             Channel::Ring { message: 12, capacity: if is_tree { smallest + slack } else { all } }
         };
         let channels = edges.iter().map(channel).collect();
