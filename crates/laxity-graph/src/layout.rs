@@ -83,7 +83,8 @@ impl Layout {
     /// For `spec`, whose description has `description` bytes; `None` if it exceeds the address space.
     pub fn of(spec: &Spec, description: usize) -> Option<Layout> {
         let members = DESCRIPTION.checked_add(description)?.checked_next_multiple_of(PAIR)?;
-        let nodes = members.checked_add((MEMBERS_MAX * LINE).next_multiple_of(PAIR))?;
+        // One more than there can be, so that any seven bits name a place.
+        let nodes = members.checked_add((MEMBERS_MAX + 1) * LINE)?;
         let mut end = nodes.checked_add(spec.graph().nodes.len().checked_mul(2 * PAIR)?)?;
         let mut rings = Vec::with_capacity(spec.channels().len());
         for channel in spec.channels() {

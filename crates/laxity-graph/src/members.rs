@@ -111,9 +111,6 @@ impl Shared {
     /// Waits until no instruction of the process that lost a node can follow. Answers whether that is so.
     pub fn await_end(&self, lost: Owner, deadline: Instant) -> bool {
         let place = usize::from(lost.member);
-        if place >= MEMBERS_MAX {
-            return true;
-        }
         let has_died = || {
             let generation = self.segment.u32(self.layout.member(place).generation).load(Ordering::SeqCst);
             generation == lost.generation && self.holder(place) == Holder::Died

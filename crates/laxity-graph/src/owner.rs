@@ -35,7 +35,9 @@ impl Owner {
             1 => State::Claimed,
             _ => State::Lost,
         };
-        Owner { state, member: (word >> 8) as u8, claims: (word >> 16) as u16, generation: (word >> 32) as u32 }
+        // Seven bits: no word leads beyond the members.
+        let member = (word >> 8) as u8 & 0x7f;
+        Owner { state, member, claims: (word >> 16) as u16, generation: (word >> 32) as u32 }
     }
 
     pub fn word(self) -> u64 {
@@ -56,6 +58,7 @@ impl Owner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::MEMBERS_MAX;
 
     #[test]
     fn a_word_says_what_was_written_and_a_fresh_one_that_the_node_is_free() {
@@ -64,5 +67,6 @@ mod tests {
             assert_eq!(Owner::of(owner.word()), owner);
         }
         assert_eq!(Owner::of(0).state, State::Free);
+        assert!(usize::from(Owner::of(u64::MAX).member) <= MEMBERS_MAX);
     }
 }
