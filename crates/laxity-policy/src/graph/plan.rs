@@ -71,6 +71,30 @@ pub(super) struct Links {
     pub affected: Vec<usize>,
 }
 
+impl Edge {
+    /// Whether job `index` of the consumer, counted from 0, has its tokens once `completed` jobs of the producer are
+    /// complete: `n0 + completed * rho >= phi + index * kappa`. The consumer's earlier jobs took `index * kappa`.
+    ///
+    /// As the state of a graph is how many jobs of each node are complete, this one rule says who may run. Simulated
+    /// and live graphs share it.
+    #[inline]
+    pub fn suffices(&self, completed: u64, index: u64) -> bool {
+        // In 128 bits: either side is below 2^97.
+        self.written(completed) >= u128::from(self.threshold) + u128::from(index) * u128::from(self.consume)
+    }
+
+    /// Tokens on the edge when `completed` jobs of the producer are complete and `started` jobs of the consumer took
+    /// theirs; a number beyond 64 bits takes decades of producing without consuming, and saturates.
+    pub fn tokens(&self, completed: u64, started: u64) -> u64 {
+        let taken = u128::from(started) * u128::from(self.consume);
+        u64::try_from(self.written(completed).saturating_sub(taken)).unwrap_or(u64::MAX)
+    }
+
+    fn written(&self, completed: u64) -> u128 {
+        u128::from(self.initial) + u128::from(completed) * u128::from(self.produce)
+    }
+}
+
 impl Plan {
     /// The plan of `graph` as it is: one replica of everything, no feedback.
     pub fn new(graph: &Graph) -> Result<Plan, PlanError> {

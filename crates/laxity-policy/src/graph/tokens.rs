@@ -100,8 +100,7 @@ pub enum Releasing {
 pub struct Tokens {
     plan: Plan,
     releasing: Releasing,
-    /// Tokens on each edge. They saturate, which takes decades of producing without consuming.
-    tokens: Vec<u64>,
+    /// What there is to know: the tokens of an edge follow from the jobs of its two nodes.
     nodes: Vec<State>,
     /// For each node the arrival of its next job if only time is missing.
     timeouts: ReleaseQueue,
@@ -123,15 +122,8 @@ struct State {
 impl Tokens {
     /// The initial tokens; nothing released.
     pub fn new(plan: Plan, releasing: Releasing) -> Self {
-        let tokens = plan.edges().iter().map(|edge| u64::from(edge.initial)).collect();
         let nodes = plan.nodes().len();
-        Tokens {
-            releasing,
-            tokens,
-            nodes: vec![State::default(); nodes],
-            timeouts: ReleaseQueue::with_capacity(nodes),
-            plan,
-        }
+        Tokens { releasing, nodes: vec![State::default(); nodes], timeouts: ReleaseQueue::with_capacity(nodes), plan }
     }
 
     /// Takes note of `event` and appends what follows. Panics if a job completes that was not ready, or if a node that
@@ -172,7 +164,8 @@ impl Tokens {
 
     /// Tokens on `edge`.
     pub fn tokens(&self, edge: usize) -> u64 {
-        self.tokens[edge]
+        let edge = &self.plan.edges()[edge];
+        edge.tokens(self.nodes[edge.producer].completed, self.nodes[edge.consumer].started)
     }
 
     /// Each timeout as of its own instant, so that being late makes no difference to arrivals.
@@ -190,7 +183,6 @@ impl Tokens {
         state.completed += 1;
         for &edge in &self.plan.links(node).out {
             let tokens = self.plan.edges()[edge].produce;
-            self.tokens[edge] = self.tokens[edge].saturating_add(tokens.into());
             actions.push(Action::Produced { node, index, edge, tokens });
         }
         for position in 0..self.plan.links(node).affected.len() {
@@ -222,15 +214,17 @@ impl Tokens {
     /// Whether the next job of `node` has its tokens, after those that wait before it, and as a source its time.
     fn is_triggered(&self, node: usize) -> bool {
         let state = &self.nodes[node];
-        let waiting = state.released - state.started;
-        let has_tokens = |&edge: &usize| {
-            let needs = &self.plan.edges()[edge];
-            // In 128 bits: the product is below 2^96.
-            u128::from(self.tokens[edge])
-                >= u128::from(needs.threshold) + u128::from(waiting) * u128::from(needs.consume)
-        };
         (!self.plan.nodes()[node].is_source || state.arrived > state.released)
-            && self.plan.links(node).tokens_in.iter().all(has_tokens)
+            && self.have_tokens(&self.plan.links(node).tokens_in, state.released)
+    }
+
+    /// Whether all of `edges` have the tokens of job `index` of their consumer.
+    fn have_tokens(&self, edges: &[usize], index: u64) -> bool {
+        let suffices = |&edge: &usize| {
+            let edge = &self.plan.edges()[edge];
+            edge.suffices(self.nodes[edge.producer].completed, index)
+        };
+        edges.iter().all(suffices)
     }
 
     /// `max(r_prev + p, at)`.
@@ -250,15 +244,15 @@ impl Tokens {
     fn start(&mut self, node: usize, actions: &mut Vec<Action>) {
         let state = &self.nodes[node];
         let links = self.plan.links(node);
-        let is_free = |&edge: &usize| self.tokens[edge] >= self.plan.edges()[edge].threshold.into();
-        if state.started > state.completed || state.released == state.started || !links.feedback_in.iter().all(is_free)
-        {
+        if state.started > state.completed || state.released == state.started {
+            return;
+        }
+        if !self.have_tokens(&links.feedback_in, state.started) {
             return;
         }
         let index = state.started;
         for &edge in links.tokens_in.iter().chain(&links.feedback_in) {
             let tokens = self.plan.edges()[edge].consume;
-            self.tokens[edge] -= u64::from(tokens);
             actions.push(Action::Consumed { node, index, edge, tokens });
         }
         actions.push(Action::Ready { node, index });
@@ -271,11 +265,10 @@ impl Tokens {
             assert!(state.started <= state.released, "a job is released before it is ready");
             assert!(state.started - state.completed <= 1, "jobs of a node never overlap");
         }
-        for (edge, &tokens) in self.plan.edges().iter().zip(&self.tokens) {
-            let produced = u64::from(edge.produce).saturating_mul(self.nodes[edge.producer].completed);
-            let consumed = u64::from(edge.consume) * self.nodes[edge.consumer].started;
-            let expected = u64::from(edge.initial).saturating_add(produced);
-            assert!(tokens == u64::MAX || tokens + consumed == expected, "tokens are neither lost nor made");
+        for edge in self.plan.edges() {
+            let is_there =
+                |started: u64| started == 0 || edge.suffices(self.nodes[edge.producer].completed, started - 1);
+            assert!(is_there(self.nodes[edge.consumer].started), "no job takes tokens that are not there");
         }
         self.timeouts.assert_invariants();
     }

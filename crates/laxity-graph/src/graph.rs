@@ -1,0 +1,247 @@
+//! A graph that this process is attached to.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use laxity_model::Nanos;
+use laxity_sys::clock;
+
+use crate::guardian::Guardian;
+use crate::members::MemberId;
+use crate::node::Node;
+use crate::owner::{Owner, State};
+use crate::shared::Shared;
+use crate::spec::Spec;
+
+/// A graph that this process is attached to, until the last copy of this and the last of its nodes are dropped. The last
+/// process to leave takes the graph's name and memory with it.
+///
+/// Threads share it. A child made by `fork` does not take part: it attaches by itself, or executes another program.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    membership: Arc<Membership>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Membership {
+    pub shared: Arc<Shared>,
+    member: MemberId,
+    guardian: Option<Guardian>,
+    pid: u32,
+}
+
+/// Why a node cannot be claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimError {
+    /// No node has this name.
+    NoSuchNode {
+        /// The name.
+        name: String,
+    },
+    /// Someone has it.
+    Claimed {
+        /// The node.
+        node: String,
+        /// The process.
+        pid: u32,
+    },
+    /// The process that had it was killed but has not ended.
+    Ending {
+        /// The node.
+        node: String,
+        /// The process.
+        pid: u32,
+    },
+    /// No node is free.
+    NoneFree,
+    /// This process was forked from the one that attached.
+    Forked,
+}
+
+/// What a node is doing, for those who watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// Whose it is.
+    pub ownership: Ownership,
+    /// Jobs that were begun.
+    pub started: u64,
+    /// Jobs that are complete.
+    pub completed: u64,
+    /// Whether it ended.
+    pub has_terminated: bool,
+}
+
+/// Whose a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// Nobody's.
+    Free,
+    /// A process has it.
+    Claimed {
+        /// Which.
+        pid: u32,
+    },
+    /// Its process died, or let go of it in the middle of a job.
+    Lost,
+}
+
+/// How long a killed process may take to end before a claim gives up.
+const ENDING: Nanos = Nanos::from_secs(1);
+
+impl Graph {
+    pub(crate) fn new(shared: Arc<Shared>, member: MemberId, guardian: Guardian) -> Self {
+        let membership = Membership { shared, member, guardian: Some(guardian), pid: std::process::id() };
+        Graph { membership: Arc::new(membership) }
+    }
+
+    /// What it is made of.
+    pub fn spec(&self) -> &Spec {
+        &self.shared().spec
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.membership.shared
+    }
+
+    /// Bytes of shared memory that it takes.
+    pub fn memory(&self) -> usize {
+        self.shared().segment.len()
+    }
+
+    /// The position of the node called `name`, exactly.
+    pub fn node(&self, name: &str) -> Option<usize> {
+        self.spec().graph().nodes.iter().position(|node| node.name == name)
+    }
+
+    /// The position of the first edge from the node called `from` to that called `to`.
+    pub fn edge(&self, from: &str, to: &str) -> Option<usize> {
+        let (producer, consumer) = (self.node(from)?, self.node(to)?);
+        let is_it = |edge: &laxity_model::Edge| (edge.producer, edge.consumer) == (producer, consumer);
+        self.spec().graph().edges.iter().position(is_it)
+    }
+
+    /// Claims the node called `name` for whoever has the result; one at a time in all processes. After a death the node
+    /// goes on with the job that was begun and not completed.
+    ///
+    /// # Errors
+    /// [`ClaimError`].
+    pub fn claim(&self, name: &str) -> Result<Node, ClaimError> {
+        let node = self.node(name).ok_or_else(|| ClaimError::NoSuchNode { name: name.to_owned() })?;
+        self.claim_node(node)
+    }
+
+    /// Claims the first node that nobody has.
+    ///
+    /// # Errors
+    /// [`ClaimError`].
+    pub fn claim_any(&self) -> Result<Node, ClaimError> {
+        for node in 0..self.shared().nodes() {
+            match self.claim_node(node) {
+                Err(ClaimError::Claimed { .. } | ClaimError::Ending { .. }) => {}
+                result => return result,
+            }
+        }
+        Err(ClaimError::NoneFree)
+    }
+
+    fn claim_node(&self, node: usize) -> Result<Node, ClaimError> {
+        let shared = self.shared();
+        if std::process::id() != self.membership.pid {
+            return Err(ClaimError::Forked);
+        }
+        shared.bury();
+        let found = shared.owner(node);
+        let name = || shared.name(node);
+        let pid = || shared.process(found.member.into()).pid;
+        if found.state == State::Claimed {
+            return Err(ClaimError::Claimed { node: name(), pid: pid() });
+        }
+        if found.state == State::Lost && !shared.await_end(found, clock::now().saturating_add(ENDING)) {
+            return Err(ClaimError::Ending { node: name(), pid: pid() });
+        }
+        let MemberId { place, generation } = self.membership.member;
+        let claims = found.claims.wrapping_add(1);
+        let ours = Owner { state: State::Claimed, member: place as u8, generation, claims };
+        let word = shared.owner_word(node);
+        match word.compare_exchange(found.word(), ours.word(), Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => Ok(Node::new(self.membership.clone(), node, ours)),
+            Err(word) => {
+                let pid = shared.process(Owner::of(word).member.into()).pid;
+                Err(ClaimError::Claimed { node: name(), pid })
+            }
+        }
+    }
+
+    /// Ends the node at `node` from outside: its owner's next wait says so, and its consumers end when they have used
+    /// what it produced.
+    ///
+    /// Panics if there is no such node.
+    pub fn terminate(&self, node: usize) {
+        self.shared().terminate(node);
+    }
+
+    /// What the node at `node` is doing now. Panics if there is no such node.
+    pub fn status(&self, node: usize) -> NodeStatus {
+        let shared = self.shared();
+        let owner = shared.owner(node);
+        let ownership = match owner.state {
+            State::Free => Ownership::Free,
+            State::Claimed => Ownership::Claimed { pid: shared.process(owner.member.into()).pid },
+            State::Lost => Ownership::Lost,
+        };
+        let has_terminated = shared.has_terminated(node);
+        // In this order started is never below completed.
+        let completed = shared.completed(node);
+        NodeStatus { ownership, started: shared.started(node).max(completed), completed, has_terminated }
+    }
+
+    /// Tokens on the edge at `edge` of the plan that no job has taken. Panics if there is no such edge.
+    pub fn tokens(&self, edge: usize) -> u64 {
+        let rule = &self.spec().plan().edges()[edge];
+        rule.tokens(self.shared().completed(rule.producer), self.shared().started(rule.consumer))
+    }
+}
+
+impl Membership {
+    /// Whether this is the process that attached, not one forked from it.
+    pub fn is_ours(&self) -> bool {
+        std::process::id() == self.pid
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        if !self.is_ours() {
+            self.guardian.iter_mut().for_each(Guardian::abandon);
+            return;
+        }
+        // If the lock cannot be had, the graph is left over, for the next one out or `gc`.
+        let Ok(locked) = self.shared.segment.lock() else { return };
+        self.guardian = None;
+        if !self.shared.is_in_use(None) {
+            let _ = locked.unlink();
+        }
+    }
+}
+
+impl fmt::Display for ClaimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClaimError::NoSuchNode { name } => write!(f, "the graph has no node {name}; names match exactly"),
+            ClaimError::Claimed { node, pid } => {
+                write!(f, "node {node}: process {pid} has it; release it there first")
+            }
+            ClaimError::Ending { node, pid } => write!(
+                f,
+                "node {node}: process {pid}, which had it, was killed but has threads that have not ended; try again"
+            ),
+            ClaimError::NoneFree => write!(f, "every node is claimed; release one first"),
+            ClaimError::Forked => {
+                write!(f, "this process was forked from the one that attached to the graph; attach here")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ClaimError {}

@@ -1,0 +1,126 @@
+//! Where things are in a graph's segment. Sizes follow from the graph.
+//!
+//! ```text
+//! header of the segment | length of the description, comings
+//! description
+//! members        one cache line each: who is attached
+//! nodes          two pairs of cache lines each: what its owner writes, what others write
+//! rings          lengths of the messages, then the messages
+//! ```
+
+use laxity_sys::futex;
+use laxity_sys::segment::{Format, HEADER};
+
+use crate::spec::{Channel, Spec};
+
+/// Our segments.
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 1 };
+
+/// The most processes at a graph: their guardians wait on the words of all of them, and on one more.
+pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
+
+/// Length of the description, in bytes: 64 bits.
+pub(crate) const DESCRIPTION_LENGTH: usize = HEADER;
+/// How often a process came: 32 bits, waited on.
+pub(crate) const COMINGS: usize = HEADER + 8;
+/// The description.
+pub(crate) const DESCRIPTION: usize = HEADER + 64;
+
+const LINE: usize = 64;
+/// CPUs fetch cache lines in pairs.
+const PAIR: usize = 2 * LINE;
+
+/// The offsets of one graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    members: usize,
+    nodes: usize,
+    rings: Vec<Option<RingLayout>>,
+    /// Bytes, the segment's header included.
+    pub total: usize,
+}
+
+/// The offsets of the ring of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RingLayout {
+    /// A length of 32 bits for each message.
+    pub lengths: usize,
+    /// The messages.
+    pub messages: usize,
+    /// From one message to the next; a multiple of a cache line.
+    pub stride: usize,
+}
+
+/// The words of a member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    /// Held by its guardian.
+    pub word: usize,
+    /// How often this place was taken: 32 bits.
+    pub generation: usize,
+    /// Who it is: four times 64 bits.
+    pub process: usize,
+}
+
+/// The words of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeWords {
+    /// Jobs completed: 64 bits, written by the owner only. All tokens follow from these.
+    pub completed: usize,
+    /// Jobs begun: 64 bits, written by the owner only.
+    pub started: usize,
+    /// The CPU on which its owner was seen last, plus 1: 32 bits, written by the owner only.
+    pub cpu: usize,
+    /// Whose it is: 64 bits.
+    pub owner: usize,
+    /// Where its owner waits: 32 bits.
+    pub parked: usize,
+    /// Whether it terminated: 32 bits.
+    pub terminated: usize,
+}
+
+impl Layout {
+    /// For `spec`, whose description has `description` bytes; `None` if it exceeds the address space.
+    pub fn of(spec: &Spec, description: usize) -> Option<Layout> {
+        let members = DESCRIPTION.checked_add(description)?.checked_next_multiple_of(PAIR)?;
+        // One more than there can be, so that any seven bits name a place.
+        let nodes = members.checked_add((MEMBERS_MAX + 1) * LINE)?;
+        let mut end = nodes.checked_add(spec.graph().nodes.len().checked_mul(2 * PAIR)?)?;
+        let mut rings = Vec::with_capacity(spec.channels().len());
+        for channel in spec.channels() {
+            let Channel::Ring { message, capacity } = *channel else {
+                rings.push(None);
+                continue;
+            };
+            let (message, capacity) = (message as usize, capacity as usize);
+            let stride = message.max(1).next_multiple_of(LINE);
+            let lengths = end;
+            let messages = lengths.checked_add(capacity.checked_mul(4)?)?.checked_next_multiple_of(PAIR)?;
+            end = messages.checked_add(capacity.checked_mul(stride)?)?.checked_next_multiple_of(PAIR)?;
+            rings.push(Some(RingLayout { lengths, messages, stride }));
+        }
+        Some(Layout { members, nodes, rings, total: end })
+    }
+
+    pub fn member(&self, member: usize) -> Member {
+        let start = self.members + member * LINE;
+        Member { word: start, generation: start + 4, process: start + 8 }
+    }
+
+    pub fn node(&self, node: usize) -> NodeWords {
+        let start = self.nodes + node * 2 * PAIR;
+        NodeWords {
+            completed: start,
+            started: start + 8,
+            cpu: start + 16,
+            owner: start + PAIR,
+            parked: start + PAIR + 8,
+            terminated: start + PAIR + 12,
+        }
+    }
+
+    /// The ring of an edge of the graph, if it has one. Edges of the feedback graph carry no data.
+    pub fn ring(&self, edge: usize) -> Option<RingLayout> {
+        self.rings.get(edge).copied().flatten()
+    }
+}

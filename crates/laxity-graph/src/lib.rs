@@ -1,0 +1,87 @@
+//! Named graphs in shared memory: threads and processes that exchange tokens and data. The successor of PGM^RT
+//! (paper 003, section 5.2).
+//!
+//! ```text
+//! Registry --- create, attach ---> Graph --- claim ---> Node --- wait ---> Job --- complete
+//!                                                         ^                          |
+//!                                                         +--------------------------+
+//! ```
+//!
+//! A job runs when there are tokens on all inbound edges and room on all outbound ones, by the rule that the simulator
+//! uses ([`laxity_policy::graph::Edge::suffices`]). When it completes, its tokens and messages are there all at once.
+//!
+//! ```
+//! use laxity_graph::{Channel, Registry, Spec, WaitError};
+//! use laxity_model::{Edge, Graph, Nanos, Node};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let node = |name: &str, period| Node {
+//!     name: name.into(), period, phase: Nanos::ZERO, deadline: None, priority: None, cluster: None, body: vec![],
+//! };
+//! let edge = Edge {
+//!     producer: 0, consumer: 1, produce: 1, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0,
+//! };
+//! let nodes = vec![node("camera", Some(Nanos::from_millis(33))), node("detector", None)];
+//! let name = format!("example-{}", std::process::id());
+//! let spec = Spec::with_channels(
+//!     Graph::new(&name, nodes, vec![edge]),
+//!     vec![Channel::Ring { message: 640 * 480, capacity: 4 }],
+//! )?;
+//! let registry = Registry::default();
+//! let graph = registry.create(&spec)?;
+//!
+//! // This may as well be another process: all it needs is the name.
+//! let consumer = std::thread::spawn(move || {
+//!     let graph = registry.attach(&name).expect("it was created");
+//!     let mut detector = graph.claim("detector").expect("nobody else has it");
+//!     let mut images = 0;
+//!     loop {
+//!         match detector.wait() {
+//!             Ok(mut job) => {
+//!                 assert_eq!(job.input(0, 0).expect("an image")[0], images);
+//!                 images += 1;
+//!                 job.complete();
+//!             }
+//!             Err(WaitError::Lost { .. }) => {} // the camera was killed: wait for it to come back
+//!             Err(_) => return images,          // it ended
+//!         }
+//!     }
+//! });
+//!
+//! let mut camera = graph.claim("camera")?;
+//! for image in 0..10 {
+//!     let mut job = camera.wait()?; // for room
+//!     job.output(0, 0)?.fill(image); // in place
+//!     job.complete();
+//! }
+//! camera.terminate();
+//! assert_eq!(consumer.join().unwrap(), 10);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Any process may be killed at any instruction. A job is then either complete or not begun; those who wait for the dead
+//! hear of it ([`WaitError::Lost`]); whoever claims its node next gets the job that was not completed. Decisions 60 and
+//! 61 have the reasons.
+#![deny(unsafe_code)]
+
+mod description;
+mod graph;
+mod guardian;
+mod layout;
+mod members;
+mod node;
+mod owner;
+mod parking;
+mod registry;
+mod ring;
+mod shared;
+mod spec;
+mod topology;
+
+pub use graph::{ClaimError, Graph, NodeStatus, Ownership};
+pub use node::{Job, Node, WaitError};
+pub use registry::{GRAPH_NAME_MAX, Registry, RegistryError};
+pub use ring::{Inputs, MessageError, Outputs};
+pub use spec::{COUNT_MAX, Channel, NAME_MAX, Spec, SpecError};
+pub use topology::Topology;

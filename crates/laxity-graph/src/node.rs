@@ -1,0 +1,321 @@
+//! A claimed node: waiting for its jobs, and completing them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use laxity_model::{Instant, Nanos};
+use laxity_sys::{clock, scheduling};
+
+use crate::graph::Membership;
+use crate::owner::{Owner, State};
+use crate::parking;
+use crate::ring::{Inputs, Outputs, Ports};
+use crate::shared::{Condition, Shared};
+
+/// A claimed node. Dropping it releases the node; in the middle of a job that counts as a loss.
+#[derive(Debug)]
+pub struct Node {
+    membership: Arc<Membership>,
+    node: usize,
+    owner: Owner,
+    /// The job that was begun before this claim.
+    interrupted: Option<u64>,
+    /// For each condition what was seen of its peer last.
+    sights: Vec<Sight>,
+    ports: Ports,
+    /// How long to look before parking.
+    spin: Nanos,
+}
+
+/// What a node saw of a peer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sight {
+    /// Jobs that it had completed. There may be more by now, but the peer need not be asked while these suffice.
+    completed: u64,
+    /// Its owner word when its loss was reported last.
+    reported: u64,
+}
+
+/// A job that has its tokens, and room for what it produces. Dropped without [`Job::complete`] it has not been: its
+/// tokens are still there, and the next wait answers with the same job.
+#[derive(Debug)]
+pub struct Job<'a> {
+    node: &'a mut Node,
+    index: u64,
+}
+
+/// Why there is no job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitError {
+    /// The time is over.
+    TimedOut {
+        /// The node that waits.
+        node: String,
+    },
+    /// A node died that this one waits for, or let go in the middle of a job. Said once for each loss: whoever waits
+    /// again waits for the node to be claimed again, and to go on.
+    Lost {
+        /// The node that was lost.
+        node: String,
+        /// Producer and consumer of the edge.
+        edge: (String, String),
+        /// Its process.
+        pid: u32,
+    },
+    /// A node ended that this one waits for, and all it produced is used; or this one was ended from outside.
+    Terminated {
+        /// The node that ended.
+        node: String,
+        /// Producer and consumer of the edge, unless it is this very node that was ended.
+        edge: Option<(String, String)>,
+    },
+}
+
+impl Node {
+    pub(crate) fn new(membership: Arc<Membership>, node: usize, owner: Owner) -> Self {
+        let shared = &membership.shared;
+        let completed = shared.completed(node);
+        let interrupted = (shared.started(node) > completed).then_some(completed);
+        let sights = vec![Sight::default(); shared.conditions(node).len()];
+        let ports = Ports::new(shared, node);
+        let node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, membership };
+        node.note_cpu();
+        node
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.membership.shared
+    }
+
+    /// Its position in the graph.
+    pub fn position(&self) -> usize {
+        self.node
+    }
+
+    /// The job that a former owner had begun and not completed, and that this one therefore gets. What that owner did
+    /// outside the graph may be done already.
+    pub fn interrupted(&self) -> Option<u64> {
+        self.interrupted
+    }
+
+    /// From now on a wait looks for `span` before it suspends, if all that it waits for was last seen on other CPUs:
+    /// about as long as a wake-up takes, for threads that are kept on CPUs of their own. Nothing, at first.
+    pub fn spin_for(&mut self, span: Nanos) {
+        self.spin = span;
+    }
+
+    /// Waits for the next job, for ever if need be.
+    ///
+    /// # Errors
+    /// [`WaitError`], but no time-out.
+    pub fn wait(&mut self) -> Result<Job<'_>, WaitError> {
+        self.wait_until(Instant::NEVER)
+    }
+
+    /// Waits for the next job for `span`.
+    ///
+    /// # Errors
+    /// [`WaitError`].
+    pub fn wait_for(&mut self, span: Nanos) -> Result<Job<'_>, WaitError> {
+        self.wait_until(clock::now().saturating_add(span))
+    }
+
+    /// The next job if it may run now.
+    ///
+    /// # Errors
+    /// [`WaitError`].
+    pub fn try_wait(&mut self) -> Result<Job<'_>, WaitError> {
+        self.wait_until(Instant::ZERO)
+    }
+
+    /// Waits for the next job until `deadline`, an instant of the monotonic clock: for tokens on all inbound edges and
+    /// room on all outbound ones, with one suspension.
+    ///
+    /// # Errors
+    /// [`WaitError`]. Whatever it is, no token is lost, and one may wait again.
+    pub fn wait_until(&mut self, deadline: Instant) -> Result<Job<'_>, WaitError> {
+        let index = self.shared().completed(self.node);
+        let (shared, node, sights) = (&self.membership.shared, self.node, &mut self.sights);
+        let mut look = || look(shared, node, index, sights).transpose();
+        let mut found = look();
+        if found.is_none() && deadline != Instant::ZERO {
+            if !self.spin.is_zero() && are_elsewhere(shared, node, index) {
+                found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
+            }
+            if found.is_none() {
+                found = parking::wait_until(shared.parked(node), deadline, look);
+                self.note_cpu();
+            }
+        }
+        match found {
+            Some(Ok(())) => {
+                shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
+                self.ports.begin(shared, index);
+                Ok(Job { node: self, index })
+            }
+            Some(Err(error)) => Err(error),
+            None => Err(WaitError::TimedOut { node: shared.name(node) }),
+        }
+    }
+
+    /// Threads move when they are woken, if ever.
+    fn note_cpu(&self) {
+        let cpu = u32::try_from(scheduling::current_cpu()).map_or(0, |cpu| cpu.saturating_add(1));
+        self.shared().segment.u32(self.shared().words(self.node).cpu).store(cpu, Ordering::Relaxed);
+    }
+
+    /// Ends this node: its consumers end when they have used what it produced.
+    pub fn terminate(self) {
+        self.shared().terminate(self.node);
+    }
+
+    /// Lets go of the node, so that someone else can claim it.
+    pub fn release(self) {}
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if self.membership.is_ours() {
+            self.shared().release(self.node, self.owner);
+        }
+    }
+}
+
+/// Whether all that job `index` of `node` waits for is on other CPUs than this thread: on this one nobody could go on
+/// while it spins.
+fn are_elsewhere(shared: &Shared, node: usize, index: u64) -> bool {
+    let here = scheduling::current_cpu() as u64 + 1;
+    let cpu = |node: usize| u64::from(shared.segment.u32(shared.words(node).cpu).load(Ordering::Relaxed));
+    let waiting = |condition: &&Condition| !condition.rule.suffices(shared.completed(condition.peer), index);
+    shared.conditions(node).iter().filter(waiting).all(|condition| ![0, here].contains(&cpu(condition.peer)))
+}
+
+/// Looks until `end` without giving up the CPU.
+fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    loop {
+        // The clock costs more than a look.
+        for _ in 0..16 {
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            std::hint::spin_loop();
+        }
+        if clock::now() >= end {
+            return None;
+        }
+    }
+}
+
+/// Whether job `index` of `node` may run; `None` if it has to wait.
+fn look(shared: &Shared, node: usize, index: u64, sights: &mut [Sight]) -> Result<Option<()>, WaitError> {
+    if shared.has_terminated(node) {
+        return Err(WaitError::Terminated { node: shared.name(node), edge: None });
+    }
+    let mut is_ready = true;
+    for (condition, sight) in shared.conditions(node).iter().zip(sights) {
+        if condition.rule.suffices(sight.completed, index) || has_come(shared, condition, sight, index) {
+            continue;
+        }
+        let absence = absence(shared, condition, sight.reported);
+        // What it completed before it was gone may have come after the first look.
+        if has_come(shared, condition, sight, index) {
+            continue;
+        }
+        is_ready = false;
+        let edge = || shared.ends(condition.edge);
+        let peer = || shared.name(condition.peer);
+        match absence {
+            Absence::None => {}
+            Absence::Lost(owner) => {
+                sight.reported = owner.word();
+                let pid = shared.process(owner.member.into()).pid;
+                return Err(WaitError::Lost { node: peer(), edge: edge(), pid });
+            }
+            Absence::Terminated => {
+                if condition.ends_with_peer {
+                    shared.terminate(node);
+                }
+                return Err(WaitError::Terminated { node: peer(), edge: Some(edge()) });
+            }
+        }
+    }
+    Ok(is_ready.then_some(()))
+}
+
+fn has_come(shared: &Shared, condition: &Condition, sight: &mut Sight, index: u64) -> bool {
+    sight.completed = shared.completed(condition.peer);
+    condition.rule.suffices(sight.completed, index)
+}
+
+enum Absence {
+    None,
+    Lost(Owner),
+    Terminated,
+}
+
+/// Why the peer of a condition may not fulfil it.
+fn absence(shared: &Shared, condition: &Condition, reported: u64) -> Absence {
+    let owner = shared.owner(condition.peer);
+    if shared.has_terminated(condition.peer) {
+        Absence::Terminated
+    } else if owner.state == State::Lost && owner.word() != reported {
+        Absence::Lost(owner)
+    } else {
+        Absence::None
+    }
+}
+
+impl Job<'_> {
+    /// Its number, from 0.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// The messages it reads, and those it writes.
+    pub fn messages(&mut self) -> (Inputs<'_>, Outputs<'_>) {
+        let Node { membership, ports, .. } = &mut *self.node;
+        ports.messages(&membership.shared)
+    }
+
+    /// Message `number`, from 0, that came over `edge`: as [`Inputs::get`].
+    ///
+    /// # Errors
+    /// [`MessageError`](crate::MessageError).
+    pub fn input(&mut self, edge: usize, number: u32) -> Result<&[u8], crate::MessageError> {
+        self.messages().0.get(edge, number)
+    }
+
+    /// Message `number`, from 0, that goes over `edge`: as [`Outputs::get`].
+    ///
+    /// # Errors
+    /// [`MessageError`](crate::MessageError).
+    pub fn output(&mut self, edge: usize, number: u32) -> Result<&mut [u8], crate::MessageError> {
+        self.messages().1.into_message(edge, number)
+    }
+
+    /// Completes the job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at
+    /// once. Messages it did not ask for are empty.
+    pub fn complete(self) {
+        self.node.interrupted = None;
+        self.node.shared().complete(self.node.node, self.index);
+    }
+}
+
+impl fmt::Display for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitError::TimedOut { node } => write!(f, "node {node}: no job in time; wait again, or longer"),
+            WaitError::Lost { node, edge: (from, to), pid } => write!(
+                f,
+                "node {node} of edge {from} -> {to} was lost by process {pid}; claim it again and wait again, or end"
+            ),
+            WaitError::Terminated { node, edge: Some((from, to)) } => {
+                write!(f, "node {node} of edge {from} -> {to} has ended and nothing is left; end, too")
+            }
+            WaitError::Terminated { node, edge: None } => write!(f, "node {node} was ended; stop using it"),
+        }
+    }
+}
+
+impl std::error::Error for WaitError {}

@@ -1,0 +1,108 @@
+//! How a node waits, and how those it waits for wake it. Many wakers, one waiter, one word; no lock.
+//!
+//! ```text
+//!                look: not yet             look again: not yet
+//! (RUNNING) ----------------> (PARKED) -------------------------> suspended
+//!     ^                          |                                    |
+//!     +--------------------------+------------------------------------+
+//!          look again: ready         wake_if: ready, so the waker sets RUNNING and wakes; or a signal, a time-out
+//! ```
+//!
+//! No wake-up is lost: the waiter sets PARKED and then looks, a waker publishes and then looks for PARKED, each with a
+//! sequentially consistent fence between. Whichever fence comes second sees what was stored before the first.
+//! Of several wakers that together make the waiter ready the last one, in the order of their fences, sees that it is.
+
+use std::sync::atomic::{Ordering, fence};
+
+use laxity_model::Instant;
+use laxity_sys::futex::{self, Ended};
+
+const RUNNING: u32 = 0;
+const PARKED: u32 = 1;
+
+/// A word that can be waited on. A trait so that the protocol can be checked exhaustively with other words.
+pub(crate) trait Word {
+    fn load(&self) -> u32;
+    fn store(&self, value: u32);
+    /// Sets it to `new` if it is `current`, and answers whether it was.
+    fn exchange(&self, current: u32, new: u32) -> bool;
+    /// Suspends while it is `value`; may end early for no reason.
+    fn wait(&self, value: u32, deadline: Instant) -> Ended;
+    fn wake(&self);
+    /// Sequentially consistent.
+    fn fence();
+}
+
+/// Waits until `look` finds something. At the deadline it looks a last time, and answers what that found.
+pub(crate) fn wait_until<T>(word: &impl Word, deadline: Instant, look: impl FnMut() -> Option<T>) -> Option<T> {
+    fn wait<W: Word, T>(word: &W, deadline: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+        loop {
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            word.store(PARKED);
+            W::fence();
+            if let Some(found) = look() {
+                word.store(RUNNING);
+                return Some(found);
+            }
+            let ended = word.wait(PARKED, deadline);
+            word.store(RUNNING);
+            if ended == Ended::TimedOut {
+                return look();
+            }
+        }
+    }
+    wait(word, deadline, look)
+}
+
+/// To be called by a waker between publishing and [`wake_if`].
+pub(crate) fn published<W: Word>() {
+    W::fence();
+}
+
+/// Wakes the waiter if it is parked and `is_ready` says that it need not be.
+#[inline]
+pub(crate) fn wake_if(word: &impl Word, is_ready: impl FnOnce() -> bool) {
+    if word.load() == PARKED && is_ready() && word.exchange(PARKED, RUNNING) {
+        word.wake();
+    }
+}
+
+/// Makes the waiter look again, whatever the word says: an earlier waker may have died between its two steps.
+pub(crate) fn rouse(word: &impl Word) {
+    word.store(RUNNING);
+    word.wake();
+}
+
+impl Word for std::sync::atomic::AtomicU32 {
+    #[inline]
+    fn load(&self) -> u32 {
+        self.load(Ordering::Relaxed)
+    }
+
+    fn store(&self, value: u32) {
+        self.store(value, Ordering::Relaxed);
+    }
+
+    fn exchange(&self, current: u32, new: u32) -> bool {
+        self.compare_exchange(current, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    fn wait(&self, value: u32, deadline: Instant) -> Ended {
+        futex::wait(self, value, deadline)
+    }
+
+    fn wake(&self) {
+        // All: a thread of a killed process may still be queued, and would swallow a single wake-up.
+        futex::wake_all(self);
+    }
+
+    #[inline]
+    fn fence() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests;

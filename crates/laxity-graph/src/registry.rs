@@ -1,0 +1,321 @@
+//! Graphs by name.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use laxity_model::Instant;
+use laxity_sys::directory::Watch;
+use laxity_sys::segment::{Segment, SegmentError};
+
+use crate::description::{self, DescriptionError};
+use crate::graph::Graph;
+use crate::guardian::Guardian;
+use crate::layout::{DESCRIPTION, DESCRIPTION_LENGTH, FORMAT, Layout, MEMBERS_MAX};
+use crate::shared::Shared;
+use crate::spec::{Channel, Spec, SpecError};
+
+/// Where graphs have their names: a directory in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registry {
+    directory: PathBuf,
+}
+
+/// Why a graph cannot be created or attached to, or leftovers not be removed.
+#[derive(Debug)]
+pub enum RegistryError {
+    /// The name cannot be one.
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Creating: a graph that is in use has the name.
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// Attaching: there is no such graph.
+    NotFound {
+        /// The name.
+        name: String,
+    },
+    /// Attaching: the graph that has the name is another one.
+    Different {
+        /// The name.
+        name: String,
+    },
+    /// Attaching: what has the name does not describe a graph.
+    Damaged {
+        /// The name.
+        name: String,
+        /// Why not, if it could be read.
+        reason: Option<Box<SpecError>>,
+    },
+    /// As many processes as can be are attached.
+    Full {
+        /// The name.
+        name: String,
+    },
+    /// Its memory.
+    Segment(SegmentError),
+    /// Linux refuses something else.
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// The longest name of a graph, in bytes; with what we add it must fit into a file's name.
+pub const GRAPH_NAME_MAX: usize = 200;
+
+const PREFIX: &str = "laxity-graph.";
+
+impl Default for Registry {
+    fn default() -> Self {
+        Registry::at("/dev/shm")
+    }
+}
+
+impl Registry {
+    /// Names in `directory`, which must exist. One on a disk works, more slowly.
+    pub fn at(directory: impl Into<PathBuf>) -> Registry {
+        Registry { directory: directory.into() }
+    }
+
+    /// Creates the graph that `spec` describes, under its name. Nobody sees it before it is whole. If nobody lives any
+    /// more who used a graph of this name, it is replaced.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub fn create(&self, spec: &Spec) -> Result<Graph, RegistryError> {
+        let name = &spec.graph().name;
+        let shared = Arc::new(self.draft(spec)?);
+        // Whoever finds the graph waits for this lock, and then for nothing else.
+        let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
+        loop {
+            match shared.segment.publish() {
+                Ok(()) => break,
+                Err(SegmentError::Exists { .. }) if self.remove_if_unused(name)? => {}
+                Err(SegmentError::Exists { .. }) => return Err(RegistryError::Exists { name: name.clone() }),
+                Err(error) => return Err(RegistryError::Segment(error)),
+            }
+        }
+        join(&shared).inspect_err(|_| drop(locked.unlink()))
+    }
+
+    /// The graph called `name`, exactly.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub fn attach(&self, name: &str) -> Result<Graph, RegistryError> {
+        let path = self.path(name)?;
+        loop {
+            let segment = match Segment::open(&path, FORMAT) {
+                Ok(segment) => segment,
+                Err(SegmentError::NotFound { .. }) => {
+                    return Err(RegistryError::NotFound { name: name.to_owned() });
+                }
+                Err(error) => return Err(RegistryError::Segment(error)),
+            };
+            let (spec, layout) = describe(&segment, name)?;
+            let shared = Arc::new(Shared::new(segment, layout, spec));
+            let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
+            // If the last one out was faster there may be a new one by now.
+            if locked.is_named() {
+                // Frees the places of the dead.
+                shared.bury();
+                return join(&shared);
+            }
+        }
+    }
+
+    /// The graph called `name`, which may still have to be created until `deadline`.
+    ///
+    /// # Errors
+    /// [`RegistryError`]; [`RegistryError::NotFound`] if it was not.
+    pub fn attach_until(&self, name: &str, deadline: Instant) -> Result<Graph, RegistryError> {
+        let watch = Watch::new(&self.directory);
+        let watch = watch.map_err(|error| RegistryError::System { action: "watch for the graph's name", error })?;
+        loop {
+            match self.attach(name) {
+                Err(RegistryError::NotFound { .. }) if watch.wait(deadline) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Creates the graph that `spec` describes, or attaches to it if it is there already: for processes that all know
+    /// it and start in any order.
+    ///
+    /// # Errors
+    /// [`RegistryError`]; [`RegistryError::Different`] if a graph of this name is not the same.
+    pub fn create_or_attach(&self, spec: &Spec) -> Result<Graph, RegistryError> {
+        let name = &spec.graph().name;
+        loop {
+            match self.attach(name) {
+                Ok(graph) if graph.spec() == spec => return Ok(graph),
+                Ok(_) => return Err(RegistryError::Different { name: name.clone() }),
+                Err(RegistryError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            match self.create(spec) {
+                Err(RegistryError::Exists { .. }) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// The names of all graphs, in order, used or left over.
+    ///
+    /// # Errors
+    /// [`RegistryError::System`].
+    pub fn names(&self) -> Result<Vec<String>, RegistryError> {
+        let system = |error| RegistryError::System { action: "list the graphs", error };
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.directory).map_err(system)? {
+            let file = entry.map_err(system)?.file_name();
+            if let Some(name) = file.to_str().and_then(|file| file.strip_prefix(PREFIX)) {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Removes what nobody uses any more, and answers with the names: graphs all of whose processes were killed, or
+    /// that a power cut left on a disk.
+    ///
+    /// # Errors
+    /// [`RegistryError`]; graphs of other versions and files of other programs are left alone and are no error.
+    pub fn gc(&self) -> Result<Vec<String>, RegistryError> {
+        let mut removed = Vec::new();
+        for name in self.names()? {
+            match self.remove_if_unused(&name) {
+                Ok(true) => removed.push(name),
+                Ok(false) => {}
+                Err(RegistryError::Segment(SegmentError::Foreign { .. } | SegmentError::Version { .. })) => {}
+                Err(RegistryError::Damaged { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Whether the name is free now, or was found free.
+    fn remove_if_unused(&self, name: &str) -> Result<bool, RegistryError> {
+        let segment = match Segment::open(&self.path(name)?, FORMAT) {
+            Ok(segment) => segment,
+            Err(SegmentError::NotFound { .. }) => return Ok(true),
+            Err(error) => return Err(RegistryError::Segment(error)),
+        };
+        let (spec, layout) = describe(&segment, name)?;
+        let shared = Shared::new(segment, layout, spec);
+        let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
+        if shared.is_in_use(None) {
+            return Ok(false);
+        }
+        locked.unlink().map_err(RegistryError::Segment)?;
+        Ok(true)
+    }
+
+    /// The memory of a graph in its initial state, without a name.
+    fn draft(&self, spec: &Spec) -> Result<Shared, RegistryError> {
+        let path = self.path(&spec.graph().name)?;
+        let description = description::encode(spec);
+        let too_large = || SegmentError::Memory { path: path.clone(), length: usize::MAX };
+        let layout = Layout::of(spec, description.len()).ok_or_else(too_large).map_err(RegistryError::Segment)?;
+        let segment = Segment::draft(&path, FORMAT, layout.total - laxity_sys::segment::HEADER);
+        let segment = segment.map_err(RegistryError::Segment)?;
+        segment.u64(DESCRIPTION_LENGTH).store(description.len() as u64, Ordering::Relaxed);
+        segment.store_bytes(DESCRIPTION, &description);
+        // All else starts as 0: no member, no owner, no job, and messages of zeros; those of initial tokens have
+        // their full length.
+        for (edge, (rule, channel)) in spec.plan().edges().iter().zip(spec.channels()).enumerate() {
+            if let (Channel::Ring { message, .. }, Some(ring)) = (channel, layout.ring(edge)) {
+                for token in 0..rule.initial as usize {
+                    segment.u32(ring.lengths + 4 * token).store(*message, Ordering::Relaxed);
+                }
+            }
+        }
+        Ok(Shared::new(segment, layout, spec.clone()))
+    }
+
+    fn path(&self, name: &str) -> Result<PathBuf, RegistryError> {
+        let is_fit = !name.is_empty() && name.len() <= GRAPH_NAME_MAX && !name.contains(['/', '\0']);
+        let error = || RegistryError::Name { name: name.to_owned() };
+        is_fit.then(|| self.directory.join(format!("{PREFIX}{name}"))).ok_or_else(error)
+    }
+
+    /// Where the names are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+/// Reads what `segment` says of itself.
+fn describe(segment: &Segment, name: &str) -> Result<(Spec, Layout), RegistryError> {
+    let damaged = |reason| RegistryError::Damaged { name: name.to_owned(), reason };
+    let length = usize::try_from(segment.u64(DESCRIPTION_LENGTH).load(Ordering::Relaxed)).ok();
+    let end = length.and_then(|length| DESCRIPTION.checked_add(length)).filter(|&end| end <= segment.len());
+    let end = end.ok_or_else(|| damaged(None))?;
+    let spec = description::decode(&segment.load_bytes(DESCRIPTION..end)).map_err(|error| match error {
+        DescriptionError::Malformed => damaged(None),
+        DescriptionError::Spec(error) => damaged(Some(Box::new(error))),
+    })?;
+    match Layout::of(&spec, end - DESCRIPTION) {
+        Some(layout) if layout.total == segment.len() => Ok((spec, layout)),
+        _ => Err(damaged(None)),
+    }
+}
+
+/// Makes this process a member, under the segment's lock.
+fn join(shared: &Arc<Shared>) -> Result<Graph, RegistryError> {
+    let full = || RegistryError::Full { name: shared.spec.graph().name.clone() };
+    let member = shared.take_place().ok_or_else(full)?;
+    let guardian = Guardian::start(shared, member)
+        .map_err(|error| RegistryError::System { action: "start the thread that watches for deaths", error })?;
+    Ok(Graph::new(shared.clone(), member, guardian))
+}
+
+impl fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegistryError::Name { name } => write!(
+                f,
+                "graph name {name:?} has {} bytes; use 1 to {GRAPH_NAME_MAX} without slash and NUL",
+                name.len()
+            ),
+            RegistryError::Exists { name } => write!(f, "graph {name}: exists and is in use; attach to it"),
+            RegistryError::NotFound { name } => write!(f, "graph {name}: does not exist; create it first"),
+            RegistryError::Different { name } => {
+                write!(f, "graph {name}: exists but is another graph; use one description in all processes")
+            }
+            RegistryError::Damaged { name, reason: None } => {
+                write!(f, "graph {name}: its memory does not describe a graph; remove it")
+            }
+            RegistryError::Damaged { name, reason: Some(reason) } => {
+                write!(f, "graph {name}: its memory describes none that can be: {reason}")
+            }
+            RegistryError::Full { name } => {
+                write!(f, "graph {name}: {MEMBERS_MAX} processes are attached, which is all it takes")
+            }
+            RegistryError::Segment(error) => write!(f, "{error}"),
+            RegistryError::System { action, error } => write!(f, "cannot {action}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RegistryError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RegistryError::Segment(error) => Some(error),
+            RegistryError::System { error, .. } => Some(error),
+            RegistryError::Damaged { reason, .. } => reason.as_deref().map(|reason| reason as _),
+            _ => None,
+        }
+    }
+}

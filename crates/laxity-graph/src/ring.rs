@@ -1,0 +1,261 @@
+//! Messages in shared memory, written and read in place.
+//!
+//! The message of token t of an edge is in slot t mod capacity. As all tokens follow from the jobs that are complete, so
+//! does who may touch which slot:
+//!
+//! ```text
+//! consumer, job i        tokens  i * kappa .. i * kappa + phi          a job starts when these exist
+//! producer, job j        tokens  n0 + j * rho .. n0 + (j + 1) * rho    a job starts when these fit
+//! ```
+#![allow(unsafe_code, reason = "messages are slices of shared memory; the two blocks argue their case")]
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use crate::layout::RingLayout;
+use crate::shared::Shared;
+use crate::spec::Channel;
+
+/// Why there is no such message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MessageError {
+    /// No ring with this position leads to, or from, the node.
+    NoRing {
+        /// The position.
+        edge: usize,
+    },
+    /// The job has fewer.
+    NoMessage {
+        /// The edge.
+        edge: usize,
+        /// Its number.
+        number: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// A message is longer than the ring's longest.
+    TooLong {
+        /// The edge.
+        edge: usize,
+        /// Its length.
+        length: usize,
+        /// The longest.
+        longest: u32,
+    },
+}
+
+/// The rings at a node.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+/// One end of a ring.
+#[derive(Clone, Copy, Debug)]
+struct Port {
+    edge: usize,
+    ring: RingLayout,
+    capacity: u64,
+    /// The longest message.
+    longest: u32,
+    /// The first token of the node's job i is `first + i * advance`, and it may touch `count`.
+    first: u64,
+    advance: u64,
+    count: u32,
+    /// The job that began last and the slot of its first token: the next job's follows without a division.
+    job: u64,
+    slot: u64,
+}
+
+/// The messages that a job reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    shared: &'a Shared,
+    ports: &'a [Port],
+}
+
+/// The messages that a job writes.
+#[derive(Debug)]
+pub struct Outputs<'a> {
+    shared: &'a Shared,
+    ports: &'a [Port],
+}
+
+impl Ports {
+    pub fn new(shared: &Shared, node: usize) -> Self {
+        let mut ports = Ports { inputs: Vec::new(), outputs: Vec::new() };
+        for (edge, (rule, channel)) in shared.spec.plan().edges().iter().zip(shared.spec.channels()).enumerate() {
+            let (Channel::Ring { message, capacity }, Some(ring)) = (*channel, shared.layout.ring(edge)) else {
+                continue;
+            };
+            let port = |first: u32, advance: u32, count: u32| Port {
+                edge,
+                ring,
+                capacity: capacity.into(),
+                longest: message,
+                first: first.into(),
+                advance: advance.into(),
+                count,
+                job: 0,
+                slot: u64::from(first) % u64::from(capacity),
+            };
+            if rule.consumer == node {
+                ports.inputs.push(port(0, rule.consume, rule.threshold));
+            }
+            if rule.producer == node {
+                ports.outputs.push(port(rule.initial, rule.produce, rule.produce));
+            }
+        }
+        ports
+    }
+
+    /// Job `index` begins: what it does not write is empty, not what an earlier job wrote there.
+    #[inline]
+    pub fn begin(&mut self, shared: &Shared, index: u64) {
+        self.inputs.iter_mut().for_each(|port| port.move_to(index));
+        for port in &mut self.outputs {
+            port.move_to(index);
+            for number in 0..port.count {
+                shared.segment.u32(port.length_of(port.slot(number))).store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Those of the job that began last.
+    pub fn messages<'a>(&'a mut self, shared: &'a Shared) -> (Inputs<'a>, Outputs<'a>) {
+        (Inputs { shared, ports: &self.inputs }, Outputs { shared, ports: &self.outputs })
+    }
+}
+
+impl Port {
+    #[inline]
+    fn move_to(&mut self, job: u64) {
+        if job == self.job + 1 {
+            // A ring holds what a job writes and what it reads.
+            self.slot = wrapped(self.slot + self.advance, self.capacity);
+        } else if job != self.job {
+            // Tokens are numbered in 64 bits: one a nanosecond for 584 years.
+            self.slot = (self.first + job * self.advance) % self.capacity;
+        }
+        self.job = job;
+    }
+
+    /// The slot of token `number` of the job.
+    #[inline]
+    fn slot(&self, number: u32) -> usize {
+        wrapped(self.slot + u64::from(number), self.capacity) as usize
+    }
+
+    #[inline]
+    fn length_of(&self, slot: usize) -> usize {
+        self.ring.lengths + 4 * slot
+    }
+
+    #[inline]
+    fn message_of(&self, slot: usize) -> usize {
+        self.ring.messages + self.ring.stride * slot
+    }
+}
+
+/// `position` on a circle of `length`, around which it went less than twice.
+#[inline]
+fn wrapped(position: u64, length: u64) -> u64 {
+    if position < length { position } else { position - length }
+}
+
+#[inline]
+fn find(ports: &[Port], edge: usize, number: u32) -> Result<&Port, MessageError> {
+    let port = ports.iter().find(|port| port.edge == edge).ok_or(MessageError::NoRing { edge })?;
+    if number >= port.count {
+        return Err(MessageError::NoMessage { edge, number, count: port.count });
+    }
+    Ok(port)
+}
+
+impl<'a> Inputs<'a> {
+    /// Message `number` of those that came over the ring at position `edge`, the oldest being 0. A job sees as many as
+    /// its threshold says, and takes the first `consume` of them away when it completes.
+    ///
+    /// # Errors
+    /// [`MessageError`].
+    #[inline]
+    pub fn get(&self, edge: usize, number: u32) -> Result<&'a [u8], MessageError> {
+        let port = find(self.ports, edge, number)?;
+        let slot = port.slot(number);
+        // Written by another process, which may be wrong about it but shall not lead us beyond the slot.
+        let length = self.shared.segment.u32(port.length_of(slot)).load(Ordering::Relaxed).min(port.longest);
+        // SAFETY: nobody writes the slot while the job lasts, which `'a` does not outlive. The job is begun, so its
+        // tokens exist: their producer completed the jobs that wrote them (seen with acquire order). It writes a slot
+        // again only for a token `capacity` further on, for which it needs room, which this node makes by completing
+        // the job. Only one thread in all processes has claimed either node: a claim is taken from a process that
+        // died only when that has ended. Processes that attach to a graph write to it through this library only.
+        Ok(unsafe { self.shared.segment.bytes(port.message_of(slot), length as usize) })
+    }
+}
+
+impl<'a> Outputs<'a> {
+    /// Message `number` of those that go over the ring at position `edge`, as long as can be; what is in it is
+    /// undetermined. See [`Outputs::truncate`].
+    ///
+    /// # Errors
+    /// [`MessageError`].
+    pub fn get(&mut self, edge: usize, number: u32) -> Result<&mut [u8], MessageError> {
+        Outputs { shared: self.shared, ports: self.ports }.into_message(edge, number)
+    }
+
+    /// As [`Outputs::get`], for the only message that is written.
+    #[inline]
+    pub fn into_message(self, edge: usize, number: u32) -> Result<&'a mut [u8], MessageError> {
+        let port = find(self.ports, edge, number)?;
+        let slot = port.slot(number);
+        self.shared.segment.u32(port.length_of(slot)).store(port.longest, Ordering::Relaxed);
+        // SAFETY: nobody else touches the slot while the job lasts. The job is begun, so there is room for its tokens:
+        // the consumer completed the jobs that read what was in the slot (seen with acquire order), and begins one
+        // that reads it again only when this job is complete. If this node is the consumer, too, its inputs are older
+        // tokens that are still in their slots. Claims are exclusive, as in `Inputs::get`. Within this process
+        // `Outputs` is the one way to the slot: it is not `Clone`, `get` lends it exclusively, and `into_message`
+        // consumes it.
+        Ok(unsafe { self.shared.segment.bytes_mut(port.message_of(slot), port.longest as usize) })
+    }
+
+    /// Sets the length of a message, which starts as the longest when it is asked for and is 0 if it never is.
+    ///
+    /// # Errors
+    /// [`MessageError`].
+    pub fn truncate(&mut self, edge: usize, number: u32, length: usize) -> Result<(), MessageError> {
+        let port = find(self.ports, edge, number)?;
+        let too_long = || MessageError::TooLong { edge, length, longest: port.longest };
+        let length = u32::try_from(length).ok().filter(|&length| length <= port.longest).ok_or_else(too_long)?;
+        self.shared.segment.u32(port.length_of(port.slot(number))).store(length, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Copies `message` into message `number` of `edge`, whose length it then has.
+    ///
+    /// # Errors
+    /// [`MessageError`].
+    pub fn write(&mut self, edge: usize, number: u32, message: &[u8]) -> Result<(), MessageError> {
+        self.truncate(edge, number, message.len())?;
+        self.get(edge, number)?[..message.len()].copy_from_slice(message);
+        self.truncate(edge, number, message.len())
+    }
+}
+
+impl fmt::Display for MessageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MessageError::NoRing { edge } => {
+                write!(f, "edge {edge} is no ring at this node, or leads the other way; ask the graph for its position")
+            }
+            MessageError::NoMessage { edge, number, count } => {
+                write!(f, "edge {edge}: a job has {count} messages, numbered from 0; there is no number {number}")
+            }
+            MessageError::TooLong { edge, length, longest } => {
+                write!(f, "edge {edge}: a message of {length} bytes exceeds its {longest} bytes; enlarge the ring")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MessageError {}

@@ -1,0 +1,189 @@
+//! The state of a graph in shared memory, and what this process knows of it.
+//!
+//! All there is to say about tokens is how many jobs of each node are complete. A node's owner alone writes that number,
+//! so there is no lock, and a process that is killed leaves each job either complete, with all its tokens and messages,
+//! or not begun.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use laxity_policy::graph::{Edge, EdgeKind};
+use laxity_sys::process::Process;
+use laxity_sys::segment::Segment;
+
+use crate::layout::{Layout, NodeWords};
+use crate::owner::{Owner, State};
+use crate::parking;
+use crate::spec::{Channel, Spec};
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub segment: Segment,
+    pub layout: Layout,
+    pub spec: Spec,
+    /// The boot that this process belongs to.
+    pub boot: u64,
+    /// For each node what its jobs wait for.
+    conditions: Vec<Vec<Condition>>,
+    /// For each node those that wait for it, in the order in which they are told.
+    dependents: Vec<Vec<usize>>,
+}
+
+/// One of the things that the jobs of a node wait for: that enough jobs of a peer are complete.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Condition {
+    /// The node that is waited for.
+    pub peer: usize,
+    /// A position in the plan's edges.
+    pub edge: usize,
+    /// How many of its jobs it takes.
+    pub rule: Edge,
+    /// Whether the peer's end of the graph is the end of this node.
+    pub ends_with_peer: bool,
+}
+
+impl Shared {
+    pub fn new(segment: Segment, layout: Layout, spec: Spec) -> Self {
+        let nodes = spec.graph().nodes.len();
+        let mut conditions = vec![Vec::new(); nodes];
+        let edges = spec.plan().edges();
+        for (edge, rule) in edges.iter().enumerate() {
+            let ends_with_peer = rule.kind == EdgeKind::Token;
+            conditions[rule.consumer].push(Condition { peer: rule.producer, edge, rule: *rule, ends_with_peer });
+        }
+        for (edge, (rule, channel)) in edges.iter().zip(spec.channels()).enumerate() {
+            if let Channel::Ring { capacity, .. } = *channel {
+                let rule = room(rule, capacity);
+                conditions[rule.consumer].push(Condition { peer: rule.producer, edge, rule, ends_with_peer: false });
+            }
+        }
+        let dependents = (0..nodes).map(|node| dependents(&conditions, edges, node)).collect();
+        Shared { boot: Process::current().boot, segment, layout, spec, conditions, dependents }
+    }
+
+    pub fn conditions(&self, node: usize) -> &[Condition] {
+        &self.conditions[node]
+    }
+
+    pub fn nodes(&self) -> usize {
+        self.conditions.len()
+    }
+
+    pub fn words(&self, node: usize) -> NodeWords {
+        self.layout.node(node)
+    }
+
+    #[inline]
+    pub fn completed(&self, node: usize) -> u64 {
+        self.segment.u64(self.words(node).completed).load(Ordering::Acquire)
+    }
+
+    pub fn started(&self, node: usize) -> u64 {
+        self.segment.u64(self.words(node).started).load(Ordering::Relaxed)
+    }
+
+    pub fn owner_word(&self, node: usize) -> &AtomicU64 {
+        self.segment.u64(self.words(node).owner)
+    }
+
+    pub fn owner(&self, node: usize) -> Owner {
+        Owner::of(self.owner_word(node).load(Ordering::Acquire))
+    }
+
+    #[inline]
+    pub fn parked(&self, node: usize) -> &AtomicU32 {
+        self.segment.u32(self.words(node).parked)
+    }
+
+    pub fn has_terminated(&self, node: usize) -> bool {
+        self.segment.u32(self.words(node).terminated).load(Ordering::Acquire) != 0
+    }
+
+    /// The node's job `index` is complete: all its tokens and messages are there, at once.
+    #[inline]
+    pub fn complete(&self, node: usize, index: u64) {
+        self.segment.u64(self.words(node).completed).store(index + 1, Ordering::Release);
+        parking::published::<AtomicU32>();
+        for &dependent in &self.dependents[node] {
+            parking::wake_if(self.parked(dependent), || self.is_ready(dependent));
+        }
+    }
+
+    /// Whether the next job of a node that waits may run.
+    fn is_ready(&self, node: usize) -> bool {
+        let index = self.completed(node);
+        self.conditions[node].iter().all(|condition| condition.rule.suffices(self.completed(condition.peer), index))
+    }
+
+    /// Nothing more will come from the node.
+    pub fn terminate(&self, node: usize) {
+        self.segment.u32(self.words(node).terminated).store(1, Ordering::Release);
+        self.rouse_all();
+    }
+
+    /// Lets go of a node, whose owner says so. With a job begun, whoever depends on it hears of a loss.
+    pub fn release(&self, node: usize, owner: Owner) {
+        let is_begun = self.started(node) > self.completed(node);
+        let state = if is_begun { State::Lost } else { State::Free };
+        self.owner_word(node).store(owner.now(state).word(), Ordering::Release);
+        if is_begun {
+            self.rouse_all();
+        }
+    }
+
+    /// Makes every waiter look again: for what happens rarely. Also those that a process that died was about to wake.
+    pub fn rouse_all(&self) {
+        parking::published::<AtomicU32>();
+        for node in 0..self.nodes() {
+            parking::rouse(self.parked(node));
+        }
+    }
+
+    /// The names at the ends of an edge.
+    pub fn ends(&self, edge: usize) -> (String, String) {
+        let edge = &self.spec.plan().edges()[edge];
+        (self.name(edge.producer), self.name(edge.consumer))
+    }
+
+    pub fn name(&self, node: usize) -> String {
+        self.spec.graph().nodes[node].name.clone()
+    }
+}
+
+/// Room on a ring is tokens on an edge that leads back: each job of the ring's consumer makes room for what it took,
+/// and each of its producer takes what it writes.
+fn room(edge: &Edge, capacity: u32) -> Edge {
+    Edge {
+        producer: edge.consumer,
+        consumer: edge.producer,
+        produce: edge.consume,
+        consume: edge.produce,
+        threshold: edge.produce,
+        // A spec has room for its initial tokens.
+        initial: capacity - edge.initial,
+        kind: EdgeKind::Back,
+        delay: 0,
+    }
+}
+
+/// Those with a condition on `node`: by feedback first, as the rules for tokens say, then by tokens, then by room.
+fn dependents(conditions: &[Vec<Condition>], edges: &[Edge], node: usize) -> Vec<usize> {
+    let mut found: Vec<(u8, usize, usize)> = Vec::new();
+    for (dependent, conditions) in conditions.iter().enumerate() {
+        for condition in conditions.iter().filter(|condition| condition.peer == node) {
+            let order = match edges[condition.edge].kind {
+                EdgeKind::Feedback => 0,
+                _ if condition.rule.producer == edges[condition.edge].producer => 1,
+                _ => 2,
+            };
+            found.push((order, condition.edge, dependent));
+        }
+    }
+    found.sort_unstable();
+    let mut dependents = Vec::new();
+    for (_, _, dependent) in found {
+        if dependent != node && !dependents.contains(&dependent) {
+            dependents.push(dependent);
+        }
+    }
+    dependents
+}

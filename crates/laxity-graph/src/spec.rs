@@ -1,0 +1,216 @@
+//! What a live graph is made of.
+
+use std::fmt;
+
+use laxity_model::{self as model, Nanos, Replicas};
+use laxity_policy::graph::{Plan, PlanError};
+
+/// What an edge carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Channel {
+    /// Tokens alone: events. Never full.
+    #[default]
+    Counter,
+    /// A message with each token, in shared memory, written and read in place. Full when as many are there as fit:
+    /// the producer then waits until its consumer is done with the oldest.
+    ///
+    /// The messages of initial tokens are all zero.
+    Ring {
+        /// The longest message, in bytes.
+        message: u32,
+        /// How many fit.
+        capacity: u32,
+    },
+}
+
+/// A graph and what its edges carry, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    graph: model::Graph,
+    channels: Vec<Channel>,
+    plan: Plan,
+}
+
+/// Why a graph cannot be carried out live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecError {
+    /// It has no node.
+    Empty,
+    /// A node's name is empty or longer than [`NAME_MAX`] bytes.
+    NodeName {
+        /// The name.
+        name: String,
+    },
+    /// Two nodes have one name.
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+    /// A period, phase or deadline of 0 or beyond [`Nanos::LONGEST`].
+    Span {
+        /// The node.
+        node: String,
+        /// Which.
+        field: &'static str,
+        /// Its value.
+        value: Nanos,
+    },
+    /// More nodes or edges than [`COUNT_MAX`].
+    TooLarge {
+        /// How many.
+        count: usize,
+    },
+    /// Its tokens cannot be carried out, for instance because rates differ.
+    Plan(PlanError),
+    /// The number of replicas is left to the analysis.
+    Unsettled,
+    /// The list of channels is not as long as that of edges.
+    Channels {
+        /// Edges.
+        edges: usize,
+        /// Channels.
+        channels: usize,
+    },
+    /// A ring on which its two nodes would wait for each other for ever.
+    Capacity {
+        /// The producer.
+        from: String,
+        /// The consumer.
+        to: String,
+        /// Messages that fit.
+        capacity: u32,
+        /// Messages that must fit.
+        needed: u64,
+    },
+}
+
+/// The longest name of a node, in bytes. Names are never cut.
+pub const NAME_MAX: usize = 1024;
+
+/// The most nodes, and the most edges.
+pub const COUNT_MAX: usize = 1 << 16;
+
+impl Spec {
+    /// `graph`, with tokens on all edges and no data. What its nodes execute does not matter here.
+    ///
+    /// # Errors
+    /// [`SpecError`].
+    pub fn new(graph: model::Graph) -> Result<Spec, SpecError> {
+        let channels = vec![Channel::Counter; graph.edges.len()];
+        Spec::with_channels(graph, channels)
+    }
+
+    /// `graph`, whose edges carry `channels`.
+    ///
+    /// # Errors
+    /// [`SpecError`].
+    pub fn with_channels(mut graph: model::Graph, channels: Vec<Channel>) -> Result<Spec, SpecError> {
+        for node in &mut graph.nodes {
+            node.body = Vec::new();
+        }
+        check_nodes(&graph)?;
+        if channels.len() != graph.edges.len() {
+            return Err(SpecError::Channels { edges: graph.edges.len(), channels: channels.len() });
+        }
+        let plan = plan(&graph)?;
+        for (edge, &channel) in plan.edges().iter().zip(&channels) {
+            let Channel::Ring { capacity, .. } = channel else { continue };
+            // The consumer may wait with phi - 1 tokens there, and then the producer needs room for rho more.
+            let needed = (u64::from(edge.threshold) - 1 + u64::from(edge.produce)).max(edge.initial.into());
+            if u64::from(capacity) < needed {
+                let name = |node: usize| graph.nodes[node].name.clone();
+                let (from, to) = (name(edge.producer), name(edge.consumer));
+                return Err(SpecError::Capacity { from, to, capacity, needed });
+            }
+        }
+        Ok(Spec { graph, channels, plan })
+    }
+
+    /// The graph; the bodies of its nodes are empty.
+    pub fn graph(&self) -> &model::Graph {
+        &self.graph
+    }
+
+    /// What the edges of [`Spec::graph`] carry.
+    pub fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    /// The tokens that are exchanged: the edges of the graph, then those of its feedback graph.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+fn check_nodes(graph: &model::Graph) -> Result<(), SpecError> {
+    if graph.nodes.is_empty() {
+        return Err(SpecError::Empty);
+    }
+    let count = graph.nodes.len().max(graph.edges.len()).max(graph.objects.len());
+    if count > COUNT_MAX {
+        return Err(SpecError::TooLarge { count });
+    }
+    for node in &graph.nodes {
+        let name = node.name.clone();
+        if name.is_empty() || name.len() > NAME_MAX {
+            return Err(SpecError::NodeName { name });
+        }
+        let of_use = |span: Option<Nanos>| span.is_none_or(|span| !span.is_zero() && span <= Nanos::LONGEST);
+        let phase = (!node.phase.is_zero()).then_some(node.phase);
+        for (field, span) in [("period", node.period), ("deadline", node.deadline), ("phase", phase)] {
+            if !of_use(span) {
+                return Err(SpecError::Span { node: name, field, value: span.unwrap_or_default() });
+            }
+        }
+    }
+    let mut names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(SpecError::Duplicate { name: pair[0].to_owned() }),
+        None => Ok(()),
+    }
+}
+
+fn plan(graph: &model::Graph) -> Result<Plan, SpecError> {
+    let replicas = match graph.replicas {
+        Replicas::None => return Plan::new(graph).map_err(SpecError::Plan),
+        Replicas::Count(count) => count,
+        Replicas::Auto => return Err(SpecError::Unsettled),
+    };
+    // A delay is not replicated but deepened, which its edge says.
+    let replicated = graph.objects.iter().filter(|object| object.delay == 0);
+    let accessors: Vec<Vec<usize>> = replicated.map(|object| object.accessors.clone()).collect();
+    Plan::pipelined(graph, &accessors, replicas).map_err(SpecError::Plan)
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpecError::Empty => write!(f, "the graph has no node; add one"),
+            SpecError::NodeName { name } => {
+                write!(f, "a node's name has {} bytes; use 1 to {NAME_MAX}", name.len())
+            }
+            SpecError::Duplicate { name } => write!(f, "two nodes are called {name}; rename one"),
+            SpecError::Span { node, field, value } => write!(
+                f,
+                "node {node}: its {field} is {value}; use more than nothing and at most {} (10 years)",
+                Nanos::LONGEST
+            ),
+            SpecError::TooLarge { count } => write!(f, "{count} nodes, edges or objects exceed {COUNT_MAX}; split it"),
+            SpecError::Plan(error) => write!(f, "{error}"),
+            SpecError::Unsettled => {
+                write!(f, "how many replicas there are is left to the analysis; write the number that it reports")
+            }
+            SpecError::Channels { edges, channels } => {
+                write!(f, "{channels} channels for {edges} edges; give one to each edge")
+            }
+            SpecError::Capacity { from, to, capacity, needed } => write!(
+                f,
+                "edge {from} -> {to}: {capacity} messages fit but {needed} must, or its nodes wait for each other for \
+                 ever; enlarge it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SpecError {}

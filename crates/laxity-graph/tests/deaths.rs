@@ -1,0 +1,331 @@
+//! Processes that are killed with SIGKILL, at any instruction: the others hear of it, lose nothing but what was in
+//! flight, and go on; nothing is left behind.
+//!
+//! The processes are this test program, started again for the test `child`.
+
+mod support;
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use laxity_graph::{Channel, Job, Node, Ownership, Registry, Spec, WaitError};
+use laxity_model::{Instant, Nanos};
+use laxity_sys::clock::now;
+use support::{Place, back, edge, graph, ringed, spec};
+
+const ROLE: &str = "LAXITY_TEST_ROLE";
+const PLACE: &str = "LAXITY_TEST_PLACE";
+/// Long enough for any machine: reached only by what hangs.
+const HANG: Nanos = Nanos::from_secs(20);
+
+/// Not a test by itself: what the processes do that tests start.
+#[test]
+fn child() {
+    let (Ok(role), Ok(place)) = (std::env::var(ROLE), std::env::var(PLACE)) else { return };
+    let registry = Registry::at(place);
+    match role.split_once(' ') {
+        Some(("hold", node)) => hold(&registry, node),
+        Some(("work", node)) => work(&registry, node),
+        Some(("create", _)) => create(&registry),
+        _ => panic!("no such role: {role}"),
+    }
+}
+
+/// A process that is killed when the test is over, however that ends.
+struct Process(Child);
+
+impl Process {
+    fn start(place: &Place, role: &str) -> Process {
+        let program = std::env::current_exe().expect("this test");
+        let mut command = Command::new(program);
+        command.args(["--exact", "child", "--nocapture", "--test-threads=1"]).stdout(Stdio::null());
+        Process(command.env(ROLE, role).env(PLACE, place.directory()).spawn().expect("another process"))
+    }
+
+    /// Kills it; panics if it had ended by itself, which it does if it saw something wrong.
+    fn kill(&mut self) {
+        self.0.kill().expect("it is ours");
+        let status = self.0.wait().expect("it is ours");
+        assert_eq!(status.code(), None, "it was killed and did not fail");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Attaches, claims `node`, completes one job, begins the next if it can, and does nothing more.
+fn hold(registry: &Registry, node: &str) {
+    let graph = registry.attach("g").expect("it was created");
+    let mut node = graph.claim(node).expect("it is free");
+    node.wait().expect("its tokens").complete();
+    let _job = node.wait_until(Instant::NEVER);
+    loop {
+        thread::park();
+    }
+}
+
+fn create(registry: &Registry) {
+    loop {
+        drop(registry.create(&pipeline()).expect("nobody else uses the name"));
+    }
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = now().saturating_add(HANG);
+    while !is_so() {
+        assert!(now() < deadline, "waited too long until {what}");
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+#[test]
+fn a_consumer_that_waits_hears_which_producer_was_killed_on_which_edge() {
+    let place = Place::new("producer");
+    let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1), back(1, 0, 2)])).expect("the name is free");
+    let mut b = graph.claim("b").expect("it is free");
+    let mut process = Process::start(&place, "hold a");
+    b.wait_for(HANG).expect("a completes one job").complete();
+    let pid = process.0.id();
+    let waiting = thread::spawn(move || {
+        let error = b.wait_for(HANG).map(|_| ()).expect_err("a completes no more");
+        (error, now(), b)
+    });
+    thread::sleep(Duration::from_millis(5));
+    let killed = now();
+    process.kill();
+    let (error, heard, mut b) = waiting.join().expect("no panic");
+    let edge = ("a".to_owned(), "b".to_owned());
+    assert_eq!(error, WaitError::Lost { node: "a".to_owned(), edge, pid });
+    assert!(heard.saturating_since(killed) < HANG, "woken by the death and not by the deadline");
+    println!("heard of the death after {}", heard.saturating_since(killed));
+    assert!(matches!(b.wait_for(Nanos::from_millis(1)), Err(WaitError::TimedOut { .. })), "each loss is told once");
+    assert_eq!(graph.status(0).ownership, Ownership::Lost);
+    let mut a = graph.claim("a").expect("the process is gone");
+    assert_eq!(a.interrupted(), Some(1), "the job that a had begun");
+    a.wait().expect("its tokens are still there").complete();
+    b.wait().expect("a goes on").complete();
+}
+
+#[test]
+fn a_producer_that_waits_for_room_hears_that_its_consumer_was_killed() {
+    let place = Place::new("consumer");
+    let graph = place.create(&ringed(&["a", "b"], vec![edge(0, 1)], 8, 1)).expect("the name is free");
+    let mut a = graph.claim("a").expect("it is free");
+    let mut process = Process::start(&place, "hold b");
+    a.wait().expect("there is room").complete();
+    a.wait_for(HANG).expect("b completes its first job").complete();
+    let waiting = thread::spawn(move || (a.wait_for(HANG).map(|_| ()), a));
+    thread::sleep(Duration::from_millis(5));
+    let killed = now();
+    process.kill();
+    let (result, mut a) = waiting.join().expect("no panic");
+    assert!(matches!(result, Err(WaitError::Lost { node, .. }) if node == "b"));
+    assert!(now().saturating_since(killed) < HANG, "woken by the death and not by the deadline");
+    let mut b = graph.claim("b").expect("the process is gone");
+    b.wait().expect("the message that it did not complete").complete();
+    a.wait().expect("there is room").complete();
+}
+
+/// Messages that a dead process did not publish are not seen, and those it did are seen once.
+#[test]
+fn a_job_is_complete_or_was_never_begun() {
+    let place = Place::new("job");
+    let graph = place.create(&ringed(&["a", "b"], vec![edge(0, 1)], 8, 4)).expect("the name is free");
+    let mut process = Process::start(&place, "hold a");
+    until("a began its second job", || graph.status(0).started == 2);
+    process.kill();
+    let mut b = graph.claim("b").expect("it is free");
+    b.wait_for(HANG).expect("the complete job").complete();
+    assert!(matches!(b.wait_for(HANG), Err(WaitError::Lost { .. })), "the job that was begun is not there");
+    assert_eq!(graph.tokens(0), 0);
+}
+
+#[test]
+fn a_node_dropped_in_the_middle_of_a_job_is_lost_as_well() {
+    let place = Place::new("dropped");
+    let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1)])).expect("the name is free");
+    let (mut a, mut b) = (graph.claim("a").expect("it is free"), graph.claim("b").expect("it is free"));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| b.wait_for(HANG).map(|_| ()));
+        assert_eq!(a.wait().expect("a source").index(), 0);
+        a.release();
+        assert!(matches!(waiting.join().expect("no panic"), Err(WaitError::Lost { node, .. }) if node == "a"));
+    });
+    assert_eq!(graph.claim("a").expect("it was released").interrupted(), Some(0));
+}
+
+#[test]
+fn what_all_processes_left_by_being_killed_is_continued_or_collected_or_replaced() {
+    let place = Place::new("left");
+    let spec = spec(&["a", "b"], vec![edge(0, 1), back(1, 0, 1)]);
+    let leave = || {
+        let graph = place.create(&spec).expect("the name is free, or what has it is not in use");
+        let mut process = Process::start(&place, "hold a");
+        until("a completed a job", || graph.status(0).completed == 1);
+        drop(graph);
+        assert_eq!(place.gc().expect("readable"), Vec::<String>::new(), "it is in use");
+        process.kill();
+        assert_eq!(place.files().len(), 1);
+    };
+    leave();
+    let graph = place.attach("g").expect("it is whole");
+    graph.claim("b").expect("it is free").wait().expect("the token of a").complete();
+    assert_eq!(graph.claim("a").expect("its process is gone").interrupted(), None, "a waited for b");
+    drop(graph);
+    assert!(place.files().is_empty(), "the last one out leaves nothing");
+    leave();
+    leave();
+    assert_eq!(place.gc().expect("readable"), ["g"]);
+    assert!(place.files().is_empty());
+}
+
+#[test]
+fn a_creator_that_is_killed_leaves_a_whole_graph_or_none() {
+    let place = Place::new("creator");
+    let mut random = Random::new();
+    for _ in 0..40 {
+        let mut process = Process::start(&place, "create it");
+        random.pause(4000);
+        process.kill();
+        if let Ok(names) = place.names() {
+            assert!(names.len() <= 1);
+            for name in names {
+                assert_eq!(place.attach(&name).expect("it is whole").spec(), &pipeline());
+            }
+        }
+        assert!(place.files().is_empty(), "nothing is left that has no owner");
+    }
+}
+
+/// a --ring--> b --ring--> c --counter--> d --ring--> sink, and a counter from a to c; sink --counter back--> a.
+fn pipeline() -> Spec {
+    let edges = vec![edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 4), edge(0, 2), back(4, 0, 6)];
+    let ring = Channel::Ring { message: 1000, capacity: 3 };
+    let channels = vec![ring, ring, Channel::Counter, ring, Channel::Counter, Channel::Counter];
+    Spec::with_channels(graph(&["a", "b", "c", "d", "sink"], edges), channels).expect("a graph that can be")
+}
+
+/// Every message of job `index` says so, from its first byte to its last.
+fn exchange(job: &mut Job<'_>) {
+    let number = job.index().to_le_bytes();
+    let (inputs, mut outputs) = job.messages();
+    for edge in 0..6 {
+        if let Ok(message) = inputs.get(edge, 0) {
+            assert_eq!(message.len(), 1000, "edge {edge}, job {number:?}: not written");
+            assert!(message.chunks(8).all(|chunk| chunk == number), "edge {edge}, job {number:?}: stale or torn");
+        }
+        if let Ok(message) = outputs.get(edge, 0) {
+            message.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&number));
+        }
+    }
+}
+
+/// One job of `node`, whatever dies meanwhile.
+fn one_job(node: &mut Node) -> u64 {
+    loop {
+        match node.wait_for(HANG) {
+            Ok(mut job) => {
+                exchange(&mut job);
+                let index = job.index();
+                job.complete();
+                return index;
+            }
+            Err(WaitError::Lost { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Attaches, works and leaves again, for ever: it can be killed in the middle of each.
+fn work(registry: &Registry, name: &str) {
+    loop {
+        let graph = registry.attach("g").expect("the test is attached");
+        for _ in 0..20 {
+            let mut node = graph.claim(name).expect("its process is gone");
+            for _ in 0..20 {
+                one_job(&mut node);
+            }
+        }
+    }
+}
+
+fn random_kills(test: &str, kills: u32) {
+    let place = Place::new(test);
+    let graph = place.create(&pipeline()).expect("the name is free");
+    let names = ["a", "b", "c", "d"];
+    let mut workers = names.map(|name| Process::start(&place, &format!("work {name}")));
+    let mut sink = graph.claim("sink").expect("it is free");
+    let mut random = Random::new();
+    let is_over = AtomicBool::new(false);
+    let is_over = &is_over;
+    thread::scope(|scope| {
+        let sink = scope.spawn(move || {
+            let mut expected = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                assert_eq!(one_job(&mut sink), expected, "no job is lost and none comes twice");
+                expected += 1;
+            }
+            expected
+        });
+        for _ in 0..kills {
+            random.pause(20_000);
+            // At times several at once, so that some die while they see to the dead.
+            let first = random.below(4) as usize;
+            let count = 1 + random.below(4) as usize / 2;
+            let victims: Vec<usize> = (first..first + count).map(|victim| victim % 4).collect();
+            victims.iter().for_each(|&victim| workers[victim].kill());
+            for victim in victims {
+                workers[victim] = Process::start(&place, &format!("work {}", names[victim]));
+            }
+            if sink.is_finished() {
+                break;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        println!("{kills} kills, {} jobs", sink.join().expect("every job came once, in order"));
+    });
+    workers.iter_mut().for_each(Process::kill);
+    drop(graph);
+    assert!(place.files().is_empty(), "nothing is left");
+}
+
+#[test]
+fn random_kills_lose_nothing_and_hang_nobody() {
+    random_kills("random", 100);
+}
+
+/// `make test-kill`.
+#[test]
+#[ignore = "takes minutes"]
+fn ten_thousand_random_kills() {
+    random_kills("ten-thousand", 10_000);
+}
+
+/// xorshift64; `LAXITY_SEED` repeats a run.
+struct Random(u64);
+
+impl Random {
+    fn new() -> Self {
+        let seed = std::env::var("LAXITY_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = seed.unwrap_or_else(|| now().0 | 1);
+        println!("repeat with LAXITY_SEED={seed}");
+        Random(seed)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+
+    fn pause(&mut self, micros: u64) {
+        thread::sleep(Duration::from_micros(self.below(micros)));
+    }
+}

@@ -1,0 +1,78 @@
+//! Graphs in a directory of their own, and short ways to write them.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::fs;
+use std::ops::Deref;
+use std::path::PathBuf;
+
+use laxity_graph::{Channel, Registry, Spec};
+use laxity_model::{Edge, Graph, Nanos, Node};
+
+/// A registry in a directory of shared memory that goes with it.
+pub struct Place {
+    registry: Registry,
+    path: PathBuf,
+}
+
+impl Place {
+    pub fn new(test: &str) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/laxity-test-{}-{test}", std::process::id()));
+        fs::create_dir_all(&path).expect("/dev/shm is writable");
+        Place { registry: Registry::at(&path), path }
+    }
+
+    /// Files in it.
+    pub fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.path).expect("it exists");
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+impl Deref for Place {
+    type Target = Registry;
+
+    fn deref(&self) -> &Registry {
+        &self.registry
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Nodes without producers have a period of 10 ms.
+pub fn graph(nodes: &[&str], edges: Vec<Edge>) -> Graph {
+    let node = |(index, name): (usize, &&str)| Node {
+        name: (*name).to_owned(),
+        period: (!edges.iter().any(|edge| edge.consumer == index && !edge.back_edge)).then_some(Nanos::from_millis(10)),
+        phase: Nanos::ZERO,
+        deadline: None,
+        priority: None,
+        cluster: None,
+        body: Vec::new(),
+    };
+    let nodes = nodes.iter().enumerate().map(node).collect();
+    Graph::new("g", nodes, edges)
+}
+
+/// One token at a time.
+pub fn edge(producer: usize, consumer: usize) -> Edge {
+    Edge { producer, consumer, produce: 1, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0 }
+}
+
+/// One token at a time, against the flow, with `initial` at the start.
+pub fn back(producer: usize, consumer: usize, initial: u32) -> Edge {
+    Edge { initial, back_edge: true, ..edge(producer, consumer) }
+}
+
+pub fn spec(nodes: &[&str], edges: Vec<Edge>) -> Spec {
+    Spec::new(graph(nodes, edges)).expect("a graph that can be")
+}
+
+/// All edges are rings of `capacity` messages of `message` bytes.
+pub fn ringed(nodes: &[&str], edges: Vec<Edge>, message: u32, capacity: u32) -> Spec {
+    let channels = vec![Channel::Ring { message, capacity }; edges.len()];
+    Spec::with_channels(graph(nodes, edges), channels).expect("a graph that can be")
+}

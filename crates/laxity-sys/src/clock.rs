@@ -1,0 +1,17 @@
+//! The time.
+
+use laxity_model::Instant;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Now, in nanoseconds of `CLOCK_MONOTONIC`: the same clock in all processes of the machine.
+pub fn now() -> Instant {
+    let time = clock_gettime(ClockId::Monotonic);
+    // The monotonic clock starts near 0 at boot: neither part is negative, and 2^64 ns are 584 years.
+    Instant(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// `instant` as Linux takes time-outs; nothing if it never comes.
+pub(crate) fn timespec(instant: Instant) -> Option<Timespec> {
+    (instant != Instant::NEVER)
+        .then_some(Timespec { tv_sec: (instant.0 / 1_000_000_000) as i64, tv_nsec: (instant.0 % 1_000_000_000) as i64 })
+}

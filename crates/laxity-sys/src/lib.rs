@@ -1,0 +1,22 @@
+//! What Laxity asks of Linux, behind safe functions: the only crate that calls it.
+//!
+//! | Module | Linux offers | Needs |
+//! | --- | --- | --- |
+//! | [`segment`] | named shared memory | `O_TMPFILE` (tmpfs 3.11) |
+//! | [`directory`] | that something appeared under a name | |
+//! | [`futex`] | waiting on a word of memory | `futex_waitv` (5.16) for more than one |
+//! | [`event`] | a counter that event loops can poll | |
+//! | [`robust`] | a word that says that its holder died | |
+//! | [`process`] | whether a process is gone | `pidfd_open` (5.3) |
+//! | [`clock`], [`scheduling`] | time, priorities, CPUs | |
+//!
+//! Every `unsafe` block of Laxity that is not about the contents of shared memory or a C interface is here.
+
+pub mod clock;
+pub mod directory;
+pub mod event;
+pub mod futex;
+pub mod process;
+pub mod robust;
+pub mod scheduling;
+pub mod segment;
