@@ -52,12 +52,13 @@ impl Devices {
 
 impl<S: Sink> Simulator<S> {
     /// The job of `task` hands the operation of its current step to its GPU.
+    #[inline(never)]
     pub(crate) fn issue(&mut self, task: TaskId) {
         let run = &self.tasks[task.index()];
         let Op::Issue(operation) = &self.setup.tasks[task.index()].ops[run.op] else {
             unreachable!("the current step issues an operation")
         };
-        let gpu = operation.gpu.or(run.gpu).expect("validation and the lock see to it that there is a GPU");
+        let gpu = operation.gpu.or(run.sharing.gpu).expect("validation and the lock see to it that there is a GPU");
         let plan = &self.setup.gpus[gpu.index()];
         let duration = match &operation.time {
             OperationTime::Given(time) => self.draw_time(task, run.op, time),
@@ -65,7 +66,7 @@ impl<S: Sink> Simulator<S> {
         };
         let tag = Tag { job: self.job_id(task), interrupts: operation.interrupts };
         let engine = operation.engine.on(plan.copy_engines);
-        self.tasks[task.index()].outstanding += 1;
+        self.tasks[task.index()].sharing.outstanding += 1;
         let mut actions = std::mem::take(&mut self.devices.actions);
         let issued = Issued { stream: task.0, engine, duration, what: tag };
         self.devices.gpus[gpu.index()].issue(issued, &mut actions);
@@ -86,6 +87,7 @@ impl<S: Sink> Simulator<S> {
         self.devices.actions = actions;
     }
 
+    #[inline(never)]
     pub(crate) fn engine_done(&mut self, gpu: GpuId, engine: Engine) {
         let mut actions = std::mem::take(&mut self.devices.actions);
         let Tag { job, interrupts } = self.devices.gpus[gpu.index()].complete(engine, &mut actions);
@@ -100,6 +102,7 @@ impl<S: Sink> Simulator<S> {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn partial_interrupt(&mut self, gpu: GpuId, engine: Engine) {
         let tag = *self.devices.gpus[gpu.index()].busy(engine).expect("its operation lasts until after this");
         self.raise_device(DeviceId(gpu.0), Some(tag.job), false);
@@ -116,6 +119,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// An interrupt of a device that serves no job.
+    #[inline(never)]
     pub(crate) fn device_arrival(&mut self, device: DeviceId) {
         let Some(arrivals) = &self.setup.devices[device.index()].arrivals else { return };
         let index = self.devices.raised[device.index()];
@@ -130,6 +134,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// `device` interrupts a CPU on behalf of `job`; the `last` interrupt of an operation completes it.
+    #[inline(never)]
     fn raise_device(&mut self, device: DeviceId, job: Option<JobId>, last: bool) {
         let plan = &self.setup.devices[device.index()];
         let count = &mut self.devices.raised[device.index()];
@@ -148,11 +153,12 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// An operation of `job` is complete, and `cpu` knows.
+    #[inline(never)]
     pub(crate) fn operation_done(&mut self, cpu: CpuId, job: JobId) {
         let run = &mut self.tasks[job.task.index()];
         assert_eq!(run.job, job.index, "a job does not end before its operations");
-        run.outstanding -= 1;
-        if run.outstanding > 0 {
+        run.sharing.outstanding -= 1;
+        if run.sharing.outstanding > 0 {
             return;
         }
         if run.spinning {

@@ -38,11 +38,13 @@ impl<S: Sink> Simulator<S> {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn start_graph(&mut self, graph: usize) {
         self.tokens(graph, None, Event::Started);
     }
 
     /// Jobs of `graph` that only had to wait for their time are released.
+    #[inline(never)]
     pub(crate) fn graph_timeout(&mut self, graph: usize) {
         let mut actions = std::mem::take(&mut self.graphs.actions);
         self.graphs.graphs[graph].timeout(self.now, &mut actions);
@@ -59,6 +61,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// A job of `task` has its time; answers whether `task` is a source of a graph, which then sees to the release.
+    #[inline(never)]
     pub(crate) fn arrive_at_graph(&mut self, task: TaskId) -> bool {
         let Some((graph, node)) = self.node(task) else { return false };
         self.tokens(graph, None, Event::Arrived { node, at: self.now });
@@ -66,6 +69,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The job of `task` completed on `cpu`: if it is a node, its tokens go out.
+    #[inline(never)]
     pub(crate) fn produce_tokens(&mut self, cpu: CpuId, task: TaskId) {
         if let Some((graph, node)) = self.node(task) {
             self.tokens(graph, Some(cpu), Event::Completed { node });
@@ -90,7 +94,7 @@ impl<S: Sink> Simulator<S> {
                 Action::Released { node, index, deadline, .. } => {
                     let job = job(node, index);
                     self.sink.record(self.now, trace::Event::Release { job, deadline });
-                    self.tasks[job.task.index()].announced.push_back(deadline);
+                    self.tasks[job.task.index()].sharing.announced.push_back(deadline);
                 }
                 Action::Consumed { node, index, edge, tokens } => {
                     let (job, edge) = (job(node, index), edge_id(edge));
@@ -103,7 +107,7 @@ impl<S: Sink> Simulator<S> {
                 Action::Ready { node, index } => {
                     let task = job(node, index).task;
                     let run = &mut self.tasks[task.index()];
-                    let deadline = run.announced.pop_front().expect("a job is released before it is ready");
+                    let deadline = run.sharing.announced.pop_front().expect("a job is released before it is ready");
                     run.backlog.push_back(deadline);
                     ready.push(task);
                 }

@@ -10,6 +10,7 @@
 
 use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, TaskId, ThreadPriority};
 use laxity_policy::cpu::{self, Priority};
+use laxity_policy::interrupt::Tasklets;
 use laxity_trace::{DeviceId, Event, Sink};
 
 use crate::Simulator;
@@ -29,6 +30,17 @@ pub(crate) struct Half {
     pub time: Nanos,
 }
 
+/// The bottom halves that one CPU runs on its stack or in its daemon.
+#[derive(Default)]
+pub(crate) struct CpuHalves {
+    /// On the current stack: the job cannot go on, nor be switched out, before it ends.
+    pub half: Option<HalfRun>,
+    /// What standard Linux has left to do.
+    pub tasklets: Tasklets<Half>,
+    /// The tasklet that the daemon is at, running while the CPU is otherwise idle.
+    pub daemon: Option<HalfRun>,
+}
+
 /// A bottom half that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HalfRun {
@@ -45,11 +57,12 @@ pub(crate) const BELOW_ALL: u64 = u64::MAX - 1;
 
 impl<S: Sink> Simulator<S> {
     /// The top half on `cpu` is done.
+    #[inline(never)]
     pub(crate) fn after_top_half(&mut self, cpu: CpuId, half: Half) {
         match self.setup.handling {
-            InterruptHandling::Linux => self.cpus[cpu.index()].tasklets.raise(half),
+            InterruptHandling::Linux => self.cpus[cpu.index()].halves.tasklets.raise(half),
             // There is no owner to be aware of.
-            InterruptHandling::ProcessAware if half.job.is_none() => self.cpus[cpu.index()].tasklets.raise(half),
+            InterruptHandling::ProcessAware if half.job.is_none() => self.cpus[cpu.index()].halves.tasklets.raise(half),
             InterruptHandling::PreemptRt(_) | InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. } => {
                 // Part of the same interrupt: nothing comes in between.
                 let deliver = Interrupt::Deliver(half);
@@ -63,6 +76,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The bottom half is with whoever runs it.
+    #[inline(never)]
     pub(crate) fn deliver(&mut self, cpu: CpuId, half: Half) {
         if self.setup.handling == InterruptHandling::ProcessAware {
             self.deliver_process_aware(cpu, half);
@@ -79,35 +93,38 @@ impl<S: Sink> Simulator<S> {
     // --- On the stack of whoever is there ------------------------------------------------------------------------
 
     /// Begins `half` on the current stack of `cpu`.
+    #[inline(never)]
     pub(crate) fn push_half(&mut self, cpu: CpuId, half: Half) {
         self.pause(cpu);
         let Half { device, job, time, .. } = half;
         self.sink.record(self.now, Event::BottomHalfBegin { cpu, device, job });
         let run = HalfRun { half, remaining: time, since: self.now, then_pick: false };
-        self.cpus[cpu.index()].half = Some(run);
+        self.cpus[cpu.index()].halves.half = Some(run);
     }
 
     /// Lets the bottom half on the stack of `cpu` go on.
+    #[inline(never)]
     pub(crate) fn resume_half(&mut self, cpu: CpuId) {
         let now = self.now;
         let state = &mut self.cpus[cpu.index()];
         if state.activity == Activity::Half {
             return;
         }
-        let run = state.half.as_mut().expect("a bottom half is on the stack");
+        let run = state.halves.half.as_mut().expect("a bottom half is on the stack");
         run.since = now;
         self.ends[cpu.index()] = now + run.remaining;
         state.activity = Activity::Half;
     }
 
     /// Stops the bottom half that executes on `cpu`, for a while.
+    #[inline(never)]
     pub(crate) fn pause_half(&mut self, cpu: CpuId) {
         let now = self.now;
         let state = &mut self.cpus[cpu.index()];
         self.ends[cpu.index()] = Instant::NEVER;
         let is_daemon = state.activity == Activity::Daemon;
         state.activity = Activity::Open;
-        let run = if is_daemon { &mut state.daemon } else { &mut state.half };
+        let run = if is_daemon { &mut state.halves.daemon } else { &mut state.halves.half };
         let run = run.as_mut().expect("what executes is there");
         run.remaining -= now - run.since;
         if is_daemon {
@@ -117,14 +134,15 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The daemon of an idle CPU goes on with what is left of the tasklets.
+    #[inline(never)]
     pub(crate) fn run_daemon(&mut self, cpu: CpuId) {
         let now = self.now;
         let state = &mut self.cpus[cpu.index()];
-        if state.daemon.is_none() {
-            let Some(half) = state.tasklets.next_for_daemon() else { return };
-            state.daemon = Some(HalfRun { half, remaining: half.time, since: now, then_pick: false });
+        if state.halves.daemon.is_none() {
+            let Some(half) = state.halves.tasklets.next_for_daemon() else { return };
+            state.halves.daemon = Some(HalfRun { half, remaining: half.time, since: now, then_pick: false });
         }
-        let Some(run) = state.daemon.as_mut() else { return };
+        let Some(run) = state.halves.daemon.as_mut() else { return };
         run.since = now;
         self.ends[cpu.index()] = now + run.remaining;
         state.activity = Activity::Daemon;
@@ -133,11 +151,12 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The bottom half that executes on the stack of `cpu`, or in its daemon, ends now.
+    #[inline(never)]
     pub(crate) fn end_of_half(&mut self, cpu: CpuId) {
         let state = &mut self.cpus[cpu.index()];
         self.ends[cpu.index()] = Instant::NEVER;
         let is_daemon = std::mem::replace(&mut state.activity, Activity::Open) == Activity::Daemon;
-        let run = if is_daemon { state.daemon.take() } else { state.half.take() };
+        let run = if is_daemon { state.halves.daemon.take() } else { state.halves.half.take() };
         let HalfRun { half, then_pick, .. } = run.expect("what executes is there");
         state.handled_at = self.now;
         self.handler = cpu;
@@ -162,11 +181,11 @@ impl<S: Sink> Simulator<S> {
         let own = self.cpus[cpu.index()].cluster.map(|(cluster, _)| cluster);
         let cluster = owners.or(own).unwrap_or(0);
         self.clusters[cluster].waiting_halves.enqueue(half);
-        let free = self.cpus[cpu.index()].half.is_none() && !self.in_non_preemptive_section(cpu);
+        let free = self.cpus[cpu.index()].halves.half.is_none() && !self.in_non_preemptive_section(cpu);
         if free && self.target_of_halves(cluster) == Some(cpu) {
             // It runs at once, before this interrupt returns.
             self.take_waiting_half(cpu);
-            if let Some(run) = &mut self.cpus[cpu.index()].half {
+            if let Some(run) = &mut self.cpus[cpu.index()].halves.half {
                 run.then_pick = false;
             }
         } else {
@@ -176,6 +195,7 @@ impl<S: Sink> Simulator<S> {
 
     /// Has the CPU of `cluster` whose job is least urgent look at the waiting bottom halves, if one of them comes
     /// before that job. `cpu` has handled what made this necessary.
+    #[inline(never)]
     pub(crate) fn kick(&mut self, cpu: CpuId, cluster: usize) {
         let Some(target) = self.target_of_halves(cluster) else { return };
         let latency = self.setup.costs.ipi_latency;
@@ -203,6 +223,7 @@ impl<S: Sink> Simulator<S> {
 
     /// At the end of a scheduling decision on `cpu`: if a waiting bottom half comes before the job picked, the switch is
     /// aborted and the bottom half runs on the stack of the process that is still there.
+    #[inline(never)]
     pub(crate) fn take_waiting_half(&mut self, cpu: CpuId) -> bool {
         let state = &self.cpus[cpu.index()];
         let Some((cluster, local)) = state.cluster else { return false };
@@ -219,7 +240,7 @@ impl<S: Sink> Simulator<S> {
             return false;
         };
         self.push_half(cpu, half);
-        if let Some(run) = &mut self.cpus[cpu.index()].half {
+        if let Some(run) = &mut self.cpus[cpu.index()].halves.half {
             run.then_pick = true;
         }
         true
@@ -255,7 +276,7 @@ impl<S: Sink> Simulator<S> {
         run.op = 0;
         run.remaining = half.time.as_nanos();
         run.preempted_on = None;
-        run.level = level;
+        run.sharing.level = level;
         let job = self.job_id(task);
         let (cluster, local) = self.local(task);
         let owner = half.job.filter(|_| matches!(self.setup.handling, InterruptHandling::Klmirqd { .. }));
@@ -300,10 +321,10 @@ impl<S: Sink> Simulator<S> {
             let Some(&half) = self.devices.threads.serving(thread) else { continue };
             let (level, task) = (self.thread_level(thread, &half), self.thread_task(thread));
             let run = &mut self.tasks[task.index()];
-            if !run.active || run.level == level {
+            if !run.active || run.sharing.level == level {
                 continue;
             }
-            run.level = level;
+            run.sharing.level = level;
             let (cluster, local) = self.local(task);
             self.record_priority(task, level);
             self.tell(cluster, cpu::Event::Prioritized { task: local, level });
@@ -311,6 +332,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The interrupt thread `task` finished its bottom half on `cpu`.
+    #[inline(never)]
     pub(crate) fn complete_thread(&mut self, cpu: CpuId, task: TaskId) {
         let thread = task.index() - self.setup.first_thread;
         let job = self.job_id(task);

@@ -35,16 +35,11 @@ impl<S: Sink> Simulator<S> {
                 non_preemptive: false,
                 wait: Wait::Timer,
                 spinning: false,
-                outstanding: 0,
-                gpu: None,
-                moved: false,
-                held: Vec::new(),
+                sharing: Box::default(),
                 deadline: Instant::ZERO,
-                level: (0, 0),
                 preempted_on: None,
                 timer_cpu,
                 backlog: Default::default(),
-                announced: Default::default(),
                 next_index: 0,
                 next_arrival: arrival,
                 next_release: release,
@@ -191,12 +186,12 @@ impl<S: Sink> Simulator<S> {
                 Some(Op::Dispatch) => {}
                 Some(&Op::UnlessMoved(steps)) => {
                     let run = &mut self.tasks[task.index()];
-                    run.op += if run.moved { 0 } else { steps };
+                    run.op += if run.sharing.moved { 0 } else { steps };
                 }
                 Some(Op::Issue(_)) => self.issue(task),
                 Some(Op::Wait) => {
                     let run = &mut self.tasks[task.index()];
-                    if run.outstanding > 0 {
+                    if run.sharing.outstanding > 0 {
                         return self.wait_for_gpu(cpu, task);
                     }
                 }
@@ -209,6 +204,7 @@ impl<S: Sink> Simulator<S> {
         }
     }
 
+    #[inline(never)]
     fn wait_for_gpu(&mut self, cpu: CpuId, task: TaskId) {
         if !self.setup.spins {
             return self.suspend(cpu, task, Wait::Gpu);
@@ -243,6 +239,7 @@ impl<S: Sink> Simulator<S> {
         }
     }
 
+    #[inline(never)]
     fn suspend_for_a_time(&mut self, cpu: CpuId, task: TaskId) {
         let at = self.now + Nanos(self.tasks[task.index()].remaining);
         self.suspend(cpu, task, Wait::Timer);
@@ -250,6 +247,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The job of `task` gives up `cpu` until what it waits for has come; it goes on with the step after this one.
+    #[inline(never)]
     fn suspend(&mut self, cpu: CpuId, task: TaskId, wait: Wait) {
         let job = self.job_id(task);
         self.sink.record(self.now, Event::Suspend { cpu, job });

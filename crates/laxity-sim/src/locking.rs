@@ -89,13 +89,13 @@ impl<S: Sink> Simulator<S> {
         self.sink.record(self.now, trace::Event::Request { job, lock });
         self.enforce_request(cpu, task, lock);
         self.arbitrate(cpu, Event::Request { task, lock, length, only });
-        self.tasks[task.index()].held.iter().any(|&(held, _)| held == lock)
+        self.tasks[task.index()].sharing.held.iter().any(|&(held, _)| held == lock)
     }
 
     /// The job of `task`, on `cpu`, gives `lock` up.
     pub(crate) fn unlock(&mut self, cpu: CpuId, task: TaskId, lock: LockId) {
         let job = self.job_id(task);
-        let held = &mut self.tasks[task.index()].held;
+        let held = &mut self.tasks[task.index()].sharing.held;
         let at = held.iter().rposition(|&(held, _)| held == lock).expect("only a holder unlocks");
         let (_, replica) = held.remove(at);
         self.sink.record(self.now, trace::Event::Unlock { job, lock, replica });
@@ -103,6 +103,7 @@ impl<S: Sink> Simulator<S> {
         self.enforce_unlock(cpu, task, lock);
     }
 
+    #[inline(never)]
     pub(crate) fn arbitrate(&mut self, cpu: CpuId, event: Event) {
         let locking = self.locking.as_mut().expect("a workload with locks has an arbiter");
         let mut actions = std::mem::take(&mut locking.actions);
@@ -133,11 +134,11 @@ impl<S: Sink> Simulator<S> {
         self.enforce(cpu, task, budget::Event::Granted);
         let gpus = &self.locking.as_ref().expect("a grant comes from an arbiter").gpus[lock.index()];
         let run = &mut self.tasks[task.index()];
-        run.held.push((lock, replica));
+        run.sharing.held.push((lock, replica));
         if !gpus.is_empty() {
             let gpu = gpus[replica.index() % gpus.len()];
-            run.moved = run.gpu.is_some_and(|before| before != gpu);
-            run.gpu = Some(gpu);
+            run.sharing.moved = run.sharing.gpu.is_some_and(|before| before != gpu);
+            run.sharing.gpu = Some(gpu);
         }
         if run.wait == Wait::Lock {
             self.wake(cpu, task);
@@ -165,6 +166,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The job of `task` need not spin any longer.
+    #[inline(never)]
     pub(crate) fn stop_spinning(&mut self, task: TaskId) {
         let job = self.job_id(task);
         let run = &mut self.tasks[task.index()];
@@ -182,9 +184,10 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// Carries out the current step of the job of `task`, which is about a lock; answers whether the job goes on.
+    #[inline(never)]
     pub(crate) fn step_of_lock(&mut self, cpu: CpuId, task: TaskId) -> bool {
         let run = &self.tasks[task.index()];
-        let gpu = run.gpu;
+        let gpu = run.sharing.gpu;
         let engine_lock = |wanted: crate::setup::Wanted| {
             let gpu = gpu.expect("engines are locked by holders of a token").index();
             let engine = wanted.on(self.setup.gpus[gpu].copy_engines);

@@ -33,7 +33,7 @@ impl<S: Sink> Simulator<S> {
             self.cpus[at].reschedule = true;
         }
         loop {
-            if has_devices && self.cpus[at].half.is_some() {
+            if has_devices && self.cpus[at].halves.half.is_some() {
                 // Only interrupts come before a bottom half that is on the stack.
                 let Some(interrupt) = self.cpus[at].interrupts.pop_front() else { return self.resume_half(cpu) };
                 self.pause(cpu);
@@ -50,11 +50,9 @@ impl<S: Sink> Simulator<S> {
                     return;
                 }
             }
-            if std::mem::take(&mut self.cpus[at].switched)
-                && std::mem::take(&mut self.cpus[at].rearm)
-                && !self.setup.costs.timer_rearming.is_zero()
-                && self.begin(cpu, Work::RearmTimer)
-            {
+            let state = &mut self.cpus[at];
+            let rearm = std::mem::take(&mut state.switched) && std::mem::take(&mut state.rearm);
+            if rearm && !self.setup.costs.timer_rearming.is_zero() && self.begin(cpu, Work::RearmTimer) {
                 return;
             }
             if let Some(interrupt) = self.cpus[at].interrupts.pop_front() {
@@ -65,7 +63,7 @@ impl<S: Sink> Simulator<S> {
                 }
                 return;
             }
-            if has_devices && let Some(half) = self.cpus[at].tasklets.next_on_stack() {
+            if has_devices && let Some(half) = self.cpus[at].halves.tasklets.next_on_stack() {
                 self.push_half(cpu, half);
                 continue;
             }

@@ -64,7 +64,7 @@ impl Served {
         if setup.tasks.iter().all(|task| task.server.is_none()) {
             return Vec::new();
         }
-        setup.tasks.iter().map(|task| task.server.as_ref().map(served)).collect()
+        setup.tasks.iter().map(|task| task.server.as_deref().map(served)).collect()
     }
 
     /// The level at which it competes.
@@ -80,6 +80,7 @@ impl<S: Sink> Simulator<S> {
 
     /// There is a job, or a bottom half, for `task` to begin; answers whether it may begin now. If not, it is begun as
     /// soon as it may.
+    #[inline(never)]
     pub(crate) fn server_has_work(&mut self, cpu: CpuId, task: TaskId) -> bool {
         let now = self.now;
         let Some(served) = self.served(task) else { return true };
@@ -95,7 +96,7 @@ impl<S: Sink> Simulator<S> {
         }
         served.enforcement = Enforcement::new();
         let level = served.level;
-        self.tasks[task.index()].level = (level, task.0);
+        self.tasks[task.index()].sharing.level = (level, task.0);
         true
     }
 
@@ -110,6 +111,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// `task` executes on `cpu` from now on: no longer than it has budget.
+    #[inline(never)]
     pub(crate) fn server_runs(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.now;
         let Some(served) = self.served(task).filter(|served| served.throttled == Throttled::No) else { return };
@@ -121,6 +123,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// `task`, whose job is not complete, stops executing on `cpu`.
+    #[inline(never)]
     pub(crate) fn server_stops(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.now;
         let Some(served) = self.served(task) else { return };
@@ -130,6 +133,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// A segment of `task` on `cpu` has ended. Answers whether that is all: its step is not done.
+    #[inline(never)]
     pub(crate) fn end_of_budget(&mut self, cpu: CpuId, task: TaskId) -> bool {
         if self.served(task).is_none() {
             return false;
@@ -151,6 +155,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// Whether the job of `task` has no budget, and no section to end first.
+    #[inline(never)]
     pub(crate) fn must_give_up(&mut self, task: TaskId) -> bool {
         let masked = self.tasks[task.index()].non_preemptive;
         self.served(task)
@@ -158,6 +163,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The job of `task` leaves `cpu` until there is budget again.
+    #[inline(never)]
     pub(crate) fn give_up(&mut self, cpu: CpuId, task: TaskId) {
         self.served(task).expect("only who has a budget can be without").throttled = Throttled::AmidWork;
         let job = self.job_id(task);
@@ -173,6 +179,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The job of `task`, on `cpu`, is complete; `more`: the next has been released.
+    #[inline(never)]
     pub(crate) fn server_finished(&mut self, cpu: CpuId, task: TaskId, more: bool) {
         let now = self.now;
         let Some(served) = self.served(task) else { return };
@@ -189,6 +196,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The server of `task` may have a budget again.
+    #[inline(never)]
     pub(crate) fn replenish(&mut self, task: TaskId) {
         let now = self.now;
         let cpu = self.tasks[task.index()].timer_cpu;
@@ -250,10 +258,10 @@ impl<S: Sink> Simulator<S> {
         };
         let level = (served.level, task.0);
         let run = &mut self.tasks[task.index()];
-        if !run.active || run.level == level {
+        if !run.active || run.sharing.level == level {
             return;
         }
-        run.level = level;
+        run.sharing.level = level;
         if task.index() < self.setup.first_thread && self.locking.is_some() {
             let priority = Priority::of(level.0, task);
             return self.arbitrate(cpu, lock::Event::Rebase { priority });
@@ -268,7 +276,7 @@ impl<S: Sink> Simulator<S> {
     /// The job of `task` asks for `lock`; from the first that it holds to the last it is not interrupted.
     pub(crate) fn enforce_request(&mut self, cpu: CpuId, task: TaskId, lock: LockId) {
         if self.served(task).is_some() {
-            if self.tasks[task.index()].held.is_empty() {
+            if self.tasks[task.index()].sharing.held.is_empty() {
                 self.enforce(cpu, task, budget::Event::CallEntered);
             }
             self.enforce(cpu, task, budget::Event::Request { lock });
@@ -279,7 +287,7 @@ impl<S: Sink> Simulator<S> {
     pub(crate) fn enforce_unlock(&mut self, cpu: CpuId, task: TaskId, lock: LockId) {
         if self.served(task).is_some() {
             self.enforce(cpu, task, budget::Event::Unlocked { lock });
-            if self.tasks[task.index()].held.is_empty() {
+            if self.tasks[task.index()].sharing.held.is_empty() {
                 self.enforce(cpu, task, budget::Event::CallLeft);
             }
         }

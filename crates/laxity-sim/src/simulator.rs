@@ -5,13 +5,13 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use laxity_model::{CpuId, Engine, GpuId, Instant, Invocation, LockId, Nanos, Quanta, ReplicaId, TaskId};
 use laxity_policy::cpu::{Action, CpuPolicy, ReleaseQueue, build};
-use laxity_policy::interrupt::{ProcessAware, Tasklets};
+use laxity_policy::interrupt::ProcessAware;
 use laxity_trace::{DeviceId, Event, Sink};
 
 use crate::cpu_set::CpuSet;
 use crate::devices::Devices;
 use crate::graphs::Graphs;
-use crate::halves::{Half, HalfRun};
+use crate::halves::{CpuHalves, Half};
 use crate::interrupt::Interrupt;
 use crate::locking::Locking;
 use crate::servers::Served;
@@ -67,6 +67,25 @@ pub(crate) struct TaskRun {
     pub wait: Wait,
     /// Whether it waits spinning for its GPU operations.
     pub spinning: bool,
+    /// What tasks without locks, GPUs, graphs and servers never need; apart, so that those stay small.
+    pub sharing: Box<Sharing>,
+    /// The absolute deadline of the current job.
+    pub deadline: Instant,
+    /// The CPU on which the job was last dispatched, once it was preempted.
+    pub preempted_on: Option<CpuId>,
+    /// The CPU that takes the task's release interrupt: the one that completed its last job and armed the timer.
+    pub timer_cpu: CpuId,
+    /// Deadlines of released jobs that wait for their predecessor.
+    pub backlog: VecDeque<Instant>,
+    /// Index, arrival and release of the next job to be released.
+    pub next_index: u32,
+    pub next_arrival: Instant,
+    pub next_release: Instant,
+}
+
+/// What a task shares with others.
+#[derive(Default)]
+pub(crate) struct Sharing {
     /// GPU operations issued by the current job that are not complete.
     pub outstanding: u32,
     /// The GPU it was granted, and whether that is another than last time.
@@ -74,22 +93,10 @@ pub(crate) struct TaskRun {
     pub moved: bool,
     /// The locks it holds.
     pub held: Vec<(LockId, ReplicaId)>,
-    /// The absolute deadline of the current job.
-    pub deadline: Instant,
     /// Of an interrupt thread or a server: the level it was last given.
     pub level: (u64, u32),
-    /// The CPU on which the job was last dispatched, once it was preempted.
-    pub preempted_on: Option<CpuId>,
-    /// The CPU that takes the task's release interrupt: the one that completed its last job and armed the timer.
-    pub timer_cpu: CpuId,
-    /// Deadlines of released jobs that wait for their predecessor.
-    pub backlog: VecDeque<Instant>,
     /// Deadlines of released jobs of a node that wait for feedback tokens or their predecessor.
     pub announced: VecDeque<Instant>,
-    /// Index, arrival and release of the next job to be released.
-    pub next_index: u32,
-    pub next_arrival: Instant,
-    pub next_release: Instant,
 }
 
 /// What a suspended job waits for.
@@ -133,12 +140,8 @@ pub(crate) struct Cpu {
     pub handled_at: Instant,
     /// Interrupts that wait for the current one, or for the scheduler, to end.
     pub interrupts: VecDeque<Interrupt>,
-    /// A bottom half on the current stack: the job cannot go on, nor be switched out, before it ends.
-    pub half: Option<HalfRun>,
-    /// What standard Linux has left to do.
-    pub tasklets: Tasklets<Half>,
-    /// The tasklet that the daemon is at, running while the CPU is otherwise idle.
-    pub daemon: Option<HalfRun>,
+    /// Bottom halves; apart, so that CPUs without them stay small.
+    pub halves: Box<CpuHalves>,
     /// A process-aware bottom half wants the scheduler to run here.
     pub wanted: bool,
 }
@@ -314,7 +317,8 @@ impl<S: Sink> Simulator<S> {
     }
 
     fn next_instant(&self) -> Instant {
-        let mut at = self.ends.iter().copied().min().unwrap_or(Instant::NEVER);
+        // Of numbers, not of `Instant`s: without a branch for each CPU.
+        let mut at = Instant(self.ends.iter().fold(Instant::NEVER.0, |least, end| least.min(end.0)));
         if let Some(release) = self.releases.next() {
             at = at.min(release);
         }
@@ -482,9 +486,7 @@ impl Cpu {
             since: Instant::ZERO,
             handled_at: Instant::NEVER,
             interrupts: VecDeque::new(),
-            half: None,
-            tasklets: Tasklets::new(),
-            daemon: None,
+            halves: Box::default(),
             wanted: false,
         }
     }

@@ -102,7 +102,7 @@ pub(crate) struct TaskPlan {
     pub phase: Nanos,
     pub jitter: Nanos,
     /// Extra separation of a sporadic task.
-    pub gap: Option<Distribution>,
+    pub gap: Option<Box<Distribution>>,
     pub ops: Vec<Op>,
     /// Whether time releases its jobs; tokens release those of nodes that are no sources, and work wakes threads.
     pub timed: bool,
@@ -110,7 +110,7 @@ pub(crate) struct TaskPlan {
     /// Its number within the cluster.
     pub local: TaskId,
     /// What bounds the time that its jobs take.
-    pub server: Option<ServerPlan>,
+    pub server: Option<Box<ServerPlan>>,
 }
 
 /// CPUs that share a ready queue, and their tasks.
@@ -164,11 +164,12 @@ impl Setup {
         };
         for (index, ((task, ops), &cluster)) in models.iter().zip(bodies).zip(&cluster_of).enumerate() {
             let timed = !matches!(graphs::kind(index, &graphs), Some(TaskKind::Node { source: false, .. }));
-            let server = servers::of_task(index, task, &ranking);
+            let server = servers::of_task(index, task, &ranking).map(Box::new);
             tasks.push(TaskPlan { server, ..TaskPlan::new(task, ops, timed, place(cluster)) });
         }
         let thread_servers = servers::of_threads(workload, &threads, &ranking, first_thread);
         for (&cluster, &server) in cluster_of[first_thread..].iter().zip(&thread_servers) {
+            let server = server.map(Box::new);
             tasks.push(TaskPlan { server, ..TaskPlan::thread(place(cluster)) });
         }
         let costs = workload.platform.overheads.at(first_thread);
@@ -180,7 +181,7 @@ impl Setup {
         let (graph_infos, edges) = graphs::infos(workload, &graphs);
         infos.extend(thread_infos(workload, &threads, &devices, &cluster_of[first_thread..], first_thread));
         for (info, plan) in infos.iter_mut().zip(&tasks).skip(first_thread) {
-            info.rank = plan.server.as_ref().and_then(ServerPlan::rank).unwrap_or(info.rank);
+            info.rank = plan.server.as_ref().and_then(|server| server.rank()).unwrap_or(info.rank);
         }
         let gpus = &workload.platform.gpus;
         let header = TraceHeader {
@@ -235,7 +236,7 @@ impl TaskPlan {
     fn new(task: &Task, ops: Vec<Op>, timed: bool, (cluster, local): (usize, TaskId)) -> TaskPlan {
         let gap = match &task.arrival {
             Arrival::Periodic => None,
-            Arrival::Sporadic { gap } => Some(gap.clone()),
+            Arrival::Sporadic { gap } => Some(Box::new(gap.clone())),
         };
         let (period, deadline, phase, jitter) = (task.period, task.deadline, task.phase, task.jitter);
         TaskPlan { period, deadline, phase, jitter, gap, ops, timed, cluster, local, server: None }

@@ -167,6 +167,17 @@ impl Sink for Metrics {
                     fold.overhead(at, kind, duration);
                 }
             }
+            Event::Ready { .. } | Event::Link { .. } => {}
+            rare => self.record_rare(at, rare),
+        }
+    }
+}
+
+impl Metrics {
+    /// What ideal schedules of tasks without GPUs are not full of: kept apart, for the others' sake.
+    #[inline(never)]
+    fn record_rare(&mut self, at: Instant, event: Event) {
+        match event {
             Event::LockWait { cpu, duration } => {
                 if let Some(fold) = self.cpus.get_mut(cpu.index()) {
                     fold.lock_wait(at, duration);
@@ -197,8 +208,14 @@ impl Sink for Metrics {
             }
             Event::SpinBegin { cpu, job } => self.spin(at, cpu, job, true),
             Event::SpinEnd { cpu, job } => self.spin(at, cpu, job, false),
-            Event::Ready { .. }
+            Event::Release { .. }
+            | Event::Ready { .. }
             | Event::Link { .. }
+            | Event::Dispatch { .. }
+            | Event::Preempt { .. }
+            | Event::Suspend { .. }
+            | Event::Complete { .. }
+            | Event::Overhead { .. }
             | Event::Resume { .. }
             | Event::NonPreemptiveBegin { .. }
             | Event::NonPreemptiveEnd { .. }

@@ -62,7 +62,9 @@ impl TaskFold {
         if self.pending.release(index, deadline) {
             self.jobs.released += 1;
             // A thread has one job at a time.
-            self.thread_released = self.thread_released.map(|_| at);
+            if let Some(released) = &mut self.thread_released {
+                *released = at;
+            }
         }
     }
 
