@@ -6,9 +6,9 @@
 //           the node, the edge and the process in question. Results that it gives through pointers are NULL if it
 //           failed, or not written.
 // Handles   Pointers to structs without a definition. Whoever got one releases it, once, through the address of the
-//           variable that holds it, which is NULL afterwards; releasing NULL does nothing. Copies of it are then invalid.
-//           NULL and handles of another type are refused. A released handle is refused where memory still tells; do
-//           not count on it. Handles may be released in any order.
+//           variable that holds it, which is NULL afterwards; releasing NULL does nothing. Copies of it are then
+//           invalid. NULL and handles of another type are refused. A released handle is refused where memory still
+//           tells; do not count on it. Handles may be released in any order.
 // Threads   Registries, graphs and descriptions may be used by many threads at once, a node and its job by one at a
 //           time: a second one gets LAXITY_ERROR_BUSY.
 // Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.
@@ -186,14 +186,14 @@ enum laxity_result laxity_registry_create(const struct laxity_registry *registry
                                           const struct laxity_spec *spec,
                                           struct laxity_graph **graph);
 
-// Creates the graph that `spec` describes, or attaches to it if it is there already: for processes that all know it and
-// start in any order. LAXITY_ERROR_DIFFERENT if a graph of this name is not the same.
+// Creates the graph that `spec` describes, or attaches to it if it is there already: for processes that all know it
+// and start in any order. LAXITY_ERROR_DIFFERENT if a graph of this name is not the same.
 enum laxity_result laxity_registry_create_or_attach(const struct laxity_registry *registry,
                                                     const struct laxity_spec *spec,
                                                     struct laxity_graph **graph);
 
-// Attaches to the graph called `name`. If there is none, waits until someone creates it: for `timeout_ns`, not at all if
-// that is 0, or for ever with LAXITY_FOREVER; then LAXITY_ERROR_NO_GRAPH.
+// Attaches to the graph called `name`. If there is none, waits until someone creates it: for `timeout_ns`, not at all
+// if that is 0, or for ever with LAXITY_FOREVER; then LAXITY_ERROR_NO_GRAPH.
 enum laxity_result laxity_registry_attach(const struct laxity_registry *registry,
                                           const char *name,
                                           uint64_t timeout_ns,
@@ -227,8 +227,8 @@ enum laxity_result laxity_spec_release(struct laxity_spec **spec);
 // it is already, nothing happens. The last process to leave takes the graph with it.
 enum laxity_result laxity_graph_release(struct laxity_graph **graph);
 
-// Claims the node called `name`, or any that nobody has if it is NULL; one at a time in all processes. After a death the
-// node goes on with the job that was begun and not completed.
+// Claims the node called `name`, or any that nobody has if it is NULL; one at a time in all processes. After a death
+// the node goes on with the job that was begun and not completed.
 enum laxity_result laxity_graph_claim(const struct laxity_graph *graph,
                                       const char *name,
                                       struct laxity_node **node);

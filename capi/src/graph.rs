@@ -54,8 +54,8 @@ pub unsafe extern "C" fn laxity_graph_release(graph: *mut *mut laxity_graph) -> 
     answer(|| unsafe { handle::take(graph) }.map(drop))
 }
 
-/// Claims the node called `name`, or any that nobody has if it is NULL; one at a time in all processes. After a death the
-/// node goes on with the job that was begun and not completed.
+/// Claims the node called `name`, or any that nobody has if it is NULL; one at a time in all processes. After a death
+/// the node goes on with the job that was begun and not completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_graph_claim(
     graph: *const laxity_graph,

@@ -57,8 +57,8 @@ unsafe impl Sync for JobHandle {}
 
 impl Drop for JobHandle {
     fn drop(&mut self) {
-        // SAFETY: made in `ClaimedNode::new`, and C is told not to use it any more. It is a valid handle, so there is no
-        // error to report.
+        // SAFETY: made in `ClaimedNode::new`, and C is told not to use it any more. It is a valid handle, so there is
+        // no error to report.
         drop(unsafe { handle::take(&raw mut self.0) });
     }
 }
@@ -83,8 +83,8 @@ unsafe impl Send for OwnedNode {}
 
 impl Drop for OwnedNode {
     fn drop(&mut self) {
-        // SAFETY: from `Box::leak` in `ClaimedNode::new`, and dropped once. `State::job`, which may borrow it, is declared
-        // first and so dropped before.
+        // SAFETY: from `Box::leak` in `ClaimedNode::new`, and dropped once. `State::job`, which may borrow it, is
+        // declared first and so dropped before.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -105,9 +105,9 @@ impl State {
         if let Some(job) = &self.job {
             return Err(Error::Incomplete { node: self.name.clone(), job: job.index() });
         }
-        // SAFETY: `OwnedNode` keeps it alive for as long as `self.job` exists. No other reference exists: there is no job
-        // (checked above), all others come from here, and no caller keeps one beyond its hold on the mutex, except for
-        // the job in `self.job`.
+        // SAFETY: `OwnedNode` keeps it alive for as long as `self.job` exists. No other reference exists: there is no
+        // job (checked above), all others come from here, and no caller keeps one beyond its hold on the mutex, except
+        // for the job in `self.job`.
         Ok(unsafe { &mut *self.node.0.as_ptr() })
     }
 
@@ -142,7 +142,8 @@ impl State {
 fn lock(state: &Mutex<State>) -> Result<MutexGuard<'_, State>, Error> {
     match state.try_lock() {
         Ok(state) => Ok(state),
-        // A panic leaves no job half-stored: that is the last thing a wait does, and the first that a completion undoes.
+        // A panic leaves no job half-stored: that is the last thing a wait does, and the first that a completion
+        // undoes.
         Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => Err(Error::Busy),
     }

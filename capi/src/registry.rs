@@ -80,8 +80,8 @@ pub unsafe extern "C" fn laxity_registry_create(
     })
 }
 
-/// Creates the graph that `spec` describes, or attaches to it if it is there already: for processes that all know it and
-/// start in any order. LAXITY_ERROR_DIFFERENT if a graph of this name is not the same.
+/// Creates the graph that `spec` describes, or attaches to it if it is there already: for processes that all know it
+/// and start in any order. LAXITY_ERROR_DIFFERENT if a graph of this name is not the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_registry_create_or_attach(
     registry: *const laxity_registry,
@@ -99,8 +99,8 @@ pub unsafe extern "C" fn laxity_registry_create_or_attach(
     })
 }
 
-/// Attaches to the graph called `name`. If there is none, waits until someone creates it: for `timeout_ns`, not at all if
-/// that is 0, or for ever with LAXITY_FOREVER; then LAXITY_ERROR_NO_GRAPH.
+/// Attaches to the graph called `name`. If there is none, waits until someone creates it: for `timeout_ns`, not at all
+/// if that is 0, or for ever with LAXITY_FOREVER; then LAXITY_ERROR_NO_GRAPH.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_registry_attach(
     registry: *const laxity_registry,

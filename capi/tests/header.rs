@@ -15,9 +15,9 @@ const BEGINNING: &str = "\
 //           the node, the edge and the process in question. Results that it gives through pointers are NULL if it
 //           failed, or not written.
 // Handles   Pointers to structs without a definition. Whoever got one releases it, once, through the address of the
-//           variable that holds it, which is NULL afterwards; releasing NULL does nothing. Copies of it are then invalid.
-//           NULL and handles of another type are refused. A released handle is refused where memory still tells; do
-//           not count on it. Handles may be released in any order.
+//           variable that holds it, which is NULL afterwards; releasing NULL does nothing. Copies of it are then
+//           invalid. NULL and handles of another type are refused. A released handle is refused where memory still
+//           tells; do not count on it. Handles may be released in any order.
 // Threads   Registries, graphs and descriptions may be used by many threads at once, a node and its job by one at a
 //           time: a second one gets LAXITY_ERROR_BUSY.
 // Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.

@@ -229,6 +229,7 @@ static void a_killed_process_is_heard_of(struct laxity_registry *registry, const
         EXPECT(write(pipes[1], "!", 1) == 1);
         pause();
     }
+    close(pipes[1]); // if the child fails this read does, too
     EXPECT(read(pipes[0], &byte, 1) == 1);
     OK(laxity_registry_attach(registry, "deaths", LAXITY_FOREVER, &graph));
     OK(laxity_graph_claim(graph, "b", &b));
