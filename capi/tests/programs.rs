@@ -30,6 +30,20 @@ fn the_pipeline_filters_every_image() {
     assert_eq!(stdout(&run(&mut command(&program))), expected);
 }
 
+/// The same loop without a graph.
+#[test]
+fn what_is_fed_back_comes_two_jobs_later() {
+    let (mut temperature, mut ordered) = (0, vec![0, 0]);
+    let mut expected = Vec::new();
+    for step in 0..20 {
+        temperature += ordered[step];
+        ordered.push((200 - temperature) / 4);
+        expected.push(temperature.to_string());
+    }
+    let program = build("examples/c/feedback.c", Linked::Shared);
+    assert_eq!(stdout(&run(&mut command(&program))).trim_end(), expected.join(" "));
+}
+
 #[test]
 fn a_static_library_needs_nothing_where_it_runs() {
     let program = build("examples/c/pipeline.c", Linked::Static);
