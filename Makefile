@@ -10,6 +10,7 @@
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
 #   make release     the optimized command, and a wheel of the Python package
+#   make capi        the C library, its header and laxity.pc, installed below PREFIX (out/capi)
 #   make clean       remove everything the other targets made
 #
 # Needs: Rust 1.88 or newer, Python 3.11 or newer, a C compiler. `make doctor` says what is missing.
@@ -26,7 +27,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python check test-kill bench-analysis bench-graph bench-sim study-gedf \
-        study-klmirqd study-klmirqd-runtime release clean venv
+        study-klmirqd study-klmirqd-runtime release capi clean venv
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -63,6 +64,11 @@ target/debug/laxity: $(STAMPS)/tools $(RUST_SOURCES)
 release: $(STAMPS)/venv
 	cargo build --release -p laxity-cli
 	$(VENV)/bin/maturin build --release -m python/Cargo.toml
+
+# The C library, below PREFIX: `make capi PREFIX=$HOME/.local`.
+PREFIX ?= $(OUT)/capi
+capi: $(STAMPS)/tools
+	@scripts/capi.sh $(PREFIX)
 
 # --- what people run -----------------------------------------------------------------------------------------------
 

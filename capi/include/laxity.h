@@ -1,0 +1,319 @@
+// Laxity: live graphs for C, threads and processes that exchange tokens and data over named graphs in shared memory.
+//
+// Made from capi/src: edit that, and run `LAXITY_BLESS=1 cargo test -p laxity-capi --test header`.
+//
+// Results   Every function that can fail returns a laxity_result, and laxity_last_error() has the details: a message,
+//           the node, the edge and the process in question. Results that it gives through pointers are NULL if it
+//           failed, or not written.
+// Handles   Pointers to structs without a definition. Whoever got one releases it, once, through the address of the
+//           variable that holds it, which is NULL afterwards; releasing NULL does nothing. Copies of it are then
+//           invalid. NULL and handles of another type are refused. A released handle is refused where memory still
+//           tells; do not count on it. Handles may be released in any order.
+// Threads   Registries, graphs and descriptions may be used by many threads at once, a node and its job by one at a
+//           time: a second one gets LAXITY_ERROR_BUSY.
+// Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.
+// Processes All are trusted with the memory that they share. A child made by fork() attaches by itself, or executes
+//           another program.
+
+#ifndef LAXITY_H
+#define LAXITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// As a time-out: wait for ever.
+#define LAXITY_FOREVER UINT64_MAX
+
+// How a call went. The numbers stay what they are; later versions may add some.
+enum laxity_result {
+    // It did what it says.
+    LAXITY_OK = 0,
+    // A wait: the time is over. One may wait again.
+    LAXITY_TIMED_OUT = 1,
+    // A wait: a node that this one waits for has ended and nothing is left of what it produced, or this one was ended.
+    LAXITY_TERMINATED = 2,
+    // A wait: a node that this one waits for was lost, with its process or in the middle of a job. Said once for each
+    // loss; whoever waits again waits for it to be claimed again, and to go on.
+    LAXITY_LOST = 3,
+    // An argument is NULL that must not be.
+    LAXITY_ERROR_NULL = 10,
+    // A handle is none, is released, or is of another type.
+    LAXITY_ERROR_HANDLE = 11,
+    // A text is not UTF-8.
+    LAXITY_ERROR_TEXT = 12,
+    // Another thread is using the node, or waits for its next job.
+    LAXITY_ERROR_BUSY = 13,
+    // The graph cannot be carried out: a rate, a period, a name, a ring that is too small.
+    LAXITY_ERROR_SPEC = 20,
+    // The graph's name cannot be one.
+    LAXITY_ERROR_NAME = 21,
+    // A graph that is in use has the name.
+    LAXITY_ERROR_EXISTS = 22,
+    // There is no such graph.
+    LAXITY_ERROR_NO_GRAPH = 23,
+    // The graph that has the name is another one.
+    LAXITY_ERROR_DIFFERENT = 24,
+    // What has the name is no graph of this version of Laxity.
+    LAXITY_ERROR_FOREIGN = 25,
+    // As many processes as can be are attached.
+    LAXITY_ERROR_FULL = 26,
+    // There is not enough shared memory.
+    LAXITY_ERROR_MEMORY = 27,
+    // Linux refuses.
+    LAXITY_ERROR_SYSTEM = 28,
+    // The graph has no such node.
+    LAXITY_ERROR_NO_NODE = 30,
+    // The graph has no such edge.
+    LAXITY_ERROR_NO_EDGE = 31,
+    // Someone has claimed the node, or every node.
+    LAXITY_ERROR_CLAIMED = 32,
+    // The process that had the node was killed but has not ended. Try again.
+    LAXITY_ERROR_ENDING = 33,
+    // This process was forked from the one that attached. Attach here.
+    LAXITY_ERROR_FORKED = 34,
+    // The job is complete, or none was begun.
+    LAXITY_ERROR_NO_JOB = 40,
+    // A wait before the job that it began is complete.
+    LAXITY_ERROR_INCOMPLETE = 41,
+    // The edge is no ring at this node, or leads the other way.
+    LAXITY_ERROR_NO_RING = 42,
+    // The job has fewer messages.
+    LAXITY_ERROR_NO_MESSAGE = 43,
+    // A message is longer than the ring's longest.
+    LAXITY_ERROR_TOO_LONG = 44,
+    // A fault in Laxity. The process may go on, but please report it.
+    LAXITY_ERROR_INTERNAL = 99,
+};
+
+// Whose a node is.
+enum laxity_ownership {
+    // Nobody's.
+    LAXITY_FREE = 0,
+    // A process has claimed it.
+    LAXITY_CLAIMED = 1,
+    // Its process died, or let go of it in the middle of a job.
+    LAXITY_NODE_LOST = 2,
+};
+
+// A graph that this process is attached to. Threads may share it.
+struct laxity_graph;
+
+// The job of a node that was begun and is not complete. It belongs to its node, which has one handle for all its jobs:
+// it is neither released nor used after the node is.
+struct laxity_job;
+
+// A claimed node. One thread uses it at a time; it need not be the one that claimed it.
+struct laxity_node;
+
+// Where graphs have their names. Threads may share it.
+struct laxity_registry;
+
+// The description of a graph.
+struct laxity_spec;
+
+// What went wrong, with names. It and its texts belong to the library; they are there until another call of the same
+// thread does not return LAXITY_OK, or the thread ends.
+struct laxity_error {
+    // The result that the call returned.
+    enum laxity_result result;
+    // What went wrong, with the way out; never NULL.
+    const char *message;
+    // The node in question, or NULL.
+    const char *node;
+    // The producer of the edge in question, or NULL.
+    const char *from;
+    // The consumer of the edge in question, or NULL.
+    const char *to;
+    // The process in question, or 0.
+    uint32_t pid;
+};
+
+// What moves over an edge. All zeros: one token a job, and no data.
+struct laxity_edge {
+    // Tokens that each completed job of the producer adds; 0 means 1.
+    uint32_t produce;
+    // Tokens that each job of the consumer takes away; 0 means 1.
+    uint32_t consume;
+    // Tokens that must be there before a job of the consumer begins; 0 means as many as it takes away.
+    uint32_t threshold;
+    // Tokens at the start.
+    uint32_t initial;
+    // The longest message, in bytes. If this and `slots` are 0 the edge carries tokens alone, and is never full.
+    uint32_t message_bytes;
+    // Messages that fit, one with each token.
+    uint32_t slots;
+    // Whether it closes a cycle; such an edge needs initial tokens.
+    bool back_edge;
+};
+
+// What a node is doing.
+struct laxity_status {
+    // Whose it is.
+    enum laxity_ownership ownership;
+    // The process that has it, or 0.
+    uint32_t pid;
+    // Jobs that were begun.
+    uint64_t started;
+    // Jobs that are complete.
+    uint64_t completed;
+    // Whether it has ended.
+    bool has_terminated;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// What `result` means, in a few words that stay there for ever.
+const char *laxity_result_text(int32_t result);
+
+// Why the last call of this thread failed that did not return LAXITY_OK; never NULL.
+const struct laxity_error *laxity_last_error(void);
+
+// The version of the library, such as "0.1.0".
+const char *laxity_version(void);
+
+// Names in `directory`, which must exist; in /dev/shm if it is NULL.
+enum laxity_result laxity_registry_new(const char *directory, struct laxity_registry **registry);
+
+// Releases a registry; graphs stay. `*registry` is NULL then; if it is already, nothing happens.
+enum laxity_result laxity_registry_release(struct laxity_registry **registry);
+
+// Creates the graph that `spec` describes, and attaches to it. Nobody sees it before it is whole; a graph of this name
+// that nobody alive uses is replaced. LAXITY_ERROR_SPEC says why it cannot be, LAXITY_ERROR_EXISTS that it is there.
+enum laxity_result laxity_registry_create(const struct laxity_registry *registry,
+                                          const struct laxity_spec *spec,
+                                          struct laxity_graph **graph);
+
+// Creates the graph that `spec` describes, or attaches to it if it is there already: for processes that all know it
+// and start in any order. LAXITY_ERROR_DIFFERENT if a graph of this name is not the same.
+enum laxity_result laxity_registry_create_or_attach(const struct laxity_registry *registry,
+                                                    const struct laxity_spec *spec,
+                                                    struct laxity_graph **graph);
+
+// Attaches to the graph called `name`. If there is none, waits until someone creates it: for `timeout_ns`, not at all
+// if that is 0, or for ever with LAXITY_FOREVER; then LAXITY_ERROR_NO_GRAPH.
+enum laxity_result laxity_registry_attach(const struct laxity_registry *registry,
+                                          const char *name,
+                                          uint64_t timeout_ns,
+                                          struct laxity_graph **graph);
+
+// Removes graphs that nobody uses any more, as killed processes and power cuts leave them, and says how many they
+// were. `removed` may be NULL.
+enum laxity_result laxity_registry_gc(const struct laxity_registry *registry,
+                                      size_t *removed);
+
+// Begins the description of a graph called `name`.
+enum laxity_result laxity_spec_new(const char *name, struct laxity_spec **spec);
+
+// Adds a node. One that no other node leads to (back-edges aside) has a period, in nanoseconds; for all others it is 0
+// and follows from their producers.
+enum laxity_result laxity_spec_node(struct laxity_spec *spec,
+                                    const char *name,
+                                    uint64_t period_ns);
+
+// Adds an edge between two nodes that were added before. Edges are numbered from 0 in the order in which they are
+// added. `edge` may be NULL, which is as if all of it were zero.
+enum laxity_result laxity_spec_edge(struct laxity_spec *spec,
+                                    const char *from,
+                                    const char *to,
+                                    const struct laxity_edge *edge);
+
+// Releases a description; graphs that were made of it stay. `*spec` is NULL then; if it is already, nothing happens.
+enum laxity_result laxity_spec_release(struct laxity_spec **spec);
+
+// Lets go of a graph; nodes that were claimed stay claimed, and keep this process attached. `*graph` is NULL then; if
+// it is already, nothing happens. The last process to leave takes the graph with it.
+enum laxity_result laxity_graph_release(struct laxity_graph **graph);
+
+// Claims the node called `name`, or any that nobody has if it is NULL; one at a time in all processes. After a death
+// the node goes on with the job that was begun and not completed.
+enum laxity_result laxity_graph_claim(const struct laxity_graph *graph,
+                                      const char *name,
+                                      struct laxity_node **node);
+
+// Ends the node called `name` from outside, or every node if it is NULL: the next wait of those who have them says so,
+// and consumers end when they have used what is there.
+enum laxity_result laxity_graph_terminate(const struct laxity_graph *graph,
+                                          const char *name);
+
+// Says what the node called `name` is doing now.
+enum laxity_result laxity_graph_status(const struct laxity_graph *graph,
+                                       const char *name,
+                                       struct laxity_status *status);
+
+// The number of the first edge from the node called `from` to that called `to`.
+enum laxity_result laxity_graph_edge(const struct laxity_graph *graph,
+                                     const char *from,
+                                     const char *to,
+                                     size_t *edge);
+
+// Tokens on an edge that no job has taken.
+enum laxity_result laxity_graph_tokens(const struct laxity_graph *graph, size_t edge, uint64_t *tokens);
+
+// Bytes of shared memory that the graph takes.
+enum laxity_result laxity_graph_memory(const struct laxity_graph *graph, size_t *bytes);
+
+// Lets go of a node, so that someone else can claim it; in the middle of a job that counts as a loss. `*node` is NULL
+// then; if it is already, nothing happens.
+enum laxity_result laxity_node_release(struct laxity_node **node);
+
+// Ends a node, and lets go of it: its consumers end when they have used what it produced. `*node` is NULL then; if it
+// is already, nothing happens.
+enum laxity_result laxity_node_terminate(struct laxity_node **node);
+
+// The name of a node; the text is there as long as the node.
+enum laxity_result laxity_node_name(const struct laxity_node *node, const char **name);
+
+// From now on a wait looks for `span_ns` before it suspends, if all that it waits for was last seen on other CPUs: for
+// threads that are kept on CPUs of their own. 0 at first.
+enum laxity_result laxity_node_spin_for(struct laxity_node *node,
+                                        uint64_t span_ns);
+
+// Waits for the next job: for tokens on all edges to the node and room on all rings from it, with one suspension. For
+// `timeout_ns`, not at all if that is 0, or for ever with LAXITY_FOREVER.
+//
+// LAXITY_TIMED_OUT, LAXITY_TERMINATED and LAXITY_LOST say why there is no job; none of them loses a token.
+// LAXITY_ERROR_INCOMPLETE if the job before is not complete.
+enum laxity_result laxity_node_wait(struct laxity_node *node,
+                                    uint64_t timeout_ns,
+                                    struct laxity_job **job);
+
+// The number of a job, from 0.
+enum laxity_result laxity_job_index(const struct laxity_job *job, uint64_t *index);
+
+// Whether a former owner of the node had begun the job and not completed it: what it did outside the graph may be done
+// already.
+enum laxity_result laxity_job_is_resumed(const struct laxity_job *job,
+                                         bool *is_resumed);
+
+// Message `number`, from 0, of those that came over the ring `edge`: in place, and there until the job is complete. A
+// job sees as many as its threshold says. `length` may be NULL.
+enum laxity_result laxity_job_input(const struct laxity_job *job,
+                                    size_t edge,
+                                    uint32_t number,
+                                    const void **message,
+                                    size_t *length);
+
+// Message `number`, from 0, of those that go over the ring `edge`: in place, to be written until the job is complete;
+// what is in it is undetermined. It is `length` bytes long (which may be NULL), all of the ring's slot, unless
+// laxity_job_truncate says less; a message that is never asked for is empty.
+enum laxity_result laxity_job_output(struct laxity_job *job,
+                                     size_t edge,
+                                     uint32_t number,
+                                     void **message,
+                                     size_t *length);
+
+// Sets the length of a message that goes over the ring `edge`.
+enum laxity_result laxity_job_truncate(struct laxity_job *job, size_t edge, uint32_t number, size_t length);
+
+// Completes a job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at once.
+// Pointers to its messages are not valid any more.
+enum laxity_result laxity_job_complete(struct laxity_job *job);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* LAXITY_H */

@@ -1,0 +1,450 @@
+//! Results and their details.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use ::laxity_graph::{ClaimError, MessageError, RegistryError, SpecError, WaitError};
+use laxity_policy::graph::PlanError;
+use laxity_sys::segment::SegmentError;
+
+/// How a call went. The numbers stay what they are; later versions may add some.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum laxity_result {
+    /// It did what it says.
+    LAXITY_OK = 0,
+
+    /// A wait: the time is over. One may wait again.
+    LAXITY_TIMED_OUT = 1,
+    /// A wait: a node that this one waits for has ended and nothing is left of what it produced, or this one was ended.
+    LAXITY_TERMINATED = 2,
+    /// A wait: a node that this one waits for was lost, with its process or in the middle of a job. Said once for each
+    /// loss; whoever waits again waits for it to be claimed again, and to go on.
+    LAXITY_LOST = 3,
+
+    /// An argument is NULL that must not be.
+    LAXITY_ERROR_NULL = 10,
+    /// A handle is none, is released, or is of another type.
+    LAXITY_ERROR_HANDLE = 11,
+    /// A text is not UTF-8.
+    LAXITY_ERROR_TEXT = 12,
+    /// Another thread is using the node, or waits for its next job.
+    LAXITY_ERROR_BUSY = 13,
+
+    /// The graph cannot be carried out: a rate, a period, a name, a ring that is too small.
+    LAXITY_ERROR_SPEC = 20,
+    /// The graph's name cannot be one.
+    LAXITY_ERROR_NAME = 21,
+    /// A graph that is in use has the name.
+    LAXITY_ERROR_EXISTS = 22,
+    /// There is no such graph.
+    LAXITY_ERROR_NO_GRAPH = 23,
+    /// The graph that has the name is another one.
+    LAXITY_ERROR_DIFFERENT = 24,
+    /// What has the name is no graph of this version of Laxity.
+    LAXITY_ERROR_FOREIGN = 25,
+    /// As many processes as can be are attached.
+    LAXITY_ERROR_FULL = 26,
+    /// There is not enough shared memory.
+    LAXITY_ERROR_MEMORY = 27,
+    /// Linux refuses.
+    LAXITY_ERROR_SYSTEM = 28,
+
+    /// The graph has no such node.
+    LAXITY_ERROR_NO_NODE = 30,
+    /// The graph has no such edge.
+    LAXITY_ERROR_NO_EDGE = 31,
+    /// Someone has claimed the node, or every node.
+    LAXITY_ERROR_CLAIMED = 32,
+    /// The process that had the node was killed but has not ended. Try again.
+    LAXITY_ERROR_ENDING = 33,
+    /// This process was forked from the one that attached. Attach here.
+    LAXITY_ERROR_FORKED = 34,
+
+    /// The job is complete, or none was begun.
+    LAXITY_ERROR_NO_JOB = 40,
+    /// A wait before the job that it began is complete.
+    LAXITY_ERROR_INCOMPLETE = 41,
+    /// The edge is no ring at this node, or leads the other way.
+    LAXITY_ERROR_NO_RING = 42,
+    /// The job has fewer messages.
+    LAXITY_ERROR_NO_MESSAGE = 43,
+    /// A message is longer than the ring's longest.
+    LAXITY_ERROR_TOO_LONG = 44,
+
+    /// A fault in Laxity. The process may go on, but please report it.
+    LAXITY_ERROR_INTERNAL = 99,
+}
+
+use laxity_result::*;
+
+/// Every result with its text.
+const TEXTS: &[(laxity_result, &CStr)] = &[
+    (LAXITY_OK, c"success"),
+    (LAXITY_TIMED_OUT, c"no job in time"),
+    (LAXITY_TERMINATED, c"a node has ended"),
+    (LAXITY_LOST, c"a node was lost"),
+    (LAXITY_ERROR_NULL, c"an argument is NULL"),
+    (LAXITY_ERROR_HANDLE, c"not a handle of this type, or released"),
+    (LAXITY_ERROR_TEXT, c"a text is not UTF-8"),
+    (LAXITY_ERROR_BUSY, c"another thread is using the node"),
+    (LAXITY_ERROR_SPEC, c"the graph cannot be carried out"),
+    (LAXITY_ERROR_NAME, c"not a name for a graph"),
+    (LAXITY_ERROR_EXISTS, c"the graph exists and is in use"),
+    (LAXITY_ERROR_NO_GRAPH, c"the graph does not exist"),
+    (LAXITY_ERROR_DIFFERENT, c"another graph has the name"),
+    (LAXITY_ERROR_FOREIGN, c"not a graph of this version of Laxity"),
+    (LAXITY_ERROR_FULL, c"too many processes are attached"),
+    (LAXITY_ERROR_MEMORY, c"not enough shared memory"),
+    (LAXITY_ERROR_SYSTEM, c"Linux refuses"),
+    (LAXITY_ERROR_NO_NODE, c"the graph has no such node"),
+    (LAXITY_ERROR_NO_EDGE, c"the graph has no such edge"),
+    (LAXITY_ERROR_CLAIMED, c"the node is claimed"),
+    (LAXITY_ERROR_ENDING, c"the node's killed process has not ended"),
+    (LAXITY_ERROR_FORKED, c"this process was forked from the one that attached"),
+    (LAXITY_ERROR_NO_JOB, c"no job is begun"),
+    (LAXITY_ERROR_INCOMPLETE, c"the job is not complete"),
+    (LAXITY_ERROR_NO_RING, c"the edge is no ring at this node, or leads the other way"),
+    (LAXITY_ERROR_NO_MESSAGE, c"the job has fewer messages"),
+    (LAXITY_ERROR_TOO_LONG, c"the message is too long"),
+    (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
+];
+
+/// What went wrong, with names. It and its texts belong to the library; they are there until another call of the same
+/// thread does not return LAXITY_OK, or the thread ends.
+#[repr(C)]
+pub struct laxity_error {
+    /// The result that the call returned.
+    result: laxity_result,
+    /// What went wrong, with the way out; never NULL.
+    message: *const c_char,
+    /// The node in question, or NULL.
+    node: *const c_char,
+    /// The producer of the edge in question, or NULL.
+    from: *const c_char,
+    /// The consumer of the edge in question, or NULL.
+    to: *const c_char,
+    /// The process in question, or 0.
+    pid: u32,
+}
+
+/// What `result` means, in a few words that stay there for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn laxity_result_text(result: i32) -> *const c_char {
+    let found = TEXTS.iter().find(|(known, _)| *known as i32 == result);
+    found.map_or(c"unknown result", |(_, text)| text).as_ptr()
+}
+
+/// Why the last call of this thread failed that did not return LAXITY_OK; never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn laxity_last_error() -> *const laxity_error {
+    let found = catch_unwind(|| {
+        LAST.try_with(|last| {
+            let mut last = last.borrow_mut();
+            let Last { error, rendered } = &mut *last;
+            &raw const rendered.get_or_insert_with(|| Rendered::of(error)).public
+        })
+    });
+    // A thread that is ending has no details any more.
+    found.ok().and_then(Result::ok).unwrap_or(&raw const NO_DETAILS.0)
+}
+
+/// Does what `call` does and says how it went. Nothing unwinds into C.
+pub(crate) fn answer(call: impl FnOnce() -> Result<(), Error>) -> laxity_result {
+    // What a panic leaves half-done is dropped or behind a mutex.
+    let error = match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => return LAXITY_OK,
+        Ok(Err(error)) => error,
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            // Whatever else it is, dropping it might panic.
+            std::mem::forget(payload);
+            Error::Internal { text: text.unwrap_or_default() }
+        }
+    };
+    let result = error.result();
+    // A thread that is ending keeps no details.
+    let _ = LAST.try_with(|last| *last.borrow_mut() = Last { error: Some(error), rendered: None });
+    result
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) enum Error {
+    Null { argument: &'static str },
+    Handle { expected: &'static str },
+    Text { argument: &'static str },
+    Busy,
+    NoNode { name: String },
+    NoEdge { from: String, to: String },
+    NoPosition { edge: usize, edges: usize },
+    NoJob { node: String },
+    Incomplete { node: String, job: u64 },
+    Spec(SpecError),
+    Registry(RegistryError),
+    Claim(ClaimError),
+    Wait(WaitError),
+    Message { node: String, edge: Option<(String, String)>, error: MessageError },
+    Internal { text: String },
+}
+
+/// The names in an error.
+#[derive(Default)]
+struct Names<'a> {
+    node: Option<&'a str>,
+    edge: Option<(&'a str, &'a str)>,
+    pid: u32,
+}
+
+impl<'a> Names<'a> {
+    fn node(node: &'a str) -> Self {
+        Names { node: Some(node), ..Names::default() }
+    }
+
+    fn edge(from: &'a str, to: &'a str) -> Self {
+        Names { edge: Some((from, to)), ..Names::default() }
+    }
+}
+
+impl Error {
+    fn result(&self) -> laxity_result {
+        match self {
+            Error::Null { .. } => LAXITY_ERROR_NULL,
+            Error::Handle { .. } => LAXITY_ERROR_HANDLE,
+            Error::Text { .. } => LAXITY_ERROR_TEXT,
+            Error::Busy => LAXITY_ERROR_BUSY,
+            Error::NoNode { .. } | Error::Claim(ClaimError::NoSuchNode { .. }) => LAXITY_ERROR_NO_NODE,
+            Error::NoEdge { .. } | Error::NoPosition { .. } => LAXITY_ERROR_NO_EDGE,
+            Error::NoJob { .. } => LAXITY_ERROR_NO_JOB,
+            Error::Incomplete { .. } => LAXITY_ERROR_INCOMPLETE,
+            Error::Spec(_) => LAXITY_ERROR_SPEC,
+            Error::Registry(error) => of_registry(error),
+            Error::Claim(ClaimError::Claimed { .. } | ClaimError::NoneFree) => LAXITY_ERROR_CLAIMED,
+            Error::Claim(ClaimError::Ending { .. }) => LAXITY_ERROR_ENDING,
+            Error::Claim(ClaimError::Forked) => LAXITY_ERROR_FORKED,
+            Error::Wait(WaitError::TimedOut { .. }) => LAXITY_TIMED_OUT,
+            Error::Wait(WaitError::Lost { .. }) => LAXITY_LOST,
+            Error::Wait(WaitError::Terminated { .. }) => LAXITY_TERMINATED,
+            Error::Message { error: MessageError::NoRing { .. }, .. } => LAXITY_ERROR_NO_RING,
+            Error::Message { error: MessageError::NoMessage { .. }, .. } => LAXITY_ERROR_NO_MESSAGE,
+            Error::Message { error: MessageError::TooLong { .. }, .. } => LAXITY_ERROR_TOO_LONG,
+            Error::Internal { .. } => LAXITY_ERROR_INTERNAL,
+        }
+    }
+
+    fn names(&self) -> Names<'_> {
+        match self {
+            Error::NoNode { name } | Error::Claim(ClaimError::NoSuchNode { name }) => Names::node(name),
+            Error::NoEdge { from, to } => Names::edge(from, to),
+            Error::NoJob { node } | Error::Incomplete { node, .. } => Names::node(node),
+            Error::Spec(error) => of_spec(error),
+            Error::Claim(ClaimError::Claimed { node, pid } | ClaimError::Ending { node, pid }) => {
+                Names { node: Some(node), edge: None, pid: *pid }
+            }
+            Error::Wait(WaitError::TimedOut { node }) => Names::node(node),
+            Error::Wait(WaitError::Lost { node, edge: (from, to), pid }) => {
+                Names { node: Some(node), edge: Some((from, to)), pid: *pid }
+            }
+            Error::Wait(WaitError::Terminated { node, edge }) | Error::Message { node, edge, .. } => {
+                let edge = edge.as_ref().map(|(from, to)| (from.as_str(), to.as_str()));
+                Names { node: Some(node), edge, pid: 0 }
+            }
+            _ => Names::default(),
+        }
+    }
+}
+
+fn of_spec(error: &SpecError) -> Names<'_> {
+    match error {
+        SpecError::NodeName { name } | SpecError::Duplicate { name } => Names::node(name),
+        SpecError::Span { node, .. } => Names::node(node),
+        SpecError::Capacity { from, to, .. } => Names::edge(from, to),
+        SpecError::Plan(
+            PlanError::NoPeriod { node }
+            | PlanError::Mismatch { node, .. }
+            | PlanError::Overflow { node }
+            | PlanError::TooFast { node, .. },
+        ) => Names::node(node),
+        SpecError::Plan(
+            PlanError::Tokens { from, to, .. }
+            | PlanError::Deadlock { from, to, .. }
+            | PlanError::Cycle { from, to }
+            | PlanError::Unbalanced { from, to, .. }
+            | PlanError::NotOneToOne { from, to, .. }
+            | PlanError::Unwritten { from, to, .. },
+        ) => Names::edge(from, to),
+        _ => Names::default(),
+    }
+}
+
+fn of_registry(error: &RegistryError) -> laxity_result {
+    match error {
+        RegistryError::Name { .. } => LAXITY_ERROR_NAME,
+        RegistryError::Exists { .. } | RegistryError::Segment(SegmentError::Exists { .. }) => LAXITY_ERROR_EXISTS,
+        RegistryError::NotFound { .. } | RegistryError::Segment(SegmentError::NotFound { .. }) => LAXITY_ERROR_NO_GRAPH,
+        RegistryError::Different { .. } => LAXITY_ERROR_DIFFERENT,
+        RegistryError::Damaged { .. }
+        | RegistryError::Segment(SegmentError::Foreign { .. } | SegmentError::Version { .. }) => LAXITY_ERROR_FOREIGN,
+        RegistryError::Full { .. } => LAXITY_ERROR_FULL,
+        RegistryError::Segment(SegmentError::Memory { .. }) => LAXITY_ERROR_MEMORY,
+        RegistryError::Segment(SegmentError::System { .. }) | RegistryError::System { .. } => LAXITY_ERROR_SYSTEM,
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<Last> = const { RefCell::new(Last { error: None, rendered: None }) };
+}
+
+/// The last error; its texts are made when they are asked for, as time-outs are many and read by few.
+struct Last {
+    error: Option<Error>,
+    rendered: Option<Box<Rendered>>,
+}
+
+/// An error as C sees it.
+struct Rendered {
+    public: laxity_error,
+    /// What `public` points into.
+    _texts: Vec<CString>,
+}
+
+impl Rendered {
+    fn of(error: &Option<Error>) -> Box<Rendered> {
+        let message = error.as_ref().map_or_else(|| "no call has failed".to_owned(), ToString::to_string);
+        let Names { node, edge, pid } = error.as_ref().map(Error::names).unwrap_or_default();
+        let mut texts = Vec::new();
+        let mut pointer = |text: Option<&str>| {
+            let Some(text) = text else { return ptr::null() };
+            texts.push(c_string(text));
+            // It points to the heap, and stays where it is when `texts` moves.
+            texts.last().map_or(ptr::null(), |text| text.as_ptr())
+        };
+        let public = laxity_error {
+            result: error.as_ref().map_or(LAXITY_OK, Error::result),
+            message: pointer(Some(&message)),
+            node: pointer(node),
+            from: pointer(edge.map(|edge| edge.0)),
+            to: pointer(edge.map(|edge| edge.1)),
+            pid,
+        };
+        Box::new(Rendered { public, _texts: texts })
+    }
+}
+
+/// What is said where there can be no details.
+struct Constant(laxity_error);
+
+// SAFETY: it points to constants only, which nobody writes.
+unsafe impl Sync for Constant {}
+
+static NO_DETAILS: Constant = Constant(laxity_error {
+    result: LAXITY_ERROR_INTERNAL,
+    message: c"no details are known".as_ptr(),
+    node: ptr::null(),
+    from: ptr::null(),
+    to: ptr::null(),
+    pid: 0,
+});
+
+/// `text` for C, where a NUL would end it.
+pub(crate) fn c_string(text: &str) -> CString {
+    CString::new(text.replace('\0', "?")).unwrap_or_default()
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Null { argument } => write!(f, "{argument} is NULL; pass one"),
+            Error::Handle { expected } => {
+                write!(f, "the pointer is no {expected}, or one that was released; check which handle is passed")
+            }
+            Error::Text { argument } => write!(f, "{argument} is not UTF-8; encode it so"),
+            Error::Busy => write!(f, "another thread is using the node; give each node to one thread"),
+            Error::NoNode { name } => write!(f, "the graph has no node {name}; names match exactly"),
+            Error::NoEdge { from, to } => write!(f, "the graph has no edge {from} -> {to}; names match exactly"),
+            Error::NoPosition { edge, edges } => {
+                write!(f, "the graph has {edges} edges, numbered from 0; there is no edge {edge}")
+            }
+            Error::NoJob { node } => write!(f, "node {node}: no job is begun, or it is complete; wait for the next"),
+            Error::Incomplete { node, job } => {
+                write!(f, "node {node}: job {job} is begun and not complete; complete it before the next wait")
+            }
+            Error::Spec(error) => write!(f, "{error}"),
+            Error::Registry(error) => write!(f, "{error}"),
+            Error::Claim(error) => write!(f, "{error}"),
+            Error::Wait(error) => write!(f, "{error}"),
+            Error::Message { node, edge: Some((from, to)), error } => {
+                write!(f, "node {node}, edge {from} -> {to}: {error}")
+            }
+            Error::Message { node, edge: None, error } => write!(f, "node {node}: {error}"),
+            Error::Internal { text } => write!(f, "a fault in Laxity: {text}; please report it"),
+        }
+    }
+}
+
+impl From<SpecError> for Error {
+    fn from(error: SpecError) -> Self {
+        Error::Spec(error)
+    }
+}
+
+impl From<RegistryError> for Error {
+    fn from(error: RegistryError) -> Self {
+        Error::Registry(error)
+    }
+}
+
+impl From<ClaimError> for Error {
+    fn from(error: ClaimError) -> Self {
+        Error::Claim(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(pointer: *const c_char) -> String {
+        // SAFETY: the texts of the last error, which this thread asked for last.
+        unsafe { CStr::from_ptr(pointer) }.to_str().expect("UTF-8").to_owned()
+    }
+
+    #[test]
+    fn a_panic_ends_at_the_boundary() {
+        let result = answer(|| panic!("one job too many"));
+        assert_eq!(result, LAXITY_ERROR_INTERNAL);
+        // SAFETY: never null, and of this thread.
+        let error = unsafe { &*laxity_last_error() };
+        assert_eq!((error.result, error.pid), (LAXITY_ERROR_INTERNAL, 0));
+        assert_eq!(text(error.message), "a fault in Laxity: one job too many; please report it");
+    }
+
+    #[test]
+    fn an_error_names_node_edge_and_process() {
+        let edge = ("camera".to_owned(), "det\0ector".to_owned());
+        let lost = WaitError::Lost { node: "camera".to_owned(), edge, pid: 7 };
+        assert_eq!(answer(|| Err(Error::Wait(lost))), LAXITY_LOST);
+        // SAFETY: as above.
+        let error = unsafe { &*laxity_last_error() };
+        assert_eq!([error.node, error.from, error.to].map(text), ["camera", "camera", "det?ector"]);
+        assert_eq!(error.pid, 7);
+        assert!(text(error.message).starts_with("node camera of edge camera -> "));
+        assert_eq!(answer(|| Ok(())), LAXITY_OK);
+        // SAFETY: as above.
+        assert_eq!(unsafe { &*laxity_last_error() }.result, LAXITY_LOST, "success takes nothing away");
+    }
+
+    #[test]
+    fn results_have_one_number_and_one_text_each() {
+        let numbers: Vec<i32> = TEXTS.iter().map(|(result, _)| *result as i32).collect();
+        assert!(numbers.is_sorted_by(|one, other| one < other));
+        for (result, words) in TEXTS {
+            assert_eq!(text(laxity_result_text(*result as i32)), words.to_str().expect("UTF-8"));
+        }
+        assert_eq!(text(laxity_result_text(12345)), "unknown result");
+    }
+}

@@ -1,0 +1,101 @@
+//! What C holds: pointers to values that say what they are.
+
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::Error;
+
+/// A type that C knows by name only.
+pub(crate) trait Handle: Sized {
+    /// What is behind it. Threads share it.
+    type Value: Send + Sync;
+    /// What its memory begins with.
+    const TAG: u64;
+    /// What messages call it.
+    const NAME: &'static str;
+}
+
+/// What a handle points to.
+#[repr(C)]
+struct Tagged<T> {
+    /// [`Handle::TAG`], and 0 once it is released.
+    tag: AtomicU64,
+    value: T,
+}
+
+/// A handle to `value`, which C owns until it is released.
+pub(crate) fn make<H: Handle>(value: H::Value) -> *mut H {
+    Box::into_raw(Box::new(Tagged { tag: AtomicU64::new(H::TAG), value })).cast()
+}
+
+/// What is behind `handle`.
+///
+/// # Safety
+/// `handle` is null, or points to 8 bytes that can be read; if they are `H`'s tag, it is from [`make`] and is not
+/// released while the result is used.
+pub(crate) unsafe fn get<'a, H: Handle>(handle: *const H) -> Result<&'a H::Value, Error> {
+    // SAFETY: as the caller promises.
+    unsafe { tag_of(handle) }?;
+    // SAFETY: the tag says that it is from `make`, and the caller promises that it is not released meanwhile.
+    Ok(unsafe { &(*handle.cast::<Tagged<H::Value>>()).value })
+}
+
+/// The tag of `handle`, which is its type's.
+///
+/// # Safety
+/// As for [`get`].
+unsafe fn tag_of<'a, H: Handle>(handle: *const H) -> Result<&'a AtomicU64, Error> {
+    if handle.is_null() {
+        return Err(Error::Null { argument: H::NAME });
+    }
+    if !handle.cast::<Tagged<H::Value>>().is_aligned() {
+        return Err(Error::Handle { expected: H::NAME });
+    }
+    // SAFETY: not null and aligned (checked above); the caller promises that it can be read. `Tagged` is `repr(C)`: the
+    // tag comes first.
+    let tag = unsafe { &*handle.cast::<AtomicU64>() };
+    if tag.load(Ordering::Relaxed) == H::TAG { Ok(tag) } else { Err(Error::Handle { expected: H::NAME }) }
+}
+
+/// Takes the value behind the handle at `place` and leaves null there; nothing if null is there already.
+///
+/// # Safety
+/// `place` is null or can be read and written, and [`get`]'s promise holds for what is there.
+pub(crate) unsafe fn take<H: Handle>(place: *mut *mut H) -> Result<Option<H::Value>, Error> {
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(place, "handle") }?;
+    if place.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller promises.
+    let tag = unsafe { tag_of(*place) }?;
+    // Of two threads that release it only one has it.
+    if tag.compare_exchange(H::TAG, 0, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        return Err(Error::Handle { expected: H::NAME });
+    }
+    let handle = std::mem::replace(place, std::ptr::null_mut());
+    // SAFETY: it came from `make`, as its tag said, which only one caller can clear.
+    let tagged = unsafe { Box::from_raw(handle.cast::<Tagged<H::Value>>()) };
+    Ok(Some(tagged.value))
+}
+
+/// Where a result goes.
+///
+/// # Safety
+/// `place` is null, or can be written and nobody else uses it meanwhile.
+pub(crate) unsafe fn out<'a, T>(place: *mut T, argument: &'static str) -> Result<&'a mut T, Error> {
+    // SAFETY: as the caller promises; null is checked.
+    unsafe { place.as_mut() }.ok_or(Error::Null { argument })
+}
+
+/// A text that C passes.
+///
+/// # Safety
+/// `text` is null, or ends with NUL and does not change while the result is used.
+pub(crate) unsafe fn text<'a>(text: *const c_char, argument: &'static str) -> Result<&'a str, Error> {
+    if text.is_null() {
+        return Err(Error::Null { argument });
+    }
+    // SAFETY: not null (checked above), and otherwise as the caller promises.
+    unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| Error::Text { argument })
+}

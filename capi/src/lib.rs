@@ -1,0 +1,17 @@
+//! The C interface of live graphs. What a C programmer is told is in the documentation of the items here, of which
+//! `include/laxity.h` is made.
+//!
+//! ```text
+//! C  ->  functions (registry, spec, graph, node, job)  ->  laxity-graph
+//!        error::answer    a panic or an error becomes a number, the details wait in the thread
+//!        handle::get      a pointer becomes a reference, if it is one of ours
+//! ```
+#![allow(non_camel_case_types, reason = "types have the names that they have in C")]
+#![allow(clippy::missing_safety_doc, reason = "what callers must keep to is said once, at the head of laxity.h")]
+
+mod error;
+mod graph;
+mod handle;
+mod node;
+mod registry;
+mod spec;

@@ -1,0 +1,344 @@
+//! A claimed node and its job.
+//!
+//! ```text
+//!                 laxity_node_wait
+//!      waiting ----------------------> begun: laxity_job_input, _output, _truncate
+//!         ^                              |
+//!         +------ laxity_job_complete ---+
+//! ```
+
+use std::ffi::{CString, c_char, c_void};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use ::laxity_graph::{Graph, Job, MessageError, Node};
+use laxity_model::Nanos;
+
+use crate::error::{Error, answer, c_string, laxity_result};
+use crate::handle::{self, Handle, out};
+
+/// A claimed node. One thread uses it at a time; it need not be the one that claimed it.
+pub struct laxity_node {
+    _opaque: (),
+}
+
+/// The job of a node that was begun and is not complete. It belongs to its node, which has one handle for all its jobs:
+/// it is neither released nor used after the node is.
+pub struct laxity_job {
+    _opaque: (),
+}
+
+impl Handle for laxity_node {
+    type Value = ClaimedNode;
+    const TAG: u64 = u64::from_le_bytes(*b"lax-node");
+    const NAME: &'static str = "node";
+}
+
+impl Handle for laxity_job {
+    type Value = Arc<Mutex<State>>;
+    const TAG: u64 = u64::from_le_bytes(*b"lax-jobs");
+    const NAME: &'static str = "job";
+}
+
+/// What is behind a node's handle.
+pub(crate) struct ClaimedNode {
+    state: Arc<Mutex<State>>,
+    name: CString,
+    job: JobHandle,
+}
+
+/// The handle of a node's jobs, which goes with the node.
+struct JobHandle(*mut laxity_job);
+
+// SAFETY: it points to an `Arc<Mutex<State>>`, which threads may share, and is changed only where it is dropped.
+unsafe impl Send for JobHandle {}
+// SAFETY: as above.
+unsafe impl Sync for JobHandle {}
+
+impl Drop for JobHandle {
+    fn drop(&mut self) {
+        // SAFETY: made in `ClaimedNode::new`, and C is told not to use it any more. It is a valid handle, so there is
+        // no error to report.
+        drop(unsafe { handle::take(&raw mut self.0) });
+    }
+}
+
+/// A node and the job that it has begun.
+pub(crate) struct State {
+    /// Borrows what `node` points to, exclusively.
+    job: Option<Job<'static>>,
+    /// Whether a former owner had begun the job.
+    is_resumed: bool,
+    node: OwnedNode,
+    /// Names for messages.
+    graph: Graph,
+    name: String,
+}
+
+/// A node in a place of its own, which a job can borrow while this moves.
+struct OwnedNode(NonNull<Node>);
+
+// SAFETY: it owns the node, and a node may be sent.
+unsafe impl Send for OwnedNode {}
+
+impl Drop for OwnedNode {
+    fn drop(&mut self) {
+        // SAFETY: from `Box::leak` in `ClaimedNode::new`, and dropped once. `State::job`, which may borrow it, is
+        // declared first and so dropped before.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+impl ClaimedNode {
+    pub fn new(graph: Graph, node: Node) -> Self {
+        let name = graph.spec().graph().nodes[node.position()].name.clone();
+        let c_name = c_string(&name);
+        let node = OwnedNode(NonNull::from(Box::leak(Box::new(node))));
+        let state = Arc::new(Mutex::new(State { job: None, is_resumed: false, node, graph, name }));
+        ClaimedNode { job: JobHandle(handle::make(state.clone())), state, name: c_name }
+    }
+}
+
+impl State {
+    /// The node, for `'a`; only while there is no job, which would borrow it.
+    fn node<'a>(&mut self) -> Result<&'a mut Node, Error> {
+        if let Some(job) = &self.job {
+            return Err(Error::Incomplete { node: self.name.clone(), job: job.index() });
+        }
+        // SAFETY: `OwnedNode` keeps it alive for as long as `self.job` exists. No other reference exists: there is no
+        // job (checked above), all others come from here, and no caller keeps one beyond its hold on the mutex, except
+        // for the job in `self.job`.
+        Ok(unsafe { &mut *self.node.0.as_ptr() })
+    }
+
+    fn wait(&mut self, timeout_ns: u64) -> Result<(), Error> {
+        let node = self.node()?;
+        let interrupted = node.interrupted();
+        let job = match timeout_ns {
+            0 => node.try_wait(),
+            u64::MAX => node.wait(),
+            _ => node.wait_for(Nanos::from_nanos(timeout_ns)),
+        };
+        let job = job.map_err(Error::Wait)?;
+        self.is_resumed = interrupted == Some(job.index());
+        self.job = Some(job);
+        Ok(())
+    }
+
+    fn job(&mut self) -> Result<&mut Job<'static>, Error> {
+        self.job.as_mut().ok_or_else(|| Error::NoJob { node: self.name.clone() })
+    }
+
+    /// Adds the names that a C programmer knows.
+    fn named(&self, edge: usize, error: MessageError) -> Error {
+        let graph = self.graph.spec().graph();
+        let name = |node: usize| graph.nodes[node].name.clone();
+        let ends = graph.edges.get(edge).map(|edge| (name(edge.producer), name(edge.consumer)));
+        Error::Message { node: self.name.clone(), edge: ends, error }
+    }
+}
+
+/// Whoever comes while another thread has it made a mistake, and is not kept waiting for it.
+fn lock(state: &Mutex<State>) -> Result<MutexGuard<'_, State>, Error> {
+    match state.try_lock() {
+        Ok(state) => Ok(state),
+        // A panic leaves no job half-stored: that is the last thing a wait does, and the first that a completion
+        // undoes.
+        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => Err(Error::Busy),
+    }
+}
+
+/// Lets go of a node, so that someone else can claim it; in the middle of a job that counts as a loss. `*node` is NULL
+/// then; if it is already, nothing happens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_node_release(node: *mut *mut laxity_node) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `node` can be written and that nobody uses the handle any more.
+        unsafe { let_go(node) }.map(drop)
+    })
+}
+
+/// Ends a node, and lets go of it: its consumers end when they have used what it produced. `*node` is NULL then; if it
+/// is already, nothing happens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_node_terminate(node: *mut *mut laxity_node) -> laxity_result {
+    answer(|| {
+        // SAFETY: as above.
+        let Some(claimed) = (unsafe { let_go(node) })? else { return Ok(()) };
+        let state = lock(&claimed.state)?;
+        if let Some(position) = state.graph.node(&state.name) {
+            state.graph.terminate(position);
+        }
+        Ok(())
+    })
+}
+
+/// Takes the node behind the handle at `place`, unless a thread is using it.
+///
+/// # Safety
+/// As for [`handle::take`].
+unsafe fn let_go(place: *mut *mut laxity_node) -> Result<Option<ClaimedNode>, Error> {
+    // SAFETY: as the caller promises.
+    let handle = unsafe { out(place, "node") }?;
+    if handle.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller promises.
+    drop(lock(&unsafe { handle::get(*handle) }?.state)?);
+    // SAFETY: as the caller promises.
+    unsafe { handle::take(place) }
+}
+
+/// The name of a node; the text is there as long as the node.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_node_name(node: *const laxity_node, name: *mut *const c_char) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `name` can be written.
+        let (node, name) = unsafe { (handle::get(node)?, out(name, "name")?) };
+        *name = node.name.as_ptr();
+        Ok(())
+    })
+}
+
+/// From now on a wait looks for `span_ns` before it suspends, if all that it waits for was last seen on other CPUs: for
+/// threads that are kept on CPUs of their own. 0 at first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_node_spin_for(node: *mut laxity_node, span_ns: u64) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        let mut state = lock(&unsafe { handle::get(node) }?.state)?;
+        state.node()?.spin_for(Nanos::from_nanos(span_ns));
+        Ok(())
+    })
+}
+
+/// Waits for the next job: for tokens on all edges to the node and room on all rings from it, with one suspension. For
+/// `timeout_ns`, not at all if that is 0, or for ever with LAXITY_FOREVER.
+///
+/// LAXITY_TIMED_OUT, LAXITY_TERMINATED and LAXITY_LOST say why there is no job; none of them loses a token.
+/// LAXITY_ERROR_INCOMPLETE if the job before is not complete.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_node_wait(
+    node: *mut laxity_node,
+    timeout_ns: u64,
+    job: *mut *mut laxity_job,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `job` can be written.
+        let job = unsafe { out(job, "job") }?;
+        *job = std::ptr::null_mut();
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        let node = unsafe { handle::get(node) }?;
+        lock(&node.state)?.wait(timeout_ns)?;
+        *job = node.job.0;
+        Ok(())
+    })
+}
+
+/// The number of a job, from 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_job_index(job: *const laxity_job, index: *mut u64) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the node is not released meanwhile, and that `index` can be written.
+        let (state, index) = unsafe { (handle::get(job)?, out(index, "index")?) };
+        *index = lock(state)?.job()?.index();
+        Ok(())
+    })
+}
+
+/// Whether a former owner of the node had begun the job and not completed it: what it did outside the graph may be done
+/// already.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_job_is_resumed(job: *const laxity_job, is_resumed: *mut bool) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the node is not released meanwhile, and that `is_resumed` can be written.
+        let (state, is_resumed) = unsafe { (handle::get(job)?, out(is_resumed, "is_resumed")?) };
+        let mut state = lock(state)?;
+        state.job()?;
+        *is_resumed = state.is_resumed;
+        Ok(())
+    })
+}
+
+/// Message `number`, from 0, of those that came over the ring `edge`: in place, and there until the job is complete. A
+/// job sees as many as its threshold says. `length` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_job_input(
+    job: *const laxity_job,
+    edge: usize,
+    number: u32,
+    message: *mut *const c_void,
+    length: *mut usize,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the node is not released meanwhile, and that `message` can be written.
+        let (state, message) = unsafe { (handle::get(job)?, out(message, "message")?) };
+        *message = std::ptr::null();
+        let mut state = lock(state)?;
+        let found = state.job()?.input(edge, number).map(|bytes| (bytes.as_ptr(), bytes.len()));
+        let (start, bytes) = found.map_err(|error| state.named(edge, error))?;
+        *message = start.cast();
+        // SAFETY: the caller promises that `length` can be written unless it is null.
+        if let Some(length) = unsafe { length.as_mut() } {
+            *length = bytes;
+        }
+        Ok(())
+    })
+}
+
+/// Message `number`, from 0, of those that go over the ring `edge`: in place, to be written until the job is complete;
+/// what is in it is undetermined. It is `length` bytes long (which may be NULL), all of the ring's slot, unless
+/// laxity_job_truncate says less; a message that is never asked for is empty.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_job_output(
+    job: *mut laxity_job,
+    edge: usize,
+    number: u32,
+    message: *mut *mut c_void,
+    length: *mut usize,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the node is not released meanwhile, and that `message` can be written.
+        let (state, message) = unsafe { (handle::get(job.cast_const())?, out(message, "message")?) };
+        *message = std::ptr::null_mut();
+        let mut state = lock(state)?;
+        let found = state.job()?.output(edge, number).map(|bytes| (bytes.as_mut_ptr(), bytes.len()));
+        let (start, bytes) = found.map_err(|error| state.named(edge, error))?;
+        *message = start.cast();
+        // SAFETY: the caller promises that `length` can be written unless it is null.
+        if let Some(length) = unsafe { length.as_mut() } {
+            *length = bytes;
+        }
+        Ok(())
+    })
+}
+
+/// Sets the length of a message that goes over the ring `edge`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_job_truncate(
+    job: *mut laxity_job,
+    edge: usize,
+    number: u32,
+    length: usize,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the node is not released meanwhile.
+        let mut state = lock(unsafe { handle::get(job.cast_const()) }?)?;
+        let done = state.job()?.messages().1.truncate(edge, number, length);
+        done.map_err(|error| state.named(edge, error))
+    })
+}
+
+/// Completes a job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at once.
+/// Pointers to its messages are not valid any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_job_complete(job: *mut laxity_job) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the node is not released meanwhile.
+        let mut state = lock(unsafe { handle::get(job.cast_const()) }?)?;
+        let job = state.job.take().ok_or_else(|| Error::NoJob { node: state.name.clone() })?;
+        job.complete();
+        Ok(())
+    })
+}

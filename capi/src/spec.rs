@@ -1,0 +1,147 @@
+//! Describing a graph.
+
+use std::ffi::c_char;
+use std::sync::{Mutex, PoisonError};
+
+use ::laxity_graph::{Channel, Spec};
+use laxity_model::{self as model, Nanos};
+
+use crate::error::{Error, answer, laxity_result};
+use crate::handle::{self, Handle, out, text};
+
+/// The description of a graph.
+pub struct laxity_spec {
+    _opaque: (),
+}
+
+/// Nodes and edges so far; checked when the graph is made.
+pub(crate) struct Draft {
+    graph: model::Graph,
+    channels: Vec<Channel>,
+}
+
+impl Handle for laxity_spec {
+    type Value = Mutex<Draft>;
+    const TAG: u64 = u64::from_le_bytes(*b"lax-spec");
+    const NAME: &'static str = "spec";
+}
+
+/// What moves over an edge. All zeros: one token a job, and no data.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct laxity_edge {
+    /// Tokens that each completed job of the producer adds; 0 means 1.
+    produce: u32,
+    /// Tokens that each job of the consumer takes away; 0 means 1.
+    consume: u32,
+    /// Tokens that must be there before a job of the consumer begins; 0 means as many as it takes away.
+    threshold: u32,
+    /// Tokens at the start.
+    initial: u32,
+    /// The longest message, in bytes. If this and `slots` are 0 the edge carries tokens alone, and is never full.
+    message_bytes: u32,
+    /// Messages that fit, one with each token.
+    slots: u32,
+    /// Whether it closes a cycle; such an edge needs initial tokens.
+    back_edge: bool,
+}
+
+/// Begins the description of a graph called `name`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_spec_new(name: *const c_char, spec: *mut *mut laxity_spec) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `spec` can be written.
+        let spec = unsafe { out(spec, "spec") }?;
+        *spec = std::ptr::null_mut();
+        // SAFETY: the caller promises that `name` ends with NUL.
+        let name = unsafe { text(name, "name") }?;
+        let draft = Draft { graph: model::Graph::new(name, Vec::new(), Vec::new()), channels: Vec::new() };
+        *spec = handle::make(Mutex::new(draft));
+        Ok(())
+    })
+}
+
+/// Adds a node. One that no other node leads to (back-edges aside) has a period, in nanoseconds; for all others it is 0
+/// and follows from their producers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_spec_node(
+    spec: *mut laxity_spec,
+    name: *const c_char,
+    period_ns: u64,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `name` ends with NUL.
+        let (spec, name) = unsafe { (handle::get(spec)?, text(name, "name")?) };
+        lock(spec).graph.nodes.push(model::Node {
+            name: name.to_owned(),
+            period: (period_ns != 0).then_some(Nanos::from_nanos(period_ns)),
+            phase: Nanos::ZERO,
+            deadline: None,
+            priority: None,
+            cluster: None,
+            body: Vec::new(),
+        });
+        Ok(())
+    })
+}
+
+/// Adds an edge between two nodes that were added before. Edges are numbered from 0 in the order in which they are
+/// added. `edge` may be NULL, which is as if all of it were zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_spec_edge(
+    spec: *mut laxity_spec,
+    from: *const c_char,
+    to: *const c_char,
+    edge: *const laxity_edge,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, that the names end with NUL, and that
+        // `edge` can be read unless it is null.
+        let (spec, from, to, edge) = unsafe {
+            (handle::get(spec)?, text(from, "from")?, text(to, "to")?, edge.as_ref().copied().unwrap_or_default())
+        };
+        let mut draft = lock(spec);
+        let (producer, consumer) = (draft.position(from)?, draft.position(to)?);
+        let consume = edge.consume.max(1);
+        draft.graph.edges.push(model::Edge {
+            producer,
+            consumer,
+            produce: edge.produce.max(1),
+            consume,
+            threshold: if edge.threshold == 0 { consume } else { edge.threshold },
+            initial: edge.initial,
+            back_edge: edge.back_edge,
+            delay: 0,
+        });
+        draft.channels.push(match (edge.message_bytes, edge.slots) {
+            (0, 0) => Channel::Counter,
+            (message, capacity) => Channel::Ring { message, capacity },
+        });
+        Ok(())
+    })
+}
+
+/// Releases a description; graphs that were made of it stay. `*spec` is NULL then; if it is already, nothing happens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_spec_release(spec: *mut *mut laxity_spec) -> laxity_result {
+    // SAFETY: the caller promises that nobody uses the handle any more.
+    answer(|| unsafe { handle::take(spec) }.map(drop))
+}
+
+impl Draft {
+    fn position(&self, name: &str) -> Result<usize, Error> {
+        let found = self.graph.nodes.iter().position(|node| node.name == name);
+        found.ok_or_else(|| Error::NoNode { name: name.to_owned() })
+    }
+}
+
+/// What was described, checked.
+pub(crate) fn check(spec: &Mutex<Draft>) -> Result<Spec, Error> {
+    let draft = lock(spec);
+    Ok(Spec::with_channels(draft.graph.clone(), draft.channels.clone())?)
+}
+
+fn lock(spec: &Mutex<Draft>) -> std::sync::MutexGuard<'_, Draft> {
+    // Nothing is ever half-added: a push is the last thing that each function does.
+    spec.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,272 @@
+// What is wrong gets a number and a text, and nothing crashes. Prints "ok".
+
+#include <laxity.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXPECT(condition)                                                                                             \
+    do {                                                                                                              \
+        if (!(condition)) {                                                                                           \
+            fprintf(stderr, "%s:%d: %s; last error: %s\n", __FILE__, __LINE__, #condition,                            \
+                    laxity_last_error()->message);                                                                    \
+            exit(1);                                                                                                  \
+        }                                                                                                             \
+    } while (0)
+
+#define OK(call) EXPECT((call) == LAXITY_OK)
+
+static int equal(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+static void null_and_wrong_handles_are_refused(struct laxity_registry *registry)
+{
+    struct laxity_graph *graph = (void *)registry;
+    struct laxity_node *node = (void *)8;
+    struct laxity_job *job;
+    uint64_t words[4] = { 0 }, tokens;
+
+    EXPECT(equal(laxity_result_text(LAXITY_ERROR_NULL), "an argument is NULL"));
+    EXPECT(laxity_graph_claim(NULL, "a", &node) == LAXITY_ERROR_NULL);
+    EXPECT(equal(laxity_last_error()->message, "graph is NULL; pass one"));
+    EXPECT(node == NULL);
+    EXPECT(laxity_graph_claim(graph, "a", &node) == LAXITY_ERROR_HANDLE);
+    EXPECT(laxity_graph_tokens((void *)words, 0, &tokens) == LAXITY_ERROR_HANDLE);
+    EXPECT(laxity_graph_tokens((void *)((char *)words + 1), 0, &tokens) == LAXITY_ERROR_HANDLE);
+    EXPECT(laxity_graph_release(&graph) == LAXITY_ERROR_HANDLE);
+    EXPECT(graph == (void *)registry);
+    EXPECT(laxity_graph_release(NULL) == LAXITY_ERROR_NULL);
+    EXPECT(laxity_registry_new(NULL, NULL) == LAXITY_ERROR_NULL);
+    EXPECT(laxity_registry_attach(registry, NULL, 0, &graph) == LAXITY_ERROR_NULL);
+    EXPECT(laxity_registry_attach(registry, "\xff", 0, &graph) == LAXITY_ERROR_TEXT);
+    EXPECT(laxity_registry_attach(registry, "a/b", 0, &graph) == LAXITY_ERROR_NAME);
+    EXPECT(laxity_registry_attach(registry, "nobody", 0, &graph) == LAXITY_ERROR_NO_GRAPH);
+    EXPECT(laxity_registry_attach(registry, "nobody", 1000 * 1000, &graph) == LAXITY_ERROR_NO_GRAPH);
+    EXPECT(graph == NULL);
+    EXPECT(laxity_node_wait(NULL, 0, &job) == LAXITY_ERROR_NULL);
+    EXPECT(laxity_job_complete(NULL) == LAXITY_ERROR_NULL);
+}
+
+static void what_cannot_be_is_named(struct laxity_registry *registry)
+{
+    const struct laxity_edge small = { .produce = 3, .consume = 2, .threshold = 5, .message_bytes = 8, .slots = 6 };
+    struct laxity_spec *spec;
+    struct laxity_graph *graph;
+
+    OK(laxity_spec_new("small", &spec));
+    OK(laxity_spec_node(spec, "a", 1000));
+    OK(laxity_spec_node(spec, "b", 0));
+    EXPECT(laxity_spec_edge(spec, "a", "c", NULL) == LAXITY_ERROR_NO_NODE);
+    EXPECT(equal(laxity_last_error()->node, "c"));
+    OK(laxity_spec_edge(spec, "a", "b", &small));
+    EXPECT(laxity_registry_create(registry, spec, &graph) == LAXITY_ERROR_SPEC);
+    EXPECT(equal(laxity_last_error()->from, "a") && equal(laxity_last_error()->to, "b"));
+    EXPECT(strstr(laxity_last_error()->message, "6 messages fit but 7 must"));
+    OK(laxity_spec_node(spec, "b", 0));
+    EXPECT(laxity_registry_create(registry, spec, &graph) == LAXITY_ERROR_SPEC);
+    EXPECT(equal(laxity_last_error()->node, "b"));
+    OK(laxity_spec_release(&spec));
+    EXPECT(spec == NULL);
+    OK(laxity_spec_release(&spec));
+}
+
+// a --ring of 2--> b --counter, 3 at a time--> c, and c --back, 1 at the start--> a.
+static struct laxity_graph *create(struct laxity_registry *registry)
+{
+    const struct laxity_edge ring = { .message_bytes = 8, .slots = 2 };
+    const struct laxity_edge threes = { .consume = 3 };
+    const struct laxity_edge back = { .produce = 3, .initial = 4, .back_edge = true };
+    struct laxity_spec *spec;
+    struct laxity_graph *graph, *again;
+
+    OK(laxity_spec_new("graph", &spec));
+    OK(laxity_spec_node(spec, "a", 1000 * 1000));
+    OK(laxity_spec_node(spec, "b", 0));
+    OK(laxity_spec_node(spec, "c", 0));
+    OK(laxity_spec_edge(spec, "a", "b", &ring));
+    OK(laxity_spec_edge(spec, "b", "c", &threes));
+    OK(laxity_spec_edge(spec, "c", "a", &back));
+    OK(laxity_registry_create(registry, spec, &graph));
+    EXPECT(laxity_registry_create(registry, spec, &again) == LAXITY_ERROR_EXISTS);
+    OK(laxity_registry_create_or_attach(registry, spec, &again));
+    OK(laxity_graph_release(&again));
+    OK(laxity_spec_node(spec, "d", 1000 * 1000));
+    EXPECT(laxity_registry_create_or_attach(registry, spec, &again) == LAXITY_ERROR_DIFFERENT);
+    OK(laxity_spec_release(&spec));
+    return graph;
+}
+
+static void a_job_is_begun_and_completed_once(struct laxity_registry *registry)
+{
+    struct laxity_graph *graph = create(registry);
+    struct laxity_node *a, *b, *again;
+    struct laxity_job *job;
+    struct laxity_status status;
+    const void *input;
+    void *output;
+    const char *name;
+    size_t edge, length;
+    uint64_t tokens, index;
+    bool is_resumed;
+
+    OK(laxity_graph_claim(graph, "a", &a));
+    OK(laxity_graph_claim(graph, NULL, &b));
+    OK(laxity_node_name(b, &name));
+    EXPECT(equal(name, "b"));
+    EXPECT(laxity_graph_claim(graph, "a", &again) == LAXITY_ERROR_CLAIMED);
+    EXPECT(laxity_last_error()->pid == (uint32_t)getpid() && equal(laxity_last_error()->node, "a"));
+    EXPECT(laxity_graph_claim(graph, "x", &again) == LAXITY_ERROR_NO_NODE);
+    OK(laxity_graph_edge(graph, "a", "b", &edge));
+    EXPECT(edge == 0);
+    EXPECT(laxity_graph_edge(graph, "a", "c", &edge) == LAXITY_ERROR_NO_EDGE);
+    OK(laxity_graph_tokens(graph, 2, &tokens));
+    EXPECT(tokens == 4);
+    EXPECT(laxity_graph_tokens(graph, 3, &tokens) == LAXITY_ERROR_NO_EDGE);
+
+    EXPECT(laxity_node_wait(b, 0, &job) == LAXITY_TIMED_OUT);
+    EXPECT(laxity_node_wait(b, 1000, &job) == LAXITY_TIMED_OUT);
+    EXPECT(job == NULL && laxity_last_error()->result == LAXITY_TIMED_OUT && equal(laxity_last_error()->node, "b"));
+    OK(laxity_node_wait(a, 0, &job));
+    EXPECT(laxity_node_wait(a, 0, &(struct laxity_job *){ NULL }) == LAXITY_ERROR_INCOMPLETE);
+    OK(laxity_job_is_resumed(job, &is_resumed));
+    EXPECT(!is_resumed);
+    EXPECT(laxity_job_output(job, 0, 1, &output, &length) == LAXITY_ERROR_NO_MESSAGE);
+    EXPECT(equal(laxity_last_error()->from, "a") && equal(laxity_last_error()->to, "b"));
+    EXPECT(laxity_job_output(job, 2, 0, &output, &length) == LAXITY_ERROR_NO_RING && output == NULL);
+    EXPECT(laxity_job_input(job, 0, 0, &input, &length) == LAXITY_ERROR_NO_RING && input == NULL);
+    OK(laxity_job_output(job, 0, 0, &output, &length));
+    EXPECT(length == 8);
+    memcpy(output, "abc", 3);
+    EXPECT(laxity_job_truncate(job, 0, 0, 9) == LAXITY_ERROR_TOO_LONG);
+    OK(laxity_job_truncate(job, 0, 0, 3));
+    OK(laxity_job_complete(job));
+    EXPECT(laxity_job_complete(job) == LAXITY_ERROR_NO_JOB);
+    EXPECT(laxity_job_index(job, &index) == LAXITY_ERROR_NO_JOB);
+
+    OK(laxity_node_wait(b, LAXITY_FOREVER, &job));
+    OK(laxity_job_input(job, 0, 0, &input, &length));
+    EXPECT(input == output && length == 3 && memcmp(input, "abc", 3) == 0);
+    OK(laxity_graph_status(graph, "b", &status));
+    EXPECT(status.ownership == LAXITY_CLAIMED && status.pid == (uint32_t)getpid());
+    EXPECT(status.started == 1 && status.completed == 0 && !status.has_terminated);
+    OK(laxity_node_release(&b)); // in the middle of its job
+    EXPECT(b == NULL);
+    OK(laxity_node_release(&b));
+    OK(laxity_graph_claim(graph, "b", &b));
+    OK(laxity_node_wait(b, 0, &job));
+    OK(laxity_job_is_resumed(job, &is_resumed));
+    OK(laxity_job_index(job, &index));
+    OK(laxity_job_input(job, 0, 0, &input, &length));
+    EXPECT(is_resumed && index == 0 && input == output && length == 3);
+    OK(laxity_job_complete(job));
+
+    OK(laxity_node_terminate(&a));
+    EXPECT(laxity_node_wait(b, LAXITY_FOREVER, &job) == LAXITY_TERMINATED);
+    EXPECT(equal(laxity_last_error()->node, "a") && equal(laxity_last_error()->to, "b"));
+    OK(laxity_graph_release(&graph)); // in any order
+    OK(laxity_node_release(&b));
+}
+
+static void *wait_for_ever(void *node)
+{
+    struct laxity_job *job;
+
+    EXPECT(laxity_node_wait(node, LAXITY_FOREVER, &job) == LAXITY_TERMINATED);
+    return NULL;
+}
+
+static void a_second_thread_is_refused(struct laxity_registry *registry)
+{
+    struct laxity_graph *graph = create(registry);
+    struct laxity_node *node, *same;
+    struct laxity_job *job;
+    pthread_t thread;
+    enum laxity_result result;
+
+    OK(laxity_graph_claim(graph, "c", &node));
+    same = node;
+    EXPECT(pthread_create(&thread, NULL, wait_for_ever, node) == 0);
+    // Until the thread waits the node is this one's to use.
+    while ((result = laxity_node_wait(node, 0, &job)) == LAXITY_TIMED_OUT)
+        usleep(100);
+    EXPECT(result == LAXITY_ERROR_BUSY);
+    EXPECT(laxity_node_release(&same) == LAXITY_ERROR_BUSY && same == node);
+    OK(laxity_graph_terminate(graph, "c"));
+    pthread_join(thread, NULL);
+    OK(laxity_node_release(&node));
+    OK(laxity_graph_release(&graph));
+}
+
+static void a_killed_process_is_heard_of(struct laxity_registry *registry, const char *directory)
+{
+    struct laxity_spec *spec;
+    struct laxity_graph *graph;
+    struct laxity_node *b;
+    struct laxity_job *job;
+    pid_t child;
+    size_t removed;
+    int pipes[2];
+    char byte;
+
+    OK(laxity_spec_new("deaths", &spec));
+    OK(laxity_spec_node(spec, "a", 1000));
+    OK(laxity_spec_node(spec, "b", 0));
+    OK(laxity_spec_edge(spec, "a", "b", NULL));
+    EXPECT(pipe(pipes) == 0);
+    child = fork();
+    if (child == 0) {
+        struct laxity_node *a;
+
+        OK(laxity_registry_new(directory, &registry));
+        OK(laxity_registry_create(registry, spec, &graph));
+        OK(laxity_graph_claim(graph, "a", &a));
+        EXPECT(write(pipes[1], "!", 1) == 1);
+        pause();
+    }
+    close(pipes[1]); // if the child fails this read does, too
+    EXPECT(read(pipes[0], &byte, 1) == 1);
+    OK(laxity_registry_attach(registry, "deaths", LAXITY_FOREVER, &graph));
+    OK(laxity_graph_claim(graph, "b", &b));
+    kill(child, SIGKILL);
+    EXPECT(laxity_node_wait(b, LAXITY_FOREVER, &job) == LAXITY_LOST);
+    EXPECT(equal(laxity_last_error()->node, "a") && laxity_last_error()->pid == (uint32_t)child);
+    EXPECT(equal(laxity_last_error()->from, "a") && equal(laxity_last_error()->to, "b"));
+    waitpid(child, NULL, 0);
+    OK(laxity_node_release(&b));
+    OK(laxity_graph_release(&graph));
+
+    // Nobody is left to take this one along.
+    child = fork();
+    if (child == 0) {
+        OK(laxity_registry_create(registry, spec, &graph));
+        kill(getpid(), SIGKILL);
+    }
+    waitpid(child, NULL, 0);
+    OK(laxity_registry_gc(registry, &removed));
+    EXPECT(removed == 1);
+    OK(laxity_spec_release(&spec));
+}
+
+int main(int argc, char **argv)
+{
+    struct laxity_registry *registry;
+
+    EXPECT(argc == 2);
+    EXPECT(laxity_last_error()->result == LAXITY_OK);
+    OK(laxity_registry_new(argv[1], &registry));
+    // First, while no thread of the library runs that a forked child would miss.
+    a_killed_process_is_heard_of(registry, argv[1]);
+    null_and_wrong_handles_are_refused(registry);
+    what_cannot_be_is_named(registry);
+    a_job_is_begun_and_completed_once(registry);
+    a_second_thread_is_refused(registry);
+    OK(laxity_registry_release(&registry));
+    puts("ok");
+    return 0;
+}

@@ -1,0 +1,160 @@
+//! Programs in C: the examples and our own, built with a C compiler against the library as it is installed, and run.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+/// What `make capi` makes, of the dev profile.
+static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
+    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
+    let mut install = Command::new(root().join("scripts/capi.sh"));
+    install.arg(&prefix).arg("dev");
+    // The target folder of this very test, wherever that is.
+    install.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder"));
+    run(&mut install);
+    prefix
+});
+
+#[derive(Clone, Copy, PartialEq)]
+enum Linked {
+    Shared,
+    Static,
+}
+
+#[test]
+fn the_pipeline_filters_every_image() {
+    let program = build("examples/c/pipeline.c", Linked::Shared);
+    let expected = "10 images, 45 is the sum of their first pixels, doubled: 90\n";
+    assert_eq!(stdout(&run(&mut command(&program))), expected);
+}
+
+/// The same loop without a graph.
+#[test]
+fn what_is_fed_back_comes_two_jobs_later() {
+    let (mut temperature, mut ordered) = (0, vec![0, 0]);
+    let mut expected = Vec::new();
+    for step in 0..20 {
+        temperature += ordered[step];
+        ordered.push((200 - temperature) / 4);
+        expected.push(temperature.to_string());
+    }
+    let program = build("examples/c/feedback.c", Linked::Shared);
+    assert_eq!(stdout(&run(&mut command(&program))).trim_end(), expected.join(" "));
+}
+
+#[test]
+fn a_static_library_needs_nothing_where_it_runs() {
+    let program = build("examples/c/pipeline.c", Linked::Static);
+    let output = run(Command::new(program).env_remove("LD_LIBRARY_PATH"));
+    assert!(stdout(&output).starts_with("10 images"));
+}
+
+/// Neither process knows whether the other is there.
+#[test]
+fn fork_and_join_are_processes_that_start_in_any_order() {
+    let program = build("examples/c/fork_join.c", Linked::Shared);
+    for roles in [["split", "join"], ["join", "split"]] {
+        let place = Place::new(&format!("{}-first", roles[0]));
+        let start = |role: &str| {
+            let mut command = command(&program);
+            command.arg(role).env("LAXITY_DIRECTORY", &place.0).stdout(std::process::Stdio::piped());
+            command.spawn().expect("it was built")
+        };
+        let processes = roles.map(start);
+        let outputs = processes.map(|process| process.wait_with_output().expect("it ends"));
+        assert!(outputs.iter().all(|output| output.status.success()));
+        let said: String = outputs.iter().map(stdout).collect();
+        assert_eq!(said, "joined 25 times: sum 4950, count 100\n");
+        assert!(place.is_empty(), "the last one out took the graph along");
+    }
+}
+
+#[test]
+fn misuse_gets_a_number_and_a_text() {
+    let program = build("capi/tests/c/misuse.c", Linked::Shared);
+    let place = Place::new("misuse");
+    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    assert!(place.is_empty());
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("capi/ has a parent")
+}
+
+fn build(source: &str, linked: Linked) -> PathBuf {
+    let source = root().join(source);
+    let name = source.file_stem().and_then(OsStr::to_str).expect("a name");
+    let suffix = if linked == Linked::Static { "-static" } else { "" };
+    let program = PREFIX.join(format!("{name}{suffix}"));
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-o"]).arg(&program).arg(&source);
+    cc.arg(flag("-I", "include"));
+    match linked {
+        Linked::Shared => cc.args(libraries()),
+        Linked::Static => cc.arg(PREFIX.join("lib/liblaxity.a")).args(private_libraries()),
+    };
+    run(cc.arg("-pthread"));
+    program
+}
+
+/// What pkg-config answers where it is installed; it has to be the same.
+fn libraries() -> Vec<String> {
+    let expected = vec![flag("-L", "lib"), "-llaxity".to_owned()];
+    let mut ask = Command::new("pkg-config");
+    ask.args(["--libs", "laxity"]).env("PKG_CONFIG_PATH", PREFIX.join("lib/pkgconfig"));
+    if let Ok(output) = ask.output() {
+        assert_eq!(stdout(&output).split_whitespace().collect::<Vec<_>>(), expected);
+    }
+    expected
+}
+
+/// What `laxity.pc` says that a static library needs.
+fn private_libraries() -> Vec<String> {
+    let description = fs::read_to_string(PREFIX.join("lib/pkgconfig/laxity.pc")).expect("it is installed");
+    let line = description.lines().find_map(|line| line.strip_prefix("Libs.private: ")).expect("there are some");
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn flag(letter: &str, folder: &str) -> String {
+    format!("{letter}{}", PREFIX.join(folder).display())
+}
+
+/// `program`, which finds the shared library.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", PREFIX.join("lib"));
+    command
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A directory of shared memory that goes with it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let path = PathBuf::from(format!("/dev/shm/laxity-capi-{}-{test}", std::process::id()));
+        fs::create_dir_all(&path).expect("/dev/shm is writable");
+        Place(path)
+    }
+
+    fn is_empty(&self) -> bool {
+        fs::read_dir(&self.0).expect("it exists").next().is_none()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

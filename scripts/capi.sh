@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# capi.sh PREFIX [PROFILE]: builds the C library with cargo's PROFILE (release) and installs it below PREFIX, with its
+# header and what pkg-config asks for.
+set -eu
+mkdir -p "$1"
+prefix=$(cd "$1" && pwd)
+profile=${2:-release}
+cd "$(dirname "$0")/.."
+
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+# Until 1.0 a minor version may break programs; capi/build.rs gives the library the same name.
+soname=liblaxity.so.${version%.*}
+
+cargo build --quiet -p laxity-capi --profile "$profile"
+built=${CARGO_TARGET_DIR:-target}/$profile
+[ "$profile" = dev ] && built=${CARGO_TARGET_DIR:-target}/debug
+
+install -d "$prefix/lib/pkgconfig" "$prefix/include"
+install -m 644 capi/include/laxity.h "$prefix/include/laxity.h"
+install -m 644 "$built/liblaxity.a" "$prefix/lib/liblaxity.a"
+install -m 755 "$built/liblaxity.so" "$prefix/lib/liblaxity.so.$version"
+ln -sf "liblaxity.so.$version" "$prefix/lib/$soname"
+ln -sf "$soname" "$prefix/lib/liblaxity.so"
+cat >"$prefix/lib/pkgconfig/laxity.pc" <<END
+prefix=$prefix
+libdir=\${prefix}/lib
+includedir=\${prefix}/include
+
+Name: laxity
+Description: Live graphs: threads and processes that exchange tokens and data
+Version: $version
+Libs: -L\${libdir} -llaxity
+Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
+Cflags: -I\${includedir}
+END
+echo "installed laxity $version below $prefix"
