@@ -61,8 +61,8 @@
 //! ```
 //!
 //! Any process may be killed at any instruction. A job is then either complete or not begun; those who wait for the dead
-//! hear of it ([`WaitError::Lost`]); whoever claims its node next gets the job that was not completed. Decisions 60 and
-//! 61 have the reasons.
+//! hear of it ([`WaitError::Lost`]); whoever claims its node next gets the job that was not completed. Decisions 13 and
+//! 14 have the reasons.
 #![deny(unsafe_code)]
 
 mod description;

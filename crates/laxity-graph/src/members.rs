@@ -1,4 +1,4 @@
-//! Which processes are attached, and what is done about those that died. Decision 60 has the reasons.
+//! Which processes are attached, and what is done about those that died. Decision 13 has the reasons.
 
 use std::sync::atomic::Ordering;
 
