@@ -88,6 +88,25 @@ proptest! {
         judge(&workload, &scheduler, seed)?;
     }
 
+    /// There is no deadlock in which all jobs end up, and the seed decides on everything.
+    #[test]
+    fn somebody_always_makes_progress_and_the_same_seed_gives_the_same_records(
+        workload in workload(prop_oneof![
+            Just(InterruptHandling::Linux),
+            Just(InterruptHandling::ProcessAware),
+            Just(InterruptHandling::PreemptRt(ThreadPriority::High)),
+            Just(InterruptHandling::Klmirqd { threads: None }),
+        ]),
+        scheduler in scheduler(false), seed in any::<u64>(),
+    ) {
+        let (_, records) = judge(&workload, &scheduler, seed)?;
+        prop_assert_eq!(&records, &judge(&workload, &scheduler, seed)?.1);
+        let half = Instant::ZERO + Nanos(LONG.0 / 2);
+        let recent = &records[records.partition_point(|record| record.at < half)..];
+        let ends = count(recent, |event| matches!(event, Event::Complete { .. } | Event::BottomHalfEnd { .. }));
+        prop_assert!(ends > 0, "nothing has ended since {}", half);
+    }
+
     #[test]
     fn graphs_on_gpus_break_no_rule(
         (workload, scheduler) in graphs::system(), seed in any::<u64>(),
