@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 14] = [
+const VERBS: [&[&str]; 18] = [
     &["simulate"],
     &["check"],
     &["trace"],
@@ -16,6 +16,10 @@ const VERBS: [&[&str]; 14] = [
     &["schema"],
     &["policies"],
     &["overheads"],
+    &["graph"],
+    &["graph", "list"],
+    &["graph", "show"],
+    &["graph", "terminate"],
     &["completions"],
 ];
 

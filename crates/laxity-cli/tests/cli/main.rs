@@ -5,6 +5,8 @@ mod check_lines;
 mod export;
 mod generate;
 mod gpus;
+#[cfg(target_os = "linux")]
+mod graph;
 mod help;
 mod interruption;
 mod json;
