@@ -1,6 +1,7 @@
 //! `laxity graph`: live graphs in shared memory.
 
 mod list;
+mod run;
 mod show;
 mod terminate;
 
@@ -19,11 +20,12 @@ use crate::suggest::nearest_of;
 /// docs/guides/live-graphs.md.
 #[derive(Args)]
 #[command(after_help = "Examples:
+  laxity graph run car.toml --for 10s      run the graph of a workload, a thread a node
   laxity graph list
   laxity graph show camera
   laxity graph show camera --dot | dot -Tsvg -o camera.svg
   laxity graph terminate camera
-  laxity graph gc                      remove what killed processes left")]
+  laxity graph gc                          remove what killed processes left")]
 pub struct Arguments {
     /// Where graphs have their names
     #[arg(long, global = true, value_name = "DIR", default_value = "/dev/shm")]
@@ -34,6 +36,8 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a graph of a workload, and measure deadlines and end-to-end latencies
+    Run(run::Arguments),
     /// List the graphs that run, and those that killed processes left
     List(list::Arguments),
     /// Show what the nodes and edges of a graph are doing, or draw it
@@ -48,6 +52,7 @@ enum Command {
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let registry = Registry::at(arguments.folder);
     match arguments.command {
+        Command::Run(arguments) => run::run(&registry, &arguments, output),
         Command::List(arguments) => list::run(&registry, &arguments, output),
         Command::Show(arguments) => show::run(&registry, &arguments, output),
         Command::Terminate(arguments) => terminate::run(&registry, &arguments, output),
