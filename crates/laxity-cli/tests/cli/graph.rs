@@ -10,11 +10,12 @@ use tempfile::TempDir;
 use crate::support::run;
 
 /// A folder in memory that goes with the test, whatever that leaves in it.
-fn memory() -> TempDir {
+pub fn memory() -> TempDir {
     tempfile::tempdir_in("/dev/shm").expect("shared memory is writable")
 }
 
-fn names(folder: &Path) -> Vec<String> {
+/// The graphs that have a name there.
+pub fn names(folder: &Path) -> Vec<String> {
     Registry::at(folder).names().expect("the folder is readable")
 }
 
@@ -47,12 +48,13 @@ fn create(folder: &Path) -> Graph {
 }
 
 /// `laxity graph --folder FOLDER` with these words.
-fn graph(folder: &Path, words: &[&str]) -> (i32, String, String) {
+pub fn graph(folder: &Path, words: &[&str]) -> (i32, String, String) {
     let folder = folder.to_str().expect("UTF-8");
     run(["graph", "--folder", folder].iter().chain(words))
 }
 
-fn json(folder: &Path, words: &[&str]) -> Value {
+/// What they print, which succeeds and is JSON.
+pub fn json(folder: &Path, words: &[&str]) -> Value {
     let (code, out, err) = graph(folder, words);
     assert_eq!((code, err.as_str()), (0, ""), "{words:?}");
     serde_json::from_str(&out).expect("JSON")

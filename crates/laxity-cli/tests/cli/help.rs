@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 18] = [
+const VERBS: [&[&str]; 19] = [
     &["simulate"],
     &["check"],
     &["trace"],
@@ -17,6 +17,7 @@ const VERBS: [&[&str]; 18] = [
     &["policies"],
     &["overheads"],
     &["graph"],
+    &["graph", "run"],
     &["graph", "list"],
     &["graph", "show"],
     &["graph", "terminate"],

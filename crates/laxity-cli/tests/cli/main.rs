@@ -7,6 +7,8 @@ mod generate;
 mod gpus;
 #[cfg(target_os = "linux")]
 mod graph;
+#[cfg(target_os = "linux")]
+mod graph_run;
 mod help;
 mod interruption;
 mod json;

@@ -178,3 +178,87 @@ fn downstream(plan: &Plan) -> Vec<usize> {
     }
     order
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity_model as model;
+
+    use super::*;
+
+    const START: Instant = Instant(1_000_000_000);
+
+    /// source (10 ms) -- 1:1 --> filter -- 1:2:3 +1 --> sink
+    fn spec() -> Spec {
+        let node = |name: &str, period| model::Node {
+            name: name.to_owned(),
+            period,
+            phase: Nanos::ZERO,
+            deadline: None,
+            priority: None,
+            cluster: None,
+            body: Vec::new(),
+        };
+        let edge = |producer, consume, threshold, initial| model::Edge {
+            producer,
+            consumer: producer + 1,
+            produce: 1,
+            consume,
+            threshold,
+            initial,
+            back_edge: false,
+            delay: 0,
+        };
+        let nodes = vec![node("source", Some(Nanos::from_millis(10))), node("filter", None), node("sink", None)];
+        Spec::new(model::Graph::new("g", nodes, vec![edge(0, 1, 1, 0), edge(1, 2, 3, 1)])).expect("it can be")
+    }
+
+    /// Milliseconds after the start.
+    fn at(times: &[u64]) -> Vec<Instant> {
+        times.iter().map(|&ms| START.saturating_add(Nanos::from_millis(ms))).collect()
+    }
+
+    fn measured(source: &[u64], filter: &[u64], sink: &[u64]) -> Measurement {
+        let completions = vec![at(source), at(filter), at(sink)];
+        Measurement::of(&spec(), &Recording { start: START, end: at(&[60])[0], completions, is_cut_short: false })
+    }
+
+    /// ```text
+    ///           tokens there  arrives  due  completes     ms; the filter is due every 10, the sink every 20
+    /// filter 0             2        2   12          5
+    ///        1            14       14   24         15
+    ///        2            30       30   40         33
+    ///        3            35       40   50         51     a period after job 2, though its tokens were there before
+    /// sink   0            15       15   35         21
+    ///        1            51       51   71         59
+    /// ```
+    #[test]
+    fn a_job_is_due_a_deadline_after_its_last_token_and_no_sooner_than_a_period_after_the_one_before() {
+        let found = measured(&[2, 14, 30, 35], &[5, 15, 33, 51], &[21, 59]);
+        let [source, filter, sink] = &found.nodes[..] else { panic!("three nodes") };
+        assert_eq!((source.jobs, source.missed), (4, 0), "to complete at the deadline is not to miss it");
+        assert_eq!((filter.jobs, filter.missed, filter.tardiness_max), (4, 1, Nanos::from_millis(1)));
+        assert_eq!((sink.jobs, sink.missed), (2, 0));
+        assert_eq!((found.jobs(), found.missed(), found.ran), (10, 1, Nanos::from_millis(60)));
+    }
+
+    /// The sink's job 0 takes the initial token and the filter's first, its job 1 the filter's second and third.
+    #[test]
+    fn latencies_begin_where_the_earliest_token_began_that_a_job_of_the_sink_takes() {
+        let found = measured(&[2, 14, 30, 35], &[5, 15, 33, 51], &[21, 59]);
+        let ms = Nanos::from_millis;
+        let latency = Latency { count: 2, min: ms(21), p50: ms(21), p99: ms(49), max: ms(49) };
+        assert_eq!(found.nodes[2].end_to_end, Some(latency));
+        assert_eq!(found.nodes[0].end_to_end, None, "no sink");
+        assert_eq!(measured(&[2], &[5], &[]).nodes[2].end_to_end, None, "no job");
+    }
+
+    #[test]
+    fn percentiles_are_values_that_were_measured() {
+        let latency = Latency::of((1..=200).rev().map(Nanos).collect()).expect("there are some");
+        assert_eq!(
+            (latency.min, latency.p50, latency.p99, latency.max),
+            (Nanos(1), Nanos(100), Nanos(198), Nanos(200))
+        );
+        assert_eq!(Latency::of(Vec::new()), None);
+    }
+}

@@ -170,3 +170,18 @@ fn conclude(arguments: &Arguments, measured: &Measurement) -> Result<(), CliErro
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_counters_or_rings_of_some_size() {
+        assert_eq!("counter".parse(), Ok(EdgeKind::Counter));
+        assert_eq!("ring".parse(), Ok(EdgeKind::Ring { message: 64 }));
+        assert_eq!("ring:4096".parse(), Ok(EdgeKind::Ring { message: 4096 }));
+        for wrong in ["", "fifo", "counter:64", "ring:", "ring:-1", "ring:4294967296", "Ring"] {
+            assert!(wrong.parse::<EdgeKind>().is_err(), "{wrong}");
+        }
+    }
+}

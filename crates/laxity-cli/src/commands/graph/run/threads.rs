@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, Builder, ScopedJoinHandle};
 use std::time::Duration;
 
-use laxity_graph::{Graph, Job, Node, WaitError};
+use laxity_graph::{Graph, Job, Node};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::{clock, futex};
 
@@ -130,13 +130,8 @@ impl Run<'_> {
     /// Waits for a job's tokens and does it. Answers when it was complete; nothing if the node has ended.
     fn next_job(&self, node: &mut Node) -> Option<Instant> {
         let position = node.position();
-        let mut job = loop {
-            match node.wait() {
-                Ok(job) => break job,
-                // Some other process had claimed the node after its thread here had ended: it will not come back.
-                Err(WaitError::Lost { .. } | WaitError::Terminated { .. } | WaitError::TimedOut { .. }) => return None,
-            }
-        };
+        // Whatever the error, this node has ended or the graph will: all nodes are claimed here, and none comes back.
+        let mut job = node.wait().ok()?;
         self.touch(position, &mut job);
         if !self.setup.bodies[position].carry_out(self.setup.seed, position, job.index(), &self.stop) {
             return None;
