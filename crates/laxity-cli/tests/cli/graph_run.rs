@@ -138,6 +138,36 @@ fn a_graph_that_runs_is_not_run_twice() {
     assert_eq!(end(child, Signal::SIGTERM).status.code(), Some(130));
 }
 
+/// The rates of the file, in a word.
+#[test]
+fn a_graph_can_be_written_on_the_command_line() {
+    let folder = memory();
+    let words = ["run", "-g", "A.4:B.7,B.5:C.3", "--period", "4ms", "--for", "200ms", "--name", "abc", "--json"];
+    let run = json(folder.path(), &words);
+    assert_eq!((completed(&run), run["graph"].as_str()), (vec![50, 28, 46], Some("abc")));
+    assert!(names(folder.path()).is_empty());
+    let words = ["run", "-g", "A:B,C:D", "--period", "2ms", "--cost", "B=1ms", "--for", "10ms", "--json"];
+    let run = json(folder.path(), &words);
+    assert_eq!(completed(&run), [5, 5, 5, 5]);
+    assert!(run["nodes"][1]["end_to_end"]["min_ns"].as_u64().expect("a number") >= 1_000_000);
+}
+
+#[test]
+fn edges_that_cannot_be_are_refused() {
+    let folder = memory();
+    let refused = |words: &[&str]| {
+        let (code, out, err) = graph(folder.path(), &[&["run", "-g"], words].concat());
+        assert_eq!(out, "", "{words:?}");
+        (code, err)
+    };
+    let no_period = "error: node A: is a source and has no period; add one, as in --period A=10ms\n";
+    assert_eq!(refused(&["A:B"]), (2, no_period.to_owned()));
+    assert_eq!(refused(&["A-B", "--period", "1ms"]).0, 2);
+    let (code, err) = refused(&["A:C,B:C", "--period", "A=1ms", "--period", "B=2ms"]);
+    assert!(code == 2 && err.starts_with("error: -g: ") && err.contains('C'), "rates that differ: {err}");
+    assert_eq!(graph(folder.path(), &["run"]).0, 2, "neither file nor edges");
+}
+
 #[test]
 fn a_workload_without_the_graph_is_refused() {
     let folder = memory();

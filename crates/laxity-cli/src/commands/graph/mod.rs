@@ -36,7 +36,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a graph of a workload, and measure deadlines and end-to-end latencies
+    /// Run a graph, and measure deadlines and end-to-end latencies
     Run(run::Arguments),
     /// List the graphs that run, and those that killed processes left
     List(list::Arguments),

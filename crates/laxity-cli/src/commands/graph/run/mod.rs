@@ -2,6 +2,7 @@
 
 mod body;
 mod measure;
+mod notation;
 mod report;
 mod threads;
 
@@ -14,6 +15,7 @@ use laxity_model::{Edge, Graph, Nanos, Workload};
 
 use self::body::Body;
 use self::measure::Measurement;
+use self::notation::Setting;
 use super::live;
 use crate::commands::simulate::parse_duration;
 use crate::error::CliError;
@@ -23,10 +25,10 @@ use crate::output::{self, Output};
 use crate::progress::Progress;
 use crate::quantity::{counted, short};
 
-/// Run a graph of a workload, and measure deadlines and end-to-end latencies.
+/// Run a graph, and measure deadlines and end-to-end latencies.
 ///
-/// A thread for each node, scheduled by Linux as any other. Sources are released by time, all other nodes when their
-/// tokens are there; each job uses the CPU for as long as the file says. All releases before the end are carried out,
+/// The graph is one of a workload file, or written as edges FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]] after -g. A thread for each node, scheduled by Linux as any other. Sources are released by time, all other nodes when their
+/// tokens are there; each job uses the CPU for as long as is said there. All releases before the end are carried out,
 /// however late, and all that they led to. Ctrl-C ends the run at once; what was measured is printed.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -34,15 +36,29 @@ use crate::quantity::{counted, short};
   laxity graph run car.toml --for 10s --json
   laxity graph run car.toml --edges ring:4096      messages of 4096 bytes instead of events
   laxity graph run car.toml --no-work              what the graph itself costs
+  laxity graph run -g camera:detector,detector.2:planner.4 --period 33ms --cost 1ms --cost detector=9ms
 
 Exit codes: 0 it ran; 1 it cannot, or jobs missed deadlines (--fail-on-miss);
 2 bad usage or a bad workload; 130 interrupted.")]
 pub struct Arguments {
     /// The workload, TOML or JSON; - reads standard input
-    file: PathBuf,
+    #[arg(required_unless_present = "notation")]
+    file: Option<PathBuf>,
+    /// Run the graph with these edges instead, as in A:B.2.3,B.5:C
+    #[arg(short = 'g', value_name = "EDGES", conflicts_with = "file")]
+    notation: Option<String>,
+    /// With -g: period of the sources, or of one; can be repeated
+    #[arg(long, value_name = "[NODE=]DURATION", requires = "notation")]
+    period: Vec<Setting>,
+    /// With -g: CPU time of each job, or of those of one node; can be repeated
+    #[arg(long, value_name = "[NODE=]DURATION", requires = "notation")]
+    cost: Vec<Setting>,
     /// Which graph, where the workload has several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "notation")]
     graph: Option<String>,
+    /// Call it NAME while it runs [default: what the file calls it; "graph" with -g]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// Run for DURATION, as in 10s or "2 min"
     #[arg(long = "for", value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
     duration: Nanos,
@@ -104,16 +120,16 @@ impl EdgeKind {
 
 /// Creates the graph, runs it, removes it, and prints what was measured.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
-    let file = input::name(&arguments.file);
-    let workload = input::workload(&arguments.file)?;
-    let model = choose(&workload, arguments.graph.as_deref(), &file)?;
+    let (mut model, file) = read(arguments)?;
+    model.name = arguments.name.clone().unwrap_or(model.name);
     let bodies: Vec<Body> = model.nodes.iter().map(|node| Body::of(&node.body)).collect();
     let quiet = arguments.quiet || arguments.json;
     if !quiet && !arguments.no_work && bodies.iter().any(Body::leaves_out) {
         output::warning(format_args!("{file}: GPU operations are left out, and what resources guard runs unguarded"));
     }
     let channels = model.edges.iter().map(|edge| arguments.edges.channel(edge)).collect();
-    let spec = Spec::with_channels(model.clone(), channels).map_err(live)?;
+    let spec = Spec::with_channels(model, channels)
+        .map_err(|error| CliError::Argument { message: format!("{file}: {error}") })?;
     let interrupt = Interrupt::watch();
     let graph = registry.create(&spec).map_err(live)?;
     let setup = threads::Setup {
@@ -129,6 +145,23 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     let measurement = Measurement::of(&spec, &recording);
     print(arguments, &spec, &measurement, output)?;
     conclude(arguments, &measurement)
+}
+
+/// The graph that is asked for, and what it comes from.
+fn read(arguments: &Arguments) -> Result<(Graph, String), CliError> {
+    let argument = |message| CliError::Argument { message };
+    match (&arguments.notation, &arguments.file) {
+        (Some(edges), _) => {
+            let graph = notation::graph(edges, &arguments.period, &arguments.cost).map_err(argument)?;
+            Ok((graph, "-g".to_owned()))
+        }
+        (None, Some(path)) => {
+            let file = input::name(path);
+            let workload = input::workload(path)?;
+            Ok((choose(&workload, arguments.graph.as_deref(), &file)?.clone(), file))
+        }
+        (None, None) => Err(argument("name a workload, or write edges after -g".to_owned())),
+    }
 }
 
 /// The graph called `name`, or the only one.
