@@ -152,6 +152,20 @@ fn a_graph_can_be_written_on_the_command_line() {
     assert!(run["nodes"][1]["end_to_end"]["min_ns"].as_u64().expect("a number") >= 1_000_000);
 }
 
+/// 2 ms of CPU time take more than 1 ms: every job of the source is late, and later and later.
+#[test]
+fn late_jobs_are_counted_and_can_be_a_failure() {
+    let folder = memory();
+    let words = ["run", "-g", "A:B", "--period", "1ms", "--cost", "A=2ms", "--for", "20ms", "--json"];
+    let run = json(folder.path(), &words);
+    let a = &run["nodes"][0];
+    assert_eq!((a["completed"].as_u64(), a["missed"].as_u64()), (Some(20), Some(20)));
+    // Job 19 arrives after 19 ms, is due after 20 and completes after 40 at the earliest.
+    assert!(a["tardiness_max_ns"].as_u64().expect("a number") >= 20_000_000);
+    let (code, _, err) = graph(folder.path(), &[&words[..], &["--fail-on-miss"]].concat());
+    assert!(code == 1 && err.contains("of 40 jobs missed their deadlines (--fail-on-miss)"), "{err}");
+}
+
 #[test]
 fn edges_that_cannot_be_are_refused() {
     let folder = memory();

@@ -36,7 +36,7 @@ use crate::quantity::{counted, short};
   laxity graph run car.toml --for 10s --json
   laxity graph run car.toml --edges ring:4096      messages of 4096 bytes instead of events
   laxity graph run car.toml --no-work              what the graph itself costs
-  laxity graph run -g camera:detector,detector.2:planner.4 --period 33ms --cost 1ms --cost detector=9ms
+  laxity graph run -g camera:detector,detector.2:planner.4 --period 33ms --cost 9ms
 
 Exit codes: 0 it ran; 1 it cannot, or jobs missed deadlines (--fail-on-miss);
 2 bad usage or a bad workload; 130 interrupted.")]
