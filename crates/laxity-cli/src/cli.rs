@@ -49,6 +49,9 @@ pub enum Command {
     Policies,
     /// List published overhead profiles, or show one
     Overheads(commands::overheads::Arguments),
+    /// Run graphs of threads on this machine; list, show and end those that run
+    #[cfg(target_os = "linux")]
+    Graph(commands::graph::Arguments),
     /// Print completions for a shell
     Completions(commands::completions::Arguments),
 }

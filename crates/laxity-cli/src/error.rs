@@ -120,6 +120,12 @@ pub enum CliError {
         /// How many were found.
         count: u64,
     },
+    /// A live graph cannot be used as asked.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "live graphs are for Linux"))]
+    Live {
+        /// What is wrong, and the way out.
+        message: String,
+    },
     /// Ctrl-C or a request to terminate; what was done until then was printed.
     Interrupted {
         /// What was reached, in words.
@@ -148,7 +154,8 @@ impl CliError {
             | CliError::Missed { .. }
             | CliError::NotProven { .. }
             | CliError::MalformedLines { .. }
-            | CliError::Violations { .. } => 1,
+            | CliError::Violations { .. }
+            | CliError::Live { .. } => 1,
             CliError::Interrupted { .. } => 130,
         })
     }
@@ -165,7 +172,7 @@ impl fmt::Display for CliError {
             CliError::Invalid { wrong, files } => write!(f, "{wrong} of {files} files are wrong"),
             CliError::Profile(error) => error.fmt(f),
             CliError::Spec(error) => error.fmt(f),
-            CliError::Argument { message } => f.write_str(message),
+            CliError::Argument { message } | CliError::Live { message } => f.write_str(message),
             CliError::Refused { file, refusal } => {
                 for (number, reason) in refusal.reasons().iter().enumerate() {
                     let separator = if number == 0 { "" } else { "\n" };

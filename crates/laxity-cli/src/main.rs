@@ -9,13 +9,16 @@ mod commands;
 mod configuration;
 mod error;
 mod input;
+mod interrupt;
 mod management;
 mod output;
 mod output_file;
 mod policy;
+mod progress;
 mod quantity;
 mod report;
 mod style;
+mod suggest;
 mod table;
 
 use std::process::ExitCode;
@@ -52,6 +55,8 @@ fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
         Command::Schema => commands::schema::run(output),
         Command::Policies => commands::policies::run(output),
         Command::Overheads(arguments) => commands::overheads::run(arguments, output),
+        #[cfg(target_os = "linux")]
+        Command::Graph(arguments) => commands::graph::run(arguments, output),
         Command::Completions(arguments) => commands::completions::run(&arguments, output),
     }
 }

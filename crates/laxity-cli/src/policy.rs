@@ -6,6 +6,8 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use laxity_model::Scheduler;
 
+use crate::suggest::nearest_of;
+
 /// The algorithms that can be named.
 pub const ALGORITHMS: [&str; 12] =
     ["G-EDF", "C-EDF", "P-EDF", "G-RM", "C-RM", "P-RM", "G-DM", "C-DM", "P-DM", "G-FP", "C-FP", "P-FP"];
@@ -90,18 +92,6 @@ fn nearest(text: &str) -> Option<String> {
         }
         _ => nearest_of(text, algorithms().chain(realizations()).chain(["all".to_owned()])),
     }
-}
-
-/// At most one letter in three may differ, capitals aside; among equally near names the first.
-fn nearest_of(text: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
-    let wanted = text.to_lowercase();
-    let limit = (wanted.chars().count() / 3).max(1);
-    names
-        .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&wanted, &name.to_lowercase()), name))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
 }
 
 #[cfg(test)]

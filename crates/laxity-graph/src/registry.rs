@@ -112,17 +112,8 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`].
     pub fn attach(&self, name: &str) -> Result<Graph, RegistryError> {
-        let path = self.path(name)?;
         loop {
-            let segment = match Segment::open(&path, FORMAT) {
-                Ok(segment) => segment,
-                Err(SegmentError::NotFound { .. }) => {
-                    return Err(RegistryError::NotFound { name: name.to_owned() });
-                }
-                Err(error) => return Err(RegistryError::Segment(error)),
-            };
-            let (spec, layout) = describe(&segment, name)?;
-            let shared = Arc::new(Shared::new(segment, layout, spec));
+            let shared = Arc::new(self.open(name)?);
             let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
             // If the last one out was faster there may be a new one by now.
             if locked.is_named() {
@@ -207,19 +198,36 @@ impl Registry {
 
     /// Whether the name is free now, or was found free.
     fn remove_if_unused(&self, name: &str) -> Result<bool, RegistryError> {
-        let segment = match Segment::open(&self.path(name)?, FORMAT) {
-            Ok(segment) => segment,
-            Err(SegmentError::NotFound { .. }) => return Ok(true),
-            Err(error) => return Err(RegistryError::Segment(error)),
+        let shared = match self.open(name) {
+            Ok(shared) => shared,
+            Err(RegistryError::NotFound { .. }) => return Ok(true),
+            Err(error) => return Err(error),
         };
-        let (spec, layout) = describe(&segment, name)?;
-        let shared = Shared::new(segment, layout, spec);
         let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
         if shared.is_in_use(None) {
             return Ok(false);
         }
         locked.unlink().map_err(RegistryError::Segment)?;
         Ok(true)
+    }
+
+    /// Whether a process that lives is attached to the graph called `name`. Looking changes nothing, whereas whoever
+    /// attaches to a graph that is left over removes it on the way out.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub fn is_in_use(&self, name: &str) -> Result<bool, RegistryError> {
+        Ok(self.open(name)?.is_in_use(None))
+    }
+
+    /// The memory of the graph called `name`, without becoming a member.
+    fn open(&self, name: &str) -> Result<Shared, RegistryError> {
+        let segment = Segment::open(&self.path(name)?, FORMAT).map_err(|error| match error {
+            SegmentError::NotFound { .. } => RegistryError::NotFound { name: name.to_owned() },
+            error => RegistryError::Segment(error),
+        })?;
+        let (spec, layout) = describe(&segment, name)?;
+        Ok(Shared::new(segment, layout, spec))
     }
 
     /// The memory of a graph in its initial state, without a name.

@@ -1,6 +1,6 @@
 //! The time.
 
-use laxity_model::Instant;
+use laxity_model::{Instant, Nanos};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Now, in nanoseconds of `CLOCK_MONOTONIC`: the same clock in all processes of the machine.
@@ -8,6 +8,12 @@ pub fn now() -> Instant {
     let time = clock_gettime(ClockId::Monotonic);
     // The monotonic clock starts near 0 at boot: neither part is negative, and 2^64 ns are 584 years.
     Instant(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// The CPU time that this thread has used: unlike the time, it stands still while others run.
+pub fn thread_cpu_time() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// `instant` as Linux takes time-outs; nothing if it never comes.

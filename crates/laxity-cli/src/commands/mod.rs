@@ -3,6 +3,8 @@
 pub mod check;
 pub mod completions;
 pub mod generate;
+#[cfg(target_os = "linux")]
+pub mod graph;
 pub mod overheads;
 pub mod policies;
 pub mod schema;

@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 14] = [
+const VERBS: [&[&str]; 19] = [
     &["simulate"],
     &["check"],
     &["trace"],
@@ -16,6 +16,11 @@ const VERBS: [&[&str]; 14] = [
     &["schema"],
     &["policies"],
     &["overheads"],
+    &["graph"],
+    &["graph", "run"],
+    &["graph", "list"],
+    &["graph", "show"],
+    &["graph", "terminate"],
     &["completions"],
 ];
 

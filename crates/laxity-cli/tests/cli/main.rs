@@ -5,6 +5,10 @@ mod check_lines;
 mod export;
 mod generate;
 mod gpus;
+#[cfg(target_os = "linux")]
+mod graph;
+#[cfg(target_os = "linux")]
+mod graph_run;
 mod help;
 mod interruption;
 mod json;

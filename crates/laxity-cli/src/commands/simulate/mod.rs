@@ -1,8 +1,6 @@
 //! `laxity simulate`: what does the schedule look like?
 
-mod interrupt;
 mod plan;
-mod progress;
 mod run;
 
 use std::path::PathBuf;
@@ -10,12 +8,12 @@ use std::path::PathBuf;
 use clap::Args;
 use laxity_model::Nanos;
 
-use self::interrupt::Interrupt;
 use self::plan::Plan;
-use self::progress::Progress;
 use crate::configuration::Alternatives;
 use crate::error::CliError;
+use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
+use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::{input, quantity};
 
@@ -65,7 +63,7 @@ pub struct Arguments {
     quiet: bool,
 }
 
-fn parse_duration(text: &str) -> Result<Nanos, String> {
+pub fn parse_duration(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>() {
         Ok(Nanos::ZERO) => Err("nothing happens in no time; simulate for longer, as in \"1 s\"".to_owned()),
         Ok(span) => Ok(span),

@@ -9,11 +9,11 @@ use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 use laxity_trace::{Event, Sink};
 
-use super::interrupt::Interrupt;
 use super::plan::Plan;
-use super::progress::Progress;
 use crate::error::CliError;
+use crate::interrupt::Interrupt;
 use crate::output_file::{Failed, OutputFile};
+use crate::progress::Progress;
 use crate::report::Report;
 
 /// How long a slice should take: short enough for Ctrl-C to feel immediate.

@@ -1,4 +1,4 @@
-//! Ctrl-C: the simulation ends where it is, and everything about it is kept.
+//! Ctrl-C: what was begun ends where it is, and everything about it is kept.
 
 use std::process;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How far a simulation is.
+//! How far a simulation is, or a run.
 
 use std::time::{Duration, Instant as WallInstant};
 
@@ -9,7 +9,7 @@ use crate::quantity::{rough, short};
 
 /// Steps of the bar.
 const STEPS: u64 = 1_000;
-/// Nothing is shown of simulations that are over before anyone would read it.
+/// Nothing is shown of what is over before anyone would read it.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
 /// A bar on standard error, if that is a terminal.
@@ -20,7 +20,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The progress of a simulation of `duration`, not shown if `quiet`.
+    /// The progress of something that takes `duration`, not shown if `quiet`.
     pub fn new(label: String, duration: Nanos, quiet: bool) -> Self {
         let bar = (!quiet).then(|| {
             let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::hidden());
@@ -32,7 +32,7 @@ impl Progress {
         Progress { bar, duration, started: WallInstant::now() }
     }
 
-    /// The simulation reached `now` and has completed `jobs` jobs.
+    /// It reached `now` and has completed `jobs` jobs.
     pub fn update(&self, now: Instant, jobs: u64) {
         let Some(bar) = &self.bar else { return };
         let elapsed = self.started.elapsed();

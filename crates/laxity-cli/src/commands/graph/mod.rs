@@ -1,0 +1,119 @@
+//! `laxity graph`: live graphs in shared memory.
+
+mod list;
+mod run;
+mod show;
+mod terminate;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use laxity_graph::{Graph, Registry, RegistryError};
+
+use crate::error::CliError;
+use crate::output::Output;
+use crate::suggest::nearest_of;
+
+/// Run graphs of threads on this machine; list, show and end those that run.
+///
+/// A live graph has a name in shared memory. Processes that know it claim nodes and exchange tokens and data; see
+/// docs/guides/live-graphs.md.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity graph run car.toml --for 10s      run the graph of a workload, a thread a node
+  laxity graph list
+  laxity graph show camera
+  laxity graph show camera --dot | dot -Tsvg -o camera.svg
+  laxity graph terminate camera
+  laxity graph gc                          remove what killed processes left")]
+pub struct Arguments {
+    /// Where graphs have their names
+    #[arg(long, global = true, value_name = "DIR", default_value = "/dev/shm")]
+    folder: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a graph, and measure deadlines and end-to-end latencies
+    Run(run::Arguments),
+    /// List the graphs that run, and those that killed processes left
+    List(list::Arguments),
+    /// Show what the nodes and edges of a graph are doing, or draw it
+    Show(show::Arguments),
+    /// End a graph: its sources now, all else when what they produced is used up
+    Terminate(terminate::Arguments),
+    /// Remove the graphs that killed processes left
+    Gc,
+}
+
+/// Does one thing with live graphs.
+pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
+    let registry = Registry::at(arguments.folder);
+    match arguments.command {
+        Command::Run(arguments) => run::run(&registry, &arguments, output),
+        Command::List(arguments) => list::run(&registry, &arguments, output),
+        Command::Show(arguments) => show::run(&registry, &arguments, output),
+        Command::Terminate(arguments) => terminate::run(&registry, &arguments, output),
+        Command::Gc => gc(&registry, output),
+    }
+}
+
+/// Prints the names that were removed, a line each.
+fn gc(registry: &Registry, output: &mut Output) -> Result<(), CliError> {
+    for name in registry.gc().map_err(live)? {
+        output.line(name)?;
+    }
+    Ok(())
+}
+
+/// The graph called `name`, which someone uses. One that is left over is refused: to attach to it would remove it.
+fn attach(registry: &Registry, name: &str) -> Result<Graph, CliError> {
+    match registry.is_in_use(name) {
+        Ok(true) => {}
+        Ok(false) => {
+            return Err(CliError::Live {
+                message: format!("graph {name}: all its processes were killed; remove it with `laxity graph gc`"),
+            });
+        }
+        Err(error) => return Err(not_found(registry, error)),
+    }
+    registry.attach(name).map_err(|error| not_found(registry, error))
+}
+
+/// `error`, with the name that was meant if it is about one that does not exist.
+fn not_found(registry: &Registry, error: RegistryError) -> CliError {
+    let RegistryError::NotFound { name } = error else { return live(error) };
+    let names = match registry.names() {
+        Ok(names) => names,
+        Err(error) => return live(error),
+    };
+    CliError::Argument { message: format!("graph {name}: does not exist; {}", way_out(&name, &names, "graph")) }
+}
+
+/// `did you mean ...`, or what there is instead.
+fn way_out(name: &str, names: &[String], noun: &str) -> String {
+    const SHOWN: usize = 16;
+    if names.is_empty() {
+        return format!("there is no {noun}");
+    }
+    match nearest_of(name, names.iter().cloned()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+            let more = if names.len() > SHOWN { ", ..." } else { "" };
+            format!("write one of {}{more}", shown.join(", "))
+        }
+    }
+}
+
+/// Why the library refuses.
+fn live(error: impl std::fmt::Display) -> CliError {
+    CliError::Live { message: error.to_string() }
+}
+
+/// `value` as JSON that people can read, too.
+fn pretty(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("numbers, texts and lists are JSON") + "\n"
+}

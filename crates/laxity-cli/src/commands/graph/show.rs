@@ -1,0 +1,180 @@
+//! `laxity graph show`: what a graph is doing now.
+
+use clap::Args;
+use laxity_graph::{Channel, Graph, NodeStatus, Ownership, Registry, Topology};
+use laxity_model::Edge;
+use serde::Serialize;
+
+use crate::error::CliError;
+use crate::output::Output;
+use crate::quantity::{bytes, counted};
+use crate::style::{RESET, STRONG};
+use crate::table::{Cell, Table};
+
+/// Show what the nodes and edges of a graph are doing, or draw it.
+///
+/// Numbers are read while the graph runs: those of different nodes may be of slightly different times.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity graph show camera
+  laxity graph show camera --json
+  laxity graph show camera --dot | dot -Tsvg -o camera.svg")]
+pub struct Arguments {
+    /// The graph
+    name: String,
+    /// Draw it in the language of Graphviz
+    #[arg(long, conflicts_with = "json")]
+    dot: bool,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints one graph.
+pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+    let graph = super::attach(registry, &arguments.name)?;
+    if arguments.dot {
+        return output.print(Topology::of(graph.spec().graph()).dot());
+    }
+    if arguments.json {
+        return output.print(json(&graph));
+    }
+    let width = output.width();
+    let model = graph.spec().graph();
+    let (nodes, edges) = (counted(model.nodes.len() as u64, "node"), counted(model.edges.len() as u64, "edge"));
+    let memory = bytes(graph.memory() as u64);
+    output.line(format_args!("{STRONG}{}{RESET}: {nodes}, {edges}, {memory} of shared memory\n", arguments.name))?;
+    output.print(node_table(&graph).render(width))?;
+    if !model.edges.is_empty() {
+        output.line("")?;
+        output.print(edge_table(&graph).render(width))?;
+    }
+    Ok(())
+}
+
+fn node_table(graph: &Graph) -> Table {
+    let mut table = Table::of("node").group("jobs", &["begun", "completed"]).group("process", &[""]).text("state");
+    for (position, node) in graph.spec().graph().nodes.iter().enumerate() {
+        let status = graph.status(position);
+        let process = pid(&status).map_or(Cell::faint("-"), |pid| pid.to_string().into());
+        let state = match state(&status) {
+            "lost" => Cell::bad("lost"),
+            state => state.into(),
+        };
+        let begun = status.started.to_string();
+        table.row(vec![node.name.clone().into(), begun.into(), status.completed.to_string().into(), process, state]);
+    }
+    table
+}
+
+fn edge_table(graph: &Graph) -> Table {
+    let mut table = Table::of("edge").group("tokens", &["there", "produce", "consume", "threshold"]).text("carries");
+    for (position, (edge, channel)) in edges(graph) {
+        let name = format!("{} -> {}", node_name(graph, edge.producer), node_name(graph, edge.consumer));
+        let carries = match channel {
+            Channel::Counter => "events".to_owned(),
+            Channel::Ring { message, capacity } => {
+                format!("{} of {}", counted(capacity.into(), "message"), bytes(message.into()))
+            }
+        };
+        table.row(vec![
+            name.into(),
+            graph.tokens(position).to_string().into(),
+            edge.produce.to_string().into(),
+            edge.consume.to_string().into(),
+            edge.threshold.to_string().into(),
+            carries.into(),
+        ]);
+    }
+    table
+}
+
+fn edges(graph: &Graph) -> impl Iterator<Item = (usize, (&Edge, Channel))> {
+    graph.spec().graph().edges.iter().zip(graph.spec().channels().iter().copied()).enumerate()
+}
+
+fn node_name(graph: &Graph, node: usize) -> &str {
+    &graph.spec().graph().nodes[node].name
+}
+
+fn pid(status: &NodeStatus) -> Option<u32> {
+    match status.ownership {
+        Ownership::Claimed { pid } => Some(pid),
+        Ownership::Free | Ownership::Lost => None,
+    }
+}
+
+/// One word: that it ended matters more than whose it still is.
+fn state(status: &NodeStatus) -> &'static str {
+    match (status.has_terminated, status.ownership) {
+        (true, _) => "ended",
+        (false, Ownership::Free) => "free",
+        (false, Ownership::Claimed { .. }) => "claimed",
+        (false, Ownership::Lost) => "lost",
+    }
+}
+
+/// The fields are described in `docs/reference/json.md` and are stable.
+fn json(graph: &Graph) -> String {
+    #[derive(Serialize)]
+    struct JsonGraph<'a> {
+        laxity: &'static str,
+        name: &'a str,
+        memory_bytes: usize,
+        nodes: Vec<JsonNode<'a>>,
+        edges: Vec<JsonEdge<'a>>,
+    }
+    #[derive(Serialize)]
+    struct JsonNode<'a> {
+        name: &'a str,
+        period_ns: Option<u64>,
+        state: &'static str,
+        pid: Option<u32>,
+        started: u64,
+        completed: u64,
+    }
+    #[derive(Serialize)]
+    struct JsonEdge<'a> {
+        from: &'a str,
+        to: &'a str,
+        produce: u32,
+        consume: u32,
+        threshold: u32,
+        initial: u32,
+        back_edge: bool,
+        tokens: u64,
+        message_bytes: Option<u32>,
+        capacity: Option<u32>,
+    }
+    let model = graph.spec().graph();
+    let nodes = model.nodes.iter().enumerate().map(|(position, node)| {
+        let status = graph.status(position);
+        let (period_ns, state, pid) = (node.period.map(|period| period.0), state(&status), pid(&status));
+        JsonNode { name: &node.name, period_ns, state, pid, started: status.started, completed: status.completed }
+    });
+    let edges = edges(graph).map(|(position, (edge, channel))| {
+        let (message_bytes, capacity) = match channel {
+            Channel::Counter => (None, None),
+            Channel::Ring { message, capacity } => (Some(message), Some(capacity)),
+        };
+        JsonEdge {
+            from: node_name(graph, edge.producer),
+            to: node_name(graph, edge.consumer),
+            produce: edge.produce,
+            consume: edge.consume,
+            threshold: edge.threshold,
+            initial: edge.initial,
+            back_edge: edge.back_edge,
+            tokens: graph.tokens(position),
+            message_bytes,
+            capacity,
+        }
+    });
+    super::pretty(&JsonGraph {
+        laxity: env!("CARGO_PKG_VERSION"),
+        name: &model.name,
+        memory_bytes: graph.memory(),
+        nodes: nodes.collect(),
+        edges: edges.collect(),
+    })
+}

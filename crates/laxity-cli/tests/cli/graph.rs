@@ -1,0 +1,173 @@
+//! `laxity graph`: live graphs, seen and ended from outside.
+
+use std::path::Path;
+
+use laxity_graph::{Channel, Graph, Registry, Spec};
+use laxity_model::{self as model, Edge, Nanos, Node};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::run;
+
+/// A folder in memory that goes with the test, whatever that leaves in it.
+pub fn memory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").expect("shared memory is writable")
+}
+
+/// The graphs that have a name there.
+pub fn names(folder: &Path) -> Vec<String> {
+    Registry::at(folder).names().expect("the folder is readable")
+}
+
+/// camera (33 ms) -- 1 image --> detector -- 2 at a time --> planner, created by this process.
+fn create(folder: &Path) -> Graph {
+    let node = |name: &str, period| Node {
+        name: name.to_owned(),
+        period,
+        phase: Nanos::ZERO,
+        deadline: None,
+        priority: None,
+        cluster: None,
+        body: Vec::new(),
+    };
+    let edge = |producer, consumer, consume| Edge {
+        producer,
+        consumer,
+        produce: 1,
+        consume,
+        threshold: consume,
+        initial: 0,
+        back_edge: false,
+        delay: 0,
+    };
+    let nodes = vec![node("camera", Some(Nanos::from_millis(33))), node("detector", None), node("planner", None)];
+    let graph = model::Graph::new("car", nodes, vec![edge(0, 1, 1), edge(1, 2, 2)]);
+    let channels = vec![Channel::Ring { message: 640, capacity: 4 }, Channel::Counter];
+    let spec = Spec::with_channels(graph, channels).expect("a graph that can be");
+    Registry::at(folder).create(&spec).expect("the name is free")
+}
+
+/// `laxity graph --folder FOLDER` with these words.
+pub fn graph(folder: &Path, words: &[&str]) -> (i32, String, String) {
+    let folder = folder.to_str().expect("UTF-8");
+    run(["graph", "--folder", folder].iter().chain(words))
+}
+
+/// What they print, which succeeds and is JSON.
+pub fn json(folder: &Path, words: &[&str]) -> Value {
+    let (code, out, err) = graph(folder, words);
+    assert_eq!((code, err.as_str()), (0, ""), "{words:?}");
+    serde_json::from_str(&out).expect("JSON")
+}
+
+#[test]
+fn the_list_tells_who_has_how_many_nodes_and_what_they_did() {
+    let folder = memory();
+    let running = create(folder.path());
+    let mut camera = running.claim("camera").expect("it is free");
+    for _ in 0..3 {
+        camera.wait().expect("there is room").complete();
+    }
+    let list = json(folder.path(), &["list", "--json"]);
+    let row = &list["graphs"][0];
+    assert_eq!((row["name"].as_str(), row["in_use"].as_bool()), (Some("car"), Some(true)));
+    assert_eq!(
+        (row["nodes"].as_u64(), row["claimed"].as_u64(), row["completed"].as_u64()),
+        (Some(3), Some(1), Some(3))
+    );
+    assert_eq!(row["pids"], Value::from(vec![std::process::id()]));
+    let (code, out, _) = graph(folder.path(), &["list"]);
+    let line = out.lines().last().expect("a row");
+    assert!(code == 0 && line.starts_with("car ") && line.ends_with(&std::process::id().to_string()), "{out}");
+    assert_eq!(names(folder.path()), ["car"], "to look is not to end");
+}
+
+#[test]
+fn no_graph_is_no_error() {
+    let folder = memory();
+    let (code, out, err) = graph(folder.path(), &["list"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("no live graphs in /dev/shm/"), "{out}");
+    assert_eq!(graph(folder.path(), &["gc"]), (0, String::new(), String::new()));
+}
+
+#[test]
+fn a_graph_is_shown_as_text_json_and_drawing() {
+    let folder = memory();
+    let running = create(folder.path());
+    let mut camera = running.claim("camera").expect("it is free");
+    camera.wait().expect("there is room").complete();
+    let (code, out, err) = graph(folder.path(), &["show", "car"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("car: 3 nodes, 2 edges, "), "{out}");
+    let words = |start: &str| -> Vec<&str> {
+        let line = out.lines().find(|line| line.starts_with(start)).expect(start);
+        line.split_whitespace().collect()
+    };
+    let pid = std::process::id().to_string();
+    assert_eq!(words("camera  "), ["camera", "1", "1", &pid, "claimed"]);
+    assert_eq!(words("planner"), ["planner", "0", "0", "-", "free"]);
+    let ring = ["camera", "->", "detector", "1", "1", "1", "1", "4", "messages", "of", "640", "B"];
+    assert_eq!(words("camera ->"), ring);
+    assert_eq!(words("detector ->"), ["detector", "->", "planner", "0", "1", "2", "2", "events"]);
+
+    let shown = json(folder.path(), &["show", "car", "--json"]);
+    assert_eq!(shown["nodes"][0]["period_ns"], 33_000_000);
+    assert_eq!((&shown["edges"][0]["tokens"], &shown["edges"][0]["capacity"]), (&1.into(), &4.into()));
+    assert_eq!((&shown["edges"][1]["threshold"], &shown["edges"][1]["capacity"]), (&2.into(), &Value::Null));
+
+    let (_, dot, _) = graph(folder.path(), &["show", "car", "--dot"]);
+    assert!(dot.starts_with("digraph \"car\" {") && dot.contains("n1 -> n2 [label=\"1:2\"]"), "{dot}");
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_one_that_was_meant() {
+    let folder = memory();
+    let missing = "error: graph cat: does not exist; there is no graph\n";
+    assert_eq!(graph(folder.path(), &["show", "cat"]), (2, String::new(), missing.to_owned()));
+    let _running = create(folder.path());
+    let near = "error: graph cat: does not exist; did you mean `car`?\n";
+    assert_eq!(graph(folder.path(), &["terminate", "cat"]), (2, String::new(), near.to_owned()));
+    let far = "error: graph bus: does not exist; write one of car\n";
+    assert_eq!(graph(folder.path(), &["show", "bus"]), (2, String::new(), far.to_owned()));
+    let node = "error: graph car: no node is called detectr; did you mean `detector`?\n";
+    let words = ["terminate", "car", "--node", "camera", "--node", "detectr"];
+    assert_eq!(graph(folder.path(), &words), (2, String::new(), node.to_owned()));
+}
+
+#[test]
+fn terminating_ends_the_sources_and_what_they_produced_is_still_used() {
+    let folder = memory();
+    let running = create(folder.path());
+    let [mut camera, mut detector] =
+        ["camera", "detector"].map(|name| running.claim(name).expect("nobody else has it"));
+    camera.wait().expect("there is room").complete();
+    assert_eq!(graph(folder.path(), &["terminate", "car"]).1, "car: ended 1 node of 3\n");
+    assert!(camera.wait().is_err(), "it was ended");
+    detector.wait().expect("an image is left").complete();
+    assert!(detector.wait().is_err(), "nothing is left");
+    assert_eq!(graph(folder.path(), &["terminate", "car", "--now"]).1, "car: ended 3 nodes of 3\n");
+    assert!((0..3).all(|node| running.status(node).has_terminated));
+}
+
+#[test]
+fn one_node_can_be_ended() {
+    let folder = memory();
+    let running = create(folder.path());
+    let words = ["terminate", "car", "--node", "detector"];
+    assert_eq!(graph(folder.path(), &words), (0, "car: ended 1 node of 3\n".to_owned(), String::new()));
+    assert_eq!([0, 1, 2].map(|node| running.status(node).has_terminated), [false, true, false]);
+}
+
+#[test]
+fn what_is_no_graph_is_warned_about_and_left_alone() {
+    let folder = memory();
+    let path = folder.path().join("laxity-graph.odd");
+    std::fs::write(&path, "no graph").expect("writable");
+    let (code, _, err) = graph(folder.path(), &["list"]);
+    assert!(code == 0 && err.starts_with("warning: "), "{err}");
+    assert_eq!(graph(folder.path(), &["gc"]).0, 0);
+    let (code, _, err) = graph(folder.path(), &["show", "odd"]);
+    assert!(code == 1 && err.starts_with("error: "), "{err}");
+    assert!(path.exists());
+}
