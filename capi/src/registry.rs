@@ -6,7 +6,7 @@ use ::laxity_graph::Registry;
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock;
 
-use crate::error::{answer, laxity_result};
+use crate::error::{Error, answer, laxity_result};
 use crate::graph::laxity_graph;
 use crate::handle::{self, Handle, out, text};
 use crate::spec::{self, laxity_spec};
@@ -61,6 +61,27 @@ pub unsafe extern "C" fn laxity_registry_release(registry: *mut *mut laxity_regi
     answer(|| unsafe { handle::take(registry) }.map(drop))
 }
 
+/// Writes to `graph` what `make` makes of the graph that `spec` describes.
+///
+/// # Safety
+/// `graph` can be written, and neither `registry` nor `spec` is released meanwhile.
+unsafe fn from_spec(
+    registry: *const laxity_registry,
+    spec: *const laxity_spec,
+    graph: *mut *mut laxity_graph,
+    make: impl FnOnce(&Registry, &::laxity_graph::Spec) -> Result<::laxity_graph::Graph, Error>,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `graph` can be written.
+        let graph = unsafe { out(graph, "graph") }?;
+        *graph = std::ptr::null_mut();
+        // SAFETY: the caller promises that neither is released meanwhile.
+        let (registry, spec) = unsafe { (handle::get(registry)?, handle::get(spec)?) };
+        *graph = handle::make(make(registry, &spec::check(spec)?)?);
+        Ok(())
+    })
+}
+
 /// Creates the graph that `spec` describes, and attaches to it. Nobody sees it before it is whole; a graph of this name
 /// that nobody alive uses is replaced. LAXITY_ERROR_SPEC says why it cannot be, LAXITY_ERROR_EXISTS that it is there.
 #[unsafe(no_mangle)]
@@ -69,15 +90,8 @@ pub unsafe extern "C" fn laxity_registry_create(
     spec: *const laxity_spec,
     graph: *mut *mut laxity_graph,
 ) -> laxity_result {
-    answer(|| {
-        // SAFETY: the caller promises that `graph` can be written.
-        let graph = unsafe { out(graph, "graph") }?;
-        *graph = std::ptr::null_mut();
-        // SAFETY: the caller promises that neither is released meanwhile.
-        let (registry, spec) = unsafe { (handle::get(registry)?, handle::get(spec)?) };
-        *graph = handle::make(registry.create(&spec::check(spec)?)?);
-        Ok(())
-    })
+    // SAFETY: as promised by the caller.
+    unsafe { from_spec(registry, spec, graph, |registry, spec| Ok(registry.create(spec)?)) }
 }
 
 /// Creates the graph that `spec` describes, or attaches to it if it is there already: for processes that all know it
@@ -88,15 +102,8 @@ pub unsafe extern "C" fn laxity_registry_create_or_attach(
     spec: *const laxity_spec,
     graph: *mut *mut laxity_graph,
 ) -> laxity_result {
-    answer(|| {
-        // SAFETY: the caller promises that `graph` can be written.
-        let graph = unsafe { out(graph, "graph") }?;
-        *graph = std::ptr::null_mut();
-        // SAFETY: the caller promises that neither is released meanwhile.
-        let (registry, spec) = unsafe { (handle::get(registry)?, handle::get(spec)?) };
-        *graph = handle::make(registry.create_or_attach(&spec::check(spec)?)?);
-        Ok(())
-    })
+    // SAFETY: as promised by the caller.
+    unsafe { from_spec(registry, spec, graph, |registry, spec| Ok(registry.create_or_attach(spec)?)) }
 }
 
 /// Attaches to the graph called `name`. If there is none, waits until someone creates it: for `timeout_ns`, not at all

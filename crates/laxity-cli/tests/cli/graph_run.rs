@@ -104,8 +104,16 @@ fn ctrl_c_ends_a_run_at_once_and_leaves_nothing() {
 #[test]
 fn a_run_can_be_ended_from_outside() {
     let folder = memory();
-    let child = start(folder.path(), &["--json"]);
+    let mut child = start(folder.path(), &["--json"]);
     assert_eq!(graph(folder.path(), &["terminate", "rates"]).0, 0);
+    // A run that is not ended would go on for years: a minute is for ever.
+    let ended = (0..12_000).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        child.try_wait().expect("a child of ours").is_some()
+    });
+    if !ended {
+        child.kill().expect("a child of ours");
+    }
     let output = child.wait_with_output().expect("ends");
     assert_eq!(output.status.code(), Some(0));
     let run: Value = serde_json::from_slice(&output.stdout).expect("JSON");
