@@ -202,6 +202,9 @@ fn ways_to_share_that_have_no_bound_are_refused_by_name() {
     let one_thread = InterruptHandling::Klmirqd { threads: Some(1) };
     assert_eq!(refused_of(AWARE, one_thread, "G-EDF"), ["interrupt handling \"klmirqd\""]);
     assert_eq!(refused_of(AWARE, linux, "CQm"), ["G-EDF/CQm"]);
+    let mut called = managed(workload(2, 2, users()), AWARE, linux);
+    called.gpu_management.callback = Some(ExecutionTime::constant(Nanos(1)));
+    assert_eq!(refused(&called, "G-EDF", Accounting::Safe), ["GPU callbacks"]);
     assert_eq!(refused_of(AWARE, linux, "CE1"), ["task \"a\"", "task \"b\""]);
     assert_eq!(
         refused_of(AWARE, linux, "P-EDF"),

@@ -38,6 +38,7 @@ pub fn klmirqd_table2() -> Workload {
             handling: InterruptHandling::Klmirqd { threads: None },
             top_half: Some(top_half),
             bottom_half: Some(bottom_half),
+            callback: None,
         },
         ..Workload::new("klmirqd-table2", Platform { overheads, ..klmirqd_platform() }, tasks)
     }

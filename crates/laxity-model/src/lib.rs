@@ -34,7 +34,7 @@ pub use file::ParseNanosError;
 pub use graph::{DataObject, Edge, Graph, Node, Replicas};
 pub use ids::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, ReplicaId, TaskId};
 pub use management::{
-    EngineOrder, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, ThreadPriority, TokenHold,
+    EngineOrder, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, MigrationPath, ThreadPriority, TokenHold,
 };
 pub use overheads::{OverheadCosts, OverheadKind, OverheadProfile, OverheadTable};
 pub use platform::{Gpu, Platform};

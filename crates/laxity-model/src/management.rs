@@ -14,6 +14,10 @@ pub struct GpuManagement {
     pub top_half: Option<ExecutionTime>,
     /// How long its bottom half takes; `None`: the overhead profile's constant.
     pub bottom_half: Option<ExecutionTime>,
+    /// How long the GPU run-time library's thread in the owner's process takes, after the bottom half, until the owner
+    /// knows that its operation is complete; `None`: there is no such thread. Under klmirqd it is treated as the thread
+    /// of the bottom half is; else it has no real-time priority.
+    pub callback: Option<ExecutionTime>,
 }
 
 /// Who gets which GPU and engine when.
@@ -51,8 +55,22 @@ pub struct GpuSync {
     pub chunk: Option<u64>,
     /// How long a job keeps its token.
     pub hold: TokenHold,
-    /// What moving a task's state to another GPU costs; `None`: nothing, and no affinity is predicted.
+    /// How long a copy of a task's state takes, when it moves to another GPU; `None`: there is nothing to copy, and no
+    /// affinity is predicted.
     pub migration: Option<Nanos>,
+    /// The way that such copies take.
+    pub migration_path: MigrationPath,
+}
+
+/// The way of a task's state from one GPU to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum MigrationPath {
+    /// One copy from GPU to GPU when the job has moved; it takes a copy engine of both.
+    #[default]
+    Peer,
+    /// A copy to host memory before each release of a token, in case the next one is of another GPU (it is
+    /// speculative), and one from there when the job has moved.
+    Host,
 }
 
 /// The order in which an engine lock is granted.
@@ -112,6 +130,7 @@ impl GpuSync {
         chunk: None,
         hold: TokenHold::Job,
         migration: None,
+        migration_path: MigrationPath::Peer,
     };
 }
 

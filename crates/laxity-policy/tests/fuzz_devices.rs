@@ -146,24 +146,30 @@ proptest! {
         }
     }
 
-    /// `(device, false)`: an interrupt of the device; `(device, true)`: its thread finishes.
+    /// `(device, false)`: an interrupt of the device; `(device, true)`: its thread finishes. Number 5 is no device, but
+    /// a thread that serves none.
     #[test]
     fn a_thread_is_woken_when_idle_and_serves_its_devices_in_order(
         threads in 1..4usize,
-        steps in prop::collection::vec((0..5usize, any::<bool>()), 0..150),
+        steps in prop::collection::vec((0..6usize, any::<bool>()), 0..150),
     ) {
-        let mut registry = Threads::new((0..5).map(|device| device % threads).collect());
-        let mut queues = vec![VecDeque::new(); threads];
+        let mut registry = Threads::new((0..5).map(|device| device % threads).collect(), 1);
+        let mut queues = vec![VecDeque::new(); threads + 1];
         for (half, (device, finishes)) in steps.into_iter().enumerate() {
-            let queue = &mut queues[device % threads];
+            let thread = if device == 5 { threads } else { device % threads };
+            let queue = &mut queues[thread];
             if !finishes {
-                let woken = queue.is_empty().then_some(device % threads);
+                let woken = queue.is_empty().then_some(thread);
                 queue.push_back(half);
-                prop_assert_eq!(registry.submit(device, half), woken);
+                let answer = match device {
+                    5 => registry.submit_to(thread, half).then_some(thread),
+                    _ => registry.submit(device, half),
+                };
+                prop_assert_eq!(answer, woken);
             } else if let Some(done) = queue.pop_front() {
-                prop_assert_eq!(registry.finish(device % threads), done);
+                prop_assert_eq!(registry.finish(thread), done);
             }
-            prop_assert_eq!(registry.serving(device % threads), queues[device % threads].front());
+            prop_assert_eq!(registry.serving(thread), queues[thread].front());
         }
     }
 }

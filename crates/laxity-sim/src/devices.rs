@@ -11,7 +11,7 @@ use laxity_trace::{DeviceId, Event, Sink};
 use crate::Simulator;
 use crate::halves::Half;
 use crate::interrupt::{Interrupt, TopHalf};
-use crate::setup::{Op, OperationTime, Setup};
+use crate::setup::{On, Op, OperationTime, Setup};
 use crate::simulator::{Timer, TimerKind, Wait};
 
 /// What a random draw of a device is for. The first word is no task's: tasks have 32-bit numbers.
@@ -21,6 +21,7 @@ mod stream {
     pub const TOP_HALF: u64 = 1;
     pub const BOTTOM_HALF: u64 = 2;
     pub const GAP: u64 = 3;
+    pub const CALLBACK: u64 = 4;
 }
 
 /// The GPUs and their interrupts.
@@ -29,6 +30,8 @@ pub(crate) struct Devices {
     /// How many interrupts each device has raised.
     raised: Vec<u32>,
     pub(crate) threads: Threads<Half>,
+    /// How often each callback thread was called.
+    called: Vec<u32>,
     actions: Vec<Action<Tag>>,
 }
 
@@ -44,7 +47,8 @@ impl Devices {
         Devices {
             gpus: setup.gpus.iter().map(|gpu| Engines::new(gpu.copy_engines)).collect(),
             raised: vec![0; setup.devices.len()],
-            threads: Threads::new(setup.threads.clone()),
+            threads: Threads::new(setup.threads.clone(), setup.callbacks.len()),
+            called: vec![0; setup.callbacks.len()],
             actions: Vec::new(),
         }
     }
@@ -58,7 +62,11 @@ impl<S: Sink> Simulator<S> {
         let Op::Issue(operation) = &self.setup.tasks[task.index()].ops[run.op] else {
             unreachable!("the current step issues an operation")
         };
-        let gpu = operation.gpu.or(run.sharing.gpu).expect("validation and the lock see to it that there is a GPU");
+        let gpu = match operation.gpu {
+            On::Gpu(gpu) => gpu,
+            On::Granted => run.sharing.gpu.expect("the lock's grant comes first"),
+            On::Left => run.sharing.left.expect("only who moved copies its state"),
+        };
         let plan = &self.setup.gpus[gpu.index()];
         let duration = match &operation.time {
             OperationTime::Given(time) => self.draw_time(task, run.op, time),
@@ -150,6 +158,24 @@ impl<S: Sink> Simulator<S> {
         self.sink.record(self.now, Event::Interrupt { cpu, device, job });
         let half = Half { device, job, last, time: bottom };
         self.raise(cpu, Interrupt::TopHalf(TopHalf { half, time }));
+    }
+
+    /// The last bottom half of an operation of `job` on `device` is done, as `cpu` knows: the run-time library is told,
+    /// if it has a thread for that, and else the job.
+    #[inline(never)]
+    pub(crate) fn operation_handled(&mut self, cpu: CpuId, device: DeviceId, job: JobId) {
+        let callbacks = &self.setup.callbacks;
+        let Some(&Some(callback)) = callbacks.of_task.get(job.task.index()) else {
+            return self.operation_done(cpu, job);
+        };
+        let count = &mut self.devices.called[callback];
+        let key = [self.setup.seed, stream::DEVICE | callback as u64, u64::from(*count), stream::CALLBACK];
+        let time = callbacks.time.as_ref().map_or(Nanos::ZERO, |time| time.draw(*count, &mut SplitMix64::keyed(key)));
+        *count = count.wrapping_add(1);
+        let thread = self.setup.first_callback + callback;
+        if self.devices.threads.submit_to(thread, Half { device, job: Some(job), last: true, time }) {
+            self.wake_thread(cpu, thread);
+        }
     }
 
     /// An operation of `job` is complete, and `cpu` knows.

@@ -170,7 +170,7 @@ impl<S: Sink> Simulator<S> {
 
     fn half_done(&mut self, cpu: CpuId, half: Half) {
         if let (Some(job), true) = (half.job, half.last) {
-            self.operation_done(cpu, job);
+            self.operation_handled(cpu, half.device, job);
         }
     }
 
@@ -254,7 +254,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// `thread` has a bottom half to run, from now on.
-    fn wake_thread(&mut self, cpu: CpuId, thread: usize) {
+    pub(crate) fn wake_thread(&mut self, cpu: CpuId, thread: usize) {
         let task = self.thread_task(thread);
         let half = *self.devices.threads.serving(thread).expect("it was given one");
         let job = self.job_id(task);
@@ -295,12 +295,15 @@ impl<S: Sink> Simulator<S> {
 
     /// The level at which `thread` runs `half`: a fixed one under PREEMPT_RT; under klmirqd the owner's effective level,
     /// or with GPUSync that of the most urgent holder of a token of that GPU. Where no job owns it: that of the thread's
-    /// server, or below all jobs.
+    /// server, or below all jobs. Callback threads are ordinary ones, below all jobs, but for klmirqd.
     fn thread_level(&self, thread: usize, half: &Half) -> (u64, u32) {
+        let is_callback = thread >= self.setup.first_callback;
         match self.setup.handling {
+            InterruptHandling::Klmirqd { .. } => {}
+            _ if is_callback => return (BELOW_ALL, thread as u32),
             InterruptHandling::PreemptRt(ThreadPriority::High) => return (ABOVE_ALL, thread as u32),
             InterruptHandling::PreemptRt(ThreadPriority::Low) => return (BELOW_ALL, thread as u32),
-            InterruptHandling::Linux | InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. } => {}
+            InterruptHandling::Linux | InterruptHandling::ProcessAware => {}
         }
         if half.job.is_none() {
             let task = self.thread_task(thread);
@@ -331,7 +334,7 @@ impl<S: Sink> Simulator<S> {
         }
     }
 
-    /// The interrupt thread `task` finished its bottom half on `cpu`.
+    /// The interrupt thread `task` finished its bottom half on `cpu`, or the callback thread its call.
     #[inline(never)]
     pub(crate) fn complete_thread(&mut self, cpu: CpuId, task: TaskId) {
         let thread = task.index() - self.setup.first_thread;
@@ -345,7 +348,10 @@ impl<S: Sink> Simulator<S> {
         run.active = false;
         run.job += 1;
         let half = self.devices.threads.finish(thread);
-        self.half_done(cpu, half);
+        match half.job {
+            Some(job) if thread >= self.setup.first_callback => self.operation_done(cpu, job),
+            _ => self.half_done(cpu, half),
+        }
         let more = self.devices.threads.serving(thread).is_some();
         self.server_finished(cpu, task, more);
         if more {

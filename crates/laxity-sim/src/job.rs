@@ -186,7 +186,7 @@ impl<S: Sink> Simulator<S> {
                 Some(Op::Dispatch) => {}
                 Some(&Op::UnlessMoved(steps)) => {
                     let run = &mut self.tasks[task.index()];
-                    run.op += if run.sharing.moved { 0 } else { steps };
+                    run.op += if run.sharing.left.is_some() { 0 } else { steps };
                 }
                 Some(Op::Issue(_)) => self.issue(task),
                 Some(Op::Wait) => {

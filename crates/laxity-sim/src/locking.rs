@@ -1,6 +1,6 @@
 //! Locks and effective priorities: the arbiter's answers, carried out.
 
-use laxity_model::{CpuId, GpuId, Instant, LockId, Nanos, ReplicaId, TaskId};
+use laxity_model::{CopyDirection, CpuId, GpuId, Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::cpu::{self, Priority};
 use laxity_policy::lock::{Action, Arbiter, Event, budget};
 use laxity_trace::{self as trace, DeviceId, LockKind, Sink};
@@ -8,8 +8,8 @@ use laxity_trace::{self as trace, DeviceId, LockKind, Sink};
 use crate::Simulator;
 use crate::halves::{ABOVE_ALL, BELOW_ALL};
 use crate::interrupt::Interrupt;
-use crate::setup::{Op, Setup};
-use crate::simulator::{Activity, Wait};
+use crate::setup::{Op, Setup, Target, Wanted};
+use crate::simulator::{Activity, Sharing, Wait};
 
 /// The arbiter and what the simulator adds to it.
 pub(crate) struct Locking {
@@ -137,7 +137,7 @@ impl<S: Sink> Simulator<S> {
         run.sharing.held.push((lock, replica));
         if !gpus.is_empty() {
             let gpu = gpus[replica.index() % gpus.len()];
-            run.sharing.moved = run.sharing.gpu.is_some_and(|before| before != gpu);
+            run.sharing.left = run.sharing.gpu.filter(|&before| before != gpu);
             run.sharing.gpu = Some(gpu);
         }
         if run.wait == Wait::Lock {
@@ -187,26 +187,37 @@ impl<S: Sink> Simulator<S> {
     #[inline(never)]
     pub(crate) fn step_of_lock(&mut self, cpu: CpuId, task: TaskId) -> bool {
         let run = &self.tasks[task.index()];
-        let gpu = run.sharing.gpu;
-        let engine_lock = |wanted: crate::setup::Wanted| {
-            let gpu = gpu.expect("engines are locked by holders of a token").index();
-            let engine = wanted.on(self.setup.gpus[gpu].copy_engines);
-            self.setup.locks.engines[gpu][engine.index()].expect("an engine that exists has a lock")
-        };
         let (lock, length, only) = match self.setup.tasks[task.index()].ops[run.op] {
             Op::Lock { lock, length, only } => (lock, length, only),
-            Op::LockEngine(wanted) => (engine_lock(wanted), Nanos::ZERO, None),
+            Op::LockEngine(target) => (self.engine_lock(&run.sharing, target), Nanos::ZERO, None),
             Op::Unlock(lock) => {
                 self.unlock(cpu, task, lock);
                 return true;
             }
-            Op::UnlockEngine(wanted) => {
-                let lock = engine_lock(wanted);
+            Op::UnlockEngine(target) => {
+                let lock = self.engine_lock(&run.sharing, target);
                 self.unlock(cpu, task, lock);
                 return true;
             }
             _ => unreachable!("the current step is about a lock"),
         };
         self.request(cpu, task, lock, length, only)
+    }
+
+    fn engine_lock(&self, sharing: &Sharing, target: Target) -> LockId {
+        let granted = sharing.gpu.expect("engines are locked by holders of a token");
+        let peers = || {
+            let left = sharing.left.expect("only who moved copies its state");
+            let mut ends = [(left, Wanted::Copy(CopyDirection::Out)), (granted, Wanted::Copy(CopyDirection::In))];
+            ends.sort_unstable_by_key(|&(gpu, _)| gpu);
+            ends
+        };
+        let (gpu, wanted) = match target {
+            Target::Own(wanted) => (granted, wanted),
+            Target::LowerPeer => peers()[0],
+            Target::UpperPeer => peers()[1],
+        };
+        let engine = wanted.on(self.setup.gpus[gpu.index()].copy_engines);
+        self.setup.locks.engines[gpu.index()][engine.index()].expect("an engine that exists has a lock")
     }
 }

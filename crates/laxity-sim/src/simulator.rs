@@ -88,9 +88,10 @@ pub(crate) struct TaskRun {
 pub(crate) struct Sharing {
     /// GPU operations issued by the current job that are not complete.
     pub outstanding: u32,
-    /// The GPU it was granted, and whether that is another than last time.
+    /// The GPU it was granted.
     pub gpu: Option<GpuId>,
-    pub moved: bool,
+    /// The one it was granted the time before, if that is another.
+    pub left: Option<GpuId>,
     /// The locks it holds.
     pub held: Vec<(LockId, ReplicaId)>,
     /// Of an interrupt thread or a server: the level it was last given.

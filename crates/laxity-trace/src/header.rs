@@ -163,6 +163,16 @@ pub enum TaskKind {
     },
     /// An interrupt thread; a job of it is one bottom half, or under a bandwidth server one burst of them.
     Thread,
+    /// A thread of a GPU run-time library, which tells jobs of its process that their operations are complete; a job of
+    /// it is one such call.
+    Callback,
+}
+
+impl TaskKind {
+    /// Whether it works for the jobs of others, whose deadlines its own jobs have.
+    pub const fn is_thread(self) -> bool {
+        matches!(self, TaskKind::Thread | TaskKind::Callback)
+    }
 }
 
 /// Where a trace comes from. Simulated is called simulated.
@@ -211,9 +221,9 @@ impl DeviceId {
 }
 
 impl TraceHeader {
-    /// Whether `task` is an interrupt thread, whose jobs have the deadlines of those they serve.
+    /// Whether `task` is a thread whose jobs have the deadlines of those they serve.
     pub(crate) fn is_thread(&self, task: TaskId) -> bool {
-        self.tasks.get(task.index()).is_some_and(|info| info.kind == TaskKind::Thread)
+        self.tasks.get(task.index()).is_some_and(|info| info.kind.is_thread())
     }
 
     /// A header without tasks, GPUs, locks and graphs, for what is filled in later and for tests.

@@ -2,7 +2,7 @@
 
 use laxity_model::{
     Arrival, CopyDirection, CpuId, Device, Distribution, EngineOrder, ExecutionTime, Gpu, GpuArbitration,
-    GpuManagement, GpuOperation, GpuSync, GpuWork, InterruptHandling, Invocation, Nanos, OverheadCosts,
+    GpuManagement, GpuOperation, GpuSync, GpuWork, InterruptHandling, Invocation, MigrationPath, Nanos, OverheadCosts,
     OverheadProfile, Platform, PriorityRule, Quanta, ReleaseInterrupts, Resource, ResourceProtocol, Scheduler, Scope,
     Server, ServerKind, Step, Task, TokenHold, Waiting, Workload,
 };
@@ -57,9 +57,8 @@ pub fn body() -> impl Strategy<Value = Vec<Step>> {
 }
 
 pub fn arbitration() -> impl Strategy<Value = GpuArbitration> {
-    let sync =
-        (1u32..4, prop::option::of(1u32..4), any::<bool>(), any::<bool>(), prop::option::of(1u64..64), any::<bool>());
-    let sync = sync.prop_map(|(tokens, fifo_length, priority, section, chunk, migrates)| {
+    let sync = (1u32..4, prop::option::of(1u32..4), any::<bool>(), any::<bool>(), prop::option::of(1u64..64), 0..3);
+    let sync = sync.prop_map(|(tokens, fifo_length, priority, section, chunk, path)| {
         GpuArbitration::GpuSync(GpuSync {
             tokens,
             fifo_length,
@@ -67,7 +66,8 @@ pub fn arbitration() -> impl Strategy<Value = GpuArbitration> {
             engine_order: if priority { EngineOrder::Priority } else { EngineOrder::Fifo },
             chunk: chunk.map(|kib| kib * 512),
             hold: if section { TokenHold::Section } else { TokenHold::Job },
-            migration: migrates.then_some(Nanos(20 * US)),
+            migration: (path > 0).then_some(Nanos(20 * US)),
+            migration_path: if path == 2 { MigrationPath::Host } else { MigrationPath::Peer },
         })
     });
     prop_oneof![
@@ -176,11 +176,13 @@ pub fn resources() -> impl Strategy<Value = Vec<Resource>> {
 }
 
 pub fn management(handling: impl Strategy<Value = InterruptHandling>) -> impl Strategy<Value = GpuManagement> {
-    (arbitration(), handling).prop_map(|(arbitration, handling)| GpuManagement {
+    let callback = prop::option::of(Just(time(7)));
+    (arbitration(), handling, callback).prop_map(|(arbitration, handling, callback)| GpuManagement {
         arbitration,
         handling,
         top_half: None,
         bottom_half: Some(time(9)),
+        callback,
     })
 }
 

@@ -192,6 +192,10 @@ impl Refuser<'_> {
         if let Some(reason) = reason {
             self.add(format!("GPU arbitration \"{}\"", management.arbitration.name()), reason);
         }
+        if management.callback.is_some() {
+            let reason = "threads of the run-time library are not analysed yet; leave `callback` out, or simulate";
+            self.add("GPU callbacks".to_owned(), reason);
+        }
         self.handling();
         let published = matches!(management.arbitration, GpuArbitration::KFmlp { .. });
         if self.accounting == Accounting::Published && !published {

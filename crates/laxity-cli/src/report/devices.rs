@@ -111,11 +111,11 @@ const fn cause(cause: WaitCause) -> &'static str {
     }
 }
 
-/// A row for each interrupt thread.
+/// A row for each thread that handles interrupts.
 fn threads(summary: &Summary) -> Table {
     let longest = summary.threads.iter().filter_map(|thread| thread.jobs.response_time).map(|times| times.max).max();
     let unit = TimeUnit::for_longest(longest.unwrap_or_default());
-    let mut table = Table::of("interrupt thread").group("bottom halves", &["released", "completed"]);
+    let mut table = Table::of("thread").group("bottom halves or calls", &["released", "completed"]);
     table = table.group(&format!("response time, {}", unit.name), &["mean", "p99", "max"]);
     for thread in &summary.threads {
         let jobs = &thread.jobs;

@@ -9,7 +9,7 @@ mod text;
 
 use laxity_model::Nanos;
 use laxity_trace::metrics::Summary;
-use laxity_trace::{TaskInfo, TaskKind, TraceHeader};
+use laxity_trace::{TaskInfo, TraceHeader};
 
 pub use comparison::comparison;
 pub use json::{many, one};
@@ -31,7 +31,7 @@ pub struct Report {
 impl Report {
     /// The tasks and nodes of graphs, in the order of [`Summary::tasks`]: interrupt threads apart.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskInfo> {
-        self.header.tasks.iter().filter(|task| task.kind != TaskKind::Thread)
+        self.header.tasks.iter().filter(|task| !task.kind.is_thread())
     }
 
     /// Whether there is anything that interrupts.

@@ -23,8 +23,9 @@ use std::collections::BTreeSet;
 
 use crate::error::{ErrorKind, FieldPath, Finding, Findings, PathSegment, WorkloadError, WorkloadErrors};
 use crate::{
-    EngineOrder, GpuArbitration, GpuSync, InterruptHandling, Invocation, PriorityRule, Quanta, ReadyQueueKind,
-    ReleaseInterrupts, ResourceProtocol, Scope, ServerKind, ThreadPriority, TokenHold, Workload, validate,
+    EngineOrder, GpuArbitration, GpuSync, InterruptHandling, Invocation, MigrationPath, PriorityRule, Quanta,
+    ReadyQueueKind, ReleaseInterrupts, ResourceProtocol, Scope, ServerKind, ThreadPriority, TokenHold, Workload,
+    validate,
 };
 use tree::{Lines, Node, SyntaxError};
 
@@ -67,6 +68,7 @@ pub(crate) const ARBITRATIONS: Words<GpuArbitration> = &[
 const K_FMLP: GpuArbitration = GpuArbitration::KFmlp { length_aware: false };
 const ENGINE_ORDERS: Words<EngineOrder> = &[("fifo", EngineOrder::Fifo), ("priority", EngineOrder::Priority)];
 const TOKEN_HOLDS: Words<TokenHold> = &[("job", TokenHold::Job), ("section", TokenHold::Section)];
+const MIGRATION_PATHS: Words<MigrationPath> = &[("peer", MigrationPath::Peer), ("host", MigrationPath::Host)];
 pub(crate) const HANDLINGS: Words<InterruptHandling> = &[
     (InterruptHandling::Linux.name(), InterruptHandling::Linux),
     (LOW.name(), LOW),

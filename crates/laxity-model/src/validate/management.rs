@@ -2,7 +2,7 @@
 
 use super::{interrupt_half, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
-use crate::{GpuArbitration, GpuSync, InterruptHandling, Platform, Workload};
+use crate::{GpuArbitration, GpuManagement, GpuSync, InterruptHandling, MigrationPath, Platform, Workload};
 
 pub(super) fn gpu_management(workload: &Workload, findings: &mut Findings) {
     let management = &workload.gpu_management;
@@ -14,7 +14,8 @@ pub(super) fn gpu_management(workload: &Workload, findings: &mut Findings) {
         let message = "`threads` is 0; let at least 1 run bottom halves, or leave it out for one each GPU";
         findings.report(at.key("handling").key("threads"), ErrorKind::BadValue, message);
     }
-    for (key, half) in [("top_half", &management.top_half), ("bottom_half", &management.bottom_half)] {
+    let GpuManagement { top_half, bottom_half, callback, .. } = management;
+    for (key, half) in [("top_half", top_half), ("bottom_half", bottom_half), ("callback", callback)] {
         if let Some(time) = half {
             interrupt_half(time, &at.key(key), findings);
         }
@@ -40,6 +41,10 @@ fn gpusync(gpusync: &GpuSync, platform: &Platform, at: &FieldPath, findings: &mu
     }
     if let Some(cost) = gpusync.migration {
         span("migration", cost, at, findings);
+    } else if gpusync.migration_path != MigrationPath::Peer {
+        let message =
+            "`migration_path` has nothing to copy; write how long a copy takes as `migration`, or leave it out";
+        findings.report(at.key("migration_path"), ErrorKind::Contradiction, message);
     }
     queues(gpusync, platform, at, findings);
 }

@@ -77,8 +77,9 @@ impl Workload {
 
     fn warn_of_devices(&self, warnings: &mut Vec<Warning>) {
         let Platform { gpus, devices, .. } = &self.platform;
-        let GpuManagement { arbitration, handling, top_half, bottom_half } = &self.gpu_management;
-        let for_gpus = *arbitration != GpuArbitration::Driver || top_half.is_some() || bottom_half.is_some();
+        let GpuManagement { arbitration, handling, top_half, bottom_half, callback } = &self.gpu_management;
+        let times = [top_half, bottom_half, callback];
+        let for_gpus = *arbitration != GpuArbitration::Driver || times.iter().any(|time| time.is_some());
         let for_any_device = *handling != InterruptHandling::Linux;
         if gpus.is_empty() && (for_gpus || for_any_device && devices.is_empty()) {
             warnings.push(Warning::NoGpu);

@@ -3,9 +3,9 @@
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
     Arrival, BestEffortTask, Bin, CopyDirection, CpuId, DataObject, Device, Distribution, Edge, EngineOrder,
-    ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuSync, GpuWork, Graph, InterruptHandling, Nanos,
-    Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Replicas, Resource, ResourceProtocol, Scheduler,
-    Scope, Server, ServerKind, Step, Task, ThreadPriority, TokenHold, Waiting, Workload,
+    ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuSync, GpuWork, Graph, InterruptHandling,
+    MigrationPath, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Replicas, Resource,
+    ResourceProtocol, Scheduler, Scope, Server, ServerKind, Step, Task, ThreadPriority, TokenHold, Waiting, Workload,
 };
 
 /// A valid workload; the same for the same seed. Up to `size` of everything.
@@ -145,14 +145,17 @@ impl Source {
             InterruptHandling::Klmirqd { threads: None },
             InterruptHandling::Klmirqd { threads: Some(threads) },
         ]);
-        let (top_half, bottom_half) = (self.maybe(Self::execution), self.maybe(Self::execution));
-        GpuManagement { arbitration, handling, top_half, bottom_half }
+        let [top_half, bottom_half, callback] = std::array::from_fn(|_| self.maybe(Self::execution));
+        GpuManagement { arbitration, handling, top_half, bottom_half, callback }
     }
 
     /// A GPU has at least as much room in its queues as there may be requests.
     fn gpusync(&mut self) -> GpuSync {
         let (tokens, fifo_length) = (self.count(), self.maybe(Self::count));
         let room = u64::from(tokens) * u64::from(fifo_length.unwrap_or(u32::MAX));
+        let migration = self.maybe(Self::span_or_zero);
+        let paths: &[MigrationPath] =
+            if migration.is_some() { &[MigrationPath::Peer, MigrationPath::Host] } else { &[MigrationPath::Peer] };
         GpuSync {
             tokens,
             fifo_length,
@@ -160,7 +163,8 @@ impl Source {
             engine_order: self.pick(&[EngineOrder::Fifo, EngineOrder::Priority]),
             chunk: self.maybe(|source| source.rng.next_u64().max(1)),
             hold: self.pick(&[TokenHold::Job, TokenHold::Section]),
-            migration: self.maybe(Self::span_or_zero),
+            migration,
+            migration_path: self.pick(paths),
         }
     }
 

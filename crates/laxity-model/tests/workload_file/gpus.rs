@@ -2,7 +2,7 @@
 
 use laxity_model::{
     CpuId, Distribution, EngineOrder, ErrorKind, ExecutionTime, GpuArbitration, GpuManagement, GpuSync,
-    InterruptHandling, Nanos, Step, ThreadPriority, TokenHold, Warning, Workload,
+    InterruptHandling, MigrationPath, Nanos, Step, ThreadPriority, TokenHold, Warning, Workload,
 };
 
 use crate::examples::example;
@@ -42,7 +42,7 @@ fn every_arbitration_is_a_word_and_some_have_parameters() {
     assert_eq!(read("{ protocol = \"k_fmlp\", length_aware = true }"), aware);
     assert_eq!(read("\"gpusync\""), GpuArbitration::GpuSync(GpuSync::default()));
     let all = "{ protocol = \"gpusync\", tokens = 3, fifo_length = 2, fifo_requests = 6, engine_order = \"priority\", \
-               chunk = \"1 MiB\", hold = \"section\", migration = \"2 ms\" }";
+               chunk = \"1 MiB\", hold = \"section\", migration = \"2 ms\", migration_path = \"host\" }";
     let expected = GpuSync {
         tokens: 3,
         fifo_length: Some(2),
@@ -51,6 +51,7 @@ fn every_arbitration_is_a_word_and_some_have_parameters() {
         chunk: Some(1 << 20),
         hold: TokenHold::Section,
         migration: Some(Nanos::from_millis(2)),
+        migration_path: MigrationPath::Host,
     };
     assert_eq!(read(all), GpuArbitration::GpuSync(expected));
 }
@@ -73,6 +74,7 @@ fn a_half_is_a_span_or_a_worst_case_and_what_it_takes() {
     assert_eq!(found.top_half, Some(ExecutionTime::constant(Nanos::from_micros(16))));
     let actual = Distribution::Constant(Nanos::from_micros(30));
     assert_eq!(found.bottom_half, Some(ExecutionTime { wcet: Nanos::from_millis(16), actual }));
+    assert_eq!(management("callback = \"5 us\"").callback, Some(ExecutionTime::constant(Nanos::from_micros(5))));
 }
 
 #[test]
@@ -119,6 +121,10 @@ fn parameters_of_management_make_sense() {
     breaks(BadValue, &at("migration"), "longest span", move |w| {
         w.gpu_management.arbitration =
             GpuArbitration::GpuSync(GpuSync { migration: Some(too_long), ..GpuSync::default() });
+    });
+    breaks(Contradiction, &at("migration_path"), "nothing to copy", |w| {
+        let gpusync = GpuSync { migration_path: MigrationPath::Host, ..GpuSync::default() };
+        w.gpu_management.arbitration = GpuArbitration::GpuSync(gpusync);
     });
     // 2 GPUs, 3 tokens each, 2 requests each.
     let requests = |requests| {

@@ -1,4 +1,5 @@
-//! Interrupt threads: klmirqd's daemons, and those of PREEMPT_RT.
+//! Threads that handle interrupts: klmirqd's daemons, those of PREEMPT_RT, and callback threads of GPU run-time
+//! libraries.
 
 use std::collections::VecDeque;
 
@@ -19,9 +20,9 @@ struct Thread<H> {
 }
 
 impl<H> Threads<H> {
-    /// `of_device` is the thread of each device; threads are numbered from 0 and all idle.
-    pub fn new(of_device: Vec<usize>) -> Self {
-        let threads = of_device.iter().max().map_or(0, |last| last + 1);
+    /// `of_device` is the thread of each device, and `others` serve none; threads are numbered from 0 and all idle.
+    pub fn new(of_device: Vec<usize>, others: usize) -> Self {
+        let threads = of_device.iter().max().map_or(0, |last| last + 1) + others;
         let idle = || Thread { serving: None, waiting: VecDeque::new() };
         Threads { of_device, threads: (0..threads).map(|_| idle()).collect() }
     }
@@ -43,14 +44,19 @@ impl<H> Threads<H> {
 
     /// A bottom half of `device`. Returns its thread if that was idle and must be woken: it serves `half` now.
     pub fn submit(&mut self, device: usize, half: H) -> Option<usize> {
-        let number = self.of(device);
-        let thread = &mut self.threads[number];
+        let thread = self.of(device);
+        self.submit_to(thread, half).then_some(thread)
+    }
+
+    /// `half` is for `thread`. Answers whether that was idle and must be woken: it serves `half` now.
+    pub fn submit_to(&mut self, thread: usize, half: H) -> bool {
+        let thread = &mut self.threads[thread];
         if thread.serving.is_some() {
             thread.waiting.push_back(half);
-            return None;
+            return false;
         }
         thread.serving = Some(half);
-        Some(number)
+        true
     }
 
     /// What `thread` is doing.
@@ -72,12 +78,13 @@ mod tests {
 
     #[test]
     fn a_thread_is_woken_once_and_serves_its_devices_in_order() {
-        let mut threads = Threads::new(vec![0, 1, 0]);
+        let mut threads = Threads::new(vec![0, 1, 0], 1);
         assert_eq!(threads.submit(0, 'a'), Some(0));
         assert_eq!(threads.submit(2, 'b'), None, "it is awake");
         assert_eq!(threads.submit(1, 'c'), Some(1), "another thread");
         assert_eq!((threads.finish(0), threads.serving(0)), ('a', Some(&'b')));
         assert_eq!((threads.finish(0), threads.serving(0)), ('b', None));
         assert_eq!(threads.submit(0, 'd'), Some(0));
+        assert_eq!((threads.len(), threads.submit_to(2, 'e'), threads.submit_to(2, 'f')), (3, true, false));
     }
 }

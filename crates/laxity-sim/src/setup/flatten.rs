@@ -12,8 +12,8 @@
 //! ```
 
 use laxity_model::{
-    CopyDirection, Engine, ExecutionTime, Gpu, GpuArbitration, GpuId, GpuOperation, GpuSync, GpuWork, LockId, Nanos,
-    Step, TokenHold, Waiting,
+    CopyDirection, Engine, ExecutionTime, Gpu, GpuArbitration, GpuId, GpuOperation, GpuSync, GpuWork, LockId,
+    MigrationPath, Nanos, Step, TokenHold, Waiting,
 };
 use laxity_policy::gpu::copy_engine;
 
@@ -38,10 +38,10 @@ pub(crate) enum Op {
     Unlock(LockId),
     /// Skips the given number of steps unless the GPU just granted is another than last time.
     UnlessMoved(usize),
-    /// The lock of that engine of the job's GPU.
-    LockEngine(Wanted),
-    UnlockEngine(Wanted),
-    /// Hands an operation to the job's GPU.
+    /// The lock of an engine.
+    LockEngine(Target),
+    UnlockEngine(Target),
+    /// Hands an operation to a GPU.
     Issue(Operation),
     /// Until all operations the job issued are complete.
     Wait,
@@ -54,11 +54,31 @@ pub(crate) enum Wanted {
     Copy(CopyDirection),
 }
 
+/// An engine to lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// That of the GPU whose token the job holds.
+    Own(Wanted),
+    /// The two copy engines of a copy from the GPU that the job left to that whose token it holds: that of the GPU of
+    /// lower number first, so that no two jobs wait for each other.
+    LowerPeer,
+    UpperPeer,
+}
+
+/// Which GPU carries out an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    Gpu(GpuId),
+    /// That which the job's lock stands for.
+    Granted,
+    /// That which the job was granted the time before.
+    Left,
+}
+
 /// A GPU operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
-    /// `None`: the GPU that the job's lock stands for.
-    pub gpu: Option<GpuId>,
+    pub gpu: On,
     pub engine: Wanted,
     pub time: OperationTime,
     pub interrupts: u32,
@@ -90,7 +110,7 @@ pub(super) struct Context<'a> {
     pub pool: Option<&'a Pool>,
     /// The GPU it uses where none is named and none is granted.
     pub default_gpu: Option<GpuId>,
-    /// What the two halves of an interrupt take at most.
+    /// What the two halves of an interrupt and the call that follows take at most.
     pub halves: Nanos,
 }
 
@@ -119,7 +139,7 @@ impl Context<'_> {
 
 /// The steps of `body`.
 pub(super) fn flatten(body: &[Step], context: &Context<'_>) -> Vec<Op> {
-    let mut flat = Flat { context, ops: Vec::with_capacity(body.len() + 2), holding: false };
+    let mut flat = Flat { context, ops: Vec::with_capacity(body.len() + 2), holding: false, may_move: false };
     flat.body(body);
     flat.finish()
 }
@@ -129,6 +149,8 @@ struct Flat<'a> {
     ops: Vec<Op>,
     /// Whether the job holds a GPU here.
     holding: bool,
+    /// Whether its next one may be another.
+    may_move: bool,
 }
 
 impl Flat<'_> {
@@ -146,7 +168,7 @@ impl Flat<'_> {
             _ => self.steps(body),
         }
         if let (Some(pool), true) = (self.context.pool, self.holding) {
-            self.on_cpu(Op::Unlock(pool.lock));
+            self.give_up(pool);
         }
     }
 
@@ -160,8 +182,7 @@ impl Flat<'_> {
         self.steps(steps);
         self.wait_if_needed(steps);
         if !self.holds_to_the_end() {
-            self.on_cpu(Op::Unlock(pool.lock));
-            self.holding = false;
+            self.give_up(pool);
         }
     }
 
@@ -205,15 +226,42 @@ impl Flat<'_> {
         let length = self.context.length(section);
         self.on_cpu(Op::Lock { lock: pool.lock, length, only: only.map(|at| at as u16) });
         self.ops.push(Op::Dispatch);
-        if let GpuArbitration::GpuSync(GpuSync { migration: Some(time), .. }) = self.context.arbitration {
-            let engine = Wanted::Copy(CopyDirection::In);
-            let time = OperationTime::Given(ExecutionTime::constant(time));
-            let copy = Operation { gpu: None, engine, time, interrupts: 1 };
+        self.may_move = only.is_none() && pool.gpus.len() > 1;
+        if let Some((time, path)) = self.migration() {
             let at = self.ops.len();
             self.ops.push(Op::UnlessMoved(0));
-            self.locked(copy);
+            match path {
+                MigrationPath::Peer => self.copy_from_peer(time),
+                MigrationPath::Host => self.locked(state(On::Granted, CopyDirection::In, time)),
+            }
             self.ops[at] = Op::UnlessMoved(self.ops.len() - at - 1);
         }
+    }
+
+    fn give_up(&mut self, pool: &Pool) {
+        if let Some((time, MigrationPath::Host)) = self.migration()
+            && self.may_move
+        {
+            self.locked(state(On::Granted, CopyDirection::Out, time));
+        }
+        self.on_cpu(Op::Unlock(pool.lock));
+        self.holding = false;
+    }
+
+    /// How long a copy of a task's state takes, and its way.
+    fn migration(&self) -> Option<(Nanos, MigrationPath)> {
+        let GpuArbitration::GpuSync(sync) = self.context.arbitration else { return None };
+        sync.migration.map(|time| (time, sync.migration_path))
+    }
+
+    /// One copy, for which both GPUs have a copy engine busy; the GPU that receives it raises the interrupt.
+    fn copy_from_peer(&mut self, time: Nanos) {
+        let sent = Operation { interrupts: 0, ..state(On::Left, CopyDirection::Out, time) };
+        let received = state(On::Granted, CopyDirection::In, time);
+        self.on_cpu(Op::LockEngine(Target::LowerPeer));
+        self.ops.extend([Op::Dispatch, Op::LockEngine(Target::UpperPeer), Op::Dispatch]);
+        self.ops.extend([Op::Issue(sent), Op::Issue(received), Op::Wait, Op::Dispatch]);
+        self.ops.extend([Target::UpperPeer, Target::LowerPeer].map(Op::UnlockEngine));
     }
 
     fn operation(&mut self, operation: &GpuOperation) {
@@ -225,8 +273,11 @@ impl Flat<'_> {
             GpuWork::Copy { direction, bytes, time: None } => (Wanted::Copy(*direction), OperationTime::Bytes(*bytes)),
         };
         let gpu = match self.context.pool {
-            Some(_) => None,
-            None => operation.gpu.map(|index| GpuId(index as u16)).or(self.context.default_gpu),
+            Some(_) => On::Granted,
+            None => {
+                let named = operation.gpu.map(|index| GpuId(index as u16));
+                On::Gpu(named.or(self.context.default_gpu).expect("a workload that uses GPUs has one within reach"))
+            }
         };
         let whole = Operation { gpu, engine, time, interrupts: operation.interrupts };
         let GpuArbitration::GpuSync(sync) = self.context.arbitration else {
@@ -243,7 +294,7 @@ impl Flat<'_> {
 
     /// GPUSync's pattern: lock the engine, issue, wait suspended, unlock. It makes every operation synchronous.
     fn locked(&mut self, operation: Operation) {
-        let engine = operation.engine;
+        let engine = Target::Own(operation.engine);
         self.on_cpu(Op::LockEngine(engine));
         self.ops.extend([Op::Dispatch, Op::Issue(operation), Op::Wait, Op::Dispatch, Op::UnlockEngine(engine)]);
     }
@@ -277,6 +328,12 @@ impl Flat<'_> {
         }
         self.ops
     }
+}
+
+/// A copy of a task's state, as a part of a migration.
+fn state(gpu: On, direction: CopyDirection, time: Nanos) -> Operation {
+    let time = OperationTime::Given(ExecutionTime::constant(time));
+    Operation { gpu, engine: Wanted::Copy(direction), time, interrupts: 1 }
 }
 
 pub(super) fn uses_gpu(step: &Step) -> bool {

@@ -1,6 +1,7 @@
 //! From a workload and a scheduler to what the simulator runs: flat arrays, and a refusal by name of what it cannot run.
 
 mod assign;
+mod callbacks;
 mod devices;
 mod flatten;
 mod graphs;
@@ -20,8 +21,9 @@ use laxity_trace::{DeviceInfo, GpuInfo, Origin, Sink, TaskInfo, TaskKind, TraceH
 
 use crate::Simulator;
 use assign::{assign, cluster_plans};
+use callbacks::Callbacks;
 use flatten::{Context, flatten};
-pub(crate) use flatten::{Op, OperationTime, Wanted};
+pub(crate) use flatten::{On, Op, OperationTime, Target, Wanted};
 pub(crate) use graphs::GraphPlan;
 use management::{Locks, reachable_gpus, threads};
 
@@ -43,8 +45,11 @@ pub struct Setup {
     pub(crate) handling: InterruptHandling,
     /// Jobs spin, rather than suspend, until their GPU operations are complete.
     pub(crate) spins: bool,
-    /// The number of the first interrupt thread: they come after all other tasks.
+    /// The number of the first thread that handles interrupts: they come after all other tasks.
     pub(crate) first_thread: usize,
+    /// The first of them that is a callback thread, counted from `first_thread`.
+    pub(crate) first_callback: usize,
+    pub(crate) callbacks: Callbacks,
     /// The thread of each device, counted from `first_thread`; empty where bottom halves have no threads.
     pub(crate) threads: Vec<usize>,
     pub(crate) graphs: Vec<GraphPlan>,
@@ -154,7 +159,11 @@ impl Setup {
         let bodies = bodies(workload, scheduler, models, &cluster_of, &locks, &devices, &cpus);
         let handling = workload.gpu_management.handling;
         let threads = threads(handling, workload.platform.gpus.len(), workload.platform.devices.len());
+        let callbacks = Callbacks::new(workload, models, &graphs);
+        let callback_clusters = callbacks.clusters(&cluster_of);
         cluster_of.extend(thread_clusters(&threads, &devices, &cpus));
+        let first_callback = cluster_of.len() - first_thread;
+        cluster_of.extend(&callback_clusters);
         let clusters = cluster_plans(&ranking, cpus, &cluster_of, first_thread);
         let mut tasks = Vec::with_capacity(cluster_of.len());
         let mut next_local = vec![0; clusters.len()];
@@ -168,7 +177,8 @@ impl Setup {
             tasks.push(TaskPlan { server, ..TaskPlan::new(task, ops, timed, place(cluster)) });
         }
         let thread_servers = servers::of_threads(workload, &threads, &ranking, first_thread);
-        for (&cluster, &server) in cluster_of[first_thread..].iter().zip(&thread_servers) {
+        let none = std::iter::repeat(&None);
+        for (&cluster, &server) in cluster_of[first_thread..].iter().zip(thread_servers.iter().chain(none)) {
             let server = server.map(Box::new);
             tasks.push(TaskPlan { server, ..TaskPlan::thread(place(cluster)) });
         }
@@ -179,7 +189,9 @@ impl Setup {
             info.kind = graphs::kind(index, &graphs).unwrap_or(info.kind);
         }
         let (graph_infos, edges) = graphs::infos(workload, &graphs);
-        infos.extend(thread_infos(workload, &threads, &devices, &cluster_of[first_thread..], first_thread));
+        let first = first_thread + first_callback;
+        infos.extend(thread_infos(workload, &threads, &devices, &cluster_of[first_thread..first], first_thread));
+        infos.extend(callbacks.infos(&callback_clusters, first));
         for (info, plan) in infos.iter_mut().zip(&tasks).skip(first_thread) {
             info.rank = plan.server.as_ref().and_then(|server| server.rank()).unwrap_or(info.rank);
         }
@@ -216,6 +228,8 @@ impl Setup {
             handling,
             spins,
             first_thread,
+            first_callback,
+            callbacks,
             threads,
             graphs,
         })
@@ -272,8 +286,10 @@ fn bodies(
 ) -> Vec<Vec<Op>> {
     let reachable = reachable_gpus(workload, scheduler, cpus);
     // All GPUs have the same halves.
-    let halves =
-        devices.first().map_or(Nanos::ZERO, |gpu| Nanos(gpu.top_half.wcet.0.saturating_add(gpu.bottom_half.wcet.0)));
+    let callback = workload.gpu_management.callback.as_ref().map_or(0, |time| time.wcet.0);
+    let halves = devices.first().map_or(Nanos::ZERO, |gpu| {
+        Nanos(gpu.top_half.wcet.0.saturating_add(gpu.bottom_half.wcet.0).saturating_add(callback))
+    });
     let mut using = vec![0; cpus.len()];
     let mut body = |(task, &cluster): (&Task, &usize)| {
         let gpus: &[GpuId] = &reachable[cluster];

@@ -53,6 +53,60 @@ t1     # #";
     assert_eq!(system.draw("pet", 8), drawn);
 }
 
+/// T2's GPU kernel ends at 3. T4 is the thread of the bottom half, T6 that of T2's process, which T2 waits for; T0 holds a
+/// token of that GPU, so both go before T1.
+#[test]
+fn a_callback_thread_has_the_highest_priority_of_the_token_holders_as_well() {
+    let sync = GpuSync { fifo_requests: Some(2), ..gpusync(2, 2) };
+    let system = System::new(1, 1, managed(sync)).task(0, "I8 1").task(1, "5").task(0, "H3 1");
+    let drawn = "
+p0 . 1 1 3 5 5 1 1 0 1 2 .
+e0 2 2 2 . . . . . . . . .
+c0 0 0 0 0 0 0 0 0 . . . .
+t0 - - - - - - - - #
+t1   # # . . . # # . #
+t2 - - - - - - . . . . #
+t3       #
+t4
+t5         # #";
+    assert_eq!(system.interrupts(KLMIRQD, 1, 0).callback(2).draw("pect", 12), drawn);
+}
+
+/// T2 is the callback thread of T0, which goes on while its kernel is executed: the thread is ready on cpu1, which is
+/// idle, and takes over cpu0.
+#[test]
+fn a_callback_thread_never_runs_beside_its_owner() {
+    let system = System::new(2, 1, GpuArbitration::Driver).task(0, "A2 5").interrupts(KLMIRQD, 1, 1).callback(2);
+    let drawn = "
+p0 0 0 1 2 2 0 0 0 .
+p1 . . . . . . . . .
+e0 0 0 . . . . . . .
+t0 # # . . . # # #
+t1     #
+t2       # #";
+    assert_eq!(system.draw("pet", 9), drawn);
+}
+
+/// Under standard Linux it is a thread as any other, without real-time priority: T0 waits for it until T1 is done.
+#[test]
+fn without_klmirqd_a_callback_thread_is_below_all_jobs() {
+    let system = System::new(1, 1, GpuArbitration::Driver).task(0, "H2 1").task(1, "5");
+    let drawn = "
+p0 . 1 _ 1 1 1 1 2 2 0 .
+e0 0 0 . . . . . . . . .
+t0 - - - - - - - - - #
+t1   # . # # # #
+t2       . . . . # #";
+    assert_eq!(system.interrupts(InterruptHandling::Linux, 1, 0).callback(2).draw("pet", 11), drawn);
+}
+
+/// The nodes of a graph are one process.
+#[test]
+fn a_graph_has_one_callback_thread() {
+    let system = System::new(2, 1, GpuArbitration::Driver).graph(&["K1", "1", "K1"]).task(0, "K1");
+    assert_eq!(system.callback(1).callback_threads(), ["callback/T0", "callback/graph"]);
+}
+
 /// T1's GPU kernel ends at 2, when T0 has the CPU; T2 wants it as well.
 fn threaded(priority: ThreadPriority) -> String {
     let system = System::new(1, 1, GpuArbitration::Driver).task(1, "3").task(0, "H2 1").task(1, "3");

@@ -30,7 +30,8 @@
 //! | then the head of the queue is granted | `a_request_joins_the_shortest_queue_and_the_head_of_a_queue_is_granted` |
 //! | variants: the k-FMLP; (rho, f) | `with_one_token_and_queues_without_end_it_is_the_k_fmlp`, `more_tokens_let_engines_work_side_by_side` |
 //! | predictor: least queue time plus own time, ties to the own GPU | `a_request_joins_the_queue_in_which_it_is_done_first` |
-//! | migration by a copy | `a_job_that_moves_to_another_gpu_copies_its_state` |
+//! | migration by a peer copy | `a_job_that_moves_to_another_gpu_copies_its_state_from_peer_to_peer` |
+//! | or a speculative copy to the host before the token is released | `on_the_path_over_the_host_state_is_copied_before_each_release_of_a_token` |
 //! | a token from the first GPU call to the end of the job | `a_token_is_held_from_the_first_operation_to_the_end_of_the_job` |
 //!
 //! | GPUSync: engines | `engines::` |
@@ -40,6 +41,7 @@
 //! | operations take the engine locks that they need | `tokens::operations_go_to_the_engines_of_the_gpu_whose_token_the_job_holds` |
 //! | lock, issue, wait suspended, unlock; no spinning | `a_job_waits_suspended_for_its_operation` (`the_driver_may_have_jobs_spin`) |
 //! | copies in chunks, preempted at their borders | `a_copy_in_chunks_is_preempted_where_one_ends` |
+//! | a peer copy takes the engines of both GPUs, in their order | `tokens::a_peer_copy_takes_the_engines_of_its_direction`, `tokens::a_peer_copy_waits_for_both_engines`, `tokens::peer_copies_lock_engines_in_the_order_of_gpus` |
 //! | holders inherit | `the_holder_of_an_engine_inherits` |
 //! | one stream for each thread | `operations_of_a_job_are_one_stream` |
 //!
@@ -47,6 +49,7 @@
 //! | --- | --- |
 //! | the thread of a GPU has the highest priority of its token holders | `the_thread_of_a_gpu_has_the_highest_priority_of_its_token_holders`, `without_a_higher_holder_the_thread_has_its_owners_priority` |
 //! | it is not scheduled beside its owner | `a_thread_never_runs_beside_its_owner` |
+//! | callback threads are treated the same way | `a_callback_thread_has_the_highest_priority_of_the_token_holders_as_well`, `a_callback_thread_never_runs_beside_its_owner` (`without_klmirqd_a_callback_thread_is_below_all_jobs`, `a_graph_has_one_callback_thread`) |
 //!
 //! | GPUSync: budgets | `budgets.rs` |
 //! | --- | --- |
@@ -55,8 +58,7 @@
 //!
 //! Drawn for the policies alone, in `laxity-policy`: what the predictor drops and learns and its other ties
 //! (`tokens/affinity.rs`), requests for one GPU, and what a simulated job cannot do: exhaust its budget while it waits, or
-//! amid a section that can be unwound (`tokens/budget.rs`, `tokens/rules.rs`). Not modelled: peer copies that take the engines of two GPUs, speculative copies to the host, and the
-//! callback threads of the run-time library.
+//! amid a section that can be unwound (`tokens/budget.rs`, `tokens/rules.rs`).
 
 mod ceilings;
 mod engines;

@@ -1,13 +1,13 @@
 //! Systems in a line a task, and their schedules as drawings.
 
 use laxity_model::{
-    CopyDirection, CpuId, ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuSync, GpuWork, Instant,
-    InterruptHandling, Nanos, Platform, PriorityRule, Resource, ResourceProtocol, Scheduler, Step, Task, Waiting,
-    Workload,
+    CopyDirection, CpuId, Edge, ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuSync, GpuWork,
+    Graph, Instant, InterruptHandling, Nanos, Node, Platform, PriorityRule, Resource, ResourceProtocol, Scheduler,
+    Step, Task, Waiting, Workload,
 };
 use laxity_sim::Setup;
 use laxity_trace::gantt::{Rows, drawing};
-use laxity_trace::{Event, Record};
+use laxity_trace::{Event, Record, TaskKind};
 
 /// A system of one cluster under global fixed priorities: tasks are numbered by priority, 0 the highest, and each has
 /// one job. All times are in milliseconds; nothing costs anything but what a body says.
@@ -55,6 +55,40 @@ impl System {
         self
     }
 
+    /// A chain of nodes in one graph, with these bodies.
+    #[must_use]
+    pub fn graph(mut self, bodies: &[&str]) -> Self {
+        let node = |(index, steps): (usize, &&str)| Node {
+            name: format!("n{index}"),
+            period: (index == 0).then_some(Nanos::from_secs(1)),
+            phase: Nanos::ZERO,
+            deadline: None,
+            priority: Some(index as u32),
+            cluster: None,
+            body: body(steps),
+        };
+        let edge = |producer| Edge {
+            producer,
+            consumer: producer + 1,
+            produce: 1,
+            consume: 1,
+            threshold: 1,
+            initial: 0,
+            back_edge: false,
+            delay: 0,
+        };
+        let nodes = bodies.iter().enumerate().map(node).collect();
+        self.workload.graphs.push(Graph::new("graph", nodes, (1..bodies.len()).map(|node| edge(node - 1)).collect()));
+        self
+    }
+
+    /// The names of callback threads.
+    pub fn callback_threads(&self) -> Vec<String> {
+        let (setup, _) = self.run(0);
+        let callbacks = setup.header().tasks.iter().filter(|task| task.kind == TaskKind::Callback);
+        callbacks.map(|task| task.name.clone()).collect()
+    }
+
     /// Two copy engines for each GPU.
     #[must_use]
     pub fn two_copy_engines(mut self) -> Self {
@@ -68,6 +102,13 @@ impl System {
         self.workload.gpu_management.handling = handling;
         self.workload.gpu_management.bottom_half = Some(time(bottom_half));
         self.workload.platform.gpus.iter_mut().for_each(|gpu| gpu.interrupt_cpus = vec![CpuId(cpu)]);
+        self
+    }
+
+    /// After the bottom half a thread of the job's process is called.
+    #[must_use]
+    pub fn callback(mut self, length: u64) -> Self {
+        self.workload.gpu_management.callback = Some(time(length));
         self
     }
 

@@ -1,6 +1,6 @@
 //! GPUSync's tokens. The rows of engines show who holds one: most bodies are a single operation.
 
-use laxity_model::{GpuArbitration, GpuSync, Nanos, TokenHold};
+use laxity_model::{EngineOrder, GpuArbitration, GpuSync, MigrationPath, Nanos, TokenHold};
 
 use crate::system::{System, gpusync, managed};
 
@@ -233,10 +233,16 @@ t1 # - - # # #";
     assert_eq!(draw(TokenHold::Section), section);
 }
 
+/// Two GPUs with one token each, held during a section; a copy of a task's state takes 2.
+fn moving(migration_path: MigrationPath) -> System {
+    let migration = Some(Nanos::from_millis(2));
+    let sync = GpuSync { hold: TokenHold::Section, migration, migration_path, ..gpusync(1, 2) };
+    System::new(3, 2, managed(sync))
+}
+
 /// T0 has its state on GPU 0 when it asks again at 3; moving it would take 2. T1 holds GPU 0 until `2 + hold`.
 fn second_section(hold: &str) -> String {
-    let sync = GpuSync { hold: TokenHold::Section, migration: Some(Nanos::from_millis(2)), ..gpusync(1, 2) };
-    System::new(3, 2, managed(sync)).task(0, "( K2 ) 1 ( K2 )").task(2, hold).draw("ect", 8)
+    moving(MigrationPath::Peer).task(0, "( K2 ) 1 ( K2 )").task(2, hold).draw("ect", 8)
 }
 
 /// There it would be done at 5 + 2, elsewhere at 3 + 2 + 2: a tie, which goes to its own GPU.
@@ -252,17 +258,84 @@ t1     - - -";
     assert_eq!(second_section("K3@0"), drawn);
 }
 
-/// There it would be done at 6 + 2: it moves, which costs a copy.
+/// There it would be done at 6 + 2: it moves, which costs a copy, for which both GPUs have their copy engine busy.
 #[test]
-fn a_job_that_moves_to_another_gpu_copies_its_state() {
+fn a_job_that_moves_to_another_gpu_copies_its_state_from_peer_to_peer() {
     let drawn = "
 e0 0 0 1 1 1 1 . .
-c0 . . . . . . . .
+c0 . . . 0 0 . . .
 e1 . . . . . 0 0 .
 c1 . . . 0 0 . . .
 t0 - - # - - - -
 t1     - - - -";
     assert_eq!(second_section("K4@0"), drawn);
+}
+
+/// Of two copy engines it takes the one that copies from the GPU here, and the one that copies to it there.
+#[test]
+fn a_peer_copy_takes_the_engines_of_its_direction() {
+    let system = moving(MigrationPath::Peer).two_copy_engines().task(0, "( K2@1 ) 1 ( K1@0 )");
+    let drawn = "
+e0 . . . . . 0 .
+c0 . . . 0 0 . .
+d0 . . . . . . .
+e1 0 0 . . . . .
+c1 . . . . . . .
+d1 . . . 0 0 . .
+t0 - - # - - -";
+    assert_eq!(system.draw("ecdt", 7), drawn);
+}
+
+/// T1 copies to GPU 0 when T0 wants to copy its state from there.
+#[test]
+fn a_peer_copy_waits_for_both_engines() {
+    let system = moving(MigrationPath::Peer).task(0, "( K2 ) 1 ( K2 )").task(2, "I4@0");
+    let drawn = "
+e0 0 0 . . . . . . . . .
+c0 . . 1 1 1 1 0 0 . . .
+e1 . . . . . . . . 0 0 .
+c1 . . . . . . 0 0 . . .
+t0 - - # ? ? ? - - - -
+t1     - - - -";
+    assert_eq!(system.draw("ect", 11), drawn);
+}
+
+/// T0 and T1 change places, with engine locks by priority, and T2 copies to GPU 1. At 3 T1 locks the engine of GPU 0 and
+/// waits for the other; so T0, at 4, waits for that of GPU 0. If it first locked that of GPU 1, which it leaves, it would
+/// get it before T1, and they would wait for each other for ever.
+#[test]
+fn peer_copies_lock_engines_in_the_order_of_gpus() {
+    let sync = GpuSync {
+        hold: TokenHold::Section,
+        migration: Some(Nanos::from_millis(2)),
+        engine_order: EngineOrder::Priority,
+        ..gpusync(2, 2)
+    };
+    let system = System::new(3, 2, managed(sync)).task(0, "( K2@1 ) 2 ( K1@0 )").task(0, "( K2@0 ) 1 ( K1@1 )");
+    let drawn = "
+e0 1 1 . . . . . . . 0 .
+c0 . . . . . 1 1 0 0 . .
+e1 0 0 . . . . . 1 . . .
+c1 . . 2 2 2 1 1 0 0 . .
+t0 - - # # ? ? ? - - -
+t1 - - # ? ? - - -
+t2     - - -";
+    assert_eq!(system.task(2, "I3@1").draw("ect", 11), drawn);
+}
+
+/// T0 copies its state to the host before it releases a token, in case it moves, and from there when it has. T1, which
+/// never moves, does not.
+#[test]
+fn on_the_path_over_the_host_state_is_copied_before_each_release_of_a_token() {
+    let system = moving(MigrationPath::Host).task(0, "( K2 ) 1 ( K2 )").task(2, "K7@0");
+    let drawn = "
+e0 0 0 . . 1 1 1 1 1 1 1 .
+c0 . . 0 0 . . . . . . . .
+e1 . . . . . . . 0 0 . . .
+c1 . . . . . 0 0 . . 0 0 .
+t0 - - - - # - - - - - -
+t1     ? ? - - - - - - -";
+    assert_eq!(system.draw("ect", 12), drawn);
 }
 
 /// Two jobs that do the same, on the GPU whose token each holds.

@@ -4,7 +4,7 @@ use laxity_model::{Instant, JobId, TaskId};
 
 use super::{Problem, Report, Violation};
 use crate::metrics::pending::Pending;
-use crate::{Event, Sink, TaskKind, TraceHeader};
+use crate::{Event, Sink, TraceHeader};
 
 /// Finds every job that completed after its deadline, or is incomplete at the last record with a deadline no later
 /// than that. Bottom halves in interrupt threads have none.
@@ -20,7 +20,7 @@ impl DeadlineCheck {
     /// Nothing seen yet.
     pub fn new(header: &TraceHeader) -> Self {
         DeadlineCheck {
-            tasks: header.tasks.iter().map(|info| (info.kind != TaskKind::Thread).then(Pending::default)).collect(),
+            tasks: header.tasks.iter().map(|info| (!info.kind.is_thread()).then(Pending::default)).collect(),
             now: Instant::ZERO,
             report: Report::default(),
         }

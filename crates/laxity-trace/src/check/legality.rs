@@ -123,11 +123,11 @@ impl<'a> LegalityCheck<'a> {
             return self.found(None, Some(job), Problem::ReleasedOutOfOrder { expected });
         }
         let arrival = Instant(deadline.0.saturating_sub(info.deadline.0));
-        let early = matches!(info.kind, TaskKind::Thread | TaskKind::Node { source: false, .. });
+        let early = matches!(info.kind, TaskKind::Thread | TaskKind::Callback | TaskKind::Node { source: false, .. });
         if at < arrival && !early {
             self.found(None, Some(job), Problem::ReleasedBeforeArrival { arrival });
         }
-        if let Some(last) = state.last_deadline.filter(|_| info.kind != TaskKind::Thread) {
+        if let Some(last) = state.last_deadline.filter(|_| !info.kind.is_thread()) {
             // Deadlines are as far apart as arrivals.
             let separation = deadline.signed_since(last);
             if i128::from(separation.0) < i128::from(info.period.0) {
@@ -282,7 +282,7 @@ impl<'a> LegalityCheck<'a> {
     }
 
     fn is_thread(&self, job: JobId) -> bool {
-        self.info(job).is_some_and(|info| info.kind == TaskKind::Thread)
+        self.info(job).is_some_and(|info| info.kind.is_thread())
     }
 
     /// The job begins or ends to wait by spinning; it may have been preempted since.

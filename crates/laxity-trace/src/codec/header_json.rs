@@ -120,6 +120,7 @@ enum TaskKindJson {
         source: bool,
     },
     Thread,
+    Callback,
 }
 
 impl TaskKindJson {
@@ -428,6 +429,7 @@ fn task_to_json(task: &TaskInfo) -> TaskJson {
             TaskKind::Task => TaskKindJson::Task,
             TaskKind::Node { graph, source } => TaskKindJson::Node { graph, source },
             TaskKind::Thread => TaskKindJson::Thread,
+            TaskKind::Callback => TaskKindJson::Callback,
         },
     }
 }
@@ -444,6 +446,7 @@ fn task_from_json(json: TaskJson) -> TaskInfo {
             TaskKindJson::Task => TaskKind::Task,
             TaskKindJson::Node { graph, source } => TaskKind::Node { graph, source },
             TaskKindJson::Thread => TaskKind::Thread,
+            TaskKindJson::Callback => TaskKind::Callback,
         },
     }
 }

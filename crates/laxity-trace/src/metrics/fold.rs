@@ -17,8 +17,7 @@ pub struct Metrics {
     names: Vec<String>,
     tasks: Vec<TaskFold>,
     cpus: Vec<CpuFold>,
-    /// Which tasks are interrupt threads.
-    threads: Vec<bool>,
+    kinds: Vec<TaskKind>,
     extras: Option<Box<Extras>>,
 }
 
@@ -27,13 +26,9 @@ impl Metrics {
     pub fn new(header: &TraceHeader) -> Self {
         Metrics {
             names: header.tasks.iter().map(|task| task.name.clone()).collect(),
-            tasks: header
-                .tasks
-                .iter()
-                .map(|task| TaskFold::new(task.deadline, task.kind == TaskKind::Thread))
-                .collect(),
+            tasks: header.tasks.iter().map(|task| TaskFold::new(task.deadline, task.kind.is_thread())).collect(),
             cpus: vec![CpuFold::default(); header.cpus],
-            threads: header.tasks.iter().map(|task| task.kind == TaskKind::Thread).collect(),
+            kinds: header.tasks.iter().map(|task| task.kind).collect(),
             extras: Extras::new(header),
         }
     }
@@ -42,14 +37,19 @@ impl Metrics {
     pub fn summary(&self, end: Instant) -> Summary {
         let jobs = self.jobs_up_to(end);
         let (mut total, mut of_threads) = (JobFold::default(), JobFold::default());
-        for (fold, &is_thread) in jobs.iter().zip(&self.threads) {
-            if is_thread { &mut of_threads } else { &mut total }.merge(fold);
+        for (fold, kind) in jobs.iter().zip(&self.kinds) {
+            match kind {
+                TaskKind::Task | TaskKind::Node { .. } => total.merge(fold),
+                TaskKind::Thread => of_threads.merge(fold),
+                TaskKind::Callback => {}
+            }
         }
         let duration = end.saturating_since(Instant::ZERO);
         let usages: Vec<MachineSummary> =
             self.cpus.iter().map(|cpu| with_idle(cpu.up_to(end), u128::from(duration.0))).collect();
         let machine = with_idle(sum(&usages), u128::from(duration.0) * usages.len() as u128);
-        let (threads, tasks) = self.task_summaries(&jobs).partition(|summary| self.threads[summary.task.index()]);
+        let (threads, tasks) =
+            self.task_summaries(&jobs).partition(|summary| self.kinds[summary.task.index()].is_thread());
         let cpu = |(index, usage)| CpuSummary { cpu: CpuId(index as u16), usage };
         let extras = self.extras.as_deref();
         let devices = extras.and_then(|extras| extras.devices.as_ref());

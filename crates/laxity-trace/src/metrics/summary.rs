@@ -12,11 +12,11 @@ pub struct Summary {
     /// How long the schedule was watched.
     #[serde(rename = "duration_ns", serialize_with = "units::nanos")]
     pub duration: Nanos,
-    /// All jobs but those of interrupt threads.
+    /// All jobs but those of threads that handle interrupts.
     pub total: JobSummary,
-    /// The jobs of each task, by `TaskId`; interrupt threads apart.
+    /// The jobs of each task, by `TaskId`; threads that handle interrupts apart.
     pub tasks: Vec<TaskSummary>,
-    /// The jobs of each interrupt thread: bottom halves. They are not in `total`.
+    /// The jobs of each interrupt thread, bottom halves, and of each callback thread, calls. They are not in `total`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<TaskSummary>,
     /// Each CPU, by `CpuId`.

@@ -1,5 +1,6 @@
 //! `laxity trace FILE info`: what the trace is about.
 
+use std::iter;
 use std::path::Path;
 
 use laxity_model::{CpuId, Instant, OverheadKind};
@@ -108,13 +109,12 @@ pub fn run(file: &Path, output: &mut Output) -> Result<(), CliError> {
 
 /// `5`, or `5 and 2 interrupt threads`.
 fn tasks(header: &TraceHeader) -> String {
-    let threads = header.tasks.iter().filter(|task| task.kind == TaskKind::Thread).count();
-    let tasks = header.tasks.len() - threads;
-    if threads == 0 {
-        tasks.to_string()
-    } else {
-        format!("{tasks} and {}", counted(threads as u64, "interrupt thread"))
-    }
+    let count = |wanted| header.tasks.iter().filter(|task| task.kind == wanted).count() as u64;
+    let (threads, callbacks) = (count(TaskKind::Thread), count(TaskKind::Callback));
+    let tasks = header.tasks.len() as u64 - threads - callbacks;
+    let others = [(threads, "interrupt thread"), (callbacks, "callback thread")];
+    let others = others.into_iter().filter(|&(count, _)| count > 0).map(|(count, noun)| counted(count, noun));
+    iter::once(tasks.to_string()).chain(others).collect::<Vec<String>>().join(" and ")
 }
 
 /// Lines about what only some workloads have.

@@ -5,7 +5,7 @@ use super::fields;
 use crate::error::Findings;
 use crate::file::reader::{Fields, Item};
 use crate::file::tree::Value;
-use crate::file::{ARBITRATIONS, ENGINE_ORDERS, HANDLINGS, TOKEN_HOLDS, Words};
+use crate::file::{ARBITRATIONS, ENGINE_ORDERS, HANDLINGS, MIGRATION_PATHS, TOKEN_HOLDS, Words};
 use crate::{GpuArbitration, GpuManagement, GpuSync, InterruptHandling};
 
 /// The `gpu_management` of a file; stock Linux where there is none.
@@ -19,6 +19,7 @@ pub(super) fn gpu_management(file: &Fields<'_>, findings: &mut Findings) -> GpuM
         handling: fields.get("handling").and_then(|item| handling(&item, findings)).unwrap_or_default(),
         top_half: fields.get("top_half").map(|item| execution_time(&item, findings)),
         bottom_half: fields.get("bottom_half").map(|item| execution_time(&item, findings)),
+        callback: fields.get("callback").map(|item| execution_time(&item, findings)),
     }
 }
 
@@ -52,6 +53,10 @@ fn gpusync(fields: &Fields<'_>, default: GpuSync, findings: &mut Findings) -> Gp
         chunk: fields.get("chunk").and_then(|item| item.size(findings)),
         hold: fields.get("hold").and_then(|item| item.choice(TOKEN_HOLDS, findings)).unwrap_or(default.hold),
         migration: fields.get("migration").and_then(|item| item.span(findings)),
+        migration_path: fields
+            .get("migration_path")
+            .and_then(|item| item.choice(MIGRATION_PATHS, findings))
+            .unwrap_or(default.migration_path),
     }
 }
 

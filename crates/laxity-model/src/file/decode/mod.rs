@@ -45,11 +45,20 @@ pub(crate) mod fields {
     ];
     pub const SCHEDULER: &[&str] =
         &["policy", "rule", "scope", "invocation", "quanta", "interrupts", "ready_queue", "coarse_lock"];
-    pub const GPU_MANAGEMENT: &[&str] = &["arbitration", "handling", "top_half", "bottom_half"];
+    pub const GPU_MANAGEMENT: &[&str] = &["arbitration", "handling", "top_half", "bottom_half", "callback"];
     pub const PROTOCOL_ALONE: &[&str] = &["protocol"];
     pub const K_FMLP: &[&str] = &["protocol", "length_aware"];
-    pub const GPUSYNC: &[&str] =
-        &["protocol", "tokens", "fifo_length", "fifo_requests", "engine_order", "chunk", "hold", "migration"];
+    pub const GPUSYNC: &[&str] = &[
+        "protocol",
+        "tokens",
+        "fifo_length",
+        "fifo_requests",
+        "engine_order",
+        "chunk",
+        "hold",
+        "migration",
+        "migration_path",
+    ];
     pub const METHOD_ALONE: &[&str] = &["method"];
     pub const KLMIRQD: &[&str] = &["method", "threads"];
     pub const EXECUTION_TIME: &[&str] = &["wcet", "actual"];

@@ -3,17 +3,18 @@
 use super::{Fields, execution_time, span, unless, word};
 use crate::file::quantity::write_size;
 use crate::file::write::Outline::{self, Boolean, Inline, Integer, Text};
-use crate::file::{ENGINE_ORDERS, TOKEN_HOLDS};
+use crate::file::{ENGINE_ORDERS, MIGRATION_PATHS, TOKEN_HOLDS};
 use crate::{GpuArbitration, GpuManagement, GpuSync, InterruptHandling};
 
 /// The fields that differ from stock Linux.
 pub(super) fn gpu_management(management: &GpuManagement) -> Fields {
-    let GpuManagement { arbitration, handling, top_half, bottom_half } = management;
+    let GpuManagement { arbitration, handling, top_half, bottom_half, callback } = management;
     let mut fields = Vec::new();
     unless(&mut fields, "arbitration", *arbitration, GpuArbitration::Driver, self::arbitration);
     unless(&mut fields, "handling", *handling, InterruptHandling::Linux, self::handling);
     fields.extend(top_half.as_ref().map(|time| ("top_half", execution_time(time))));
     fields.extend(bottom_half.as_ref().map(|time| ("bottom_half", execution_time(time))));
+    fields.extend(callback.as_ref().map(|time| ("callback", execution_time(time))));
     fields
 }
 
@@ -31,7 +32,7 @@ fn arbitration(arbitration: GpuArbitration) -> Outline {
 }
 
 fn gpusync(gpusync: &GpuSync) -> Fields {
-    let GpuSync { tokens, fifo_length, fifo_requests, engine_order, chunk, hold, migration } = *gpusync;
+    let GpuSync { tokens, fifo_length, fifo_requests, engine_order, chunk, hold, migration, migration_path } = *gpusync;
     let number = |number: u32| Integer(u64::from(number));
     let mut fields = Vec::new();
     unless(&mut fields, "tokens", tokens, GpuSync::DEFAULT.tokens, number);
@@ -41,6 +42,8 @@ fn gpusync(gpusync: &GpuSync) -> Fields {
     fields.extend(chunk.map(|bytes| ("chunk", Text(write_size(bytes)))));
     unless(&mut fields, "hold", hold, GpuSync::DEFAULT.hold, |it| word(TOKEN_HOLDS, &it));
     fields.extend(migration.map(|cost| ("migration", span(cost))));
+    let default = GpuSync::DEFAULT.migration_path;
+    unless(&mut fields, "migration_path", migration_path, default, |it| word(MIGRATION_PATHS, &it));
     fields
 }
 

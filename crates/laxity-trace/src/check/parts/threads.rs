@@ -4,7 +4,7 @@ use laxity_model::{CpuId, Instant, InterruptHandling, JobId};
 
 use super::super::{Problem, Report, Violation};
 use crate::metrics::occupancy::Occupancy;
-use crate::{Event, TaskKind, TraceHeader};
+use crate::{Event, TraceHeader};
 
 /// Finds jobs that are no interrupt thread's and yet serve; under klmirqd, moreover, threads that execute while the
 /// owner they serve does (paper 000, section III: the scheduler "ensures that a dependent-mode klmirqd thread is never
@@ -68,7 +68,7 @@ impl<'a> Threads<'a> {
 
     fn serve(&mut self, at: Instant, thread: JobId, owner: Option<JobId>, report: &mut Report) {
         let info = self.header.tasks.get(thread.task.index());
-        if info.is_none_or(|info| info.kind != TaskKind::Thread) {
+        if info.is_none_or(|info| !info.kind.is_thread()) {
             return report.push(Violation { at, cpu: None, job: Some(thread), what: Problem::NoThread });
         }
         let tasks = &self.header.tasks;

@@ -246,10 +246,11 @@ impl Mapping {
     }
 
     /// Whether `job`, ready and unlinked, waits for something else than a CPU: for the bottom half on its stack to end,
-    /// or for the other part of the entity that it is with its owner or with the thread that serves it, which goes
-    /// before the owner.
+    /// or for another part of the entity that an owner is with the threads that serve it, of which one runs at a time
+    /// and the owner last.
     pub fn is_held_back(&self, job: JobId) -> bool {
-        let part_of_same = |other: JobId| self.serves(other, job) || self.serves(job, other);
+        let part_of_same =
+            |other: JobId| self.serves(other, job) || self.serves(job, other) || self.serve_the_same(other, job);
         let is_served = |task: &TaskState| task.job.is_some_and(|thread| self.serves(thread, job));
         self.tasks.iter().any(is_served)
             || self.cpus.iter().any(|cpu| {
@@ -262,6 +263,15 @@ impl Mapping {
     fn serves(&self, thread: JobId, owner: JobId) -> bool {
         let serves = self.tasks.get(thread.task.index()).and_then(|task| task.serves);
         serves.is_some_and(|(job, of)| job == thread && of.task == owner.task)
+    }
+
+    /// Whether both are threads that serve one task.
+    fn serve_the_same(&self, one: JobId, other: JobId) -> bool {
+        let owner = |thread: JobId| {
+            let (job, of) = self.tasks.get(thread.task.index())?.serves?;
+            (job == thread).then_some(of.task)
+        };
+        owner(one).is_some_and(|task| owner(other) == Some(task))
     }
 
     /// Links `job`, which is ready, to `cpu`; what was linked there is ready again. `Ok(false)`: it was linked there.

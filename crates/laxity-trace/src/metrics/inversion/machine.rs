@@ -6,7 +6,7 @@ use laxity_model::{CpuId, Instant, JobId, PriorityRule};
 
 use crate::header::own_level;
 use crate::metrics::pending::Pending;
-use crate::{DeviceId, TaskKind, TraceHeader};
+use crate::{DeviceId, TraceHeader};
 
 /// An effective priority: deadline or rank plus 1, then the task whose it is. The smaller is the higher.
 pub(super) type Key = (u64, u32);
@@ -110,7 +110,7 @@ impl Machine {
         let tasks = header.tasks.iter().map(|info| Task {
             cluster: info.cluster,
             rank: info.rank,
-            is_thread: info.kind == TaskKind::Thread,
+            is_thread: info.kind.is_thread(),
             serves: None,
             pending: Pending::default(),
             given: None,
