@@ -59,7 +59,7 @@ impl<S: Sink> Simulator<S> {
     #[inline(never)]
     pub(crate) fn issue(&mut self, task: TaskId) {
         let run = &self.tasks[task.index()];
-        let Op::Issue(operation) = &self.setup.tasks[task.index()].ops[run.op] else {
+        let Op::Issue(operation) = &self.setup.tasks[task.index()].ops[run.op as usize] else {
             unreachable!("the current step issues an operation")
         };
         let gpu = match operation.gpu {
@@ -69,7 +69,7 @@ impl<S: Sink> Simulator<S> {
         };
         let plan = &self.setup.gpus[gpu.index()];
         let duration = match &operation.time {
-            OperationTime::Given(time) => self.draw_time(task, run.op, time),
+            OperationTime::Given(time) => self.draw_time(task, run.op as usize, time),
             OperationTime::Bytes(bytes) => plan.model.copy_time(*bytes),
         };
         let tag = Tag { job: self.job_id(task), interrupts: operation.interrupts };

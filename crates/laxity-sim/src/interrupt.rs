@@ -97,7 +97,7 @@ impl<S: Sink> Simulator<S> {
     /// The cluster of `task` and its number there.
     pub(crate) fn local(&self, task: TaskId) -> (usize, TaskId) {
         let plan = &self.setup.tasks[task.index()];
-        (plan.cluster, plan.local)
+        (usize::from(plan.cluster), plan.local)
     }
 
     /// The number of `cpu` in `cluster`; a CPU outside (dedicated to interrupts) acts through the first.

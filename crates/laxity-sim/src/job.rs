@@ -23,7 +23,7 @@ impl<S: Sink> Simulator<S> {
     pub(crate) fn plan_first_releases(&mut self) {
         for (index, plan) in self.setup.tasks.iter().enumerate() {
             let task = TaskId(index as u32);
-            let cpus = &self.setup.clusters[plan.cluster].cpus;
+            let cpus = &self.setup.clusters[usize::from(plan.cluster)].cpus;
             let timer_cpu = cpus[plan.local.index() % cpus.len()];
             let arrival = Instant::ZERO + plan.phase;
             let release = arrival + jitter(&self.setup, plan, task, 0);
@@ -71,7 +71,7 @@ impl<S: Sink> Simulator<S> {
             let deadline = run.next_arrival + plan.deadline;
             self.sink.record(self.now, Event::Release { job, deadline });
             run.backlog.push_back(deadline);
-            let cluster = &mut self.clusters[plan.cluster];
+            let cluster = &mut self.clusters[usize::from(plan.cluster)];
             if cluster.batch.is_empty() {
                 cluster.batch_cpu = self.setup.dedicated.unwrap_or(run.timer_cpu);
             }
@@ -93,7 +93,7 @@ impl<S: Sink> Simulator<S> {
     fn plan_next_release(&mut self, task: TaskId) {
         let plan = &self.setup.tasks[task.index()];
         let run = &mut self.tasks[task.index()];
-        let gap = match &plan.gap {
+        let gap = match plan.irregular.as_ref().and_then(|irregular| irregular.gap.as_ref()) {
             None => Nanos::ZERO,
             Some(gap) => draw(&self.setup, gap, Nanos::ZERO, task, run.next_index, stream::GAP),
         };
@@ -135,7 +135,7 @@ impl<S: Sink> Simulator<S> {
 
     /// Determines what the current step of the task's job needs.
     fn draw_step(&mut self, task: TaskId) {
-        let op = self.tasks[task.index()].op;
+        let op = self.tasks[task.index()].op as usize;
         let span = match &self.setup.tasks[task.index()].ops[op] {
             Op::Run(time) | Op::NonPreemptive(time) | Op::Suspend(time) => self.draw_time(task, op, time),
             _ => Nanos::ZERO,
@@ -169,12 +169,12 @@ impl<S: Sink> Simulator<S> {
     /// On to the next step; those that take no time are carried out, until the job executes, waits or is complete.
     fn advance(&mut self, cpu: CpuId, task: TaskId) {
         loop {
-            let is_last = self.tasks[task.index()].op + 1 >= self.setup.tasks[task.index()].ops.len();
-            if !self.servers.is_empty() && !is_last && self.must_give_up(task) {
+            let op = self.tasks[task.index()].op as usize + 1;
+            let is_last = || op >= self.setup.tasks[task.index()].ops.len();
+            if !self.servers.is_empty() && !is_last() && self.must_give_up(task) {
                 return self.give_up(cpu, task);
             }
             self.tasks[task.index()].op += 1;
-            let op = self.tasks[task.index()].op;
             match self.setup.tasks[task.index()].ops.get(op) {
                 None if task.index() >= self.setup.first_thread => return self.complete_thread(cpu, task),
                 None => return self.complete(cpu, task),
@@ -288,9 +288,9 @@ fn draw(setup: &Setup, from: &Distribution, worst_case: Nanos, task: TaskId, job
 }
 
 fn jitter(setup: &Setup, plan: &TaskPlan, task: TaskId, job: u32) -> Nanos {
-    if plan.jitter.is_zero() {
+    let Some(max) = plan.irregular.as_ref().map(|irregular| irregular.jitter).filter(|jitter| !jitter.is_zero()) else {
         return Nanos::ZERO;
-    }
-    let bounds = Distribution::Uniform { min: Nanos::ZERO, max: plan.jitter };
+    };
+    let bounds = Distribution::Uniform { min: Nanos::ZERO, max };
     draw(setup, &bounds, Nanos::ZERO, task, job, stream::JITTER)
 }

@@ -71,7 +71,7 @@ impl<S: Sink> Simulator<S> {
     pub(crate) fn enter(&mut self, task: TaskId, deadline: Instant) {
         let Some(locking) = &mut self.locking else { return };
         let plan = &self.setup.tasks[task.index()];
-        let ranking = &self.setup.clusters[plan.cluster].ranking;
+        let ranking = &self.setup.clusters[usize::from(plan.cluster)].ranking;
         let event = Event::Pending { priority: ranking.priority(plan.local, deadline).given_to(task) };
         locking.arbiter.handle(self.now, event, &mut locking.actions);
     }
@@ -187,7 +187,7 @@ impl<S: Sink> Simulator<S> {
     #[inline(never)]
     pub(crate) fn step_of_lock(&mut self, cpu: CpuId, task: TaskId) -> bool {
         let run = &self.tasks[task.index()];
-        let (lock, length, only) = match self.setup.tasks[task.index()].ops[run.op] {
+        let (lock, length, only) = match self.setup.tasks[task.index()].ops[run.op as usize] {
             Op::Lock { lock, length, only } => (lock, length, only),
             Op::LockEngine(target) => (self.engine_lock(&run.sharing, target), Nanos::ZERO, None),
             Op::Unlock(lock) => {

@@ -215,7 +215,10 @@ impl<S: Sink> Simulator<S> {
         state.activity = Activity::Job;
         let Some(task) = state.process else {
             self.ends[cpu.index()] = Instant::NEVER;
-            return self.run_daemon(cpu);
+            if !self.setup.devices.is_empty() {
+                self.run_daemon(cpu);
+            }
+            return;
         };
         state.since = self.now;
         let run = &mut self.tasks[task.index()];
@@ -243,7 +246,7 @@ impl<S: Sink> Simulator<S> {
         }
         if !run.non_preemptive
             && run.remaining > 0
-            && matches!(self.setup.tasks[task.index()].ops[run.op], Op::NonPreemptive(_))
+            && matches!(self.setup.tasks[task.index()].ops[run.op as usize], Op::NonPreemptive(_))
         {
             run.non_preemptive = true;
             let job = JobId { task, index: run.job };

@@ -51,37 +51,41 @@ pub struct Simulator<S> {
     pub(crate) servers: Vec<Option<Served>>,
 }
 
-/// A task's run-time state.
+/// A task's run-time state, in whole cache lines, as tasks take turns: what a job needs while it executes, and what its
+/// release needs.
+#[repr(C, align(64))]
 pub(crate) struct TaskRun {
     /// Whether a job is pending and known to the policy.
     pub active: bool,
+    /// Whether the job is inside a non-preemptive section.
+    pub non_preemptive: bool,
+    /// Whether it waits spinning for its GPU operations.
+    pub spinning: bool,
+    /// What a suspended job waits for.
+    pub wait: Wait,
     /// Index of the current job, or of the next if none is active.
     pub job: u32,
     /// Position in the body.
-    pub op: usize,
-    /// What is left of the current step.
-    pub remaining: u64,
-    /// Whether the job is inside a non-preemptive section.
-    pub non_preemptive: bool,
-    /// What a suspended job waits for.
-    pub wait: Wait,
-    /// Whether it waits spinning for its GPU operations.
-    pub spinning: bool,
-    /// What tasks without locks, GPUs, graphs and servers never need; apart, so that those stay small.
-    pub sharing: Box<Sharing>,
-    /// The absolute deadline of the current job.
-    pub deadline: Instant,
+    pub op: u32,
     /// The CPU on which the job was last dispatched, once it was preempted.
     pub preempted_on: Option<CpuId>,
+    /// What is left of the current step.
+    pub remaining: u64,
+    /// The absolute deadline of the current job.
+    pub deadline: Instant,
+    /// What tasks without locks, GPUs, graphs and servers never need; apart, so that those stay small.
+    pub sharing: Box<Sharing>,
     /// The CPU that takes the task's release interrupt: the one that completed its last job and armed the timer.
     pub timer_cpu: CpuId,
-    /// Deadlines of released jobs that wait for their predecessor.
-    pub backlog: VecDeque<Instant>,
     /// Index, arrival and release of the next job to be released.
     pub next_index: u32,
     pub next_arrival: Instant,
     pub next_release: Instant,
+    /// Deadlines of released jobs that wait for their predecessor.
+    pub backlog: VecDeque<Instant>,
 }
+
+const _: () = assert!(size_of::<TaskRun>() == 2 * 64);
 
 /// What a task shares with others.
 #[derive(Default)]

@@ -38,6 +38,11 @@ struct TaskState {
     scheduled_on: Option<u16>,
     /// The CPU its process last occupied.
     last_cpu: u16,
+}
+
+/// What makes a task and the interrupt threads that work for it one entity.
+#[derive(Clone, Copy, Debug, Default)]
+struct Membership {
     /// Of an active interrupt thread: the task it works for.
     owner: Option<TaskId>,
     /// The interrupt thread that goes before this task's job.
@@ -55,6 +60,8 @@ pub(super) struct Core<Q> {
     arrived_on: usize,
     mapping: ProcessorMapping,
     tasks: Vec<TaskState>,
+    /// By task; empty until a thread first works for one, so that most systems never look.
+    memberships: Vec<Membership>,
     /// The task whose process occupies each CPU.
     scheduled: Vec<Option<TaskId>>,
     /// The link last announced for each CPU, and the CPUs touched since.
@@ -69,8 +76,6 @@ impl<Q: ReadyQueue> Core<Q> {
             priority: Priority::of(0, TaskId(index)),
             scheduled_on: None,
             last_cpu: 0,
-            owner: None,
-            occupant: None,
         };
         Core {
             ranking,
@@ -79,6 +84,7 @@ impl<Q: ReadyQueue> Core<Q> {
             arrived_on: 0,
             mapping: ProcessorMapping::idle(cpus),
             tasks: (0..tasks as u32).map(task).collect(),
+            memberships: Vec::new(),
             scheduled: vec![None; cpus],
             announced: vec![None; cpus],
             touched: Vec::with_capacity(2 * cpus),
@@ -109,8 +115,9 @@ impl<Q: ReadyQueue> Core<Q> {
     }
 
     fn make_ready(&mut self, cpu: CpuId, task: TaskId) {
+        let is_held = self.occupant(task).is_some();
         let state = &mut self.tasks[task.index()];
-        if state.occupant.is_some() {
+        if is_held {
             state.state = State::Held;
             return;
         }
@@ -124,21 +131,29 @@ impl<Q: ReadyQueue> Core<Q> {
         let state = &mut self.tasks[thread.index()];
         assert_eq!(state.state, State::Inactive, "a thread has one piece of work at a time");
         state.priority = Priority { major, tie, task: thread };
-        state.owner = owner;
-        match owner {
-            None => self.make_ready(cpu, thread),
-            Some(owner) if self.tasks[owner.index()].occupant.is_some() => {
-                self.tasks[thread.index()].state = State::Held;
-            }
-            Some(owner) => self.go_before(cpu, thread, owner),
+        let Some(owner) = owner else { return self.make_ready(cpu, thread) };
+        self.memberships.resize(self.tasks.len(), Membership::default());
+        self.memberships[thread.index()].owner = Some(owner);
+        if self.occupant(owner).is_some() {
+            self.tasks[thread.index()].state = State::Held;
+        } else {
+            self.go_before(cpu, thread, owner);
         }
+    }
+
+    fn owner(&self, thread: TaskId) -> Option<TaskId> {
+        self.memberships.get(thread.index())?.owner
+    }
+
+    fn occupant(&self, owner: TaskId) -> Option<TaskId> {
+        self.memberships.get(owner.index())?.occupant
     }
 
     /// `thread` becomes the member of its entity that runs; a ready owner is held back, and a linked one hands over its
     /// CPU.
     fn go_before(&mut self, cpu: CpuId, thread: TaskId, owner: TaskId) {
+        self.memberships[owner.index()].occupant = Some(thread);
         let state = &mut self.tasks[owner.index()];
-        state.occupant = Some(thread);
         match state.state {
             State::Linked(linked) => {
                 state.state = State::Held;
@@ -155,10 +170,10 @@ impl<Q: ReadyQueue> Core<Q> {
 
     /// `thread` has no work any more: the next member of its entity may run.
     fn retire(&mut self, cpu: CpuId, thread: TaskId) {
-        let Some(owner) = self.tasks[thread.index()].owner.take() else { return };
-        self.tasks[owner.index()].occupant = None;
-        let waits = |task: &TaskState| task.owner == Some(owner) && task.state == State::Held;
-        if let Some(next) = self.tasks.iter().position(waits) {
+        let Some(owner) = self.memberships.get_mut(thread.index()).and_then(|it| it.owner.take()) else { return };
+        self.memberships[owner.index()].occupant = None;
+        let waits = |(it, task): (&Membership, &TaskState)| it.owner == Some(owner) && task.state == State::Held;
+        if let Some(next) = self.memberships.iter().zip(&self.tasks).position(waits) {
             self.go_before(cpu, TaskId(next as u32), owner);
         } else if self.tasks[owner.index()].state == State::Held {
             self.make_ready(cpu, owner);
@@ -277,8 +292,7 @@ impl<Q: ReadyQueue> Core<Q> {
     /// The CPU that the process of `task` occupies, or that of the job it works for: they cannot run elsewhere before
     /// it is switched out.
     fn occupied_by(&self, task: TaskId) -> Option<u16> {
-        let state = &self.tasks[task.index()];
-        state.scheduled_on.or_else(|| self.tasks[state.owner?.index()].scheduled_on)
+        self.tasks[task.index()].scheduled_on.or_else(|| self.tasks[self.owner(task)?.index()].scheduled_on)
     }
 
     fn set_link(&mut self, cpu: usize, job: Option<Priority>) {
@@ -323,12 +337,12 @@ impl<Q: ReadyQueue> Core<Q> {
                     "links agree in both directions"
                 );
                 assert!(self.occupied_by(id).is_none_or(|on| on == cpu), "a job is linked where its process is");
-                assert_eq!(task.occupant, None, "an owner is never linked beside its interrupt thread");
+                assert_eq!(self.occupant(id), None, "an owner is never linked beside its interrupt thread");
             }
-            if let Some(occupant) = task.occupant {
-                let occupant = self.tasks[occupant.index()];
-                assert_eq!(occupant.owner, Some(id), "entities agree in both directions");
-                assert!(matches!(occupant.state, State::Ready | State::Linked(_)), "who goes first is not held");
+            if let Some(occupant) = self.occupant(id) {
+                assert_eq!(self.owner(occupant), Some(id), "entities agree in both directions");
+                let state = self.tasks[occupant.index()].state;
+                assert!(matches!(state, State::Ready | State::Linked(_)), "who goes first is not held");
                 assert_ne!(task.state, State::Ready, "an owner is held back while its interrupt thread has work");
             }
             if let Some(cpu) = task.scheduled_on {

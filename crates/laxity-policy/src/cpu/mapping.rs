@@ -1,7 +1,8 @@
 //! The processor mapping: which job is linked to which CPU, and which CPU would be the first to give way.
 //!
-//! A heap of CPUs ordered by the priority of their linked jobs, idle CPUs first (paper 002, section 3, "Processor
-//! mapping"): the most common question is whether a preemption is required, and it needs the lowest-priority linked job.
+//! A tournament of CPUs (paper 002, section 3, "Processor mapping", has a heap): the most common question is whether a
+//! preemption is required, and it needs the lowest-priority linked job. A change replays the matches of one CPU: as many
+//! steps as a heap takes at worst, but no branch that depends on priorities.
 
 use super::Priority;
 
@@ -9,24 +10,25 @@ use super::Priority;
 #[derive(Clone, Debug)]
 pub struct ProcessorMapping {
     linked: Vec<Option<Priority>>,
-    /// Heap of CPUs; the root gives way first.
-    heap: Vec<u16>,
-    /// Where each CPU is in `heap`.
-    position: Vec<u16>,
-    /// Heap order: the larger key gives way first.
+    /// The larger key gives way first. One more than there are CPUs, for seeds without one: it loses to all.
     keys: Vec<u128>,
+    /// The winner of each match; match 1 is the final, and winners of matches 2i and 2i + 1 meet in match i. The second
+    /// half are the seeds.
+    winners: Vec<u16>,
 }
 
 impl ProcessorMapping {
     /// `cpus` CPUs, all idle. Panics if there are none.
     pub fn idle(cpus: usize) -> Self {
         assert!(cpus > 0, "a cluster has at least one CPU");
-        ProcessorMapping {
-            linked: vec![None; cpus],
-            heap: (0..cpus as u16).collect(),
-            position: (0..cpus as u16).collect(),
-            keys: (0..cpus).map(|cpu| key(cpu, None)).collect(),
-        }
+        let seeds = cpus.next_power_of_two();
+        let mut keys: Vec<u128> = (0..cpus).map(|cpu| key(cpu, None)).collect();
+        keys.push(0);
+        let mut winners = vec![0; seeds];
+        winners.extend((0..seeds).map(|seed| seed.min(cpus) as u16));
+        let mut mapping = ProcessorMapping { linked: vec![None; cpus], keys, winners };
+        (1..seeds).rev().for_each(|at| mapping.play(at));
+        mapping
     }
 
     /// Number of CPUs.
@@ -42,7 +44,7 @@ impl ProcessorMapping {
     /// The CPU that gives way first (an idle one if there is any, then the one with the least urgent job; among idle
     /// CPUs the smallest number), and what is linked to it.
     pub fn lowest(&self) -> (usize, Option<Priority>) {
-        let cpu = usize::from(self.heap[0]);
+        let cpu = usize::from(self.winners[1]);
         (cpu, self.linked[cpu])
     }
 
@@ -50,55 +52,27 @@ impl ProcessorMapping {
     pub fn set(&mut self, cpu: usize, job: Option<Priority>) -> Option<Priority> {
         let before = std::mem::replace(&mut self.linked[cpu], job);
         self.keys[cpu] = key(cpu, job);
-        let at = usize::from(self.position[cpu]);
-        let at = self.sift_up(at);
-        self.sift_down(at);
+        let mut at = (self.winners.len() / 2 + cpu) / 2;
+        while at > 0 {
+            self.play(at);
+            at /= 2;
+        }
         before
     }
 
-    fn sift_up(&mut self, mut at: usize) -> usize {
-        while at > 0 {
-            let parent = (at - 1) / 2;
-            if self.key_at(parent) >= self.key_at(at) {
-                break;
-            }
-            self.swap(parent, at);
-            at = parent;
-        }
-        at
+    /// Decides match `at`.
+    #[inline]
+    fn play(&mut self, at: usize) {
+        let key = |contender: usize| self.keys[usize::from(self.winners[contender])];
+        let second_wins = key(2 * at) < key(2 * at + 1);
+        self.winners[at] = self.winners[2 * at + usize::from(second_wins)];
     }
 
-    fn sift_down(&mut self, mut at: usize) {
-        loop {
-            let left = 2 * at + 1;
-            if left >= self.heap.len() {
-                return;
-            }
-            let right = left + 1;
-            let child = if right < self.heap.len() && self.key_at(right) > self.key_at(left) { right } else { left };
-            if self.key_at(at) >= self.key_at(child) {
-                return;
-            }
-            self.swap(at, child);
-            at = child;
-        }
-    }
-
-    fn key_at(&self, at: usize) -> u128 {
-        self.keys[usize::from(self.heap[at])]
-    }
-
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        self.position[usize::from(self.heap[a])] = a as u16;
-        self.position[usize::from(self.heap[b])] = b as u16;
-    }
-
-    /// Panics if the heap order or the position index is broken.
+    /// Panics if a CPU won that had the smaller key.
     pub(super) fn assert_invariants(&self) {
-        for at in 0..self.heap.len() {
-            assert_eq!(usize::from(self.position[usize::from(self.heap[at])]), at, "the position index is exact");
-            assert!(at == 0 || self.key_at((at - 1) / 2) >= self.key_at(at), "a parent gives way before its children");
+        for at in 1..self.winners.len() / 2 {
+            let [winner, first, second] = [at, 2 * at, 2 * at + 1].map(|at| self.keys[usize::from(self.winners[at])]);
+            assert_eq!(winner, first.max(second), "the larger key wins");
         }
     }
 }

@@ -37,12 +37,12 @@ pub(crate) enum Op {
     },
     Unlock(LockId),
     /// Skips the given number of steps unless the GPU just granted is another than last time.
-    UnlessMoved(usize),
+    UnlessMoved(u32),
     /// The lock of an engine.
     LockEngine(Target),
     UnlockEngine(Target),
     /// Hands an operation to a GPU.
-    Issue(Operation),
+    Issue(Box<Operation>),
     /// Until all operations the job issued are complete.
     Wait,
 }
@@ -234,7 +234,7 @@ impl Flat<'_> {
                 MigrationPath::Peer => self.copy_from_peer(time),
                 MigrationPath::Host => self.locked(state(On::Granted, CopyDirection::In, time)),
             }
-            self.ops[at] = Op::UnlessMoved(self.ops.len() - at - 1);
+            self.ops[at] = Op::UnlessMoved((self.ops.len() - at - 1) as u32);
         }
     }
 
@@ -260,7 +260,7 @@ impl Flat<'_> {
         let received = state(On::Granted, CopyDirection::In, time);
         self.on_cpu(Op::LockEngine(Target::LowerPeer));
         self.ops.extend([Op::Dispatch, Op::LockEngine(Target::UpperPeer), Op::Dispatch]);
-        self.ops.extend([Op::Issue(sent), Op::Issue(received), Op::Wait, Op::Dispatch]);
+        self.ops.extend([Op::Issue(Box::new(sent)), Op::Issue(Box::new(received)), Op::Wait, Op::Dispatch]);
         self.ops.extend([Target::UpperPeer, Target::LowerPeer].map(Op::UnlockEngine));
     }
 
@@ -281,7 +281,7 @@ impl Flat<'_> {
         };
         let whole = Operation { gpu, engine, time, interrupts: operation.interrupts };
         let GpuArbitration::GpuSync(sync) = self.context.arbitration else {
-            self.on_cpu(Op::Issue(whole));
+            self.on_cpu(Op::Issue(Box::new(whole)));
             if operation.waiting == Waiting::Synchronous {
                 self.ops.extend([Op::Wait, Op::Dispatch]);
             }
@@ -296,7 +296,8 @@ impl Flat<'_> {
     fn locked(&mut self, operation: Operation) {
         let engine = Target::Own(operation.engine);
         self.on_cpu(Op::LockEngine(engine));
-        self.ops.extend([Op::Dispatch, Op::Issue(operation), Op::Wait, Op::Dispatch, Op::UnlockEngine(engine)]);
+        let issue = Op::Issue(Box::new(operation));
+        self.ops.extend([Op::Dispatch, issue, Op::Wait, Op::Dispatch, Op::UnlockEngine(engine)]);
     }
 
     /// A GPU is not given up, and a job does not end, before its operations are complete.

@@ -99,23 +99,34 @@ pub(crate) enum ServerLevel {
     Deadline { period: Nanos, relative: Nanos },
 }
 
-/// A task as the simulator runs it.
+/// A task as the simulator runs it: one cache line, as tasks take turns.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct TaskPlan {
     pub period: Nanos,
     pub deadline: Nanos,
     pub phase: Nanos,
-    pub jitter: Nanos,
-    /// Extra separation of a sporadic task.
-    pub gap: Option<Box<Distribution>>,
-    pub ops: Vec<Op>,
+    /// `None`: its releases are periodic.
+    pub irregular: Option<Box<Irregular>>,
+    pub ops: Box<[Op]>,
     /// Whether time releases its jobs; tokens release those of nodes that are no sources, and work wakes threads.
     pub timed: bool,
-    pub cluster: usize,
+    pub cluster: u16,
     /// Its number within the cluster.
     pub local: TaskId,
     /// What bounds the time that its jobs take.
     pub server: Option<Box<ServerPlan>>,
+}
+
+const _: () = assert!(size_of::<TaskPlan>() == 64);
+
+/// What keeps releases from being periodic.
+#[derive(Clone, Debug)]
+pub(crate) struct Irregular {
+    /// The longest time from an arrival to the release.
+    pub jitter: Nanos,
+    /// Extra separation of a sporadic task.
+    pub gap: Option<Distribution>,
 }
 
 /// CPUs that share a ready queue, and their tasks.
@@ -250,10 +261,13 @@ impl TaskPlan {
     fn new(task: &Task, ops: Vec<Op>, timed: bool, (cluster, local): (usize, TaskId)) -> TaskPlan {
         let gap = match &task.arrival {
             Arrival::Periodic => None,
-            Arrival::Sporadic { gap } => Some(Box::new(gap.clone())),
+            Arrival::Sporadic { gap } => Some(gap.clone()),
         };
-        let (period, deadline, phase, jitter) = (task.period, task.deadline, task.phase, task.jitter);
-        TaskPlan { period, deadline, phase, jitter, gap, ops, timed, cluster, local, server: None }
+        let is_regular = gap.is_none() && task.jitter.is_zero();
+        let irregular = (!is_regular).then(|| Box::new(Irregular { jitter: task.jitter, gap }));
+        let (period, deadline, phase) = (task.period, task.deadline, task.phase);
+        let (ops, cluster) = (ops.into_boxed_slice(), cluster as u16);
+        TaskPlan { period, deadline, phase, irregular, ops, timed, cluster, local, server: None }
     }
 
     /// An interrupt thread: not released by time, and told how long to run whenever it is woken.
@@ -263,11 +277,10 @@ impl TaskPlan {
             period: never,
             deadline: never,
             phase: never,
-            jitter: never,
-            gap: None,
-            ops: vec![Op::Dispatch],
+            irregular: None,
+            ops: Box::new([Op::Dispatch]),
             timed: false,
-            cluster,
+            cluster: cluster as u16,
             local,
             server: None,
         }

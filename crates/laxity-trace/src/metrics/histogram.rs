@@ -15,14 +15,12 @@ pub(super) struct Histogram {
     /// Which power of two `blocks` begins with.
     first: usize,
     blocks: Vec<[u64; SUB_BUCKETS]>,
-    count: u64,
 }
 
 impl Histogram {
     /// Counts one span.
     #[inline]
     pub fn record(&mut self, span: Nanos) {
-        self.count += 1;
         let (block, bucket) = place(span);
         match self.blocks.get_mut(block.wrapping_sub(self.first)) {
             Some(counts) => counts[bucket] += 1,
@@ -32,7 +30,6 @@ impl Histogram {
 
     /// Counts all that `other` counted.
     pub fn merge(&mut self, other: &Histogram) {
-        self.count += other.count;
         for (offset, theirs) in other.blocks.iter().enumerate() {
             let ours = self.widen(other.first + offset);
             for (mine, their) in ours.iter_mut().zip(theirs) {
@@ -49,7 +46,9 @@ impl Histogram {
 
     /// The same in thousandths.
     pub fn permille(&self, permille: u64) -> Nanos {
-        let needed = (u128::from(self.count) * u128::from(permille)).div_ceil(1000);
+        let counted = || self.blocks.iter().flatten();
+        let count: u128 = counted().map(|&count| u128::from(count)).sum();
+        let needed = (count * u128::from(permille)).div_ceil(1000);
         let mut seen = 0;
         for (offset, counts) in self.blocks.iter().enumerate() {
             for (bucket, &count) in counts.iter().enumerate() {

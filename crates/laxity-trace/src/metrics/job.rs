@@ -6,14 +6,13 @@ use super::histogram::Histogram;
 use super::pending::Pending;
 use super::{JobSummary, LatenessSummary, OverheadUse, ResponseTimeSummary, TardinessSummary};
 
-/// What is known of a task's jobs so far.
+/// What is known of a task's jobs so far. In whole cache lines, and what changes together together: tasks take turns, so
+/// that each line of one must be fetched anew for each job.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(super) struct TaskFold {
     pub pending: Pending,
-    relative_deadline: Nanos,
-    /// Of an interrupt thread: when its current job was released. The job has its owner's deadline, from which nothing
-    /// follows about its arrival.
-    thread_released: Option<Instant>,
+    arrival: Arrival,
     /// Where the current job last executed; a job's first CPU is no migration.
     last_cpu: Option<CpuId>,
     /// Whether the current job waits by spinning whenever it has a CPU.
@@ -21,36 +20,52 @@ pub(super) struct TaskFold {
     pub jobs: JobFold,
 }
 
+const _: () = assert!(size_of::<TaskFold>() == 4 * 64);
+
+/// What says when a job arrived.
+#[derive(Clone, Copy, Debug)]
+enum Arrival {
+    /// It was so long before its deadline.
+    BeforeDeadline(Nanos),
+    /// Of a thread: its current job was released then. It has its owner's deadline, from which nothing follows.
+    Released(Instant),
+}
+
 /// What is known of a set of completed jobs so far; sums over sets are sums of folds.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct JobFold {
     pub released: u64,
-    pub missed_late: u64,
-    pub missed_incomplete: u64,
-    pub preemptions: u64,
-    pub migrations: u64,
-    pub suspensions: u64,
     pub execution: u64,
-    pub cache_delay: u64,
     completed: u64,
     response_min: u64,
     response_max: u64,
-    response_sum: u128,
-    response_times: Histogram,
     lateness_min: i64,
     lateness_max: i64,
-    lateness_sum: i128,
     /// The first job of the greatest lateness.
     latest_job: u32,
+
+    response_sum: u128,
+    lateness_sum: i128,
     tardiness_sum: u128,
+    pub missed_late: u64,
+    pub migrations: u64,
+
+    response_times: Histogram,
+    pub preemptions: u64,
+    pub cache_delay: u64,
+    pub suspensions: u64,
+    pub missed_incomplete: u64,
 }
 
 impl TaskFold {
     pub fn new(relative_deadline: Nanos, is_thread: bool) -> Self {
         TaskFold {
             pending: Pending::default(),
-            relative_deadline,
-            thread_released: is_thread.then_some(Instant::ZERO),
+            arrival: match is_thread {
+                true => Arrival::Released(Instant::ZERO),
+                false => Arrival::BeforeDeadline(relative_deadline),
+            },
             last_cpu: None,
             spins: false,
             jobs: JobFold::default(),
@@ -62,7 +77,7 @@ impl TaskFold {
         if self.pending.release(index, deadline) {
             self.jobs.released += 1;
             // A thread has one job at a time.
-            if let Some(released) = &mut self.thread_released {
+            if let Arrival::Released(released) = &mut self.arrival {
                 *released = at;
             }
         }
@@ -80,8 +95,10 @@ impl TaskFold {
         self.last_cpu = None;
         self.spins = false;
         if let Some(deadline) = self.pending.complete(index) {
-            let own = Instant(deadline.0.saturating_sub(self.relative_deadline.0));
-            let arrival = self.thread_released.unwrap_or(own);
+            let arrival = match self.arrival {
+                Arrival::BeforeDeadline(span) => Instant(deadline.0.saturating_sub(span.0)),
+                Arrival::Released(at) => at,
+            };
             self.jobs.complete(index, at.saturating_since(arrival), at.signed_since(deadline));
         }
     }
