@@ -8,6 +8,7 @@ use laxity_model::{Instant, Nanos};
 use laxity_sys::{clock, scheduling};
 
 use crate::graph::Membership;
+use crate::objects::ObjectPorts;
 use crate::owner::{Owner, State};
 use crate::parking;
 use crate::ring::{Inputs, Outputs, Ports};
@@ -24,6 +25,7 @@ pub struct Node {
     /// For each condition what was seen of its peer last.
     sights: Vec<Sight>,
     ports: Ports,
+    objects: ObjectPorts,
     /// How long to look before parking.
     spin: Nanos,
 }
@@ -43,6 +45,7 @@ struct Sight {
 pub struct Job<'a> {
     node: &'a mut Node,
     index: u64,
+    is_resumed: bool,
 }
 
 /// Why there is no job.
@@ -79,7 +82,8 @@ impl Node {
         let interrupted = (shared.started(node) > completed).then_some(completed);
         let sights = vec![Sight::default(); shared.conditions(node).len()];
         let ports = Ports::new(shared, node);
-        let node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, membership };
+        let objects = ObjectPorts::new(shared, node);
+        let node = Node { node, owner, interrupted, sights, ports, objects, spin: Nanos::ZERO, membership };
         node.note_cpu();
         node
     }
@@ -150,9 +154,10 @@ impl Node {
         }
         match found {
             Some(Ok(())) => {
+                let is_resumed = shared.started(node) > index;
                 shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
                 self.ports.begin(shared, index);
-                Ok(Job { node: self, index })
+                Ok(Job { node: self, index, is_resumed })
             }
             Some(Err(error)) => Err(error),
             None => Err(WaitError::TimedOut { node: shared.name(node) }),
@@ -270,6 +275,17 @@ impl Job<'_> {
     /// Its number, from 0.
     pub fn index(&self) -> u64 {
         self.index
+    }
+
+    /// Whether it was begun before and not completed: by an owner of the node that died or let go, or because the job
+    /// was dropped. What it reads is as it was; what it changes in place may be half changed.
+    pub fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
+    /// What its objects are found by.
+    pub(crate) fn objects_of(&self) -> (&Shared, &ObjectPorts, u64) {
+        (self.node.shared(), &self.node.objects, self.index)
     }
 
     /// The messages it reads, and those it writes.
