@@ -297,20 +297,21 @@ mod tests {
     #[test]
     fn edges_that_do_not_follow_from_the_objects_are_damage() {
         let spec = pipelined();
-        let with = |change: &dyn Fn(&mut Graph, &mut Vec<Object>)| {
+        type Change = fn(&mut Graph, &mut Vec<Object>);
+        let with = |change: Change| {
             let (mut graph, mut objects) = (spec.graph().clone(), spec.objects().to_vec());
             change(&mut graph, &mut objects);
             let channels = spec.channels()[..graph.edges.len()].to_vec();
             let changed = Spec::with_objects(graph, channels, objects, spec.declared()).expect("a graph");
             decode(&encode(&changed))
         };
-        assert_eq!(with(&|_, _| {}), Ok(spec.clone()));
-        let damages: [&dyn Fn(&mut Graph, &mut Vec<Object>); 5] = [
-            &|graph, _| drop(graph.edges.pop()),
-            &|graph, _| graph.objects[0].accessors.truncate(2),
-            &|graph, _| graph.replicas = Replicas::None,
-            &|_, objects| objects[1].initial.push(4),
-            &|_, objects| drop(objects[0].uses.pop()),
+        assert_eq!(with(|_, _| {}), Ok(spec.clone()));
+        let damages: [Change; 5] = [
+            |graph, _| graph.edges.truncate(graph.edges.len() - 1),
+            |graph, _| graph.objects[0].accessors.truncate(2),
+            |graph, _| graph.replicas = Replicas::None,
+            |_, objects| objects[1].initial.push(4),
+            |_, objects| objects[0].uses.truncate(2),
         ];
         for (number, damage) in damages.into_iter().enumerate() {
             assert_eq!(with(damage), Err(DescriptionError::Malformed), "damage {number}");

@@ -60,6 +60,8 @@
 //! # }
 //! ```
 //!
+//! Nodes that share memory rather than hand over messages are described by what they read and write: see [`Pipeline`].
+//!
 //! Any process may be killed at any instruction. A job is then either complete or not begun; those who wait for the dead
 //! hear of it ([`WaitError::Lost`]); whoever claims its node next gets the job that was not completed. Decisions 13 and
 //! 14 have the reasons.

@@ -8,7 +8,7 @@ use laxity_model::{Instant, Nanos};
 use laxity_sys::{clock, scheduling};
 
 use crate::graph::Membership;
-use crate::objects::ObjectPorts;
+use crate::objects::{ObjectInputs, ObjectOutputs, ObjectPorts};
 use crate::owner::{Owner, State};
 use crate::parking;
 use crate::ring::{Inputs, Outputs, Ports};
@@ -283,15 +283,26 @@ impl Job<'_> {
         self.is_resumed
     }
 
-    /// What its objects are found by.
-    pub(crate) fn objects_of(&self) -> (&Shared, &ObjectPorts, u64) {
-        (self.node.shared(), &self.node.objects, self.index)
-    }
-
     /// The messages it reads, and those it writes.
     pub fn messages(&mut self) -> (Inputs<'_>, Outputs<'_>) {
         let Node { membership, ports, .. } = &mut *self.node;
         ports.messages(&membership.shared)
+    }
+
+    /// The data objects that it only reads, and those that it writes or changes.
+    pub fn objects(&mut self) -> (ObjectInputs<'_>, ObjectOutputs<'_>) {
+        let Node { membership, objects, .. } = &mut *self.node;
+        objects.of_job(&membership.shared, self.index)
+    }
+
+    /// As [`Job::messages`] and [`Job::objects`], at the same time.
+    pub fn messages_and_objects(&mut self) -> ((Inputs<'_>, Outputs<'_>), (ObjectInputs<'_>, ObjectOutputs<'_>)) {
+        let Node { membership, ports, objects, .. } = &mut *self.node;
+        (ports.messages(&membership.shared), objects.of_job(&membership.shared, self.index))
+    }
+
+    pub(crate) fn object_inputs(&self) -> ObjectInputs<'_> {
+        self.node.objects.inputs_of(self.node.shared(), self.index)
     }
 
     /// Message `number`, from 0, that came over `edge`: as [`Inputs::get`].

@@ -133,6 +133,17 @@ impl ObjectPorts {
         }
         ObjectPorts { node, ports }
     }
+
+    /// What the node's job `job` uses, which is begun and not complete.
+    pub fn of_job<'a>(&'a mut self, shared: &'a Shared, job: u64) -> (ObjectInputs<'a>, ObjectOutputs<'a>) {
+        let view = View { shared, ports: self, job };
+        (ObjectInputs { view }, ObjectOutputs { view })
+    }
+
+    /// What it only reads.
+    pub fn inputs_of<'a>(&'a self, shared: &'a Shared, job: u64) -> ObjectInputs<'a> {
+        ObjectInputs { view: View { shared, ports: self, job } }
+    }
 }
 
 impl Port {
@@ -182,21 +193,21 @@ impl<'a> View<'a> {
         // - A value of k jobs ago was complete when this job began, by the tokens of the delayed edge, and its slot is
         //   written again by job j - k + M + N of the writer, which waits for this one, or for a later one: k <= M.
         // Tokens are seen with acquire order. Only one thread in all processes has claimed a node, as for messages, and
-        // processes write to a graph through this library only. In this thread no place that a job reads is one that
-        // it writes: a node uses an object in one way in a job, and slots of a delay differ.
+        // processes write to a graph through this library only. Within this process no place that a job reads is one
+        // that it writes: a node uses an object in one way in a job, and slots of a delay differ.
         unsafe { self.shared.segment.bytes(port.place(self.job), port.bytes) }
     }
 
     /// The bytes behind `port`, which is written or changed.
     ///
     /// # Safety
-    /// Nobody in this thread has them while the result lives.
+    /// Nobody else within this process has them while the result lives.
     unsafe fn bytes_mut(&self, port: &Port) -> &'a mut [u8] {
         assert!(!matches!(port.access, Access::Read { .. }), "what is read is not written");
         // SAFETY: nobody else reads or writes the place while the job lasts: as in `bytes`, whose reasons hold for
         // readers as for writers; whoever reads the object in a job of this index goes before this node or after it.
         // The slot that job i of a delay's writer writes is read by jobs i to i + M of others, after it, and was read
-        // by jobs up to i - N, which are complete. The caller vouches for this thread.
+        // by jobs up to i - N, which are complete. The caller vouches for this process.
         unsafe { self.shared.segment.bytes_mut(port.place(self.job), port.bytes) }
     }
 
@@ -302,24 +313,13 @@ impl<'a> ObjectOutputs<'a> {
             }
             ports[index] = Some(port);
         }
-        // SAFETY: the objects differ (checked above), and within this thread these outputs are the one way to them: they
-        // are not `Clone`, whoever made them holds the job exclusively, and this consumes them.
+        // SAFETY: the objects differ (checked above), and within this process these outputs are the one way to them: they
+        // come of an exclusive borrow of the job, are not `Clone`, and are consumed here, or borrowed exclusively.
         Ok(ports.map(|port| unsafe { self.view.bytes_mut(port.expect("each was found")) }))
     }
 }
 
 impl Job<'_> {
-    fn view(&self) -> View<'_> {
-        let (shared, ports, job) = self.objects_of();
-        View { shared, ports, job }
-    }
-
-    /// The objects that it only reads, and those that it writes or changes.
-    pub fn objects(&mut self) -> (ObjectInputs<'_>, ObjectOutputs<'_>) {
-        let view = self.view();
-        (ObjectInputs { view }, ObjectOutputs { view })
-    }
-
     /// An object that its node reads. It is out of reach once the job is complete:
     ///
     /// ```compile_fail,E0505
@@ -341,7 +341,7 @@ impl Job<'_> {
     /// # Errors
     /// [`ObjectError`].
     pub fn read_past<'k>(&self, object: impl Into<ObjectKey<'k>>, ago: u32) -> Result<&[u8], ObjectError> {
-        ObjectInputs { view: self.view() }.past(object, ago)
+        self.object_inputs().past(object, ago)
     }
 
     /// As [`Job::read`], as values of a type: as many as make up the object.
@@ -349,7 +349,7 @@ impl Job<'_> {
     /// # Errors
     /// [`ObjectError`].
     pub fn read_as<'k, T: Pod>(&self, object: impl Into<ObjectKey<'k>>) -> Result<&[T], ObjectError> {
-        ObjectInputs { view: self.view() }.past_as(object, 0)
+        self.object_inputs().past_as(object, 0)
     }
 
     /// An object that its node writes, in which anything may be, or changes: that is how to read it, too.

@@ -7,7 +7,9 @@ mod support;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use laxity_graph::{Access, ClaimError, Graph, Node, ObjectError, ObjectKey, Parameter, Pipeline, Registry, WaitError};
+use laxity_graph::{
+    Access, Channel, ClaimError, Graph, Node, ObjectError, ObjectKey, Parameter, Pipeline, Registry, WaitError,
+};
 use laxity_model::Nanos;
 use support::Place;
 
@@ -16,6 +18,7 @@ const PLACE: &str = "LAXITY_TEST_PLACE";
 /// Long enough for any machine: reached only by what hangs.
 const HANG: Nanos = Nanos::from_secs(20);
 const JOBS: u64 = 40;
+const RING: Channel = Channel::Ring { message: 4, capacity: 1 };
 
 /// The camera writes an image; the filter adds to it what the tracker wrote a job ago; the tracker writes their sum.
 fn tracker() -> Pipeline {
@@ -175,9 +178,7 @@ fn a_job_that_is_dropped_comes_again_and_says_so() {
     let place = Place::new("dropped");
     let graph = place.create(&tracker().build(1).expect("it can be")).expect("the name is free");
     let mut node = graph.claim("camera").expect("it is free");
-    let job = node.try_wait().expect("nothing is in its way");
-    assert!(!job.is_resumed());
-    drop(job);
+    assert!(!node.try_wait().expect("nothing is in its way").is_resumed());
     assert!(node.try_wait().expect("the same").is_resumed());
 }
 
@@ -223,6 +224,24 @@ fn a_job_reaches_what_its_node_declares_and_nothing_else() {
     for error in [refusal("filter", "sum", read), refusal("filter", "sum", Access::Write)] {
         assert!(error.to_string().starts_with("node filter does not"), "{error}");
     }
+}
+
+#[test]
+fn messages_and_objects_are_at_hand_together() {
+    let place = Place::new("together");
+    let pipeline = Pipeline::new("g", Nanos::from_millis(1)).object("a", 4).edge("n", "m", RING);
+    let pipeline = pipeline.node("n", [Parameter::output("a")]).node("m", [Parameter::inout("a")]);
+    let graph = place.create(&pipeline.build(1).expect("it can be")).expect("the name is free");
+    let mut nodes = ["n", "m"].map(|name| graph.claim(name).expect("it is free"));
+    let mut job = nodes[0].try_wait().expect("nothing is in its way");
+    let ((_, mut messages), (_, mut objects)) = job.messages_and_objects();
+    let (message, object) = (messages.get(0, 0).expect("a ring"), objects.get("a").expect("an output"));
+    message.copy_from_slice(b"1234");
+    object.copy_from_slice(b"5678");
+    job.complete();
+    let mut job = nodes[1].try_wait().expect("they are written");
+    let ((messages, _), (_, mut objects)) = job.messages_and_objects();
+    assert_eq!((messages.get(0, 0), objects.get("a")), (Ok(&b"1234"[..]), Ok(&mut b"5678".to_owned()[..])));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn programs() -> impl Strategy<Value = Program> {
     let object = (1_usize..100, 0_u32..4);
     (2_usize..=6, prop::collection::vec(object, 1..=4), any::<u64>()).prop_flat_map(|(nodes, objects, seed)| {
         let uses = objects.iter().map(move |&(_, depth)| {
-            let choices = prop::collection::vec((0_u8..4, 0..=depth), nodes);
+            let choices = prop::collection::vec((0_u8..5, 0..=depth), nodes);
             (0..nodes, choices)
         });
         uses.collect::<Vec<_>>().prop_map(move |uses| program(nodes, objects.clone(), &uses, seed))
@@ -52,6 +52,7 @@ fn program(nodes: usize, objects: Vec<(usize, u32)>, uses: &[(usize, Vec<(u8, u3
                 1 if node > *writer && depth == 0 => accesses.push((object, Access::Change)),
                 2 if node > *writer => accesses.push((object, Access::Read { ago: 0 })),
                 3 if ago > 0 => accesses.push((object, Access::Read { ago })),
+                4 => accesses.extend((1..=ago).map(|ago| (object, Access::Read { ago }))),
                 _ => {}
             }
         }
