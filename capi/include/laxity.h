@@ -72,6 +72,8 @@ enum laxity_result {
     LAXITY_ERROR_ENDING = 33,
     // This process was forked from the one that attached. Attach here.
     LAXITY_ERROR_FORKED = 34,
+    // The graph has no such data object.
+    LAXITY_ERROR_NO_OBJECT = 35,
     // The job is complete, or none was begun.
     LAXITY_ERROR_NO_JOB = 40,
     // A wait before the job that it began is complete.
@@ -82,6 +84,8 @@ enum laxity_result {
     LAXITY_ERROR_NO_MESSAGE = 43,
     // A message is longer than the ring's longest.
     LAXITY_ERROR_TOO_LONG = 44,
+    // The node does not say that it uses the data object so.
+    LAXITY_ERROR_ACCESS = 45,
     // A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 };
@@ -105,6 +109,12 @@ struct laxity_job;
 
 // A claimed node. One thread uses it at a time; it need not be the one that claimed it.
 struct laxity_node;
+
+// A graph described by what its nodes do with data objects: memory that nodes share, of which consecutive runs of the
+// graph have replicas. Edges follow: the graph computes what a loop computes that calls one node after the other. An
+// object is written by one node, which goes first; those that read or change it follow in the order in which they are
+// added.
+struct laxity_pipeline;
 
 // Where graphs have their names. Threads may share it.
 struct laxity_registry;
@@ -145,6 +155,19 @@ struct laxity_edge {
     uint32_t slots;
     // Whether it closes a cycle; such an edge needs initial tokens.
     bool back_edge;
+};
+
+// What a node does with an object: an input reads it, an output writes all of it, and what does both changes it in
+// place.
+struct laxity_parameter {
+    // The name of the object.
+    const char *object;
+    // Whether the node reads it.
+    bool reads;
+    // Whether the node writes it.
+    bool writes;
+    // For an input: reads what was there so many jobs ago, up to the depth of the delay.
+    uint32_t ago;
 };
 
 // What a node is doing.
@@ -222,6 +245,50 @@ enum laxity_result laxity_spec_edge(struct laxity_spec *spec,
 
 // Releases a description; graphs that were made of it stay. `*spec` is NULL then; if it is already, nothing happens.
 enum laxity_result laxity_spec_release(struct laxity_spec **spec);
+
+// Begins the description of a graph called `name` that runs once in `period_ns`.
+enum laxity_result laxity_pipeline_new(const char *name,
+                                       uint64_t period_ns,
+                                       struct laxity_pipeline **pipeline);
+
+// Adds an object of `bytes` bytes.
+enum laxity_result laxity_pipeline_object(struct laxity_pipeline *pipeline, const char *name, size_t bytes);
+
+// Adds a delay: an object of `bytes` bytes of which the values of the last `depth` jobs can be read, too. Those of jobs
+// before the first are `initial`, which is as long as one value, or zeros if it is NULL.
+enum laxity_result laxity_pipeline_delay(struct laxity_pipeline *pipeline,
+                                         const char *name,
+                                         size_t bytes,
+                                         uint32_t depth,
+                                         const void *initial);
+
+// Adds a node with its `count` parameters, which may be NULL if there are none.
+enum laxity_result laxity_pipeline_node(struct laxity_pipeline *pipeline,
+                                        const char *name,
+                                        const struct laxity_parameter *parameters,
+                                        size_t count);
+
+// Adds an edge beyond those that follow from objects: job j of the node `to` waits for job j of the node `from`, and
+// gets a message of up to `message_bytes` if `slots` is not 0. These are the first edges of the graph, in this order.
+enum laxity_result laxity_pipeline_edge(struct laxity_pipeline *pipeline,
+                                        const char *from,
+                                        const char *to,
+                                        uint32_t message_bytes,
+                                        uint32_t slots);
+
+// The number of nodes on the longest path: a rule of thumb for the number of replicas.
+enum laxity_result laxity_pipeline_depth(const struct laxity_pipeline *pipeline, uint32_t *depth);
+
+// Derives the graph with `replicas` of every object, at least 1, and writes its description to `spec`, to which no node
+// or edge can be added. Any number of replicas computes the same; more let more runs of the graph overlap.
+// LAXITY_ERROR_SPEC says why it cannot be.
+enum laxity_result laxity_pipeline_build(const struct laxity_pipeline *pipeline,
+                                         uint32_t replicas,
+                                         struct laxity_spec **spec);
+
+// Releases a pipeline; descriptions and graphs that were made of it stay. `*pipeline` is NULL then; if it is already,
+// nothing happens.
+enum laxity_result laxity_pipeline_release(struct laxity_pipeline **pipeline);
 
 // Lets go of a graph; nodes that were claimed stay claimed, and keep this process attached. `*graph` is NULL then; if
 // it is already, nothing happens. The last process to leave takes the graph with it.
@@ -311,6 +378,21 @@ enum laxity_result laxity_job_truncate(struct laxity_job *job, size_t edge, uint
 // Completes a job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at once.
 // Pointers to its messages are not valid any more.
 enum laxity_result laxity_job_complete(struct laxity_job *job);
+
+// The object called `object`, which the job's node reads, as it was `ago` jobs ago (0: what this job of the graph
+// computes): in place, and there until the job is complete. `length` may be NULL.
+enum laxity_result laxity_job_read(const struct laxity_job *job,
+                                   const char *object,
+                                   uint32_t ago,
+                                   const void **bytes,
+                                   size_t *length);
+
+// The object called `object`, which the job's node writes, in which anything may be, or changes: in place, until the
+// job is complete. `length` may be NULL. If laxity_job_is_resumed, what is changed may be half changed already.
+enum laxity_result laxity_job_write(struct laxity_job *job,
+                                    const char *object,
+                                    void **bytes,
+                                    size_t *length);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -6,7 +6,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use ::laxity_graph::{ClaimError, MessageError, RegistryError, SpecError, WaitError};
+use ::laxity_graph::{ClaimError, MessageError, ObjectError, PipelineError, RegistryError, SpecError, WaitError};
 use laxity_policy::graph::PlanError;
 use laxity_sys::segment::SegmentError;
 
@@ -63,6 +63,8 @@ pub enum laxity_result {
     LAXITY_ERROR_ENDING = 33,
     /// This process was forked from the one that attached. Attach here.
     LAXITY_ERROR_FORKED = 34,
+    /// The graph has no such data object.
+    LAXITY_ERROR_NO_OBJECT = 35,
 
     /// The job is complete, or none was begun.
     LAXITY_ERROR_NO_JOB = 40,
@@ -74,6 +76,8 @@ pub enum laxity_result {
     LAXITY_ERROR_NO_MESSAGE = 43,
     /// A message is longer than the ring's longest.
     LAXITY_ERROR_TOO_LONG = 44,
+    /// The node does not say that it uses the data object so.
+    LAXITY_ERROR_ACCESS = 45,
 
     /// A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
@@ -105,11 +109,13 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_CLAIMED, c"the node is claimed"),
     (LAXITY_ERROR_ENDING, c"the node's killed process has not ended"),
     (LAXITY_ERROR_FORKED, c"this process was forked from the one that attached"),
+    (LAXITY_ERROR_NO_OBJECT, c"the graph has no such object"),
     (LAXITY_ERROR_NO_JOB, c"no job is begun"),
     (LAXITY_ERROR_INCOMPLETE, c"the job is not complete"),
     (LAXITY_ERROR_NO_RING, c"the edge is no ring at this node, or leads the other way"),
     (LAXITY_ERROR_NO_MESSAGE, c"the job has fewer messages"),
     (LAXITY_ERROR_TOO_LONG, c"the message is too long"),
+    (LAXITY_ERROR_ACCESS, c"the node does not say that it uses the object so"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 
@@ -175,21 +181,57 @@ pub(crate) fn answer(call: impl FnOnce() -> Result<(), Error>) -> laxity_result 
 /// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum Error {
-    Null { argument: &'static str },
-    Handle { expected: &'static str },
-    Text { argument: &'static str },
+    Null {
+        argument: &'static str,
+    },
+    Handle {
+        expected: &'static str,
+    },
+    Text {
+        argument: &'static str,
+    },
     Busy,
-    NoNode { name: String },
-    NoEdge { from: String, to: String },
-    NoPosition { edge: usize, edges: usize },
-    NoJob { node: String },
-    Incomplete { node: String, job: u64 },
+    NoNode {
+        name: String,
+    },
+    NoEdge {
+        from: String,
+        to: String,
+    },
+    NoPosition {
+        edge: usize,
+        edges: usize,
+    },
+    NoJob {
+        node: String,
+    },
+    Incomplete {
+        node: String,
+        job: u64,
+    },
     Spec(SpecError),
+    Pipeline(PipelineError),
+    /// A parameter that neither reads nor writes, or writes into the past.
+    Parameter {
+        node: String,
+        object: String,
+    },
+    /// Something added to what a pipeline derived.
+    Derived {
+        name: String,
+    },
+    Object(ObjectError),
     Registry(RegistryError),
     Claim(ClaimError),
     Wait(WaitError),
-    Message { node: String, edge: Option<(String, String)>, error: MessageError },
-    Internal { text: String },
+    Message {
+        node: String,
+        edge: Option<(String, String)>,
+        error: MessageError,
+    },
+    Internal {
+        text: String,
+    },
 }
 
 /// The names in an error.
@@ -221,7 +263,9 @@ impl Error {
             Error::NoEdge { .. } | Error::NoPosition { .. } => LAXITY_ERROR_NO_EDGE,
             Error::NoJob { .. } => LAXITY_ERROR_NO_JOB,
             Error::Incomplete { .. } => LAXITY_ERROR_INCOMPLETE,
-            Error::Spec(_) => LAXITY_ERROR_SPEC,
+            Error::Spec(_) | Error::Pipeline(_) | Error::Parameter { .. } | Error::Derived { .. } => LAXITY_ERROR_SPEC,
+            Error::Object(ObjectError::NoSuchObject { .. }) => LAXITY_ERROR_NO_OBJECT,
+            Error::Object(_) => LAXITY_ERROR_ACCESS,
             Error::Registry(error) => of_registry(error),
             Error::Claim(ClaimError::Claimed { .. } | ClaimError::NoneFree) => LAXITY_ERROR_CLAIMED,
             Error::Claim(ClaimError::Ending { .. }) => LAXITY_ERROR_ENDING,
@@ -241,7 +285,15 @@ impl Error {
             Error::NoNode { name } | Error::Claim(ClaimError::NoSuchNode { name }) => Names::node(name),
             Error::NoEdge { from, to } => Names::edge(from, to),
             Error::NoJob { node } | Error::Incomplete { node, .. } => Names::node(node),
-            Error::Spec(error) => of_spec(error),
+            Error::Spec(error) | Error::Pipeline(PipelineError::Spec(error)) => of_spec(error),
+            Error::Pipeline(error) => of_pipeline(error),
+            Error::Parameter { node, .. } => Names::node(node),
+            Error::Object(
+                ObjectError::NoSuchObject { node, .. }
+                | ObjectError::NotDeclared { node, .. }
+                | ObjectError::Changed { node, .. }
+                | ObjectError::Twice { node, .. },
+            ) => Names::node(node),
             Error::Claim(ClaimError::Claimed { node, pid } | ClaimError::Ending { node, pid }) => {
                 Names { node: Some(node), edge: None, pid: *pid }
             }
@@ -277,6 +329,21 @@ fn of_spec(error: &SpecError) -> Names<'_> {
             | PlanError::NotOneToOne { from, to, .. }
             | PlanError::Unwritten { from, to, .. },
         ) => Names::edge(from, to),
+        _ => Names::default(),
+    }
+}
+
+fn of_pipeline(error: &PipelineError) -> Names<'_> {
+    match error {
+        PipelineError::UnknownObject { node, .. }
+        | PipelineError::TooLongAgo { node, .. }
+        | PipelineError::DelayChanged { node, .. }
+        | PipelineError::UsedTwice { node, .. }
+        | PipelineError::NoWriter { node, .. } => Names::node(node),
+        PipelineError::UnknownNode { from, to, node } => Names { node: Some(node), ..Names::edge(from, to) },
+        PipelineError::Cycle { links } => {
+            links.first().map_or_else(Names::default, |link| Names::edge(&link.from, &link.to))
+        }
         _ => Names::default(),
     }
 }
@@ -374,6 +441,17 @@ impl fmt::Display for Error {
                 write!(f, "node {node}: job {job} is begun and not complete; complete it before the next wait")
             }
             Error::Spec(error) => write!(f, "{error}"),
+            Error::Pipeline(error) => write!(f, "{error}"),
+            Error::Parameter { node, object } => write!(
+                f,
+                "node {node}: its parameter for object {object} neither reads nor writes, or writes into the past; set \
+                 reads or writes, and ago for an input only"
+            ),
+            Error::Derived { name } => write!(
+                f,
+                "the description of graph {name} was built by laxity_pipeline_build; add nodes and edges to the pipeline"
+            ),
+            Error::Object(error) => write!(f, "{error}"),
             Error::Registry(error) => write!(f, "{error}"),
             Error::Claim(error) => write!(f, "{error}"),
             Error::Wait(error) => write!(f, "{error}"),
@@ -389,6 +467,12 @@ impl fmt::Display for Error {
 impl From<SpecError> for Error {
     fn from(error: SpecError) -> Self {
         Error::Spec(error)
+    }
+}
+
+impl From<PipelineError> for Error {
+    fn from(error: PipelineError) -> Self {
+        Error::Pipeline(error)
     }
 }
 

@@ -13,5 +13,7 @@ mod error;
 mod graph;
 mod handle;
 mod node;
+mod object;
+mod pipeline;
 mod registry;
 mod spec;

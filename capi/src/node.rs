@@ -125,7 +125,7 @@ impl State {
         Ok(())
     }
 
-    fn job(&mut self) -> Result<&mut Job<'static>, Error> {
+    pub fn job(&mut self) -> Result<&mut Job<'static>, Error> {
         self.job.as_mut().ok_or_else(|| Error::NoJob { node: self.name.clone() })
     }
 
@@ -139,7 +139,7 @@ impl State {
 }
 
 /// Whoever comes while another thread has it made a mistake, and is not kept waiting for it.
-fn lock(state: &Mutex<State>) -> Result<MutexGuard<'_, State>, Error> {
+pub(crate) fn lock(state: &Mutex<State>) -> Result<MutexGuard<'_, State>, Error> {
     match state.try_lock() {
         Ok(state) => Ok(state),
         // A panic leaves no job half-stored: that is the last thing a wait does, and the first that a completion

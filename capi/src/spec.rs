@@ -18,6 +18,8 @@ pub struct laxity_spec {
 pub(crate) struct Draft {
     graph: model::Graph,
     channels: Vec<Channel>,
+    /// What a pipeline derived instead, to which nothing can be added.
+    derived: Option<Spec>,
 }
 
 impl Handle for laxity_spec {
@@ -55,7 +57,7 @@ pub unsafe extern "C" fn laxity_spec_new(name: *const c_char, spec: *mut *mut la
         *spec = std::ptr::null_mut();
         // SAFETY: the caller promises that `name` ends with NUL.
         let name = unsafe { text(name, "name") }?;
-        let draft = Draft { graph: model::Graph::new(name, Vec::new(), Vec::new()), channels: Vec::new() };
+        let draft = Draft::new(name, None);
         *spec = handle::make(Mutex::new(draft));
         Ok(())
     })
@@ -72,7 +74,7 @@ pub unsafe extern "C" fn laxity_spec_node(
     answer(|| {
         // SAFETY: the caller promises that the handle is not released meanwhile, and that `name` ends with NUL.
         let (spec, name) = unsafe { (handle::get(spec)?, text(name, "name")?) };
-        lock(spec).graph.nodes.push(model::Node {
+        lock(spec).open()?.graph.nodes.push(model::Node {
             name: name.to_owned(),
             period: (period_ns != 0).then_some(Nanos::from_nanos(period_ns)),
             phase: Nanos::ZERO,
@@ -101,6 +103,7 @@ pub unsafe extern "C" fn laxity_spec_edge(
             (handle::get(spec)?, text(from, "from")?, text(to, "to")?, edge.as_ref().copied().unwrap_or_default())
         };
         let mut draft = lock(spec);
+        let draft = draft.open()?;
         let (producer, consumer) = (draft.position(from)?, draft.position(to)?);
         let consume = edge.consume.max(1);
         draft.graph.edges.push(model::Edge {
@@ -129,15 +132,33 @@ pub unsafe extern "C" fn laxity_spec_release(spec: *mut *mut laxity_spec) -> lax
 }
 
 impl Draft {
+    fn new(name: &str, derived: Option<Spec>) -> Self {
+        Draft { graph: model::Graph::new(name, Vec::new(), Vec::new()), channels: Vec::new(), derived }
+    }
+
+    /// Itself, if something can be added.
+    fn open(&mut self) -> Result<&mut Draft, Error> {
+        if self.derived.is_some() { Err(Error::Derived { name: self.graph.name.clone() }) } else { Ok(self) }
+    }
+
     fn position(&self, name: &str) -> Result<usize, Error> {
         let found = self.graph.nodes.iter().position(|node| node.name == name);
         found.ok_or_else(|| Error::NoNode { name: name.to_owned() })
     }
 }
 
+/// A handle to the description that a pipeline derived.
+pub(crate) fn derived(spec: Spec) -> *mut laxity_spec {
+    let name = spec.graph().name.clone();
+    handle::make(Mutex::new(Draft::new(&name, Some(spec))))
+}
+
 /// What was described, checked.
 pub(crate) fn check(spec: &Mutex<Draft>) -> Result<Spec, Error> {
     let draft = lock(spec);
+    if let Some(spec) = &draft.derived {
+        return Ok(spec.clone());
+    }
     Ok(Spec::with_channels(draft.graph.clone(), draft.channels.clone())?)
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// In the order in which a reader meets them.
-const SOURCES: &[&str] = &["error", "registry", "spec", "graph", "node"];
+const SOURCES: &[&str] = &["error", "registry", "spec", "pipeline", "graph", "node", "object"];
 
 const BEGINNING: &str = "\
 // Laxity: live graphs for C, threads and processes that exchange tokens and data over named graphs in shared memory.

@@ -44,6 +44,13 @@ fn what_is_fed_back_comes_two_jobs_later() {
     assert_eq!(stdout(&run(&mut command(&program))).trim_end(), expected.join(" "));
 }
 
+/// Squares, and so odd numbers.
+#[test]
+fn objects_are_changed_in_place_and_remembered_in_a_delay() {
+    let program = build("examples/c/objects.c", Linked::Shared);
+    assert_eq!(stdout(&run(&mut command(&program))), "0 1 3 5 7 9 11 13 15 17 \n");
+}
+
 #[test]
 fn a_static_library_needs_nothing_where_it_runs() {
     let program = build("examples/c/pipeline.c", Linked::Static);

@@ -253,6 +253,76 @@ static void a_killed_process_is_heard_of(struct laxity_registry *registry, const
     OK(laxity_spec_release(&spec));
 }
 
+static void objects_are_used_as_declared(struct laxity_registry *registry)
+{
+    const struct laxity_parameter writes[] = { { .object = "image", .writes = true } };
+    const struct laxity_parameter reads[] = { { .object = "image", .reads = true }, { "past", true, false, 2 } };
+    const struct laxity_parameter keeps[] = { { .object = "image", .reads = true }, { .object = "past", .writes = true } };
+    const struct laxity_parameter neither = { .object = "image" }, rewrites = { "past", true, true, 1 };
+    const struct laxity_parameter unknown = { .object = "imag", .reads = true }, nameless = { NULL, true, false, 0 };
+    const uint8_t initial[] = { 1, 2, 3 };
+    struct laxity_pipeline *pipeline;
+    struct laxity_spec *spec;
+    struct laxity_graph *graph;
+    struct laxity_node *node;
+    struct laxity_job *job;
+    const void *input;
+    void *output;
+    size_t length;
+    uint32_t depth;
+
+    OK(laxity_pipeline_new("objects", 1000 * 1000, &pipeline));
+    OK(laxity_pipeline_object(pipeline, "image", 100));
+    OK(laxity_pipeline_delay(pipeline, "past", sizeof(initial), 2, initial));
+    EXPECT(laxity_pipeline_node(pipeline, "write", &neither, 1) == LAXITY_ERROR_SPEC);
+    EXPECT(strstr(laxity_last_error()->message, "object image neither reads nor writes"));
+    EXPECT(laxity_pipeline_node(pipeline, "write", &rewrites, 1) == LAXITY_ERROR_SPEC);
+    EXPECT(laxity_pipeline_node(pipeline, "write", &nameless, 1) == LAXITY_ERROR_NULL);
+    EXPECT(laxity_pipeline_node(pipeline, "write", NULL, 1) == LAXITY_ERROR_NULL);
+    OK(laxity_pipeline_node(pipeline, "write", writes, 1));
+    OK(laxity_pipeline_node(pipeline, "read", reads, 2));
+    EXPECT(laxity_pipeline_build(pipeline, 2, &spec) == LAXITY_ERROR_SPEC);
+    EXPECT(spec == NULL && equal(laxity_last_error()->node, "read"));
+    OK(laxity_pipeline_node(pipeline, "keep", keeps, 2));
+    OK(laxity_pipeline_edge(pipeline, "read", "keep", 0, 0));
+    OK(laxity_pipeline_depth(pipeline, &depth));
+    EXPECT(depth == 3);
+    EXPECT(laxity_pipeline_build(pipeline, 0, &spec) == LAXITY_ERROR_SPEC);
+    OK(laxity_pipeline_build(pipeline, 2, &spec));
+    EXPECT(laxity_spec_node(spec, "more", 0) == LAXITY_ERROR_SPEC);
+    EXPECT(laxity_spec_edge(spec, "write", "read", NULL) == LAXITY_ERROR_SPEC);
+    OK(laxity_pipeline_node(pipeline, "stray", &unknown, 1));
+    OK(laxity_registry_create(registry, spec, &graph));
+    OK(laxity_spec_release(&spec));
+    EXPECT(laxity_pipeline_build(pipeline, 2, &spec) == LAXITY_ERROR_SPEC);
+    EXPECT(equal(laxity_last_error()->node, "stray") && strstr(laxity_last_error()->message, "no object imag;"));
+    OK(laxity_pipeline_release(&pipeline));
+
+    OK(laxity_graph_claim(graph, "write", &node));
+    OK(laxity_node_wait(node, 0, &job));
+    EXPECT(laxity_job_read(job, "image", 0, &input, NULL) == LAXITY_ERROR_ACCESS);
+    EXPECT(input == NULL && equal(laxity_last_error()->node, "write"));
+    EXPECT(laxity_job_write(job, "past", &output, NULL) == LAXITY_ERROR_ACCESS);
+    EXPECT(laxity_job_write(job, "imag", &output, NULL) == LAXITY_ERROR_NO_OBJECT);
+    OK(laxity_job_write(job, "image", &output, &length));
+    EXPECT(length == 100);
+    memset(output, 7, length);
+    OK(laxity_job_complete(job));
+    EXPECT(laxity_job_write(job, "image", &output, NULL) == LAXITY_ERROR_NO_JOB);
+    OK(laxity_node_release(&node));
+
+    OK(laxity_graph_claim(graph, "read", &node));
+    OK(laxity_node_wait(node, 0, &job));
+    OK(laxity_job_read(job, "image", 0, &input, &length));
+    EXPECT(length == 100 && ((const uint8_t *)input)[99] == 7);
+    OK(laxity_job_read(job, "past", 2, &input, &length));
+    EXPECT(length == sizeof(initial) && memcmp(input, initial, length) == 0);
+    EXPECT(laxity_job_read(job, "past", 1, &input, NULL) == LAXITY_ERROR_ACCESS);
+    EXPECT(laxity_job_write(job, "image", &output, NULL) == LAXITY_ERROR_ACCESS);
+    OK(laxity_node_release(&node));
+    OK(laxity_graph_release(&graph));
+}
+
 int main(int argc, char **argv)
 {
     struct laxity_registry *registry;
@@ -266,6 +336,7 @@ int main(int argc, char **argv)
     what_cannot_be_is_named(registry);
     a_job_is_begun_and_completed_once(registry);
     a_second_thread_is_refused(registry);
+    objects_are_used_as_declared(registry);
     OK(laxity_registry_release(&registry));
     puts("ok");
     return 0;

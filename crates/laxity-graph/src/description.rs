@@ -5,6 +5,7 @@
 
 use laxity_model::{DataObject, Edge, Graph, Nanos, Node, Replicas};
 
+use crate::pipeline::{Access, Object, Pipeline, Use};
 use crate::spec::{Channel, Spec, SpecError};
 
 /// Why bytes are no description.
@@ -51,14 +52,52 @@ pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
         bytes.u32(message);
         bytes.u32(capacity);
     });
+    // How many edges were declared, and the objects from which the others follow.
+    bytes.u32(spec.declared() as u32);
+    bytes.list(spec.objects(), |bytes, object| {
+        bytes.text(&object.name);
+        bytes.u64(object.bytes as u64);
+        bytes.u32(object.depth);
+        bytes.bytes(&object.initial);
+        bytes.list(&object.uses, |bytes, &Use { node, access }| {
+            let (kind, ago) = match access {
+                Access::Read { ago } => (0, ago),
+                Access::Write => (1, 0),
+                Access::Change => (2, 0),
+            };
+            [node as u32, kind, ago].into_iter().for_each(|number| bytes.u32(number));
+        });
+    });
     bytes.0
 }
 
 /// The spec that `bytes` describe.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Spec, DescriptionError> {
     let mut bytes = Reader(bytes);
-    let (graph, channels) = read(&mut bytes).filter(|_| bytes.0.is_empty()).ok_or(DescriptionError::Malformed)?;
-    Spec::with_channels(graph, channels).map_err(DescriptionError::Spec)
+    let (graph, channels) = read(&mut bytes).ok_or(DescriptionError::Malformed)?;
+    let (declared, objects) = read_objects(&mut bytes).ok_or(DescriptionError::Malformed)?;
+    if !bytes.0.is_empty() {
+        return Err(DescriptionError::Malformed);
+    }
+    if objects.is_empty() {
+        return Spec::with_channels(graph, channels).map_err(DescriptionError::Spec);
+    }
+    pipelined(graph, channels, objects, declared)
+}
+
+/// The edges keep the users of an object apart, so that they must be those that follow from it.
+fn pipelined(
+    graph: Graph,
+    channels: Vec<Channel>,
+    objects: Vec<Object>,
+    declared: usize,
+) -> Result<Spec, DescriptionError> {
+    let Replicas::Count(replicas) = graph.replicas else { return Err(DescriptionError::Malformed) };
+    let is_initialized = |object: &Object| [0, object.bytes].contains(&object.initial.len());
+    let pipeline = Pipeline::of(&graph, &channels, &objects, declared).filter(|_| objects.iter().all(is_initialized));
+    let spec = pipeline.and_then(|pipeline| pipeline.build(replicas).ok());
+    let is_it = |spec: &Spec| *spec.graph() == graph && spec.channels() == channels && spec.objects() == objects;
+    spec.filter(is_it).ok_or(DescriptionError::Malformed)
 }
 
 fn read(bytes: &mut Reader) -> Option<(Graph, Vec<Channel>)> {
@@ -102,6 +141,29 @@ fn read(bytes: &mut Reader) -> Option<(Graph, Vec<Channel>)> {
     Some((Graph { name, nodes, edges, objects, replicas }, channels))
 }
 
+fn read_objects(bytes: &mut Reader) -> Option<(usize, Vec<Object>)> {
+    let declared = bytes.u32()? as usize;
+    let objects = bytes.list(|bytes| {
+        Some(Object {
+            name: bytes.text()?,
+            bytes: usize::try_from(bytes.u64()?).ok()?,
+            depth: bytes.u32()?,
+            initial: bytes.bytes()?.to_vec(),
+            uses: bytes.list(|bytes| {
+                let node = bytes.u32()? as usize;
+                let access = match (bytes.u32()?, bytes.u32()?) {
+                    (0, ago) => Access::Read { ago },
+                    (1, 0) => Access::Write,
+                    (2, 0) => Access::Change,
+                    _ => return None,
+                };
+                Some(Use { node, access })
+            })?,
+        })
+    })?;
+    Some((declared, objects))
+}
+
 struct Writer(Vec<u8>);
 
 impl Writer {
@@ -118,8 +180,12 @@ impl Writer {
     }
 
     fn text(&mut self, text: &str) {
-        self.u32(text.len() as u32);
-        self.0.extend(text.as_bytes());
+        self.bytes(text.as_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.u32(bytes.len() as u32);
+        self.0.extend(bytes);
     }
 
     fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
@@ -130,7 +196,7 @@ impl Writer {
 
 struct Reader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }
@@ -154,10 +220,14 @@ impl Reader<'_> {
     }
 
     fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.u32()? as usize;
-        let (text, rest) = self.0.split_at_checked(length)?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        String::from_utf8(text.to_vec()).ok()
+        Some(bytes)
     }
 
     /// Nothing is reserved beforehand: the length may be a lie, and then the bytes end early.
@@ -172,6 +242,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::pipeline::Parameter;
 
     fn spec() -> Spec {
         let node = |name: &str, period| Node {
@@ -204,9 +275,47 @@ mod tests {
             .expect("it is valid")
     }
 
+    fn pipelined() -> Spec {
+        let pipeline = Pipeline::new("tracker", Nanos::from_millis(33))
+            .object("image", 100)
+            .delay_from("points", 2, &[1, 2, 3])
+            .node("camera", [Parameter::output("image")])
+            .node("tracker", [Parameter::inout("image"), Parameter::past("points", 2), Parameter::output("points")])
+            .node("display", [Parameter::input("image"), Parameter::past("points", 1), Parameter::input("points")])
+            .edge("camera", "display", Channel::Ring { message: 8, capacity: 2 });
+        pipeline.build(3).expect("it is valid")
+    }
+
     #[test]
     fn what_was_described_is_read_back() {
-        assert_eq!(decode(&encode(&spec())), Ok(spec()));
+        for spec in [spec(), pipelined()] {
+            assert_eq!(decode(&encode(&spec)), Ok(spec));
+        }
+    }
+
+    /// Objects are safe to use only with the edges that follow from who uses them.
+    #[test]
+    fn edges_that_do_not_follow_from_the_objects_are_damage() {
+        let spec = pipelined();
+        type Change = fn(&mut Graph, &mut Vec<Object>);
+        let with = |change: Change| {
+            let (mut graph, mut objects) = (spec.graph().clone(), spec.objects().to_vec());
+            change(&mut graph, &mut objects);
+            let channels = spec.channels()[..graph.edges.len()].to_vec();
+            let changed = Spec::with_objects(graph, channels, objects, spec.declared()).expect("a graph");
+            decode(&encode(&changed))
+        };
+        assert_eq!(with(|_, _| {}), Ok(spec.clone()));
+        let damages: [Change; 5] = [
+            |graph, _| graph.edges.truncate(graph.edges.len() - 1),
+            |graph, _| graph.objects[0].accessors.truncate(2),
+            |graph, _| graph.replicas = Replicas::None,
+            |_, objects| objects[1].initial.push(4),
+            |_, objects| objects[0].uses.truncate(2),
+        ];
+        for (number, damage) in damages.into_iter().enumerate() {
+            assert_eq!(with(damage), Err(DescriptionError::Malformed), "damage {number}");
+        }
     }
 
     proptest! {
@@ -215,8 +324,9 @@ mod tests {
         fn damaged_bytes_are_an_error_or_another_graph_but_never_a_panic(
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             cut in any::<prop::sample::Index>(),
+            has_objects in any::<bool>(),
         ) {
-            let mut bytes = encode(&spec());
+            let mut bytes = encode(&if has_objects { pipelined() } else { spec() });
             for (at, value) in changes {
                 let at = at.index(bytes.len());
                 bytes[at] = value;

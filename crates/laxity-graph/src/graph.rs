@@ -121,6 +121,11 @@ impl Graph {
         self.spec().graph().edges.iter().position(is_it)
     }
 
+    /// The position of the data object called `name`.
+    pub fn object(&self, name: &str) -> Option<usize> {
+        self.spec().objects().iter().position(|object| object.name == name)
+    }
+
     /// Claims the node called `name` for whoever has the result; one at a time in all processes. After a death the node
     /// goes on with the job that was begun and not completed.
     ///

@@ -6,6 +6,7 @@
 //! members        one cache line each: who is attached
 //! nodes          two pairs of cache lines each: what its owner writes, what others write
 //! rings          lengths of the messages, then the messages
+//! objects        replicas, or the slots of a delay
 //! ```
 
 use laxity_sys::futex;
@@ -14,7 +15,7 @@ use laxity_sys::segment::{Format, HEADER};
 use crate::spec::{Channel, Spec};
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 1 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 2 };
 
 /// The most processes at a graph: their guardians wait on the words of all of them, and on one more.
 pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
@@ -36,6 +37,7 @@ pub(crate) struct Layout {
     members: usize,
     nodes: usize,
     rings: Vec<Option<RingLayout>>,
+    objects: Vec<ObjectLayout>,
     /// Bytes, the segment's header included.
     pub total: usize,
 }
@@ -49,6 +51,17 @@ pub(crate) struct RingLayout {
     pub messages: usize,
     /// From one message to the next; a multiple of a cache line.
     pub stride: usize,
+}
+
+/// The offsets of a data object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectLayout {
+    /// The first place.
+    pub start: usize,
+    /// From one place to the next; a multiple of a cache line.
+    pub stride: usize,
+    /// How many places there are.
+    pub copies: u64,
 }
 
 /// The words of a member.
@@ -99,7 +112,15 @@ impl Layout {
             end = messages.checked_add(capacity.checked_mul(stride)?)?.checked_next_multiple_of(PAIR)?;
             rings.push(Some(RingLayout { lengths, messages, stride }));
         }
-        Some(Layout { members, nodes, rings, total: end })
+        let mut objects = Vec::with_capacity(spec.objects().len());
+        for object in spec.objects() {
+            let stride = object.bytes.checked_next_multiple_of(LINE)?;
+            let copies = object.copies(spec.plan().replicas());
+            let start = end.checked_next_multiple_of(PAIR)?;
+            end = start.checked_add(stride.checked_mul(usize::try_from(copies).ok()?)?)?;
+            objects.push(ObjectLayout { start, stride, copies });
+        }
+        Some(Layout { members, nodes, rings, objects, total: end })
     }
 
     pub fn member(&self, member: usize) -> Member {
@@ -122,5 +143,20 @@ impl Layout {
     /// The ring of an edge of the graph, if it has one. Edges of the feedback graph carry no data.
     pub fn ring(&self, edge: usize) -> Option<RingLayout> {
         self.rings.get(edge).copied().flatten()
+    }
+
+    /// A data object, by its position in the spec.
+    pub fn object(&self, object: usize) -> ObjectLayout {
+        self.objects[object]
+    }
+}
+
+impl ObjectLayout {
+    /// Where a job finds what the job `ago` before it left. Jobs before the first have places, too: `ago` is below
+    /// `copies`, as a delay of size M has M + N.
+    #[inline]
+    pub fn place(&self, job: u64, ago: u32) -> usize {
+        let slot = (job % self.copies + self.copies - u64::from(ago)) % self.copies;
+        self.start + self.stride * slot as usize
     }
 }

@@ -60,6 +60,8 @@
 //! # }
 //! ```
 //!
+//! Nodes that share memory rather than hand over messages are described by what they read and write: see [`Pipeline`].
+//!
 //! Any process may be killed at any instruction. A job is then either complete or not begun; those who wait for the dead
 //! hear of it ([`WaitError::Lost`]); whoever claims its node next gets the job that was not completed. Decisions 13 and
 //! 14 have the reasons.
@@ -71,16 +73,21 @@ mod guardian;
 mod layout;
 mod members;
 mod node;
+mod objects;
 mod owner;
 mod parking;
+mod pipeline;
 mod registry;
 mod ring;
 mod shared;
 mod spec;
 mod topology;
 
+pub use bytemuck::Pod;
 pub use graph::{ClaimError, Graph, NodeStatus, Ownership};
 pub use node::{Job, Node, WaitError};
+pub use objects::{ObjectError, ObjectInputs, ObjectKey, ObjectOutputs};
+pub use pipeline::{Access, Link, Object, Parameter, Pipeline, PipelineError, Use};
 pub use registry::{GRAPH_NAME_MAX, Registry, RegistryError};
 pub use ring::{Inputs, MessageError, Outputs};
 pub use spec::{COUNT_MAX, Channel, NAME_MAX, Spec, SpecError};

@@ -8,6 +8,7 @@ use laxity_model::{Instant, Nanos};
 use laxity_sys::{clock, scheduling};
 
 use crate::graph::Membership;
+use crate::objects::{ObjectInputs, ObjectOutputs, ObjectPorts};
 use crate::owner::{Owner, State};
 use crate::parking;
 use crate::ring::{Inputs, Outputs, Ports};
@@ -24,6 +25,7 @@ pub struct Node {
     /// For each condition what was seen of its peer last.
     sights: Vec<Sight>,
     ports: Ports,
+    objects: ObjectPorts,
     /// How long to look before parking.
     spin: Nanos,
 }
@@ -43,6 +45,7 @@ struct Sight {
 pub struct Job<'a> {
     node: &'a mut Node,
     index: u64,
+    is_resumed: bool,
 }
 
 /// Why there is no job.
@@ -79,7 +82,8 @@ impl Node {
         let interrupted = (shared.started(node) > completed).then_some(completed);
         let sights = vec![Sight::default(); shared.conditions(node).len()];
         let ports = Ports::new(shared, node);
-        let node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, membership };
+        let objects = ObjectPorts::new(shared, node);
+        let node = Node { node, owner, interrupted, sights, ports, objects, spin: Nanos::ZERO, membership };
         node.note_cpu();
         node
     }
@@ -150,9 +154,10 @@ impl Node {
         }
         match found {
             Some(Ok(())) => {
+                let is_resumed = shared.started(node) > index;
                 shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
                 self.ports.begin(shared, index);
-                Ok(Job { node: self, index })
+                Ok(Job { node: self, index, is_resumed })
             }
             Some(Err(error)) => Err(error),
             None => Err(WaitError::TimedOut { node: shared.name(node) }),
@@ -272,10 +277,32 @@ impl Job<'_> {
         self.index
     }
 
+    /// Whether it was begun before and not completed: by an owner of the node that died or let go, or because the job
+    /// was dropped. What it reads is as it was; what it changes in place may be half changed.
+    pub fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
     /// The messages it reads, and those it writes.
     pub fn messages(&mut self) -> (Inputs<'_>, Outputs<'_>) {
         let Node { membership, ports, .. } = &mut *self.node;
         ports.messages(&membership.shared)
+    }
+
+    /// The data objects that it only reads, and those that it writes or changes.
+    pub fn objects(&mut self) -> (ObjectInputs<'_>, ObjectOutputs<'_>) {
+        let Node { membership, objects, .. } = &mut *self.node;
+        objects.of_job(&membership.shared, self.index)
+    }
+
+    /// As [`Job::messages`] and [`Job::objects`], at the same time.
+    pub fn messages_and_objects(&mut self) -> ((Inputs<'_>, Outputs<'_>), (ObjectInputs<'_>, ObjectOutputs<'_>)) {
+        let Node { membership, ports, objects, .. } = &mut *self.node;
+        (ports.messages(&membership.shared), objects.of_job(&membership.shared, self.index))
+    }
+
+    pub(crate) fn object_inputs(&self) -> ObjectInputs<'_> {
+        self.node.objects.inputs_of(self.node.shared(), self.index)
     }
 
     /// Message `number`, from 0, that came over `edge`: as [`Inputs::get`].

@@ -14,6 +14,7 @@ use crate::description::{self, DescriptionError};
 use crate::graph::Graph;
 use crate::guardian::Guardian;
 use crate::layout::{DESCRIPTION, DESCRIPTION_LENGTH, FORMAT, Layout, MEMBERS_MAX};
+use crate::objects;
 use crate::shared::Shared;
 use crate::spec::{Channel, Spec, SpecError};
 
@@ -249,6 +250,7 @@ impl Registry {
                 }
             }
         }
+        objects::initialize(&segment, &layout, spec);
         Ok(Shared::new(segment, layout, spec.clone()))
     }
 

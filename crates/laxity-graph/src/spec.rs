@@ -5,6 +5,8 @@ use std::fmt;
 use laxity_model::{self as model, Nanos, Replicas};
 use laxity_policy::graph::{Plan, PlanError};
 
+use crate::pipeline::Object;
+
 /// What an edge carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Channel {
@@ -29,6 +31,9 @@ pub struct Spec {
     graph: model::Graph,
     channels: Vec<Channel>,
     plan: Plan,
+    objects: Vec<Object>,
+    /// How many of the edges do not follow from the objects.
+    declared: usize,
 }
 
 /// Why a graph cannot be carried out live.
@@ -123,7 +128,18 @@ impl Spec {
                 return Err(SpecError::Capacity { from, to, capacity, needed });
             }
         }
-        Ok(Spec { graph, channels, plan })
+        let declared = channels.len();
+        Ok(Spec { graph, channels, plan, objects: Vec::new(), declared })
+    }
+
+    /// `graph` as a pipeline derived it of its `objects`, from which all but the first `declared` edges follow.
+    pub(crate) fn with_objects(
+        graph: model::Graph,
+        channels: Vec<Channel>,
+        objects: Vec<Object>,
+        declared: usize,
+    ) -> Result<Spec, SpecError> {
+        Ok(Spec { objects, declared, ..Spec::with_channels(graph, channels)? })
     }
 
     /// The graph; the bodies of its nodes are empty.
@@ -134,6 +150,16 @@ impl Spec {
     /// What the edges of [`Spec::graph`] carry.
     pub fn channels(&self) -> &[Channel] {
         &self.channels
+    }
+
+    /// The data objects that are in the graph's memory: those of a [`Pipeline`](crate::Pipeline).
+    pub fn objects(&self) -> &[Object] {
+        &self.objects
+    }
+
+    /// How many edges, the first ones, do not follow from the objects.
+    pub(crate) fn declared(&self) -> usize {
+        self.declared
     }
 
     /// The tokens that are exchanged: the edges of the graph, then those of its feedback graph.

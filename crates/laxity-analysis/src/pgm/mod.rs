@@ -3,9 +3,11 @@
 
 mod end_to_end;
 mod rates;
+mod settle;
 
 pub use end_to_end::{EndToEnd, EndToEndError, completion_delays, end_to_end, replicas, shift, sporadic_source_offset};
 pub use rates::{Rate, RateError, rates};
+pub use settle::{ReplicasError, replicas_needed};
 
 use laxity_model::Graph;
 

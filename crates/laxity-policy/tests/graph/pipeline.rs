@@ -1,9 +1,8 @@
 //! Pipelined graphs that share data objects.
 
-use laxity_analysis::pgm::{TokenGraph, end_to_end, rates, replicas};
-use laxity_analysis::{Rational, rational};
+use laxity_analysis::pgm;
 use laxity_model::rng::SplitMix64;
-use laxity_model::{Edge, Graph};
+use laxity_model::{DataObject, Edge, Graph, Nanos};
 use laxity_policy::graph::{Action, EdgeKind, Plan, Releasing, Tokens};
 
 use crate::driver::{Length, Run, back, graph, run, unit};
@@ -75,16 +74,16 @@ fn is_descendant(graph: &Graph, from: usize, to: usize) -> bool {
     from == to || graph.edges.iter().any(|edge| edge.producer == from && is_descendant(graph, edge.consumer, to))
 }
 
-/// The least N at which no access waits, by the analysis: N * p >= O_v + R_v - O_u over all feedback edges v -> u.
+/// The least N at which no access waits, by the analysis, which finds out by itself who waits for whom.
 fn replicas_needed(shared: &Shared) -> u32 {
-    let graph = TokenGraph::from(&shared.graph);
-    let rates = rates(&graph).expect("rates");
-    let responses: Vec<Rational> = shared.responses.iter().map(|&response| rational(response, 1)).collect();
-    let jitters = vec![rational(0, 1); responses.len()];
-    let bounds = end_to_end(&graph, &rates, &responses, &jitters).expect("no cycle");
-    let plan = Plan::pipelined(&shared.graph, &shared.accessors, 1).expect("a sound graph");
-    let pairs: Vec<(usize, usize)> = feedback(&plan).into_iter().map(|(from, to, _)| (to, from)).collect();
-    replicas(&bounds, &pairs, &rational(PERIOD, 1)) as u32
+    let object = |(index, accessors): (usize, &Vec<usize>)| DataObject {
+        name: format!("object {index}"),
+        accessors: accessors.clone(),
+        delay: 0,
+    };
+    let objects = shared.accessors.iter().enumerate().map(object).collect();
+    let responses: Vec<Nanos> = shared.responses.iter().map(|&response| Nanos(response)).collect();
+    pgm::replicas_needed(&Graph { objects, ..shared.graph.clone() }, &responses).expect("bounds")
 }
 
 /// Ready at the moment at which it would be without feedback: released, and its predecessor complete.
