@@ -1,5 +1,6 @@
 //! `laxity.simulate`: one workload, once.
 
+use laxity_analysis::check::settle;
 use laxity_model::{Instant, Nanos, Workload};
 use laxity_sim::Setup;
 use laxity_trace::metrics::{Metrics, Summary};
@@ -35,6 +36,9 @@ pub fn end_of(duration: &str) -> PyResult<Instant> {
 }
 
 /// Simulates a workload.
+///
+/// Graphs that leave the number of replicas to the analysis get as many as it takes that no job waits for one, or, where
+/// response times have no bound, as many as they are deep.
 ///
 /// Deterministic: the same workload, policy, duration, seed and version yield the same schedule. Other Python threads
 /// go on meanwhile, and Ctrl-C raises KeyboardInterrupt.
@@ -74,13 +78,15 @@ pub fn simulate(
     let end = end_of(duration)?;
     let mut workload = configured(py, &workload.workload, policy, overheads)?;
     manage(&mut workload, arbitration, handling)?;
-    let setup = prepare(py, &workload, seed)?;
+    let setup = prepare(py, &mut workload, seed)?;
     // Ctrl-C: the handler that Python runs for it raises KeyboardInterrupt.
     let look = || Python::attach(|py| py.check_signals());
     let outcome = py.detach(|| run(&setup, end, trace, look))?;
     Ok(SimulationResult::new(outcome, workload.platform.overheads.name))
 }
 
-fn prepare(py: Python<'_>, workload: &Workload, seed: u64) -> PyResult<Setup> {
+fn prepare(py: Python<'_>, workload: &mut Workload, seed: u64) -> PyResult<Setup> {
+    let scheduler = workload.scheduler;
+    settle(workload, &scheduler);
     Setup::new(workload, &workload.scheduler, seed).map_err(|error| refusal(py, &error, None))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use laxity_analysis::check::settle;
 use laxity_model::{Instant, Workload};
 use laxity_sim::Setup;
 use pyo3::prelude::*;
@@ -83,7 +84,9 @@ pub fn simulate_many<'py>(
     table(py, rows(&runs)?)
 }
 
-fn prepare(py: Python<'_>, index: usize, workload: Workload, seed: u64) -> PyResult<Job> {
+fn prepare(py: Python<'_>, index: usize, mut workload: Workload, seed: u64) -> PyResult<Job> {
+    let scheduler = workload.scheduler;
+    settle(&mut workload, &scheduler);
     let setup = Setup::new(&workload, &workload.scheduler, seed)
         .map_err(|error| refusal(py, &error, Some(&format!("{index} \"{}\"", workload.name))))?;
     Ok(Job { workload: index, overheads: workload.platform.overheads.name, setup })

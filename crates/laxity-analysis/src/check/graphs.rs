@@ -2,6 +2,7 @@
 
 use laxity_model::{Graph, Nanos, Workload};
 
+use super::settle::needed;
 use super::{GraphReport, NodeBound, TaskReport};
 use crate::exact::{ceil_ticks, whole};
 use crate::pgm::{TokenGraph, end_to_end, rates};
@@ -11,10 +12,12 @@ pub(super) fn graphs(workload: &Workload, tasks: &[TaskReport]) -> Vec<GraphRepo
     let mut first = workload.tasks.len();
     let mut reports = Vec::with_capacity(workload.graphs.len());
     for graph in &workload.graphs {
-        let nodes = bounds(graph, first, &tasks[first..first + graph.nodes.len()]);
+        let tasks = &tasks[first..first + graph.nodes.len()];
+        let nodes = bounds(graph, first, tasks);
         let sinks = nodes.iter().flatten().filter(|node| node.is_sink);
         let end_to_end = sinks.map(|node| node.completion).max();
-        reports.push(GraphReport { name: graph.name.clone(), nodes, end_to_end });
+        let replicas = needed(graph, tasks);
+        reports.push(GraphReport { name: graph.name.clone(), nodes, end_to_end, replicas });
         first += graph.nodes.len();
     }
     reports

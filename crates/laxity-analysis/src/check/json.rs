@@ -97,6 +97,9 @@ struct Graph<'a> {
     name: &'a str,
     end_to_end_ns: Option<u64>,
     reason: Option<&'a str>,
+    /// Only if it is left to the analysis; `null` if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<Option<u32>>,
     nodes: Vec<Node>,
 }
 
@@ -203,6 +206,7 @@ fn graph(report: &GraphReport) -> Graph<'_> {
         name: &report.name,
         end_to_end_ns: report.end_to_end.map(Nanos::as_nanos),
         reason: report.nodes.as_ref().err().map(String::as_str),
+        replicas: report.replicas.as_ref().map(|replicas| replicas.as_ref().ok().copied()),
         nodes: report.nodes.iter().flatten().map(node).collect(),
     }
 }

@@ -27,6 +27,7 @@ mod published_gpu;
 mod report;
 mod safe;
 mod scaling;
+mod settle;
 mod sharing;
 mod soft;
 mod subject;
@@ -40,6 +41,7 @@ pub use report::{
     Bound, BoundSource, ClusterReport, Failure, Finding, GraphReport, Load, NodeBound, Refusal, Report, Scaling,
     Status, TaskReport,
 };
+pub use settle::{Settled, settle};
 pub use terms::{Term, Terms};
 pub use verdicts::SetVerdicts;
 

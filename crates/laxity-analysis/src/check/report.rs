@@ -165,6 +165,9 @@ pub struct GraphReport {
     pub nodes: Result<Vec<NodeBound>, String>,
     /// The greatest completion of a sink: from the release of the sources' jobs to the result.
     pub end_to_end: Option<Nanos>,
+    /// If the number of its replicas is left to the analysis: how many it takes that no job ever waits for one, or why
+    /// that is not known.
+    pub replicas: Option<Result<u32, String>>,
 }
 
 /// A node's bounds, relative to the n-th period of the node.

@@ -14,6 +14,7 @@ mod interruption;
 mod json;
 mod lists;
 mod output_files;
+mod replicas;
 mod simulate;
 mod support;
 mod trace;

@@ -202,6 +202,13 @@ fn graphs(report: &Report) -> String {
             (Ok(_), Some(time)) => format!("{label}: complete at most {} after its sources' release\n", short(time)),
             (Ok(_), None) => format!("{label}: no node is a sink, so it has no end-to-end bound\n"),
         });
+        match &graph.replicas {
+            None => {}
+            Some(Ok(count)) => out.push_str(&format!("{label}: no job waits for data with {count} replicas\n")),
+            Some(Err(reason)) => {
+                out.push_str(&format!("{label}: no number of replicas is known to suffice: {reason}\n"))
+            }
+        }
     }
     out
 }

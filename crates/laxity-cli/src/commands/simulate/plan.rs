@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use laxity_analysis::check::{Settled, settle};
 use laxity_model::{Nanos, OverheadCosts, Workload};
 use laxity_sim::Setup;
 
 use super::Arguments;
 use crate::configuration::{Configuration, configurations};
 use crate::error::CliError;
+use crate::output;
 
 /// One simulation.
 pub struct Plan {
@@ -34,13 +36,30 @@ pub fn plans(arguments: &Arguments, file: &str, workload: &Workload) -> Result<V
     let configurations = configurations(&arguments.instead, workload)?;
     let several = configurations.len() > 1;
     let mut plans = Vec::with_capacity(configurations.len());
-    for Configuration { name, scheduler, workload } in configurations {
+    for Configuration { name, scheduler, mut workload } in configurations {
+        let settled = settle(&mut workload, &scheduler);
+        if !arguments.quiet && !arguments.json {
+            settled.iter().for_each(|settled| say(file, &name, settled));
+        }
         let setup = Setup::new(&workload, &scheduler, arguments.seed)
             .map_err(|refusal| CliError::Refused { file: file.to_owned(), refusal })?;
         let trace = arguments.trace.as_deref().map(|path| if several { insert(path, &name) } else { path.to_owned() });
         plans.push(Plan { name, setup, overheads: workload.platform.overheads.name, trace });
     }
     Ok(plans)
+}
+
+fn say(file: &str, configuration: &str, settled: &Settled) {
+    let Settled { graph, replicas, unbounded } = settled;
+    match unbounded {
+        None => output::note(format_args!(
+            "{file}: graph \"{graph}\" has {replicas} replicas: with those no job waits for one"
+        )),
+        Some(reason) => output::note(format_args!(
+            "{file}: graph \"{graph}\" has {replicas} replicas, its depth, and jobs may wait for one: there is no bound \
+             under {configuration}, as {reason}"
+        )),
+    }
 }
 
 /// `out.lxt` and `C-RM/FEm pai` make `out-C-RM-FEm-pai.lxt`.
