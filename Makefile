@@ -7,6 +7,7 @@
 #   make bench-analysis   cost of the schedulability tests per task set
 #   make bench-graph  live graphs against a raw futex and an eventfd, in rounds
 #   make test-kill   10,000 processes of a live graph killed at random (minutes)
+#   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
 #   make release     the optimized command, and a wheel of the Python package
@@ -26,7 +27,7 @@ OUT := out
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check test-kill bench-analysis bench-graph bench-sim study-gedf \
+.PHONY: help doctor demo test test-rust test-python check test-kill test-races bench-analysis bench-graph bench-sim study-gedf \
         study-klmirqd study-klmirqd-runtime release capi clean venv
 
 help:
@@ -86,6 +87,9 @@ test-python: $(STAMPS)/python
 
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test deaths -- --ignored --nocapture
+
+test-races: $(STAMPS)/tools
+	@scripts/races.sh
 
 check: $(STAMPS)/venv
 	cargo fmt --all --check

@@ -98,6 +98,8 @@ fn build(source: &str, linked: Linked) -> PathBuf {
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-o"]).arg(&program).arg(&source);
     cc.arg(flag("-I", "include"));
+    // Such as -fsanitize=address,undefined.
+    cc.args(std::env::var("LAXITY_TEST_CFLAGS").unwrap_or_default().split_whitespace());
     match linked {
         Linked::Shared => cc.args(libraries()),
         Linked::Static => cc.arg(PREFIX.join("lib/liblaxity.a")).args(private_libraries()),
