@@ -178,12 +178,18 @@ impl Program {
         digests
     }
 
-    /// Some jobs take long, most do not.
+    /// Some nodes are always slow, so that those before them come around to what they use; others now and then.
     fn dawdle(&self, node: usize, job: u64, part: u8) {
-        let mut hasher = DefaultHasher::new();
-        (self.seed, node, job, part).hash(&mut hasher);
-        match hasher.finish() % 8 {
-            0 => thread::sleep(Duration::from_micros(hasher.finish() % 1000)),
+        let number = |what: &dyn Fn(&mut DefaultHasher)| {
+            let mut hasher = DefaultHasher::new();
+            what(&mut hasher);
+            hasher.finish()
+        };
+        let is_slow = number(&|hasher| (self.seed, node).hash(hasher)) % 3 == 0;
+        let chance = number(&|hasher| (self.seed, node, job, part).hash(hasher));
+        match chance % 8 {
+            _ if is_slow => thread::sleep(Duration::from_micros(300)),
+            0 => thread::sleep(Duration::from_micros(chance % 1000)),
             1..4 => thread::yield_now(),
             _ => {}
         }
