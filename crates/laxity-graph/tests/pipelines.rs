@@ -256,6 +256,24 @@ impl Digest {
     }
 }
 
+/// The writer of the delay and its reader share nothing else, so that only the delay's own feedback holds the writer back:
+/// over the node between them it may be twice as many jobs ahead.
+#[test]
+fn a_delay_keeps_what_a_node_far_downstream_still_reads() {
+    let read = |ago| Access::Read { ago };
+    let nodes = vec![
+        vec![(0, Access::Write), (2, Access::Write)],
+        vec![(0, read(0)), (1, Access::Write)],
+        vec![(1, read(0)), (2, read(1))],
+    ];
+    let program = Program { objects: vec![(8, 0), (8, 0), (8, 1)], nodes, seed: 0 };
+    for replicas in 1..=3 {
+        let place = Place::new("downstream");
+        let graph = place.create(&program.build(replicas)).expect("the name is free");
+        assert_eq!(program.starved(&graph, 2), program.looped(), "{replicas} replicas");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
