@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::thread;
 use std::time::Duration;
 
-use laxity_graph::{Access, Graph, Parameter, Pipeline, Spec};
+use laxity_graph::{Access, Graph, Job, Node, Parameter, Pipeline, Spec};
 use laxity_model::Nanos;
 use proptest::prelude::*;
 use support::Place;
@@ -123,6 +123,11 @@ impl Program {
                         Access::Read { .. } => {}
                     }
                 }
+                for &(object, access) in uses {
+                    if let Access::Read { ago } = access {
+                        digest.read(&values[&(object, job as i64 - i64::from(ago))]);
+                    }
+                }
                 digests[node].push(digest.0);
             }
         }
@@ -140,50 +145,86 @@ impl Program {
 
     fn node(&self, graph: &Graph, node: usize) -> Vec<u64> {
         let mut claimed = graph.claim(&name("node", node)).expect("it is free");
-        let uses = &self.nodes[node];
-        let mut digests = Vec::new();
-        for index in 0..JOBS {
+        let work = |index| {
             let mut job = claimed.wait_for(HANG).expect("a job in time");
             assert_eq!(job.index(), index);
-            let mut digest = Digest::of(node, index);
-            let (inputs, mut outputs) = job.objects();
             self.dawdle(node, index, 0);
-            for &(object, access) in uses {
-                match access {
-                    Access::Read { ago } => digest.read(inputs.past(object, ago).expect("declared")),
-                    Access::Change => digest.read(outputs.get(object).expect("declared")),
-                    Access::Write => {}
-                }
-            }
-            for &(object, access) in uses {
-                match access {
-                    Access::Write => digest.write(outputs.get(name("object", object).as_str()).expect("declared")),
-                    Access::Change => digest.change(outputs.get(object).expect("declared")),
-                    Access::Read { .. } => {}
-                }
-            }
-            self.dawdle(node, index, 1);
-            // Still as it was at the beginning of the job.
-            let mut again = Digest::of(node, index);
-            let only_reads = uses.iter().all(|(_, access)| *access != Access::Change);
-            for &(object, access) in uses {
-                if let Access::Read { ago } = access {
-                    again.read(inputs.past(object, ago).expect("declared"));
-                }
-            }
-            assert!(!only_reads || again.0 == digest.0, "what job {index} of node {node} reads changed meanwhile");
-            digests.push(digest.0);
+            let digest = self.work(&mut job, node, || self.dawdle(node, index, 1));
             job.complete();
+            digest
+        };
+        (0..JOBS).map(work).collect()
+    }
+
+    /// The same, by one thread: a job of the node `slow` is begun, all others go as far as they can, and then it is done.
+    fn starved(&self, graph: &Graph, slow: usize) -> Vec<Vec<u64>> {
+        let mut digests = vec![Vec::new(); self.nodes.len()];
+        let claim = |node| graph.claim(&name("node", node)).expect("it is free");
+        let mut nodes: Vec<Node> = (0..self.nodes.len()).map(claim).collect();
+        let mut starved = nodes.remove(slow);
+        while digests.iter().any(|digests| digests.len() < JOBS as usize) {
+            let mut begun = if digests[slow].len() < JOBS as usize { starved.try_wait().ok() } else { None };
+            let mut is_stuck = begun.is_none();
+            for _ in 0..JOBS {
+                for node in &mut nodes {
+                    let position = node.position();
+                    if let (true, Ok(mut job)) = (digests[position].len() < JOBS as usize, node.try_wait()) {
+                        digests[position].push(self.work(&mut job, position, || {}));
+                        job.complete();
+                        is_stuck = false;
+                    }
+                }
+            }
+            assert!(!is_stuck, "everybody waits");
+            if let Some(mut job) = begun.take() {
+                digests[slow].push(self.work(&mut job, slow, || {}));
+                job.complete();
+            }
         }
         digests
     }
 
-    /// Some jobs take long, most do not.
+    /// What a job does, and what it makes of its inputs.
+    fn work(&self, job: &mut Job<'_>, node: usize, dawdle: impl FnOnce()) -> u64 {
+        let uses = &self.nodes[node];
+        let mut digest = Digest::of(node, job.index());
+        let (inputs, mut outputs) = job.objects();
+        for &(object, access) in uses {
+            match access {
+                Access::Read { ago } => digest.read(inputs.past(object, ago).expect("declared")),
+                Access::Change => digest.read(outputs.get(object).expect("declared")),
+                Access::Write => {}
+            }
+        }
+        for &(object, access) in uses {
+            match access {
+                Access::Write => digest.write(outputs.get(name("object", object).as_str()).expect("declared")),
+                Access::Change => digest.change(outputs.get(object).expect("declared")),
+                Access::Read { .. } => {}
+            }
+        }
+        dawdle();
+        // They may have changed since.
+        for &(object, access) in uses {
+            if let Access::Read { ago } = access {
+                digest.read(inputs.past(object, ago).expect("declared"));
+            }
+        }
+        digest.0
+    }
+
+    /// Some nodes are always slow, so that those before them come around to what they use; others now and then.
     fn dawdle(&self, node: usize, job: u64, part: u8) {
-        let mut hasher = DefaultHasher::new();
-        (self.seed, node, job, part).hash(&mut hasher);
-        match hasher.finish() % 8 {
-            0 => thread::sleep(Duration::from_micros(hasher.finish() % 1000)),
+        let number = |what: &dyn Fn(&mut DefaultHasher)| {
+            let mut hasher = DefaultHasher::new();
+            what(&mut hasher);
+            hasher.finish()
+        };
+        let is_slow = number(&|hasher| (self.seed, node).hash(hasher)) % 3 == 0;
+        let chance = number(&|hasher| (self.seed, node, job, part).hash(hasher));
+        match chance % 8 {
+            _ if is_slow => thread::sleep(Duration::from_micros(300)),
+            0 => thread::sleep(Duration::from_micros(chance % 1000)),
             1..4 => thread::yield_now(),
             _ => {}
         }
@@ -215,6 +256,24 @@ impl Digest {
     }
 }
 
+/// The writer of the delay and its reader share nothing else, so that only the delay's own feedback holds the writer back:
+/// over the node between them it may be twice as many jobs ahead.
+#[test]
+fn a_delay_keeps_what_a_node_far_downstream_still_reads() {
+    let read = |ago| Access::Read { ago };
+    let nodes = vec![
+        vec![(0, Access::Write), (2, Access::Write)],
+        vec![(0, read(0)), (1, Access::Write)],
+        vec![(1, read(0)), (2, read(1))],
+    ];
+    let program = Program { objects: vec![(8, 0), (8, 0), (8, 1)], nodes, seed: 0 };
+    for replicas in 1..=3 {
+        let place = Place::new("downstream");
+        let graph = place.create(&program.build(replicas)).expect("the name is free");
+        assert_eq!(program.starved(&graph, 2), program.looped(), "{replicas} replicas");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -224,6 +283,17 @@ proptest! {
         let place = Place::new("threads");
         let graph = place.create(&program.build(replicas)).expect("the name is free");
         prop_assert_eq!(program.live(&graph), program.looped());
+    }
+
+    /// However far ahead of one node all others get. Without threads, so that what overtakes always does.
+    #[test]
+    fn whoever_is_slow_finds_its_inputs(program in programs(), replicas in 1_u32..=4) {
+        let spec = program.build(replicas);
+        for slow in 0..program.nodes.len() {
+            let place = Place::new("slow");
+            let graph = place.create(&spec).expect("the name is free");
+            prop_assert_eq!(program.starved(&graph, slow), program.looped(), "node {} is slow", slow);
+        }
     }
 
     #[test]
