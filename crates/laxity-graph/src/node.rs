@@ -21,6 +21,8 @@ pub struct Node {
     owner: Owner,
     /// The job that was begun before this claim.
     interrupted: Option<u64>,
+    /// The job that a wait of this claim answered with and that is not complete.
+    begun: Option<u64>,
     /// For each condition what was seen of its peer last.
     sights: Vec<Sight>,
     ports: Ports,
@@ -79,7 +81,7 @@ impl Node {
         let interrupted = (shared.started(node) > completed).then_some(completed);
         let sights = vec![Sight::default(); shared.conditions(node).len()];
         let ports = Ports::new(shared, node);
-        let node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, membership };
+        let node = Node { node, owner, interrupted, begun: None, sights, ports, spin: Nanos::ZERO, membership };
         node.note_cpu();
         node
     }
@@ -152,11 +154,19 @@ impl Node {
             Some(Ok(())) => {
                 shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
                 self.ports.begin(shared, index);
+                self.begun = Some(index);
                 Ok(Job { node: self, index })
             }
             Some(Err(error)) => Err(error),
             None => Err(WaitError::TimedOut { node: shared.name(node) }),
         }
+    }
+
+    /// The job that a wait answered with and that is not complete, as it is: for languages in which a [`Job`] cannot
+    /// borrow its node from its beginning to its end.
+    pub fn job(&mut self) -> Option<Job<'_>> {
+        let index = self.begun?;
+        Some(Job { node: self, index })
     }
 
     /// Threads move when they are woken, if ever.
@@ -298,6 +308,7 @@ impl Job<'_> {
     /// once. Messages it did not ask for are empty.
     pub fn complete(self) {
         self.node.interrupted = None;
+        self.node.begun = None;
         self.node.shared().complete(self.node.node, self.index);
     }
 }
