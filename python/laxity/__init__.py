@@ -35,7 +35,7 @@ from laxity._native import (
 )
 
 if TYPE_CHECKING:
-    from laxity import plots
+    from laxity import live, plots
 
 __all__ = [
     "LaxityError",
@@ -51,6 +51,7 @@ __all__ = [
     "__version__",
     "generate",
     "generate_many",
+    "live",
     "load",
     "measured_realizations",
     "nanos",
@@ -64,7 +65,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports `laxity.plots`, and matplotlib with it, only where it is used."""
-    if name == "plots":
-        return import_module("laxity.plots")
+    """Imports `laxity.live`, and `laxity.plots` with matplotlib, only where they are used."""
+    if name in ("live", "plots"):
+        return import_module(f"laxity.{name}")
     raise AttributeError(f"module 'laxity' has no attribute {name!r}")
