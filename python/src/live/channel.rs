@@ -1,5 +1,5 @@
-//! What an edge carries, as `laxity.live.Counter`, `Ring` ... say it. Another kind is another arm in each function here,
-//! and a class in `laxity/live/_describe.py`.
+//! What an edge carries, as `laxity.live.Counter`, `Ring` ... say it. Another kind is another arm in each function
+//! here, and a class in `laxity/live/_describe.py`.
 
 use laxity_graph::Channel;
 use pyo3::prelude::*;

@@ -117,8 +117,8 @@ impl PyGraph {
         Ok(graph.tokens(edge))
     }
 
-    /// Ends the node called `name` from outside: its owner's next wait says so, and its consumers end when they have used
-    /// what it produced. Without a name it ends all sources, and so in time the graph.
+    /// Ends the node called `name` from outside: its owner's next wait says so, and its consumers end when they have
+    /// used what it produced. Without a name it ends all sources, and so in time the graph.
     ///
     /// Raises UnknownError.
     #[pyo3(signature = (name=None))]
@@ -134,7 +134,7 @@ impl PyGraph {
         Ok(())
     }
 
-    /// Leaves the graph, once its nodes that were claimed here are released, too. Again: nothing.
+    /// Leaves the graph, once its nodes that were claimed here are released, too.
     fn close(&self) {
         drop(self.graph.lock().unwrap_or_else(PoisonError::into_inner).take());
     }

@@ -12,11 +12,11 @@ use super::edges::{self, Direction, EdgeOfNode};
 use super::errors::message_error;
 use super::message::Message;
 
-/// A job that has its tokens, and room for what it produces. A context manager: it is complete at the end of `with`, unless
-/// an exception leads there; then, as if it was never begun, the next wait has it again.
+/// A job that has its tokens, and room for what it produces. A context manager: it is complete at the end of `with`,
+/// unless an exception leads there; then, as if it was never begun, the next wait has it again.
 ///
-/// Messages are memoryviews of bytes in shared memory: nothing is copied. They end with the job. So must all that was made
-/// of them: a job does not complete, but raises BufferError, while slices or numpy arrays show its messages.
+/// Messages are memoryviews of bytes in shared memory: nothing is copied. They end with the job. So must all that was
+/// made of them: a job does not complete, but raises BufferError, while slices or numpy arrays show its messages.
 ///
 /// Edges are named by the node at their other end, or by their position in the graph.
 #[pyclass(frozen, module = "laxity.live", name = "Job")]
@@ -130,8 +130,8 @@ impl PyJob {
         self.is_resumed
     }
 
-    /// A message that came over `edge`, in place: a read-only memoryview of bytes, shape (length,); empty if the producer
-    /// wrote none, all zeros if its token was there at the start.
+    /// A message that came over `edge`, in place: a read-only memoryview of bytes, shape (length,); empty if the
+    /// producer wrote none, all zeros if its token was there at the start.
     ///
     /// Args:
     ///     edge: its producer, or its position.
@@ -149,8 +149,9 @@ impl PyJob {
         self.lend(py, Direction::In, &edge, |claimed, state, edge| inputs(claimed, state, edge, Numbers::All))
     }
 
-    /// A message that goes over `edge`, to be written in place: a memoryview of bytes, shape (longest,), with whatever was
-    /// in it before. It is sent as long as that, unless `truncate` says less; one that is never asked for is sent empty.
+    /// A message that goes over `edge`, to be written in place: a memoryview of bytes, shape (longest,), with whatever
+    /// was in it before. It is sent as long as that, unless `truncate` says less; one that is never asked for is sent
+    /// empty.
     ///
     /// Args:
     ///     edge: its consumer, or its position.
@@ -180,7 +181,7 @@ impl PyJob {
         Ok(())
     }
 
-    /// Copies `data`, bytes or anything else in contiguous memory, into a message that goes over `edge` and sends as much.
+    /// Copies `data`, bytes or anything else in contiguous memory, into a message that goes over `edge`, as long as it.
     ///
     /// Raises MessageError if it does not fit.
     #[pyo3(signature = (edge, data, number=0))]
@@ -196,7 +197,7 @@ impl PyJob {
         self.truncate(py, edge, length, number)
     }
 
-    /// Completes the job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at once.
+    /// Completes the job: what it read is gone; what it wrote and its tokens are there for its consumers, all at once.
     ///
     /// Raises BufferError while its messages are in use by more than the memoryviews that it handed out itself, such as
     /// numpy arrays; it is not complete then.

@@ -53,10 +53,11 @@ impl Message {
         let (start, length) = (std::ptr::with_exposed_provenance_mut(message.start), message.length as ffi::Py_ssize_t);
         // Counted before it is lent. The GIL is held from here on, and by whoever completes the job.
         let filled = if message.claimed.lend(message.epoch) {
-            // SAFETY: `view` is Python's. `start` and `length` are those of a slice that `Inputs::get` or `Outputs::get`
-            // answered for a job that is still begun (`lend` compares epochs). The memory stays mapped, and the slot is
-            // this job's alone, until the node is released or the job is complete; both are refused, or put off, while
-            // the view is counted. No reference of Rust to these bytes lives beyond the function that made it.
+            // SAFETY: `view` is Python's. `start` and `length` are those of a slice that `Inputs::get` or
+            // `Outputs::get` answered for a job that is still begun (`lend` compares epochs). The memory stays mapped,
+            // and the slot is this job's alone, until the node is released or the job is complete; both are refused, or
+            // put off, while the view is counted. No reference of Rust to these bytes lives beyond the function that
+            // made it.
             let result = unsafe {
                 ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, c_int::from(message.is_input), flags)
             };

@@ -1,8 +1,8 @@
 //! `laxity.live`: graphs in shared memory.
 //!
 //! ```text
-//! Python   Spec   Registry -- create, attach --> Graph -- claim --> Node -- wait --> Job -- input, output --> memoryview
-//! here     spec   registry                       graph              node, claimed    job                      message
+//! Python   Spec   Registry - create, attach -> Graph - claim -> Node - wait -> Job - input, output -> memoryview
+//! here     spec   registry                     graph            node, claimed  job                    message
 //!            |  edges (which one is meant), channel, errors, waiting (GIL released, Ctrl-C) for all of them
 //! crates   laxity-graph
 //! ```

@@ -84,8 +84,8 @@ impl PyNode {
     /// Args:
     ///     timeout: how long, such as "100 ms"; "0 ms" only looks; None waits for ever.
     ///
-    /// Raises TimedOutError; LostError if a node died that this one waits for, once for each death (wait again to wait for
-    /// its return); TerminatedError if there will be no job any more; UseError if the last job is not complete.
+    /// Raises TimedOutError; LostError if a node died that this one waits for, once for each death (wait again to wait
+    /// for its return); TerminatedError if there will be no job any more; UseError if the last job is not complete.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&str>) -> PyResult<PyJob> {
         self.next(py, timeout)?.map_err(|error| wait_error(py, &error))
@@ -103,8 +103,8 @@ impl PyNode {
         }
     }
 
-    /// From now on a wait looks for `span`, such as "50 us", before it suspends, if all that it waits for was last seen on
-    /// other CPUs. For threads on CPUs of their own; "0 us", as at first, suspends at once.
+    /// From now on a wait looks for `span`, such as "50 us", before it suspends, if all that it waits for was last seen
+    /// on other CPUs. For threads on CPUs of their own; "0 us", as at first, suspends at once.
     ///
     /// Raises ValueError for a text without a unit.
     fn spin_for(&self, py: Python<'_>, span: &str) -> PyResult<()> {
@@ -123,7 +123,7 @@ impl PyNode {
         Ok(())
     }
 
-    /// Lets go of the node, so that someone else can claim it; in the middle of a job that counts as a loss. Again: nothing.
+    /// Lets go of the node, so that someone else can claim it; in the middle of a job that counts as a loss.
     ///
     /// Raises BufferError while messages of its job are in use.
     fn release(&self, py: Python<'_>) -> PyResult<()> {

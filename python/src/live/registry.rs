@@ -47,10 +47,10 @@ impl PyRegistry {
     ///
     /// Args:
     ///     name: exactly.
-    ///     timeout: how long the graph may take to be created, such as "5 s"; None waits for ever. Ctrl-C ends the wait.
+    ///     timeout: how long the graph may take to be created, such as "5 s"; None waits for ever; Ctrl-C ends that.
     ///
     /// Raises GraphNotFoundError, else RegistryError.
-    #[pyo3(signature = (name, timeout=Some("0 s")))]
+    #[pyo3(signature = (name, timeout=Some("0 s")), text_signature = "($self, name, timeout=\"0 s\")")]
     fn attach(&self, py: Python<'_>, name: &str, timeout: Option<&str>) -> PyResult<PyGraph> {
         let deadline = waiting::deadline(timeout)?;
         let found = waiting::wait_until(py, deadline, |until| match self.registry.attach_until(name, until) {
@@ -61,8 +61,8 @@ impl PyRegistry {
         found.map(PyGraph::new).map_err(|error| registry_error(py, name, &error))
     }
 
-    /// Creates the graph that `spec` describes, or attaches to it if it is there: for processes that all know it and start
-    /// in any order.
+    /// Creates the graph that `spec` describes, or attaches to it if it is there: for processes that all know it and
+    /// start in any order.
     ///
     /// Raises RegistryError, also if a graph of this name is not the same.
     fn create_or_attach(&self, py: Python<'_>, spec: &PySpec) -> PyResult<PyGraph> {
@@ -76,7 +76,8 @@ impl PyRegistry {
         py.detach(|| self.registry.names()).map_err(|error| registry_error(py, "", &error))
     }
 
-    /// Whether a process that lives is attached to the graph called `name`. Raises GraphNotFoundError, else RegistryError.
+    /// Whether a process that lives is attached to the graph called `name`. Raises GraphNotFoundError, else
+    /// RegistryError.
     fn is_in_use(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         py.detach(|| self.registry.is_in_use(name)).map_err(|error| registry_error(py, name, &error))
     }

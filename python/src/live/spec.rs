@@ -180,12 +180,12 @@ impl PySpec {
         self.topology().is_dag()
     }
 
-    /// The least and the greatest weight of a path from a source to `node`, both ends included; back-edges do not count.
+    /// The least and the greatest weight of a path from a source to `node`, with both ends, without back-edges.
     ///
     /// Args:
     ///     node: where the paths end.
-    ///     weights: of nodes, for instance bounds on response times in ns; 1 for a node that is not in it, so that without
-    ///         weights nodes are counted.
+    ///     weights: of nodes, for instance bounds on response times in ns; 1 for those that are not in it, so that
+    ///         nodes are counted.
     ///
     /// Raises UnknownError.
     #[pyo3(signature = (node, weights=None))]
@@ -199,8 +199,8 @@ impl PySpec {
         Ok(found.expect("a spec has no cycle without back-edges"))
     }
 
-    /// The graph in the language of Graphviz: nodes with their periods, edges with produce:consume:threshold, back-edges
-    /// dashed.
+    /// The graph in the language of Graphviz: nodes with their periods, edges with produce:consume:threshold,
+    /// back-edges dashed.
     fn dot(&self) -> String {
         self.topology().dot()
     }

@@ -16,8 +16,9 @@ pub fn deadline(timeout: Option<&str>) -> PyResult<Instant> {
     Ok(if timeout.is_zero() { Instant::ZERO } else { clock::now().saturating_add(timeout) })
 }
 
-/// Calls `wait` until it has an answer or `deadline` has come, each time with an instant until which it may wait; without
-/// the GIL, but for the first, which may not wait at all. In between, signal handlers run, and what they raise ends this.
+/// Calls `wait` until it has an answer or `deadline` has come, each time with an instant until which it may wait;
+/// without the GIL, but for the first, which may not wait at all. In between, signal handlers run, and what they raise
+/// ends this.
 pub fn wait_until<T: Send>(
     py: Python<'_>,
     deadline: Instant,

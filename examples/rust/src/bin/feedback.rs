@@ -7,7 +7,8 @@
 //!       back-edge, 2 at the start
 //! ```
 //!
-//! The two initial tokens are the delay: job n of the room reads what job n - 2 of the controller wrote, and zeros before.
+//! The two initial tokens are the delay: job n of the room reads what job n - 2 of the controller wrote, and zeros
+//! before.
 
 use std::error::Error;
 use std::thread;

@@ -1,5 +1,5 @@
-//! Camera -> filter -> display: three processes and two rings. Each image is written, filtered and shown in place. Start
-//! them in any order.
+//! Camera -> filter -> display: three processes and two rings. Each image is written, filtered and shown in place.
+//! Start them in any order.
 //!
 //! ```console
 //! $ cargo run -p laxity-examples --bin pipeline camera &
