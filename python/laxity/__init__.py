@@ -8,6 +8,8 @@
     result.trace.jobs()                     # a pyarrow.Table: so do polars and pandas take it
     laxity.plots.cdf(result).figure.savefig("response-times.svg")
 
+`laxity.live` takes part in live graphs: processes that exchange tokens and data.
+
 Times are ints in nanoseconds, and the names of what holds them end in ``_ns``; spans to be read are texts with a unit,
 such as ``"5 ms"``. Every decision is made by the Rust crates below: the same workload, policy, seed and version yield
 the same schedule as the ``laxity`` command, byte for byte.

@@ -241,11 +241,21 @@ def test_an_array_outlives_graph_and_node(registry):
     assert registry.names() == []
 
 
+def test_a_node_has_one_job_at_a_time_and_is_not_left_before_its_end(pair):
+    graph, a, _ = pair
+    job = a.wait()
+    for use in (a.wait, a.terminate, a.release, lambda: a.__exit__(None, None, None)):
+        with pytest.raises(live.UseError, match="node a: job 0 is not complete; end it with `with job:`"):
+            use()
+    job.complete()
+    assert graph.status("a") == live.NodeStatus(
+        pid=os.getpid(), is_lost=False, started=1, completed=1, has_terminated=False
+    )
+
+
 def test_jobs_and_nodes_that_are_over_say_so(pair):
     graph, a, b = pair
     job = a.wait()
-    with pytest.raises(live.UseError, match="node a: job 0 is not complete; end it with `with job:`"):
-        a.wait()
     job.complete()
     for use in (job.complete, lambda: job.output("b"), job.__enter__):
         with pytest.raises(live.UseError, match="node a: job 0 is over"):

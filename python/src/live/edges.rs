@@ -47,11 +47,11 @@ pub fn of_graph(py: Python<'_>, spec: &Spec, edge: &EdgeOfGraph) -> PyResult<usi
         }
     };
     let found: Vec<usize> = all.clone().filter(|&position| is_it(position)).collect();
-    let what = match edge {
+    let what = || match edge {
         EdgeOfGraph::Position(position) => format!("edge {position}"),
         EdgeOfGraph::Names(from, to) => format!("edge {from} -> {to}"),
     };
-    the_only(py, spec, &found, &what, &mut all)
+    the_only(py, spec, &found, what, &mut all)
 }
 
 /// The position of an edge that leads to the node at `node`, or from it.
@@ -71,24 +71,27 @@ pub fn of_node(py: Python<'_>, spec: &Spec, node: usize, direction: Direction, e
     };
     let found: Vec<usize> = ours.clone().filter(|&position| is_it(position)).collect();
     let (node, leads) = (&graph.nodes[node].name, if direction == Direction::In { "from" } else { "to" });
-    let what = match edge {
+    let what = || match edge {
         EdgeOfNode::Position(position) if direction == Direction::In => format!("edge {position} to node {node}"),
         EdgeOfNode::Position(position) => format!("edge {position} from node {node}"),
         EdgeOfNode::Name(peer) => format!("node {node}: edge {leads} {peer}"),
     };
-    the_only(py, spec, &found, &what, &mut ours)
+    the_only(py, spec, &found, what, &mut ours)
 }
 
-/// The only position in `found`. If there is none, `all` says what there is.
+/// The only position in `found`, where `what` was looked for. If there is none, `all` says what there is.
 fn the_only(
     py: Python<'_>,
     spec: &Spec,
     found: &[usize],
-    what: &str,
+    what: impl FnOnce() -> String,
     all: &mut dyn Iterator<Item = usize>,
 ) -> PyResult<usize> {
+    if let [position] = found {
+        return Ok(*position);
+    }
+    let what = what();
     match found {
-        [position] => Ok(*position),
         [] => {
             let all: Vec<String> = all.map(|edge| format!("{edge} ({})", name(spec, edge))).collect();
             let all = if all.is_empty() { "no edge".to_owned() } else { all.join(", ") };

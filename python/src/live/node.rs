@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use laxity_graph::WaitError;
-use laxity_model::Nanos;
+use laxity_model::{Instant, Nanos};
 use laxity_sys::clock;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -41,14 +41,19 @@ impl PyNode {
         let State { node, spin, ticket, tickets, .. } = held.waiting(py)?;
         let interrupted = node.interrupted();
         let (spin, began) = (*spin, clock::now());
-        let found = waiting::wait_until(py, deadline, |until| {
-            // What the wait before has spun is not spun again.
+        let mut look = |until| {
+            // What was spun before is not spun again.
             node.spin_for(spin.saturating_sub(clock::now().saturating_since(began)));
             match node.wait_until(until).map(|job| job.index()) {
                 Err(WaitError::TimedOut { .. }) => None,
                 found => Some(found),
             }
-        })?;
+        };
+        // If there is a job at once the GIL need not change hands.
+        let found = match look(Instant::ZERO) {
+            None if deadline != Instant::ZERO => waiting::wait_until(py, deadline, look)?,
+            found => found,
+        };
         Ok(match found {
             Some(Ok(index)) => {
                 *tickets += 1;
@@ -115,23 +120,25 @@ impl PyNode {
 
     /// Ends the node and releases it: its consumers use up what it produced, then end, too.
     ///
-    /// Raises BufferError while messages of its job are in use.
+    /// Raises UseError while a job is not complete, BufferError while messages of one are in use.
     fn terminate(&self, py: Python<'_>) -> PyResult<()> {
-        let held = self.claimed.hold(py)?;
+        let mut held = self.claimed.hold(py)?;
         held.check_views("terminate the node")?;
+        held.waiting(py)?;
         held.terminate();
         Ok(())
     }
 
-    /// Lets go of the node, so that someone else can claim it; in the middle of a job that counts as a loss.
+    /// Lets go of the node, so that someone else can claim it. If an exception ended its last job that counts as a loss.
     ///
-    /// Raises BufferError while messages of its job are in use.
+    /// Raises UseError while a job is not complete, BufferError while messages of one are in use.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
         if self.claimed.is_released() {
             return Ok(());
         }
-        let held = self.claimed.hold(py)?;
+        let mut held = self.claimed.hold(py)?;
         held.check_views("release the node")?;
+        held.waiting(py)?;
         held.leave();
         Ok(())
     }

@@ -16,25 +16,19 @@ pub fn deadline(timeout: Option<&str>) -> PyResult<Instant> {
     Ok(if timeout.is_zero() { Instant::ZERO } else { clock::now().saturating_add(timeout) })
 }
 
-/// Calls `wait` until it has an answer or `deadline` has come, each time with an instant until which it may wait;
-/// without the GIL, but for the first, which may not wait at all. In between, signal handlers run, and what they raise
-/// ends this.
+/// Calls `wait` until it has an answer or `deadline` has come, without the GIL and each time with an instant until which
+/// it may wait. In between, signal handlers run, and what they raise ends this.
 pub fn wait_until<T: Send>(
     py: Python<'_>,
     deadline: Instant,
     mut wait: impl FnMut(Instant) -> Option<T> + Send,
 ) -> PyResult<Option<T>> {
-    let mut found = wait(Instant::ZERO);
-    while found.is_none() {
-        let now = clock::now();
-        if now >= deadline {
-            return Ok(None);
+    loop {
+        let until = deadline.min(clock::now().saturating_add(BETWEEN_LOOKS));
+        let found = py.detach(|| wait(until));
+        if found.is_some() || until == deadline {
+            return Ok(found);
         }
-        let until = deadline.min(now.saturating_add(BETWEEN_LOOKS));
-        found = py.detach(|| wait(until));
-        if found.is_none() {
-            py.check_signals()?;
-        }
+        py.check_signals()?;
     }
-    Ok(found)
 }
