@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use laxity_graph::{ClaimError, MessageError, RegistryError, SpecError, WaitError};
+use laxity_graph::{ClaimError, MessageError, RegistryError, WaitError};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
@@ -15,11 +15,6 @@ fn exception<'py>(py: Python<'py>, class: &str, args: impl PyCallArgs<'py>) -> P
 /// `laxity.live.SpecError`.
 pub fn spec_error(py: Python<'_>, error: &impl Display) -> PyErr {
     exception(py, "SpecError", (error.to_string(),))
-}
-
-/// `laxity.live.SpecError`, of the graph itself.
-pub fn refused(py: Python<'_>, error: &SpecError) -> PyErr {
-    spec_error(py, error)
 }
 
 /// `laxity.live.RegistryError`, or the class of it that fits.

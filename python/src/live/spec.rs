@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyType};
 
 use super::channel;
 use super::edges;
-use super::errors::{refused, spec_error, unknown};
+use super::errors::{spec_error, unknown};
 use crate::workload::PyWorkload;
 
 /// What a live graph is made of: nodes, and edges with what they carry. Checked and immutable; compares by value.
@@ -83,7 +83,7 @@ impl PySpec {
         let (edges, channels): (Vec<_>, Vec<_>) =
             edges.iter().map(|edge| read_edge(edge, &nodes)).collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
         let spec = Spec::with_channels(model::Graph::new(name, nodes, edges), channels);
-        Ok(PySpec { spec: spec.map_err(|error| refused(py, &error))? })
+        Ok(PySpec { spec: spec.map_err(|error| spec_error(py, &error))? })
     }
 
     /// A graph of a workload, with its data objects, delays and replicas. What its nodes execute does not matter here.
@@ -106,7 +106,7 @@ impl PySpec {
     ) -> PyResult<Self> {
         let graph = graph_of(py, &workload.workload, graph)?.clone();
         let channels = read_channels(py, &graph, channels)?;
-        let spec = Spec::with_channels(graph, channels).map_err(|error| refused(py, &error))?;
+        let spec = Spec::with_channels(graph, channels).map_err(|error| spec_error(py, &error))?;
         Ok(PySpec { spec })
     }
 
@@ -285,7 +285,7 @@ fn read_channels(py: Python<'_>, graph: &model::Graph, channels: Option<&Bound<'
         return Ok(vec![channel::read(channels, "of the workload")?; graph.edges.len()]);
     };
     // The rules for edges are those of a live graph, whose data is not needed to find them.
-    let shape = Spec::new(graph.clone()).map_err(|error| refused(py, &error))?;
+    let shape = Spec::new(graph.clone()).map_err(|error| spec_error(py, &error))?;
     let mut read = counters;
     for (edge, channel) in named {
         let edge = edges::of_graph(py, &shape, &edge.extract()?)?;
