@@ -8,6 +8,8 @@
     result.trace.jobs()                     # a pyarrow.Table: so do polars and pandas take it
     laxity.plots.cdf(result).figure.savefig("response-times.svg")
 
+`laxity.live` takes part in live graphs: processes that exchange tokens and data.
+
 Times are ints in nanoseconds, and the names of what holds them end in ``_ns``; spans to be read are texts with a unit,
 such as ``"5 ms"``. Every decision is made by the Rust crates below: the same workload, policy, seed and version yield
 the same schedule as the ``laxity`` command, byte for byte.
@@ -35,7 +37,7 @@ from laxity._native import (
 )
 
 if TYPE_CHECKING:
-    from laxity import plots
+    from laxity import live, plots
 
 __all__ = [
     "LaxityError",
@@ -51,6 +53,7 @@ __all__ = [
     "__version__",
     "generate",
     "generate_many",
+    "live",
     "load",
     "measured_realizations",
     "nanos",
@@ -64,7 +67,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports `laxity.plots`, and matplotlib with it, only where it is used."""
-    if name == "plots":
-        return import_module("laxity.plots")
+    """Imports `laxity.live`, and `laxity.plots` with matplotlib, only where they are used."""
+    if name in ("live", "plots"):
+        return import_module(f"laxity.{name}")
     raise AttributeError(f"module 'laxity' has no attribute {name!r}")

@@ -12,7 +12,12 @@ use pyo3::prelude::*;
 
 /// The exception that `laxity._errors.FACTORY(*args)` makes; whatever is raised on the way, otherwise.
 fn exception<'py>(py: Python<'py>, factory: &str, args: impl PyCallArgs<'py>) -> PyErr {
-    let made = py.import("laxity._errors").and_then(|module| module.getattr(factory)?.call1(args));
+    exception_of(py, "laxity._errors", factory, args)
+}
+
+/// The same for a factory in another module.
+pub fn exception_of<'py>(py: Python<'py>, module: &str, factory: &str, args: impl PyCallArgs<'py>) -> PyErr {
+    let made = py.import(module).and_then(|module| module.getattr(factory)?.call1(args));
     match made {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,

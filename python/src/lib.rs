@@ -1,17 +1,18 @@
 //! The extension module of the `laxity` Python package: conversions between Python and the crates that decide.
 //!
 //! ```text
-//! Python   Workload   simulate, simulate_many   generate_many   Trace
-//! here     workload   simulate, study, pace     generate        trace, violation
+//! Python   Workload   simulate, simulate_many   generate_many   Trace               live
+//! here     workload   simulate, study, pace     generate        trace, violation    live/
 //!            |  errors, json, arrow + tables (pyarrow), parallel (GIL released, Ctrl-C) for all of them
-//! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace
+//! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace        laxity-graph
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod arrow;
 mod errors;
 mod generate;
 mod json;
+mod live;
 mod pace;
 mod parallel;
 mod result;
@@ -30,6 +31,8 @@ mod workload;
 mod _native {
     #[pymodule_export]
     use crate::generate::{_generate, _generate_many};
+    #[pymodule_export]
+    use crate::live::{PyGraph, PyJob, PyNode, PyRegistry, PySpec};
     #[pymodule_export]
     use crate::result::SimulationResult;
     #[pymodule_export]

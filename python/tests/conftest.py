@@ -1,12 +1,16 @@
 """What several tests use."""
 
+import gc
+import os
 import signal
+import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
 import pytest
 
 import laxity
+from laxity import live
 
 mpl.use("Agg")
 
@@ -48,3 +52,13 @@ def overloaded():
 @pytest.fixture(scope="session")
 def robot_trace(robot):
     return laxity.simulate(robot, duration="2 s", seed=1, trace=True).trace
+
+
+@pytest.fixture
+def registry():
+    """Live graphs in a folder of their own, where no test leaves anything."""
+    with tempfile.TemporaryDirectory(prefix="laxity-python-", dir="/dev/shm") as folder:
+        yield live.Registry(folder)
+        # Exceptions that a test has caught refer to its variables.
+        gc.collect()
+        assert os.listdir(folder) == [], "the last one out takes the graph along"

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import laxity
-from laxity import plots
+from laxity import live, plots
 
 HERE = Path(__file__).parents[1]
 
@@ -18,7 +18,7 @@ def _run(*command):
 
 def test_everything_public_is_documented():
     undocumented = []
-    for module in (laxity, plots):
+    for module in (laxity, live, plots):
         for name in module.__all__:
             thing = getattr(module, name)
             if inspect.ismodule(thing) or isinstance(thing, str):
@@ -38,8 +38,9 @@ def _lacks_documentation(owner, member):
 
 
 def test_everything_public_is_there_and_listed():
-    for name in laxity.__all__:
-        assert getattr(laxity, name) is not None
+    for module in (laxity, live, plots):
+        for name in module.__all__:
+            assert getattr(module, name) is not None
     public = {name for name in vars(laxity) if not name.startswith("_") and not inspect.ismodule(vars(laxity)[name])}
     assert public - {"TYPE_CHECKING", "Any", "import_module"} <= set(laxity.__all__)
 

@@ -22,12 +22,21 @@ pub struct Node {
     owner: Owner,
     /// The job that was begun before this claim.
     interrupted: Option<u64>,
+    /// The job that a wait of this claim answered with and that is not complete.
+    begun: Option<Begun>,
     /// For each condition what was seen of its peer last.
     sights: Vec<Sight>,
     ports: Ports,
     objects: ObjectPorts,
     /// How long to look before parking.
     spin: Nanos,
+}
+
+/// A job that began and is not complete.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    index: u64,
+    is_resumed: bool,
 }
 
 /// What a node saw of a peer.
@@ -83,7 +92,7 @@ impl Node {
         let sights = vec![Sight::default(); shared.conditions(node).len()];
         let ports = Ports::new(shared, node);
         let objects = ObjectPorts::new(shared, node);
-        let node = Node { node, owner, interrupted, sights, ports, objects, spin: Nanos::ZERO, membership };
+        let node = Node { node, owner, interrupted, begun: None, sights, ports, objects, spin: Nanos::ZERO, membership };
         node.note_cpu();
         node
     }
@@ -157,11 +166,19 @@ impl Node {
                 let is_resumed = shared.started(node) > index;
                 shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
                 self.ports.begin(shared, index);
+                self.begun = Some(Begun { index, is_resumed });
                 Ok(Job { node: self, index, is_resumed })
             }
             Some(Err(error)) => Err(error),
             None => Err(WaitError::TimedOut { node: shared.name(node) }),
         }
+    }
+
+    /// The job that a wait answered with and that is not complete, as it is: for languages in which a [`Job`] cannot
+    /// borrow its node from its beginning to its end.
+    pub fn job(&mut self) -> Option<Job<'_>> {
+        let Begun { index, is_resumed } = self.begun?;
+        Some(Job { node: self, index, is_resumed })
     }
 
     /// Threads move when they are woken, if ever.
@@ -325,6 +342,7 @@ impl Job<'_> {
     /// once. Messages it did not ask for are empty.
     pub fn complete(self) {
         self.node.interrupted = None;
+        self.node.begun = None;
         self.node.shared().complete(self.node.node, self.index);
     }
 }

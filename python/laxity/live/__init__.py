@@ -1,0 +1,82 @@
+"""Live graphs: threads and processes that exchange tokens and data over named graphs in shared memory.
+
+    import numpy as np
+    from laxity import live
+
+    spec = live.Spec(
+        "vision",
+        nodes=[live.NodeSpec("camera", period="33 ms"), "detector"],
+        edges=[live.EdgeSpec("camera", "detector", live.Ring(message=640 * 480, capacity=4))],
+    )
+
+    def camera():                                               # a process
+        with live.Registry().create(spec) as graph, graph.claim("camera") as node:
+            for number in range(100):
+                with node.wait() as job:                        # waits for room
+                    job.output("detector")[:] = bytes([number]) * (640 * 480)
+            node.terminate()
+
+    def detector():                                             # another one: all it needs is the name
+        with live.Registry().attach("vision", timeout="5 s") as graph, graph.claim("detector") as node:
+            for job in node:                                    # waits for images, until the camera ends
+                with job:                                       # complete at its end
+                    print(brightness(job))
+
+    def brightness(job):
+        return np.frombuffer(job.input("camera"), np.uint8).mean()      # in place: nothing is copied
+
+A job runs when there are tokens on all edges to its node, and room on all from it. When it completes, its tokens and
+messages are there all at once. Any process may be killed: whoever waits for it gets `LostError`, and whoever claims its
+node next gets the job that was not completed.
+
+Messages end with their job. The memoryviews that a job hands out raise ValueError from then on; but numpy arrays cannot
+be taken back, so that a job does not complete (BufferError) while one shows its messages. Use them in a function that
+returns before, as above, and copy what must live longer.
+
+The documentation of the Rust crate ``laxity-graph`` has the rules; every decision is made there.
+"""
+
+from laxity._native import Graph, Job, Node, Registry, Spec
+from laxity.live._describe import Channel, Counter, EdgeSpec, NodeSpec, NodeStatus, Ring
+from laxity.live._errors import (
+    ClaimError,
+    GraphExistsError,
+    GraphNotFoundError,
+    LiveError,
+    LostError,
+    MessageError,
+    RegistryError,
+    SpecError,
+    TerminatedError,
+    TimedOutError,
+    UnknownError,
+    UseError,
+    WaitError,
+)
+
+__all__ = [
+    "Channel",
+    "ClaimError",
+    "Counter",
+    "EdgeSpec",
+    "Graph",
+    "GraphExistsError",
+    "GraphNotFoundError",
+    "Job",
+    "LiveError",
+    "LostError",
+    "MessageError",
+    "Node",
+    "NodeSpec",
+    "NodeStatus",
+    "Registry",
+    "RegistryError",
+    "Ring",
+    "Spec",
+    "SpecError",
+    "TerminatedError",
+    "TimedOutError",
+    "UnknownError",
+    "UseError",
+    "WaitError",
+]

@@ -1,0 +1,80 @@
+//! Errors of `laxity-graph` as the exceptions of `laxity.live`, with their parts.
+
+use std::fmt::Display;
+
+use laxity_graph::{ClaimError, MessageError, RegistryError, WaitError};
+use pyo3::call::PyCallArgs;
+use pyo3::prelude::*;
+
+use crate::errors::exception_of;
+
+fn exception<'py>(py: Python<'py>, class: &str, args: impl PyCallArgs<'py>) -> PyErr {
+    exception_of(py, "laxity.live._errors", class, args)
+}
+
+/// `laxity.live.SpecError`.
+pub fn spec_error(py: Python<'_>, error: &impl Display) -> PyErr {
+    exception(py, "SpecError", (error.to_string(),))
+}
+
+/// `laxity.live.RegistryError`, or the class of it that fits.
+pub fn registry_error(py: Python<'_>, graph: &str, error: &RegistryError) -> PyErr {
+    let class = match error {
+        RegistryError::Exists { .. } => "GraphExistsError",
+        RegistryError::NotFound { .. } => "GraphNotFoundError",
+        _ => "RegistryError",
+    };
+    exception(py, class, (error.to_string(), graph))
+}
+
+/// `laxity.live.ClaimError`, or what else a claim can meet.
+pub fn claim_error(py: Python<'_>, error: &ClaimError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        ClaimError::NoSuchNode { .. } => exception(py, "UnknownError", (text,)),
+        ClaimError::Claimed { node, pid } | ClaimError::Ending { node, pid } => {
+            exception(py, "ClaimError", (text, node, *pid))
+        }
+        ClaimError::NoneFree => exception(py, "ClaimError", (text, None::<&str>, None::<u32>)),
+        ClaimError::Forked => exception(py, "UseError", (text,)),
+    }
+}
+
+/// The `laxity.live.WaitError` that fits.
+pub fn wait_error(py: Python<'_>, error: &WaitError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        WaitError::TimedOut { node } => exception(py, "TimedOutError", (text, node)),
+        WaitError::Lost { node, edge, pid } => exception(py, "LostError", (text, node, edge, *pid)),
+        WaitError::Terminated { node, edge } => exception(py, "TerminatedError", (text, node, edge.as_ref())),
+    }
+}
+
+/// `laxity.live.MessageError`, about the edge that `edge` describes.
+pub fn message_error(py: Python<'_>, edge: &str, error: &MessageError) -> PyErr {
+    match error {
+        MessageError::NoRing { .. } => {
+            let text = format!("edge {edge} carries tokens alone; give it a channel with messages, such as Ring");
+            exception(py, "MessageError", (text,))
+        }
+        MessageError::NoMessage { number, count, .. } => {
+            let text = format!("edge {edge}: a job has {count} messages, numbered from 0; there is no number {number}");
+            exception(py, "MessageError", (text,))
+        }
+        MessageError::TooLong { length, longest, .. } => {
+            let text =
+                format!("edge {edge}: a message of {length} bytes exceeds its {longest} bytes; enlarge the ring");
+            exception(py, "MessageError", (text,))
+        }
+    }
+}
+
+/// `laxity.live.UnknownError`: nothing has this name.
+pub fn unknown(py: Python<'_>, text: impl Display) -> PyErr {
+    exception(py, "UnknownError", (text.to_string(),))
+}
+
+/// `laxity.live.UseError`: what was called cannot be used, or not now.
+pub fn misuse(py: Python<'_>, text: impl Display) -> PyErr {
+    exception(py, "UseError", (text.to_string(),))
+}

@@ -1,0 +1,154 @@
+//! `laxity.live.Graph`.
+
+use std::sync::{Mutex, PoisonError};
+
+use laxity_graph::{ClaimError, Graph, Node, Ownership};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::claimed::Claimed;
+use super::edges::{self, EdgeOfGraph};
+use super::errors::{claim_error, misuse};
+use super::node::PyNode;
+use super::spec::{self, PySpec};
+
+/// A graph that this process is attached to. A context manager: at the end of `with` it is closed.
+///
+/// The last process to leave takes the graph along. Threads share it. A child made by `fork` attaches by itself.
+///
+/// Raises UseError from all that is called after it is closed or in a forked child.
+#[pyclass(frozen, module = "laxity.live", name = "Graph")]
+pub struct PyGraph {
+    name: String,
+    pid: u32,
+    graph: Mutex<Option<Graph>>,
+}
+
+impl PyGraph {
+    pub fn new(graph: Graph) -> Self {
+        let name = graph.spec().graph().name.clone();
+        PyGraph { name, pid: std::process::id(), graph: Mutex::new(Some(graph)) }
+    }
+
+    fn graph(&self, py: Python<'_>) -> PyResult<Graph> {
+        let name = &self.name;
+        if std::process::id() != self.pid {
+            let text = "this process was forked from the one that attached to it; attach here";
+            return Err(misuse(py, format!("graph {name}: {text}")));
+        }
+        let graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        graph.ok_or_else(|| misuse(py, format!("graph {name}: it is closed; attach again")))
+    }
+
+    fn claimed(
+        py: Python<'_>,
+        graph: Graph,
+        claim: impl FnOnce() -> Result<Node, ClaimError> + Send,
+    ) -> PyResult<PyNode> {
+        // A claim after a death waits until the dead is gone.
+        let node = py.detach(claim).map_err(|error| claim_error(py, &error))?;
+        Ok(PyNode::new(Claimed::new(graph, node)))
+    }
+}
+
+#[pymethods]
+impl PyGraph {
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is made of; its shape can be asked there.
+    #[getter]
+    fn spec(&self, py: Python<'_>) -> PyResult<PySpec> {
+        Ok(PySpec { spec: self.graph(py)?.spec().clone() })
+    }
+
+    /// Shared memory that it takes, in bytes.
+    #[getter]
+    fn memory(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.graph(py)?.memory())
+    }
+
+    /// Claims the node called `name`; one claim at a time in all processes. After a death the node goes on with the job
+    /// that was begun and not completed.
+    ///
+    /// Raises UnknownError, or ClaimError with the process that has it.
+    fn claim(&self, py: Python<'_>, name: &str) -> PyResult<PyNode> {
+        let graph = self.graph(py)?;
+        spec::node(py, graph.spec(), name)?;
+        Self::claimed(py, graph.clone(), || graph.claim(name))
+    }
+
+    /// Claims the first node that nobody has. Raises ClaimError.
+    fn claim_any(&self, py: Python<'_>) -> PyResult<PyNode> {
+        let graph = self.graph(py)?;
+        Self::claimed(py, graph.clone(), || graph.claim_any())
+    }
+
+    /// What the node called `name` is doing now. Raises UnknownError.
+    fn status<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let graph = self.graph(py)?;
+        let status = graph.status(spec::node(py, graph.spec(), name)?);
+        let (pid, is_lost) = match status.ownership {
+            Ownership::Free => (None, false),
+            Ownership::Claimed { pid } => (Some(pid), false),
+            Ownership::Lost => (None, true),
+        };
+        let fields = PyDict::new(py);
+        fields.set_item("pid", pid)?;
+        fields.set_item("is_lost", is_lost)?;
+        fields.set_item("started", status.started)?;
+        fields.set_item("completed", status.completed)?;
+        fields.set_item("has_terminated", status.has_terminated)?;
+        py.import("laxity.live._describe")?.getattr("NodeStatus")?.call((), Some(&fields))
+    }
+
+    /// Tokens on an edge that no job has taken.
+    ///
+    /// Args:
+    ///     edge: the names of its producer and consumer, or its position.
+    ///
+    /// Raises UnknownError.
+    fn tokens(&self, py: Python<'_>, edge: EdgeOfGraph) -> PyResult<u64> {
+        let graph = self.graph(py)?;
+        let edge = edges::of_graph(py, graph.spec(), &edge)?;
+        Ok(graph.tokens(edge))
+    }
+
+    /// Ends the node called `name` from outside: its owner's next wait says so, and its consumers end when they have
+    /// used what it produced. Without a name it ends all sources, and so in time the graph.
+    ///
+    /// Raises UnknownError.
+    #[pyo3(signature = (name=None))]
+    fn terminate(&self, py: Python<'_>, name: Option<&str>) -> PyResult<()> {
+        let graph = self.graph(py)?;
+        match name {
+            Some(name) => graph.terminate(spec::node(py, graph.spec(), name)?),
+            None => {
+                let nodes = graph.spec().plan().nodes().iter().enumerate();
+                nodes.filter(|(_, node)| node.is_source).for_each(|(node, _)| graph.terminate(node));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the graph, once its nodes that were claimed here are released, too.
+    fn close(&self) {
+        drop(self.graph.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, _raised: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<laxity.live.Graph \"{}\">", self.name)
+    }
+}

@@ -1,0 +1,251 @@
+//! `laxity.live.Job`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use laxity_graph::MessageError;
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use pyo3::types::{PyMemoryView, PySlice, PyType};
+
+use super::claimed::{Claimed, State};
+use super::edges::{self, Direction, EdgeOfNode};
+use super::errors::message_error;
+use super::message::Message;
+
+/// A job that has its tokens, and room for what it produces. A context manager: it is complete at the end of `with`,
+/// unless an exception leads there; then, as if it was never begun, the next wait has it again.
+///
+/// Messages are memoryviews of bytes in shared memory: nothing is copied. They end with the job. So must all that was
+/// made of them: a job does not complete, but raises BufferError, while slices or numpy arrays show its messages.
+///
+/// Edges are named by the node at their other end, or by their position in the graph.
+#[pyclass(frozen, module = "laxity.live", name = "Job")]
+pub struct PyJob {
+    claimed: Arc<Claimed>,
+    ticket: u64,
+    index: u64,
+    is_resumed: bool,
+    /// The views that were handed out: they end with the job.
+    views: Mutex<Vec<Py<PyMemoryView>>>,
+}
+
+impl PyJob {
+    pub fn new(claimed: Arc<Claimed>, ticket: u64, index: u64, is_resumed: bool) -> Self {
+        PyJob { claimed, ticket, index, is_resumed, views: Mutex::new(Vec::new()) }
+    }
+
+    /// What `of` finds on an edge of the node, as views.
+    fn lend<'py>(
+        &self,
+        py: Python<'py>,
+        direction: Direction,
+        edge: &EdgeOfNode,
+        of: impl FnOnce(&Arc<Claimed>, &mut State, usize) -> Result<Vec<Message>, MessageError>,
+    ) -> PyResult<Vec<Bound<'py, PyMemoryView>>> {
+        let messages = {
+            let mut held = self.claimed.hold(py)?;
+            let state = held.begun(py, self.ticket, self.index)?;
+            let edge = edges::of_node(py, state.graph.spec(), state.node.position(), direction, edge)?;
+            let found = of(&self.claimed, state, edge);
+            found.map_err(|error| message_error(py, &edges::name(state.graph.spec(), edge), &error))?
+        };
+        let mut views = Vec::with_capacity(messages.len());
+        for message in messages {
+            let view = PyMemoryView::from(Bound::new(py, message)?.as_any())?;
+            self.handed_out().push(view.clone().unbind());
+            views.push(view);
+        }
+        Ok(views)
+    }
+
+    fn handed_out(&self) -> std::sync::MutexGuard<'_, Vec<Py<PyMemoryView>>> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the views that were handed out; those that numpy or other views look through stay.
+    fn end_views(&self, py: Python<'_>) -> PyResult<()> {
+        let views = std::mem::take(&mut *self.handed_out());
+        for view in views {
+            match view.bind(py).call_method0("release") {
+                Ok(_) => {}
+                Err(error) if error.is_instance_of::<PyBufferError>(py) => self.handed_out().push(view),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Messages of the job that is begun, and their number on an edge.
+fn inputs(
+    claimed: &Arc<Claimed>,
+    state: &mut State,
+    edge: usize,
+    numbers: Numbers,
+) -> Result<Vec<Message>, MessageError> {
+    let numbers = numbers.range(state.graph.spec().plan().edges()[edge].threshold);
+    let Some(mut job) = state.node.job() else { return Ok(Vec::new()) };
+    numbers.map(|number| job.input(edge, number).map(|bytes| Message::input(claimed, bytes))).collect()
+}
+
+fn outputs(
+    claimed: &Arc<Claimed>,
+    state: &mut State,
+    edge: usize,
+    numbers: Numbers,
+) -> Result<Vec<Message>, MessageError> {
+    let numbers = numbers.range(state.graph.spec().plan().edges()[edge].produce);
+    let Some(mut job) = state.node.job() else { return Ok(Vec::new()) };
+    numbers.map(|number| job.output(edge, number).map(|bytes| Message::output(claimed, bytes))).collect()
+}
+
+/// Which of the messages on an edge.
+#[derive(Clone, Copy)]
+enum Numbers {
+    One(u32),
+    All,
+}
+
+impl Numbers {
+    fn range(self, count: u32) -> std::ops::Range<u32> {
+        match self {
+            // The graph itself says what there is.
+            Numbers::One(number) => number..number.saturating_add(1),
+            Numbers::All => 0..count,
+        }
+    }
+}
+
+#[pymethods]
+impl PyJob {
+    /// Its number, from 0.
+    #[getter]
+    fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Whether a former owner of the node had begun it: what that one did outside the graph may be done already.
+    #[getter]
+    fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
+    /// A message that came over `edge`, in place: a read-only memoryview of bytes, shape (length,); empty if the
+    /// producer wrote none, all zeros if its token was there at the start.
+    ///
+    /// Args:
+    ///     edge: its producer, or its position.
+    ///     number: which one, 0 being the oldest; there are as many as the threshold of the edge.
+    ///
+    /// Raises UnknownError for an edge that does not lead here, MessageError for a message that is not there.
+    #[pyo3(signature = (edge, number=0))]
+    fn input<'py>(&self, py: Python<'py>, edge: EdgeOfNode, number: u32) -> PyResult<Bound<'py, PyMemoryView>> {
+        let of = |claimed: &_, state: &mut State, edge| inputs(claimed, state, edge, Numbers::One(number));
+        self.lend(py, Direction::In, &edge, of)?.pop().ok_or_else(nothing)
+    }
+
+    /// All messages that came over `edge`, the oldest first; otherwise as `input`.
+    fn inputs<'py>(&self, py: Python<'py>, edge: EdgeOfNode) -> PyResult<Vec<Bound<'py, PyMemoryView>>> {
+        self.lend(py, Direction::In, &edge, |claimed, state, edge| inputs(claimed, state, edge, Numbers::All))
+    }
+
+    /// A message that goes over `edge`, to be written in place: a memoryview of bytes, shape (longest,), with whatever
+    /// was in it before. It is sent as long as that, unless `truncate` says less; one that is never asked for is sent
+    /// empty.
+    ///
+    /// Args:
+    ///     edge: its consumer, or its position.
+    ///     number: which one, 0 being the oldest; there are as many as a job produces.
+    ///
+    /// Raises UnknownError for an edge that does not begin here, MessageError for a message that is not there.
+    #[pyo3(signature = (edge, number=0))]
+    fn output<'py>(&self, py: Python<'py>, edge: EdgeOfNode, number: u32) -> PyResult<Bound<'py, PyMemoryView>> {
+        let of = |claimed: &_, state: &mut State, edge| outputs(claimed, state, edge, Numbers::One(number));
+        self.lend(py, Direction::Out, &edge, of)?.pop().ok_or_else(nothing)
+    }
+
+    /// All messages that go over `edge`, the oldest first; otherwise as `output`.
+    fn outputs<'py>(&self, py: Python<'py>, edge: EdgeOfNode) -> PyResult<Vec<Bound<'py, PyMemoryView>>> {
+        self.lend(py, Direction::Out, &edge, |claimed, state, edge| outputs(claimed, state, edge, Numbers::All))
+    }
+
+    /// Sends the first `length` bytes of a message only.
+    ///
+    /// Raises MessageError if that is more than fits.
+    #[pyo3(signature = (edge, length, number=0))]
+    fn truncate(&self, py: Python<'_>, edge: EdgeOfNode, length: usize, number: u32) -> PyResult<()> {
+        self.lend(py, Direction::Out, &edge, |_, state, edge| {
+            let Some(mut job) = state.node.job() else { return Ok(Vec::new()) };
+            job.messages().1.truncate(edge, number, length).map(|()| Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// Copies `data`, bytes or anything else in contiguous memory, into a message that goes over `edge`, as long as it.
+    ///
+    /// Raises MessageError if it does not fit.
+    #[pyo3(signature = (edge, data, number=0))]
+    fn write(&self, py: Python<'_>, edge: EdgeOfNode, data: &Bound<'_, PyAny>, number: u32) -> PyResult<()> {
+        let bytes = PyMemoryView::from(data)?.call_method1("cast", ("B",))?;
+        let length = bytes.len()?;
+        // If it does not fit nothing is written.
+        self.truncate(py, edge.clone(), length, number)?;
+        let message = self.output(py, edge.clone(), number)?;
+        let end = isize::try_from(length).map_err(|_| PyBufferError::new_err("longer than any memory"))?;
+        message.set_item(PySlice::new(py, 0, end, 1), bytes)?;
+        message.call_method0("release")?;
+        self.truncate(py, edge, length, number)
+    }
+
+    /// Completes the job: what it read is gone; what it wrote and its tokens are there for its consumers, all at once.
+    ///
+    /// Raises BufferError while its messages are in use by more than the memoryviews that it handed out itself, such as
+    /// numpy arrays; it is not complete then.
+    fn complete(&self, py: Python<'_>) -> PyResult<()> {
+        let mut held = self.claimed.hold(py)?;
+        held.begun(py, self.ticket, self.index)?;
+        self.end_views(py)?;
+        held.check_views("complete the job")?;
+        held.complete();
+        Ok(())
+    }
+
+    fn __enter__<'py>(slf: Bound<'py, Self>, py: Python<'py>) -> PyResult<Bound<'py, Self>> {
+        let job = slf.get();
+        job.claimed.hold(py)?.begun(py, job.ticket, job.index)?;
+        Ok(slf)
+    }
+
+    /// Completes the job, if that is not done, or with an exception gives it back to the node.
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<&Bound<'_, PyType>>,
+        _error: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        if kind.is_some() {
+            // Not ended: whoever handles the exception may look at them.
+            self.handed_out().clear();
+            self.claimed.abandon(self.ticket);
+            return Ok(());
+        }
+        let is_over = self.claimed.is_released() || self.claimed.hold(py)?.state().ticket != Some(self.ticket);
+        if is_over { Ok(()) } else { self.complete(py) }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<laxity.live.Job {} of node \"{}\">", self.index, self.claimed.name)
+    }
+}
+
+impl Drop for PyJob {
+    fn drop(&mut self) {
+        self.claimed.abandon(self.ticket);
+    }
+}
+
+/// A job that is begun has what the rule of its edges says.
+fn nothing() -> PyErr {
+    PyBufferError::new_err("the job is over; wait for the next")
+}

@@ -1,0 +1,90 @@
+//! A message of a job, lent to Python in place.
+//!
+//! ```text
+//! memoryview, numpy array ... --> Message --> Claimed: the node, and with it the memory
+//!        |                                       |
+//!        '------ counted while it lives ---------' no job is complete, and no node released, while the count is not 0
+//! ```
+#![allow(unsafe_code, reason = "Python asks for memory through a C structure; each block argues its case")]
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::claimed::Claimed;
+
+/// A message of a job: what `memoryview.obj` of its views is.
+#[pyclass(frozen, module = "laxity.live", name = "Message")]
+pub struct Message {
+    claimed: Arc<Claimed>,
+    /// How many jobs the node had completed when this was lent.
+    epoch: u64,
+    /// Its first byte: an address, which any thread may have.
+    start: usize,
+    length: usize,
+    is_input: bool,
+}
+
+impl Message {
+    /// The message of an input. `bytes` are those of the job that `claimed` has begun.
+    pub fn input(claimed: &Arc<Claimed>, bytes: &[u8]) -> Message {
+        let (start, length) = (bytes.as_ptr().expose_provenance(), bytes.len());
+        Message { claimed: claimed.clone(), epoch: claimed.epoch(), start, length, is_input: true }
+    }
+
+    /// The message of an output. `bytes` are those of the job that `claimed` has begun.
+    pub fn output(claimed: &Arc<Claimed>, bytes: &mut [u8]) -> Message {
+        let (start, length) = (bytes.as_mut_ptr().expose_provenance(), bytes.len());
+        Message { claimed: claimed.clone(), epoch: claimed.epoch(), start, length, is_input: false }
+    }
+}
+
+#[pymethods]
+impl Message {
+    /// Lends the bytes: read-only if they came in.
+    ///
+    /// # Safety
+    /// Called by Python, with a `view` to fill.
+    unsafe fn __getbuffer__(slf: &Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let message = slf.get();
+        let (start, length) = (std::ptr::with_exposed_provenance_mut(message.start), message.length as ffi::Py_ssize_t);
+        // Counted before it is lent. The GIL is held from here on, and by whoever completes the job.
+        let filled = if message.claimed.lend(message.epoch) {
+            // SAFETY: `view` is Python's. `start` and `length` are those of a slice that `Inputs::get` or
+            // `Outputs::get` answered for a job that is still begun (`lend` compares epochs). The memory stays mapped,
+            // and the slot is this job's alone, until the node is released or the job is complete; both are refused, or
+            // put off, while the view is counted. No reference of Rust to these bytes lives beyond the function that
+            // made it.
+            let result = unsafe {
+                ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, c_int::from(message.is_input), flags)
+            };
+            if result == 0 {
+                return Ok(());
+            }
+            message.claimed.give_back();
+            PyErr::fetch(slf.py())
+        } else {
+            PyBufferError::new_err("the job is complete, and its messages are gone; ask the next job for its own")
+        };
+        if !view.is_null() {
+            // SAFETY: Python's, as above; this is how it learns that nothing was lent.
+            unsafe { (*view).obj = std::ptr::null_mut() };
+        }
+        Err(filled)
+    }
+
+    /// Takes a view back.
+    ///
+    /// # Safety
+    /// Called by Python, once for each view that was lent.
+    unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
+        self.claimed.give_back();
+    }
+
+    fn __len__(&self) -> usize {
+        self.length
+    }
+}

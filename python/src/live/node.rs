@@ -1,0 +1,172 @@
+//! `laxity.live.Node`.
+
+use std::sync::Arc;
+
+use laxity_graph::WaitError;
+use laxity_model::{Instant, Nanos};
+use laxity_sys::clock;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::claimed::{Claimed, State};
+use super::errors::wait_error;
+use super::job::PyJob;
+use super::waiting;
+use crate::errors::value_error;
+
+/// A claimed node, for one thread at a time. A context manager: at the end of `with` it is released.
+///
+/// Iterating over it yields its jobs until there will be none:
+///
+///     for job in node:
+///         with job:
+///             ...
+///
+/// Raises UseError from all that is called after the release, by a second thread at the same time, or in a process that
+/// was forked from the one that claimed it.
+#[pyclass(frozen, module = "laxity.live", name = "Node")]
+pub struct PyNode {
+    claimed: Arc<Claimed>,
+}
+
+impl PyNode {
+    pub fn new(claimed: Claimed) -> Self {
+        PyNode { claimed: Arc::new(claimed) }
+    }
+
+    /// The next job, or why there is none.
+    fn next(&self, py: Python<'_>, timeout: Option<&str>) -> PyResult<Result<PyJob, WaitError>> {
+        let deadline = waiting::deadline(timeout)?;
+        let mut held = self.claimed.hold(py)?;
+        let State { node, spin, ticket, tickets, .. } = held.waiting(py)?;
+        let interrupted = node.interrupted();
+        let (spin, began) = (*spin, clock::now());
+        let mut look = |until| {
+            // What was spun before is not spun again.
+            node.spin_for(spin.saturating_sub(clock::now().saturating_since(began)));
+            match node.wait_until(until).map(|job| job.index()) {
+                Err(WaitError::TimedOut { .. }) => None,
+                found => Some(found),
+            }
+        };
+        // If there is a job at once the GIL need not change hands.
+        let found = match look(Instant::ZERO) {
+            None if deadline != Instant::ZERO => waiting::wait_until(py, deadline, look)?,
+            found => found,
+        };
+        Ok(match found {
+            Some(Ok(index)) => {
+                *tickets += 1;
+                *ticket = Some(*tickets);
+                Ok(PyJob::new(self.claimed.clone(), *tickets, index, interrupted == Some(index)))
+            }
+            Some(Err(error)) => Err(error),
+            None => Err(WaitError::TimedOut { node: self.claimed.name.clone() }),
+        })
+    }
+}
+
+#[pymethods]
+impl PyNode {
+    /// Its name in the graph.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.claimed.name
+    }
+
+    /// The job, counted from 0, that a former owner had begun and not completed, and that comes next; None if none.
+    ///
+    /// What that owner did outside the graph may be done already.
+    #[getter]
+    fn interrupted(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        Ok(self.claimed.hold(py)?.state().node.interrupted())
+    }
+
+    /// Waits for the next job: for tokens on all edges to the node, and room on all from it.
+    ///
+    /// Other Python threads go on meanwhile; Ctrl-C raises KeyboardInterrupt, and no token is lost.
+    ///
+    /// Args:
+    ///     timeout: how long, such as "100 ms"; "0 ms" only looks; None waits for ever.
+    ///
+    /// Raises TimedOutError; LostError if a node died that this one waits for, once for each death (wait again to wait
+    /// for its return); TerminatedError if there will be no job any more; UseError if the last job is not complete.
+    #[pyo3(signature = (timeout=None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<&str>) -> PyResult<PyJob> {
+        self.next(py, timeout)?.map_err(|error| wait_error(py, &error))
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyJob>> {
+        match self.next(py, None)? {
+            Ok(job) => Ok(Some(job)),
+            Err(WaitError::Terminated { .. }) => Ok(None),
+            Err(error) => Err(wait_error(py, &error)),
+        }
+    }
+
+    /// From now on a wait looks for `span`, such as "50 us", before it suspends, if all that it waits for was last seen
+    /// on other CPUs. For threads on CPUs of their own; "0 us", as at first, suspends at once.
+    ///
+    /// Raises ValueError for a text without a unit.
+    fn spin_for(&self, py: Python<'_>, span: &str) -> PyResult<()> {
+        let span: Nanos = span.parse().map_err(value_error)?;
+        self.claimed.hold(py)?.state().spin = span;
+        Ok(())
+    }
+
+    /// Ends the node and releases it: its consumers use up what it produced, then end, too.
+    ///
+    /// Raises UseError while a job is not complete, BufferError while messages of one are in use.
+    fn terminate(&self, py: Python<'_>) -> PyResult<()> {
+        let mut held = self.claimed.hold(py)?;
+        held.check_views("terminate the node")?;
+        held.waiting(py)?;
+        held.terminate();
+        Ok(())
+    }
+
+    /// Lets go of the node, so that someone else can claim it. If an exception ended its last job that counts as a loss.
+    ///
+    /// Raises UseError while a job is not complete, BufferError while messages of one are in use.
+    fn release(&self, py: Python<'_>) -> PyResult<()> {
+        if self.claimed.is_released() {
+            return Ok(());
+        }
+        let mut held = self.claimed.hold(py)?;
+        held.check_views("release the node")?;
+        held.waiting(py)?;
+        held.leave();
+        Ok(())
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// As `release`. If an exception leads out of `with`, its traceback may have views of messages: then the node is
+    /// released when the last of them is gone.
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<&Bound<'_, PyType>>,
+        _error: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        if self.claimed.is_released() || !self.claimed.is_ours() {
+            return Ok(());
+        }
+        if kind.is_none() {
+            return self.release(py);
+        }
+        self.claimed.hold(py)?.leave();
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<laxity.live.Node \"{}\">", self.claimed.name)
+    }
+}
