@@ -51,14 +51,17 @@ pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
         bytes.u32(message);
         bytes.u32(capacity);
     });
+    bytes.u32(spec.recorder());
     bytes.0
 }
 
 /// The spec that `bytes` describe.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Spec, DescriptionError> {
     let mut bytes = Reader(bytes);
-    let (graph, channels) = read(&mut bytes).filter(|_| bytes.0.is_empty()).ok_or(DescriptionError::Malformed)?;
-    Spec::with_channels(graph, channels).map_err(DescriptionError::Spec)
+    let (graph, channels) = read(&mut bytes).ok_or(DescriptionError::Malformed)?;
+    let recorder = bytes.u32().filter(|_| bytes.0.is_empty()).ok_or(DescriptionError::Malformed)?;
+    let spec = Spec::with_channels(graph, channels).and_then(|spec| spec.with_recorder(recorder));
+    spec.map_err(DescriptionError::Spec)
 }
 
 fn read(bytes: &mut Reader) -> Option<(Graph, Vec<Channel>)> {
@@ -201,6 +204,7 @@ mod tests {
         graph.objects = vec![DataObject { name: "image".to_owned(), accessors: vec![0, 1], delay: 0 }];
         graph.replicas = Replicas::Count(2);
         Spec::with_channels(graph, vec![Channel::Ring { message: 64, capacity: 4 }, Channel::Counter])
+            .and_then(|spec| spec.with_recorder(16))
             .expect("it is valid")
     }
 

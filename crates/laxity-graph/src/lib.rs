@@ -65,7 +65,9 @@
 //! 14 have the reasons.
 #![deny(unsafe_code)]
 
+mod collector;
 mod description;
+pub mod flags;
 mod graph;
 mod guardian;
 mod layout;
@@ -73,15 +75,19 @@ mod members;
 mod node;
 mod owner;
 mod parking;
+mod recorder;
 mod registry;
+mod releases;
 mod ring;
 mod shared;
 mod spec;
 mod topology;
 
+pub use collector::{Collected, Collector};
 pub use graph::{ClaimError, Graph, NodeStatus, Ownership};
 pub use node::{Job, Node, WaitError};
 pub use registry::{GRAPH_NAME_MAX, Registry, RegistryError};
+pub use releases::{NoRecorder, Releasing};
 pub use ring::{Inputs, MessageError, Outputs};
-pub use spec::{COUNT_MAX, Channel, NAME_MAX, Spec, SpecError};
+pub use spec::{COUNT_MAX, Channel, NAME_MAX, RECORDER_DEFAULT, RECORDER_MAX, Spec, SpecError};
 pub use topology::Topology;

@@ -7,9 +7,11 @@ use std::sync::atomic::Ordering;
 use laxity_model::{Instant, Nanos};
 use laxity_sys::{clock, scheduling};
 
+use crate::flags::TOKEN_WAIT;
 use crate::graph::Membership;
 use crate::owner::{Owner, State};
 use crate::parking;
+use crate::releases::{NoRecorder, Releases, Releasing};
 use crate::ring::{Inputs, Outputs, Ports};
 use crate::shared::{Condition, Shared};
 
@@ -26,6 +28,8 @@ pub struct Node {
     ports: Ports,
     /// How long to look before parking.
     spin: Nanos,
+    /// If the graph has a recorder.
+    releases: Option<Releases>,
 }
 
 /// What a node saw of a peer.
@@ -43,6 +47,8 @@ struct Sight {
 pub struct Job<'a> {
     node: &'a mut Node,
     index: u64,
+    /// If the graph has a recorder.
+    release: Option<Instant>,
 }
 
 /// Why there is no job.
@@ -79,7 +85,10 @@ impl Node {
         let interrupted = (shared.started(node) > completed).then_some(completed);
         let sights = vec![Sight::default(); shared.conditions(node).len()];
         let ports = Ports::new(shared, node);
-        let node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, membership };
+        let releases = (shared.recorded() != 0).then(|| Releases::of(shared, node));
+        // Whoever had it may have been killed while they were set.
+        shared.flags(node).store(0, Ordering::Relaxed);
+        let node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, releases, membership };
         node.note_cpu();
         node
     }
@@ -103,6 +112,20 @@ impl Node {
     /// about as long as a wake-up takes, for threads that are kept on CPUs of their own. Nothing, at first.
     pub fn spin_for(&mut self, span: Nanos) {
         self.spin = span;
+    }
+
+    /// From now on jobs are released as `releasing` says: [`Releasing::Early`], as at first, or
+    /// [`Releasing::OnTime`], when a wait ends no sooner than the job's release. The first source for which that is said
+    /// [starts](crate::Graph::start) the graph now, if nobody has.
+    ///
+    /// # Errors
+    /// [`NoRecorder`] if the graph knows no releases.
+    pub fn set_releasing(&mut self, releasing: Releasing) -> Result<(), NoRecorder> {
+        let shared = &self.membership.shared;
+        let graph = || shared.spec.graph().name.clone();
+        let releases = self.releases.as_mut().ok_or_else(|| NoRecorder { graph: graph() })?;
+        releases.set_releasing(shared, releasing);
+        Ok(())
     }
 
     /// Waits for the next job, for ever if need be.
@@ -144,19 +167,34 @@ impl Node {
                 found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
             }
             if found.is_none() {
-                found = parking::wait_until(shared.parked(node), deadline, look);
+                found = park(shared, node, deadline, look);
                 self.note_cpu();
             }
         }
         match found {
-            Some(Ok(())) => {
-                shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
-                self.ports.begin(shared, index);
-                Ok(Job { node: self, index })
-            }
+            Some(Ok(())) => self.begin(index, deadline),
             Some(Err(error)) => Err(error),
             None => Err(WaitError::TimedOut { node: shared.name(node) }),
         }
+    }
+
+    /// Job `index`, all of whose tokens and room are there, begins: at its release, if it has to wait for that.
+    fn begin(&mut self, index: u64, deadline: Instant) -> Result<Job<'_>, WaitError> {
+        let (shared, node) = (&self.membership.shared, self.node);
+        let mut release = None;
+        if let Some(releases) = &mut self.releases {
+            let mut now = clock::now();
+            let arrival = releases.arrival(shared, index, now);
+            if releases.is_too_early(arrival, now) {
+                now = await_release(shared, node, arrival.at, deadline)?;
+            }
+            shared.record_begin(node, index, arrival, now, current_cpu());
+            releases.begun(index, arrival);
+            release = Some(arrival.at);
+        }
+        shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
+        self.ports.begin(shared, index);
+        Ok(Job { node: self, index, release })
     }
 
     /// Threads move when they are woken, if ever.
@@ -180,6 +218,30 @@ impl Drop for Node {
             self.shared().release(self.node, self.owner);
         }
     }
+}
+
+/// Suspends until `look` finds something; until the deadline.
+fn park<T>(shared: &Shared, node: usize, deadline: Instant, look: impl FnMut() -> Option<T>) -> Option<T> {
+    shared.flags(node).store(TOKEN_WAIT, Ordering::Relaxed);
+    let found = parking::wait_until(shared.parked(node), deadline, look);
+    shared.flags(node).store(0, Ordering::Relaxed);
+    found
+}
+
+/// Suspends until `release`, and answers with the time. Tokens that come meanwhile wake it, as its job could run, and it
+/// goes on waiting.
+fn await_release(shared: &Shared, node: usize, release: Instant, deadline: Instant) -> Result<Instant, WaitError> {
+    let has_ended = || shared.has_terminated(node).then_some(());
+    if park(shared, node, release.min(deadline), has_ended).is_some() {
+        return Err(WaitError::Terminated { node: shared.name(node), edge: None });
+    }
+    let now = clock::now();
+    if now < release { Err(WaitError::TimedOut { node: shared.name(node) }) } else { Ok(now) }
+}
+
+/// As recorders have it.
+fn current_cpu() -> u16 {
+    u16::try_from(scheduling::current_cpu()).unwrap_or(u16::MAX)
 }
 
 /// Whether all that job `index` of `node` waits for is on other CPUs than this thread: on this one nobody could go on
@@ -272,6 +334,22 @@ impl Job<'_> {
         self.index
     }
 
+    /// What its deadline is counted from: `r(j) = max(r(j - 1) + p, f)`, f being the completion that brought the last of
+    /// its tokens, or a source's time (paper 003, section 5.2.3). Before now if the job is late, and after if it is
+    /// released early. Nothing if the graph has no recorder.
+    ///
+    /// If the node is behind a producer by more jobs than the recorder is deep, f is forgotten, and the release is no
+    /// later than by this rule.
+    pub fn release(&self) -> Option<Instant> {
+        self.release
+    }
+
+    /// When it should be complete: its release and the node's relative deadline.
+    pub fn deadline(&self) -> Option<Instant> {
+        let relative = self.node.shared().spec.plan().nodes()[self.node.node].deadline;
+        self.release.map(|release| release.saturating_add(relative))
+    }
+
     /// The messages it reads, and those it writes.
     pub fn messages(&mut self) -> (Inputs<'_>, Outputs<'_>) {
         let Node { membership, ports, .. } = &mut *self.node;
@@ -297,8 +375,13 @@ impl Job<'_> {
     /// Completes the job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at
     /// once. Messages it did not ask for are empty.
     pub fn complete(self) {
-        self.node.interrupted = None;
-        self.node.shared().complete(self.node.node, self.index);
+        let Job { node, index, .. } = self;
+        node.interrupted = None;
+        let shared = &node.membership.shared;
+        if node.releases.is_some() {
+            shared.record_completion(node.node, index, clock::now(), current_cpu());
+        }
+        shared.complete(node.node, index);
     }
 }
 

@@ -29,6 +29,7 @@ pub struct Spec {
     graph: model::Graph,
     channels: Vec<Channel>,
     plan: Plan,
+    recorder: u32,
 }
 
 /// Why a graph cannot be carried out live.
@@ -82,10 +83,21 @@ pub enum SpecError {
         /// Messages that must fit.
         needed: u64,
     },
+    /// A recorder deeper than [`RECORDER_MAX`].
+    Recorder {
+        /// How deep.
+        depth: u32,
+    },
 }
 
 /// The longest name of a node, in bytes. Names are never cut.
 pub const NAME_MAX: usize = 1024;
+
+/// How many of its last jobs each node remembers unless told otherwise: half a second of a node of 1 kHz, in 32 KiB.
+pub const RECORDER_DEFAULT: u32 = 512;
+
+/// The most jobs that a node can remember.
+pub const RECORDER_MAX: u32 = 1 << 20;
 
 /// The most nodes, and the most edges.
 pub const COUNT_MAX: usize = 1 << 16;
@@ -123,7 +135,24 @@ impl Spec {
                 return Err(SpecError::Capacity { from, to, capacity, needed });
             }
         }
-        Ok(Spec { graph, channels, plan })
+        Ok(Spec { graph, channels, plan, recorder: RECORDER_DEFAULT })
+    }
+
+    /// The same, with a recorder of the last `depth` jobs of each node, rounded up to a power of two; 64 bytes each.
+    /// 0 turns it off: the graph can then not be traced, and knows no releases and deadlines.
+    ///
+    /// # Errors
+    /// [`SpecError::Recorder`].
+    pub fn with_recorder(self, depth: u32) -> Result<Spec, SpecError> {
+        if depth > RECORDER_MAX {
+            return Err(SpecError::Recorder { depth });
+        }
+        Ok(Spec { recorder: if depth == 0 { 0 } else { depth.next_power_of_two() }, ..self })
+    }
+
+    /// How many of its last jobs each node remembers; 0: none.
+    pub fn recorder(&self) -> u32 {
+        self.recorder
     }
 
     /// The graph; the bodies of its nodes are empty.
@@ -209,6 +238,9 @@ impl fmt::Display for SpecError {
                 "edge {from} -> {to}: {capacity} messages fit but {needed} must, or its nodes wait for each other for \
                  ever; enlarge it"
             ),
+            SpecError::Recorder { depth } => {
+                write!(f, "a recorder of {depth} jobs a node exceeds {RECORDER_MAX}; make it less deep")
+            }
         }
     }
 }

@@ -9,6 +9,14 @@ pub fn current_cpu() -> usize {
     sched_getcpu()
 }
 
+/// How many CPUs the machine is configured for, those that this thread may not use included: all CPUs are below, unless
+/// the machine numbers them with gaps.
+pub fn cpus() -> usize {
+    // SAFETY: takes a number and touches no memory of ours.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+    usize::try_from(count).unwrap_or(0).max(current_cpu() + 1)
+}
+
 /// Schedules this thread by `SCHED_FIFO` at `priority`, 1 to 99.
 ///
 /// # Errors

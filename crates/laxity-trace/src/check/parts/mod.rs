@@ -37,6 +37,11 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// The recording begins with the first job of every task and lacks none.
+    pub fn from_start(&mut self) {
+        self.tokens.from_start();
+    }
+
     /// Takes one event; times do not go back.
     pub fn record(&mut self, at: Instant, event: Event, report: &mut Report) {
         self.engines.record(at, event, report);
