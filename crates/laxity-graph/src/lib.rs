@@ -70,6 +70,7 @@ mod description;
 pub mod flags;
 mod graph;
 mod guardian;
+pub mod hooks;
 mod layout;
 mod members;
 mod node;

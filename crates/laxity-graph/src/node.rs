@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use laxity_model::{Instant, Nanos};
 use laxity_sys::{clock, scheduling};
 
-use crate::flags::TOKEN_WAIT;
+use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
 use crate::graph::Membership;
+use crate::hooks::{self, HookError, Hooks};
 use crate::owner::{Owner, State};
 use crate::parking;
 use crate::releases::{NoRecorder, Releases, Releasing};
@@ -30,6 +31,9 @@ pub struct Node {
     spin: Nanos,
     /// If the graph has a recorder.
     releases: Option<Releases>,
+    hooks: Option<Box<dyn Hooks>>,
+    /// Whether a job that completes may have to wake two consumers or more.
+    has_consumers: bool,
 }
 
 /// What a node saw of a peer.
@@ -88,7 +92,9 @@ impl Node {
         let releases = (shared.recorded() != 0).then(|| Releases::of(shared, node));
         // Whoever had it may have been killed while they were set.
         shared.flags(node).store(0, Ordering::Relaxed);
-        let node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, releases, membership };
+        let has_consumers = hooks::consumers(&shared.spec, node).len() > 1;
+        let (spin, hooks) = (Nanos::ZERO, None);
+        let node = Node { node, owner, interrupted, sights, ports, spin, releases, hooks, has_consumers, membership };
         node.note_cpu();
         node
     }
@@ -125,6 +131,19 @@ impl Node {
         let graph = || shared.spec.graph().name.clone();
         let releases = self.releases.as_mut().ok_or_else(|| NoRecorder { graph: graph() })?;
         releases.set_releasing(shared, releasing);
+        Ok(())
+    }
+
+    /// From now on the calling thread runs the node, and `hooks` hear of it what schedulers should know.
+    ///
+    /// # Errors
+    /// [`HookError`] if Linux refuses; the hooks then hear nothing.
+    pub fn schedule_by(&mut self, mut hooks: impl Hooks + 'static) -> Result<(), HookError> {
+        hooks.enter().map_err(|error| {
+            let node = self.shared().name(self.node);
+            HookError { node, hooks: format!("{hooks:?}"), error }
+        })?;
+        self.hooks = Some(Box::new(hooks));
         Ok(())
     }
 
@@ -194,6 +213,9 @@ impl Node {
         }
         shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
         self.ports.begin(shared, index);
+        if let Some(hooks) = &mut self.hooks {
+            hooks.begin(release, release.map(|release| deadline_of(shared, node, release)));
+        }
         Ok(Job { node: self, index, release })
     }
 
@@ -237,6 +259,10 @@ fn await_release(shared: &Shared, node: usize, release: Instant, deadline: Insta
     }
     let now = clock::now();
     if now < release { Err(WaitError::TimedOut { node: shared.name(node) }) } else { Ok(now) }
+}
+
+fn deadline_of(shared: &Shared, node: usize, release: Instant) -> Instant {
+    release.saturating_add(shared.spec.plan().nodes()[node].deadline)
 }
 
 /// As recorders have it.
@@ -346,8 +372,7 @@ impl Job<'_> {
 
     /// When it should be complete: its release and the node's relative deadline.
     pub fn deadline(&self) -> Option<Instant> {
-        let relative = self.node.shared().spec.plan().nodes()[self.node.node].deadline;
-        self.release.map(|release| release.saturating_add(relative))
+        self.release.map(|release| deadline_of(self.node.shared(), self.node.node, release))
     }
 
     /// The messages it reads, and those it writes.
@@ -381,7 +406,16 @@ impl Job<'_> {
         if node.releases.is_some() {
             shared.record_completion(node.node, index, clock::now(), current_cpu());
         }
+        if !node.has_consumers {
+            return shared.complete(node.node, index);
+        }
+        let flags = shared.flags(node.node);
+        flags.store(TOKEN_SENDING, Ordering::Relaxed);
+        node.hooks.iter_mut().for_each(|hooks| hooks.boost());
         shared.complete(node.node, index);
+        // Before the priority, as who loses that may be preempted at once.
+        flags.store(0, Ordering::Relaxed);
+        node.hooks.iter_mut().for_each(|hooks| hooks.restore());
     }
 }
 

@@ -93,8 +93,8 @@ pub enum SpecError {
 /// The longest name of a node, in bytes. Names are never cut.
 pub const NAME_MAX: usize = 1024;
 
-/// How many of its last jobs each node remembers unless told otherwise: half a second of a node of 1 kHz, in 32 KiB.
-pub const RECORDER_DEFAULT: u32 = 512;
+/// How many of its last jobs each node remembers unless told otherwise: a quarter of a second of a node of 1 kHz, in 16 KiB.
+pub const RECORDER_DEFAULT: u32 = 256;
 
 /// The most jobs that a node can remember.
 pub const RECORDER_MAX: u32 = 1 << 20;

@@ -221,7 +221,7 @@ fn a_job_that_began_twice_is_released_once() {
     assert!(report.is_clean(), "{report}");
 }
 
-/// Edges of 64-byte rings between 12 nodes, and what they remember: half a second at 1 kHz.
+/// Edges of 64-byte rings between 12 nodes, and what they remember: a quarter of a second at 1 kHz.
 #[test]
 fn twelve_nodes_with_recorders_stay_below_a_megabyte() {
     let names: Vec<String> = (0..12).map(|node| format!("node-{node}")).collect();
@@ -230,7 +230,7 @@ fn twelve_nodes_with_recorders_stay_below_a_megabyte() {
     edges.push(back(11, 0, 4));
     let place = Place::new("twelve");
     let graph = place.create(&ringed(&names, edges, 64, 16)).expect("the name is free");
-    assert_eq!(graph.spec().recorder(), 512);
+    assert_eq!(graph.spec().recorder(), 256);
     assert!(graph.memory() < 1_000_000, "{} bytes", graph.memory());
 }
 
