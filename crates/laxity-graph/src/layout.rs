@@ -30,6 +30,9 @@ pub(crate) const START: usize = HEADER + 16;
 /// The description.
 pub(crate) const DESCRIPTION: usize = HEADER + 64;
 
+/// Instants of completions beside the number of completed jobs: as many as fill the cache line.
+pub(crate) const RECENT: u64 = 4;
+
 const LINE: usize = 64;
 /// CPUs fetch cache lines in pairs.
 const PAIR: usize = 2 * LINE;
@@ -80,6 +83,9 @@ pub(crate) struct NodeWords {
     pub cpu: usize,
     /// What it is doing, for schedulers: 32 bits, written by the owner only.
     pub flags: usize,
+    /// When its last [`RECENT`] jobs completed, job i at i mod that: 64 bits each, written by the owner only, for those
+    /// who read `completed` and have the line anyway.
+    pub recent: usize,
     /// Whose it is: 64 bits.
     pub owner: usize,
     /// Where its owner waits: 32 bits.
@@ -126,6 +132,7 @@ impl Layout {
             started: start + 8,
             cpu: start + 16,
             flags: start + 20,
+            recent: start + 24,
             owner: start + PAIR,
             parked: start + PAIR + 8,
             terminated: start + PAIR + 12,

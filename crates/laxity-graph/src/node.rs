@@ -365,7 +365,7 @@ impl Job<'_> {
     /// released early. Nothing if the graph has no recorder.
     ///
     /// If the node is behind a producer by more jobs than the recorder is deep, f is forgotten, and the release is no
-    /// later than by this rule.
+    /// later than by this rule; that of a first job is then when it begins.
     pub fn release(&self) -> Option<Instant> {
         self.release
     }

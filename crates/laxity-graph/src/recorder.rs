@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use laxity_model::Instant;
 use laxity_policy::graph::Arrival;
 
+use crate::layout::RECENT;
 use crate::shared::Shared;
 
 /// Bytes of a slot.
@@ -55,7 +56,7 @@ const COMPLETE: u64 = 3;
 
 impl Mark {
     fn word(index: u64, state: u64) -> u64 {
-        (index + 1) << 2 | state
+        index.wrapping_add(1) << 2 | state
     }
 
     fn of(word: u64) -> Option<Mark> {
@@ -98,6 +99,8 @@ impl Shared {
     /// that whoever sees these sees when they came.
     #[inline]
     pub fn record_completion(&self, node: usize, index: u64, at: Instant, cpu: u16) {
+        // Whoever sees this instant instead of that of RECENT jobs ago sees that as many are complete.
+        self.recent(node, index).store(at.0, Ordering::Release);
         let slot = self.slot(node, index);
         slot.completed.store(at.0, Ordering::Relaxed);
         let began_on = slot.cpus.load(Ordering::Relaxed) & 0xffff;
@@ -118,6 +121,8 @@ impl Shared {
                 [slot.began, slot.release, slot.fraction, slot.completed, slot.cpus]
                     .map(|word| word.load(Ordering::Relaxed));
             fence(Ordering::Acquire);
+            // If the same job began again meanwhile its mark is the same; then what was read is of both times, which
+            // differ in when and where it began only, and the next look has those of the last.
             if slot.mark.load(Ordering::Relaxed) != word {
                 continue;
             }
@@ -132,8 +137,21 @@ impl Shared {
     }
 
     /// When job `index` of `node` completed, which the caller has seen; nothing if the slot was needed since.
+    ///
+    /// Who keeps up finds it in the cache line that told that the job is complete: fetching another from the producer's
+    /// CPU would take as long as that did.
     #[inline]
     pub fn completion(&self, node: usize, index: u64) -> Option<Instant> {
+        let recent = self.recent(node, index).load(Ordering::Acquire);
+        // Job index + RECENT, which overwrites it, begins when as many are complete.
+        if self.completed(node) < index.saturating_add(RECENT) {
+            return Some(Instant(recent));
+        }
+        self.completion_in_slot(node, index)
+    }
+
+    #[cold]
+    fn completion_in_slot(&self, node: usize, index: u64) -> Option<Instant> {
         let slot = self.slot(node, index);
         let is_it = |ordering| slot.mark.load(ordering) == Mark::word(index, COMPLETE);
         if !is_it(Ordering::Acquire) {
@@ -142,6 +160,10 @@ impl Shared {
         let at = slot.completed.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         is_it(Ordering::Relaxed).then_some(Instant(at))
+    }
+
+    fn recent(&self, node: usize, index: u64) -> &AtomicU64 {
+        self.segment.u64(self.words(node).recent + 8 * (index % RECENT) as usize)
     }
 
     fn slot(&self, node: usize, index: u64) -> Slot<'_> {

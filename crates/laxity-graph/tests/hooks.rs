@@ -112,6 +112,45 @@ fn tokens_that_come_late_shift_deadlines_and_early_ones_do_not() {
     assert!(late.0 >= before && late.0 <= now() && late.1 == late.0 + period);
 }
 
+/// By up to ten jobs: more than the instants that a producer has at hand, and fewer than it remembers.
+#[test]
+fn a_consumer_that_is_behind_knows_when_its_tokens_came() {
+    let place = Place::new("behind");
+    let mut described = graph(&["a", "b"], vec![edge(0, 1)]);
+    // So short that tokens come later than that.
+    described.nodes[0].period = Some(Nanos::from_micros(1));
+    let graph = place.create(&laxity_graph::Spec::new(described).expect("it can be")).expect("the name is free");
+    let [mut a, mut b] = ["a", "b"].map(|name| claim(&graph, name));
+    let sent: Vec<(Instant, Instant)> = (0..10)
+        .map(|_| {
+            thread::sleep(std::time::Duration::from_micros(100));
+            let before = now();
+            times(&mut a);
+            (before, now())
+        })
+        .collect();
+    for (before, after) in sent {
+        let (release, _) = times(&mut b);
+        assert!(before <= release && release <= after, "{before} <= {release} <= {after}");
+    }
+}
+
+/// Four jobs are remembered, and the token of job 3 was sent before: then a period counts.
+#[test]
+fn what_a_consumer_forgot_makes_it_no_later() {
+    let place = Place::new("too-far-behind");
+    let small = spec(&["a", "b"], vec![edge(0, 1)]).with_recorder(4).expect("few");
+    let graph = place.create(&small).expect("the name is free");
+    let [mut a, mut b] = ["a", "b"].map(|name| claim(&graph, name));
+    times(&mut a);
+    let (first, _) = times(&mut b);
+    thread::sleep(std::time::Duration::from_millis(15));
+    for _ in 0..9 {
+        times(&mut a);
+    }
+    assert_eq!(times(&mut b).0, first + Nanos::from_millis(10));
+}
+
 /// The replica of b's object is free again only when b is done, which delays a but not its release.
 #[test]
 fn feedback_tokens_delay_a_job_but_not_its_release() {

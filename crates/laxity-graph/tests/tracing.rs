@@ -197,6 +197,49 @@ fn what_was_forgotten_is_counted_and_the_trace_does_not_claim_to_be_whole() {
     assert_eq!(records.last().map(|record| record.event), Some(Event::End));
 }
 
+/// Two slots, overwritten all the time while they are read: what was read is of one job, or not at all.
+#[test]
+fn nothing_is_torn_however_fast_it_is_overwritten() {
+    let place = Place::new("torn");
+    let small = spec(&["a"], vec![]).with_recorder(2).expect("few");
+    let graph = place.create(&small).expect("the name is free");
+    let mut collector = Collector::new(&graph).expect("it has a recorder");
+    let mut records = Vec::new();
+    let is_over = AtomicBool::new(false);
+    let (releases, collected) = thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                collector.collect(&mut records);
+            }
+            let origin = collector.origin();
+            (origin, collector.finish(&mut records))
+        });
+        let mut node = graph.claim("a").expect("it is free");
+        let mut run = || {
+            let job = node.wait().expect("a source");
+            let release = job.release().expect("recorded");
+            job.complete();
+            release
+        };
+        let releases: Vec<_> = (0..50_000).map(|_| run()).collect();
+        is_over.store(true, Ordering::SeqCst);
+        (releases, looking.join().expect("no panic"))
+    });
+    let (origin, collected) = collected;
+    let mut completed = 0;
+    for record in &records {
+        match record.event {
+            Event::Release { job, deadline } => {
+                let release = releases[job.index as usize];
+                assert_eq!(origin.0 + deadline.0, release.0 + 10_000_000, "of {job}");
+            }
+            Event::Complete { .. } => completed += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(completed + collected.lost, 50_000);
+}
+
 /// A job that is begun, given up and begun again by the next owner is one job.
 #[test]
 fn a_job_that_began_twice_is_released_once() {

@@ -80,3 +80,29 @@ fn rank(happening: Happening) -> u8 {
         Happening::Begin { .. } => 2,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// a's completion releases b's job, which begins; a's next began before it in no other order.
+    #[test]
+    fn of_one_instant_come_completions_then_releases_then_beginnings_and_nothing_passes_its_own_node() {
+        let mut merge = Merge::new(2);
+        let (at, later) = (Instant(5), Instant(6));
+        let begin = |index| Happening::Begin { index, cpu: 0, again: false };
+        let complete = |index| Happening::Complete { index, cpu: 0 };
+        let release = Happening::Release { index: 0, deadline: later };
+        merge.push(0, at, release);
+        merge.push(0, at, begin(0));
+        merge.push(0, at, complete(0));
+        merge.push(0, later, begin(1));
+        merge.push(1, at, complete(7));
+        let mut order = Vec::new();
+        while let Some((node, _, happening)) = merge.next_until(at) {
+            order.push((node, happening));
+        }
+        assert_eq!(order, [(1, complete(7)), (0, release), (0, begin(0)), (0, complete(0))]);
+        assert_eq!(merge.next_until(later), Some((0, later, begin(1))));
+    }
+}
