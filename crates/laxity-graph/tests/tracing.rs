@@ -197,6 +197,36 @@ fn what_was_forgotten_is_counted_and_the_trace_does_not_claim_to_be_whole() {
     assert_eq!(records.last().map(|record| record.event), Some(Event::End));
 }
 
+/// Between the looks at two nodes both go on: no look may show what followed without what led to it.
+#[test]
+fn cause_comes_before_effect_however_often_a_running_graph_is_looked_at() {
+    let place = Place::new("meanwhile");
+    let deep = spec(&["a", "b"], vec![edge(0, 1), back(1, 0, 2)]).with_recorder(1 << 15).expect("not too deep");
+    let graph = place.create(&deep).expect("the name is free");
+    let mut collector = Collector::new(&graph).expect("it has a recorder");
+    let (header, mut records) = (collector.header().clone(), Vec::new());
+    let is_over = AtomicBool::new(false);
+    let lost = thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                collector.collect(&mut records);
+            }
+            collector.finish(&mut records).lost
+        });
+        let nodes = ["a", "b"].map(|name| {
+            let mut node = graph.claim(name).expect("it is free");
+            node.spin_for(Nanos::from_micros(5));
+            scope.spawn(move || (0..20_000).for_each(|_| node.wait().expect("the other goes on").complete()))
+        });
+        nodes.into_iter().for_each(|node| node.join().expect("no panic"));
+        is_over.store(true, Ordering::SeqCst);
+        looking.join().expect("no panic")
+    });
+    assert_eq!(lost, 0);
+    let report = judge(&header, &records);
+    assert!(report.is_clean(), "{report}");
+}
+
 /// Two slots, overwritten all the time while they are read: what was read is of one job, or not at all.
 #[test]
 fn nothing_is_torn_however_fast_it_is_overwritten() {
