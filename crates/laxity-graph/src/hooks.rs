@@ -19,7 +19,6 @@ use laxity_policy::graph::EdgeKind;
 use laxity_sys::scheduling;
 
 use crate::spec::Spec;
-use crate::topology::Topology;
 
 /// What a node tells a scheduler.
 pub trait Hooks: fmt::Debug + Send {
@@ -89,16 +88,13 @@ impl Fifo {
     /// # Errors
     /// [`FifoError`], whatever the node.
     pub fn of(spec: &Spec, node: usize, base: u8) -> Result<Fifo, FifoError> {
-        let topology = Topology::of(spec.graph());
-        // The weight of a path is how many nodes it has; a plan has no cycle but over back-edges.
-        let priority =
-            |node: usize| u64::from(base) + topology.depths(node, |_| 1).map_or(0, |(_, longest)| longest - 1);
-        let deepest = (0..spec.graph().nodes.len()).map(priority).max().unwrap_or(base.into());
+        let priorities: Vec<u64> = depths(spec).iter().map(|depth| u64::from(base) + depth).collect();
+        let deepest = priorities.iter().copied().max().unwrap_or_default();
         if base == 0 || deepest > Fifo::PRIORITY_MAX.into() {
             return Err(FifoError { base, deepest });
         }
-        let own = priority(node);
-        let ceiling = consumers(spec, node).into_iter().map(priority).fold(own, u64::max);
+        let own = priorities[node];
+        let ceiling = consumers(spec, node).into_iter().map(|consumer| priorities[consumer]).fold(own, u64::max);
         // At most PRIORITY_MAX, as was checked.
         Ok(Fifo { priority: own as u8, ceiling: ceiling as u8 })
     }
@@ -146,6 +142,21 @@ impl Deadline {
 impl Hooks for Deadline {
     fn enter(&mut self) -> io::Result<()> {
         scheduling::set_deadline(self.runtime, self.deadline, self.period)
+    }
+}
+
+/// For each node the length of the longest path to it; back-edges do not count.
+fn depths(spec: &Spec) -> Vec<u64> {
+    let mut depths = vec![0; spec.graph().nodes.len()];
+    loop {
+        let before = depths.clone();
+        for edge in spec.graph().edges.iter().filter(|edge| !edge.back_edge) {
+            depths[edge.consumer] = depths[edge.consumer].max(depths[edge.producer] + 1);
+        }
+        // Which happens, as a spec has no cycle but over back-edges.
+        if depths == before {
+            return depths;
+        }
     }
 }
 

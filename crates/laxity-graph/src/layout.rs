@@ -16,7 +16,7 @@ use crate::recorder::SLOT;
 use crate::spec::{Channel, Spec};
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 1 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 2 };
 
 /// The most processes at a graph: their guardians wait on the words of all of them, and on one more.
 pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;

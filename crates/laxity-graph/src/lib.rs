@@ -63,6 +63,10 @@
 //! Any process may be killed at any instruction. A job is then either complete or not begun; those who wait for the dead
 //! hear of it ([`WaitError::Lost`]); whoever claims its node next gets the job that was not completed. Decisions 13 and
 //! 14 have the reasons.
+//!
+//! Each node remembers its last jobs. A [`Collector`] makes a trace of them, which is checked, measured and drawn like a
+//! simulated one (decision 17), and jobs have releases and deadlines ([`Job::release`]), of which [`hooks`] tell
+//! schedulers (decision 18).
 #![deny(unsafe_code)]
 
 mod collector;

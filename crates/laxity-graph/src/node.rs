@@ -134,7 +134,8 @@ impl Node {
         Ok(())
     }
 
-    /// From now on the calling thread runs the node, and `hooks` hear of it what schedulers should know.
+    /// From now on the calling thread runs the node, and `hooks` hear of it what schedulers should know. However the
+    /// thread is scheduled then, it stays so when it lets go of the node.
     ///
     /// # Errors
     /// [`HookError`] if Linux refuses; the hooks then hear nothing.

@@ -216,7 +216,7 @@ fn the_flag_of_a_node_that_waits_is_set_until_its_tokens_come() {
     let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1)])).expect("the name is free");
     let [mut a, mut b] = ["a", "b"].map(|name| claim(&graph, name));
     assert!(!graph.status(1).is_waiting);
-    assert!(graph.flags_offset(1) % 4 == 0 && graph.flags_offset(1) < graph.memory());
+    assert!(graph.flags_offset(1).is_multiple_of(4) && graph.flags_offset(1) < graph.memory());
     thread::scope(|scope| {
         let waiting = scope.spawn(|| b.wait().map(laxity_graph::Job::complete));
         until_it_waits(&graph, 1);

@@ -10,14 +10,14 @@ use laxity_model::{EdgeId, JobId, Nanos, TaskId};
 use laxity_trace::check::{LegalityCheck, Report};
 use laxity_trace::codec::{TraceReader, TraceWriter};
 use laxity_trace::metrics::Metrics;
-use laxity_trace::{Event, Record, Sink, TraceHeader};
+use laxity_trace::{Event, Record, Sink, TraceHeader, perfetto};
 use proptest::prelude::*;
 use support::random::{case, run};
 use support::{Place, back, edge, ringed, spec};
 
 /// Judged as what it is: a recording of everything.
 fn judge(header: &TraceHeader, records: &[Record]) -> Report {
-    let mut check = LegalityCheck::new(header).from_start();
+    let mut check = LegalityCheck::new(header).with_all_jobs();
     records.iter().for_each(|record| check.record(record.at, record.event));
     check.finish()
 }
@@ -137,6 +137,9 @@ fn a_live_trace_is_a_file_like_any_other() {
     let end = records.last().expect("records").at;
     let summary = metrics.finish(end);
     assert_eq!(summary.graphs[0].end_to_end.as_ref().map(|latencies| latencies.count), Some(5));
+    let mut drawn = Vec::new();
+    perfetto::export(&header, &records, &mut drawn).expect("memory");
+    assert!(!drawn.is_empty());
 }
 
 /// ```text
@@ -279,6 +282,7 @@ fn a_job_that_began_twice_is_released_once() {
     let mut records = Vec::new();
     let mut node = graph.claim("a").expect("it is free");
     let release = node.wait().expect("a source").release();
+    assert_eq!(node.wait().expect("the same job").release(), release);
     drop(node);
     thread::sleep(std::time::Duration::from_millis(2));
     collector.collect(&mut records);

@@ -10,7 +10,8 @@ use crate::spec::Spec;
 pub(super) fn of(spec: &Spec) -> TraceHeader {
     let (graph, plan) = (spec.graph(), spec.plan());
     let task = |(position, (node, rule)): (usize, (&laxity_model::Node, &policy::Node))| TaskInfo {
-        name: node.name.clone(),
+        // As in simulated traces.
+        name: format!("{}/{}", graph.name, node.name),
         period: rule.period.floor(),
         deadline: rule.deadline,
         // Nobody has said.

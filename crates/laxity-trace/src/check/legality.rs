@@ -90,9 +90,9 @@ impl<'a> LegalityCheck<'a> {
 
     /// Takes a live recording for one that begins with the first job of every task, as a simulated trace does, and lacks
     /// none: tokens are counted from those at the start.
-    pub fn from_start(mut self) -> Self {
+    pub fn with_all_jobs(mut self) -> Self {
         self.tasks.iter_mut().for_each(|task| task.next = Some(0));
-        self.parts.from_start();
+        self.parts.expect_all_jobs();
         self
     }
 

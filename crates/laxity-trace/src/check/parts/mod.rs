@@ -38,8 +38,8 @@ impl<'a> Parts<'a> {
     }
 
     /// The recording begins with the first job of every task and lacks none.
-    pub fn from_start(&mut self) {
-        self.tokens.from_start();
+    pub fn expect_all_jobs(&mut self) {
+        self.tokens.expect_all_jobs();
     }
 
     /// Takes one event; times do not go back.

@@ -47,7 +47,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    pub fn from_start(&mut self) {
+    pub fn expect_all_jobs(&mut self) {
         self.from_start = true;
     }
 
