@@ -1,8 +1,8 @@
 //! Live graphs against what Linux offers: a raw futex and an eventfd.
 //!
-//! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at times
-//! slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may. Graphs have no recorder but where
-//! it is said: `tracing_ratio` is with it against without.
+//! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at
+//! times slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may. Graphs have no
+//! recorder but where it is said: `tracing_ratio` is with it against without.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -24,9 +24,9 @@ use crate::releases::NoRecorder;
 /// when another job begins on its CPU            Preempt
 /// ```
 ///
-/// A job's `Ready` is the end of its wait: it had its tokens, and room. That a job left its CPU is not seen but concluded:
-/// from another that begins there, or from its completing elsewhere; it is taken to go on there when the other
-/// completes. Whether it had the CPU all the time otherwise only Linux knows.
+/// A job's `Ready` is the end of its wait: it had its tokens, and room. That a job left its CPU is not seen but
+/// concluded: from another that begins there, or from its completing elsewhere; it is taken to go on there when the
+/// other completes. Whether it had the CPU all the time otherwise only Linux knows.
 ///
 /// Times count from [`Collector::origin`]. Jobs have the lower 32 bits of their index.
 #[derive(Debug)]
@@ -97,8 +97,8 @@ impl Collector {
         })
     }
 
-    /// What the trace begins with. Node i of the graph is task i, edge i of its plan edge i. It names G-EDF, as deadlines
-    /// are counted so; that Linux schedules by them nobody claims.
+    /// What the trace begins with. Node i of the graph is task i, edge i of its plan edge i. It names G-EDF, as
+    /// deadlines are counted so; that Linux schedules by them nobody claims.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
@@ -108,8 +108,8 @@ impl Collector {
         self.origin
     }
 
-    /// Writes what happened since the last time, but for the last millisecond. To be called more often than a node has as
-    /// many jobs as the recorder remembers.
+    /// Writes what happened since the last time, but for the last millisecond. To be called more often than a node has
+    /// as many jobs as the recorder remembers.
     pub fn collect(&mut self, sink: &mut impl Sink) -> Collected {
         let now = clock::now();
         self.collect_until(Instant(now.0.saturating_sub(HOLD_BACK.0)), sink)
@@ -125,8 +125,8 @@ impl Collector {
         collected
     }
 
-    /// Everything that led to something before `until`, a time that is over, is visible before that was: so is all of it
-    /// to whoever reads after `until`, in whatever order.
+    /// Everything that led to something before `until`, a time that is over, is visible before that was: so is all of
+    /// it to whoever reads after `until`, in whatever order.
     fn collect_until(&mut self, until: Instant, sink: &mut impl Sink) -> Collected {
         for node in 0..self.readers.len() {
             self.read(node);

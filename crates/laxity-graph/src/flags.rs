@@ -7,6 +7,6 @@
 /// that finds it when it wakes the thread knows that a new job may begin, whose deadline follows from its last token.
 pub const TOKEN_WAIT: u32 = 1;
 
-/// "Token-sending": set while a job that completes wakes two consumers or more. A scheduler that is about to preempt the
-/// thread may let it finish first; waking takes no lock and is over after one system call for each consumer.
+/// "Token-sending": set while a job that completes wakes two consumers or more. A scheduler that is about to preempt
+/// the thread may let it finish first; waking takes no lock and is over after one system call for each consumer.
 pub const TOKEN_SENDING: u32 = 2;

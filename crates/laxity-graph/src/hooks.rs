@@ -40,18 +40,18 @@ pub trait Hooks: fmt::Debug + Send {
     fn restore(&mut self) {}
 }
 
-/// `SCHED_FIFO`, the more urgent the deeper a node is in the graph (paper 003, section 5.4.1): a node's priority is a base
-/// plus the length of the longest path to it. While it tells several consumers it has the highest of their priorities.
+/// `SCHED_FIFO`, the more urgent the deeper a node is in the graph (paper 003, section 5.4.1): a node's priority is a
+/// base plus the length of the longest path to it. While it tells several consumers it has the highest of theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fifo {
     priority: u8,
     ceiling: u8,
 }
 
-/// `SCHED_DEADLINE`: Linux gives the thread `runtime` in each period and has it done by the relative deadline, both those
-/// of the node. It reckons from when it wakes the thread and not from [`Job::release`](crate::Job::release), and takes
-/// neither a thread that is kept from CPUs nor more than all of them can carry. While it tells consumers nothing can be
-/// done, as priorities are deadlines.
+/// `SCHED_DEADLINE`: Linux gives the thread `runtime` in each period and has it done by the relative deadline, both
+/// those of the node. It reckons from when it wakes the thread and not from [`Job::release`](crate::Job::release), and
+/// takes neither a thread that is kept from CPUs nor more than all of them can carry. While it tells consumers nothing
+/// can be done, as priorities are deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
     runtime: Nanos,

@@ -90,8 +90,8 @@ proptest! {
     }
 }
 
-/// Period 10 ms. Job 0 of b is released by a's first completion, job 1 a period later although its token is there, and a
-/// job whose token comes later than that when the token comes: its deadline shifts.
+/// Period 10 ms. Job 0 of b is released by a's first completion, job 1 a period later although its token is there, and
+/// a job whose token comes later than that when the token comes: its deadline shifts.
 #[test]
 fn tokens_that_come_late_shift_deadlines_and_early_ones_do_not() {
     let place = Place::new("shift");
