@@ -1,14 +1,15 @@
 //! Live graphs against what Linux offers: a raw futex and an eventfd.
 //!
-//! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at times
-//! slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may.
+//! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at
+//! times slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may. Graphs have no
+//! recorder but where it is said: `tracing_ratio` is with it against without.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use clap::Parser;
-use laxity_graph::{Channel, Graph, Node, Registry, Spec};
+use laxity_graph::{Channel, Graph, Node, RECORDER_DEFAULT, Registry, Spec};
 use laxity_model::{self as model, Edge, Instant, Nanos};
 use laxity_sys::clock::now;
 use laxity_sys::event::Event;
@@ -48,7 +49,10 @@ struct Round {
     shared: [f64; 2],
     eventfd: [f64; 2],
     graph: [f64; 2],
+    /// The same with the recorder on, as it is unless turned off.
+    traced: [f64; 2],
     spin: f64,
+    spin_traced: f64,
     small: f64,
     large: f64,
     tokens: f64,
@@ -76,6 +80,7 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
     let counter = spec(Channel::Counter, true)?;
     let ring = |message| spec(Channel::Ring { message, capacity: 2 }, true);
     let many = spec(Channel::Ring { message: 64, capacity: 1024 }, false)?;
+    let traced = counter.clone().with_recorder(RECORDER_DEFAULT)?;
     let park = Nanos::ZERO;
     let own = [AtomicU32::new(0), AtomicU32::new(0)];
     let memory = Segment::draft(&registry.directory().join("words"), FORMAT, 4096)?;
@@ -87,8 +92,10 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
             graph_trip(registry, &counter, SAME, park, trips)?,
             graph_trip(registry, &counter, CROSS, park, trips)?,
         ],
+        traced: [graph_trip(registry, &traced, SAME, park, trips)?, graph_trip(registry, &traced, CROSS, park, trips)?],
         eventfd: [eventfd_trip(SAME, trips)?, eventfd_trip(CROSS, trips)?],
         spin: graph_trip(registry, &counter, CROSS, SPIN, trips * 10)?,
+        spin_traced: graph_trip(registry, &traced, CROSS, SPIN, trips * 10)?,
         small: graph_trip(registry, &ring(64)?, CROSS, SPIN, trips * 10)?,
         large: graph_trip(registry, &ring(1 << 20)?, CROSS, SPIN, trips * 10)?,
         tokens: throughput(registry, &spec(Channel::Counter, false)?, arguments.tokens)?,
@@ -106,22 +113,28 @@ fn report(rounds: &[Round]) {
     row("raw futex, shared memory", &|round| round.shared);
     row("eventfd", &|round| round.eventfd);
     row("graph, parking", &|round| round.graph);
+    row("graph, parking, recorder on", &|round| round.traced);
     println!("{:<28} {:>10} {:>12.2}", "graph, spinning", "-", of(&|round| round.spin));
+    println!("{:<28} {:>10} {:>12.2}", "graph, spinning, recorder on", "-", of(&|round| round.spin_traced));
     println!("{:<28} {:>10} {:>12.2}", "64 B message, spinning", "-", of(&|round| round.small));
     println!("{:<28} {:>10} {:>12.2}", "1 MiB message, spinning", "-", of(&|round| round.large));
     println!(
         "graph same_core_ratio={:.2} cross_core_ratio={:.2} spin_us={:.2} counter_tokens_per_s={:.0} \
-         ring64_per_s={:.0} zero_copy_1MiB_ratio={:.2}",
+         ring64_per_s={:.0} zero_copy_1MiB_ratio={:.2} tracing_ratio={:.3} cross_core_tracing_ratio={:.3} \
+         spin_traced_us={:.2}",
         of(&|round| round.graph[0] / round.futex[0]),
         of(&|round| round.graph[1] / round.futex[1]),
         of(&|round| round.spin),
         of(&|round| round.tokens),
         of(&|round| round.messages),
         of(&|round| round.large / round.small),
+        of(&|round| round.traced[0] / round.graph[0]),
+        of(&|round| round.traced[1] / round.graph[1]),
+        of(&|round| round.spin_traced),
     );
 }
 
-/// `a` to `b`, and if they take turns back again, over edges that carry `channel`.
+/// `a` to `b`, and if they take turns back again, over edges that carry `channel`; nothing is recorded.
 fn spec(channel: Channel, take_turns: bool) -> Result<Spec, Box<dyn Error>> {
     let node = |name: &str, period| model::Node {
         name: name.to_owned(),
@@ -146,7 +159,7 @@ fn spec(channel: Channel, take_turns: bool) -> Result<Spec, Box<dyn Error>> {
     let name = format!("bench-{}", std::process::id());
     let nodes = vec![node("a", Some(Nanos::from_millis(1))), node("b", None)];
     let channels = vec![channel; edges.len()];
-    Ok(Spec::with_channels(model::Graph::new(name, nodes, edges), channels)?)
+    Ok(Spec::with_channels(model::Graph::new(name, nodes, edges), channels)?.with_recorder(0)?)
 }
 
 /// Median time of a trip in microseconds, by when the first thread's `trips + 1` turns began.

@@ -68,6 +68,7 @@ pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
             [node as u32, kind, ago].into_iter().for_each(|number| bytes.u32(number));
         });
     });
+    bytes.u32(spec.recorder());
     bytes.0
 }
 
@@ -76,13 +77,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Spec, DescriptionError> {
     let mut bytes = Reader(bytes);
     let (graph, channels) = read(&mut bytes).ok_or(DescriptionError::Malformed)?;
     let (declared, objects) = read_objects(&mut bytes).ok_or(DescriptionError::Malformed)?;
-    if !bytes.0.is_empty() {
-        return Err(DescriptionError::Malformed);
-    }
-    if objects.is_empty() {
-        return Spec::with_channels(graph, channels).map_err(DescriptionError::Spec);
-    }
-    pipelined(graph, channels, objects, declared)
+    let recorder = bytes.u32().filter(|_| bytes.0.is_empty()).ok_or(DescriptionError::Malformed)?;
+    let spec = if objects.is_empty() {
+        Spec::with_channels(graph, channels).map_err(DescriptionError::Spec)?
+    } else {
+        pipelined(graph, channels, objects, declared)?
+    };
+    spec.with_recorder(recorder).map_err(DescriptionError::Spec)
 }
 
 /// The edges keep the users of an object apart, so that they must be those that follow from it.
@@ -272,6 +273,7 @@ mod tests {
         graph.objects = vec![DataObject { name: "image".to_owned(), accessors: vec![0, 1], delay: 0 }];
         graph.replicas = Replicas::Count(2);
         Spec::with_channels(graph, vec![Channel::Ring { message: 64, capacity: 4 }, Channel::Counter])
+            .and_then(|spec| spec.with_recorder(16))
             .expect("it is valid")
     }
 

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use laxity_model::Nanos;
+use laxity_model::{Instant, Nanos};
 use laxity_sys::clock;
 
+use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
 use crate::guardian::Guardian;
 use crate::members::MemberId;
 use crate::node::Node;
@@ -70,6 +71,10 @@ pub struct NodeStatus {
     pub completed: u64,
     /// Whether it ended.
     pub has_terminated: bool,
+    /// Whether its owner is suspended until tokens, room, or its release come.
+    pub is_waiting: bool,
+    /// Whether its owner is telling two consumers or more that their tokens are there.
+    pub is_sending: bool,
 }
 
 /// Whose a node is.
@@ -100,7 +105,7 @@ impl Graph {
         &self.shared().spec
     }
 
-    fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.membership.shared
     }
 
@@ -198,7 +203,30 @@ impl Graph {
         let has_terminated = shared.has_terminated(node);
         // In this order started is never below completed.
         let completed = shared.completed(node);
-        NodeStatus { ownership, started: shared.started(node).max(completed), completed, has_terminated }
+        let flags = shared.flags(node).load(Ordering::Relaxed);
+        NodeStatus {
+            ownership,
+            started: shared.started(node).max(completed),
+            completed,
+            has_terminated,
+            is_waiting: flags & TOKEN_WAIT != 0,
+            is_sending: flags & TOKEN_SENDING != 0,
+        }
+    }
+
+    /// Settles that job 0 of each source arrives at `start` and its phase, and job j so many periods later; the first
+    /// who says so is right. Answers with what is settled.
+    ///
+    /// Without it the job of a source arrives when it begins, unless that is within a period of the one before.
+    pub fn start(&self, start: Instant) -> Instant {
+        self.shared().start_at(start)
+    }
+
+    /// Where in the graph's memory the node's [flags](crate::flags) are, in bytes from its start: an aligned word of 32
+    /// bits, which schedulers may read at any time. Panics if there is no such node.
+    pub fn flags_offset(&self, node: usize) -> usize {
+        assert!(node < self.shared().nodes(), "the graph has {} nodes, not {node}", self.shared().nodes());
+        self.shared().words(node).flags
     }
 
     /// Tokens on the edge at `edge` of the plan that no job has taken. Panics if there is no such edge.

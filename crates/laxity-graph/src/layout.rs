@@ -7,11 +7,13 @@
 //! nodes          two pairs of cache lines each: what its owner writes, what others write
 //! rings          lengths of the messages, then the messages
 //! objects        replicas, or the slots of a delay
+//! recorder       for each node the last jobs, one cache line each
 //! ```
 
 use laxity_sys::futex;
 use laxity_sys::segment::{Format, HEADER};
 
+use crate::recorder::SLOT;
 use crate::spec::{Channel, Spec};
 
 /// Our segments.
@@ -24,8 +26,13 @@ pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
 pub(crate) const DESCRIPTION_LENGTH: usize = HEADER;
 /// How often a process came: 32 bits, waited on.
 pub(crate) const COMINGS: usize = HEADER + 8;
+/// When the graph's sources start: 64 bits, 0 before that is settled.
+pub(crate) const START: usize = HEADER + 16;
 /// The description.
 pub(crate) const DESCRIPTION: usize = HEADER + 64;
+
+/// Instants of completions beside the number of completed jobs: as many as fill the cache line.
+pub(crate) const RECENT: u64 = 4;
 
 const LINE: usize = 64;
 /// CPUs fetch cache lines in pairs.
@@ -38,6 +45,9 @@ pub(crate) struct Layout {
     nodes: usize,
     rings: Vec<Option<RingLayout>>,
     objects: Vec<ObjectLayout>,
+    recorder: usize,
+    /// Slots of a node, a power of two or 0.
+    recorded: u64,
     /// Bytes, the segment's header included.
     pub total: usize,
 }
@@ -84,6 +94,11 @@ pub(crate) struct NodeWords {
     pub started: usize,
     /// The CPU on which its owner was seen last, plus 1: 32 bits, written by the owner only.
     pub cpu: usize,
+    /// What it is doing, for schedulers: 32 bits, written by the owner only.
+    pub flags: usize,
+    /// When its last [`RECENT`] jobs completed, job i at i mod that: 64 bits each, written by the owner only, for those
+    /// who read `completed` and have the line anyway.
+    pub recent: usize,
     /// Whose it is: 64 bits.
     pub owner: usize,
     /// Where its owner waits: 32 bits.
@@ -120,7 +135,11 @@ impl Layout {
             end = start.checked_add(stride.checked_mul(usize::try_from(copies).ok()?)?)?;
             objects.push(ObjectLayout { start, stride, copies });
         }
-        Some(Layout { members, nodes, rings, objects, total: end })
+        let recorder = end.checked_next_multiple_of(PAIR)?;
+        let recorded = u64::from(spec.recorder());
+        let slots = spec.graph().nodes.len().checked_mul(spec.recorder() as usize)?;
+        let total = recorder.checked_add(slots.checked_mul(SLOT)?)?;
+        Some(Layout { members, nodes, rings, objects, recorder, recorded, total })
     }
 
     pub fn member(&self, member: usize) -> Member {
@@ -134,10 +153,18 @@ impl Layout {
             completed: start,
             started: start + 8,
             cpu: start + 16,
+            flags: start + 20,
+            recent: start + 24,
             owner: start + PAIR,
             parked: start + PAIR + 8,
             terminated: start + PAIR + 12,
         }
+    }
+
+    /// The slot of job `index` of a node, there being a recorder.
+    #[inline]
+    pub fn slot(&self, node: usize, index: u64) -> usize {
+        self.recorder + (node * self.recorded as usize + (index & (self.recorded - 1)) as usize) * SLOT
     }
 
     /// The ring of an edge of the graph, if it has one. Edges of the feedback graph carry no data.

@@ -65,11 +65,18 @@
 //! Any process may be killed at any instruction. A job is then either complete or not begun; those who wait for the dead
 //! hear of it ([`WaitError::Lost`]); whoever claims its node next gets the job that was not completed. Decisions 13 and
 //! 14 have the reasons.
+//!
+//! Each node remembers its last jobs. A [`Collector`] makes a trace of them, which is checked, measured and drawn like a
+//! simulated one (decision 17), and jobs have releases and deadlines ([`Job::release`]), of which [`hooks`] tell
+//! schedulers (decision 18).
 #![deny(unsafe_code)]
 
+mod collector;
 mod description;
+pub mod flags;
 mod graph;
 mod guardian;
+pub mod hooks;
 mod layout;
 mod members;
 mod node;
@@ -77,18 +84,22 @@ mod objects;
 mod owner;
 mod parking;
 mod pipeline;
+mod recorder;
 mod registry;
+mod releases;
 mod ring;
 mod shared;
 mod spec;
 mod topology;
 
 pub use bytemuck::Pod;
+pub use collector::{Collected, Collector};
 pub use graph::{ClaimError, Graph, NodeStatus, Ownership};
 pub use node::{Job, Node, WaitError};
 pub use objects::{ObjectError, ObjectInputs, ObjectKey, ObjectOutputs};
 pub use pipeline::{Access, Link, Object, Parameter, Pipeline, PipelineError, Use};
 pub use registry::{GRAPH_NAME_MAX, Registry, RegistryError};
+pub use releases::{NoRecorder, Releasing};
 pub use ring::{Inputs, MessageError, Outputs};
-pub use spec::{COUNT_MAX, Channel, NAME_MAX, Spec, SpecError};
+pub use spec::{COUNT_MAX, Channel, NAME_MAX, RECORDER_DEFAULT, RECORDER_MAX, Spec, SpecError};
 pub use topology::Topology;

@@ -7,10 +7,13 @@ use std::sync::atomic::Ordering;
 use laxity_model::{Instant, Nanos};
 use laxity_sys::{clock, scheduling};
 
+use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
 use crate::graph::Membership;
+use crate::hooks::{self, HookError, Hooks};
 use crate::objects::{ObjectInputs, ObjectOutputs, ObjectPorts};
 use crate::owner::{Owner, State};
 use crate::parking;
+use crate::releases::{NoRecorder, Releases, Releasing};
 use crate::ring::{Inputs, Outputs, Ports};
 use crate::shared::{Condition, Shared};
 
@@ -30,6 +33,11 @@ pub struct Node {
     objects: ObjectPorts,
     /// How long to look before parking.
     spin: Nanos,
+    /// If the graph has a recorder.
+    releases: Option<Releases>,
+    hooks: Option<Box<dyn Hooks>>,
+    /// Whether a job that completes may have to wake two consumers or more.
+    has_consumers: bool,
 }
 
 /// A job that began and is not complete.
@@ -37,6 +45,8 @@ pub struct Node {
 struct Begun {
     index: u64,
     is_resumed: bool,
+    /// If the graph has a recorder.
+    release: Option<Instant>,
 }
 
 /// What a node saw of a peer.
@@ -53,8 +63,7 @@ struct Sight {
 #[derive(Debug)]
 pub struct Job<'a> {
     node: &'a mut Node,
-    index: u64,
-    is_resumed: bool,
+    begun: Begun,
 }
 
 /// Why there is no job.
@@ -92,7 +101,24 @@ impl Node {
         let sights = vec![Sight::default(); shared.conditions(node).len()];
         let ports = Ports::new(shared, node);
         let objects = ObjectPorts::new(shared, node);
-        let node = Node { node, owner, interrupted, begun: None, sights, ports, objects, spin: Nanos::ZERO, membership };
+        let releases = (shared.recorded() != 0).then(|| Releases::of(shared, node));
+        // Whoever had it may have been killed while they were set.
+        shared.flags(node).store(0, Ordering::Relaxed);
+        let has_consumers = hooks::consumers(&shared.spec, node).len() > 1;
+        let node = Node {
+            node,
+            owner,
+            interrupted,
+            begun: None,
+            sights,
+            ports,
+            objects,
+            spin: Nanos::ZERO,
+            releases,
+            hooks: None,
+            has_consumers,
+            membership,
+        };
         node.note_cpu();
         node
     }
@@ -116,6 +142,34 @@ impl Node {
     /// about as long as a wake-up takes, for threads that are kept on CPUs of their own. Nothing, at first.
     pub fn spin_for(&mut self, span: Nanos) {
         self.spin = span;
+    }
+
+    /// From now on jobs are released as `releasing` says: [`Releasing::Early`], as at first, or
+    /// [`Releasing::OnTime`], when a wait ends no sooner than the job's release. The first source for which that is said
+    /// [starts](crate::Graph::start) the graph now, if nobody has.
+    ///
+    /// # Errors
+    /// [`NoRecorder`] if the graph knows no releases.
+    pub fn set_releasing(&mut self, releasing: Releasing) -> Result<(), NoRecorder> {
+        let shared = &self.membership.shared;
+        let graph = || shared.spec.graph().name.clone();
+        let releases = self.releases.as_mut().ok_or_else(|| NoRecorder { graph: graph() })?;
+        releases.set_releasing(shared, releasing);
+        Ok(())
+    }
+
+    /// From now on the calling thread runs the node, and `hooks` hear of it what schedulers should know. However the
+    /// thread is scheduled then, it stays so when it lets go of the node.
+    ///
+    /// # Errors
+    /// [`HookError`] if Linux refuses; the hooks then hear nothing.
+    pub fn schedule_by(&mut self, mut hooks: impl Hooks + 'static) -> Result<(), HookError> {
+        hooks.enter().map_err(|error| {
+            let node = self.shared().name(self.node);
+            HookError { node, hooks: format!("{hooks:?}"), error }
+        })?;
+        self.hooks = Some(Box::new(hooks));
+        Ok(())
     }
 
     /// Waits for the next job, for ever if need be.
@@ -157,18 +211,12 @@ impl Node {
                 found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
             }
             if found.is_none() {
-                found = parking::wait_until(shared.parked(node), deadline, look);
+                found = park(shared, node, deadline, look);
                 self.note_cpu();
             }
         }
         match found {
-            Some(Ok(())) => {
-                let is_resumed = shared.started(node) > index;
-                shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
-                self.ports.begin(shared, index);
-                self.begun = Some(Begun { index, is_resumed });
-                Ok(Job { node: self, index, is_resumed })
-            }
+            Some(Ok(())) => self.begin(index, deadline),
             Some(Err(error)) => Err(error),
             None => Err(WaitError::TimedOut { node: shared.name(node) }),
         }
@@ -177,8 +225,33 @@ impl Node {
     /// The job that a wait answered with and that is not complete, as it is: for languages in which a [`Job`] cannot
     /// borrow its node from its beginning to its end.
     pub fn job(&mut self) -> Option<Job<'_>> {
-        let Begun { index, is_resumed } = self.begun?;
-        Some(Job { node: self, index, is_resumed })
+        let begun = self.begun?;
+        Some(Job { node: self, begun })
+    }
+
+    /// Job `index`, all of whose tokens and room are there, begins: at its release, if it has to wait for that.
+    fn begin(&mut self, index: u64, deadline: Instant) -> Result<Job<'_>, WaitError> {
+        let (shared, node) = (&self.membership.shared, self.node);
+        let mut release = None;
+        if let Some(releases) = &mut self.releases {
+            let mut now = clock::now();
+            let arrival = releases.arrival(shared, index, now);
+            if releases.is_too_early(arrival, now) {
+                now = await_release(shared, node, arrival.at, deadline)?;
+            }
+            shared.record_begin(node, index, arrival, now, current_cpu());
+            releases.begun(index, arrival);
+            release = Some(arrival.at);
+        }
+        let is_resumed = shared.started(node) > index;
+        shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
+        self.ports.begin(shared, index);
+        if let Some(hooks) = &mut self.hooks {
+            hooks.begin(release, release.map(|release| deadline_of(shared, node, release)));
+        }
+        let begun = Begun { index, is_resumed, release };
+        self.begun = Some(begun);
+        Ok(Job { node: self, begun })
     }
 
     /// Threads move when they are woken, if ever.
@@ -202,6 +275,34 @@ impl Drop for Node {
             self.shared().release(self.node, self.owner);
         }
     }
+}
+
+/// Suspends until `look` finds something; until the deadline.
+fn park<T>(shared: &Shared, node: usize, deadline: Instant, look: impl FnMut() -> Option<T>) -> Option<T> {
+    shared.flags(node).store(TOKEN_WAIT, Ordering::Relaxed);
+    let found = parking::wait_until(shared.parked(node), deadline, look);
+    shared.flags(node).store(0, Ordering::Relaxed);
+    found
+}
+
+/// Suspends until `release`, and answers with the time. Tokens that come meanwhile wake it, as its job could run, and it
+/// goes on waiting.
+fn await_release(shared: &Shared, node: usize, release: Instant, deadline: Instant) -> Result<Instant, WaitError> {
+    let has_ended = || shared.has_terminated(node).then_some(());
+    if park(shared, node, release.min(deadline), has_ended).is_some() {
+        return Err(WaitError::Terminated { node: shared.name(node), edge: None });
+    }
+    let now = clock::now();
+    if now < release { Err(WaitError::TimedOut { node: shared.name(node) }) } else { Ok(now) }
+}
+
+fn deadline_of(shared: &Shared, node: usize, release: Instant) -> Instant {
+    release.saturating_add(shared.spec.plan().nodes()[node].deadline)
+}
+
+/// As recorders have it.
+fn current_cpu() -> u16 {
+    u16::try_from(scheduling::current_cpu()).unwrap_or(u16::MAX)
 }
 
 /// Whether all that job `index` of `node` waits for is on other CPUs than this thread: on this one nobody could go on
@@ -291,13 +392,28 @@ fn absence(shared: &Shared, condition: &Condition, reported: u64) -> Absence {
 impl Job<'_> {
     /// Its number, from 0.
     pub fn index(&self) -> u64 {
-        self.index
+        self.begun.index
     }
 
     /// Whether it was begun before and not completed: by an owner of the node that died or let go, or because the job
     /// was dropped. What it reads is as it was; what it changes in place may be half changed.
     pub fn is_resumed(&self) -> bool {
-        self.is_resumed
+        self.begun.is_resumed
+    }
+
+    /// What its deadline is counted from: `r(j) = max(r(j - 1) + p, f)`, f being the completion that brought the last of
+    /// its tokens, or a source's time (paper 003, section 5.2.3). Before now if the job is late, and after if it is
+    /// released early. Nothing if the graph has no recorder.
+    ///
+    /// If the node is behind a producer by more jobs than the recorder is deep, f is forgotten, and the release is no
+    /// later than by this rule; that of a first job is then when it begins.
+    pub fn release(&self) -> Option<Instant> {
+        self.begun.release
+    }
+
+    /// When it should be complete: its release and the node's relative deadline.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.begun.release.map(|release| deadline_of(self.node.shared(), self.node.node, release))
     }
 
     /// The messages it reads, and those it writes.
@@ -309,17 +425,17 @@ impl Job<'_> {
     /// The data objects that it only reads, and those that it writes or changes.
     pub fn objects(&mut self) -> (ObjectInputs<'_>, ObjectOutputs<'_>) {
         let Node { membership, objects, .. } = &mut *self.node;
-        objects.of_job(&membership.shared, self.index)
+        objects.of_job(&membership.shared, self.begun.index)
     }
 
     /// As [`Job::messages`] and [`Job::objects`], at the same time.
     pub fn messages_and_objects(&mut self) -> ((Inputs<'_>, Outputs<'_>), (ObjectInputs<'_>, ObjectOutputs<'_>)) {
         let Node { membership, ports, objects, .. } = &mut *self.node;
-        (ports.messages(&membership.shared), objects.of_job(&membership.shared, self.index))
+        (ports.messages(&membership.shared), objects.of_job(&membership.shared, self.begun.index))
     }
 
     pub(crate) fn object_inputs(&self) -> ObjectInputs<'_> {
-        self.node.objects.inputs_of(self.node.shared(), self.index)
+        self.node.objects.inputs_of(self.node.shared(), self.begun.index)
     }
 
     /// Message `number`, from 0, that came over `edge`: as [`Inputs::get`].
@@ -341,9 +457,23 @@ impl Job<'_> {
     /// Completes the job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at
     /// once. Messages it did not ask for are empty.
     pub fn complete(self) {
-        self.node.interrupted = None;
-        self.node.begun = None;
-        self.node.shared().complete(self.node.node, self.index);
+        let Job { node, begun: Begun { index, .. } } = self;
+        node.interrupted = None;
+        node.begun = None;
+        let shared = &node.membership.shared;
+        if node.releases.is_some() {
+            shared.record_completion(node.node, index, clock::now(), current_cpu());
+        }
+        if !node.has_consumers {
+            return shared.complete(node.node, index);
+        }
+        let flags = shared.flags(node.node);
+        flags.store(TOKEN_SENDING, Ordering::Relaxed);
+        node.hooks.iter_mut().for_each(|hooks| hooks.boost());
+        shared.complete(node.node, index);
+        // Before the priority, as who loses that may be preempted at once.
+        flags.store(0, Ordering::Relaxed);
+        node.hooks.iter_mut().for_each(|hooks| hooks.restore());
     }
 }
 

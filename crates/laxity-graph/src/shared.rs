@@ -6,11 +6,12 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use laxity_model::Instant;
 use laxity_policy::graph::{Edge, EdgeKind};
 use laxity_sys::process::Process;
 use laxity_sys::segment::Segment;
 
-use crate::layout::{Layout, NodeWords};
+use crate::layout::{Layout, NodeWords, START};
 use crate::owner::{Owner, State};
 use crate::parking;
 use crate::spec::{Channel, Spec};
@@ -92,6 +93,26 @@ impl Shared {
     #[inline]
     pub fn parked(&self, node: usize) -> &AtomicU32 {
         self.segment.u32(self.words(node).parked)
+    }
+
+    /// When the graph's sources start, if that is settled.
+    pub fn start(&self) -> Option<Instant> {
+        Some(self.segment.u64(START).load(Ordering::Acquire)).filter(|&start| start != 0).map(Instant)
+    }
+
+    /// Settles when the graph's sources start, unless it is settled. Answers with what it is.
+    pub fn start_at(&self, start: Instant) -> Instant {
+        // An instant of 0 means that it is not settled.
+        let start = start.0.max(1);
+        match self.segment.u64(START).compare_exchange(0, start, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Instant(start),
+            Err(settled) => Instant(settled),
+        }
+    }
+
+    /// What a node says of itself to schedulers.
+    pub fn flags(&self, node: usize) -> &AtomicU32 {
+        self.segment.u32(self.words(node).flags)
     }
 
     pub fn has_terminated(&self, node: usize) -> bool {

@@ -34,6 +34,7 @@ pub struct Spec {
     objects: Vec<Object>,
     /// How many of the edges do not follow from the objects.
     declared: usize,
+    recorder: u32,
 }
 
 /// Why a graph cannot be carried out live.
@@ -87,10 +88,21 @@ pub enum SpecError {
         /// Messages that must fit.
         needed: u64,
     },
+    /// A recorder deeper than [`RECORDER_MAX`].
+    Recorder {
+        /// How deep.
+        depth: u32,
+    },
 }
 
 /// The longest name of a node, in bytes. Names are never cut.
 pub const NAME_MAX: usize = 1024;
+
+/// How many of its last jobs each node remembers unless told otherwise: a quarter of a second of a node of 1 kHz, in 16 KiB.
+pub const RECORDER_DEFAULT: u32 = 256;
+
+/// The most jobs that a node can remember.
+pub const RECORDER_MAX: u32 = 1 << 20;
 
 /// The most nodes, and the most edges.
 pub const COUNT_MAX: usize = 1 << 16;
@@ -129,7 +141,7 @@ impl Spec {
             }
         }
         let declared = channels.len();
-        Ok(Spec { graph, channels, plan, objects: Vec::new(), declared })
+        Ok(Spec { graph, channels, plan, objects: Vec::new(), declared, recorder: RECORDER_DEFAULT })
     }
 
     /// `graph` as a pipeline derived it of its `objects`, from which all but the first `declared` edges follow.
@@ -140,6 +152,23 @@ impl Spec {
         declared: usize,
     ) -> Result<Spec, SpecError> {
         Ok(Spec { objects, declared, ..Spec::with_channels(graph, channels)? })
+    }
+
+    /// The same, with a recorder of the last `depth` jobs of each node, rounded up to a power of two; 64 bytes each.
+    /// 0 turns it off: the graph can then not be traced, and knows no releases and deadlines.
+    ///
+    /// # Errors
+    /// [`SpecError::Recorder`].
+    pub fn with_recorder(self, depth: u32) -> Result<Spec, SpecError> {
+        if depth > RECORDER_MAX {
+            return Err(SpecError::Recorder { depth });
+        }
+        Ok(Spec { recorder: if depth == 0 { 0 } else { depth.next_power_of_two() }, ..self })
+    }
+
+    /// How many of its last jobs each node remembers; 0: none.
+    pub fn recorder(&self) -> u32 {
+        self.recorder
     }
 
     /// The graph; the bodies of its nodes are empty.
@@ -235,6 +264,9 @@ impl fmt::Display for SpecError {
                 "edge {from} -> {to}: {capacity} messages fit but {needed} must, or its nodes wait for each other for \
                  ever; enlarge it"
             ),
+            SpecError::Recorder { depth } => {
+                write!(f, "a recorder of {depth} jobs a node exceeds {RECORDER_MAX}; make it less deep")
+            }
         }
     }
 }

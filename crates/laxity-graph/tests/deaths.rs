@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use laxity_graph::{Channel, Job, Node, Ownership, Registry, Spec, WaitError};
+use laxity_graph::{Channel, Collector, Job, Node, Ownership, Registry, Spec, WaitError};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock::now;
+use laxity_trace::{Event, Record};
 use support::{Place, back, edge, graph, ringed, spec};
 
 const ROLE: &str = "LAXITY_TEST_ROLE";
@@ -110,6 +111,25 @@ fn a_consumer_that_waits_hears_which_producer_was_killed_on_which_edge() {
     assert_eq!(a.interrupted(), Some(1), "the job that a had begun");
     a.wait().expect("its tokens are still there").complete();
     b.wait().expect("a goes on").complete();
+}
+
+/// The recorder survives whoever wrote it: the job that was complete, and that another had begun.
+#[test]
+fn what_a_process_recorded_before_it_was_killed_is_in_the_trace() {
+    let place = Place::new("recorded");
+    let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1)])).expect("the name is free");
+    let mut process = Process::start(&place, "hold a");
+    until("a has begun its second job", || graph.status(0).started == 2);
+    process.kill();
+    let mut records: Vec<Record> = Vec::new();
+    let collected = Collector::new(&graph).expect("it has a recorder").finish(&mut records);
+    assert_eq!((collected.lost, collected.missed), (0, 0));
+    let seen = |is_it: fn(&Event) -> Option<u32>| -> Vec<u32> {
+        records.iter().filter_map(|record| is_it(&record.event)).collect()
+    };
+    let dispatched = |event: &Event| if let Event::Dispatch { job, .. } = event { Some(job.index) } else { None };
+    let completed = |event: &Event| if let Event::Complete { job, .. } = event { Some(job.index) } else { None };
+    assert_eq!((seen(dispatched), seen(completed)), (vec![0, 1], vec![0]));
 }
 
 #[test]

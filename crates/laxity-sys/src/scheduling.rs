@@ -2,11 +2,20 @@
 
 use std::io;
 
+use laxity_model::Nanos;
 use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 
 /// The CPU that this thread runs on, unless it has moved since.
 pub fn current_cpu() -> usize {
     sched_getcpu()
+}
+
+/// How many CPUs the machine is configured for, those that this thread may not use included: all CPUs are below, unless
+/// the machine numbers them with gaps.
+pub fn cpus() -> usize {
+    // SAFETY: takes a number and touches no memory of ours.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+    usize::try_from(count).unwrap_or(0).max(current_cpu() + 1)
 }
 
 /// Schedules this thread by `SCHED_FIFO` at `priority`, 1 to 99.
@@ -22,6 +31,72 @@ pub fn set_fifo(priority: u8) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Schedules this thread by `SCHED_DEADLINE`: `runtime` in each `period`, within `deadline` from when it begins. What
+/// it starts is scheduled as usual.
+///
+/// # Errors
+/// If the user may not, or the thread may not use all CPUs (permission denied); if the CPUs are promised to others
+/// (resource busy); or unless 1024 ns <= `runtime` <= `deadline` <= `period` (invalid input).
+pub fn set_deadline(runtime: Nanos, deadline: Nanos, period: Nanos) -> io::Result<()> {
+    let attributes = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_DEADLINE as u32,
+        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_nice: 0,
+        sched_priority: 0,
+        sched_runtime: runtime.0,
+        sched_deadline: deadline.0,
+        sched_period: period.0,
+    };
+    // SAFETY: 0 is the calling thread, and the attributes are read only.
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// How a thread is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// `SCHED_FIFO`.
+    Fifo {
+        /// 1 to 99.
+        priority: u8,
+    },
+    /// `SCHED_DEADLINE`.
+    Deadline {
+        /// What it may run in each period.
+        runtime: Nanos,
+    },
+    /// Another.
+    Another {
+        /// Its number in Linux.
+        number: u32,
+    },
+}
+
+/// How this thread is scheduled.
+///
+/// # Errors
+/// If the process may not ask.
+pub fn policy() -> io::Result<Policy> {
+    let mut attributes = std::mem::MaybeUninit::<libc::sched_attr>::zeroed();
+    let size = size_of::<libc::sched_attr>();
+    // SAFETY: 0 is the calling thread, and as many bytes are written at most as the attributes have.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, attributes.as_mut_ptr(), size, 0) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: integers, all of them zeroed or written.
+    let attributes = unsafe { attributes.assume_init() };
+    Ok(match attributes.sched_policy as i32 {
+        // Linux has no priority above 99.
+        libc::SCHED_FIFO => Policy::Fifo { priority: attributes.sched_priority as u8 },
+        libc::SCHED_DEADLINE => Policy::Deadline { runtime: Nanos(attributes.sched_runtime) },
+        _ => Policy::Another { number: attributes.sched_policy },
+    })
 }
 
 /// Keeps this thread on `cpu`.

@@ -5,8 +5,8 @@ mod check_reference;
 use check_reference::hand::*;
 use check_reference::{Setup, UNIT, at};
 use laxity_model::{CpuId, JobId, Nanos, OverheadKind, SignedNanos};
-use laxity_trace::check::{self, Act, Phase, Problem, Report};
-use laxity_trace::{Event, Origin, TraceHeader};
+use laxity_trace::check::{self, Act, LegalityCheck, Phase, Problem, Report};
+use laxity_trace::{Event, Origin, Sink, TaskKind, TraceHeader};
 
 const A: JobId = job(0, 0);
 const A1: JobId = job(0, 1);
@@ -126,6 +126,29 @@ fn jobs_are_released_in_index_order() {
     let live = TraceHeader { origin: Origin::Live, ..header() };
     let report = check::legality(&live, &trace(&[(0, release(A1, 10)), (0, ready(A1))]), |_| None);
     assert!(report.is_clean(), "a recording may begin with any job: {report}");
+}
+
+#[test]
+fn a_live_recording_that_shows_all_jobs_begins_with_the_first() {
+    let live = TraceHeader { origin: Origin::Live, ..header() };
+    let judge = |first: JobId| {
+        let mut check = LegalityCheck::new(&live).with_all_jobs();
+        check.record(at(0), release(first, 10));
+        check.finish()
+    };
+    assert!(judge(A).is_clean());
+    assert_eq!(only(&judge(A1)).3, Problem::ReleasedOutOfOrder { expected: 0 });
+}
+
+/// Its program says when it runs; a simulated one is released by time.
+#[test]
+fn a_live_source_may_be_released_before_it_arrives() {
+    let mut simulated = header();
+    simulated.tasks[0].kind = TaskKind::Node { graph: 0, source: true };
+    let early = trace(&[(2, release(A, 13))]);
+    assert!(!check::legality(&simulated, &early, |_| None).is_clean());
+    let live = TraceHeader { origin: Origin::Live, ..simulated };
+    assert!(check::legality(&live, &early, |_| None).is_clean());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Graphs in a directory of their own, and short ways to write them.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub mod random;
+
 use std::fs;
 use std::ops::Deref;
 use std::path::PathBuf;

@@ -17,6 +17,6 @@ mod plan;
 mod tokens;
 
 pub use error::PlanError;
-pub use period::Period;
+pub use period::{Arrival, Period};
 pub use plan::{Edge, EdgeKind, Node, Plan};
 pub use tokens::{Action, Event, Releasing, Tokens};

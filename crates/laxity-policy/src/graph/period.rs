@@ -16,11 +16,11 @@ pub struct Period {
 
 /// When a job arrives, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Arrival {
+pub struct Arrival {
     /// Rounded down: no later than the exact arrival, so that bounds on it hold for this one.
     pub at: Instant,
     /// What was rounded off, in units of 1 / `jobs` ns of the node's [`Period`].
-    fraction: u64,
+    pub fraction: u64,
 }
 
 impl Period {
@@ -34,8 +34,25 @@ impl Period {
         self.whole
     }
 
+    /// `index` periods, rounded down to nanoseconds.
+    pub fn times(self, index: u64) -> Nanos {
+        // Each product is below 2^128, and the sum is no more than index * (whole + 1).
+        let exact = u128::from(index) * u128::from(self.whole.0)
+            + u128::from(index) * u128::from(self.remainder) / u128::from(self.jobs);
+        Nanos(u64::try_from(exact).unwrap_or(u64::MAX))
+    }
+
+    /// The arrival of a job whose last token, or whose time as that of a source, came at `at`: `max(r_prev + p, at)`,
+    /// `previous` being the arrival of its predecessor (paper 003, section 5.2.3). Simulated and live graphs share it.
+    pub fn next_arrival(self, previous: Option<Arrival>, at: Instant) -> Arrival {
+        match previous.map(|previous| self.after(previous)) {
+            Some(separated) if separated.at >= at => separated,
+            _ => Arrival::exactly(at),
+        }
+    }
+
     /// A period after `previous`.
-    pub(super) fn after(self, previous: Arrival) -> Arrival {
+    fn after(self, previous: Arrival) -> Arrival {
         let at = previous.at.saturating_add(self.whole);
         // fraction + remainder >= jobs, written so that it cannot overflow.
         if previous.fraction >= self.jobs - self.remainder {

@@ -83,6 +83,16 @@ impl Edge {
         self.written(completed) >= u128::from(self.threshold) + u128::from(index) * u128::from(self.consume)
     }
 
+    /// How many jobs of the producer must be complete before job `index` of the consumer has its tokens: the least
+    /// number that [suffices](Edge::suffices), `ceil((phi + index * kappa - n0) / rho)`, or 0. The last of them is the
+    /// job whose completion brings the last token.
+    pub fn needed(&self, index: u64) -> u64 {
+        let tokens = u128::from(self.threshold) + u128::from(index) * u128::from(self.consume);
+        let missing = tokens.saturating_sub(u128::from(self.initial));
+        // No graph completes 2^64 jobs, so that the saturated number never suffices, as it should.
+        u64::try_from(missing.div_ceil(u128::from(self.produce))).unwrap_or(u64::MAX)
+    }
+
     /// Tokens on the edge when `completed` jobs of the producer are complete and `started` jobs of the consumer took
     /// theirs; a number beyond 64 bits takes decades of producing without consuming, and saturates.
     pub fn tokens(&self, completed: u64, started: u64) -> u64 {

@@ -229,10 +229,7 @@ impl Tokens {
 
     /// `max(r_prev + p, at)`.
     fn next_arrival(&self, node: usize, at: Instant) -> Arrival {
-        match self.nodes[node].arrival.map(|previous| self.plan.nodes()[node].period.after(previous)) {
-            Some(separated) if separated.at >= at => separated,
-            _ => Arrival::exactly(at),
-        }
+        self.plan.nodes()[node].period.next_arrival(self.nodes[node].arrival, at)
     }
 
     fn may_be_early(&self, node: usize) -> bool {

@@ -13,8 +13,8 @@ use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 ///
 /// - records out of order in time, or after the trace's end;
 /// - jobs released out of order, before their arrival, or less than a period apart (a node of a graph that is no source
-///   may be released as soon as its tokens exist, before its arrival: paper 003, section 5.2; an interrupt thread has
-///   no period);
+///   may be released as soon as its tokens exist, before its arrival: paper 003, section 5.2; so may a live source,
+/// whose   program says when it runs; an interrupt thread has no period);
 /// - a job that skips a phase of its life, does two things at once, or begins before its predecessor completed;
 /// - a CPU with two jobs, a job on two CPUs or outside its cluster, two overheads at once;
 /// - a job that leaves its CPU within a non-preemptive section (its completion ends the section);
@@ -23,8 +23,8 @@ use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 ///   spinning are no execution; of an interrupt thread no worst case is known;
 /// - two holders of a lock's replica, grants out of order, a job that completes holding a lock; two operations on an
 ///   engine, or two of a job at once; a bottom half within another; under klmirqd, a thread beside the owner whose
-///   bottom half it runs; tokens that appear or vanish, a job that starts without its tokens, a replica of a data object
-///   overwritten while it is read. The files in `parts` say exactly what.
+///   bottom half it runs; tokens that appear or vanish, a job that starts without its tokens, a replica of a data
+/// object   overwritten while it is read. The files in `parts` say exactly what.
 ///
 /// ```text
 ///               Release            Ready           Dispatch                  Complete
@@ -88,6 +88,14 @@ impl<'a> LegalityCheck<'a> {
         }
     }
 
+    /// Takes a live recording for one that begins with the first job of every task, as a simulated trace does, and
+    /// lacks none: tokens are counted from those at the start.
+    pub fn with_all_jobs(mut self) -> Self {
+        self.tasks.iter_mut().for_each(|task| task.next = Some(0));
+        self.parts.expect_all_jobs();
+        self
+    }
+
     /// Knows what jobs need; `None`: not of this job.
     pub fn with_costs(self, cost: impl Fn(JobId) -> Option<Nanos> + 'a) -> Self {
         LegalityCheck { cost: Box::new(cost), ..self }
@@ -123,7 +131,9 @@ impl<'a> LegalityCheck<'a> {
             return self.found(None, Some(job), Problem::ReleasedOutOfOrder { expected });
         }
         let arrival = Instant(deadline.0.saturating_sub(info.deadline.0));
-        let early = matches!(info.kind, TaskKind::Thread | TaskKind::Callback | TaskKind::Node { source: false, .. });
+        let is_live_node = self.header.origin == Origin::Live && matches!(info.kind, TaskKind::Node { .. });
+        let early = is_live_node
+            || matches!(info.kind, TaskKind::Thread | TaskKind::Callback | TaskKind::Node { source: false, .. });
         if at < arrival && !early {
             self.found(None, Some(job), Problem::ReleasedBeforeArrival { arrival });
         }

@@ -37,6 +37,11 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// The recording begins with the first job of every task and lacks none.
+    pub fn expect_all_jobs(&mut self) {
+        self.tokens.expect_all_jobs();
+    }
+
     /// Takes one event; times do not go back.
     pub fn record(&mut self, at: Instant, event: Event, report: &mut Report) {
         self.engines.record(at, event, report);

@@ -47,6 +47,10 @@ impl<'a> Tokens<'a> {
         }
     }
 
+    pub fn expect_all_jobs(&mut self) {
+        self.from_start = true;
+    }
+
     pub fn record(&mut self, at: Instant, event: Event, report: &mut Report) {
         let mut found = |job, what| report.push(Violation { at, cpu: None, job: Some(job), what });
         match event {

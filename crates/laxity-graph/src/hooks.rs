@@ -1,0 +1,207 @@
+//! What nodes tell the scheduler below them, and what schedulers that Linux has make of it (paper 003, section 5.2.3).
+//! Decision 18 has the reasons.
+//!
+//! ```text
+//! schedule_by --> enter     wait --> begin     complete --> [boost] tokens, wake-ups [restore]
+//! ```
+//!
+//! All of it is called by the node's thread. What concerns sending is called for nodes with two consumers or more only:
+//! one consumer is told in one step. Feedback tokens do not count (paper 003, footnote 13).
+//!
+//! No lock is on the path of tokens, and so nobody can hold one who is preempted: what priority inheritance would
+//! protect against cannot happen. The lock of the segment is taken to create, attach and leave only.
+
+use std::fmt;
+use std::io;
+
+use laxity_model::{Instant, Nanos};
+use laxity_policy::graph::EdgeKind;
+use laxity_sys::scheduling;
+
+use crate::spec::Spec;
+
+/// What a node tells a scheduler.
+pub trait Hooks: fmt::Debug + Send {
+    /// The calling thread runs the node from now on.
+    ///
+    /// # Errors
+    /// If Linux refuses.
+    fn enter(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// A job begins that was released, and is due, then; nothing is known of it if the graph has no recorder.
+    fn begin(&mut self, _release: Option<Instant>, _deadline: Option<Instant>) {}
+
+    /// The job completes and is about to wake several consumers: none of them should preempt it before it is done.
+    fn boost(&mut self) {}
+
+    /// All consumers were told.
+    fn restore(&mut self) {}
+}
+
+/// `SCHED_FIFO`, the more urgent the deeper a node is in the graph (paper 003, section 5.4.1): a node's priority is a
+/// base plus the length of the longest path to it. While it tells several consumers it has the highest of theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fifo {
+    priority: u8,
+    ceiling: u8,
+}
+
+/// `SCHED_DEADLINE`: Linux gives the thread `runtime` in each period and has it done by the relative deadline, both
+/// those of the node. It reckons from when it wakes the thread and not from [`Job::release`](crate::Job::release), and
+/// takes neither a thread that is kept from CPUs nor more than all of them can carry. While it tells consumers nothing
+/// can be done, as priorities are deadlines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    runtime: Nanos,
+    deadline: Nanos,
+    period: Nanos,
+}
+
+/// The priorities of a graph do not lie between 1 and [`Fifo::PRIORITY_MAX`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FifoError {
+    /// That of sources.
+    pub base: u8,
+    /// What the deepest node would have.
+    pub deepest: u64,
+}
+
+/// Linux refuses to schedule a node's thread as asked; it is scheduled as before.
+#[derive(Debug)]
+pub struct HookError {
+    /// The node.
+    pub node: String,
+    /// How it was to be scheduled.
+    pub hooks: String,
+    /// Why not.
+    pub error: io::Error,
+}
+
+impl Fifo {
+    /// The highest priority: below that of the threads that watch for deaths.
+    pub const PRIORITY_MAX: u8 = 97;
+
+    /// For `node` of `spec`, whose sources have the priority `base`. Panics if there is no such node.
+    ///
+    /// # Errors
+    /// [`FifoError`], whatever the node.
+    pub fn of(spec: &Spec, node: usize, base: u8) -> Result<Fifo, FifoError> {
+        let priorities: Vec<u64> = depths(spec).iter().map(|depth| u64::from(base) + depth).collect();
+        let deepest = priorities.iter().copied().max().unwrap_or_default();
+        if base == 0 || deepest > Fifo::PRIORITY_MAX.into() {
+            return Err(FifoError { base, deepest });
+        }
+        let own = priorities[node];
+        let ceiling = consumers(spec, node).into_iter().map(|consumer| priorities[consumer]).fold(own, u64::max);
+        // At most PRIORITY_MAX, as was checked.
+        Ok(Fifo { priority: own as u8, ceiling: ceiling as u8 })
+    }
+
+    /// The node's own.
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// The highest of its own and its consumers'.
+    pub fn ceiling(&self) -> u8 {
+        self.ceiling
+    }
+
+    /// A thread that got its priority gets this one, too, unless it was forbidden meanwhile; then it runs on as it is.
+    fn switch_to(&self, priority: u8) {
+        if self.priority != self.ceiling {
+            let _ = scheduling::set_fifo(priority);
+        }
+    }
+}
+
+impl Hooks for Fifo {
+    fn enter(&mut self) -> io::Result<()> {
+        scheduling::set_fifo(self.priority)
+    }
+
+    fn boost(&mut self) {
+        self.switch_to(self.ceiling);
+    }
+
+    fn restore(&mut self) {
+        self.switch_to(self.priority);
+    }
+}
+
+impl Deadline {
+    /// For `node` of `spec`, a job of which needs `runtime` of CPU time. Panics if there is no such node.
+    pub fn of(spec: &Spec, node: usize, runtime: Nanos) -> Deadline {
+        let rule = spec.plan().nodes()[node];
+        Deadline { runtime, deadline: rule.deadline, period: rule.period.floor() }
+    }
+}
+
+impl Hooks for Deadline {
+    fn enter(&mut self) -> io::Result<()> {
+        scheduling::set_deadline(self.runtime, self.deadline, self.period)
+    }
+}
+
+/// For each node the length of the longest path to it; back-edges do not count.
+fn depths(spec: &Spec) -> Vec<u64> {
+    let mut depths = vec![0; spec.graph().nodes.len()];
+    loop {
+        let before = depths.clone();
+        for edge in spec.graph().edges.iter().filter(|edge| !edge.back_edge) {
+            depths[edge.consumer] = depths[edge.consumer].max(depths[edge.producer] + 1);
+        }
+        // Which happens, as a spec has no cycle but over back-edges.
+        if depths == before {
+            return depths;
+        }
+    }
+}
+
+/// The nodes to which `node` sends tokens that release jobs, itself excepted, each once.
+pub(crate) fn consumers(spec: &Spec, node: usize) -> Vec<usize> {
+    let sends = |edge: &&laxity_policy::graph::Edge| edge.producer == node && edge.kind != EdgeKind::Feedback;
+    let edges = spec.plan().edges().iter().filter(sends);
+    let mut consumers: Vec<usize> = edges.map(|edge| edge.consumer).filter(|&consumer| consumer != node).collect();
+    consumers.sort_unstable();
+    consumers.dedup();
+    consumers
+}
+
+impl fmt::Display for FifoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (FifoError { base, deepest }, highest) = (self, Fifo::PRIORITY_MAX);
+        write!(f, "base priority {base} gives the deepest node {deepest}; all must lie between 1 and {highest}: ")?;
+        match base {
+            0 => write!(f, "raise the base"),
+            _ => write!(f, "lower the base, or split the graph"),
+        }
+    }
+}
+
+impl std::error::Error for FifoError {}
+
+impl fmt::Display for HookError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HookError { node, hooks, error } = self;
+        write!(f, "node {node}: Linux does not schedule it by {hooks}: {error}; it runs as before, so ")?;
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                write!(f, "allow this user CAP_SYS_NICE or an RLIMIT_RTPRIO, and a deadline thread all CPUs")
+            }
+            io::ErrorKind::InvalidInput => {
+                write!(f, "see to it that 1024 ns <= runtime <= deadline <= period holds")
+            }
+            io::ErrorKind::ResourceBusy => write!(f, "ask for less: the CPUs are promised to others"),
+            _ => write!(f, "see what the error says"),
+        }
+    }
+}
+
+impl std::error::Error for HookError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
