@@ -6,6 +6,8 @@
 //! members        one cache line each: who is attached
 //! nodes          two pairs of cache lines each: what its owner writes, what others write
 //! rings          lengths of the messages, then the messages
+//! identity       a random number
+//! links          for each edge through a channel of Linux: its words, then what was sent with each token
 //! ```
 
 use laxity_sys::futex;
@@ -14,7 +16,7 @@ use laxity_sys::segment::{Format, HEADER};
 use crate::spec::{Channel, Spec};
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 1 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 2 };
 
 /// The most processes at a graph: their guardians wait on the words of all of them, and on one more.
 pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
@@ -36,6 +38,9 @@ pub(crate) struct Layout {
     members: usize,
     nodes: usize,
     rings: Vec<Option<RingLayout>>,
+    /// A random number that tells this graph from all others: 64 bits.
+    pub identity: usize,
+    links: Vec<Option<LinkLayout>>,
     /// Bytes, the segment's header included.
     pub total: usize,
 }
@@ -49,6 +54,24 @@ pub(crate) struct RingLayout {
     pub messages: usize,
     /// From one message to the next; a multiple of a cache line.
     pub stride: usize,
+}
+
+/// The offsets of an edge through a channel of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkLayout {
+    /// How often its producer began to send: 32 bits.
+    pub epoch: usize,
+    /// How often its consumer began to listen: 32 bits.
+    pub listeners: usize,
+    /// Where its consumer listens: 64 bits.
+    pub listening: usize,
+    /// What was sent with each token, [`LinkLayout::SLOT`] bytes.
+    pub slots: usize,
+}
+
+impl LinkLayout {
+    /// Bytes of a slot: length, epoch and listener of 32 bits each, and 32 bits of nothing.
+    pub const SLOT: usize = 16;
 }
 
 /// The words of a member.
@@ -77,6 +100,8 @@ pub(crate) struct NodeWords {
     pub parked: usize,
     /// Whether it terminated: 32 bits.
     pub terminated: usize,
+    /// Whether its owner has a bell: 32 bits, written by the owner only.
+    pub bell: usize,
 }
 
 impl Layout {
@@ -99,7 +124,21 @@ impl Layout {
             end = messages.checked_add(capacity.checked_mul(stride)?)?.checked_next_multiple_of(PAIR)?;
             rings.push(Some(RingLayout { lengths, messages, stride }));
         }
-        Some(Layout { members, nodes, rings, total: end })
+        let identity = end;
+        end = end.checked_add(PAIR)?;
+        let mut links = Vec::with_capacity(spec.channels().len());
+        for channel in spec.channels() {
+            let Some(capacity) = channel.capacity().filter(|_| channel.is_link()) else {
+                links.push(None);
+                continue;
+            };
+            let slots = end.checked_add(LINE)?;
+            let (epoch, listeners, listening) = (end, end + 4, end + 8);
+            end = slots.checked_add((capacity as usize).checked_mul(LinkLayout::SLOT)?)?;
+            end = end.checked_next_multiple_of(PAIR)?;
+            links.push(Some(LinkLayout { epoch, listeners, listening, slots }));
+        }
+        Some(Layout { members, nodes, rings, identity, links, total: end })
     }
 
     pub fn member(&self, member: usize) -> Member {
@@ -116,11 +155,17 @@ impl Layout {
             owner: start + PAIR,
             parked: start + PAIR + 8,
             terminated: start + PAIR + 12,
+            bell: start + PAIR + 16,
         }
     }
 
     /// The ring of an edge of the graph, if it has one. Edges of the feedback graph carry no data.
     pub fn ring(&self, edge: usize) -> Option<RingLayout> {
         self.rings.get(edge).copied().flatten()
+    }
+
+    /// The words of an edge of the graph, if it goes through a channel of Linux.
+    pub fn link(&self, edge: usize) -> Option<LinkLayout> {
+        self.links.get(edge).copied().flatten()
     }
 }

@@ -65,20 +65,24 @@
 //! 14 have the reasons.
 #![deny(unsafe_code)]
 
+mod channel;
 mod description;
 mod graph;
 mod guardian;
 mod layout;
+mod link;
 mod members;
 mod node;
 mod owner;
 mod parking;
+mod poll;
 mod registry;
 mod ring;
 mod shared;
 mod spec;
 mod topology;
 
+pub use channel::{ChannelKind, UnknownChannel};
 pub use graph::{ClaimError, Graph, NodeStatus, Ownership};
 pub use node::{Job, Node, WaitError};
 pub use registry::{GRAPH_NAME_MAX, Registry, RegistryError};

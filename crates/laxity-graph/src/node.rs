@@ -7,9 +7,11 @@ use std::sync::atomic::Ordering;
 use laxity_model::{Instant, Nanos};
 use laxity_sys::{clock, scheduling};
 
-use crate::graph::Membership;
+use crate::graph::{ClaimError, Membership};
+use crate::link::Ends;
 use crate::owner::{Owner, State};
 use crate::parking;
+use crate::poll::PollBell;
 use crate::ring::{Inputs, Outputs, Ports};
 use crate::shared::{Condition, Shared};
 
@@ -26,6 +28,8 @@ pub struct Node {
     ports: Ports,
     /// How long to look before parking.
     spin: Nanos,
+    /// For who polls.
+    pub(crate) bell: Option<PollBell>,
 }
 
 /// What a node saw of a peer.
@@ -70,21 +74,34 @@ pub enum WaitError {
         /// Producer and consumer of the edge, unless it is this very node that was ended.
         edge: Option<(String, String)>,
     },
+    /// Linux does not connect this node to one that listens for its messages. One may wait again.
+    Unreachable {
+        /// The node that listens.
+        node: String,
+        /// Producer and consumer of the edge.
+        edge: (String, String),
+        /// Why not: Linux's number of the error.
+        code: i32,
+    },
 }
 
 impl Node {
-    pub(crate) fn new(membership: Arc<Membership>, node: usize, owner: Owner) -> Self {
+    pub(crate) fn new(membership: Arc<Membership>, node: usize, owner: Owner) -> Result<Self, ClaimError> {
         let shared = &membership.shared;
         let completed = shared.completed(node);
         let interrupted = (shared.started(node) > completed).then_some(completed);
         let sights = vec![Sight::default(); shared.conditions(node).len()];
         let ports = Ports::new(shared, node);
-        let node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, membership };
+        let mut node = Node { node, owner, interrupted, sights, ports, spin: Nanos::ZERO, bell: None, membership };
+        // Who had it before may have had one.
+        node.note_bell(false);
+        // If that fails the node is dropped, and so released.
+        node.ports.links.open(&node.membership.shared, &node.membership.channels, node.node)?;
         node.note_cpu();
-        node
+        Ok(node)
     }
 
-    fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.membership.shared
     }
 
@@ -137,16 +154,20 @@ impl Node {
     pub fn wait_until(&mut self, deadline: Instant) -> Result<Job<'_>, WaitError> {
         let index = self.shared().completed(self.node);
         let (shared, node, sights) = (&self.membership.shared, self.node, &mut self.sights);
-        let mut look = || look(shared, node, index, sights).transpose();
+        let links = &mut self.ports.links;
+        let mut look = || look(shared, node, index, sights, links).transpose();
         let mut found = look();
         if found.is_none() && deadline != Instant::ZERO {
             if !self.spin.is_zero() && are_elsewhere(shared, node, index) {
                 found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
             }
             if found.is_none() {
-                found = parking::wait_until(shared.parked(node), deadline, look);
-                self.note_cpu();
+                found = parking::wait_until(shared.parked(node), deadline, &mut look);
+                note_cpu(shared, node);
             }
+        }
+        if let Some(bell) = &mut self.bell {
+            bell.after_wait(shared, node, &mut found, look);
         }
         match found {
             Some(Ok(())) => {
@@ -161,8 +182,7 @@ impl Node {
 
     /// Threads move when they are woken, if ever.
     fn note_cpu(&self) {
-        let cpu = u32::try_from(scheduling::current_cpu()).map_or(0, |cpu| cpu.saturating_add(1));
-        self.shared().segment.u32(self.shared().words(self.node).cpu).store(cpu, Ordering::Relaxed);
+        note_cpu(self.shared(), self.node);
     }
 
     /// Ends this node: its consumers end when they have used what it produced.
@@ -177,9 +197,16 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if self.membership.is_ours() {
+            self.note_bell(false);
+            self.ports.links.close(self.shared());
             self.shared().release(self.node, self.owner);
         }
     }
+}
+
+fn note_cpu(shared: &Shared, node: usize) {
+    let cpu = u32::try_from(scheduling::current_cpu()).map_or(0, |cpu| cpu.saturating_add(1));
+    shared.segment.u32(shared.words(node).cpu).store(cpu, Ordering::Relaxed);
 }
 
 /// Whether all that job `index` of `node` waits for is on other CPUs than this thread: on this one nobody could go on
@@ -208,7 +235,13 @@ fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T>
 }
 
 /// Whether job `index` of `node` may run; `None` if it has to wait.
-fn look(shared: &Shared, node: usize, index: u64, sights: &mut [Sight]) -> Result<Option<()>, WaitError> {
+fn look(
+    shared: &Shared,
+    node: usize,
+    index: u64,
+    sights: &mut [Sight],
+    links: &mut Ends,
+) -> Result<Option<()>, WaitError> {
     if shared.has_terminated(node) {
         return Err(WaitError::Terminated { node: shared.name(node), edge: None });
     }
@@ -240,7 +273,7 @@ fn look(shared: &Shared, node: usize, index: u64, sights: &mut [Sight]) -> Resul
             }
         }
     }
-    Ok(is_ready.then_some(()))
+    if is_ready { links.prepare(shared) } else { Ok(None) }
 }
 
 fn has_come(shared: &Shared, condition: &Condition, sight: &mut Sight, index: u64) -> bool {
@@ -298,6 +331,8 @@ impl Job<'_> {
     /// once. Messages it did not ask for are empty.
     pub fn complete(self) {
         self.node.interrupted = None;
+        let Node { membership, ports, .. } = &mut *self.node;
+        ports.links.send(&membership.shared, self.index);
         self.node.shared().complete(self.node.node, self.index);
     }
 }
@@ -312,6 +347,10 @@ impl fmt::Display for WaitError {
             ),
             WaitError::Terminated { node, edge: Some((from, to)) } => {
                 write!(f, "node {node} of edge {from} -> {to} has ended and nothing is left; end, too")
+            }
+            WaitError::Unreachable { node, edge: (from, to), code } => {
+                let error = std::io::Error::from_raw_os_error(*code);
+                write!(f, "edge {from} -> {to}: node {node} listens but cannot be connected to: {error}")
             }
             WaitError::Terminated { node, edge: None } => write!(f, "node {node} was ended; stop using it"),
         }
