@@ -100,7 +100,7 @@ mod tests {
                 stream.extend(frame.header());
                 stream.extend(frame.bytes);
             }
-            let (mut rest, mut read, mut frames) = (&stream[..], Vec::new(), 0);
+            let (mut rest, mut read, mut frames) = (&stream[..], Vec::<u8>::new(), 0);
             while let Start::Frame(frame, length) = Frame::at_start(rest, longest) {
                 prop_assert_eq!((frame.token, frame.epoch, frame.total), (7, 3, message.len() as u32));
                 prop_assert_eq!(frame.offset as usize, read.len());

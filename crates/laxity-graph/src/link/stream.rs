@@ -82,8 +82,8 @@ impl Listening {
             self.hear_hellos(sent.epoch);
             let connection = self.connections.iter_mut().find(|connection| connection.epoch == Some(sent.epoch));
             if let Some(connection) = connection {
-                let has_come = connection.receive(&mut self.buffer);
-                connection.give_frames(&mut accept);
+                connection.receive(&mut self.buffer);
+                let has_come = connection.give_frames(&mut accept);
                 if has_come || connection.has_ended {
                     return has_come;
                 }
@@ -111,25 +111,23 @@ impl Listening {
         };
         self.connections.retain(is_of_use);
         let strangers = self.connections.iter().filter(|connection| connection.epoch.is_none()).count();
-        if strangers > STRANGERS_MAX {
-            let oldest = self.connections.iter().position(|connection| connection.epoch.is_none());
-            self.connections.remove(oldest.expect("there are some"));
-        }
+        let mut surplus = strangers.saturating_sub(STRANGERS_MAX);
+        self.connections.retain(|connection| {
+            let is_surplus = connection.epoch.is_none() && surplus > 0;
+            surplus -= usize::from(is_surplus);
+            !is_surplus
+        });
     }
 }
 
 impl Connection {
-    /// Takes what came; answers whether something did.
-    fn receive(&mut self, buffer: &mut [u8]) -> bool {
+    /// Takes what came.
+    fn receive(&mut self, buffer: &mut [u8]) {
         match self.stream.receive(buffer) {
-            Received::Bytes(length) => {
-                self.bytes.extend_from_slice(&buffer[..length]);
-                return true;
-            }
+            Received::Bytes(length) => self.bytes.extend_from_slice(&buffer[..length]),
             Received::Nothing => {}
             Received::End => self.has_ended = true,
         }
-        false
     }
 
     /// `expected` but for the number of the connection, which is at its end.
@@ -144,7 +142,8 @@ impl Connection {
         }
     }
 
-    fn give_frames(&mut self, accept: &mut impl FnMut(Frame<'_>)) {
+    /// Gives all frames that are whole to `accept`; answers whether there was one.
+    fn give_frames(&mut self, accept: &mut impl FnMut(Frame<'_>)) -> bool {
         let mut used = 0;
         loop {
             match Frame::at_start(&self.bytes[used..], FRAME_MAX) {
@@ -162,6 +161,7 @@ impl Connection {
             }
         }
         self.bytes.drain(..used);
+        used > 0
     }
 }
 
