@@ -100,7 +100,7 @@ fn the_last_of_two_producers_makes_it_readable() {
 /// Two nodes of one thread, fed by two others over edges of all kinds; each kind of wake-up many times.
 #[test]
 fn one_loop_serves_two_nodes_and_misses_nothing() {
-    const JOBS: u64 = 1500;
+    const JOBS: u64 = 600;
     for kind in ChannelKind::ALL {
         let place = Place::new(&format!("loop-{kind}"));
         let edges: Vec<Edge> = vec![edge(0, 2), edge(1, 3)];
