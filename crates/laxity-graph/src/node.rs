@@ -198,7 +198,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         if self.membership.is_ours() {
             self.note_bell(false);
-            self.ports.links.close(self.shared());
+            self.ports.links.close(&self.membership.shared);
             self.shared().release(self.node, self.owner);
         }
     }

@@ -77,9 +77,10 @@ impl Ends {
         self.outboxes.iter_mut().for_each(|outbox| outbox.send(shared, index));
     }
 
-    /// The node is about to be released.
-    pub fn close(&self, shared: &Shared) {
+    /// The node is about to be released: whoever claims it next may listen at the same address.
+    pub fn close(&mut self, shared: &Shared) {
         self.inboxes.iter().for_each(|inbox| inbox.close(shared));
+        *self = Ends::default();
     }
 }
 

@@ -88,8 +88,9 @@ impl Listening {
                     return has_come;
                 }
             }
+            let may_be_it = |connection: &&Connection| connection.epoch.is_none_or(|epoch| epoch == sent.epoch);
             let mut descriptors = vec![self.listener.as_fd()];
-            descriptors.extend(self.connections.iter().map(|connection| connection.stream.as_fd()));
+            descriptors.extend(self.connections.iter().filter(may_be_it).map(|connection| connection.stream.as_fd()));
             if !wait_readable(&descriptors, deadline) {
                 return false;
             }
