@@ -303,6 +303,8 @@ fn what_strangers_send_is_never_taken_for_a_message() {
     let mut strangers: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(address).expect("b listens")).collect();
     strangers[1].write_all(&[0; 100]).expect("connected");
     strangers[2].write_all(b"laxity 1").expect("connected");
+    // Nobody knows the graph's number who is not one of us.
+    strangers[3].write_all(b"laxity 1a number\0\0\0\0\x01\0\0\0").expect("connected");
     let mut a = graph.claim("a").expect("free");
     write(&mut a, b"message");
     assert_eq!(read(&mut b).expect("it is there"), b"message");
@@ -327,6 +329,7 @@ fn a_stream_is_connected_whoever_comes_first_and_at_any_port() {
         let graph = place.create(&linked(&["a", "b"], vec![edge(0, 1)], channel)).expect("the name is free");
         let mut a = graph.claim("a").expect("free");
         assert!(matches!(a.wait_for(Nanos::from_millis(1)), Err(WaitError::TimedOut { .. })), "nobody listens");
+        let began = clock::now();
         let producer = thread::spawn(move || {
             write(&mut a, b"first");
             a
@@ -335,6 +338,7 @@ fn a_stream_is_connected_whoever_comes_first_and_at_any_port() {
         assert!(!producer.is_finished());
         let mut b = graph.claim("b").expect("free");
         let mut a = producer.join().expect("no panic");
+        assert!(clock::now().saturating_since(began) < HANG, "woken by who listens and not by the deadline");
         assert_eq!(read(&mut b).expect("it is there"), b"first");
         // It goes, and what was on its way to it; then it comes back, and the producer does not notice.
         write(&mut a, b"second");
