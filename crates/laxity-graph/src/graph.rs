@@ -113,7 +113,7 @@ impl Graph {
         &self.shared().spec
     }
 
-    fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.membership.shared
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use laxity_graph::{Channel, ChannelKind, Graph, Job, MessageError, Node, Ownership, Registry, Spec, WaitError};
 use laxity_model::{Instant, Nanos};
+use laxity_sys::channel::wait_readable;
 use laxity_sys::clock::now;
 use support::{Place, back, edge, graph, ringed, spec};
 
@@ -368,6 +369,33 @@ fn a_killed_producer_is_an_error_on_edges_of_any_kind_and_what_it_completed_come
         let mut a = graph.claim("a").expect("its process is gone");
         assert_eq!((a.interrupted(), one_job(&mut a)), (Some(1), (1, 0)));
         assert_eq!(one_job(&mut b), (1, 0), "{kind}: they go on");
+    }
+}
+
+#[test]
+fn a_death_is_news_to_who_polls() {
+    let place = Place::new("polls");
+    let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1), back(1, 0, 1)])).expect("the name is free");
+    let mut b = graph.claim("b").expect("it is free");
+    let mut process = Process::start(&place, "hold a");
+    let readable_until = |b: &mut Node, deadline| wait_readable(&[b.poll_fd().expect("a descriptor")], deadline);
+    let mut jobs = 0;
+    while jobs == 0 {
+        assert!(readable_until(&mut b, now().saturating_add(HANG)), "another process makes it readable");
+        if let Ok(job) = b.try_wait() {
+            job.complete();
+            jobs += 1;
+        }
+    }
+    assert!(matches!(b.try_wait(), Err(WaitError::TimedOut { .. })));
+    process.kill();
+    assert!(readable_until(&mut b, now().saturating_add(HANG)), "so does its death");
+    loop {
+        match b.try_wait().map(|job| job.index()) {
+            Err(WaitError::TimedOut { .. }) => assert!(readable_until(&mut b, now().saturating_add(HANG))),
+            Err(WaitError::Lost { node, .. }) => break assert_eq!(node, "a"),
+            other => panic!("{other:?}"),
+        }
     }
 }
 

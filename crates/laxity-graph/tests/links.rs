@@ -169,6 +169,27 @@ fn a_full_edge_suspends_its_producer_until_there_is_room_or_its_time_is_over() {
     }
 }
 
+#[test]
+fn a_signal_does_not_end_a_wait_for_room() {
+    for kind in LINKS {
+        let place = Place::new(&format!("signal-{kind}"));
+        let graph = place.create(&linked(&["a", "b"], vec![edge(0, 1)], kind.channel(8, 1))).expect("the name is free");
+        let (mut b, mut a) = (graph.claim("b").expect("free"), graph.claim("a").expect("free"));
+        write(&mut a, b"first");
+        let waiting = thread::spawn(move || write(&mut a, b"second"));
+        // SIGSTOP and SIGCONT interrupt system calls even where no handler is installed.
+        let signals = format!("kill -STOP {0}; kill -CONT {0}", std::process::id());
+        for _ in 0..3 {
+            let status = std::process::Command::new("sh").args(["-c", &signals]).status().expect("a shell");
+            assert!(status.success());
+        }
+        assert!(!waiting.is_finished(), "{kind}: it still waits");
+        assert_eq!(read(&mut b).as_deref(), Ok(&b"first"[..]));
+        waiting.join().expect("no error");
+        assert_eq!(read(&mut b).as_deref(), Ok(&b"second"[..]));
+    }
+}
+
 /// How often this thread gave up its CPU by itself.
 fn suspensions() -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").expect("procfs");

@@ -156,3 +156,49 @@ impl Packets {
         Ok(length?.map(|length| &buffer[..length]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::{Edge, Graph, Nanos, Node};
+
+    use super::*;
+    use crate::{ChannelKind, Registry, Spec};
+
+    /// A queue has no file to look for: whoever makes one of the same name gets the old one if there is one.
+    #[test]
+    fn a_queue_comes_and_goes_with_its_graph() {
+        let place = std::env::temp_dir().join(format!("laxity-queue-{}", std::process::id()));
+        std::fs::create_dir_all(&place).expect("writable");
+        let node = |name: &str, period| Node {
+            name: name.into(),
+            period,
+            phase: Nanos::ZERO,
+            deadline: None,
+            priority: None,
+            cluster: None,
+            body: vec![],
+        };
+        let edge = Edge {
+            producer: 0,
+            consumer: 1,
+            produce: 1,
+            consume: 1,
+            threshold: 1,
+            initial: 0,
+            back_edge: false,
+            delay: 0,
+        };
+        let graph = Graph::new("g", vec![node("a", Some(Nanos::from_millis(1))), node("b", None)], vec![edge]);
+        let spec = Spec::with_channels(graph, vec![ChannelKind::Queue.channel(8, 2)]).expect("it can be");
+        let registry = Registry::at(&place);
+
+        let graph = registry.create(&spec).expect("the name is free");
+        let name = queue_name(graph.shared(), 0);
+        let longest = || Queue::open_or_create(&name, 1, 99).expect("a queue").longest();
+        assert_eq!(longest(), HEADER + 8);
+        drop(graph);
+        assert_eq!(longest(), 99, "a new one");
+        queue::unlink(&name);
+        std::fs::remove_dir_all(&place).expect("ours");
+    }
+}
