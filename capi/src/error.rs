@@ -80,7 +80,8 @@ pub enum laxity_result {
     LAXITY_ERROR_NO_MESSAGE = 43,
     /// A message is longer than the edge's longest.
     LAXITY_ERROR_TOO_LONG = 44,
-    /// A message was lost with a process that was killed, on its way through a channel of Linux. The job goes on without.
+    /// A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
+    /// go. The job goes on without.
     LAXITY_ERROR_MESSAGE_LOST = 45,
 
     /// A fault in Laxity. The process may go on, but please report it.
@@ -121,7 +122,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_NO_RING, c"the edge carries no messages at this node, or leads the other way"),
     (LAXITY_ERROR_NO_MESSAGE, c"the job has fewer messages"),
     (LAXITY_ERROR_TOO_LONG, c"the message is too long"),
-    (LAXITY_ERROR_MESSAGE_LOST, c"the message was lost with a process that was killed"),
+    (LAXITY_ERROR_MESSAGE_LOST, c"the message was lost with a former owner of a node"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 

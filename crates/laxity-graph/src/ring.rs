@@ -43,8 +43,8 @@ pub enum MessageError {
         /// The longest.
         longest: u32,
     },
-    /// A message was on its way through a channel of Linux when a process was killed, and it took the message along. The
-    /// job that was to read it is there nevertheless, and so are its other messages.
+    /// A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
+    /// go. The job that was to read it is there nevertheless, and so are its other messages.
     Lost {
         /// The edge.
         edge: usize,
@@ -295,7 +295,7 @@ impl fmt::Display for MessageError {
                 )
             }
             MessageError::Lost { edge, token } => {
-                write!(f, "edge {edge}: message {token} was lost with a process that was killed; go on without it")
+                write!(f, "edge {edge}: message {token} was lost with a former owner of a node; go on without it")
             }
         }
     }
