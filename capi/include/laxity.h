@@ -88,7 +88,8 @@ enum laxity_result {
     LAXITY_ERROR_NO_MESSAGE = 43,
     // A message is longer than the edge's longest.
     LAXITY_ERROR_TOO_LONG = 44,
-    // A message was lost with a process that was killed, on its way through a channel of Linux. The job goes on without.
+    // A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
+    // go. The job goes on without.
     LAXITY_ERROR_MESSAGE_LOST = 45,
     // A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
