@@ -307,10 +307,10 @@ enum laxity_result laxity_node_wait(struct laxity_node *node,
                                     uint64_t timeout_ns,
                                     struct laxity_job **job);
 
-// A descriptor for poll() and event loops: readable unless the last wait timed out and the next one would, too. When it is
-// readable call laxity_node_wait with a time-out of 0, as often as you like; the descriptor stays readable until that
-// answers LAXITY_TIMED_OUT. At times it is readable for nothing. It belongs to the node, is closed with it, and is not to
-// be read from.
+// A descriptor for poll() and event loops: readable unless the last wait timed out and the next one would, too. When it
+// is readable call laxity_node_wait with a time-out of 0, as often as you like; the descriptor stays readable until
+// that answers LAXITY_TIMED_OUT. At times it is readable for nothing. It belongs to the node, is closed with it, and is
+// not to be read from.
 enum laxity_result laxity_node_poll_fd(struct laxity_node *node,
                                        int *descriptor);
 

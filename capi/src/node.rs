@@ -237,10 +237,10 @@ pub unsafe extern "C" fn laxity_node_wait(
     })
 }
 
-/// A descriptor for poll() and event loops: readable unless the last wait timed out and the next one would, too. When it is
-/// readable call laxity_node_wait with a time-out of 0, as often as you like; the descriptor stays readable until that
-/// answers LAXITY_TIMED_OUT. At times it is readable for nothing. It belongs to the node, is closed with it, and is not to
-/// be read from.
+/// A descriptor for poll() and event loops: readable unless the last wait timed out and the next one would, too. When it
+/// is readable call laxity_node_wait with a time-out of 0, as often as you like; the descriptor stays readable until
+/// that answers LAXITY_TIMED_OUT. At times it is readable for nothing. It belongs to the node, is closed with it, and is
+/// not to be read from.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_node_poll_fd(node: *mut laxity_node, descriptor: *mut c_int) -> laxity_result {
     answer(|| {

@@ -116,7 +116,9 @@ mod tests {
 
         /// What comes out of a channel anyone may have put in.
         #[test]
-        fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..100), longest in 0usize..100) {
+        fn any_bytes_are_read_without_a_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..100), longest in 0usize..100,
+        ) {
             let _ = Frame::at_start(&bytes, longest);
             let _ = Frame::of_packet(&bytes);
         }

@@ -7,7 +7,7 @@
 //!
 //! The slot of a token says to which socket it was sent and in which connection. So the consumer knows whether a message
 //! that has not come is still to come: one that was sent to a socket of a former consumer does not, and one that was
-//! sent to its own does, as Linux delivers it though the producer be killed. It then waits for Linux, and for nobody else.
+//! sent to its own does, as Linux delivers it though the producer be killed. It then waits for Linux, for nobody else.
 
 use std::io;
 use std::net::SocketAddr;
