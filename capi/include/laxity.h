@@ -62,6 +62,8 @@ enum laxity_result {
     LAXITY_ERROR_MEMORY = 27,
     // Linux refuses.
     LAXITY_ERROR_SYSTEM = 28,
+    // An edge cannot have its channel: it would hold more than Linux grants, or what has its name is something else.
+    LAXITY_ERROR_CHANNEL = 29,
     // The graph has no such node.
     LAXITY_ERROR_NO_NODE = 30,
     // The graph has no such edge.
@@ -74,18 +76,25 @@ enum laxity_result {
     LAXITY_ERROR_FORKED = 34,
     // The graph has no such data object.
     LAXITY_ERROR_NO_OBJECT = 35,
+    // A claim: the node cannot listen at the address of an edge, for instance as another program has the port.
+    LAXITY_ERROR_LISTEN = 36,
+    // A wait: the node that listens for messages of this one cannot be connected to. One may wait again.
+    LAXITY_ERROR_UNREACHABLE = 37,
     // The job is complete, or none was begun.
     LAXITY_ERROR_NO_JOB = 40,
     // A wait before the job that it began is complete.
     LAXITY_ERROR_INCOMPLETE = 41,
-    // The edge is no ring at this node, or leads the other way.
+    // The edge carries no messages at this node, or leads the other way.
     LAXITY_ERROR_NO_RING = 42,
     // The job has fewer messages.
     LAXITY_ERROR_NO_MESSAGE = 43,
-    // A message is longer than the ring's longest.
+    // A message is longer than the edge's longest.
     LAXITY_ERROR_TOO_LONG = 44,
     // The node does not say that it uses the data object so.
     LAXITY_ERROR_ACCESS = 45,
+    // A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
+    // go. The job goes on without.
+    LAXITY_ERROR_MESSAGE_LOST = 46,
     // A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 };
@@ -98,6 +107,19 @@ enum laxity_ownership {
     LAXITY_CLAIMED = 1,
     // Its process died, or let go of it in the middle of a job.
     LAXITY_NODE_LOST = 2,
+};
+
+// How messages travel over an edge. Whatever it is, a wait is one suspension, and messages are written and read the same
+// way.
+enum laxity_channel {
+    // In shared memory, without a copy.
+    LAXITY_CHANNEL_MEMORY = 0,
+    // Through a named pipe.
+    LAXITY_CHANNEL_FIFO = 1,
+    // Through a POSIX message queue.
+    LAXITY_CHANNEL_QUEUE = 2,
+    // Through a TCP connection: the consumer listens while it has its node, and the producer waits until it does.
+    LAXITY_CHANNEL_TCP = 3,
 };
 
 // A graph that this process is attached to. Threads may share it.
@@ -155,6 +177,11 @@ struct laxity_edge {
     uint32_t slots;
     // Whether it closes a cycle; such an edge needs initial tokens.
     bool back_edge;
+    // How messages travel, one of enum laxity_channel; of no meaning on an edge without messages.
+    uint32_t channel;
+    // Where the consumer listens, for LAXITY_CHANNEL_TCP: an address with a port, where 0 lets Linux choose one. NULL is
+    // 127.0.0.1:0. For as long as the call lasts.
+    const char *address;
 };
 
 // What a node does with an object: an input reads it, an output writes all of it, and what does both changes it in
@@ -347,6 +374,13 @@ enum laxity_result laxity_node_wait(struct laxity_node *node,
                                     uint64_t timeout_ns,
                                     struct laxity_job **job);
 
+// A descriptor for poll() and event loops: readable unless the last wait timed out and the next one would, too. When it
+// is readable call laxity_node_wait with a time-out of 0, as often as you like; the descriptor stays readable until
+// that answers LAXITY_TIMED_OUT. At times it is readable for nothing. It belongs to the node, is closed with it, and is
+// not to be read from.
+enum laxity_result laxity_node_poll_fd(struct laxity_node *node,
+                                       int *descriptor);
+
 // The number of a job, from 0.
 enum laxity_result laxity_job_index(const struct laxity_job *job, uint64_t *index);
 
@@ -355,7 +389,7 @@ enum laxity_result laxity_job_index(const struct laxity_job *job, uint64_t *inde
 enum laxity_result laxity_job_is_resumed(const struct laxity_job *job,
                                          bool *is_resumed);
 
-// Message `number`, from 0, of those that came over the ring `edge`: in place, and there until the job is complete. A
+// Message `number`, from 0, of those that came over `edge`: in place, and there until the job is complete. A
 // job sees as many as its threshold says. `length` may be NULL.
 enum laxity_result laxity_job_input(const struct laxity_job *job,
                                     size_t edge,
@@ -363,8 +397,8 @@ enum laxity_result laxity_job_input(const struct laxity_job *job,
                                     const void **message,
                                     size_t *length);
 
-// Message `number`, from 0, of those that go over the ring `edge`: in place, to be written until the job is complete;
-// what is in it is undetermined. It is `length` bytes long (which may be NULL), all of the ring's slot, unless
+// Message `number`, from 0, of those that go over `edge`: in place, to be written until the job is complete;
+// what is in it is undetermined. It is `length` bytes long (which may be NULL), as long as can be, unless
 // laxity_job_truncate says less; a message that is never asked for is empty.
 enum laxity_result laxity_job_output(struct laxity_job *job,
                                      size_t edge,
@@ -372,7 +406,7 @@ enum laxity_result laxity_job_output(struct laxity_job *job,
                                      void **message,
                                      size_t *length);
 
-// Sets the length of a message that goes over the ring `edge`.
+// Sets the length of a message that goes over `edge`.
 enum laxity_result laxity_job_truncate(struct laxity_job *job, size_t edge, uint32_t number, size_t length);
 
 // Completes a job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at once.

@@ -52,6 +52,8 @@ pub enum laxity_result {
     LAXITY_ERROR_MEMORY = 27,
     /// Linux refuses.
     LAXITY_ERROR_SYSTEM = 28,
+    /// An edge cannot have its channel: it would hold more than Linux grants, or what has its name is something else.
+    LAXITY_ERROR_CHANNEL = 29,
 
     /// The graph has no such node.
     LAXITY_ERROR_NO_NODE = 30,
@@ -65,19 +67,26 @@ pub enum laxity_result {
     LAXITY_ERROR_FORKED = 34,
     /// The graph has no such data object.
     LAXITY_ERROR_NO_OBJECT = 35,
+    /// A claim: the node cannot listen at the address of an edge, for instance as another program has the port.
+    LAXITY_ERROR_LISTEN = 36,
+    /// A wait: the node that listens for messages of this one cannot be connected to. One may wait again.
+    LAXITY_ERROR_UNREACHABLE = 37,
 
     /// The job is complete, or none was begun.
     LAXITY_ERROR_NO_JOB = 40,
     /// A wait before the job that it began is complete.
     LAXITY_ERROR_INCOMPLETE = 41,
-    /// The edge is no ring at this node, or leads the other way.
+    /// The edge carries no messages at this node, or leads the other way.
     LAXITY_ERROR_NO_RING = 42,
     /// The job has fewer messages.
     LAXITY_ERROR_NO_MESSAGE = 43,
-    /// A message is longer than the ring's longest.
+    /// A message is longer than the edge's longest.
     LAXITY_ERROR_TOO_LONG = 44,
     /// The node does not say that it uses the data object so.
     LAXITY_ERROR_ACCESS = 45,
+    /// A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
+    /// go. The job goes on without.
+    LAXITY_ERROR_MESSAGE_LOST = 46,
 
     /// A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
@@ -104,18 +113,22 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_FULL, c"too many processes are attached"),
     (LAXITY_ERROR_MEMORY, c"not enough shared memory"),
     (LAXITY_ERROR_SYSTEM, c"Linux refuses"),
+    (LAXITY_ERROR_CHANNEL, c"an edge cannot have its channel"),
     (LAXITY_ERROR_NO_NODE, c"the graph has no such node"),
     (LAXITY_ERROR_NO_EDGE, c"the graph has no such edge"),
     (LAXITY_ERROR_CLAIMED, c"the node is claimed"),
     (LAXITY_ERROR_ENDING, c"the node's killed process has not ended"),
     (LAXITY_ERROR_FORKED, c"this process was forked from the one that attached"),
     (LAXITY_ERROR_NO_OBJECT, c"the graph has no such object"),
+    (LAXITY_ERROR_LISTEN, c"the node cannot listen at the address of an edge"),
+    (LAXITY_ERROR_UNREACHABLE, c"the node that listens cannot be connected to"),
     (LAXITY_ERROR_NO_JOB, c"no job is begun"),
     (LAXITY_ERROR_INCOMPLETE, c"the job is not complete"),
-    (LAXITY_ERROR_NO_RING, c"the edge is no ring at this node, or leads the other way"),
+    (LAXITY_ERROR_NO_RING, c"the edge carries no messages at this node, or leads the other way"),
     (LAXITY_ERROR_NO_MESSAGE, c"the job has fewer messages"),
     (LAXITY_ERROR_TOO_LONG, c"the message is too long"),
     (LAXITY_ERROR_ACCESS, c"the node does not say that it uses the object so"),
+    (LAXITY_ERROR_MESSAGE_LOST, c"the message was lost with a former owner of a node"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 
@@ -209,6 +222,13 @@ pub(crate) enum Error {
         node: String,
         job: u64,
     },
+    NoChannel {
+        channel: u32,
+    },
+    Address {
+        address: String,
+    },
+    Descriptor(std::io::Error),
     Spec(SpecError),
     Pipeline(PipelineError),
     /// A parameter that neither reads nor writes, or writes into the past.
@@ -263,19 +283,28 @@ impl Error {
             Error::NoEdge { .. } | Error::NoPosition { .. } => LAXITY_ERROR_NO_EDGE,
             Error::NoJob { .. } => LAXITY_ERROR_NO_JOB,
             Error::Incomplete { .. } => LAXITY_ERROR_INCOMPLETE,
-            Error::Spec(_) | Error::Pipeline(_) | Error::Parameter { .. } | Error::Derived { .. } => LAXITY_ERROR_SPEC,
+            Error::Spec(_)
+            | Error::Pipeline(_)
+            | Error::Parameter { .. }
+            | Error::Derived { .. }
+            | Error::NoChannel { .. }
+            | Error::Address { .. } => LAXITY_ERROR_SPEC,
+            Error::Descriptor(_) => LAXITY_ERROR_SYSTEM,
             Error::Object(ObjectError::NoSuchObject { .. }) => LAXITY_ERROR_NO_OBJECT,
             Error::Object(_) => LAXITY_ERROR_ACCESS,
             Error::Registry(error) => of_registry(error),
             Error::Claim(ClaimError::Claimed { .. } | ClaimError::NoneFree) => LAXITY_ERROR_CLAIMED,
             Error::Claim(ClaimError::Ending { .. }) => LAXITY_ERROR_ENDING,
             Error::Claim(ClaimError::Forked) => LAXITY_ERROR_FORKED,
+            Error::Claim(ClaimError::Listen { .. }) => LAXITY_ERROR_LISTEN,
+            Error::Wait(WaitError::Unreachable { .. }) => LAXITY_ERROR_UNREACHABLE,
             Error::Wait(WaitError::TimedOut { .. }) => LAXITY_TIMED_OUT,
             Error::Wait(WaitError::Lost { .. }) => LAXITY_LOST,
             Error::Wait(WaitError::Terminated { .. }) => LAXITY_TERMINATED,
             Error::Message { error: MessageError::NoRing { .. }, .. } => LAXITY_ERROR_NO_RING,
             Error::Message { error: MessageError::NoMessage { .. }, .. } => LAXITY_ERROR_NO_MESSAGE,
             Error::Message { error: MessageError::TooLong { .. }, .. } => LAXITY_ERROR_TOO_LONG,
+            Error::Message { error: MessageError::Lost { .. }, .. } => LAXITY_ERROR_MESSAGE_LOST,
             Error::Internal { .. } => LAXITY_ERROR_INTERNAL,
         }
     }
@@ -294,6 +323,11 @@ impl Error {
                 | ObjectError::Changed { node, .. }
                 | ObjectError::Twice { node, .. },
             ) => Names::node(node),
+            Error::Registry(RegistryError::Channel { from, to, .. }) => Names::edge(from, to),
+            Error::Claim(ClaimError::Listen { edge: (from, to), .. }) => Names::edge(from, to),
+            Error::Wait(WaitError::Unreachable { node, edge: (from, to), .. }) => {
+                Names { node: Some(node), edge: Some((from, to)), pid: 0 }
+            }
             Error::Claim(ClaimError::Claimed { node, pid } | ClaimError::Ending { node, pid }) => {
                 Names { node: Some(node), edge: None, pid: *pid }
             }
@@ -314,7 +348,7 @@ fn of_spec(error: &SpecError) -> Names<'_> {
     match error {
         SpecError::NodeName { name } | SpecError::Duplicate { name } => Names::node(name),
         SpecError::Span { node, .. } => Names::node(node),
-        SpecError::Capacity { from, to, .. } => Names::edge(from, to),
+        SpecError::Capacity { from, to, .. } | SpecError::Address { from, to, .. } => Names::edge(from, to),
         SpecError::Plan(
             PlanError::NoPeriod { node }
             | PlanError::Mismatch { node, .. }
@@ -357,6 +391,7 @@ fn of_registry(error: &RegistryError) -> laxity_result {
         RegistryError::Damaged { .. }
         | RegistryError::Segment(SegmentError::Foreign { .. } | SegmentError::Version { .. }) => LAXITY_ERROR_FOREIGN,
         RegistryError::Full { .. } => LAXITY_ERROR_FULL,
+        RegistryError::Channel { .. } => LAXITY_ERROR_CHANNEL,
         RegistryError::Segment(SegmentError::Memory { .. }) => LAXITY_ERROR_MEMORY,
         RegistryError::Segment(SegmentError::System { .. }) | RegistryError::System { .. } => LAXITY_ERROR_SYSTEM,
     }
@@ -436,6 +471,13 @@ impl fmt::Display for Error {
             Error::NoPosition { edge, edges } => {
                 write!(f, "the graph has {edges} edges, numbered from 0; there is no edge {edge}")
             }
+            Error::NoChannel { channel } => {
+                write!(f, "an edge's channel is {channel}; use one of enum laxity_channel")
+            }
+            Error::Address { address } => {
+                write!(f, "{address:?} is no address; write one like 127.0.0.1:4000 or [::1]:4000, with port 0 for any")
+            }
+            Error::Descriptor(error) => write!(f, "cannot make a descriptor to poll: {error}"),
             Error::NoJob { node } => write!(f, "node {node}: no job is begun, or it is complete; wait for the next"),
             Error::Incomplete { node, job } => {
                 write!(f, "node {node}: job {job} is begun and not complete; complete it before the next wait")

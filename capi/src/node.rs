@@ -7,7 +7,8 @@
 //!         +------ laxity_job_complete ---+
 //! ```
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
@@ -236,6 +237,22 @@ pub unsafe extern "C" fn laxity_node_wait(
     })
 }
 
+/// A descriptor for poll() and event loops: readable unless the last wait timed out and the next one would, too. When it
+/// is readable call laxity_node_wait with a time-out of 0, as often as you like; the descriptor stays readable until
+/// that answers LAXITY_TIMED_OUT. At times it is readable for nothing. It belongs to the node, is closed with it, and is
+/// not to be read from.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_node_poll_fd(node: *mut laxity_node, descriptor: *mut c_int) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `descriptor` can be written.
+        let (node, descriptor) = unsafe { (handle::get(node.cast_const())?, out(descriptor, "descriptor")?) };
+        *descriptor = -1;
+        let mut state = lock(&node.state)?;
+        *descriptor = state.node()?.poll_fd().map_err(Error::Descriptor)?.as_raw_fd();
+        Ok(())
+    })
+}
+
 /// The number of a job, from 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_index(job: *const laxity_job, index: *mut u64) -> laxity_result {
@@ -261,7 +278,7 @@ pub unsafe extern "C" fn laxity_job_is_resumed(job: *const laxity_job, is_resume
     })
 }
 
-/// Message `number`, from 0, of those that came over the ring `edge`: in place, and there until the job is complete. A
+/// Message `number`, from 0, of those that came over `edge`: in place, and there until the job is complete. A
 /// job sees as many as its threshold says. `length` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_input(
@@ -287,8 +304,8 @@ pub unsafe extern "C" fn laxity_job_input(
     })
 }
 
-/// Message `number`, from 0, of those that go over the ring `edge`: in place, to be written until the job is complete;
-/// what is in it is undetermined. It is `length` bytes long (which may be NULL), all of the ring's slot, unless
+/// Message `number`, from 0, of those that go over `edge`: in place, to be written until the job is complete;
+/// what is in it is undetermined. It is `length` bytes long (which may be NULL), as long as can be, unless
 /// laxity_job_truncate says less; a message that is never asked for is empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_output(
@@ -314,7 +331,7 @@ pub unsafe extern "C" fn laxity_job_output(
     })
 }
 
-/// Sets the length of a message that goes over the ring `edge`.
+/// Sets the length of a message that goes over `edge`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_truncate(
     job: *mut laxity_job,

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 
-use ::laxity_graph::{Channel, Spec};
+use ::laxity_graph::{Channel, ChannelKind, Spec};
 use laxity_model::{self as model, Nanos};
 
 use crate::error::{Error, answer, laxity_result};
@@ -28,9 +28,24 @@ impl Handle for laxity_spec {
     const NAME: &'static str = "spec";
 }
 
+/// How messages travel over an edge. Whatever it is, a wait is one suspension, and messages are written and read the same
+/// way.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum laxity_channel {
+    /// In shared memory, without a copy.
+    LAXITY_CHANNEL_MEMORY = 0,
+    /// Through a named pipe.
+    LAXITY_CHANNEL_FIFO = 1,
+    /// Through a POSIX message queue.
+    LAXITY_CHANNEL_QUEUE = 2,
+    /// Through a TCP connection: the consumer listens while it has its node, and the producer waits until it does.
+    LAXITY_CHANNEL_TCP = 3,
+}
+
 /// What moves over an edge. All zeros: one token a job, and no data.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct laxity_edge {
     /// Tokens that each completed job of the producer adds; 0 means 1.
     produce: u32,
@@ -46,6 +61,27 @@ pub struct laxity_edge {
     slots: u32,
     /// Whether it closes a cycle; such an edge needs initial tokens.
     back_edge: bool,
+    /// How messages travel, one of enum laxity_channel; of no meaning on an edge without messages.
+    channel: u32,
+    /// Where the consumer listens, for LAXITY_CHANNEL_TCP: an address with a port, where 0 lets Linux choose one. NULL is
+    /// 127.0.0.1:0. For as long as the call lasts.
+    address: *const c_char,
+}
+
+impl Default for laxity_edge {
+    fn default() -> Self {
+        laxity_edge {
+            produce: 0,
+            consume: 0,
+            threshold: 0,
+            initial: 0,
+            message_bytes: 0,
+            slots: 0,
+            back_edge: false,
+            channel: 0,
+            address: std::ptr::null(),
+        }
+    }
 }
 
 /// Begins the description of a graph called `name`.
@@ -102,6 +138,8 @@ pub unsafe extern "C" fn laxity_spec_edge(
         let (spec, from, to, edge) = unsafe {
             (handle::get(spec)?, text(from, "from")?, text(to, "to")?, edge.as_ref().copied().unwrap_or_default())
         };
+        // SAFETY: the caller promises that the address is NULL or ends with NUL.
+        let channel = unsafe { channel(&edge) }?;
         let mut draft = lock(spec);
         let draft = draft.open()?;
         let (producer, consumer) = (draft.position(from)?, draft.position(to)?);
@@ -116,12 +154,35 @@ pub unsafe extern "C" fn laxity_spec_edge(
             back_edge: edge.back_edge,
             delay: 0,
         });
-        draft.channels.push(match (edge.message_bytes, edge.slots) {
-            (0, 0) => Channel::Counter,
-            (message, capacity) => Channel::Ring { message, capacity },
-        });
+        draft.channels.push(channel);
         Ok(())
     })
+}
+
+/// What `edge` asks for.
+///
+/// # Safety
+/// Its address is NULL or ends with NUL.
+unsafe fn channel(edge: &laxity_edge) -> Result<Channel, Error> {
+    const KINDS: [(laxity_channel, ChannelKind); 4] = [
+        (laxity_channel::LAXITY_CHANNEL_MEMORY, ChannelKind::Ring),
+        (laxity_channel::LAXITY_CHANNEL_FIFO, ChannelKind::Fifo),
+        (laxity_channel::LAXITY_CHANNEL_QUEUE, ChannelKind::Queue),
+        (laxity_channel::LAXITY_CHANNEL_TCP, ChannelKind::Stream),
+    ];
+    let kind = KINDS.iter().find(|(number, _)| *number as u32 == edge.channel);
+    let (_, kind) = kind.ok_or(Error::NoChannel { channel: edge.channel })?;
+    let (message, capacity) = (edge.message_bytes, edge.slots);
+    if (message, capacity) == (0, 0) {
+        return Ok(Channel::Counter);
+    }
+    if *kind != ChannelKind::Stream || edge.address.is_null() {
+        return Ok(kind.channel(message, capacity));
+    }
+    // SAFETY: as the caller promises.
+    let address = unsafe { text(edge.address, "address") }?;
+    let address = address.parse().map_err(|_| Error::Address { address: address.to_owned() })?;
+    Ok(Channel::Stream { message, capacity, address })
 }
 
 /// Releases a description; graphs that were made of it stay. `*spec` is NULL then; if it is already, nothing happens.

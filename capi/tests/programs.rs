@@ -86,6 +86,14 @@ fn misuse_gets_a_number_and_a_text() {
     assert!(place.is_empty());
 }
 
+#[test]
+fn messages_of_every_kind_of_channel_are_polled_for() {
+    let program = build("capi/tests/c/links.c", Linked::Shared);
+    let place = Place::new("links");
+    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    assert!(place.is_empty());
+}
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("capi/ has a parent")
 }

@@ -5,6 +5,7 @@
 
 use laxity_model::{DataObject, Edge, Graph, Nanos, Node, Replicas};
 
+use crate::channel::ChannelKind;
 use crate::pipeline::{Access, Object, Pipeline, Use};
 use crate::spec::{Channel, Spec, SpecError};
 
@@ -44,13 +45,12 @@ pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
     // A spec never leaves the number of replicas to the analysis.
     bytes.option(if let Replicas::Count(count) = graph.replicas { Some(count.into()) } else { None });
     bytes.list(spec.channels(), |bytes, channel| {
-        let (message, capacity) = match *channel {
-            Channel::Counter => (0, 0),
-            Channel::Ring { message, capacity } => (message, capacity),
-        };
-        // No ring has a capacity of 0.
-        bytes.u32(message);
-        bytes.u32(capacity);
+        bytes.u32(channel.kind() as u32);
+        bytes.u32(channel.message().unwrap_or(0));
+        bytes.u32(channel.capacity().unwrap_or(0));
+        if let Channel::Stream { address, .. } = channel {
+            bytes.text(&address.to_string());
+        }
     });
     // How many edges were declared, and the objects from which the others follow.
     bytes.u32(spec.declared() as u32);
@@ -135,9 +135,15 @@ fn read(bytes: &mut Reader) -> Option<(Graph, Vec<Channel>)> {
         None => Replicas::None,
         Some(count) => Replicas::Count(u32::try_from(count).ok()?),
     };
-    let channels = bytes.list(|bytes| match (bytes.u32()?, bytes.u32()?) {
-        (_, 0) => Some(Channel::Counter),
-        (message, capacity) => Some(Channel::Ring { message, capacity }),
+    let channels = bytes.list(|bytes| {
+        let kind = bytes.u32()?;
+        let kind = ChannelKind::ALL.into_iter().find(|known| *known as u32 == kind)?;
+        let (message, capacity) = (bytes.u32()?, bytes.u32()?);
+        let channel = kind.channel(message, capacity);
+        Some(match channel {
+            Channel::Stream { .. } => Channel::Stream { message, capacity, address: bytes.text()?.parse().ok()? },
+            channel => channel,
+        })
     })?;
     Some((Graph { name, nodes, edges, objects, replicas }, channels))
 }
@@ -268,13 +274,20 @@ mod tests {
         let mut graph = Graph::new(
             "größer",
             vec![node("a", Some(Nanos::from_millis(1))), node("b", None)],
-            vec![edge(0, 1, false), edge(1, 0, true)],
+            vec![edge(0, 1, false), edge(1, 0, true), edge(0, 1, false), edge(0, 1, false), edge(0, 1, false)],
         );
         graph.objects = vec![DataObject { name: "image".to_owned(), accessors: vec![0, 1], delay: 0 }];
         graph.replicas = Replicas::Count(2);
-        Spec::with_channels(graph, vec![Channel::Ring { message: 64, capacity: 4 }, Channel::Counter])
-            .and_then(|spec| spec.with_recorder(16))
-            .expect("it is valid")
+        let (message, capacity) = (64, 4);
+        let address = "[::1]:65535".parse().expect("an address");
+        let channels = vec![
+            Channel::Ring { message, capacity },
+            Channel::Counter,
+            Channel::Fifo { message, capacity },
+            Channel::Queue { message, capacity },
+            Channel::Stream { message, capacity, address },
+        ];
+        Spec::with_channels(graph, channels).and_then(|spec| spec.with_recorder(16)).expect("it is valid")
     }
 
     fn pipelined() -> Spec {

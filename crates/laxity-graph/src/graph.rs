@@ -1,6 +1,7 @@
 //! A graph that this process is attached to.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,6 +10,7 @@ use laxity_sys::clock;
 
 use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
 use crate::guardian::Guardian;
+use crate::link::{self, Channels};
 use crate::members::MemberId;
 use crate::node::Node;
 use crate::owner::{Owner, State};
@@ -29,6 +31,8 @@ pub(crate) struct Membership {
     pub shared: Arc<Shared>,
     member: MemberId,
     guardian: Option<Guardian>,
+    /// Messages in pipes last while any process has them open.
+    pub channels: Channels,
     pid: u32,
 }
 
@@ -53,6 +57,15 @@ pub enum ClaimError {
         node: String,
         /// The process.
         pid: u32,
+    },
+    /// It cannot listen where its producers are to connect to.
+    Listen {
+        /// Producer and consumer of the edge.
+        edge: (String, String),
+        /// Where.
+        address: Option<SocketAddr>,
+        /// Why not: Linux's number of the error.
+        code: i32,
     },
     /// No node is free.
     NoneFree,
@@ -95,8 +108,8 @@ pub enum Ownership {
 const ENDING: Nanos = Nanos::from_secs(1);
 
 impl Graph {
-    pub(crate) fn new(shared: Arc<Shared>, member: MemberId, guardian: Guardian) -> Self {
-        let membership = Membership { shared, member, guardian: Some(guardian), pid: std::process::id() };
+    pub(crate) fn new(shared: Arc<Shared>, channels: Channels, member: MemberId, guardian: Guardian) -> Self {
+        let membership = Membership { shared, member, guardian: Some(guardian), channels, pid: std::process::id() };
         Graph { membership: Arc::new(membership) }
     }
 
@@ -175,7 +188,7 @@ impl Graph {
         let ours = Owner { state: State::Claimed, member: place as u8, generation, claims };
         let word = shared.owner_word(node);
         match word.compare_exchange(found.word(), ours.word(), Ordering::SeqCst, Ordering::SeqCst) {
-            Ok(_) => Ok(Node::new(self.membership.clone(), node, ours)),
+            Ok(_) => Node::new(self.membership.clone(), node, ours),
             Err(word) => {
                 let pid = shared.process(Owner::of(word).member.into()).pid;
                 Err(ClaimError::Claimed { node: name(), pid })
@@ -253,6 +266,7 @@ impl Drop for Membership {
         let Ok(locked) = self.shared.segment.lock() else { return };
         self.guardian = None;
         if !self.shared.is_in_use(None) {
+            link::remove(&self.shared);
             let _ = locked.unlink();
         }
     }
@@ -269,6 +283,11 @@ impl fmt::Display for ClaimError {
                 f,
                 "node {node}: process {pid}, which had it, was killed but has threads that have not ended; try again"
             ),
+            ClaimError::Listen { edge: (from, to), address, code } => {
+                let address = address.map_or_else(String::new, |address| address.to_string());
+                let error = std::io::Error::from_raw_os_error(*code);
+                write!(f, "edge {from} -> {to}: cannot listen at {address}: {error}; choose another address, or port 0")
+            }
             ClaimError::NoneFree => write!(f, "every node is claimed; release one first"),
             ClaimError::Forked => {
                 write!(f, "this process was forked from the one that attached to the graph; attach here")

@@ -7,6 +7,8 @@
 //! nodes          two pairs of cache lines each: what its owner writes, what others write
 //! rings          lengths of the messages, then the messages
 //! objects        replicas, or the slots of a delay
+//! identity       a random number
+//! links          for each edge through a channel of Linux: its words, then what was sent with each token
 //! recorder       for each node the last jobs, one cache line each
 //! ```
 
@@ -17,7 +19,7 @@ use crate::recorder::SLOT;
 use crate::spec::{Channel, Spec};
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 2 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 3 };
 
 /// The most processes at a graph: their guardians wait on the words of all of them, and on one more.
 pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
@@ -48,6 +50,9 @@ pub(crate) struct Layout {
     recorder: usize,
     /// Slots of a node, a power of two or 0.
     recorded: u64,
+    /// A random number that tells this graph from all others: 64 bits.
+    pub identity: usize,
+    links: Vec<Option<LinkLayout>>,
     /// Bytes, the segment's header included.
     pub total: usize,
 }
@@ -72,6 +77,24 @@ pub(crate) struct ObjectLayout {
     pub stride: usize,
     /// How many places there are.
     pub copies: u64,
+}
+
+/// The offsets of an edge through a channel of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkLayout {
+    /// How often its producer began to send: 32 bits.
+    pub epoch: usize,
+    /// How often its consumer began to listen: 32 bits.
+    pub listeners: usize,
+    /// Where its consumer listens: 64 bits.
+    pub listening: usize,
+    /// What was sent with each token, [`LinkLayout::SLOT`] bytes.
+    pub slots: usize,
+}
+
+impl LinkLayout {
+    /// Bytes of a slot: length, epoch and listener of 32 bits each, and 32 bits of nothing.
+    pub const SLOT: usize = 16;
 }
 
 /// The words of a member.
@@ -105,6 +128,8 @@ pub(crate) struct NodeWords {
     pub parked: usize,
     /// Whether it terminated: 32 bits.
     pub terminated: usize,
+    /// Whether its owner has a bell: 32 bits, written by the owner only.
+    pub bell: usize,
 }
 
 impl Layout {
@@ -135,11 +160,25 @@ impl Layout {
             end = start.checked_add(stride.checked_mul(usize::try_from(copies).ok()?)?)?;
             objects.push(ObjectLayout { start, stride, copies });
         }
+        let identity = end;
+        end = end.checked_add(PAIR)?;
+        let mut links = Vec::with_capacity(spec.channels().len());
+        for channel in spec.channels() {
+            let Some(capacity) = channel.capacity().filter(|_| channel.is_link()) else {
+                links.push(None);
+                continue;
+            };
+            let slots = end.checked_add(LINE)?;
+            let (epoch, listeners, listening) = (end, end + 4, end + 8);
+            end = slots.checked_add((capacity as usize).checked_mul(LinkLayout::SLOT)?)?;
+            end = end.checked_next_multiple_of(PAIR)?;
+            links.push(Some(LinkLayout { epoch, listeners, listening, slots }));
+        }
         let recorder = end.checked_next_multiple_of(PAIR)?;
         let recorded = u64::from(spec.recorder());
         let slots = spec.graph().nodes.len().checked_mul(spec.recorder() as usize)?;
         let total = recorder.checked_add(slots.checked_mul(SLOT)?)?;
-        Some(Layout { members, nodes, rings, objects, recorder, recorded, total })
+        Some(Layout { members, nodes, rings, objects, identity, links, recorder, recorded, total })
     }
 
     pub fn member(&self, member: usize) -> Member {
@@ -158,6 +197,7 @@ impl Layout {
             owner: start + PAIR,
             parked: start + PAIR + 8,
             terminated: start + PAIR + 12,
+            bell: start + PAIR + 16,
         }
     }
 
@@ -175,6 +215,11 @@ impl Layout {
     /// A data object, by its position in the spec.
     pub fn object(&self, object: usize) -> ObjectLayout {
         self.objects[object]
+    }
+
+    /// The words of an edge of the graph, if it goes through a channel of Linux.
+    pub fn link(&self, edge: usize) -> Option<LinkLayout> {
+        self.links.get(edge).copied().flatten()
     }
 }
 

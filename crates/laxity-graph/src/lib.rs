@@ -71,6 +71,7 @@
 //! schedulers (decision 18).
 #![deny(unsafe_code)]
 
+mod channel;
 mod collector;
 mod description;
 pub mod flags;
@@ -78,12 +79,14 @@ mod graph;
 mod guardian;
 pub mod hooks;
 mod layout;
+mod link;
 mod members;
 mod node;
 mod objects;
 mod owner;
 mod parking;
 mod pipeline;
+mod poll;
 mod recorder;
 mod registry;
 mod releases;
@@ -93,6 +96,7 @@ mod spec;
 mod topology;
 
 pub use bytemuck::Pod;
+pub use channel::{ChannelKind, UnknownChannel};
 pub use collector::{Collected, Collector};
 pub use graph::{ClaimError, Graph, NodeStatus, Ownership};
 pub use node::{Job, Node, WaitError};

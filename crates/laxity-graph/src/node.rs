@@ -8,11 +8,13 @@ use laxity_model::{Instant, Nanos};
 use laxity_sys::{clock, scheduling};
 
 use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
-use crate::graph::Membership;
+use crate::graph::{ClaimError, Membership};
 use crate::hooks::{self, HookError, Hooks};
+use crate::link::Ends;
 use crate::objects::{ObjectInputs, ObjectOutputs, ObjectPorts};
 use crate::owner::{Owner, State};
 use crate::parking;
+use crate::poll::PollBell;
 use crate::releases::{NoRecorder, Releases, Releasing};
 use crate::ring::{Inputs, Outputs, Ports};
 use crate::shared::{Condition, Shared};
@@ -33,6 +35,8 @@ pub struct Node {
     objects: ObjectPorts,
     /// How long to look before parking.
     spin: Nanos,
+    /// For who polls.
+    pub(crate) bell: Option<PollBell>,
     /// If the graph has a recorder.
     releases: Option<Releases>,
     hooks: Option<Box<dyn Hooks>>,
@@ -91,10 +95,19 @@ pub enum WaitError {
         /// Producer and consumer of the edge, unless it is this very node that was ended.
         edge: Option<(String, String)>,
     },
+    /// Linux does not connect this node to one that listens for its messages. One may wait again.
+    Unreachable {
+        /// The node that listens.
+        node: String,
+        /// Producer and consumer of the edge.
+        edge: (String, String),
+        /// Why not: Linux's number of the error.
+        code: i32,
+    },
 }
 
 impl Node {
-    pub(crate) fn new(membership: Arc<Membership>, node: usize, owner: Owner) -> Self {
+    pub(crate) fn new(membership: Arc<Membership>, node: usize, owner: Owner) -> Result<Self, ClaimError> {
         let shared = &membership.shared;
         let completed = shared.completed(node);
         let interrupted = (shared.started(node) > completed).then_some(completed);
@@ -105,7 +118,7 @@ impl Node {
         // Whoever had it may have been killed while they were set.
         shared.flags(node).store(0, Ordering::Relaxed);
         let has_consumers = hooks::consumers(&shared.spec, node).len() > 1;
-        let node = Node {
+        let mut node = Node {
             node,
             owner,
             interrupted,
@@ -114,16 +127,21 @@ impl Node {
             ports,
             objects,
             spin: Nanos::ZERO,
+            bell: None,
             releases,
             hooks: None,
             has_consumers,
             membership,
         };
+        // Who had it before may have had one.
+        node.note_bell(false);
+        // If that fails the node is dropped, and so released.
+        node.ports.links.open(&node.membership.shared, &node.membership.channels, node.node)?;
         node.note_cpu();
-        node
+        Ok(node)
     }
 
-    fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.membership.shared
     }
 
@@ -204,16 +222,20 @@ impl Node {
     pub fn wait_until(&mut self, deadline: Instant) -> Result<Job<'_>, WaitError> {
         let index = self.shared().completed(self.node);
         let (shared, node, sights) = (&self.membership.shared, self.node, &mut self.sights);
-        let mut look = || look(shared, node, index, sights).transpose();
+        let links = &mut self.ports.links;
+        let mut look = || look(shared, node, index, sights, links).transpose();
         let mut found = look();
         if found.is_none() && deadline != Instant::ZERO {
             if !self.spin.is_zero() && are_elsewhere(shared, node, index) {
                 found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
             }
             if found.is_none() {
-                found = park(shared, node, deadline, look);
-                self.note_cpu();
+                found = park(shared, node, deadline, &mut look);
+                note_cpu(shared, node);
             }
+        }
+        if let Some(bell) = &mut self.bell {
+            bell.after_wait(shared, node, &mut found, look);
         }
         match found {
             Some(Ok(())) => self.begin(index, deadline),
@@ -256,8 +278,7 @@ impl Node {
 
     /// Threads move when they are woken, if ever.
     fn note_cpu(&self) {
-        let cpu = u32::try_from(scheduling::current_cpu()).map_or(0, |cpu| cpu.saturating_add(1));
-        self.shared().segment.u32(self.shared().words(self.node).cpu).store(cpu, Ordering::Relaxed);
+        note_cpu(self.shared(), self.node);
     }
 
     /// Ends this node: its consumers end when they have used what it produced.
@@ -272,6 +293,8 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if self.membership.is_ours() {
+            self.note_bell(false);
+            self.ports.links.close(&self.membership.shared);
             self.shared().release(self.node, self.owner);
         }
     }
@@ -305,6 +328,11 @@ fn current_cpu() -> u16 {
     u16::try_from(scheduling::current_cpu()).unwrap_or(u16::MAX)
 }
 
+fn note_cpu(shared: &Shared, node: usize) {
+    let cpu = u32::try_from(scheduling::current_cpu()).map_or(0, |cpu| cpu.saturating_add(1));
+    shared.segment.u32(shared.words(node).cpu).store(cpu, Ordering::Relaxed);
+}
+
 /// Whether all that job `index` of `node` waits for is on other CPUs than this thread: on this one nobody could go on
 /// while it spins.
 fn are_elsewhere(shared: &Shared, node: usize, index: u64) -> bool {
@@ -331,7 +359,13 @@ fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T>
 }
 
 /// Whether job `index` of `node` may run; `None` if it has to wait.
-fn look(shared: &Shared, node: usize, index: u64, sights: &mut [Sight]) -> Result<Option<()>, WaitError> {
+fn look(
+    shared: &Shared,
+    node: usize,
+    index: u64,
+    sights: &mut [Sight],
+    links: &mut Ends,
+) -> Result<Option<()>, WaitError> {
     if shared.has_terminated(node) {
         return Err(WaitError::Terminated { node: shared.name(node), edge: None });
     }
@@ -363,7 +397,7 @@ fn look(shared: &Shared, node: usize, index: u64, sights: &mut [Sight]) -> Resul
             }
         }
     }
-    Ok(is_ready.then_some(()))
+    if is_ready { links.prepare(shared) } else { Ok(None) }
 }
 
 fn has_come(shared: &Shared, condition: &Condition, sight: &mut Sight, index: u64) -> bool {
@@ -460,6 +494,7 @@ impl Job<'_> {
         let Job { node, begun: Begun { index, .. } } = self;
         node.interrupted = None;
         node.begun = None;
+        node.ports.links.send(&node.membership.shared, index);
         let shared = &node.membership.shared;
         if node.releases.is_some() {
             shared.record_completion(node.node, index, clock::now(), current_cpu());
@@ -487,6 +522,10 @@ impl fmt::Display for WaitError {
             ),
             WaitError::Terminated { node, edge: Some((from, to)) } => {
                 write!(f, "node {node} of edge {from} -> {to} has ended and nothing is left; end, too")
+            }
+            WaitError::Unreachable { node, edge: (from, to), code } => {
+                let error = std::io::Error::from_raw_os_error(*code);
+                write!(f, "edge {from} -> {to}: node {node} listens but cannot be connected to: {error}")
             }
             WaitError::Terminated { node, edge: None } => write!(f, "node {node} was ended; stop using it"),
         }

@@ -8,6 +8,8 @@
 //!          look again: ready         wake_if: ready, so the waker sets RUNNING and wakes; or a signal, a time-out
 //! ```
 //!
+//! Who polls a descriptor sets ARMED instead of PARKED, and does not wait here: the waker then makes it readable.
+//!
 //! No wake-up is lost: the waiter sets PARKED and then looks, a waker publishes and then looks for PARKED, each with a
 //! sequentially consistent fence between. Whichever fence comes second sees what was stored before the first.
 //! Of several wakers that together make the waiter ready the last one, in the order of their fences, sees that it is.
@@ -19,6 +21,7 @@ use laxity_sys::futex::{self, Ended};
 
 const RUNNING: u32 = 0;
 const PARKED: u32 = 1;
+const ARMED: u32 = 2;
 
 /// A word that can be waited on. A trait so that the protocol can be checked exhaustively with other words.
 pub(crate) trait Word {
@@ -61,12 +64,31 @@ pub(crate) fn published<W: Word>() {
     W::fence();
 }
 
-/// Wakes the waiter if it is parked and `is_ready` says that it need not be.
+/// Wakes the waiter if it is parked and `is_ready` says that it need not be. Answers whether it polls, and is to be told
+/// by its descriptor.
 #[inline]
-pub(crate) fn wake_if(word: &impl Word, is_ready: impl FnOnce() -> bool) {
-    if word.load() == PARKED && is_ready() && word.exchange(PARKED, RUNNING) {
+#[must_use]
+pub(crate) fn wake_if(word: &impl Word, is_ready: impl FnOnce() -> bool) -> bool {
+    let state = word.load();
+    if state == RUNNING || !is_ready() || !word.exchange(state, RUNNING) {
+        return false;
+    }
+    if state == PARKED {
         word.wake();
     }
+    state == ARMED
+}
+
+/// Asks to be told when `look` may find something; answers with what it finds now. Whoever waits instead, or arms again,
+/// need not undo it.
+pub(crate) fn arm<W: Word, T>(word: &W, look: impl FnOnce() -> Option<T>) -> Option<T> {
+    word.store(ARMED);
+    W::fence();
+    let found = look();
+    if found.is_some() {
+        word.store(RUNNING);
+    }
+    found
 }
 
 /// Makes the waiter look again, whatever the word says: an earlier waker may have died between its two steps.

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_model::Instant;
+use laxity_sys::channel::ChannelError;
 use laxity_sys::directory::Watch;
+use laxity_sys::random;
 use laxity_sys::segment::{Segment, SegmentError};
 
+use crate::channel::ChannelKind;
 use crate::description::{self, DescriptionError};
 use crate::graph::Graph;
 use crate::guardian::Guardian;
-use crate::layout::{DESCRIPTION, DESCRIPTION_LENGTH, FORMAT, Layout, MEMBERS_MAX};
+use crate::layout::{DESCRIPTION, DESCRIPTION_LENGTH, FORMAT, Layout, LinkLayout, MEMBERS_MAX};
+use crate::link::{self, Channels};
 use crate::objects;
 use crate::shared::Shared;
 use crate::spec::{Channel, Spec, SpecError};
@@ -58,6 +62,17 @@ pub enum RegistryError {
     Full {
         /// The name.
         name: String,
+    },
+    /// One of its edges cannot have its channel, as it would hold too much or what has its name is not one of ours.
+    Channel {
+        /// The edge's producer.
+        from: String,
+        /// The edge's consumer.
+        to: String,
+        /// What it was to be.
+        kind: ChannelKind,
+        /// Why not.
+        error: ChannelError,
     },
     /// Its memory.
     Segment(SegmentError),
@@ -105,7 +120,10 @@ impl Registry {
                 Err(error) => return Err(RegistryError::Segment(error)),
             }
         }
-        join(&shared).inspect_err(|_| drop(locked.unlink()))
+        join(&shared).inspect_err(|_| {
+            link::remove(&shared);
+            drop(locked.unlink());
+        })
     }
 
     /// The graph called `name`, exactly.
@@ -208,6 +226,7 @@ impl Registry {
         if shared.is_in_use(None) {
             return Ok(false);
         }
+        link::remove(&shared);
         locked.unlink().map_err(RegistryError::Segment)?;
         Ok(true)
     }
@@ -241,12 +260,19 @@ impl Registry {
         let segment = segment.map_err(RegistryError::Segment)?;
         segment.u64(DESCRIPTION_LENGTH).store(description.len() as u64, Ordering::Relaxed);
         segment.store_bytes(DESCRIPTION, &description);
+        let identity = random::number().map_err(|error| RegistryError::System { action: "draw a number", error })?;
+        segment.u64(layout.identity).store(identity, Ordering::Relaxed);
         // All else starts as 0: no member, no owner, no job, and messages of zeros; those of initial tokens have
         // their full length.
         for (edge, (rule, channel)) in spec.plan().edges().iter().zip(spec.channels()).enumerate() {
             if let (Channel::Ring { message, .. }, Some(ring)) = (channel, layout.ring(edge)) {
                 for token in 0..rule.initial as usize {
                     segment.u32(ring.lengths + 4 * token).store(*message, Ordering::Relaxed);
+                }
+            }
+            if let (Some(message), Some(link)) = (channel.message(), layout.link(edge)) {
+                for token in 0..rule.initial as usize {
+                    segment.u32(link.slots + LinkLayout::SLOT * token).store(message, Ordering::Relaxed);
                 }
             }
         }
@@ -284,11 +310,13 @@ fn describe(segment: &Segment, name: &str) -> Result<(Spec, Layout), RegistryErr
 
 /// Makes this process a member, under the segment's lock.
 fn join(shared: &Arc<Shared>) -> Result<Graph, RegistryError> {
+    let system = |action| move |error| RegistryError::System { action, error };
+    let channels = Channels::open(shared)?;
+    shared.prepare_to_ring().map_err(system("make a socket to wake those who poll"))?;
     let full = || RegistryError::Full { name: shared.spec.graph().name.clone() };
     let member = shared.take_place().ok_or_else(full)?;
-    let guardian = Guardian::start(shared, member)
-        .map_err(|error| RegistryError::System { action: "start the thread that watches for deaths", error })?;
-    Ok(Graph::new(shared.clone(), member, guardian))
+    let guardian = Guardian::start(shared, member).map_err(system("start the thread that watches for deaths"))?;
+    Ok(Graph::new(shared.clone(), channels, member, guardian))
 }
 
 impl fmt::Display for RegistryError {
@@ -313,6 +341,7 @@ impl fmt::Display for RegistryError {
             RegistryError::Full { name } => {
                 write!(f, "graph {name}: {MEMBERS_MAX} processes are attached, which is all it takes")
             }
+            RegistryError::Channel { from, to, kind, error } => write!(f, "edge {from} -> {to} ({kind}): {error}"),
             RegistryError::Segment(error) => write!(f, "{error}"),
             RegistryError::System { action, error } => write!(f, "cannot {action}: {error}"),
         }
@@ -322,6 +351,7 @@ impl fmt::Display for RegistryError {
 impl std::error::Error for RegistryError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
+            RegistryError::Channel { error, .. } => Some(error),
             RegistryError::Segment(error) => Some(error),
             RegistryError::System { error, .. } => Some(error),
             RegistryError::Damaged { reason, .. } => reason.as_deref().map(|reason| reason as _),

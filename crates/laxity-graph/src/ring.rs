@@ -13,13 +13,14 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 
 use crate::layout::RingLayout;
+use crate::link::{Ends, Inbox, Outbox};
 use crate::shared::Shared;
 use crate::spec::Channel;
 
 /// Why there is no such message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageError {
-    /// No ring with this position leads to, or from, the node.
+    /// No edge with messages and this position leads to, or from, the node.
     NoRing {
         /// The position.
         edge: usize,
@@ -42,13 +43,22 @@ pub enum MessageError {
         /// The longest.
         longest: u32,
     },
+    /// A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
+    /// go. The job that was to read it is there nevertheless, and so are its other messages.
+    Lost {
+        /// The edge.
+        edge: usize,
+        /// The number of its token, counted from the first that ever was on the edge.
+        token: u64,
+    },
 }
 
-/// The rings at a node.
+/// The rings at a node, and its edges through channels of Linux.
 #[derive(Debug)]
 pub(crate) struct Ports {
     inputs: Vec<Port>,
     outputs: Vec<Port>,
+    pub links: Ends,
 }
 
 /// One end of a ring.
@@ -73,6 +83,7 @@ struct Port {
 pub struct Inputs<'a> {
     shared: &'a Shared,
     ports: &'a [Port],
+    inboxes: &'a [Inbox],
 }
 
 /// The messages that a job writes.
@@ -80,11 +91,12 @@ pub struct Inputs<'a> {
 pub struct Outputs<'a> {
     shared: &'a Shared,
     ports: &'a [Port],
+    outboxes: &'a mut [Outbox],
 }
 
 impl Ports {
     pub fn new(shared: &Shared, node: usize) -> Self {
-        let mut ports = Ports { inputs: Vec::new(), outputs: Vec::new() };
+        let mut ports = Ports { inputs: Vec::new(), outputs: Vec::new(), links: Ends::default() };
         for (edge, (rule, channel)) in shared.spec.plan().edges().iter().zip(shared.spec.channels()).enumerate() {
             let (Channel::Ring { message, capacity }, Some(ring)) = (*channel, shared.layout.ring(edge)) else {
                 continue;
@@ -120,11 +132,13 @@ impl Ports {
                 shared.segment.u32(port.length_of(port.slot(number))).store(0, Ordering::Relaxed);
             }
         }
+        self.links.begin(shared, index);
     }
 
     /// Those of the job that began last.
     pub fn messages<'a>(&'a mut self, shared: &'a Shared) -> (Inputs<'a>, Outputs<'a>) {
-        (Inputs { shared, ports: &self.inputs }, Outputs { shared, ports: &self.outputs })
+        let Ports { inputs, outputs, links: Ends { inboxes, outboxes, .. } } = self;
+        (Inputs { shared, ports: inputs, inboxes }, Outputs { shared, ports: outputs, outboxes })
     }
 }
 
@@ -167,20 +181,31 @@ fn wrapped(position: u64, length: u64) -> u64 {
 #[inline]
 fn find(ports: &[Port], edge: usize, number: u32) -> Result<&Port, MessageError> {
     let port = ports.iter().find(|port| port.edge == edge).ok_or(MessageError::NoRing { edge })?;
-    if number >= port.count {
-        return Err(MessageError::NoMessage { edge, number, count: port.count });
-    }
+    check_number(edge, number, port.count)?;
     Ok(port)
 }
 
+#[inline]
+fn check_number(edge: usize, number: u32, count: u32) -> Result<(), MessageError> {
+    if number < count { Ok(()) } else { Err(MessageError::NoMessage { edge, number, count }) }
+}
+
+fn check_length(edge: usize, length: usize, longest: u32) -> Result<u32, MessageError> {
+    let fitting = u32::try_from(length).ok().filter(|&length| length <= longest);
+    fitting.ok_or(MessageError::TooLong { edge, length, longest })
+}
+
 impl<'a> Inputs<'a> {
-    /// Message `number` of those that came over the ring at position `edge`, the oldest being 0. A job sees as many as
+    /// Message `number` of those that came over the edge at position `edge`, the oldest being 0. A job sees as many as
     /// its threshold says, and takes the first `consume` of them away when it completes.
     ///
     /// # Errors
     /// [`MessageError`].
     #[inline]
     pub fn get(&self, edge: usize, number: u32) -> Result<&'a [u8], MessageError> {
+        if let Some(inbox) = self.inboxes.iter().find(|inbox| inbox.edge == edge) {
+            return inbox.get(number);
+        }
         let port = find(self.ports, edge, number)?;
         let slot = port.slot(number);
         // Written by another process, which may be wrong about it but shall not lead us beyond the slot.
@@ -195,18 +220,22 @@ impl<'a> Inputs<'a> {
 }
 
 impl<'a> Outputs<'a> {
-    /// Message `number` of those that go over the ring at position `edge`, as long as can be; what is in it is
+    /// Message `number` of those that go over the edge at position `edge`, as long as can be; what is in it is
     /// undetermined. See [`Outputs::truncate`].
     ///
     /// # Errors
     /// [`MessageError`].
     pub fn get(&mut self, edge: usize, number: u32) -> Result<&mut [u8], MessageError> {
-        Outputs { shared: self.shared, ports: self.ports }.into_message(edge, number)
+        Outputs { shared: self.shared, ports: self.ports, outboxes: self.outboxes }.into_message(edge, number)
     }
 
     /// As [`Outputs::get`], for the only message that is written.
     #[inline]
     pub fn into_message(self, edge: usize, number: u32) -> Result<&'a mut [u8], MessageError> {
+        if let Some(outbox) = self.outboxes.iter_mut().find(|outbox| outbox.edge == edge) {
+            check_number(edge, number, outbox.count())?;
+            return Ok(outbox.message(number));
+        }
         let port = find(self.ports, edge, number)?;
         let slot = port.slot(number);
         self.shared.segment.u32(port.length_of(slot)).store(port.longest, Ordering::Relaxed);
@@ -224,9 +253,14 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// [`MessageError`].
     pub fn truncate(&mut self, edge: usize, number: u32, length: usize) -> Result<(), MessageError> {
+        if let Some(outbox) = self.outboxes.iter_mut().find(|outbox| outbox.edge == edge) {
+            check_number(edge, number, outbox.count())?;
+            check_length(edge, length, outbox.longest)?;
+            outbox.truncate(number, length);
+            return Ok(());
+        }
         let port = find(self.ports, edge, number)?;
-        let too_long = || MessageError::TooLong { edge, length, longest: port.longest };
-        let length = u32::try_from(length).ok().filter(|&length| length <= port.longest).ok_or_else(too_long)?;
+        let length = check_length(edge, length, port.longest)?;
         self.shared.segment.u32(port.length_of(port.slot(number))).store(length, Ordering::Relaxed);
         Ok(())
     }
@@ -246,13 +280,22 @@ impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MessageError::NoRing { edge } => {
-                write!(f, "edge {edge} is no ring at this node, or leads the other way; ask the graph for its position")
+                write!(
+                    f,
+                    "edge {edge} carries no messages at this node, or leads the other way; ask the graph for its position"
+                )
             }
             MessageError::NoMessage { edge, number, count } => {
                 write!(f, "edge {edge}: a job has {count} messages, numbered from 0; there is no number {number}")
             }
             MessageError::TooLong { edge, length, longest } => {
-                write!(f, "edge {edge}: a message of {length} bytes exceeds its {longest} bytes; enlarge the ring")
+                write!(
+                    f,
+                    "edge {edge}: a message of {length} bytes exceeds its {longest} bytes; enlarge the edge's messages"
+                )
+            }
+            MessageError::Lost { edge, token } => {
+                write!(f, "edge {edge}: message {token} was lost with a former owner of a node; go on without it")
             }
         }
     }

@@ -4,17 +4,19 @@
 //! so there is no lock, and a process that is killed leaves each job either complete, with all its tokens and messages,
 //! or not begun.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use laxity_model::Instant;
 use laxity_policy::graph::{Edge, EdgeKind};
+use laxity_sys::bell::Ringer;
 use laxity_sys::process::Process;
 use laxity_sys::segment::Segment;
 
 use crate::layout::{Layout, NodeWords, START};
 use crate::owner::{Owner, State};
 use crate::parking;
-use crate::spec::{Channel, Spec};
+use crate::spec::Spec;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -25,6 +27,8 @@ pub(crate) struct Shared {
     pub boot: u64,
     /// For each node what its jobs wait for.
     conditions: Vec<Vec<Condition>>,
+    /// Wakes those who poll.
+    pub ringer: OnceLock<Ringer>,
     /// For each node those that wait for it, in the order in which they are told.
     dependents: Vec<Vec<usize>>,
 }
@@ -52,13 +56,14 @@ impl Shared {
             conditions[rule.consumer].push(Condition { peer: rule.producer, edge, rule: *rule, ends_with_peer });
         }
         for (edge, (rule, channel)) in edges.iter().zip(spec.channels()).enumerate() {
-            if let Channel::Ring { capacity, .. } = *channel {
+            if let Some(capacity) = channel.capacity() {
                 let rule = room(rule, capacity);
                 conditions[rule.consumer].push(Condition { peer: rule.producer, edge, rule, ends_with_peer: false });
             }
         }
         let dependents = (0..nodes).map(|node| dependents(&conditions, edges, node)).collect();
-        Shared { boot: Process::current().boot, segment, layout, spec, conditions, dependents }
+        let (boot, ringer) = (Process::current().boot, OnceLock::new());
+        Shared { boot, segment, layout, spec, conditions, ringer, dependents }
     }
 
     pub fn conditions(&self, node: usize) -> &[Condition] {
@@ -125,7 +130,9 @@ impl Shared {
         self.segment.u64(self.words(node).completed).store(index + 1, Ordering::Release);
         parking::published::<AtomicU32>();
         for &dependent in &self.dependents[node] {
-            parking::wake_if(self.parked(dependent), || self.is_ready(dependent));
+            if parking::wake_if(self.parked(dependent), || self.is_ready(dependent)) {
+                self.ring(dependent);
+            }
         }
     }
 
@@ -153,9 +160,15 @@ impl Shared {
 
     /// Makes every waiter look again: for what happens rarely. Also those that a process that died was about to wake.
     pub fn rouse_all(&self) {
+        (0..self.nodes()).for_each(|node| self.rouse(node));
+    }
+
+    /// Makes a waiter look again.
+    pub fn rouse(&self, node: usize) {
         parking::published::<AtomicU32>();
-        for node in 0..self.nodes() {
-            parking::rouse(self.parked(node));
+        parking::rouse(self.parked(node));
+        if self.has_bell(node) {
+            self.ring(node);
         }
     }
 
@@ -170,7 +183,7 @@ impl Shared {
     }
 }
 
-/// Room on a ring is tokens on an edge that leads back: each job of the ring's consumer makes room for what it took,
+/// Room for messages is tokens on an edge that leads back: each job of the edge's consumer makes room for what it took,
 /// and each of its producer takes what it writes.
 fn room(edge: &Edge, capacity: u32) -> Edge {
     Edge {

@@ -1,6 +1,7 @@
 //! What a live graph is made of.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use laxity_model::{self as model, Nanos, Replicas};
 use laxity_policy::graph::{Plan, PlanError};
@@ -22,6 +23,31 @@ pub enum Channel {
         message: u32,
         /// How many fit.
         capacity: u32,
+    },
+    /// A message with each token, through a named pipe. Full as a ring is. Messages that are in the pipe stay there while
+    /// any process is attached to the graph.
+    Fifo {
+        /// The longest message, in bytes.
+        message: u32,
+        /// How many fit.
+        capacity: u32,
+    },
+    /// As [`Channel::Fifo`], through a POSIX message queue.
+    Queue {
+        /// The longest message, in bytes.
+        message: u32,
+        /// How many fit.
+        capacity: u32,
+    },
+    /// As [`Channel::Fifo`], through a TCP connection, which the consumer's process listens for while it has the node:
+    /// the producer waits until it does. What is under way is lost with the consumer.
+    Stream {
+        /// The longest message, in bytes.
+        message: u32,
+        /// How many fit.
+        capacity: u32,
+        /// Where the consumer listens; at port 0 Linux chooses one. See [`Channel::LOOPBACK`].
+        address: SocketAddr,
     },
 }
 
@@ -77,7 +103,7 @@ pub enum SpecError {
         /// Channels.
         channels: usize,
     },
-    /// A ring on which its two nodes would wait for each other for ever.
+    /// An edge with messages on which its two nodes would wait for each other for ever.
     Capacity {
         /// The producer.
         from: String,
@@ -92,6 +118,15 @@ pub enum SpecError {
     Recorder {
         /// How deep.
         depth: u32,
+    },
+    /// Two edges would listen at one address.
+    Address {
+        /// The producer of the second.
+        from: String,
+        /// Its consumer.
+        to: String,
+        /// The address.
+        address: SocketAddr,
     },
 }
 
@@ -131,7 +166,7 @@ impl Spec {
         }
         let plan = plan(&graph)?;
         for (edge, &channel) in plan.edges().iter().zip(&channels) {
-            let Channel::Ring { capacity, .. } = channel else { continue };
+            let Some(capacity) = channel.capacity() else { continue };
             // The consumer may wait with phi - 1 tokens there, and then the producer needs room for rho more.
             let needed = (u64::from(edge.threshold) - 1 + u64::from(edge.produce)).max(edge.initial.into());
             if u64::from(capacity) < needed {
@@ -140,6 +175,7 @@ impl Spec {
                 return Err(SpecError::Capacity { from, to, capacity, needed });
             }
         }
+        check_addresses(&graph, &channels)?;
         let declared = channels.len();
         Ok(Spec { graph, channels, plan, objects: Vec::new(), declared, recorder: RECORDER_DEFAULT })
     }
@@ -195,6 +231,19 @@ impl Spec {
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
+}
+
+fn check_addresses(graph: &model::Graph, channels: &[Channel]) -> Result<(), SpecError> {
+    let mut taken = Vec::new();
+    for (edge, channel) in graph.edges.iter().zip(channels) {
+        let Channel::Stream { address, .. } = *channel else { continue };
+        if address.port() != 0 && taken.contains(&address) {
+            let name = |node: usize| graph.nodes[node].name.clone();
+            return Err(SpecError::Address { from: name(edge.producer), to: name(edge.consumer), address });
+        }
+        taken.push(address);
+    }
+    Ok(())
 }
 
 fn check_nodes(graph: &model::Graph) -> Result<(), SpecError> {
@@ -266,6 +315,9 @@ impl fmt::Display for SpecError {
             ),
             SpecError::Recorder { depth } => {
                 write!(f, "a recorder of {depth} jobs a node exceeds {RECORDER_MAX}; make it less deep")
+            }
+            SpecError::Address { from, to, address } => {
+                write!(f, "edge {from} -> {to}: another edge listens at {address}; give it another port, or 0 for any")
             }
         }
     }

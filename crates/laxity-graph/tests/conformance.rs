@@ -6,7 +6,7 @@ mod support;
 use std::collections::VecDeque;
 use std::thread;
 
-use laxity_graph::{Channel, Graph, Job, Spec};
+use laxity_graph::{Channel, ChannelKind, Graph, Job, Spec};
 use laxity_model::{Edge, EdgeId, ExecutionTime, Instant, Nanos, Platform, Step, TaskId, Workload};
 use laxity_sim::Setup;
 use laxity_trace::Event;
@@ -39,12 +39,27 @@ fn edge_between(jobs: &[u64], (producer, consumer): (usize, usize), factor: u32,
     Edge { produce, consume, threshold: consume + ahead, initial, ..edge(producer, consumer) }
 }
 
+/// Kinds of edges that carry messages.
+const LINKS: [ChannelKind; 4] = [ChannelKind::Ring, ChannelKind::Fifo, ChannelKind::Queue, ChannelKind::Stream];
+
+/// A channel of `kind` if everybody may have one for so many messages.
+fn kind_or_ring(kind: ChannelKind, capacity: u32, produce: u32) -> Channel {
+    let most = match kind {
+        ChannelKind::Fifo => 256,
+        ChannelKind::Queue => 10,
+        _ => u32::MAX,
+    };
+    let kind = if capacity + produce <= most { kind } else { ChannelKind::Ring };
+    kind.channel(12, capacity)
+}
+
 prop_compose! {
     fn case()(nodes in 2usize..7, is_tree in any::<bool>(), windows in 1u64..6)(
         jobs in prop::collection::vec(1u64..4, nodes),
         parents in prop::collection::vec(any::<prop::sample::Index>(), nodes),
         extra in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..4),
         numbers in prop::collection::vec((1u32..3, 0u32..4, 0u32..4), nodes + 4),
+        kinds in prop::collection::vec(prop::sample::select(&LINKS), nodes + 4),
         has_back_edge in any::<bool>(),
         slack in 0u32..5,
         is_tree in Just(is_tree), windows in Just(windows),
@@ -69,12 +84,12 @@ prop_compose! {
         }
         // In a tree the smallest rings do. Where paths join again they hold all, as a join that ends for want of tokens
         // on one path makes no room on the other. Initial tokens start some jobs more than the windows have.
-        let channel = |edge: &Edge| {
+        let channel = |(edge, kind): (&Edge, &ChannelKind)| {
             let smallest = (edge.threshold - 1 + edge.produce).max(edge.initial);
             let all = smallest + edge.initial + edge.produce * ((jobs[edge.producer] * windows) as u32 + EXTRA_JOBS);
-            Channel::Ring { message: 12, capacity: if is_tree { smallest + slack } else { all } }
+            kind_or_ring(*kind, if is_tree { smallest + slack } else { all }, edge.produce)
         };
-        let channels = edges.iter().map(channel).collect();
+        let channels = edges.iter().zip(&kinds).map(channel).collect();
         let names: Vec<String> = (0..nodes).map(|node| format!("n{node}")).collect();
         let mut graph = graph(&names.iter().map(String::as_str).collect::<Vec<_>>(), edges);
         for (node, &jobs) in graph.nodes.iter_mut().zip(&jobs).filter(|(node, _)| node.period.is_some()) {

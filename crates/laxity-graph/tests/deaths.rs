@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use laxity_graph::{Channel, Collector, Job, Node, Ownership, Registry, Spec, WaitError};
+use laxity_graph::{
+    Channel, ChannelKind, Collector, Graph, Job, MessageError, Node, Ownership, Registry, Spec, WaitError,
+};
 use laxity_model::{Instant, Nanos};
+use laxity_sys::channel::wait_readable;
 use laxity_sys::clock::now;
 use laxity_trace::{Event, Record};
 use support::{Place, back, edge, graph, ringed, spec};
@@ -29,6 +32,7 @@ fn child() {
     match role.split_once(' ') {
         Some(("hold", node)) => hold(&registry, node),
         Some(("work", node)) => work(&registry, node),
+        Some(("pass", node)) => pass(&registry, node),
         Some(("create", _)) => create(&registry),
         _ => panic!("no such role: {role}"),
     }
@@ -66,6 +70,17 @@ fn hold(registry: &Registry, node: &str) {
     let mut node = graph.claim(node).expect("it is free");
     node.wait().expect("its tokens").complete();
     let _job = node.wait_until(Instant::NEVER);
+    loop {
+        thread::park();
+    }
+}
+
+/// As [`hold`], with messages.
+fn pass(registry: &Registry, node: &str) {
+    let graph = registry.attach("g").expect("it was created");
+    let mut node = graph.claim(node).expect("it is free");
+    one_job(&mut node);
+    let _job = node.wait_until(Instant::NEVER).map(|mut job| exchange(&mut job));
     loop {
         thread::park();
     }
@@ -225,36 +240,49 @@ fn a_creator_that_is_killed_leaves_a_whole_graph_or_none() {
 
 /// a --ring--> b --ring--> c --counter--> d --ring--> sink, and a counter from a to c; sink --counter back--> a.
 fn pipeline() -> Spec {
+    pipeline_of([ChannelKind::Ring, ChannelKind::Ring, ChannelKind::Counter, ChannelKind::Ring, ChannelKind::Counter])
+}
+
+/// Likewise, of other kinds of edges.
+fn pipeline_of(kinds: [ChannelKind; 5]) -> Spec {
     let edges = vec![edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 4), edge(0, 2), back(4, 0, 6)];
-    let ring = Channel::Ring { message: 1000, capacity: 3 };
-    let channels = vec![ring, ring, Channel::Counter, ring, Channel::Counter, Channel::Counter];
+    let mut channels = kinds.map(|kind| kind.channel(LENGTH as u32, 3)).to_vec();
+    channels.push(Channel::Counter);
     Spec::with_channels(graph(&["a", "b", "c", "d", "sink"], edges), channels).expect("a graph that can be")
 }
 
-/// Every message of job `index` says so, from its first byte to its last.
-fn exchange(job: &mut Job<'_>) {
+/// Of a message: a pipe takes it in two pieces.
+const LENGTH: usize = 6000;
+
+/// Every message of job `index` says so, from its first byte to its last. Answers how many were lost on the way.
+fn exchange(job: &mut Job<'_>) -> u32 {
+    let mut lost = 0;
     let number = job.index().to_le_bytes();
     let (inputs, mut outputs) = job.messages();
     for edge in 0..6 {
-        if let Ok(message) = inputs.get(edge, 0) {
-            assert_eq!(message.len(), 1000, "edge {edge}, job {number:?}: not written");
-            assert!(message.chunks(8).all(|chunk| chunk == number), "edge {edge}, job {number:?}: stale or torn");
+        match inputs.get(edge, 0) {
+            Ok(message) => {
+                assert_eq!(message.len(), LENGTH, "edge {edge}, job {number:?}: not written");
+                assert!(message.chunks(8).all(|chunk| chunk == number), "edge {edge}, job {number:?}: stale or torn");
+            }
+            Err(MessageError::Lost { .. }) => lost += 1,
+            Err(_) => {}
         }
         if let Ok(message) = outputs.get(edge, 0) {
             message.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&number));
         }
     }
+    lost
 }
 
-/// One job of `node`, whatever dies meanwhile.
-fn one_job(node: &mut Node) -> u64 {
+/// One job of `node`, whatever dies meanwhile: its number, and how many of its messages were lost.
+fn one_job(node: &mut Node) -> (u64, u32) {
     loop {
         match node.wait_for(HANG) {
             Ok(mut job) => {
-                exchange(&mut job);
-                let index = job.index();
+                let done = (job.index(), exchange(&mut job));
                 job.complete();
-                return index;
+                return done;
             }
             Err(WaitError::Lost { .. }) => {}
             Err(error) => panic!("{error}"),
@@ -275,9 +303,9 @@ fn work(registry: &Registry, name: &str) {
     }
 }
 
-fn random_kills(test: &str, kills: u32) {
+fn random_kills(test: &str, spec: &Spec, kills: u32) {
     let place = Place::new(test);
-    let graph = place.create(&pipeline()).expect("the name is free");
+    let graph = place.create(spec).expect("the name is free");
     let names = ["a", "b", "c", "d"];
     let mut workers = names.map(|name| Process::start(&place, &format!("work {name}")));
     let mut sink = graph.claim("sink").expect("it is free");
@@ -288,7 +316,8 @@ fn random_kills(test: &str, kills: u32) {
         let sink = scope.spawn(move || {
             let mut expected = 0;
             while !is_over.load(Ordering::Relaxed) {
-                assert_eq!(one_job(&mut sink), expected, "no job is lost and none comes twice");
+                // The sink is never killed, and what was sent to it comes.
+                assert_eq!(one_job(&mut sink), (expected, 0), "no job is lost and none comes twice");
                 expected += 1;
             }
             expected
@@ -317,14 +346,128 @@ fn random_kills(test: &str, kills: u32) {
 
 #[test]
 fn random_kills_lose_nothing_and_hang_nobody() {
-    random_kills("random", 100);
+    random_kills("random", &pipeline(), 100);
+}
+
+/// Two pipelines have each kind where producers die, where consumers die, and where the sink sees what comes.
+fn mixed_pipelines() -> [Spec; 3] {
+    use ChannelKind::{Fifo, Queue, Ring, Stream};
+    [[Fifo, Queue, Stream, Fifo, Ring], [Stream, Fifo, Queue, Stream, Fifo], [Queue, Stream, Fifo, Queue, Stream]]
+        .map(pipeline_of)
+}
+
+#[test]
+fn random_kills_lose_no_job_on_edges_of_any_kind() {
+    for (number, spec) in mixed_pipelines().iter().enumerate() {
+        random_kills(&format!("mixed-{number}"), spec, 40);
+    }
 }
 
 /// `make test-kill`.
 #[test]
 #[ignore = "takes minutes"]
 fn ten_thousand_random_kills() {
-    random_kills("ten-thousand", 10_000);
+    random_kills("ten-thousand", &pipeline(), 2500);
+    for (number, spec) in mixed_pipelines().iter().enumerate() {
+        random_kills(&format!("ten-thousand-{number}"), spec, 2500);
+    }
+}
+
+const LINKS: [ChannelKind; 3] = [ChannelKind::Fifo, ChannelKind::Queue, ChannelKind::Stream];
+
+/// What the original's FIFO and sockets answer after this: success and stale data, without end.
+#[test]
+fn a_killed_producer_is_an_error_on_edges_of_any_kind_and_what_it_completed_comes() {
+    for kind in LINKS {
+        let place = Place::new(&format!("producer-{kind}"));
+        let spec = Spec::with_channels(graph(&["a", "b"], vec![edge(0, 1)]), vec![kind.channel(LENGTH as u32, 3)]);
+        let graph = place.create(&spec.expect("a graph that can be")).expect("the name is free");
+        let mut b = graph.claim("b").expect("it is free");
+        let mut process = Process::start(&place, "pass a");
+        until("a began its second job", || graph.status(0).started == 2);
+        process.kill();
+        assert_eq!(one_job(&mut b), (0, 0), "{kind}: sent and complete");
+        assert!(matches!(b.wait_for(HANG), Err(WaitError::Lost { node, .. }) if node == "a"), "{kind}");
+        let mut a = graph.claim("a").expect("its process is gone");
+        assert_eq!((a.interrupted(), one_job(&mut a)), (Some(1), (1, 0)));
+        assert_eq!(one_job(&mut b), (1, 0), "{kind}: they go on");
+    }
+}
+
+#[test]
+fn a_death_is_news_to_who_polls() {
+    let place = Place::new("polls");
+    let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1), back(1, 0, 1)])).expect("the name is free");
+    let mut b = graph.claim("b").expect("it is free");
+    let mut process = Process::start(&place, "hold a");
+    let readable_until = |b: &mut Node, deadline| wait_readable(&[b.poll_fd().expect("a descriptor")], deadline);
+    let mut jobs = 0;
+    while jobs == 0 {
+        assert!(readable_until(&mut b, now().saturating_add(HANG)), "another process makes it readable");
+        if let Ok(job) = b.try_wait() {
+            job.complete();
+            jobs += 1;
+        }
+    }
+    assert!(matches!(b.try_wait(), Err(WaitError::TimedOut { .. })));
+    process.kill();
+    assert!(readable_until(&mut b, now().saturating_add(HANG)), "so does its death");
+    loop {
+        match b.try_wait().map(|job| job.index()) {
+            Err(WaitError::TimedOut { .. }) => assert!(readable_until(&mut b, now().saturating_add(HANG))),
+            Err(WaitError::Lost { node, .. }) => break assert_eq!(node, "a"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_message_that_a_killed_consumer_took_is_an_error_and_the_next_is_not() {
+    for kind in LINKS {
+        let place = Place::new(&format!("consumer-{kind}"));
+        let spec = Spec::with_channels(graph(&["a", "b"], vec![edge(0, 1)]), vec![kind.channel(LENGTH as u32, 3)]);
+        let graph = place.create(&spec.expect("a graph that can be")).expect("the name is free");
+        let mut a = graph.claim("a").expect("it is free");
+        let mut process = Process::start(&place, "pass b");
+        for _ in 0..2 {
+            one_job(&mut a);
+        }
+        until("b began its second job", || graph.status(1).started == 2);
+        process.kill();
+        let mut b = graph.claim("b").expect("its process is gone");
+        one_job(&mut a);
+        let mut job = b.wait_for(HANG).expect("it is not complete");
+        assert_eq!((job.index(), job.input(0, 0)), (1, Err(MessageError::Lost { edge: 0, token: 1 })), "{kind}");
+        job.complete();
+        assert_eq!(one_job(&mut b), (2, 0), "{kind}");
+    }
+}
+
+/// Pipes are empty then, unless a process that another test is starting still has them open; queues are not.
+#[test]
+fn messages_that_all_processes_left_by_being_killed_are_there_or_an_error() {
+    for (kind, lost_max) in [(ChannelKind::Fifo, 1), (ChannelKind::Queue, 0)] {
+        let place = Place::new(&format!("all-{kind}"));
+        let spec = Spec::with_channels(graph(&["a", "b"], vec![edge(0, 1)]), vec![kind.channel(LENGTH as u32, 3)]);
+        let graph = place.create(&spec.expect("a graph that can be")).expect("the name is free");
+        let start = |graph: &Graph, started: u64| {
+            let process = Process::start(&place, "pass a");
+            until("a began its next job", || graph.status(0).started == started);
+            process
+        };
+        let mut process = start(&graph, 2);
+        drop(graph);
+        process.kill();
+        let graph = place.attach("g").expect("it is left over");
+        let mut b = graph.claim("b").expect("it is free");
+        let (index, lost) = one_job(&mut b);
+        assert!(index == 0 && lost <= lost_max, "{kind}: {lost} lost");
+        process = start(&graph, 3);
+        drop((b, graph));
+        process.kill();
+        assert_eq!(place.gc().expect("readable"), ["g"]);
+        assert!(place.files().is_empty(), "{kind}");
+    }
 }
 
 /// xorshift64; `LAXITY_SEED` repeats a run.

@@ -5,18 +5,23 @@
 //! | [`segment`] | named shared memory | `O_TMPFILE` (tmpfs 3.11) |
 //! | [`directory`] | that something appeared under a name | |
 //! | [`futex`] | waiting on a word of memory | `futex_waitv` (5.16) for more than one |
+//! | [`channel`] | named pipes, message queues, TCP | POSIX message queues for those |
+//! | [`bell`] | a descriptor that other processes make readable | |
 //! | [`event`] | a counter that event loops can poll | |
 //! | [`robust`] | a word that says that its holder died | |
 //! | [`process`] | whether a process is gone | `pidfd_open` (5.3) |
-//! | [`clock`], [`scheduling`] | time, priorities, CPUs | |
+//! | [`clock`], [`scheduling`], [`random`] | time, priorities, CPUs, numbers | |
 //!
 //! Every `unsafe` block of Laxity that is not about the contents of shared memory or a C interface is here.
 
+pub mod bell;
+pub mod channel;
 pub mod clock;
 pub mod directory;
 pub mod event;
 pub mod futex;
 pub mod process;
+pub mod random;
 pub mod robust;
 pub mod scheduling;
 pub mod segment;

@@ -78,7 +78,7 @@ fn producers_wake_one_consumer(producers: usize, jobs: u64) {
                         completed[producer].store(job + 1, Ordering::Release);
                         published::<Futex>();
                         // Whichever job the consumer waits for: that of the last producer to arrive makes it ready.
-                        wake_if(&*parked, || is_ready(&completed, job));
+                        assert!(!wake_if(&*parked, || is_ready(&completed, job)), "nobody polls");
                     }
                 })
             })
@@ -119,5 +119,40 @@ fn a_rouse_repeats_what_a_dead_waker_left_undone() {
         };
         wait_until(&*parked, Instant::NEVER, || (done.load(Ordering::Acquire) == 1).then_some(()));
         waker.join().expect("no panic");
+    });
+}
+
+/// Two producers and a consumer that polls, first armed and then, when it was told, armed again.
+#[test]
+fn of_two_producers_the_last_one_rings() {
+    check(|| {
+        let parked = Arc::new(Futex::new());
+        let bell = Arc::new((Mutex::new(false), Condvar::new()));
+        let done = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let is_ready = |done: &[AtomicU64]| done.iter().all(|done| done.load(Ordering::Acquire) == 1);
+        let threads: Vec<_> = (0..2)
+            .map(|producer| {
+                let (parked, bell, done) = (parked.clone(), bell.clone(), done.clone());
+                thread::spawn(move || {
+                    done[producer].store(1, Ordering::Release);
+                    published::<Futex>();
+                    if wake_if(&*parked, || is_ready(&*done)) {
+                        *bell.0.lock().expect("no panic") = true;
+                        bell.1.notify_all();
+                    }
+                })
+            })
+            .collect();
+        // Loom reports a deadlock if it is not rung.
+        while arm(&*parked, || is_ready(&*done).then_some(())).is_none() {
+            let mut is_rung = bell.0.lock().expect("no panic");
+            while !*is_rung {
+                is_rung = bell.1.wait(is_rung).expect("no panic");
+            }
+            *is_rung = false;
+        }
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
     });
 }

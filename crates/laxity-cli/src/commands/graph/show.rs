@@ -73,7 +73,8 @@ fn edge_table(graph: &Graph) -> Table {
         let name = format!("{} -> {}", node_name(graph, edge.producer), node_name(graph, edge.consumer));
         let carries = match channel {
             Channel::Counter => "events".to_owned(),
-            Channel::Ring { message, capacity } => {
+            _ => {
+                let (capacity, message) = (channel.capacity().unwrap_or(0), channel.message().unwrap_or(0));
                 format!("{} of {}", counted(capacity.into(), "message"), bytes(message.into()))
             }
         };
@@ -153,10 +154,7 @@ fn json(graph: &Graph) -> String {
         JsonNode { name: &node.name, period_ns, state, pid, started: status.started, completed: status.completed }
     });
     let edges = edges(graph).map(|(position, (edge, channel))| {
-        let (message_bytes, capacity) = match channel {
-            Channel::Counter => (None, None),
-            Channel::Ring { message, capacity } => (Some(message), Some(capacity)),
-        };
+        let (message_bytes, capacity) = (channel.message(), channel.capacity());
         JsonEdge {
             from: node_name(graph, edge.producer),
             to: node_name(graph, edge.consumer),

@@ -1,0 +1,140 @@
+//! The consumer's end of an edge that goes through a channel of Linux.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use laxity_policy::graph::Edge;
+
+use super::assembly::{Assembly, Progress};
+use super::channels::{Channels, Packets};
+use super::frame::Frame;
+use super::stream::Listening;
+use super::{Sent, Slots};
+use crate::ring::MessageError;
+use crate::shared::Shared;
+use crate::spec::Channel;
+
+/// The messages of a job that came over one edge, in memory of this process.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub edge: usize,
+    slots: Slots,
+    longest: u32,
+    consume: u64,
+    source: Source,
+    assembly: Assembly,
+    /// The first token of the job that began last, and what became of its messages.
+    first: u64,
+    held: Vec<Held>,
+}
+
+/// A message of a job.
+#[derive(Clone, Debug)]
+enum Held {
+    /// In the assembly.
+    There,
+    /// As long as it is, nobody had to send it.
+    Zeros(Vec<u8>),
+    Lost,
+}
+
+#[derive(Debug)]
+enum Source {
+    Packets(Arc<Packets>, Vec<u8>),
+    Stream(Listening),
+}
+
+impl Inbox {
+    /// That of the edge at `edge`, if it goes through a channel of Linux.
+    ///
+    /// # Errors
+    /// If nobody can listen at the address of a stream.
+    pub fn open(shared: &Shared, channels: &Channels, edge: usize, rule: &Edge) -> io::Result<Option<Inbox>> {
+        let channel = &shared.spec.channels()[edge];
+        let (Some(layout), Some(longest), Some(capacity)) =
+            (shared.layout.link(edge), channel.message(), channel.capacity())
+        else {
+            return Ok(None);
+        };
+        let slots = Slots { layout, capacity: capacity.into() };
+        let source = match (channel, channels.of(edge)) {
+            (Channel::Stream { address, .. }, _) => Source::Stream(Listening::open(shared, edge, slots, *address)?),
+            (_, Some(packets)) => Source::Packets(packets.clone(), Vec::new()),
+            (_, None) => return Ok(None),
+        };
+        let held = vec![Held::Lost; rule.threshold as usize];
+        let assembly = Assembly::new(longest, capacity);
+        Ok(Some(Inbox { edge, slots, longest, consume: rule.consume.into(), source, assembly, first: 0, held }))
+    }
+
+    /// Job `index` begins: takes its messages out of the channel. All of them were sent, so that this waits for nobody;
+    /// at most for Linux to deliver what is on its way.
+    pub fn fetch(&mut self, shared: &Shared, index: u64) {
+        self.first = index * self.consume;
+        for number in 0..self.held.len() {
+            let token = self.first + number as u64;
+            let sent = self.slots.read(shared, token);
+            self.held[number] = self.hold(token, sent);
+        }
+    }
+
+    fn hold(&mut self, token: u64, sent: Sent) -> Held {
+        // Also whatever a process that is wrong may have written there.
+        if sent.length > self.longest {
+            return Held::Lost;
+        }
+        if sent.length == 0 || sent.epoch == 0 {
+            return Held::Zeros(vec![0; sent.length as usize]);
+        }
+        loop {
+            match self.assembly.progress(token, sent.epoch, sent.length) {
+                Progress::There => return Held::There,
+                Progress::Lost => return Held::Lost,
+                Progress::Awaited => {}
+            }
+            let (first, assembly) = (self.first, &mut self.assembly);
+            if !self.source.receive(sent, |frame| assembly.accept(frame, first)) {
+                self.assembly.give_up(token, sent.epoch);
+            }
+        }
+    }
+
+    /// Message `number` of the job that began last.
+    pub fn get(&self, number: u32) -> Result<&[u8], MessageError> {
+        let (edge, count) = (self.edge, self.held.len() as u32);
+        let token = self.first + u64::from(number);
+        match self.held.get(number as usize) {
+            Some(Held::There) => Ok(self.assembly.message(token)),
+            Some(Held::Zeros(zeros)) => Ok(zeros),
+            Some(Held::Lost) => Err(MessageError::Lost { edge, token }),
+            None => Err(MessageError::NoMessage { edge, number, count }),
+        }
+    }
+
+    /// This process does not listen any more.
+    pub fn close(&self, shared: &Shared) {
+        if let Source::Stream(_) = self.source {
+            shared.segment.u64(self.slots.layout.listening).store(0, Ordering::Release);
+        }
+    }
+}
+
+impl Source {
+    /// Gives frames that came to `accept`; answers whether more may come of a message that was `sent`.
+    fn receive(&mut self, sent: Sent, mut accept: impl FnMut(Frame<'_>)) -> bool {
+        match self {
+            Source::Stream(listening) => listening.receive(sent, accept),
+            // Packets are there as soon as they are sent.
+            Source::Packets(packets, buffer) => match packets.receive(buffer) {
+                Ok(Some(packet)) => {
+                    if let Some(frame) = Frame::of_packet(packet) {
+                        accept(frame);
+                    }
+                    true
+                }
+                Ok(None) | Err(_) => false,
+            },
+        }
+    }
+}
