@@ -1,9 +1,13 @@
 //! `laxity graph`: live graphs in shared memory.
 
+mod display;
+mod gc;
 mod list;
 mod run;
 mod show;
 mod terminate;
+mod view;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -22,10 +26,13 @@ use crate::suggest::nearest_of;
 #[command(after_help = "Examples:
   laxity graph run car.toml --for 10s      run the graph of a workload, a thread a node
   laxity graph list
+  laxity graph watch camera
   laxity graph show camera
   laxity graph show camera --dot | dot -Tsvg -o camera.svg
   laxity graph terminate camera
-  laxity graph gc                          remove what killed processes left")]
+  laxity graph gc                          remove what killed processes left
+
+Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such graph; 130 interrupted.")]
 pub struct Arguments {
     /// Where graphs have their names
     #[arg(long, global = true, value_name = "DIR", default_value = "/dev/shm")]
@@ -40,12 +47,17 @@ enum Command {
     Run(run::Arguments),
     /// List the graphs that run, and those that killed processes left
     List(list::Arguments),
+    /// Watch what the nodes of a graph are doing, until it ends
+    Watch(watch::Arguments),
     /// Show what the nodes and edges of a graph are doing, or draw it
     Show(show::Arguments),
     /// End a graph: its sources now, all else when what they produced is used up
     Terminate(terminate::Arguments),
     /// Remove the graphs that killed processes left
-    Gc,
+    Gc(gc::Arguments),
+    /// Carry out one node, for `run --processes`
+    #[command(hide = true)]
+    Member(run::member::Arguments),
 }
 
 /// Does one thing with live graphs.
@@ -56,16 +68,10 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::List(arguments) => list::run(&registry, &arguments, output),
         Command::Show(arguments) => show::run(&registry, &arguments, output),
         Command::Terminate(arguments) => terminate::run(&registry, &arguments, output),
-        Command::Gc => gc(&registry, output),
+        Command::Gc(arguments) => gc::run(&registry, &arguments, output),
+        Command::Watch(arguments) => watch::run(&registry, &arguments, output),
+        Command::Member(arguments) => run::member::run(&registry, &arguments),
     }
-}
-
-/// Prints the names that were removed, a line each.
-fn gc(registry: &Registry, output: &mut Output) -> Result<(), CliError> {
-    for name in registry.gc().map_err(live)? {
-        output.line(name)?;
-    }
-    Ok(())
 }
 
 /// The graph called `name`, which someone uses. One that is left over is refused: to attach to it would remove it.

@@ -18,7 +18,9 @@ use crate::table::{Cell, Table};
 #[command(after_help = "Examples:
   laxity graph show camera
   laxity graph show camera --json
-  laxity graph show camera --dot | dot -Tsvg -o camera.svg")]
+  laxity graph show camera --dot | dot -Tsvg -o camera.svg
+
+Exit codes: 0 it worked; 1 a graph cannot be read; 2 bad usage, or no such graph.")]
 pub struct Arguments {
     /// The graph
     name: String,
