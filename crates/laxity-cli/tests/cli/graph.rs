@@ -146,6 +146,8 @@ fn terminating_ends_the_sources_and_what_they_produced_is_still_used() {
     assert!(camera.wait().is_err(), "it was ended");
     detector.wait().expect("an image is left").complete();
     assert!(detector.wait().is_err(), "nothing is left");
+    let ended = json(folder.path(), &["terminate", "car", "--node", "planner", "--json"]);
+    assert_eq!((&ended["ended"], &ended["nodes"]), (&Value::from(vec!["planner"]), &3.into()));
     assert_eq!(graph(folder.path(), &["terminate", "car", "--now"]).1, "car: ended 3 nodes of 3\n");
     assert!((0..3).all(|node| running.status(node).has_terminated));
 }

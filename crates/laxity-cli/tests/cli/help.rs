@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 19] = [
+const VERBS: [&[&str]; 21] = [
     &["simulate"],
     &["check"],
     &["trace"],
@@ -19,8 +19,10 @@ const VERBS: [&[&str]; 19] = [
     &["graph"],
     &["graph", "run"],
     &["graph", "list"],
+    &["graph", "watch"],
     &["graph", "show"],
     &["graph", "terminate"],
+    &["graph", "gc"],
     &["completions"],
 ];
 

@@ -8,6 +8,8 @@ mod gpus;
 #[cfg(target_os = "linux")]
 mod graph;
 #[cfg(target_os = "linux")]
+mod graph_live;
+#[cfg(target_os = "linux")]
 mod graph_run;
 mod help;
 mod interruption;
@@ -16,5 +18,7 @@ mod lists;
 mod output_files;
 mod simulate;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod trace;
 mod validate;

@@ -1,6 +1,7 @@
 //! `laxity graph`: live graphs in shared memory.
 
 mod display;
+mod drawing;
 mod gc;
 mod list;
 mod run;

@@ -227,7 +227,9 @@ mod tests {
         history.add(&look(500_000_000, 1_015));
         assert_eq!(history.rate(0), Some(300));
         // After these the first two are older than the window.
-        [(2_500_000_000, 1_015), (3_500_000_000, 1_016)].map(|(at, completed)| history.add(&look(at, completed)));
+        for (at, completed) in [(2_500_000_000, 1_015), (3_500_000_000, 1_016)] {
+            history.add(&look(at, completed));
+        }
         assert_eq!(history.rate(0), Some(3), "1 job in 3 s");
         assert_eq!(tenths(3), "0.3");
     }

@@ -42,6 +42,7 @@ impl Conductor<'_> {
         let start = clock::now().saturating_add(LEAD);
         let mut meter = Meter::new(self.graph.spec().plan().clone(), start);
         let mut history = History::default();
+        history.add(&Look::at(self.graph));
         let mut is_cut_short = false;
         // One that was interrupted before it began ends by the same way.
         if !self.interrupt.is_requested() {

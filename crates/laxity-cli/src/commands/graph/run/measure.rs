@@ -355,8 +355,8 @@ mod tests {
     fn jobs_that_nobody_wrote_down_are_left_out() {
         let mut meter = meter("A:B");
         let record = |index| Record { index, completion: START.saturating_add(ms(10 * index + 1)) };
-        [0, 2].map(|index| meter.note(0, record(index)));
-        [0, 1, 2].map(|index| meter.note(1, record(index)));
+        [0, 2].into_iter().for_each(|index| meter.note(0, record(index)));
+        (0..3).for_each(|index| meter.note(1, record(index)));
         meter.advance(&[3, 3]);
         let counts: Vec<u64> = meter.nodes().iter().map(|node| node.response.summary().expect("jobs").count).collect();
         assert_eq!(counts, [2, 3]);

@@ -30,7 +30,7 @@ pub struct Arguments {
 
 /// Claims the node, waits for the start, and carries it out.
 pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
-    let interrupt = Interrupt::watch();
+    let interrupt = Interrupt::watch_patiently();
     // From here on its death is an interruption of this process.
     if !process::end_with(arguments.parent).map_err(live)? {
         return Err(live("the process that started this one has ended"));

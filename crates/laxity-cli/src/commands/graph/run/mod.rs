@@ -9,7 +9,7 @@ mod crew;
 mod load;
 mod measure;
 pub mod member;
-mod notation;
+pub(super) mod notation;
 mod orders;
 mod processes;
 mod record;
