@@ -173,3 +173,40 @@ fn what_is_no_graph_is_warned_about_and_left_alone() {
     assert!(code == 1 && err.starts_with("error: "), "{err}");
     assert!(path.exists());
 }
+
+/// A graph whose names are what XML would misunderstand.
+#[test]
+fn a_picture_has_a_box_for_each_node_and_a_line_for_each_edge() {
+    let folder = memory();
+    let node = |name: &str, period| Node {
+        name: name.to_owned(),
+        period,
+        phase: Nanos::ZERO,
+        deadline: None,
+        priority: None,
+        cluster: None,
+        body: Vec::new(),
+    };
+    let edge = |producer, consumer, back_edge| Edge {
+        producer,
+        consumer,
+        produce: 1,
+        consume: 1,
+        threshold: 1,
+        initial: u32::from(back_edge),
+        back_edge,
+        delay: 0,
+    };
+    let nodes = vec![node("a<b", Some(Nanos::from_millis(5))), node("c&\u{1b}d", None), node("e", None)];
+    let edges = vec![edge(0, 1, false), edge(1, 2, false), edge(0, 2, false), edge(2, 0, true)];
+    let spec = Spec::new(model::Graph::new("\"g\"", nodes, edges)).expect("a graph that can be");
+    let _running = Registry::at(folder.path()).create(&spec).expect("the name is free");
+    let (code, svg, err) = graph(folder.path(), &["show", "\"g\"", "--svg"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+    assert_eq!(svg.matches("rx=\"6\"").count(), 3, "boxes");
+    assert_eq!(svg.matches("url(#arrow)").count(), 4, "lines");
+    assert_eq!(svg.matches("stroke-dasharray=\"5,4\"").count(), 1, "one leads back");
+    assert!(svg.contains("a&lt;b") && svg.contains("c&amp;") && !svg.contains("a<b"), "{svg}");
+    assert!(svg.contains("1 token") && !svg.contains('\u{1b}'), "{svg}");
+}

@@ -158,8 +158,9 @@ fn processes_whose_parent_is_killed_end_and_leave_nothing() {
 #[test]
 fn ctrl_c_ends_all_processes_and_what_was_measured_is_printed() {
     let folder = memory();
-    // Jobs that would take for ever are ended, too.
-    let (child, graph) = start(folder.path(), &["--processes", "--for", "80000 h", "--working-set", "B=1MB"]);
+    // B's second job would take half a day.
+    let cost = "B={ recorded = [\"1 us\", \"12 h\"] }";
+    let (child, graph) = start(folder.path(), &["--processes", "--for", "80000 h", "--cost", cost]);
     drop(graph);
     let output = end(child, Signal::SIGTERM);
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), errors(&output));
@@ -270,7 +271,7 @@ fn priorities_without_permission_are_refused_before_anything_begins() {
     let errors = errors(&output);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(
-        errors.starts_with("error: SCHED_FIFO priority 2 is not permitted to this user; raise the limit"),
+        errors.starts_with("error: SCHED_FIFO priority 1 is not permitted to this user; raise the limit"),
         "{errors}"
     );
     assert!(errors.contains("ulimit -r") && errors.contains("setcap cap_sys_nice+ep"), "{errors}");
@@ -314,7 +315,7 @@ fn a_terminal_shows_a_table_in_its_place_and_keeps_only_the_summary() {
     let screen = terminal::screen(&written);
     assert!(screen[0].starts_with("graph: 2 nodes, ran for "), "{screen:#?}");
     assert!(screen.last().is_some_and(|line| line.starts_with("total ")), "{screen:#?}");
-    assert_eq!(screen.len(), 8, "heading, empty, three lines of headings, two nodes, rule, total: {screen:#?}");
+    assert_eq!(screen.len(), 9, "heading, empty, three lines of headings, two nodes, rule, total: {screen:#?}");
 }
 
 #[test]
