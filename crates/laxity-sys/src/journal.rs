@@ -4,26 +4,27 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, MemfdFlags, OFlags, fallocate, fcntl_getfl, fcntl_setfl, memfd_create};
 
 /// The end of a journal that is written to. Threads and processes may share it: entries are not mixed.
 #[derive(Debug)]
 pub struct Journal {
-    file: File,
+    file: Arc<File>,
 }
 
 /// The end of a journal that is read.
 #[derive(Debug)]
 pub struct Reader {
-    file: File,
+    file: Arc<File>,
     /// Bytes that were read.
     read: u64,
     /// Bytes whose memory was given back.
     freed: u64,
 }
 
-/// How much is read at once, and how much memory is kept after it was: many pages.
+/// How much memory is kept after it was read: many pages.
 const CHUNK: u64 = 1 << 20;
 
 impl Journal {
@@ -35,7 +36,7 @@ impl Journal {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
         // The position of writes is the end, whoever shares the file.
         fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::APPEND)?;
-        Ok(Journal { file: file.into() })
+        Ok(Journal { file: Arc::new(file.into()) })
     }
 
     /// The journal that whoever started this process made its standard output.
@@ -43,7 +44,7 @@ impl Journal {
     /// # Errors
     /// If standard output is closed.
     pub fn on_standard_output() -> io::Result<Journal> {
-        Ok(Journal { file: io::stdout().as_fd().try_clone_to_owned()?.into() })
+        Ok(Journal { file: Arc::new(io::stdout().as_fd().try_clone_to_owned()?.into()) })
     }
 
     /// Appends `entry`, whole or not at all provided that its length divides that of a page, as any power of two does
@@ -52,7 +53,7 @@ impl Journal {
     /// # Errors
     /// If memory is used up.
     pub fn append(&self, entry: &[u8]) -> io::Result<()> {
-        (&self.file).write_all(entry)
+        (&*self.file).write_all(entry)
     }
 
     /// Another handle of this end, for a child's standard output.
@@ -64,11 +65,8 @@ impl Journal {
     }
 
     /// The other end. There should be one: it gives back memory that it has read.
-    ///
-    /// # Errors
-    /// If the limit of open files is reached.
-    pub fn reader(&self) -> io::Result<Reader> {
-        Ok(Reader { file: self.file.try_clone()?, read: 0, freed: 0 })
+    pub fn reader(&self) -> Reader {
+        Reader { file: Arc::clone(&self.file), read: 0, freed: 0 }
     }
 }
 
@@ -78,26 +76,20 @@ impl Reader {
     /// # Errors
     /// None are known.
     pub fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
-        loop {
-            let before = bytes.len();
-            bytes.resize(before + CHUNK as usize, 0);
-            // Not at the file's position, which belongs to those who write.
-            let count = self.file.read_at(&mut bytes[before..], self.read)?;
-            bytes.truncate(before + count);
-            self.read += count as u64;
-            if self.read - self.freed >= CHUNK {
-                self.free()?;
-            }
-            if count == 0 {
-                return Ok(());
-            }
-        }
+        // Mostly there is nothing, or little.
+        let end = self.file.metadata()?.len();
+        let before = bytes.len();
+        bytes.resize(before + (end - self.read) as usize, 0);
+        // Not at the file's position, which belongs to those who write.
+        self.file.read_exact_at(&mut bytes[before..], self.read)?;
+        self.read = end;
+        if self.read - self.freed >= CHUNK { self.free() } else { Ok(()) }
     }
 
     /// Gives back the memory of whole chunks that were read.
     fn free(&mut self) -> io::Result<()> {
         let length = (self.read - self.freed) / CHUNK * CHUNK;
-        fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, self.freed, length)?;
+        fallocate(&*self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, self.freed, length)?;
         self.freed += length;
         Ok(())
     }
@@ -113,7 +105,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_once_and_in_order() {
         let journal = Journal::new("test").expect("memory");
-        let mut reader = journal.reader().expect("a handle");
+        let mut reader = journal.reader();
         let mut bytes = Vec::new();
         journal.append(b"0123456789abcdef").expect("memory");
         reader.read(&mut bytes).expect("readable");
@@ -126,7 +118,7 @@ mod tests {
     #[test]
     fn what_a_killed_process_wrote_is_there() {
         let journal = Journal::new("test").expect("memory");
-        let mut reader = journal.reader().expect("a handle");
+        let mut reader = journal.reader();
         let script = "printf 0123456789abcdef; kill -9 $$";
         let output = Stdio::from(journal.share().expect("a handle"));
         let status = Command::new("sh").args(["-c", script]).stdout(output).status().expect("a shell");
@@ -140,7 +132,7 @@ mod tests {
     #[test]
     fn memory_that_was_read_is_given_back() {
         let journal = Journal::new("test").expect("memory");
-        let mut reader = journal.reader().expect("a handle");
+        let mut reader = journal.reader();
         let entry = [7; 4096];
         for _ in 0..3 * CHUNK / 4096 + 1 {
             journal.append(&entry).expect("memory");

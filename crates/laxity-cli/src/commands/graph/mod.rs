@@ -4,6 +4,7 @@ mod display;
 mod drawing;
 mod gc;
 mod list;
+mod order;
 mod run;
 mod show;
 mod terminate;
@@ -45,7 +46,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a graph, and measure deadlines and end-to-end latencies
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// List the graphs that run, and those that killed processes left
     List(list::Arguments),
     /// Watch what the nodes of a graph are doing, until it ends

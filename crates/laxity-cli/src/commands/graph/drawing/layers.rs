@@ -1,8 +1,9 @@
 //! Where nodes stand: in layers from left to right, so that few edges cross. Sources: Sugiyama, Tagawa & Toda 1981 (the
 //! layers, and places in every layer that an edge passes); Eades & Wormald 1994 (the median of the neighbours).
 
-use laxity_graph::Topology;
 use laxity_model::Graph;
+
+use super::super::order::downstream;
 
 /// Something that has a place in a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,18 +27,15 @@ const SWEEPS: usize = 8;
 impl Layers {
     /// Of `graph`, whose edges, back-edges aside, form no cycle.
     pub fn of(graph: &Graph) -> Self {
-        let topology = Topology::of(graph);
         // As far to the right as the longest path leads.
-        let layer_of = |node| topology.depths(node, |_| 1).map_or(0, |(_, longest)| longest as usize - 1);
-        let layer: Vec<usize> = (0..graph.nodes.len()).map(layer_of).collect();
+        let layer: Vec<usize> = downstream(graph).1.into_iter().map(|depth| depth - 1).collect();
         let mut places = vec![Vec::new(); layer.iter().max().map_or(0, |last| last + 1)];
         for (node, &layer) in layer.iter().enumerate() {
             places[layer].push(Place::Node(node));
         }
         for (number, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| !edge.back_edge) {
-            for passed in layer[edge.producer] + 1..layer[edge.consumer] {
-                places[passed].push(Place::Passing(number));
-            }
+            let passed = places.iter_mut().take(layer[edge.consumer]).skip(layer[edge.producer] + 1);
+            passed.for_each(|places| places.push(Place::Passing(number)));
         }
         let mut layers = Layers { places };
         for sweep in 0..SWEEPS {

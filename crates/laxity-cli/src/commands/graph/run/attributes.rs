@@ -5,10 +5,11 @@ use std::str::FromStr;
 use std::thread;
 
 use clap::Args;
-use laxity_graph::{Spec, Topology};
+use laxity_graph::Spec;
 use laxity_sys::scheduling;
 use serde::{Deserialize, Serialize};
 
+use super::super::order::downstream;
 use super::settings::{self, Cpus, Setting};
 
 /// The highest priority of a node. The thread that waits for deaths has the next one, and must get past them.
@@ -112,11 +113,7 @@ impl Rule {
             Rule::All(Priority(number)) => return vec![number; nodes.len()],
             Rule::RateMonotonic => nodes.iter().map(|node| u64::MAX - node.period.floor().0).collect(),
             Rule::DeadlineMonotonic => nodes.iter().map(|node| u64::MAX - node.deadline.0).collect(),
-            Rule::Depth => {
-                let topology = Topology::of(spec.graph());
-                let depth = |node| topology.depths(node, |_| 1).map_or(1, |(_, longest)| longest);
-                (0..nodes.len()).map(depth).collect()
-            }
+            Rule::Depth => downstream(spec.graph()).1.into_iter().map(|depth| depth as u64).collect(),
         };
         let mut levels = keys.clone();
         levels.sort_unstable();

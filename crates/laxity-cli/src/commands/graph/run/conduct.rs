@@ -40,14 +40,11 @@ impl Conductor<'_> {
     /// That what was written down cannot be read.
     pub fn conduct(mut self, crew: &mut dyn Crew, display: &mut Display) -> io::Result<Outcome> {
         let start = clock::now().saturating_add(LEAD);
-        let mut meter = Meter::new(self.graph.spec().plan().clone(), start);
+        let mut meter = Meter::new(self.graph.spec(), start);
         let mut history = History::default();
         history.add(&Look::at(self.graph));
         let mut is_cut_short = false;
-        // One that was interrupted before it began ends by the same way.
-        if !self.interrupt.is_requested() {
-            crew.begin(start);
-        }
+        crew.begin(start);
         loop {
             let is_at_work = crew.look_after(&mut |news| display.warn(&news));
             if self.interrupt.is_requested() && !is_cut_short {

@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 
+use laxity_graph::Spec;
 use laxity_model::{Instant, Nanos};
 use laxity_policy::graph::{Edge, EdgeKind, Plan};
 use laxity_trace::metrics::Distribution;
 
+use super::super::order::downstream;
 use super::orders::arrival;
 use super::record::Record;
 
@@ -16,6 +18,11 @@ pub struct Meter {
     plan: Plan,
     start: Instant,
     nodes: Vec<NodeMeter>,
+    /// Producers before consumers.
+    order: Vec<usize>,
+    /// For each node its edges, feedback aside, as positions in the plan.
+    inbound: Vec<Vec<usize>>,
+    outbound: Vec<Vec<usize>>,
 }
 
 /// What the jobs of a node were like.
@@ -82,21 +89,28 @@ impl Spans {
 }
 
 impl Meter {
-    /// Of jobs that have not begun, of a graph with this plan. `start` is the arrival of the first job of a source
-    /// without phase.
-    pub fn new(plan: Plan, start: Instant) -> Self {
-        let is_sink = |node| !plan.edges().iter().any(|edge| edge.kind == EdgeKind::Token && edge.producer == node);
-        let node = |node| NodeMeter {
+    /// Of jobs that have not begun. `start` is the arrival of the first job of a source without phase.
+    pub fn new(spec: &Spec, start: Instant) -> Self {
+        let plan = spec.plan().clone();
+        let mut inbound = vec![Vec::new(); plan.nodes().len()];
+        let mut outbound = inbound.clone();
+        for (number, edge) in plan.edges().iter().enumerate().filter(|(_, edge)| edge.kind != EdgeKind::Feedback) {
+            inbound[edge.consumer].push(number);
+            outbound[edge.producer].push(number);
+        }
+        let leads_on = |&edge: &usize| plan.edges()[edge].kind == EdgeKind::Token;
+        let node = |outbound: &Vec<usize>| NodeMeter {
             response: Spans::default(),
             missed: 0,
             tardiness_max: Nanos::ZERO,
-            end_to_end: is_sink(node).then(Spans::default),
+            end_to_end: (!outbound.iter().any(leads_on)).then(Spans::default),
             pending: VecDeque::new(),
             recent: VecDeque::new(),
             recent_first: 0,
             earliest: start,
         };
-        Meter { nodes: (0..plan.nodes().len()).map(node).collect(), start, plan }
+        let nodes = outbound.iter().map(node).collect();
+        Meter { nodes, start, order: downstream(spec.graph()).0, inbound, outbound, plan }
     }
 
     /// In the order of the graph.
@@ -115,16 +129,15 @@ impl Meter {
 
     /// Measures all jobs that were noted and are complete, given how many are, for each node.
     pub fn advance(&mut self, completed: &[u64]) {
-        // A job is measured after those that it took tokens from, which is a matter of some sweeps.
-        loop {
-            let mut has_moved = false;
-            for (node, &completed) in completed.iter().enumerate() {
-                while self.measure_next(node, completed) {
+        // A job is measured after those that it took tokens from. In this order one sweep does, but for back-edges.
+        let mut has_moved = true;
+        while has_moved {
+            has_moved = false;
+            for place in 0..self.order.len() {
+                let node = self.order[place];
+                while self.measure_next(node, completed[node]) {
                     has_moved = true;
                 }
-            }
-            if !has_moved {
-                break;
             }
         }
         (0..self.nodes.len()).for_each(|node| self.forget(node));
@@ -183,7 +196,7 @@ impl Meter {
     }
 
     fn inbound(&self, node: usize) -> impl Iterator<Item = &Edge> {
-        self.plan.edges().iter().filter(move |edge| edge.consumer == node && edge.kind != EdgeKind::Feedback)
+        self.inbound[node].iter().map(|&edge| &self.plan.edges()[edge])
     }
 
     /// Whether the jobs whose tokens job `index` of the consumer needs are measured.
@@ -200,7 +213,7 @@ impl Meter {
 
     /// Forgets the jobs of `node` that no job to come takes tokens from.
     fn forget(&mut self, node: usize) {
-        let outbound = self.plan.edges().iter().filter(|edge| edge.producer == node && edge.kind != EdgeKind::Feedback);
+        let outbound = self.outbound[node].iter().map(|&edge| &self.plan.edges()[edge]);
         let next = |node: usize| self.nodes[node].recent_first + self.nodes[node].recent.len() as u64;
         let needed = outbound.map(|edge| first_taken(edge, next(edge.consumer))).min();
         let meter = &mut self.nodes[node];
@@ -241,7 +254,7 @@ mod tests {
             let is_source = graph.edges.iter().all(|edge| edge.consumer != node || edge.back_edge);
             graph.nodes[node].period = is_source.then_some(ms(10));
         }
-        Meter::new(Plan::new(&graph).expect("it can be"), START)
+        Meter::new(&Spec::new(graph).expect("it can be"), START)
     }
 
     /// The jobs of each node completed at these times, in milliseconds after the start; all are told at once.
@@ -277,7 +290,7 @@ mod tests {
     #[test]
     fn a_job_is_due_a_deadline_after_its_last_token_and_no_sooner_than_a_period_after_the_one_before() {
         let found = measured(EDGES, &COMPLETIONS);
-        let [source, filter, sink] = &found.nodes()[..] else { panic!("three nodes") };
+        let [source, filter, sink] = found.nodes() else { panic!("three nodes") };
         assert_eq!(source.missed, 0, "it completes just in time, at most");
         assert_eq!((filter.missed, filter.tardiness_max), (1, ms(1)));
         assert_eq!(sink.missed, 0);
@@ -286,7 +299,7 @@ mod tests {
     #[test]
     fn the_response_time_is_from_the_last_token_to_the_completion() {
         let found = measured(EDGES, &COMPLETIONS);
-        let [source, filter, sink] = &found.nodes()[..] else { panic!("three nodes") };
+        let [source, filter, sink] = found.nodes() else { panic!("three nodes") };
         assert_eq!(ends(&source.response), Some((ms(2), ms(10))));
         assert_eq!(ends(&filter.response), Some((ms(1), ms(16))), "job 3 has its tokens at 35");
         assert_eq!(ends(&sink.response), Some((ms(6), ms(8))));
@@ -307,7 +320,7 @@ mod tests {
     #[test]
     fn back_edges_delay_arrivals_but_are_no_origin() {
         let found = measured("A:B,B:C,C:B@1", &[&[1, 11], &[3, 15], &[14, 16]]);
-        let [a, b, c] = &found.nodes()[..] else { panic!("three nodes") };
+        let [a, b, c] = found.nodes() else { panic!("three nodes") };
         assert_eq!(ends(&a.response), Some((ms(1), ms(1))));
         assert_eq!(ends(&b.response), Some((ms(1), ms(2))));
         assert_eq!(c.end_to_end.as_ref().and_then(ends), Some((ms(6), ms(14))));

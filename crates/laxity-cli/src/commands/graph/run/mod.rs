@@ -202,10 +202,12 @@ fn carry_out(
     orders: &[Orders],
     interrupt: &Interrupt,
 ) -> Result<(Outcome, bool), CliError> {
-    let system = |error: io::Error| live(format_args!("cannot note when jobs complete: {error}"));
-    let names = graph.spec().graph().nodes.iter().map(|node| node.name.replace('\0', " "));
-    let journals = names.map(|name| Journal::new(&name)).collect::<io::Result<Vec<_>>>().map_err(system)?;
-    let records = journals.iter().map(Records::of).collect::<io::Result<Vec<_>>>().map_err(system)?;
+    let no_journal = |error| {
+        live(format_args!("cannot note when the jobs of each node complete: {error}; raise the limit (`ulimit -n`)"))
+    };
+    let nodes = graph.spec().graph().nodes.iter();
+    let journals = nodes.map(|_| Journal::new("laxity-journal")).collect::<io::Result<Vec<_>>>().map_err(no_journal)?;
+    let records = journals.iter().map(Records::of).collect();
     let conductor = Conductor { graph, records, releases: releases(arguments), interrupt };
     let is_quiet = arguments.quiet || (arguments.json && arguments.every.is_none());
     let mut display = Display::new(arguments.every.map(|every| Duration::from_nanos(every.0)), is_quiet);
@@ -215,7 +217,7 @@ fn carry_out(
     } else {
         Box::new(Threads::start(graph, orders, journals).map_err(live)?)
     };
-    let outcome = conductor.conduct(crew.as_mut(), &mut display).map_err(system)?;
+    let outcome = conductor.conduct(crew.as_mut(), &mut display).map_err(live)?;
     Ok((outcome, crew.is_broken()))
 }
 

@@ -40,8 +40,8 @@ pub struct Records {
 
 impl Records {
     /// Of `journal`.
-    pub fn of(journal: &Journal) -> io::Result<Records> {
-        Ok(Records { reader: journal.reader()?, bytes: Vec::new() })
+    pub fn of(journal: &Journal) -> Records {
+        Records { reader: journal.reader(), bytes: Vec::new() }
     }
 
     /// What came since the last time.
