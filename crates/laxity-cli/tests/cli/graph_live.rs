@@ -144,6 +144,21 @@ fn a_process_that_is_killed_and_not_replaced_ends_the_graph() {
     assert!(out.starts_with("abc: 3 nodes, ran for ") && out.contains(" lost "), "{out}");
 }
 
+/// Requests to end come more than once: Linux says the death of a parent again for each of its threads.
+#[test]
+fn a_process_that_is_asked_to_end_ends_its_node_and_is_no_loss() {
+    let folder = memory();
+    let (child, graph) = start(folder.path(), &["--processes", "--for", "80000 h", "--json"]);
+    let pid = owner(&graph, "A");
+    kill(pid, Signal::SIGTERM).expect("it runs");
+    kill(pid, Signal::SIGTERM).expect("nobody has waited for it");
+    let output = child.wait_with_output().expect("ends when all that A wrote is used");
+    assert_eq!((output.status.code(), errors(&output).as_str()), (Some(0), ""));
+    let run: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let [a, b, c] = completed(&run)[..] else { panic!("three nodes") };
+    assert!(a > 0 && (a, b) == (b, c), "{a} {b} {c}");
+}
+
 #[test]
 fn processes_whose_parent_is_killed_end_and_leave_nothing() {
     let folder = memory();
@@ -401,6 +416,23 @@ fn is_attached(pid: u32) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
     let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
     tasks.flatten().any(|task| name(task).starts_with("laxity-guardian"))
+}
+
+#[test]
+fn a_watch_in_a_terminal_leaves_the_last_table() {
+    let folder = memory();
+    let (child, graph) = start(folder.path(), &["--for", "80000 h"]);
+    let watch = command(folder.path(), &["watch", "abc", "--every", "20ms"]);
+    let watch = thread::spawn(move || terminal::run(watch));
+    let completed = graph.status(2).completed;
+    await_that("it goes on", || graph.status(2).completed > completed + 50);
+    drop(graph);
+    end(child, Signal::SIGINT);
+    let written = watch.join().expect("ends with the graph");
+    assert!(written.contains("abc") && written.contains("waiting"), "{written}");
+    let screen = terminal::screen(&written);
+    let is_ended = |line: &String| line.split_whitespace().nth(1) == Some("ended");
+    assert!(screen.len() == 6 && screen[3..].iter().all(is_ended), "{screen:#?}");
 }
 
 #[test]

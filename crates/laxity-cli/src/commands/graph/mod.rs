@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use laxity_graph::{Graph, Registry, RegistryError};
+use laxity_model::Nanos;
 
 use crate::error::CliError;
 use crate::output::Output;
@@ -113,6 +114,17 @@ fn way_out(name: &str, names: &[String], noun: &str) -> String {
             let more = if names.len() > SHOWN { ", ..." } else { "" };
             format!("write one of {}{more}", shown.join(", "))
         }
+    }
+}
+
+/// How often something is shown: more than nothing.
+fn parse_interval(text: &str) -> Result<Nanos, String> {
+    match text.parse::<Nanos>() {
+        Ok(Nanos::ZERO) => {
+            Err("nothing can be shown without end; leave some time between, as in \"250 ms\"".to_owned())
+        }
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -9,9 +9,8 @@ use laxity_model::Nanos;
 use serde::Serialize;
 
 use super::display::Display;
-use super::live;
 use super::view::{self, History, Look, State};
-use crate::commands::simulate::parse_duration;
+use super::{live, parse_interval};
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -35,7 +34,7 @@ pub struct Arguments {
     #[arg(long)]
     once: bool,
     /// Look every DURATION [default: 250ms on a terminal, else 5s; 1s with --json]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_interval)]
     every: Option<Nanos>,
     /// Print a line of JSON for each look
     #[arg(long)]

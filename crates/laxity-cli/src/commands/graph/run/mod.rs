@@ -41,7 +41,7 @@ use self::report::Outcome;
 use self::settings::Setting;
 use self::threads::Threads;
 use super::display::Display;
-use super::live;
+use super::{live, parse_interval};
 use crate::commands::simulate::parse_duration;
 use crate::error::CliError;
 use crate::input;
@@ -107,7 +107,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
     /// Show how it goes every DURATION [default: 250ms on a terminal, else 5s]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_interval)]
     every: Option<Nanos>,
     /// Print JSON instead of a table
     #[arg(long)]
