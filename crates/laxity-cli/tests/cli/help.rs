@@ -37,6 +37,29 @@ fn every_verb_explains_itself_and_those_with_arguments_give_examples() {
     }
 }
 
+/// What stands in one of the two only would not be found.
+#[test]
+fn the_long_help_has_what_the_short_one_leaves_out() {
+    let said = |verb: &[&str], option: &str| {
+        let (code, out, _) = run(verb.iter().chain(&[option]));
+        assert_eq!(code, 0, "{verb:?}");
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let pairs: [(&[&str], &str); 7] = [
+        (&["simulate"], "the same schedule, byte for byte"),
+        (&["check"], "What the analysis cannot treat is refused by name"),
+        (&["trace"], "used up to where it broke"),
+        (&["trace", "x", "check"], "a legal schedule at all"),
+        (&["gen"], "the same bytes on any machine"),
+        (&["graph", "run"], "the earliest of those whose tokens"),
+        (&["graph", "watch"], "Ctrl-C ends the watch, and nothing else"),
+    ];
+    for (verb, words) in pairs {
+        assert!(said(verb, "--help").contains(words), "{verb:?} does not say {words:?}");
+        assert!(!said(verb, "-h").contains(words), "{verb:?} -h says {words:?}");
+    }
+}
+
 #[test]
 fn without_a_verb_the_exit_codes_are_explained() {
     let (code, _, err) = run::<&str>([]);

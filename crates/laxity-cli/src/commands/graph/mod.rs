@@ -21,13 +21,14 @@ use crate::error::CliError;
 use crate::output::Output;
 use crate::suggest::nearest_of;
 
-/// Run graphs of threads on this machine; list, show and end those that run.
+/// Run graphs on this machine; list, watch, show and end those that run.
 ///
 /// A live graph has a name in shared memory. Processes that know it claim nodes and exchange tokens and data; see
 /// docs/guides/live-graphs.md.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity graph run car.toml --for 10s      run the graph of a workload, a thread a node
+  laxity graph run -g A:B --rate 100       run one that is written as edges
   laxity graph list
   laxity graph watch camera
   laxity graph show camera
@@ -46,19 +47,13 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a graph, and measure deadlines and end-to-end latencies
+    // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
     Run(Box<run::Arguments>),
-    /// List the graphs that run, and those that killed processes left
     List(list::Arguments),
-    /// Watch what the nodes of a graph are doing, until it ends
     Watch(watch::Arguments),
-    /// Show what the nodes and edges of a graph are doing, or draw it
     Show(show::Arguments),
-    /// End a graph: its sources now, all else when what they produced is used up
     Terminate(terminate::Arguments),
-    /// Remove the graphs that killed processes left
     Gc(gc::Arguments),
-    /// Carry out one node, for `run --processes`
     #[command(hide = true)]
     Member(run::member::Arguments),
 }
