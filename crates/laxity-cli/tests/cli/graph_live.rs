@@ -1,6 +1,7 @@
 //! `laxity graph run` with processes that are killed, in terminals, without permission; `laxity graph watch`.
 
 use std::fs;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -25,11 +26,44 @@ fn command(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
+/// A run, which ends with the test if that fails.
+struct Run(Option<Child>);
+
+impl Run {
+    /// It, to be waited for.
+    fn into_child(mut self) -> Child {
+        self.0.take().expect("it is there until then")
+    }
+}
+
+impl Deref for Run {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        self.0.as_ref().expect("it is there until it is waited for")
+    }
+}
+
+impl DerefMut for Run {
+    fn deref_mut(&mut self) -> &mut Child {
+        self.0.as_mut().expect("it is there until it is waited for")
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// Starts a run of the graph A -> B -> C and waits until each node has completed a job, however long that takes.
-fn start(folder: &Path, words: &[&str]) -> (Child, Graph) {
+fn start(folder: &Path, words: &[&str]) -> (Run, Graph) {
     let words = [&["run", "-g", "A:B,B:C", "--rate", "200", "--name", "abc"], words].concat();
     let mut command = command(folder, &words);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    let mut child = Run(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs")));
     loop {
         assert_eq!(child.try_wait().expect("a child of ours"), None, "it must not end by itself");
         if let Ok(graph) = Registry::at(folder).attach("abc") {
@@ -101,7 +135,7 @@ fn each_node_has_a_process_of_its_own() {
     pids.sort();
     assert!(pids[0] < pids[1] && pids[1] < pids[2], "{pids:?}");
     assert!(pids.iter().all(|pid| pid.as_raw().unsigned_abs() != child.id()));
-    end(child, Signal::SIGINT);
+    end(child.into_child(), Signal::SIGINT);
     assert!(pids.into_iter().all(is_over));
 }
 
@@ -111,7 +145,7 @@ fn a_process_that_is_killed_is_replaced_and_no_job_is_lost() {
     let (child, graph) = start(folder.path(), &["--processes", "--restart", "--jobs", "500", "--json"]);
     let victim = owner(&graph, "B");
     kill(victim, Signal::SIGKILL).expect("it runs");
-    let output = child.wait_with_output().expect("ends");
+    let output = child.into_child().wait_with_output().expect("ends");
     let errors = errors(&output);
     assert_eq!(output.status.code(), Some(0), "{errors}");
     let killed = format!("warning: node B: process {victim} was killed by signal 9 (SIGKILL); process ");
@@ -132,7 +166,7 @@ fn a_process_that_is_killed_and_not_replaced_ends_the_graph() {
     let (child, graph) = start(folder.path(), &["--processes", "--for", "80000 h"]);
     let victim = owner(&graph, "B");
     kill(victim, Signal::SIGKILL).expect("it runs");
-    let output = child.wait_with_output().expect("ends");
+    let output = child.into_child().wait_with_output().expect("ends");
     let errors = errors(&output);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     let killed = format!(
@@ -152,7 +186,7 @@ fn a_process_that_is_asked_to_end_ends_its_node_and_is_no_loss() {
     let pid = owner(&graph, "A");
     kill(pid, Signal::SIGTERM).expect("it runs");
     kill(pid, Signal::SIGTERM).expect("nobody has waited for it");
-    let output = child.wait_with_output().expect("ends when all that A wrote is used");
+    let output = child.into_child().wait_with_output().expect("ends when all that A wrote is used");
     assert_eq!((output.status.code(), errors(&output).as_str()), (Some(0), ""));
     let run: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let [a, b, c] = completed(&run)[..] else { panic!("three nodes") };
@@ -165,7 +199,7 @@ fn processes_whose_parent_is_killed_end_and_leave_nothing() {
     let (child, graph) = start(folder.path(), &["--processes", "--for", "80000 h"]);
     let pids = ["A", "B", "C"].map(|node| owner(&graph, node));
     drop(graph);
-    end(child, Signal::SIGKILL);
+    end(child.into_child(), Signal::SIGKILL);
     await_that("the children end", || pids.into_iter().all(is_over));
     assert!(names(folder.path()).is_empty(), "the last one out takes the graph with it");
 }
@@ -177,7 +211,7 @@ fn ctrl_c_ends_all_processes_and_what_was_measured_is_printed() {
     let cost = "B={ recorded = [\"1 us\", \"12 h\"] }";
     let (child, graph) = start(folder.path(), &["--processes", "--for", "80000 h", "--cost", cost]);
     drop(graph);
-    let output = end(child, Signal::SIGTERM);
+    let output = end(child.into_child(), Signal::SIGTERM);
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), errors(&output));
     assert_eq!(output.status.code(), Some(130), "{errors}");
     assert!(out.lines().next().is_some_and(|line| line.ends_with(": interrupted")), "{out}");
@@ -259,7 +293,7 @@ fn a_node_keeps_to_its_cpus_and_has_its_working_set_in_memory() {
         field(owner(&graph, node), node, "VmRSS").trim_end_matches(" kB").parse().expect("a number")
     };
     assert!(resident("C") >= resident("A") + 45_000, "{} and {} kB", resident("A"), resident("C"));
-    end(child, Signal::SIGINT);
+    end(child.into_child(), Signal::SIGINT);
     let (code, _, err) = graph_with("--cpus", "1023");
     assert!(code == 2 && err.contains("--cpus: CPU 1023 cannot be used; those that can are "), "{err}");
 }
@@ -317,7 +351,7 @@ fn priorities_are_those_that_the_rule_gives() {
         (fields[0].clone(), fields[1].clone())
     };
     let found = ["A", "B", "C"].map(priority);
-    end(child, Signal::SIGINT);
+    end(child.into_child(), Signal::SIGINT);
     assert_eq!(found, ["9", "2", "3"].map(|priority| (priority.to_owned(), "1".to_owned())));
 }
 
@@ -374,7 +408,8 @@ fn a_graph_of_others_is_watched_until_it_ends() {
     assert_eq!(crate::graph::graph(folder.path(), &["terminate", "abc"]).0, 0);
     let output = watch.wait_with_output().expect("ends with the graph");
     assert_eq!(output.status.code(), Some(0));
-    let run: Value = serde_json::from_slice(&child.wait_with_output().expect("ends").stdout).expect("JSON");
+    let run: Value =
+        serde_json::from_slice(&child.into_child().wait_with_output().expect("ends").stdout).expect("JSON");
     let looks: Vec<Value> = String::from_utf8(output.stdout)
         .expect("UTF-8")
         .lines()
@@ -403,7 +438,7 @@ fn a_watch_of_what_is_killed_says_so() {
     let pid = watch.id();
     await_that("the watch is there", || is_attached(pid));
     drop(graph);
-    end(child, Signal::SIGKILL);
+    end(child.into_child(), Signal::SIGKILL);
     let output = watch.wait_with_output().expect("ends");
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), errors(&output));
     assert_eq!(output.status.code(), Some(1), "{errors}");
@@ -427,7 +462,7 @@ fn a_watch_in_a_terminal_leaves_the_last_table() {
     let completed = graph.status(2).completed;
     await_that("it goes on", || graph.status(2).completed > completed + 50);
     drop(graph);
-    end(child, Signal::SIGINT);
+    end(child.into_child(), Signal::SIGINT);
     let written = watch.join().expect("ends with the graph");
     assert!(written.contains("abc") && written.contains("waiting"), "{written}");
     let screen = terminal::screen(&written);
@@ -445,7 +480,7 @@ fn one_look_is_a_table_or_a_line() {
     let look = json(folder.path(), &["watch", "abc", "--once", "--json"]);
     assert_eq!(look["edges"][1]["from"], "B");
     drop(graph);
-    end(child, Signal::SIGINT);
+    end(child.into_child(), Signal::SIGINT);
     let (code, _, err) = crate::graph::graph(folder.path(), &["watch", "abc"]);
     assert!(code == 2 && err.contains("does not exist"), "{err}");
 }
