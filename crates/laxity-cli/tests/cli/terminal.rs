@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use nix::pty::{OpenptyResult, Winsize, openpty};
 
@@ -10,19 +10,36 @@ use nix::pty::{OpenptyResult, Winsize, openpty};
 pub const WIDTH: usize = 100;
 const HEIGHT: usize = 30;
 
-/// Runs `command` in a terminal until it ends, and answers all it wrote, escape sequences included.
-pub fn run(mut command: Command) -> String {
-    let size = Winsize { ws_row: HEIGHT as u16, ws_col: WIDTH as u16, ws_xpixel: 0, ws_ypixel: 0 };
-    let OpenptyResult { master, slave } = openpty(&size, None).expect("a terminal");
-    let handle = || Stdio::from(slave.try_clone().expect("a handle"));
-    let mut child = command.stdin(handle()).stdout(handle()).stderr(handle()).spawn().expect("runs");
-    // The command holds handles as well as the child.
-    drop((command, slave));
-    let mut written = Vec::new();
-    // When the last handle is closed, Linux answers with an error.
-    let _ = File::from(master).read_to_end(&mut written);
-    child.wait().expect("ends");
-    String::from_utf8(written).expect("UTF-8")
+/// A command that runs in a terminal.
+pub struct Terminal {
+    child: Child,
+    master: File,
+}
+
+impl Terminal {
+    /// Starts `command`.
+    pub fn start(mut command: Command) -> Terminal {
+        let size = Winsize { ws_row: HEIGHT as u16, ws_col: WIDTH as u16, ws_xpixel: 0, ws_ypixel: 0 };
+        let OpenptyResult { master, slave } = openpty(&size, None).expect("a terminal");
+        let handle = || Stdio::from(slave.try_clone().expect("a handle"));
+        // What remains is the child's: the command's own handles, and ours, go with this function.
+        let child = command.stdin(handle()).stdout(handle()).stderr(handle()).spawn().expect("runs");
+        Terminal { child, master: File::from(master) }
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// All it wrote until its end, escape sequences included.
+    pub fn finish(mut self) -> String {
+        let mut written = Vec::new();
+        // When the last handle is closed, Linux answers with an error.
+        let _ = self.master.read_to_end(&mut written);
+        self.child.wait().expect("ends");
+        String::from_utf8(written).expect("UTF-8")
+    }
 }
 
 /// The lines that the terminal shows in the end, without blanks at their ends and without empty lines below them. It
