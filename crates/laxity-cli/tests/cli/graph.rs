@@ -20,7 +20,7 @@ pub fn names(folder: &Path) -> Vec<String> {
 }
 
 /// camera (33 ms) -- 1 image --> detector -- 2 at a time --> planner, created by this process.
-fn create(folder: &Path) -> Graph {
+pub fn create(folder: &Path) -> Graph {
     let node = |name: &str, period| Node {
         name: name.to_owned(),
         period,
@@ -207,6 +207,6 @@ fn a_picture_has_a_box_for_each_node_and_a_line_for_each_edge() {
     assert_eq!(svg.matches("rx=\"6\"").count(), 3, "boxes");
     assert_eq!(svg.matches("url(#arrow)").count(), 4, "lines");
     assert_eq!(svg.matches("stroke-dasharray=\"5,4\"").count(), 1, "one leads back");
-    assert!(svg.contains("a&lt;b") && svg.contains("c&amp;") && !svg.contains("a<b"), "{svg}");
+    assert!(svg.contains("a&lt;b") && svg.contains("<title>c&amp;d</title>") && !svg.contains("a<b"), "{svg}");
     assert!(svg.contains("1 token") && !svg.contains('\u{1b}'), "{svg}");
 }

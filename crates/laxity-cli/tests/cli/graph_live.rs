@@ -185,8 +185,8 @@ fn a_process_that_is_asked_to_end_ends_its_node_and_is_no_loss() {
     let folder = memory();
     let (child, graph) = start(folder.path(), &["--processes", "--for", "80000 h", "--json"]);
     let pid = owner(&graph, "A");
-    kill(pid, Signal::SIGTERM).expect("it runs");
-    kill(pid, Signal::SIGTERM).expect("nobody has waited for it");
+    // With pauses, as requests that have not been heard are one.
+    await_that("it ends", || kill(pid, Signal::SIGTERM).is_err() || is_over(pid));
     let output = child.into_child().wait_with_output().expect("ends when all that A wrote is used");
     assert_eq!((output.status.code(), errors(&output).as_str()), (Some(0), ""));
     let run: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -455,6 +455,24 @@ fn is_attached(pid: u32) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
     let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
     tasks.flatten().any(|task| name(task).starts_with("laxity-guardian"))
+}
+
+#[test]
+fn a_node_that_stays_lost_was_lost_once() {
+    let folder = memory();
+    let running = crate::graph::create(folder.path());
+    let mut camera = running.claim("camera").expect("it is free");
+    drop(camera.wait().expect("there is room"));
+    // In the middle of a job.
+    drop(camera);
+    let words = ["watch", "car", "--json", "--every", "20ms"];
+    let mut watch = Run(Some(command(folder.path(), &words).stdout(Stdio::piped()).spawn().expect("runs")));
+    let lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines().take(4);
+    for line in lines {
+        let look: Value = serde_json::from_str(&line.expect("UTF-8")).expect("a line of JSON for each look");
+        assert_eq!((&look["nodes"][0]["state"], &look["nodes"][0]["lost"]), (&"lost".into(), &1.into()));
+        assert_eq!((&look["nodes"][1]["state"], &look["nodes"][1]["lost"]), (&"free".into(), &0.into()));
+    }
 }
 
 #[test]
