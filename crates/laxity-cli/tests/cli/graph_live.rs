@@ -462,7 +462,7 @@ fn a_node_that_stays_lost_was_lost_once() {
     let folder = memory();
     let running = crate::graph::create(folder.path());
     let mut camera = running.claim("camera").expect("it is free");
-    drop(camera.wait().expect("there is room"));
+    assert_eq!(camera.wait().expect("there is room").index(), 0);
     // In the middle of a job.
     drop(camera);
     let words = ["watch", "car", "--json", "--every", "20ms"];
