@@ -33,26 +33,19 @@ pub struct Cli {
 /// The verbs.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Simulate a workload and measure its schedule
+    // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
     Simulate(commands::simulate::Arguments),
-    /// Is it schedulable, with which bounds, and how much laxity is left?
     Check(commands::check::Arguments),
-    /// Measure, check, draw and convert a recorded trace
     Trace(commands::trace::Arguments),
-    /// Generate random task sets as workload files
     Gen(commands::generate::Arguments),
-    /// Say everything that is wrong with workload files
     Validate(commands::validate::Arguments),
     /// Print the JSON Schema of workload files
     Schema,
     /// List the schedulers that can be named
     Policies,
-    /// List published overhead profiles, or show one
     Overheads(commands::overheads::Arguments),
-    /// Run graphs of threads on this machine; list, show and end those that run
     #[cfg(target_os = "linux")]
     Graph(commands::graph::Arguments),
-    /// Print completions for a shell
     Completions(commands::completions::Arguments),
 }
 

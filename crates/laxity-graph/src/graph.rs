@@ -127,6 +127,11 @@ impl Graph {
         self.shared().segment.len()
     }
 
+    /// Whether no other process that lives is attached.
+    pub fn is_alone(&self) -> bool {
+        !self.shared().is_in_use(Some(self.membership.member.place))
+    }
+
     /// The position of the node called `name`, exactly.
     pub fn node(&self, name: &str) -> Option<usize> {
         self.spec().graph().nodes.iter().position(|node| node.name == name)

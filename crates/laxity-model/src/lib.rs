@@ -30,7 +30,7 @@ pub use body::{CopyDirection, GpuOperation, GpuWork, Step, Waiting};
 pub use device::{Device, Server, ServerKind};
 pub use error::{ErrorKind, FieldPath, PathSegment, Position, WorkloadError, WorkloadErrors};
 pub use execution::{Bin, Distribution, ExecutionTime};
-pub use file::ParseNanosError;
+pub use file::{ParseDistributionError, ParseNanosError, parse_cpus, parse_size};
 pub use graph::{DataObject, Edge, Graph, Node, Replicas};
 pub use ids::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, ReplicaId, TaskId};
 pub use management::{

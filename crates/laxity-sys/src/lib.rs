@@ -10,6 +10,7 @@
 //! | [`event`] | a counter that event loops can poll | |
 //! | [`robust`] | a word that says that its holder died | |
 //! | [`process`] | whether a process is gone | `pidfd_open` (5.3) |
+//! | [`journal`] | memory that outlives who writes it | `memfd_create` |
 //! | [`clock`], [`scheduling`], [`random`] | time, priorities, CPUs, numbers | |
 //!
 //! Every `unsafe` block of Laxity that is not about the contents of shared memory or a C interface is here.
@@ -20,6 +21,7 @@ pub mod clock;
 pub mod directory;
 pub mod event;
 pub mod futex;
+pub mod journal;
 pub mod process;
 pub mod random;
 pub mod robust;

@@ -1,13 +1,14 @@
 //! Which process is which, and whether it is gone.
 
 use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
 use laxity_model::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process, pidfd_open, set_parent_process_death_signal};
 
 use crate::clock;
 
@@ -87,6 +88,26 @@ impl Process {
         let has_ended = || poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&Default::default())) == Ok(1);
         if has_ended() || (wait(&process).is_some() && has_ended()) { Standing::Gone } else { Standing::Alive }
     }
+}
+
+/// From now on this process gets SIGTERM when the thread of `parent` that started it ends, however that ends. Answers
+/// whether `parent` is still there: if it died before this call, there will be no signal.
+///
+/// # Errors
+/// If Linux refuses, which none is known to.
+pub fn end_with(parent: u32) -> io::Result<bool> {
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    // Orphans get another parent before their signal would come.
+    Ok(getppid().is_some_and(|now| now.as_raw_pid().unsigned_abs() == parent))
+}
+
+/// Asks the process `pid`, a child that nobody has waited for yet, to end: SIGTERM.
+///
+/// # Errors
+/// If there is no such process, or it belongs to another user.
+pub fn ask_to_end(pid: u32) -> io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(kill_process(pid, Signal::TERM)?)
 }
 
 /// Field 22 of `/proc/PID/stat`. The name in field 2 may contain anything, but no field after it a parenthesis.

@@ -3,7 +3,7 @@
 use std::io;
 
 use laxity_model::Nanos;
-use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// The CPU that this thread runs on, unless it has moved since.
 pub fn current_cpu() -> usize {
@@ -110,4 +110,28 @@ pub fn pin(cpu: usize) -> io::Result<()> {
     }
     cpus.set(cpu);
     Ok(sched_setaffinity(None, &cpus)?)
+}
+
+/// The CPUs that this thread may use, ascending.
+///
+/// # Errors
+/// If Linux has more than it can say in one answer.
+pub fn usable_cpus() -> io::Result<Vec<usize>> {
+    let cpus = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| cpus.is_set(cpu)).collect())
+}
+
+/// Keeps this thread on `cpus`.
+///
+/// # Errors
+/// If the thread may use none of them. Those that there are not are ignored by Linux: see [`usable_cpus`].
+pub fn keep_on(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        set.set(cpu);
+    }
+    Ok(sched_setaffinity(None, &set)?)
 }

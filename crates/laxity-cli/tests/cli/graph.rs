@@ -20,7 +20,7 @@ pub fn names(folder: &Path) -> Vec<String> {
 }
 
 /// camera (33 ms) -- 1 image --> detector -- 2 at a time --> planner, created by this process.
-fn create(folder: &Path) -> Graph {
+pub fn create(folder: &Path) -> Graph {
     let node = |name: &str, period| Node {
         name: name.to_owned(),
         period,
@@ -146,6 +146,8 @@ fn terminating_ends_the_sources_and_what_they_produced_is_still_used() {
     assert!(camera.wait().is_err(), "it was ended");
     detector.wait().expect("an image is left").complete();
     assert!(detector.wait().is_err(), "nothing is left");
+    let ended = json(folder.path(), &["terminate", "car", "--node", "planner", "--json"]);
+    assert_eq!((&ended["ended"], &ended["nodes"]), (&Value::from(vec!["planner"]), &3.into()));
     assert_eq!(graph(folder.path(), &["terminate", "car", "--now"]).1, "car: ended 3 nodes of 3\n");
     assert!((0..3).all(|node| running.status(node).has_terminated));
 }
@@ -170,4 +172,41 @@ fn what_is_no_graph_is_warned_about_and_left_alone() {
     let (code, _, err) = graph(folder.path(), &["show", "odd"]);
     assert!(code == 1 && err.starts_with("error: "), "{err}");
     assert!(path.exists());
+}
+
+/// A graph whose names are what XML would misunderstand.
+#[test]
+fn a_picture_has_a_box_for_each_node_and_a_line_for_each_edge() {
+    let folder = memory();
+    let node = |name: &str, period| Node {
+        name: name.to_owned(),
+        period,
+        phase: Nanos::ZERO,
+        deadline: None,
+        priority: None,
+        cluster: None,
+        body: Vec::new(),
+    };
+    let edge = |producer, consumer, back_edge| Edge {
+        producer,
+        consumer,
+        produce: 1,
+        consume: 1,
+        threshold: 1,
+        initial: u32::from(back_edge),
+        back_edge,
+        delay: 0,
+    };
+    let nodes = vec![node("a<b", Some(Nanos::from_millis(5))), node("c&\u{1b}d", None), node("e", None)];
+    let edges = vec![edge(0, 1, false), edge(1, 2, false), edge(0, 2, false), edge(2, 0, true)];
+    let spec = Spec::new(model::Graph::new("\"g\"", nodes, edges)).expect("a graph that can be");
+    let _running = Registry::at(folder.path()).create(&spec).expect("the name is free");
+    let (code, svg, err) = graph(folder.path(), &["show", "\"g\"", "--svg"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+    assert_eq!(svg.matches("rx=\"6\"").count(), 3, "boxes");
+    assert_eq!(svg.matches("url(#arrow)").count(), 4, "lines");
+    assert_eq!(svg.matches("stroke-dasharray=\"5,4\"").count(), 1, "one leads back");
+    assert!(svg.contains("a&lt;b") && svg.contains("<title>c&amp;d</title>") && !svg.contains("a<b"), "{svg}");
+    assert!(svg.contains("1 token") && !svg.contains('\u{1b}'), "{svg}");
 }

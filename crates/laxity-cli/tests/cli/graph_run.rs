@@ -42,13 +42,15 @@ fn is_under_way(folder: &Path) -> bool {
     }
 }
 
-fn end(child: Child, signal: Signal) -> Output {
+/// Sends `signal` and waits for the end.
+pub fn end(child: Child, signal: Signal) -> Output {
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
     kill(pid, signal).expect("a child of ours");
     child.wait_with_output().expect("ends")
 }
 
-fn completed(run: &Value) -> Vec<u64> {
+/// Jobs of each node.
+pub fn completed(run: &Value) -> Vec<u64> {
     let nodes = run["nodes"].as_array().expect("nodes");
     nodes.iter().map(|node| node["completed"].as_u64().expect("a number")).collect()
 }
@@ -85,7 +87,7 @@ fn the_table_has_a_row_for_each_node_and_latencies_for_sinks() {
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(out.starts_with("rates: 3 nodes, ran for "), "{out}");
     let cells = |name: &str| out.lines().find(|line| line.starts_with(name)).expect(name).split_whitespace().count();
-    assert_eq!((cells("A "), cells("C "), cells("total")), (4, 8, 3), "{out}");
+    assert_eq!((cells("A "), cells("C "), cells("total")), (6, 10, 3), "{out}");
     let (code, out, _) = graph(folder.path(), &["run", &pipeline(), "--for", "4ms", "--no-work", "--quiet"]);
     assert_eq!((code, out.as_str()), (0, ""));
 }
@@ -135,6 +137,8 @@ fn what_a_killed_run_leaves_is_listed_and_removed() {
     assert_eq!(names(folder.path()), ["rates"], "to look is not to remove");
     assert_eq!(graph(folder.path(), &["gc"]), (0, "rates\n".to_owned(), String::new()));
     assert!(names(folder.path()).is_empty());
+    end(start(folder.path(), &[]), Signal::SIGKILL);
+    assert_eq!(json(folder.path(), &["gc", "--json"])["removed"], Value::from(vec!["rates"]));
 }
 
 #[test]
@@ -198,6 +202,6 @@ fn a_workload_without_the_graph_is_refused() {
     assert!(code == 2 && err.contains("the workload has no graph"), "{err}");
     let (code, _, err) = graph(folder.path(), &["run", &pipeline(), "--graph", "rate"]);
     assert!(code == 2 && err.contains("did you mean `rates`?"), "{err}");
-    let (code, _, err) = graph(folder.path(), &["run", &pipeline(), "--edges", "fifo"]);
-    assert!(code == 2 && err.contains("write counter, ring or ring:BYTES"), "{err}");
+    let (code, _, err) = graph(folder.path(), &["run", &pipeline(), "--edges", "pigeon"]);
+    assert!(code == 2 && err.contains("use counter, ring, fifo, mq or tcp"), "{err}");
 }

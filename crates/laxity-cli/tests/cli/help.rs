@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 19] = [
+const VERBS: [&[&str]; 21] = [
     &["simulate"],
     &["check"],
     &["trace"],
@@ -19,8 +19,10 @@ const VERBS: [&[&str]; 19] = [
     &["graph"],
     &["graph", "run"],
     &["graph", "list"],
+    &["graph", "watch"],
     &["graph", "show"],
     &["graph", "terminate"],
+    &["graph", "gc"],
     &["completions"],
 ];
 
@@ -32,6 +34,29 @@ fn every_verb_explains_itself_and_those_with_arguments_give_examples() {
         assert!(out.contains("Usage: laxity"), "{verb:?}: {out}");
         let plain = matches!(verb, ["schema" | "policies"] | [_, _, "info"]);
         assert!(plain || out.contains("Examples:"), "{verb:?}: {out}");
+    }
+}
+
+/// What stands in one of the two only would not be found.
+#[test]
+fn the_long_help_has_what_the_short_one_leaves_out() {
+    let said = |verb: &[&str], option: &str| {
+        let (code, out, _) = run(verb.iter().chain(&[option]));
+        assert_eq!(code, 0, "{verb:?}");
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let pairs: [(&[&str], &str); 7] = [
+        (&["simulate"], "the same schedule, byte for byte"),
+        (&["check"], "What the analysis cannot treat is refused by name"),
+        (&["trace"], "used up to where it broke"),
+        (&["trace", "x", "check"], "a legal schedule at all"),
+        (&["gen"], "the same bytes on any machine"),
+        (&["graph", "run"], "the earliest of those whose tokens"),
+        (&["graph", "watch"], "Ctrl-C ends the watch, and nothing else"),
+    ];
+    for (verb, words) in pairs {
+        assert!(said(verb, "--help").contains(words), "{verb:?} does not say {words:?}");
+        assert!(!said(verb, "-h").contains(words), "{verb:?} -h says {words:?}");
     }
 }
 

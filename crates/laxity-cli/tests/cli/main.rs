@@ -8,6 +8,8 @@ mod gpus;
 #[cfg(target_os = "linux")]
 mod graph;
 #[cfg(target_os = "linux")]
+mod graph_live;
+#[cfg(target_os = "linux")]
 mod graph_run;
 mod help;
 mod interruption;
@@ -17,5 +19,7 @@ mod output_files;
 mod replicas;
 mod simulate;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod trace;
 mod validate;

@@ -8,6 +8,7 @@
 //!
 //! The format is described in `docs/reference/workload-file.md` and `schema/laxity-workload-1.schema.json`.
 
+mod alone;
 mod cpu_list;
 mod decode;
 mod encode;
@@ -29,6 +30,7 @@ use crate::{
 };
 use tree::{Lines, Node, SyntaxError};
 
+pub use alone::{ParseDistributionError, parse_cpus, parse_size};
 pub(crate) use quantity::parse_picos;
 pub use span::ParseNanosError;
 

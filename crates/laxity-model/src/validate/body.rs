@@ -294,7 +294,7 @@ pub(super) fn execution(key: &'static str, time: &ExecutionTime, at: &FieldPath,
 }
 
 /// Spans up to `max`, ordered where they are pairs, and at least one of them.
-pub(super) fn distribution(distribution: &Distribution, max: Nanos, at: &FieldPath, findings: &mut Findings) {
+pub(crate) fn distribution(distribution: &Distribution, max: Nanos, at: &FieldPath, findings: &mut Findings) {
     match distribution {
         Distribution::WorstCase => {}
         Distribution::Constant(value) => at_most(*value, max, at, findings),

@@ -12,6 +12,7 @@ mod platform;
 mod task;
 mod warnings;
 
+pub(crate) use body::distribution;
 pub use warnings::Warning;
 
 use std::collections::BTreeMap;

@@ -6,9 +6,9 @@ use serde::Serialize;
 use super::histogram::Histogram;
 use super::units;
 
-/// A set of spans, folded.
+/// A set of spans, folded: memory does not grow with their number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Distribution {
+pub struct Distribution {
     count: u64,
     max: u64,
     sum: u128,

@@ -21,7 +21,7 @@ mod units;
 mod waits;
 
 pub use devices::{EngineSummary, InterruptSummary};
-pub use distribution::DistributionSummary;
+pub use distribution::{Distribution, DistributionSummary};
 pub use fold::Metrics;
 pub use graphs::{CompletionDelays, GraphSummary, NodeSummary};
 pub use inversion::{Collect, Inversion, InversionKind, InversionSummary, Inversions, Lengths};

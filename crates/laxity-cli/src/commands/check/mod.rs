@@ -15,7 +15,7 @@ use crate::input;
 use crate::output::{self, Output};
 use crate::quantity::counted;
 
-/// Is it schedulable, under which scheduler, with which bounds, and how much laxity is left?
+/// Is it schedulable, with which bounds, and how much laxity is left?
 ///
 /// Proves, for each scheduler asked for and with its overheads, that no deadline is ever missed (hard) or that
 /// tardiness is bounded (soft), or says which test failed for which task. What the analysis cannot treat is refused by

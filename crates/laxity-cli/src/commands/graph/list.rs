@@ -15,7 +15,9 @@ use crate::table::{Cell, Table};
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity graph list
-  laxity graph list --json | jq '.graphs[] | select(.in_use).name'")]
+  laxity graph list --json | jq '.graphs[] | select(.in_use).name'
+
+Exit codes: 0 it worked; 1 a graph cannot be read; 2 bad usage.")]
 pub struct Arguments {
     /// Print JSON instead of a table
     #[arg(long)]

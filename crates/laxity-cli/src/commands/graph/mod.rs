@@ -1,31 +1,42 @@
 //! `laxity graph`: live graphs in shared memory.
 
+mod display;
+mod drawing;
+mod gc;
 mod list;
+mod order;
 mod run;
 mod show;
 mod terminate;
+mod view;
+mod watch;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use laxity_graph::{Graph, Registry, RegistryError};
+use laxity_model::Nanos;
 
 use crate::error::CliError;
 use crate::output::Output;
 use crate::suggest::nearest_of;
 
-/// Run graphs of threads on this machine; list, show and end those that run.
+/// Run graphs on this machine; list, watch, show and end those that run.
 ///
 /// A live graph has a name in shared memory. Processes that know it claim nodes and exchange tokens and data; see
 /// docs/guides/live-graphs.md.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity graph run car.toml --for 10s      run the graph of a workload, a thread a node
+  laxity graph run -g A:B --rate 100       run one that is written as edges
   laxity graph list
+  laxity graph watch camera
   laxity graph show camera
   laxity graph show camera --dot | dot -Tsvg -o camera.svg
   laxity graph terminate camera
-  laxity graph gc                          remove what killed processes left")]
+  laxity graph gc                          remove what killed processes left
+
+Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such graph; 130 interrupted.")]
 pub struct Arguments {
     /// Where graphs have their names
     #[arg(long, global = true, value_name = "DIR", default_value = "/dev/shm")]
@@ -36,16 +47,15 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a graph, and measure deadlines and end-to-end latencies
-    Run(run::Arguments),
-    /// List the graphs that run, and those that killed processes left
+    // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
+    Run(Box<run::Arguments>),
     List(list::Arguments),
-    /// Show what the nodes and edges of a graph are doing, or draw it
+    Watch(watch::Arguments),
     Show(show::Arguments),
-    /// End a graph: its sources now, all else when what they produced is used up
     Terminate(terminate::Arguments),
-    /// Remove the graphs that killed processes left
-    Gc,
+    Gc(gc::Arguments),
+    #[command(hide = true)]
+    Member(run::member::Arguments),
 }
 
 /// Does one thing with live graphs.
@@ -56,16 +66,10 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::List(arguments) => list::run(&registry, &arguments, output),
         Command::Show(arguments) => show::run(&registry, &arguments, output),
         Command::Terminate(arguments) => terminate::run(&registry, &arguments, output),
-        Command::Gc => gc(&registry, output),
+        Command::Gc(arguments) => gc::run(&registry, &arguments, output),
+        Command::Watch(arguments) => watch::run(&registry, &arguments, output),
+        Command::Member(arguments) => run::member::run(&registry, &arguments),
     }
-}
-
-/// Prints the names that were removed, a line each.
-fn gc(registry: &Registry, output: &mut Output) -> Result<(), CliError> {
-    for name in registry.gc().map_err(live)? {
-        output.line(name)?;
-    }
-    Ok(())
 }
 
 /// The graph called `name`, which someone uses. One that is left over is refused: to attach to it would remove it.
@@ -105,6 +109,17 @@ fn way_out(name: &str, names: &[String], noun: &str) -> String {
             let more = if names.len() > SHOWN { ", ..." } else { "" };
             format!("write one of {}{more}", shown.join(", "))
         }
+    }
+}
+
+/// How often something is shown: more than nothing.
+fn parse_interval(text: &str) -> Result<Nanos, String> {
+    match text.parse::<Nanos>() {
+        Ok(Nanos::ZERO) => {
+            Err("nothing can be shown without end; leave some time between, as in \"250 ms\"".to_owned())
+        }
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
     }
 }
 

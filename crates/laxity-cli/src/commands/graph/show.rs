@@ -5,6 +5,8 @@ use laxity_graph::{Channel, Graph, NodeStatus, Ownership, Registry, Topology};
 use laxity_model::Edge;
 use serde::Serialize;
 
+use super::drawing;
+use super::view::Look;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::quantity::{bytes, counted};
@@ -18,13 +20,19 @@ use crate::table::{Cell, Table};
 #[command(after_help = "Examples:
   laxity graph show camera
   laxity graph show camera --json
-  laxity graph show camera --dot | dot -Tsvg -o camera.svg")]
+  laxity graph show camera --svg > camera.svg
+  laxity graph show camera --dot | dot -Tsvg -o camera.svg
+
+Exit codes: 0 it worked; 1 a graph cannot be read; 2 bad usage, or no such graph.")]
 pub struct Arguments {
     /// The graph
     name: String,
     /// Draw it in the language of Graphviz
     #[arg(long, conflicts_with = "json")]
     dot: bool,
+    /// Draw it as SVG, with what its nodes are doing
+    #[arg(long, conflicts_with_all = ["json", "dot"])]
+    svg: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -35,6 +43,9 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     let graph = super::attach(registry, &arguments.name)?;
     if arguments.dot {
         return output.print(Topology::of(graph.spec().graph()).dot());
+    }
+    if arguments.svg {
+        return output.print(drawing::svg(graph.spec(), &Look::at(&graph)));
     }
     if arguments.json {
         return output.print(json(&graph));

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use laxity_graph::{Graph, Registry};
+use serde::Serialize;
 
 use crate::error::CliError;
 use crate::output::Output;
@@ -14,7 +15,9 @@ use crate::quantity::counted;
 #[command(after_help = "Examples:
   laxity graph terminate camera                     end the sources; what they produced is still used
   laxity graph terminate camera --node detector     end one node, and in time those behind it
-  laxity graph terminate camera --now               end all nodes; tokens that are there are lost")]
+  laxity graph terminate camera --now               end all nodes; tokens that are there are lost
+
+Exit codes: 0 they were ended; 1 the graph is left over or cannot be read; 2 bad usage, or no such graph or node.")]
 pub struct Arguments {
     /// The graph
     name: String,
@@ -24,6 +27,9 @@ pub struct Arguments {
     /// End all nodes at once
     #[arg(long)]
     now: bool,
+    /// Print JSON instead of a line
+    #[arg(long)]
+    json: bool,
 }
 
 /// Ends nodes and says how many.
@@ -32,6 +38,9 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     let nodes = nodes(&graph, arguments)?;
     nodes.iter().for_each(|&node| graph.terminate(node));
     let all = graph.spec().graph().nodes.len();
+    if arguments.json {
+        return output.print(json(&graph, &nodes));
+    }
     output.line(format_args!("{}: ended {} of {all}", arguments.name, counted(nodes.len() as u64, "node")))
 }
 
@@ -50,4 +59,22 @@ fn nodes(graph: &Graph, arguments: &Arguments) -> Result<Vec<usize>, CliError> {
         CliError::Argument { message: format!("graph {}: no node is called {name}; {way_out}", arguments.name) }
     };
     arguments.node.iter().map(|name| graph.node(name).ok_or_else(|| unknown(name))).collect()
+}
+
+/// The fields are described in `docs/reference/json.md` and are stable.
+fn json(graph: &Graph, ended: &[usize]) -> String {
+    #[derive(Serialize)]
+    struct JsonEnded<'a> {
+        laxity: &'static str,
+        graph: &'a str,
+        ended: Vec<&'a str>,
+        nodes: usize,
+    }
+    let model = graph.spec().graph();
+    super::pretty(&JsonEnded {
+        laxity: env!("CARGO_PKG_VERSION"),
+        graph: &model.name,
+        ended: ended.iter().map(|&node| model.nodes[node].name.as_str()).collect(),
+        nodes: model.nodes.len(),
+    })
 }

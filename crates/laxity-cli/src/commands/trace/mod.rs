@@ -33,15 +33,12 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
     /// Say what the trace is about and how much of it there is
     Info,
-    /// Measure it, with the tables of `laxity simulate`
     Metrics(metrics::Arguments),
-    /// Judge it: a legal schedule, the scheduler it names, deadlines met?
     Check(check::Arguments),
-    /// Draw it, as text or SVG
     Gantt(gantt::Arguments),
-    /// Convert it for other programs
     Export(export::Arguments),
 }
 

@@ -150,7 +150,7 @@ pub(super) fn execution_time(item: &Item<'_>, findings: &mut Findings) -> Execut
 }
 
 /// A span, or a table of one field that says which distribution.
-pub(super) fn distribution(item: &Item<'_>, findings: &mut Findings) -> Option<Distribution> {
+pub(crate) fn distribution(item: &Item<'_>, findings: &mut Findings) -> Option<Distribution> {
     if matches!(item.node.value, Value::Text(_)) {
         return item.span(findings).map(Distribution::Constant);
     }

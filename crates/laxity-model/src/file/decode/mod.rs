@@ -9,6 +9,8 @@ mod platform;
 mod scheduler;
 mod task;
 
+pub(super) use body::distribution;
+
 use super::reader::{Fields, Item};
 use super::tree::Node;
 use crate::error::{ErrorKind, FieldPath, Findings};

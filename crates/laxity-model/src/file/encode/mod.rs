@@ -196,7 +196,7 @@ fn execution_time(time: &ExecutionTime) -> Outline {
 }
 
 /// Nothing for the worst case, which is what a reader assumes.
-fn distribution(distribution: &Distribution) -> Option<Outline> {
+pub(super) fn distribution(distribution: &Distribution) -> Option<Outline> {
     Some(match distribution {
         Distribution::WorstCase => return None,
         Distribution::Constant(value) => span(*value),

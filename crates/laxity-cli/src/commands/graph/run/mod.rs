@@ -1,45 +1,76 @@
-//! `laxity graph run`: a graph of a workload on this machine.
+//! `laxity graph run`: a graph on this machine, carried out by threads or by processes.
 
+mod attributes;
 mod body;
+mod channel;
+mod conduct;
+mod control;
+mod crew;
+mod load;
 mod measure;
-mod notation;
+pub mod member;
+pub(super) mod notation;
+mod orders;
+mod processes;
+mod record;
 mod report;
+mod settings;
 mod threads;
+mod work;
+mod worker;
 
+use std::io;
 use std::path::PathBuf;
-use std::str::FromStr;
+use std::time::Duration;
 
 use clap::Args;
-use laxity_graph::{Channel, Registry, Spec};
-use laxity_model::{Edge, Graph, Nanos, Workload};
+use laxity_graph::{Graph, Registry, Spec};
+use laxity_model::{self as model, Nanos, Workload};
+use laxity_sys::journal::Journal;
 
+use self::attributes::Scheduling;
 use self::body::Body;
-use self::measure::Measurement;
-use self::notation::Setting;
-use super::live;
+use self::channel::Carried;
+use self::conduct::Conductor;
+use self::crew::Crew;
+use self::load::Load;
+use self::orders::{Orders, Releases};
+use self::processes::Processes;
+use self::record::Records;
+use self::report::Outcome;
+use self::settings::Setting;
+use self::threads::Threads;
+use super::display::Display;
+use super::{live, parse_interval};
 use crate::commands::simulate::parse_duration;
 use crate::error::CliError;
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
-use crate::progress::Progress;
 use crate::quantity::{counted, short};
 
-/// Run a graph, and measure deadlines and end-to-end latencies.
+/// Run a graph, and measure response times, deadlines and end-to-end latencies.
 ///
-/// The graph is one of a workload file, or written as edges FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]] after -g. A thread for each node, scheduled by Linux as any other. Sources are released by time, all other nodes when their
-/// tokens are there; each job uses the CPU for as long as is said there. All releases before the end are carried out,
-/// however late, and all that they led to. Ctrl-C ends the run at once; what was measured is printed.
+/// The graph is one of a workload file, or written as edges after -g: FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]] between commas. An edge that ends in +2 starts with two tokens; one that ends in @2 does, too, and is a back-edge, as in A:B,B:A@1.
+///
+/// Each node gets a thread, or with --processes a process, that Linux schedules as any other unless --priorities or --priority is there. Sources are released by time, all other nodes when their tokens are there; each job goes through its working set and computes for as long as is said there. All releases before the end are carried out, however late, and all that they led to.
+///
+/// A job arrives when it is released or its last token is there; from then to its completion is its response time. The end-to-end latency of a job of a sink is from the arrival of a job of a source to its completion: the earliest of those whose tokens, directly or through other nodes, it takes away. Tokens that only raise a threshold, tokens from the start, and back-edges do not count.
+///
+/// On a terminal a table shows what the nodes are doing; elsewhere a line goes to standard error every 5 s. Ctrl-C ends the run at once; what was measured is printed. A second Ctrl-C ends this program, whatever it is doing.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity graph run car.toml
   laxity graph run car.toml --for 10s --json
   laxity graph run car.toml --edges ring:4096      messages of 4096 bytes instead of events
   laxity graph run car.toml --no-work              what the graph itself costs
+  laxity graph run car.toml --processes --restart  a process a node; one that is killed is replaced
   laxity graph run -g camera:detector,detector.2:planner.4 --period 33ms --cost 9ms
+  laxity graph run -g A:B,B:C,C:A@2 --rate 100 --cost 'B={ uniform = [\"1 ms\", \"4 ms\"] }' --jobs 500
+  laxity graph run -g A:B --rate 50 --priorities depth --cpus 0-1 --cpus B=1 --working-set B=2MB
 
-Exit codes: 0 it ran; 1 it cannot, or jobs missed deadlines (--fail-on-miss);
-2 bad usage or a bad workload; 130 interrupted.")]
+Exit codes: 0 it ran; 1 it cannot, a process was killed and not replaced, or jobs missed deadlines
+(--fail-on-miss); 2 bad usage or a bad workload; 130 interrupted.")]
 pub struct Arguments {
     /// The workload, TOML or JSON; - reads standard input
     #[arg(required_unless_present = "notation")]
@@ -47,30 +78,37 @@ pub struct Arguments {
     /// Run the graph with these edges instead, as in A:B.2.3,B.5:C
     #[arg(short = 'g', value_name = "EDGES", conflicts_with = "file")]
     notation: Option<String>,
-    /// With -g: period of the sources, or of one; can be repeated
-    #[arg(long, value_name = "[NODE=]DURATION", requires = "notation")]
-    period: Vec<Setting>,
-    /// With -g: CPU time of each job, or of those of one node; can be repeated
-    #[arg(long, value_name = "[NODE=]DURATION", requires = "notation")]
-    cost: Vec<Setting>,
     /// Which graph, where the workload has several
     #[arg(long, value_name = "NAME", conflicts_with = "notation")]
     graph: Option<String>,
     /// Call it NAME while it runs [default: what the file calls it; "graph" with -g]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Run for DURATION, as in 10s or "2 min"
-    #[arg(long = "for", value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
-    duration: Nanos,
-    /// What edges carry: counter (events), ring (messages of 64 bytes) or ring:BYTES
-    #[arg(long, value_name = "KIND", default_value = "counter")]
-    edges: EdgeKind,
-    /// Complete each job at once, whatever the file says it takes
+    /// Run for DURATION, as in 10s or "2 min" [default: 1s, or as long as --jobs takes]
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+    duration: Option<Nanos>,
+    /// Release each source NUMBER times at most
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    jobs: Option<u64>,
+    /// What edges carry, or one of them: counter (events), ring, fifo, mq or tcp (messages of 64 bytes), or ring:BYTES and so on; can be repeated
+    #[arg(long, value_name = "[FROM:TO=]KIND")]
+    edges: Vec<Setting<Carried>>,
+    #[command(flatten)]
+    load: Load,
+    #[command(flatten)]
+    scheduling: Scheduling,
+    /// Give each node a process of its own instead of a thread
     #[arg(long)]
-    no_work: bool,
+    processes: bool,
+    /// With --processes: start another process in place of one that is killed
+    #[arg(long, requires = "processes")]
+    restart: bool,
     /// Seed of random execution times
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
+    /// Show how it goes every DURATION [default: 250ms on a terminal, else 5s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_interval)]
+    every: Option<Nanos>,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -82,79 +120,34 @@ pub struct Arguments {
     quiet: bool,
 }
 
-/// What `--edges` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EdgeKind {
-    Counter,
-    Ring { message: u32 },
-}
-
-impl FromStr for EdgeKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':').unwrap_or((text, "64")) {
-            ("counter", _) if text == "counter" => Ok(EdgeKind::Counter),
-            ("ring", bytes) => match bytes.parse() {
-                Ok(message) => Ok(EdgeKind::Ring { message }),
-                Err(_) => Err(format!("a message has 0 to {} bytes, as in ring:4096", u32::MAX)),
-            },
-            _ => Err("write counter, ring or ring:BYTES".to_owned()),
-        }
-    }
-}
-
-impl EdgeKind {
-    /// The channel of `edge`: a ring with room for twice what its two nodes need at least, so that neither waits for
-    /// the other to the message.
-    fn channel(self, edge: &Edge) -> Channel {
-        match self {
-            EdgeKind::Counter => Channel::Counter,
-            EdgeKind::Ring { message } => {
-                let needed = edge.threshold.saturating_add(edge.produce).max(edge.initial);
-                Channel::Ring { message, capacity: needed.saturating_mul(2) }
-            }
-        }
-    }
-}
-
 /// Creates the graph, runs it, removes it, and prints what was measured.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+    let argument = |message| CliError::Argument { message };
     let (mut model, file) = read(arguments)?;
     model.name = arguments.name.clone().unwrap_or(model.name);
-    let bodies: Vec<Body> = model.nodes.iter().map(|node| Body::of(&node.body)).collect();
-    let quiet = arguments.quiet || arguments.json;
-    if !quiet && !arguments.no_work && bodies.iter().any(Body::leaves_out) {
+    arguments.load.apply(&mut model).map_err(argument)?;
+    let bodies = arguments.load.bodies(&model);
+    if !arguments.quiet && !arguments.json && bodies.iter().any(Body::leaves_out) {
         output::warning(format_args!("{file}: GPU operations are left out, and what resources guard runs unguarded"));
     }
-    let channels = model.edges.iter().map(|edge| arguments.edges.channel(edge)).collect();
-    let spec = Spec::with_channels(model, channels)
-        .map_err(|error| CliError::Argument { message: format!("{file}: {error}") })?;
+    let channels = channel::channels(&model, &arguments.edges).map_err(argument)?;
+    let spec = Spec::with_channels(model, channels).map_err(|error| argument(format!("{file}: {error}")))?;
+    let orders = orders(arguments, &spec, bodies)?;
     let interrupt = Interrupt::watch();
     let graph = registry.create(&spec).map_err(live)?;
-    let setup = threads::Setup {
-        bodies: if arguments.no_work { vec![Body::default(); bodies.len()] } else { bodies },
-        duration: arguments.duration,
-        seed: arguments.seed,
-    };
-    let progress = Progress::new(String::new(), arguments.duration, quiet);
-    let recording = threads::carry_out(&graph, &setup, &progress, &interrupt)?;
-    progress.finish();
+    let outcome = carry_out(registry, arguments, &graph, &orders, &interrupt);
     // Before anything else is written, so that nothing is left even if that fails.
     drop(graph);
-    let measurement = Measurement::of(&spec, &recording);
-    print(arguments, &spec, &measurement, output)?;
-    conclude(arguments, &measurement)
+    let (outcome, is_broken) = outcome?;
+    print(arguments, &spec, &outcome, output)?;
+    conclude(arguments, &outcome, is_broken)
 }
 
 /// The graph that is asked for, and what it comes from.
-fn read(arguments: &Arguments) -> Result<(Graph, String), CliError> {
+fn read(arguments: &Arguments) -> Result<(model::Graph, String), CliError> {
     let argument = |message| CliError::Argument { message };
     match (&arguments.notation, &arguments.file) {
-        (Some(edges), _) => {
-            let graph = notation::graph(edges, &arguments.period, &arguments.cost).map_err(argument)?;
-            Ok((graph, "-g".to_owned()))
-        }
+        (Some(edges), _) => Ok((notation::graph(edges).map_err(argument)?, "-g".to_owned())),
         (None, Some(path)) => {
             let file = input::name(path);
             let workload = input::workload(path)?;
@@ -165,7 +158,7 @@ fn read(arguments: &Arguments) -> Result<(Graph, String), CliError> {
 }
 
 /// The graph called `name`, or the only one.
-fn choose<'w>(workload: &'w Workload, name: Option<&str>, file: &str) -> Result<&'w Graph, CliError> {
+fn choose<'w>(workload: &'w Workload, name: Option<&str>, file: &str) -> Result<&'w model::Graph, CliError> {
     let names: Vec<String> = workload.graphs.iter().map(|graph| graph.name.clone()).collect();
     let argument = |message| Err(CliError::Argument { message });
     match (name, workload.graphs.as_slice()) {
@@ -179,42 +172,79 @@ fn choose<'w>(workload: &'w Workload, name: Option<&str>, file: &str) -> Result<
     }
 }
 
-fn print(arguments: &Arguments, spec: &Spec, measured: &Measurement, output: &mut Output) -> Result<(), CliError> {
+/// What whoever carries out each node has to know.
+fn orders(arguments: &Arguments, spec: &Spec, bodies: Vec<Body>) -> Result<Vec<Orders>, CliError> {
+    let attributes = arguments.scheduling.attributes(spec).map_err(|message| CliError::Argument { message })?;
+    attributes::check_permission(&attributes).map_err(live)?;
+    let releases = releases(arguments);
+    let nodes = spec.graph().nodes.iter().zip(bodies).zip(attributes);
+    let orders = nodes.map(|((node, body), attributes)| Orders {
+        body,
+        seed: arguments.seed,
+        working_set: arguments.load.working_set(&node.name),
+        attributes,
+        releases,
+    });
+    Ok(orders.collect())
+}
+
+fn releases(arguments: &Arguments) -> Releases {
+    let default = if arguments.jobs.is_some() { Nanos(u64::MAX) } else { Nanos::from_secs(1) };
+    let duration = arguments.duration.unwrap_or(default);
+    Releases { duration_ns: duration.0, jobs: arguments.jobs.unwrap_or(u64::MAX) }
+}
+
+/// Runs `graph`, whose nodes are all free, to its end. Answers whether a node was lost for good, too.
+fn carry_out(
+    registry: &Registry,
+    arguments: &Arguments,
+    graph: &Graph,
+    orders: &[Orders],
+    interrupt: &Interrupt,
+) -> Result<(Outcome, bool), CliError> {
+    let no_journal = |error| {
+        live(format_args!("cannot note when the jobs of each node complete: {error}; raise the limit (`ulimit -n`)"))
+    };
+    let nodes = graph.spec().graph().nodes.iter();
+    let journals = nodes.map(|_| Journal::new("laxity-journal")).collect::<io::Result<Vec<_>>>().map_err(no_journal)?;
+    let records = journals.iter().map(Records::of).collect();
+    let conductor = Conductor { graph, records, releases: releases(arguments), interrupt };
+    let is_quiet = arguments.quiet || (arguments.json && arguments.every.is_none());
+    let mut display = Display::new(arguments.every.map(|every| Duration::from_nanos(every.0)), is_quiet);
+    let mut crew: Box<dyn Crew> = if arguments.processes {
+        let folder = registry.directory();
+        Box::new(Processes::start(folder, graph, orders, journals, arguments.restart, interrupt).map_err(live)?)
+    } else {
+        Box::new(Threads::start(graph, orders, journals).map_err(live)?)
+    };
+    let outcome = conductor.conduct(crew.as_mut(), &mut display).map_err(live)?;
+    Ok((outcome, crew.is_broken()))
+}
+
+fn print(arguments: &Arguments, spec: &Spec, outcome: &Outcome, output: &mut Output) -> Result<(), CliError> {
     if arguments.json {
-        return output.print(report::json(spec, measured));
+        return output.print(report::json(spec, outcome));
     }
     if arguments.quiet {
         return Ok(());
     }
-    output.print(report::text(spec, measured, output.width()))?;
+    output.print(report::text(spec, outcome, output.width()))?;
     output.finish()
 }
 
-/// An interruption or missed deadlines, where those are failures.
-fn conclude(arguments: &Arguments, measured: &Measurement) -> Result<(), CliError> {
-    let (missed, released) = (measured.missed(), measured.jobs());
-    if measured.is_cut_short {
-        let (ran, asked) = (short(measured.ran), short(arguments.duration));
-        let reached = format!("after {ran} of {asked}, {}", counted(released, "job"));
+/// An interruption, a loss or missed deadlines, where those are failures.
+fn conclude(arguments: &Arguments, outcome: &Outcome, is_broken: bool) -> Result<(), CliError> {
+    let (missed, released) = (outcome.missed(), outcome.jobs());
+    if outcome.is_cut_short {
+        let of = arguments.duration.map_or(String::new(), |duration| format!(" of {}", short(duration)));
+        let reached = format!("after {}{of}, {}", short(outcome.ran), counted(released, "job"));
         return Err(CliError::Interrupted { reached });
+    }
+    if is_broken {
+        return Err(live(format_args!("a node was lost, and the graph ended after {}", counted(released, "job"))));
     }
     if arguments.fail_on_miss && missed > 0 {
         return Err(CliError::Missed { missed, released });
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn edges_are_counters_or_rings_of_some_size() {
-        assert_eq!("counter".parse(), Ok(EdgeKind::Counter));
-        assert_eq!("ring".parse(), Ok(EdgeKind::Ring { message: 64 }));
-        assert_eq!("ring:4096".parse(), Ok(EdgeKind::Ring { message: 4096 }));
-        for wrong in ["", "fifo", "counter:64", "ring:", "ring:-1", "ring:4294967296", "Ring"] {
-            assert!(wrong.parse::<EdgeKind>().is_err(), "{wrong}");
-        }
-    }
 }

@@ -1,62 +1,36 @@
-//! Graphs in a word: `A:B.2.3,B:C`, as PGM^RT's runner takes them.
+//! Graphs in a word: `A:B.2.3,B:C,C:A@2`, as PGM^RT's runner takes them, and back-edges.
 
-use std::str::FromStr;
-
-use laxity_model::{Edge, ExecutionTime, Graph, Nanos, Node, Step};
-
-use super::super::way_out;
+use laxity_model::{Edge, Graph, Nanos, Node};
 
 /// What a graph is called that has no name.
 const NAME: &str = "graph";
 
-/// A span for one node, `A=10ms`, or for all, `10ms`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    node: Option<String>,
-    span: Nanos,
-}
+/// How an edge is written.
+const FORM: &str = "FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]][+TOKENS|@TOKENS]";
 
-impl FromStr for Setting {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (node, span) = match text.split_once('=') {
-            Some((node, span)) => (Some(node.to_owned()), span),
-            None => (None, text),
-        };
-        Ok(Setting { node, span: span.parse::<Nanos>().map_err(|error| error.to_string())? })
-    }
-}
-
-/// The graph that `text` describes: edges `FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]]` between commas. Numbers that are left
-/// out are 1, the threshold what is consumed. Sources get their periods from `periods`, all jobs their execution times
-/// from `costs`; of several that concern a node the last counts.
-pub fn graph(text: &str, periods: &[Setting], costs: &[Setting]) -> Result<Graph, String> {
+/// The graph that `text` describes: edges between commas. Numbers that are left out are 1, the threshold what is
+/// consumed. `+2` puts two tokens on the edge at the start; `@2` does, too, and makes it a back-edge. Its nodes have
+/// neither periods nor bodies.
+pub fn graph(text: &str) -> Result<Graph, String> {
     let mut names = Vec::new();
     let edges = text.split(',').map(|part| edge(part, &mut names)).collect::<Result<Vec<_>, _>>()?;
-    check_names(&names, periods)?;
-    check_names(&names, costs)?;
-    let is_source = |node: usize| edges.iter().all(|edge| edge.consumer != node);
-    let nodes = names.iter().enumerate().map(|(position, name)| {
-        let period = setting(periods, name).filter(|_| is_source(position));
-        if is_source(position) && period.is_none() {
-            return Err(format!("node {name}: is a source and has no period; add one, as in --period {name}=10ms"));
-        }
-        if !is_source(position) && periods.iter().any(|setting| setting.node.as_ref() == Some(name)) {
-            return Err(format!("node {name}: is no source, its period follows from its producers; remove --period"));
-        }
-        let cost = setting(costs, name).filter(|cost| !cost.is_zero());
-        let body = cost.map(|cost| Step::Cpu(ExecutionTime::constant(cost))).into_iter().collect();
+    let node = |name| {
         let (phase, deadline, priority, cluster) = (Nanos::ZERO, None, None, None);
-        Ok(Node { name: name.clone(), period, phase, deadline, priority, cluster, body })
-    });
-    Ok(Graph::new(NAME, nodes.collect::<Result<_, String>>()?, edges))
+        Node { name, period: None, phase, deadline, priority, cluster, body: Vec::new() }
+    };
+    Ok(Graph::new(NAME, names.into_iter().map(node).collect(), edges))
 }
 
 fn edge(part: &str, names: &mut Vec<String>) -> Result<Edge, String> {
-    let wrong = || format!("edge {part:?}: write FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]], as in A.2:B.4.6");
+    let wrong = || format!("edge {part:?}: write {FORM}, as in A.2:B.4.6");
     let number = |text: Option<&str>, default| text.map_or(Ok(default), |text| text.parse().map_err(|_| wrong()));
     let (from, to) = part.split_once(':').ok_or_else(wrong)?;
+    let (to, start) = match to.find(['+', '@']) {
+        Some(at) => (&to[..at], Some(&to[at..])),
+        None => (to, None),
+    };
+    let back_edge = start.is_some_and(|start| start.starts_with('@'));
+    let initial = number(start.map(|start| &start[1..]), 0)?;
     let (mut from, mut to) = (from.split('.'), to.split('.'));
     let producer = position(from.next().unwrap_or_default(), names).ok_or_else(wrong)?;
     let consumer = position(to.next().unwrap_or_default(), names).ok_or_else(wrong)?;
@@ -71,7 +45,7 @@ fn edge(part: &str, names: &mut Vec<String>) -> Result<Edge, String> {
             "edge {part:?}: numbers of tokens start at 1, and a threshold is at least what is consumed"
         ));
     }
-    Ok(Edge { producer, consumer, produce, consume, threshold, initial: 0, back_edge: false, delay: 0 })
+    Ok(Edge { producer, consumer, produce, consume, threshold, initial, back_edge, delay: 0 })
 }
 
 /// The position of the node called `name`, which may be new.
@@ -86,42 +60,15 @@ fn position(name: &str, names: &mut Vec<String>) -> Option<usize> {
     }))
 }
 
-fn check_names(names: &[String], settings: &[Setting]) -> Result<(), String> {
-    match settings.iter().filter_map(|setting| setting.node.as_ref()).find(|name| !names.contains(name)) {
-        Some(name) => Err(format!("no node is called {name}; {}", way_out(name, names, "node"))),
-        None => Ok(()),
-    }
-}
-
-/// What is set for `name` by name, or else for all.
-fn setting(settings: &[Setting], name: &str) -> Option<Nanos> {
-    let last = |node: Option<&str>| settings.iter().rfind(|setting| setting.node.as_deref() == node);
-    last(Some(name)).or_else(|| last(None)).map(|setting| setting.span)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn settings(texts: &[&str]) -> Vec<Setting> {
-        texts.iter().map(|text| text.parse().expect(text)).collect()
-    }
-
-    fn described(text: &str) -> Result<Graph, String> {
-        graph(text, &settings(&["10ms", "A=4ms"]), &settings(&["1ms", "C=2ms", "B=0ms"]))
-    }
-
     #[test]
     fn edges_are_between_commas_and_what_is_left_out_is_one() {
-        let graph = described("A.4:B.7,B.5:C.3.6,D:C").expect("a graph");
-        let nodes: Vec<_> = graph
-            .nodes
-            .iter()
-            .map(|node| (node.name.as_str(), node.period, node.body.iter().map(Step::cpu_wcet).sum::<Nanos>()))
-            .collect();
-        let ms = Nanos::from_millis;
-        let expected = [("A", Some(ms(4)), ms(1)), ("B", None, ms(0)), ("C", None, ms(2)), ("D", Some(ms(10)), ms(1))];
-        assert_eq!(nodes, expected);
+        let graph = graph("A.4:B.7,B.5:C.3.6,D:C").expect("a graph");
+        let names: Vec<_> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["A", "B", "C", "D"]);
         let edges: Vec<_> = graph
             .edges
             .iter()
@@ -131,23 +78,39 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_edge_is_refused_with_how_to_write_one() {
-        for wrong in ["", "A", "A:", ":B", "A:B,", "A:B:C", "A.2.3:B", "A:B.1.2.3", "A.x:B", "A:B.-1"] {
-            let error = described(wrong).expect_err(wrong);
-            assert!(error.contains("write FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]]"), "{wrong}: {error}");
-        }
-        for wrong in ["A.0:B", "A:B.0", "A:B.3.2"] {
-            let error = described(wrong).expect_err(wrong);
-            assert!(error.contains("a threshold is at least what is consumed"), "{wrong}: {error}");
-        }
+    fn tokens_at_the_start_follow_a_plus_and_an_at_sign_makes_a_back_edge() {
+        let graph = graph("A:B.2.3+1,B:A@2,A:A.1@1").expect("a graph");
+        let edges: Vec<_> = graph.edges.iter().map(|edge| (edge.threshold, edge.initial, edge.back_edge)).collect();
+        assert_eq!(edges, [(3, 1, false), (1, 2, true), (1, 1, true)]);
+        assert_eq!(graph.nodes.len(), 2);
     }
 
     #[test]
-    fn settings_name_nodes_and_only_sources_have_a_period() {
-        let error = |periods: &[&str]| graph("camera:sink", &settings(periods), &[]).expect_err("refused");
-        assert!(error(&[]).contains("add one, as in --period camera=10ms"));
-        assert!(error(&["camra=1ms"]).ends_with("did you mean `camera`?"));
-        assert!(error(&["1ms", "sink=1ms"]).starts_with("node sink: is no source"));
-        assert!("A=soon".parse::<Setting>().is_err());
+    fn what_is_no_edge_is_refused_with_how_to_write_one() {
+        let wrong_forms = [
+            "",
+            "A",
+            "A:",
+            ":B",
+            "A:B,",
+            "A:B:C",
+            "A.2.3:B",
+            "A:B.1.2.3",
+            "A.x:B",
+            "A:B.-1",
+            "A:B@",
+            "A:B+x",
+            "A:B@1+1",
+            "A:@1",
+            "A:B@-1",
+        ];
+        for wrong in wrong_forms {
+            let error = graph(wrong).expect_err(wrong);
+            assert!(error.contains("write FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]]"), "{wrong}: {error}");
+        }
+        for wrong in ["A.0:B", "A:B.0", "A:B.3.2"] {
+            let error = graph(wrong).expect_err(wrong);
+            assert!(error.contains("a threshold is at least what is consumed"), "{wrong}: {error}");
+        }
     }
 }

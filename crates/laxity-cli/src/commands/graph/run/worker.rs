@@ -1,0 +1,187 @@
+//! The thread that carries out a node, in this process or in one of its own.
+//!
+//! ```text
+//!        start                 claimed                  begin                    the node ends
+//! (new) ------> (claims it) -----------> (is ready) ----------> (runs its jobs) --------------> (over)
+//!                    | cannot                |  who starts it is gone                              ^
+//!                    +-----------------------+-----------------------------------------------------+
+//! ```
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, Builder, JoinHandle};
+
+use laxity_graph::{Graph, Job, Node, WaitError};
+use laxity_model::Instant;
+use laxity_sys::clock;
+use laxity_sys::journal::Journal;
+
+use super::control::Control;
+use super::orders::Orders;
+use super::record::Record;
+use super::work::Work;
+
+/// A thread that carries out a node.
+#[derive(Debug)]
+pub struct Worker {
+    graph: Graph,
+    node: usize,
+    control: Arc<Control>,
+    /// Says that it has the node, or why not.
+    readiness: Receiver<Result<(), String>>,
+    begin: Sender<Instant>,
+    thread: JoinHandle<Result<(), String>>,
+}
+
+/// What the thread has.
+struct Task {
+    graph: Graph,
+    orders: Orders,
+    journal: Journal,
+    control: Arc<Control>,
+}
+
+impl Worker {
+    /// Starts a thread for the node at `node`, which writes down in `journal` when its jobs complete.
+    ///
+    /// # Errors
+    /// That there can be no more threads.
+    pub fn start(graph: &Graph, node: usize, orders: Orders, journal: Journal) -> Result<Worker, String> {
+        let control = Arc::new(Control::default());
+        let task = Task { graph: graph.clone(), orders, journal, control: Arc::clone(&control) };
+        let (ready, readiness) = mpsc::channel();
+        let (begin, begins) = mpsc::channel();
+        let name = &graph.spec().graph().nodes[node].name;
+        // Linux shows the first 15 bytes; names of threads end at a NUL.
+        let thread = Builder::new().name(name.replace('\0', " ")).spawn(move || task.run(node, &ready, &begins));
+        let thread = thread.map_err(|error| format!("cannot start a thread for each node: {error}"))?;
+        Ok(Worker { graph: graph.clone(), node, control, readiness, begin, thread })
+    }
+
+    /// Waits until it has its node.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn ready(&self) -> Result<(), String> {
+        self.readiness.recv().unwrap_or_else(|_| Err("its thread ended".to_owned()))
+    }
+
+    /// Lets it begin: `start` is the arrival of the first job of a source without phase.
+    pub fn begin(&self, start: Instant) {
+        // If it is over already, there is nothing to begin.
+        let _ = self.begin.send(start);
+    }
+
+    /// Whether it is at work. Wakes it where it sleeps until a release that will not come, as the node was ended.
+    pub fn is_at_work(&self) -> bool {
+        if self.graph.status(self.node).has_terminated {
+            self.control.ring();
+        }
+        !self.thread.is_finished()
+    }
+
+    /// Ends it in the middle of its job.
+    pub fn stop(&self) {
+        self.control.stop();
+        self.graph.terminate(self.node);
+    }
+
+    /// What became of it. Waits until it is over; lets go of its node if it did not begin.
+    ///
+    /// # Errors
+    /// Why it could not go on.
+    pub fn join(self) -> Result<(), String> {
+        drop(self.begin);
+        self.thread.join().unwrap_or_else(|_| Err("its thread panicked".to_owned()))
+    }
+}
+
+impl Task {
+    fn run(self, node: usize, ready: &Sender<Result<(), String>>, begins: &Receiver<Instant>) -> Result<(), String> {
+        let prepared = self.prepare(node);
+        // Whoever no longer listens ends the channel of the begin, too.
+        let (mut node, mut work) = match prepared {
+            Ok(prepared) => {
+                let _ = ready.send(Ok(()));
+                prepared
+            }
+            Err(error) => {
+                let _ = ready.send(Err(error.clone()));
+                return Err(error);
+            }
+        };
+        let Ok(start) = begins.recv() else { return Ok(()) };
+        let mut outcome = Ok(true);
+        while outcome == Ok(true) && self.is_released(&node, start) {
+            outcome = self.next_job(&mut node, &mut work);
+        }
+        node.terminate();
+        outcome.map(|_| ())
+    }
+
+    /// The node and what its jobs work on. Claiming comes last: a claimed node is ready.
+    fn prepare(&self, node: usize) -> Result<(Node, Work), String> {
+        let work = Work::new(self.orders.working_set)?;
+        self.orders.attributes.apply()?;
+        let name = &self.graph.spec().graph().nodes[node].name;
+        let node = self.graph.claim(name).map_err(|error| error.to_string())?;
+        Ok((node, work))
+    }
+
+    /// Waits for the release of the next job of a source. Answers whether it comes before the end.
+    fn is_released(&self, node: &Node, start: Instant) -> bool {
+        let (plan, node) = (self.graph.spec().plan(), node.position());
+        if !plan.nodes()[node].is_source {
+            return true;
+        }
+        let index = self.graph.status(node).completed;
+        let release = self.orders.releases.release(plan, start, node, index);
+        release.is_some_and(|release| self.control.suspend_until(release, || !self.graph.status(node).has_terminated))
+    }
+
+    /// Waits for a job's tokens and does it. Answers whether there may be another.
+    fn next_job(&self, node: &mut Node, work: &mut Work) -> Result<bool, String> {
+        let position = node.position();
+        let mut job = match node.wait() {
+            Ok(job) => job,
+            // Whoever looks after the run claims the node again, or ends it.
+            Err(WaitError::Lost { .. }) => return Ok(true),
+            Err(_) => return Ok(false),
+        };
+        self.touch(position, &mut job);
+        if !self.orders.body.carry_out(self.orders.seed, position, job.index(), work, &self.control) {
+            return Ok(false);
+        }
+        // Before the tokens are there, so that no consumer completes earlier than its producer.
+        let record = Record { index: job.index(), completion: clock::now() };
+        record.append_to(&self.journal).map_err(|error| format!("cannot write down when a job completes: {error}"))?;
+        job.complete();
+        Ok(true)
+    }
+
+    /// Reads all messages and writes all, as users of rings do.
+    fn touch(&self, node: usize, job: &mut Job<'_>) {
+        let spec = self.graph.spec();
+        let byte = job.index() as u8;
+        let (inputs, mut outputs) = job.messages();
+        for (position, edge) in spec.graph().edges.iter().enumerate() {
+            // Those of edges that carry no messages are errors that say so.
+            for number in (0..edge.threshold).take_while(|_| edge.consumer == node) {
+                let Ok(message) = inputs.get(position, number) else { break };
+                std::hint::black_box(message.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)));
+            }
+            for number in (0..edge.produce).take_while(|_| edge.producer == node) {
+                let Ok(message) = outputs.get(position, number) else { break };
+                message.fill(byte);
+            }
+        }
+    }
+}
+
+/// How often to look after workers.
+pub const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// Waits until the next look.
+pub fn pause() {
+    thread::sleep(LOOK);
+}
