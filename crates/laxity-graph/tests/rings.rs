@@ -6,6 +6,7 @@ use std::thread;
 
 use laxity_graph::{Channel, MessageError, Spec, SpecError, WaitError};
 use laxity_model::{Edge, Nanos};
+use laxity_sys::{clock, scheduling};
 use support::{Place, back, edge, graph, ringed};
 
 fn number(message: &[u8]) -> u64 {
@@ -45,6 +46,33 @@ fn lengths_travel_with_messages() {
     let mut job = a.wait().expect("there is room");
     let too_long = MessageError::TooLong { edge: 0, length: 9, longest: 8 };
     assert_eq!(job.messages().1.write(0, 0, b"123456789"), Err(too_long));
+}
+
+/// A full ring of the original is waited for in a loop: on one CPU, under SCHED_FIFO, its consumer then never runs. Here
+/// nobody spins for what is on its own CPU, however long it may.
+#[test]
+fn threads_on_one_cpu_suspend_for_a_full_ring_though_they_may_spin() {
+    let place = Place::new("one-cpu");
+    let graph = place.create(&ringed(&["a", "b"], vec![edge(0, 1)], 8, 1)).expect("the name is free");
+    let spin = Nanos::from_millis(100);
+    let run = |name: &str| {
+        scheduling::pin(scheduling::usable_cpus().expect("Linux says")[0]).expect("it may use that one");
+        // Where this is not allowed they share the CPU all the same.
+        let _ = scheduling::set_fifo(1);
+        let mut node = graph.claim(name).expect("free");
+        node.spin_for(spin);
+        let before = clock::thread_cpu_time();
+        for _ in 0..100 {
+            node.wait().expect("the other goes on").complete();
+        }
+        clock::thread_cpu_time().saturating_sub(before)
+    };
+    let run = &run;
+    let used = thread::scope(|scope| {
+        let both = ["a", "b"].map(|name| scope.spawn(move || run(name)));
+        both.map(|thread| thread.join().expect("no panic"))
+    });
+    assert!(used.iter().all(|&used| used < spin), "{used:?} of CPU time: somebody spun");
 }
 
 /// Stale data taken for new is what the original delivers after a death.
