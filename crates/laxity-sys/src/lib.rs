@@ -6,6 +6,7 @@
 //! | [`directory`] | that something appeared under a name | |
 //! | [`futex`] | waiting on a word of memory | `futex_waitv` (5.16) for more than one |
 //! | [`event`] | a counter that event loops can poll | |
+//! | [`mutex`] | a lock that survives its holder's death | |
 //! | [`robust`] | a word that says that its holder died | |
 //! | [`process`] | whether a process is gone | `pidfd_open` (5.3) |
 //! | [`clock`], [`scheduling`] | time, priorities, CPUs | |
@@ -16,6 +17,7 @@ pub mod clock;
 pub mod directory;
 pub mod event;
 pub mod futex;
+pub mod mutex;
 pub mod process;
 pub mod robust;
 pub mod scheduling;

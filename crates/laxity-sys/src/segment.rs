@@ -249,7 +249,7 @@ impl Segment {
 
     /// A pointer to `size` bytes at `offset`, for which `size` is also the alignment if it is that of a word.
     #[inline]
-    fn pointer(&self, offset: usize, size: usize) -> *mut u8 {
+    pub(crate) fn pointer(&self, offset: usize, size: usize) -> *mut u8 {
         let is_within = offset.checked_add(size).is_some_and(|end| end <= self.length);
         assert!(is_within, "offset {offset} + {size} is beyond the {} bytes of the segment", self.length);
         assert!(!matches!(size, 4 | 8) || offset.is_multiple_of(size), "offset {offset} is not aligned to {size}");
