@@ -106,14 +106,14 @@ impl<'a> Mutex<'a> {
         self.taken(unsafe { libc::pthread_mutex_lock(self.mutex.as_ptr()) })
     }
 
-    /// Takes it unless a thread that lives has it.
+    /// Takes it unless a thread that lives has it, this one included.
     ///
     /// # Errors
     /// If Linux refuses for another reason.
     pub fn try_lock(self) -> io::Result<Attempt<'a>> {
         // SAFETY: as in `lock`.
         match unsafe { libc::pthread_mutex_trylock(self.mutex.as_ptr()) } {
-            libc::EBUSY => Ok(Attempt::Busy),
+            libc::EBUSY | libc::EDEADLK => Ok(Attempt::Busy),
             result => self.taken(result).map(Attempt::Taken),
         }
     }
