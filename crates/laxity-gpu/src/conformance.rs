@@ -1,9 +1,6 @@
 //! Random requests through the live arbitration and, side by side, through the pure arbiter that the simulator uses:
 //! the same grants, in the same order, the same queues and the same effective priorities.
 
-use std::fs;
-use std::path::PathBuf;
-
 use laxity_model::{EngineOrder, GpuArbitration, GpuSync, Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::cpu::Priority;
 use laxity_policy::lock::{Action, Arbiter, Event};
@@ -11,26 +8,10 @@ use proptest::prelude::*;
 
 use crate::client::{Ask, Client, LockError, What};
 use crate::config::{Config, TOKEN};
+use crate::testing::Place;
 use crate::{Arbitration, Base, Registry};
 
 const CLIENTS: usize = 9;
-
-/// A directory of shared memory that goes with it.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(test: &str) -> Self {
-        let path = PathBuf::from(format!("/dev/shm/laxity-test-gpu-{}-{test}", std::process::id()));
-        fs::create_dir_all(&path).expect("/dev/shm is writable");
-        Place(path)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn config() -> impl Strategy<Value = Config> {
     let sync = (1..4_u32, prop::option::of(1..4_u32), prop::option::of(1..9_u32), any::<bool>()).prop_map(

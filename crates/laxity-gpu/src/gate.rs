@@ -120,17 +120,39 @@ impl<'a> Inside<'a> {
 
     /// Publishes what happened, does what follows, and leaves.
     pub fn publish(mut self) {
-        let reopened = self.reopen();
-        let Inside { shared, desk, version, .. } = &mut self;
-        desk.publish(shared, *version);
-        for lock in reopened {
-            self.shared.owner_words(lock).for_each(owners::thaw);
-        }
-        self.carry_out();
+        let reopened = self.make_it_count();
+        self.follow_up(&reopened);
         let Inside { shared, desk, woken, gate, .. } = self;
         drop(desk);
         drop(gate);
         woken.into_iter().for_each(|task| shared.wake(task));
+    }
+
+    /// The first half of [`Inside::publish`], up to the store that decides. Answers with the locks that were reopened.
+    pub fn make_it_count(&mut self) -> Vec<LockId> {
+        // Quadratic, and the policy has tests of its own: not in release.
+        if cfg!(debug_assertions) {
+            self.desk.arbiter.assert_invariants();
+        }
+        let reopened = self.reopen();
+        self.desk.publish(self.shared, self.version);
+        reopened
+    }
+
+    /// The second half, which is done again if whoever does it is killed.
+    fn follow_up(&mut self, reopened: &[LockId]) {
+        for &lock in reopened {
+            self.shared.owner_words(lock).for_each(owners::thaw);
+        }
+        self.carry_out();
+    }
+
+    /// As if the thread was killed here, if it ends without doing anything more.
+    #[cfg(test)]
+    pub fn die(self) {
+        let Inside { desk, gate, .. } = self;
+        drop(desk);
+        gate.keep();
     }
 
     /// Moves the holders of locks for which nobody waits from the arbiter to the locks' words, which stay frozen.

@@ -47,6 +47,8 @@ mod client;
 mod config;
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod crashes;
 mod desk;
 mod gate;
 mod guardian;
@@ -57,6 +59,8 @@ mod owners;
 mod registry;
 mod shared;
 mod snapshot;
+#[cfg(test)]
+mod testing;
 mod token;
 
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
