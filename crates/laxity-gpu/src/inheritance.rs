@@ -26,6 +26,13 @@ pub(crate) fn apply(shared: &Shared, priority: Priority, base: Option<Priority>)
     }
 }
 
+/// The thread of `task` was killed and has not ended: all wait for that, and so it is as urgent as can be.
+pub(crate) fn hasten(shared: &Shared, task: TaskId) {
+    let thread = shared.segment.u32(shared.client(task).thread).load(Ordering::Relaxed);
+    // Who may not raise it waits longer.
+    let _ = own(shared, task).at_least(HIGHEST).give_to(thread);
+}
+
 fn wanted(shared: &Shared, priority: Priority, base: Option<Priority>) -> Attributes {
     let own = own(shared, priority.task);
     if base == Some(priority) {

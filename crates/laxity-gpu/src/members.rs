@@ -14,6 +14,7 @@ use laxity_sys::robust::Holder;
 use laxity_sys::{clock, futex};
 
 use crate::gate::{Inside, StateError};
+use crate::inheritance;
 use crate::layout::{COMINGS, MEMBERS_MAX};
 use crate::shared::{Shared, Word};
 
@@ -92,7 +93,11 @@ impl Shared {
             match self.life(task).try_lock().map_err(StateError::System)? {
                 Attempt::Taken(_life) => inside.retire(task),
                 Attempt::Busy => {
-                    ending.push(self.segment.u32(self.client(task).member).load(Ordering::Relaxed) as usize);
+                    let member = self.segment.u32(self.client(task).member).load(Ordering::Relaxed) as usize;
+                    if dead.contains(&member) {
+                        inheritance::hasten(self, task);
+                        ending.push(member);
+                    }
                     waiters.push(task);
                 }
             }

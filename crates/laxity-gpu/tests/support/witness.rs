@@ -6,7 +6,7 @@ use laxity_sys::segment::{Format, HEADER, Segment};
 
 const FORMAT: Format = Format { magic: *b"lxt-seen", version: 1 };
 const PLACES: usize = 64;
-const WORKERS: usize = 4096;
+const WORKERS: usize = 8192;
 
 pub struct Witness(Segment);
 
