@@ -2,6 +2,8 @@
 //! holds what another does, nobody waits for ever, and nothing is left behind.
 
 mod support;
+#[path = "support/turns.rs"]
+mod turns;
 #[path = "support/witness.rs"]
 mod witness;
 
@@ -9,10 +11,11 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use laxity_gpu::{Arbitration, Ask, Base, Client, Config, LockError, Registry, Token};
-use laxity_model::{CopyDirection, Engine, EngineOrder, GpuArbitration, GpuSync, Instant, Nanos};
+use laxity_gpu::{Arbitration, Base, Client, Config, Registry, Token};
+use laxity_model::{Engine, EngineOrder, GpuArbitration, GpuSync, Instant};
 use laxity_sys::clock::now;
 use support::{HANG, PLACE, Place, Process, ROLE, Random, soon, until};
+use turns::turn;
 use witness::Witness;
 
 /// Not a test by itself: what the processes do that tests start.
@@ -172,61 +175,12 @@ fn work(place: &Path, registry: &Registry, worker: u64) {
                         let base = Base::Fixed(1 + random.below(99) as u8);
                         let client = arbitration.register(&format!("{worker}"), base).expect("there is room");
                         for _ in 0..40 {
-                            turn(witness, &client, worker, &mut random);
+                            turn(witness, &client, 2, worker, &mut random);
                         }
                     }
                 });
             }
         });
-    }
-}
-
-/// A token for a while, if it is granted, and some engines with it.
-fn turn(witness: &Witness, client: &Client, worker: u64, random: &mut Random) {
-    let (deadline, is_patient) = match random.below(8) {
-        0 => (Instant::ZERO, false),
-        1 => (now().saturating_add(Nanos::from_micros(random.below(300))), false),
-        _ => (soon(), true),
-    };
-    let gpu = (random.below(3) == 0).then(|| random.below(2) as u16);
-    let token = match client.request(Ask { gpu, deadline, length: Nanos::ZERO }) {
-        Ok(token) => token,
-        Err(LockError::TimedOut { .. }) if !is_patient => return,
-        Err(error) => panic!("{error}"),
-    };
-    assert!(gpu.is_none_or(|gpu| gpu == token.gpu()));
-    let place = usize::from(token.replica().0);
-    witness.enter(place, worker);
-    for _ in 0..random.below(3) {
-        engines(witness, &token, worker, random);
-    }
-    witness.leave(place, worker);
-    witness.progress(worker).fetch_add(1, Ordering::SeqCst);
-}
-
-fn engines(witness: &Witness, token: &Token<'_>, worker: u64, random: &mut Random) {
-    let place = |gpu: u16, engine: Engine| 10 + 3 * usize::from(gpu) + engine.index();
-    let hold = |place: usize| {
-        witness.enter(place, worker);
-        witness.leave(place, worker);
-    };
-    match random.below(4) {
-        0 => {
-            let pair = token.peer_copy(1 - token.gpu(), soon()).expect("in time");
-            let places = pair.engines().each_ref().map(|engine| place(engine.gpu(), engine.engine()));
-            places.iter().for_each(|&place| witness.enter(place, worker));
-            places.iter().for_each(|&place| witness.leave(place, worker));
-        }
-        1 => {
-            let mut chunks = token.copy_chunks(CopyDirection::Out, 2500, soon());
-            while let Some(chunk) = chunks.next().expect("in time") {
-                hold(place(token.gpu(), chunk.engine().engine()));
-            }
-        }
-        _ => {
-            let engine = token.engine(Engine::Execution, soon()).expect("in time");
-            hold(place(token.gpu(), engine.engine()));
-        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! A page of shared memory, apart from the arbitration, in which holders say that they hold: at most one at a time.
+#![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +12,7 @@ const WORKERS: usize = 8192;
 pub struct Witness(Segment);
 
 impl Witness {
-    pub fn create(place: &super::support::Place) -> Self {
+    pub fn create(place: &crate::support::Place) -> Self {
         let path = place.directory().join("witness");
         let segment = Segment::draft(&path, FORMAT, 8 * (PLACES + 2 * WORKERS)).expect("enough memory");
         segment.publish().expect("the name is free");

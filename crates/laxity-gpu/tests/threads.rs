@@ -1,0 +1,91 @@
+//! Threads that share GPUs under every kind of rules: nobody holds what another does, and everybody is granted.
+
+mod support;
+#[path = "support/turns.rs"]
+mod turns;
+#[path = "support/witness.rs"]
+mod witness;
+
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use laxity_gpu::{Base, Config};
+use laxity_model::{EngineOrder, GpuArbitration, GpuSync, Instant};
+use support::{Place, Random};
+use turns::turn;
+use witness::Witness;
+
+const THREADS: u64 = 5;
+const TURNS: u32 = 150;
+
+fn share(test: &str, config: Config) {
+    let place = Place::new(test);
+    let witness = &Witness::create(&place);
+    let first = place.create("g", &config).expect("the name is free");
+    // Attached twice: what one remembers of the state, the other changes.
+    let attached = [first, place.attach("g").expect("it was created")];
+    let mut random = Random::new();
+    thread::scope(|scope| {
+        for worker in 1..=THREADS {
+            let (seed, arbitration) = (random.below(u64::MAX), &attached[worker as usize % 2]);
+            scope.spawn(move || {
+                let mut random = Random::of(seed);
+                for _ in 0..2 {
+                    let base = Base::Fixed(1 + random.below(99) as u8);
+                    let client = arbitration.register("worker", base).expect("there is room");
+                    for _ in 0..TURNS / 2 {
+                        turn(witness, &client, config.gpus, worker, &mut random);
+                    }
+                }
+            });
+        }
+    });
+    let grants: u64 = (1..=THREADS).map(|worker| witness.progress(worker).load(Ordering::SeqCst)).sum();
+    assert!(grants > THREADS * u64::from(TURNS) / 2, "most are patient");
+    let snapshot = attached[0].snapshot().expect("whole");
+    assert!(snapshot.clients.is_empty());
+    assert!(!snapshot.engines.iter().flatten().chain([&snapshot.tokens]).any(|lock| lock.is_held()));
+    let client = attached[1].register("last", Base::Background).expect("there is room");
+    for gpu in 0..config.gpus {
+        let ask = laxity_gpu::Ask { gpu: Some(gpu), deadline: Instant::ZERO, ..Default::default() };
+        drop(client.request(ask).expect("all are free"));
+    }
+}
+
+fn gpusync(sync: GpuSync, config: Config) -> Config {
+    Config { arbitration: GpuArbitration::GpuSync(sync), ..config }
+}
+
+#[test]
+fn threads_share_by_the_k_fmlp() {
+    for length_aware in [false, true] {
+        share("kfmlp", Config { arbitration: GpuArbitration::KFmlp { length_aware }, ..Config::new(2, 2) });
+    }
+}
+
+#[test]
+fn threads_share_by_tokens_with_queues_and_donors() {
+    let sync = GpuSync { tokens: 1, fifo_length: Some(2), fifo_requests: Some(3), ..GpuSync::DEFAULT };
+    share("donors", gpusync(GpuSync { engine_order: EngineOrder::Priority, ..sync }, Config::new(2, 2)));
+}
+
+/// (rho g, 1): whoever holds no token waits in the priority queue or as a donor.
+#[test]
+fn threads_share_by_tokens_without_queues() {
+    let sync = GpuSync { tokens: 2, fifo_length: Some(1), ..GpuSync::DEFAULT };
+    share("queueless", gpusync(sync, Config { copy_engines: 1, ..Config::new(2, 1) }));
+}
+
+/// More tokens than one word has owners; fewer may be requested than there are.
+#[test]
+fn threads_share_many_tokens() {
+    let sync = GpuSync { tokens: 4, ..GpuSync::DEFAULT };
+    share("many", gpusync(sync, Config::new(16, 4)));
+    share("few", gpusync(GpuSync { fifo_requests: Some(2), ..sync }, Config::new(16, 4)));
+}
+
+#[test]
+fn threads_share_with_prediction() {
+    let sync = GpuSync { tokens: 1, migration: Some(laxity_model::Nanos::from_micros(50)), ..GpuSync::DEFAULT };
+    share("predicted", gpusync(sync, Config::new(4, 2)));
+}
