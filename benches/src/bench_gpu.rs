@@ -5,12 +5,12 @@
 
 use std::error::Error;
 use std::hint::black_box;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use clap::Parser;
-use laxity_gpu::{Arbitration, Base, Config, Registry};
+use laxity_gpu::{Arbitration, Base, Client, Config, Registry};
 use laxity_model::{GpuArbitration, GpuSync, Instant};
 use laxity_sys::clock::now;
 use laxity_sys::segment::{Format, HEADER, Segment};
@@ -83,9 +83,11 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
 
 fn report(rounds: &[Round]) {
     let of = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
-    println!("lock and unlock that nobody waits for, median ns: token {:.0}, engine {:.0}", of(&|round| round.token), {
-        of(&|round| round.engine)
-    });
+    println!(
+        "lock and unlock that nobody waits for, median ns: token {:.0}, engine {:.0}",
+        of(&|round| round.token),
+        { of(&|round| round.engine) }
+    );
     println!("round trips, median us        same core   other core");
     let row = |name: &str, value: &dyn Fn(&Round) -> [f64; 2]| {
         println!("{name:<28} {:>10.2} {:>12.2}", of(&|round| value(round)[0]), of(&|round| value(round)[1]));
@@ -126,29 +128,39 @@ fn uncontended(registry: &Registry, config: &Config, locks: u32) -> Result<(f64,
     })
 }
 
-/// Two threads hand the only token over; each attached for itself, as a process of its own would.
+/// Two threads hand the only token over; each attached for itself, as a process of its own would. Who lets go while the
+/// other waits and asks again waits itself, so that they take turns.
 fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32) -> Result<f64, Box<dyn Error>> {
     let first = registry.create(&name(), &Config::new(2, 1))?;
     let second = registry.attach(&name())?;
     let last = AtomicU32::new(0);
-    let both = Barrier::new(2);
-    // Who lets go and asks again may be faster than the other, who does not wait yet: only hand-overs count.
-    let run = |arbitration: &Arbitration, who: u32, cpu: usize| {
-        settle(cpu);
-        let client = arbitration.register("bench", Base::Fixed(PRIORITY)).expect("there is room");
-        both.wait();
-        let (start, mut handed) = (now(), 0);
-        while handed < trips {
-            let token = client.token().expect("the other lets go");
-            handed += u32::from(last.swap(who, Ordering::Relaxed) != who);
-            drop(token);
-        }
-        now().saturating_since(start).0 as f64 / 1000.0 / f64::from(handed)
+    let register = |arbitration: &Arbitration| arbitration.register("bench", Base::Fixed(PRIORITY));
+    // How often a thread was handed the token by the other.
+    let turns = |client: &Client, who: u32| {
+        let turn = || {
+            let _token = client.token().expect("the other lets go");
+            u32::from(last.swap(who, Ordering::Relaxed) != who)
+        };
+        (0..trips).map(|_| turn()).sum::<u32>()
     };
     Ok(thread::scope(|scope| {
-        let other = scope.spawn(|| run(&second, 1, cpus[1]));
-        let trip = scope.spawn(|| run(&first, 2, cpus[0])).join().expect("no panic");
-        trip.max(other.join().expect("no panic"))
+        let measured = scope.spawn(|| {
+            settle(cpus[0]);
+            let client = register(&first).expect("there is room");
+            let token = client.token().expect("it is free");
+            scope.spawn(|| {
+                settle(cpus[1]);
+                turns(&register(&second).expect("there is room"), 1);
+            });
+            while first.snapshot().expect("whole").tokens.waiting.is_empty() {
+                thread::sleep(Duration::from_micros(100));
+            }
+            drop(token);
+            let start = now();
+            let handed = turns(&client, 2);
+            now().saturating_since(start).0 as f64 / 1000.0 / f64::from(handed)
+        });
+        measured.join().expect("no panic")
     }))
 }
 

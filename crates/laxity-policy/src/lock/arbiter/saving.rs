@@ -89,35 +89,33 @@ impl Arbiter {
     /// Counts who waits; every discipline must know of the same holders and waiters as the tasks.
     fn count_again(&mut self, numbers: &Numbers<'_>) -> Result<(), Damaged> {
         let Arbiter { locks, holdings, priorities, .. } = self;
-        for (index, lock) in locks.iter_mut().enumerate() {
+        locks.iter_mut().for_each(|lock| lock.waiting = 0);
+        for (_, wait) in holdings.waits() {
+            locks[wait.lock.index()].waiting += 1;
+        }
+        // As many as the disciplines know of, each of which is among them: the same.
+        let mut held: usize = (0..holdings.tasks() as u32).map(|task| holdings.held(TaskId(task)).len()).sum();
+        for (index, lock) in locks.iter().enumerate() {
             let id = LockId(index as u16);
             let (mut waiting, mut agree) = (0, true);
             lock.discipline.standings(&mut |task, _| {
                 waiting += 1;
                 agree &= priorities.base(task).is_some() && holdings.wait_of(task).is_some_and(|wait| wait.lock == id);
             });
-            let known = holdings.waits().filter(|(_, wait)| wait.lock == id).count();
-            if !agree || known != waiting {
+            if !agree || lock.waiting != waiting {
                 return Err(numbers.damaged("the end of a state in which all agree on who waits"));
             }
-            lock.waiting = waiting as u32;
-            let holds = |replica: ReplicaId, task| {
-                let holds = holdings.held(task).iter().any(|held| (held.lock, held.replica) == (id, replica));
-                holds && priorities.base(task).is_some()
-            };
-            let replicas = || (0..lock.replicas).map(ReplicaId);
-            let held = replicas().filter(|&replica| lock.discipline.holder(replica).is_some()).count();
-            let agreed = { replicas() }
-                .filter(|&replica| lock.discipline.holder(replica).is_some_and(|task| holds(replica, task)))
-                .count();
-            let tasks = (0..holdings.tasks() as u32).map(TaskId);
-            let known: usize =
-                tasks.map(|task| holdings.held(task).iter().filter(|held| held.lock == id).count()).sum();
-            if held != agreed || held != known {
+            for replica in (0..lock.replicas).map(ReplicaId) {
+                let Some(holder) = lock.discipline.holder(replica) else { continue };
+                let is_it = |held: &super::Held| (held.lock, held.replica) == (id, replica);
+                agree &= priorities.base(holder).is_some() && holdings.held(holder).iter().any(is_it);
+                held = held.wrapping_sub(1);
+            }
+            if !agree {
                 return Err(numbers.damaged("the end of a state in which all agree on who holds"));
             }
         }
-        Ok(())
+        if held == 0 { Ok(()) } else { Err(numbers.damaged("the end of a state in which all agree on who holds")) }
     }
 
     /// As if new.
