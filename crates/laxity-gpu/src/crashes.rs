@@ -84,6 +84,11 @@ fn what_was_not_published_did_not_happen() {
     let scene = Scene::new("unpublished", true);
     let a = scene.a.id();
     scene.crash(|inside| unlock(inside, a));
+    scene.crash(|inside| {
+        unlock(inside, a);
+        let (shared, version) = (inside.shared(), inside.version());
+        inside.desk.write(shared, version.wrapping_add(1));
+    });
     assert_eq!(scene.holder(), Some(a));
     assert!(scene.b.granted().is_none());
     scene.a.release(TOKEN, ReplicaId(0));

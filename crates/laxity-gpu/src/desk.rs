@@ -52,11 +52,13 @@ impl Desk {
     pub fn publish(&mut self, shared: &Shared, version: u64) {
         let next = version.wrapping_add(1);
         self.write(shared, next);
+        // Killed before this store, nothing has happened; after it, everything.
         shared.version().store(next, Ordering::Release);
         self.version = Some(next);
     }
 
-    fn write(&mut self, shared: &Shared, version: u64) {
+    /// Writes the state that is to count at `version`.
+    pub fn write(&mut self, shared: &Shared, version: u64) {
         self.numbers.clear();
         for locks in self.open.chunks(64) {
             self.numbers.push(locks.iter().rev().fold(0, |bits, &open| bits << 1 | u64::from(open)));

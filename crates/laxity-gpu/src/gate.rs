@@ -86,6 +86,12 @@ impl<'a> Inside<'a> {
         self.shared
     }
 
+    /// The version that counts.
+    #[cfg(test)]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// From now on the arbiter decides about `lock`.
     pub fn arbitrate(&mut self, lock: LockId) {
         if !self.desk.is_open(lock) {
