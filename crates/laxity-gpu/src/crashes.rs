@@ -1,6 +1,7 @@
 //! Threads that end at the gate, between any two steps: what was published happened, all else did not, and whoever comes
 //! next makes good what was left undone.
 
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
@@ -10,9 +11,12 @@ use laxity_sys::clock;
 use crate::client::{Ask, Client, What};
 use crate::config::TOKEN;
 use crate::gate::Inside;
+use crate::members::Burial;
 use crate::testing::Place;
 use crate::{Arbitration, Base, Config, LockError, Registry};
 
+/// `FUTEX_OWNER_DIED`.
+const OWNER_DIED: u32 = 0x4000_0000;
 const ANY: What = What::Token { gpu: None };
 
 /// One GPU with one token; A holds it, B waits for it if `waits`.
@@ -168,10 +172,36 @@ fn a_panic_at_the_gate_changes_nothing() {
     scene.finish();
 }
 
+#[test]
+fn a_grant_that_comes_with_the_time_out_is_taken() {
+    let scene = Scene::new("late", true);
+    scene.a.release(TOKEN, ReplicaId(0));
+    assert_eq!(scene.b.give_up(TOKEN).expect("whole"), Some(ReplicaId(0)));
+    assert!(scene.b.granted().is_none(), "it is told once");
+    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
+/// Linux marks the word of a process that is killed when one of its threads has ended; the others may still run.
+#[test]
+fn a_thread_of_a_dead_process_keeps_what_it_holds_until_it_has_ended_itself() {
+    let scene = Scene::new("ending", true);
+    let shared = scene.a.shared();
+    let died = |word: u32| shared.segment.u32(shared.layout.member(0).word).swap(word, Ordering::SeqCst);
+    let alive = died(OWNER_DIED);
+    assert_eq!(shared.bury().expect("whole"), Burial::Pending);
+    assert_eq!(scene.holder(), Some(scene.a.id()));
+    assert!(scene.arbitration.register("c", Base::Background).is_err(), "nobody would look for it");
+    assert_eq!(died(alive), OWNER_DIED, "the word is cleared last");
+    scene.a.release(TOKEN, ReplicaId(0));
+    assert!(scene.b.granted().is_some());
+    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
 /// Whatever memory says, readers are told that it is damaged.
 #[test]
 fn damaged_memory_is_an_error_for_everyone() {
-    use std::sync::atomic::Ordering;
     let scene = Scene::new("damaged", true);
     let shared = scene.a.shared();
     let copy = shared.layout.copy(shared.version().load(Ordering::Relaxed));
