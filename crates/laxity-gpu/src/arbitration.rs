@@ -39,7 +39,8 @@ pub(crate) struct Membership {
     forks: u32,
 }
 
-/// How urgent a client is among those that wait: it decides who gets a token or an engine, and who inherits.
+/// How urgent a client is among those that wait: it decides who gets a token or an engine, and who inherits from whom.
+/// What Linux is told of an heir is how the thread that it inherits from is scheduled, which is not set by this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// A fixed priority as that of `SCHED_FIFO`: 1 to 99, the larger the more urgent.

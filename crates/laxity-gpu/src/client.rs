@@ -301,12 +301,13 @@ impl Drop for Client {
         if !self.membership.is_ours() {
             return;
         }
-        let shared = self.shared();
+        let (shared, inside) = (self.shared(), self.shared().enter(clock::now()));
         // If the memory is damaged nobody looks at it any more.
-        if let Ok(inside) = shared.enter(clock::now()) {
-            inside.retire(self.task);
-        }
         let _ = shared.life(self.task).unlock();
+        if let Ok(mut inside) = inside {
+            inside.retire(self.task);
+            inside.publish();
+        }
     }
 }
 

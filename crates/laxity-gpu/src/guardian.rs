@@ -45,8 +45,8 @@ impl Guardian {
         // One piece of news that was not heard yet is as good as many.
         let (news, heard) = mpsc::sync_channel(1);
         let buries = {
-            let shared = shared.clone();
-            spawn("laxity-heir", move || see_to_the_dead(&shared, &heard))?
+            let (shared, is_over) = (shared.clone(), is_over.clone());
+            spawn("laxity-heir", move || see_to_the_dead(&shared, &heard, &is_over))?
         };
         let guards = {
             let (shared, is_over) = (shared.clone(), is_over.clone());
@@ -118,11 +118,11 @@ fn guard(shared: &Shared, ourselves: usize, is_over: &AtomicBool, news: &SyncSen
 }
 
 /// Until the guardian has ended.
-fn see_to_the_dead(shared: &Shared, heard: &Receiver<()>) {
+fn see_to_the_dead(shared: &Shared, heard: &Receiver<()>, is_over: &AtomicBool) {
     let _ = scheduling::set_fifo(PRIORITY);
     while heard.recv().is_ok() {
         // If the memory is damaged nobody can go on, and everyone else is told so.
-        while let Ok(Burial::Pending) = shared.bury() {
+        while matches!(shared.bury(), Ok(Burial::Pending)) && !is_over.load(Ordering::SeqCst) {
             thread::sleep(ENDING);
         }
     }

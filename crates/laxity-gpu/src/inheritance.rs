@@ -3,11 +3,12 @@
 //! A thread that inherits is scheduled at least as urgently as the one whose priority it has: under `SCHED_FIFO` at its
 //! fixed priority. It gets its own attributes back when it inherits no more.
 
+use std::io;
 use std::sync::atomic::Ordering;
 
 use laxity_model::TaskId;
 use laxity_policy::cpu::Priority;
-use laxity_sys::scheduling::Attributes;
+use laxity_sys::scheduling::{self, Attributes};
 
 use crate::shared::Shared;
 
@@ -28,9 +29,8 @@ pub(crate) fn apply(shared: &Shared, priority: Priority, base: Option<Priority>)
 
 /// The thread of `task` was killed and has not ended: all wait for that, and so it is as urgent as can be.
 pub(crate) fn hasten(shared: &Shared, task: TaskId) {
-    let thread = shared.segment.u32(shared.client(task).thread).load(Ordering::Relaxed);
     // Who may not raise it waits longer.
-    let _ = own(shared, task).at_least(HIGHEST).give_to(thread);
+    let _ = give_to_thread(shared, task, own(shared, task).at_least(HIGHEST));
 }
 
 fn wanted(shared: &Shared, priority: Priority, base: Option<Priority>) -> Attributes {
@@ -55,12 +55,18 @@ fn give(shared: &Shared, task: TaskId, wanted: Attributes) {
     let words = shared.client(task);
     // Who is killed before the end has it done again.
     shared.segment.u64(words.applied).store(UNKNOWN, Ordering::Relaxed);
-    let thread = shared.segment.u32(words.thread).load(Ordering::Relaxed);
-    let error = wanted.give_to(thread).err().and_then(|error| error.raw_os_error());
+    let error = give_to_thread(shared, task, wanted).err().and_then(|error| error.raw_os_error());
     store(shared, words.applied, wanted);
     if error.is_some() || wanted != own(shared, task) {
         shared.segment.u32(words.refused).store(error.unwrap_or(0) as u32, Ordering::Relaxed);
     }
+}
+
+fn give_to_thread(shared: &Shared, task: TaskId, wanted: Attributes) -> io::Result<()> {
+    let words = shared.client(task);
+    let [pid, thread] = [words.pid, words.thread].map(|offset| shared.segment.u32(offset).load(Ordering::Relaxed));
+    // A thread that ended without leaving may be forgotten late, when another has got its number.
+    if scheduling::is_thread_of(thread, pid) { wanted.give_to(thread) } else { Ok(()) }
 }
 
 /// How Linux schedules `task` when it does not inherit.

@@ -86,12 +86,17 @@ impl Shared {
         let (mut ending, mut waiters) = (Vec::new(), Vec::new());
         // One at a time, so that the gate is free in between.
         for task in self.tasks() {
-            let inside = self.enter(clock::now())?;
+            let mut inside = self.enter(clock::now())?;
             if inside.desk.arbiter.base(task).is_none() {
                 continue;
             }
             match self.life(task).try_lock().map_err(StateError::System)? {
-                Attempt::Taken(_life) => inside.retire(task),
+                Attempt::Taken(life) => {
+                    inside.retire(task);
+                    // Before the gate, so that nobody ever finds a life taken but by its own thread.
+                    drop(life);
+                    inside.publish();
+                }
                 Attempt::Busy => {
                     let member = self.segment.u32(self.client(task).member).load(Ordering::Relaxed) as usize;
                     if dead.contains(&member) {
@@ -128,8 +133,8 @@ impl Shared {
 }
 
 impl Inside<'_> {
-    /// Takes back all that `task` holds and asks for, and forgets it. Its life is in our hands.
-    pub fn retire(mut self, task: TaskId) {
+    /// Takes back all that `task` holds and asks for, and forgets it: a thread that leaves, or has ended.
+    pub fn retire(&mut self, task: TaskId) {
         let shared = self.shared();
         for lock in shared.lock_ids() {
             if self.owned(task, lock).is_some() {
@@ -145,6 +150,5 @@ impl Inside<'_> {
         }
         self.handle(Event::Complete { task });
         shared.word(task).store(Word::Idle.value(), Ordering::Relaxed);
-        self.publish();
     }
 }

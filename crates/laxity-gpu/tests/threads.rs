@@ -9,14 +9,14 @@ mod witness;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use laxity_gpu::{Base, Config};
-use laxity_model::{EngineOrder, GpuArbitration, GpuSync, Instant};
+use laxity_gpu::{Base, Config, Snapshot};
+use laxity_model::{EngineOrder, GpuArbitration, GpuSync, Instant, TaskId};
 use support::{Place, Random};
 use turns::turn;
 use witness::Witness;
 
 const THREADS: u64 = 5;
-const TURNS: u32 = 150;
+const TURNS: u32 = 1000;
 
 fn share(test: &str, config: Config) {
     let place = Place::new(test);
@@ -26,18 +26,25 @@ fn share(test: &str, config: Config) {
     let attached = [first, place.attach("g").expect("it was created")];
     let mut random = Random::new();
     thread::scope(|scope| {
-        for worker in 1..=THREADS {
-            let (seed, arbitration) = (random.below(u64::MAX), &attached[worker as usize % 2]);
-            scope.spawn(move || {
-                let mut random = Random::of(seed);
-                for _ in 0..2 {
-                    let base = Base::Fixed(1 + random.below(99) as u8);
-                    let client = arbitration.register("worker", base).expect("there is room");
-                    for _ in 0..TURNS / 2 {
-                        turn(witness, &client, config.gpus, worker, &mut random);
-                    }
+        let attached = &attached;
+        let work = move |worker: u64, seed| {
+            let arbitration = &attached[worker as usize % 2];
+            let mut random = Random::of(seed);
+            for _ in 0..2 {
+                let base = Base::Fixed(1 + random.below(99) as u8);
+                let client = arbitration.register("worker", base).expect("there is room");
+                for _ in 0..TURNS / 2 {
+                    turn(witness, &client, config.gpus, worker, &mut random);
                 }
-            });
+            }
+        };
+        let spawn = |worker| {
+            let seed = random.below(u64::MAX);
+            scope.spawn(move || work(worker, seed))
+        };
+        let workers: Vec<_> = (1..=THREADS).map(spawn).collect();
+        while !workers.iter().all(|worker| worker.is_finished()) {
+            is_possible(&place.look("g").expect("whole"));
         }
     });
     let grants: u64 = (1..=THREADS).map(|worker| witness.progress(worker).load(Ordering::SeqCst)).sum();
@@ -49,6 +56,21 @@ fn share(test: &str, config: Config) {
     for gpu in 0..config.gpus {
         let ask = laxity_gpu::Ask { gpu: Some(gpu), deadline: Instant::ZERO, ..Default::default() };
         drop(client.request(ask).expect("all are free"));
+    }
+}
+
+/// Whoever watches sees states that can be.
+fn is_possible(snapshot: &Snapshot) {
+    for lock in snapshot.engines.iter().flatten().chain([&snapshot.tokens]) {
+        let holders: Vec<TaskId> = lock.holders.iter().copied().flatten().collect();
+        for &holder in &holders {
+            assert!(snapshot.client(holder).is_some(), "a holder is registered:\n{snapshot}");
+            assert_eq!(holders.iter().filter(|&&other| other == holder).count(), 1, "{snapshot}");
+        }
+        for (waiter, _) in &lock.waiting {
+            assert!(snapshot.client(*waiter).is_some(), "who waits is registered:\n{snapshot}");
+            assert!(!holders.contains(waiter), "who holds it does not wait for it:\n{snapshot}");
+        }
     }
 }
 

@@ -29,6 +29,13 @@ pub fn current_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
+/// Whether there is a thread of that number in the process of that number, as far as this user may know.
+pub fn is_thread_of(thread: u32, pid: u32) -> bool {
+    // SAFETY: signal 0 is none; Linux only looks whether it could be sent.
+    let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, 0) };
+    result == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
 /// How Linux schedules a thread: `struct sched_attr`, for the policies that need no more than a priority or a niceness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
@@ -123,6 +130,18 @@ pub fn pin(cpu: usize) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_one_of_its_process_while_it_lives() {
+        let ours = std::process::id();
+        assert!(is_thread_of(current_thread(), ours));
+        assert!(!is_thread_of(1, ours));
+        let ended = std::thread::spawn(current_thread).join().expect("no panic");
+        // Joined threads may take a moment to be gone.
+        while is_thread_of(ended, ours) {
+            std::thread::yield_now();
+        }
+    }
 
     #[test]
     fn attributes_are_what_was_given_to_a_thread_and_survive_as_words() {
