@@ -1,15 +1,16 @@
 //! Threads that end at the gate, between any two steps: what was published happened, all else did not, and whoever comes
-//! next makes good what was left undone.
+//! next makes good what was left undone. And others that come between any two steps.
 
 use std::sync::atomic::Ordering;
 use std::thread;
 
 use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
-use laxity_policy::lock::Event;
+use laxity_policy::lock::{Arbiter, Event};
 use laxity_sys::clock;
 
 use crate::client::{Ask, Client, What};
 use crate::config::TOKEN;
+use crate::desk::Desk;
 use crate::gate::Inside;
 use crate::members::Burial;
 use crate::testing::Place;
@@ -197,6 +198,22 @@ fn a_thread_of_a_dead_process_keeps_what_it_holds_until_it_has_ended_itself() {
     assert!(scene.b.granted().is_some());
     scene.b.release(TOKEN, ReplicaId(0));
     scene.finish();
+}
+
+#[test]
+fn a_watcher_that_was_overtaken_reads_again() {
+    let scene = Scene::new("overtaken", true);
+    let shared = scene.a.shared();
+    let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
+    let mut looks = 0;
+    let waiting = Desk::new(arbiter, shared.locks.len()).peek(shared, |desk| {
+        looks += 1;
+        if looks == 1 {
+            assert_eq!(scene.b.give_up(TOKEN).expect("whole"), None);
+        }
+        desk.arbiter.waiting(TOKEN)
+    });
+    assert_eq!((looks, waiting), (2, Ok(0)));
 }
 
 /// Whatever memory says, readers are told that it is damaged.
