@@ -70,8 +70,8 @@ impl Desk {
         // Whoever reads one of these numbers, without the gate, sees that the version before counts by now.
         fence(Ordering::Release);
         shared.segment.u64(copy).store(self.numbers.len() as u64, Ordering::Relaxed);
-        for (index, &number) in self.numbers.iter().enumerate() {
-            shared.segment.u64(copy + 8 * (1 + index)).store(number, Ordering::Relaxed);
+        for (word, &number) in shared.segment.u64s(copy + 8, self.numbers.len()).iter().zip(&self.numbers) {
+            word.store(number, Ordering::Relaxed);
         }
     }
 
@@ -112,8 +112,8 @@ impl Desk {
             return Err(Damaged { position: 0, expected: "a possible length" });
         }
         self.numbers.clear();
-        let numbers = (1..=length as usize).map(|index| shared.segment.u64(copy + 8 * index).load(Ordering::Relaxed));
-        self.numbers.extend(numbers);
+        let words = shared.segment.u64s(copy + 8, length as usize);
+        self.numbers.extend(words.iter().map(|word| word.load(Ordering::Relaxed)));
         for (lock, open) in self.open.iter_mut().enumerate() {
             *open = self.numbers[lock / 64] >> (lock % 64) & 1 == 1 && shared.locks[lock].may_open;
         }

@@ -68,7 +68,8 @@ pub(crate) fn take(word: &AtomicU64, task: TaskId, replicas: impl Iterator<Item 
         }
         let free = replicas.clone().find(|&replica| owners.owner(replica).is_none())?;
         let taken = owners.with(free, Some(task));
-        match word.compare_exchange_weak(owners.0, taken.0, Ordering::Acquire, Ordering::Relaxed) {
+        // Released, too: who finds the owner's name also finds what it said of its request before.
+        match word.compare_exchange_weak(owners.0, taken.0, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => return Some(free),
             Err(other) => owners = Owners(other),
         }

@@ -126,7 +126,9 @@ impl Priorities {
     /// No job is pending.
     pub(super) fn clear(&mut self) {
         for task in 0..self.base.len() {
-            self.set_all(TaskId(task as u32), None);
+            if self.base[task].is_some() {
+                self.set_all(TaskId(task as u32), None);
+            }
         }
         self.marked.clear();
         self.is_marked.fill(false);
