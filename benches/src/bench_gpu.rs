@@ -1,7 +1,7 @@
 //! Live GPU arbitration: what a lock costs that nobody else wants, and a hand-over against a raw futex.
 //!
-//! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at times
-//! slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may.
+//! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at
+//! times slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may.
 
 use std::error::Error;
 use std::hint::black_box;

@@ -21,8 +21,8 @@ use crate::layout::NAME_MAX;
 use crate::shared::{Shared, Word};
 use crate::snapshot::Snapshot;
 
-/// An arbitration that this process is attached to, until the last copy of this and the last of its clients are dropped.
-/// The last process to leave takes the name and the memory with it.
+/// An arbitration that this process is attached to, until the last copy of this and the last of its clients are
+/// dropped. The last process to leave takes the name and the memory with it.
 ///
 /// Threads share it. A child made by `fork` does not take part: it attaches by itself, or executes another program.
 #[derive(Clone, Debug)]
@@ -56,8 +56,8 @@ pub enum Base {
 pub enum Inheritance {
     /// Linux lets this process raise threads.
     Real,
-    /// It does not, so that a holder may be preempted by threads that are less urgent than those who wait for it. They are
-    /// still granted in the right order.
+    /// It does not, so that a holder may be preempted by threads that are less urgent than those who wait for it. They
+    /// are still granted in the right order.
     OrderOnly,
 }
 
@@ -144,8 +144,8 @@ impl Arbitration {
         Snapshot::of(&self.membership.shared)
     }
 
-    /// Registers this thread as `name`, of 1 to [`NAME_MAX`] bytes, which is for those who watch. How Linux schedules it is
-    /// read now, and is what it gets back whenever it no longer inherits.
+    /// Registers this thread as `name`, of 1 to [`NAME_MAX`] bytes, which is for those who watch. How Linux schedules
+    /// it is read now, and is what it gets back whenever it no longer inherits.
     ///
     /// # Errors
     /// [`RegisterError`].

@@ -20,11 +20,12 @@ use crate::inheritance;
 use crate::shared::{Shared, Word};
 use crate::token::Token;
 
-/// A registered thread, which alone uses it: the one that called [`Arbitration::register`](crate::Arbitration::register).
-/// When it is dropped, or its process dies, whatever it holds goes to the next.
+/// A registered thread, which alone uses it: the one that called
+/// [`Arbitration::register`](crate::Arbitration::register). When it is dropped, or its process dies, whatever it holds
+/// goes to the next.
 ///
-/// It holds at most one token, and engines in the order of GPUs and of [`Engine::ALL`](laxity_model::Engine::ALL) only, so
-/// that no two threads ever wait for each other.
+/// It holds at most one token, and engines in the order of GPUs and of [`Engine::ALL`](laxity_model::Engine::ALL) only,
+/// so that no two threads ever wait for each other.
 #[derive(Debug)]
 pub struct Client {
     membership: Arc<Membership>,

@@ -55,8 +55,8 @@ pub enum ConfigError {
 pub(crate) const TOKEN: LockId = LockId(0);
 
 impl Config {
-    /// `gpus` GPUs with one execution engine and two copy engines each, shared by the threads of `cpus` CPUs: one token a
-    /// GPU, engines first come first served, 64 threads.
+    /// `gpus` GPUs with one execution engine and two copy engines each, shared by the threads of `cpus` CPUs: one token
+    /// a GPU, engines first come first served, 64 threads.
     pub const fn new(cpus: u16, gpus: u16) -> Self {
         let arbitration = GpuArbitration::GpuSync(GpuSync::DEFAULT);
         Config { cpus, gpus, copy_engines: 2, arbitration, clients: 64 }

@@ -1,5 +1,5 @@
-//! Threads that end at the gate, between any two steps: what was published happened, all else did not, and whoever comes
-//! next makes good what was left undone. And others that come between any two steps.
+//! Threads that end at the gate, between any two steps: what was published happened, all else did not, and whoever
+//! comes next makes good what was left undone. And others that come between any two steps.
 
 use std::sync::atomic::Ordering;
 use std::thread;

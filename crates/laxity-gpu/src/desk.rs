@@ -7,8 +7,8 @@
 //!                  arbiter  ------- events ------+
 //! ```
 //!
-//! Whoever changes the state holds the gate. Killed at any instruction, it leaves the old state or the new one. The next
-//! loads it anew; who finds that nobody changed it since goes on with the arbiter it has.
+//! Whoever changes the state holds the gate. Killed at any instruction, it leaves the old state or the new one. The
+//! next loads it anew; who finds that nobody changed it since goes on with the arbiter it has.
 
 use std::sync::atomic::{Ordering, fence};
 

@@ -6,9 +6,9 @@
 //!  leave <--- wake <--- deliver grants, give priorities <--- thaw <--- publish
 //! ```
 //!
-//! Which of the two says who holds a lock, its words or the arbiter, is part of the state, so publishing decides it. The
-//! words of a lock that the arbiter decides mean nothing: they may be written before. Those of an open lock that are
-//! frozen still count: who is killed before it publishes has frozen them and changed nothing.
+//! Which of the two says who holds a lock, its words or the arbiter, is part of the state, so publishing decides it.
+//! The words of a lock that the arbiter decides mean nothing: they may be written before. Those of an open lock that
+//! are frozen still count: who is killed before it publishes has frozen them and changed nothing.
 //!
 //! What follows a publication is done again by whoever enters after a holder of the gate was killed.
 

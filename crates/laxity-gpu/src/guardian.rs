@@ -1,8 +1,8 @@
 //! The threads that watch for deaths: one holds this process's word and waits on those of the others, one sees to what
 //! the dead left.
 //!
-//! They are two because who holds a word through the robust list (`laxity_sys::robust`) must hold no robust mutex of the
-//! C library, and seeing to the dead takes some.
+//! They are two because who holds a word through the robust list (`laxity_sys::robust`) must hold no robust mutex of
+//! the C library, and seeing to the dead takes some.
 
 use std::io;
 use std::sync::Arc;

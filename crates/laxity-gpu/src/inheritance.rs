@@ -12,8 +12,8 @@ use laxity_sys::scheduling::{self, Attributes};
 
 use crate::shared::Shared;
 
-/// Below the guardians, which nobody waits for but in an emergency: the highest that a thread which waits can lend under
-/// `SCHED_DEADLINE`, which has no priority.
+/// Below the guardians, which nobody waits for but in an emergency: the highest that a thread which waits can lend
+/// under `SCHED_DEADLINE`, which has no priority.
 const HIGHEST: u8 = 97;
 
 /// No thread has these flags.

@@ -1,5 +1,5 @@
-//! GPUs that separate processes share, without a daemon: GPUSync's tokens and engine locks (paper 003, section 5.3), or the
-//! k-FMLP (paper 000, appendix A), in shared memory.
+//! GPUs that separate processes share, without a daemon: GPUSync's tokens and engine locks (paper 003, section 5.3), or
+//! the k-FMLP (paper 000, appendix A), in shared memory.
 //!
 //! ```text
 //! Registry --- create, attach ---> Arbitration --- register ---> Client --- token ---> Token --- engines, copies
@@ -7,10 +7,10 @@
 //!                                                                  +------- drop --------+
 //! ```
 //!
-//! Who is granted what is decided by the very state machine that the simulator uses
-//! ([`laxity_policy::lock::Arbiter`]). Who waits is suspended; who holds inherits the priority of those who wait, through
-//! any number of locks, under `SCHED_FIFO` where Linux permits that ([`Arbitration::inheritance`]). While nobody waits a
-//! lock is taken and let go by one instruction each.
+//! Who is granted what is decided by the very state machine that the simulator uses ([`laxity_policy::lock::Arbiter`]).
+//! Who waits is suspended; who holds inherits the priority of those who wait, through any number of locks, under
+//! `SCHED_FIFO` where Linux permits that ([`Arbitration::inheritance`]). While nobody waits a lock is taken and let go
+//! by one instruction each.
 //!
 //! ```
 //! use laxity_gpu::{Base, Config, Registry};
@@ -38,8 +38,8 @@
 //! # }
 //! ```
 //!
-//! Any process may be killed at any instruction: whatever its threads hold and wait for goes to the next, within about a
-//! millisecond of their end. What it had launched on a GPU is for the driver to end. Decision 20 has the reasons.
+//! Any process may be killed at any instruction: whatever its threads hold and wait for goes to the next, within about
+//! a millisecond of their end. What it had launched on a GPU is for the driver to end. Decision 20 has the reasons.
 #![deny(unsafe_code)]
 
 mod arbitration;

@@ -1,8 +1,8 @@
 //! Which processes are attached, and what is done about those that died.
 //!
 //! As at a live graph (decision 13) each process has a thread that holds a word, which Linux marks when the process
-//! dies. What the dead left is told by their threads: each client holds a mutex, its *life*, which Linux marks when that
-//! very thread will not carry out another instruction.
+//! dies. What the dead left is told by their threads: each client holds a mutex, its *life*, which Linux marks when
+//! that very thread will not carry out another instruction.
 
 use std::sync::atomic::Ordering;
 
@@ -58,8 +58,8 @@ impl Shared {
         Process { pid: pid as u32, started, namespace, boot }
     }
 
-    /// Whether a process lives that is attached. Two witnesses: the word, and, as Linux could not mark it if the machine
-    /// lost power, who the process was.
+    /// Whether a process lives that is attached. Two witnesses: the word, and, as Linux could not mark it if the
+    /// machine lost power, who the process was.
     pub fn is_in_use(&self) -> bool {
         let lives =
             |place: usize| self.holder(place) == Holder::Alive && self.process(place).standing() != Standing::Gone;

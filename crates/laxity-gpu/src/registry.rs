@@ -54,8 +54,8 @@ pub enum RegistryError {
         /// The name.
         name: String,
     },
-    /// Attaching: its processes are in another PID namespace, or have another C library. Neither a thread's number nor a
-    /// mutex means the same there.
+    /// Attaching: its processes are in another PID namespace, or have another C library. Neither a thread's number nor
+    /// a mutex means the same there.
     Elsewhere {
         /// The name.
         name: String,
@@ -97,8 +97,8 @@ impl Registry {
         Registry { directory: directory.into() }
     }
 
-    /// Creates the arbitration called `name`. Nobody sees it before it is whole. If nobody lives any more who used one of
-    /// this name, that is replaced.
+    /// Creates the arbitration called `name`. Nobody sees it before it is whole. If nobody lives any more who used one
+    /// of this name, that is replaced.
     ///
     /// # Errors
     /// [`RegistryError`].

@@ -1,7 +1,7 @@
 //! What a client was granted: a token, and with it engines.
 //!
-//! The pattern (GPUSync): take a token; for each operation lock the engine, issue it, wait suspended until it is complete,
-//! unlock; at the end of the job drop the token.
+//! The pattern (GPUSync): take a token; for each operation lock the engine, issue it, wait suspended until it is
+//! complete, unlock; at the end of the job drop the token.
 
 use std::ops::Range;
 
@@ -94,7 +94,8 @@ impl<'a> Token<'a> {
         self.engine_of(self.gpu(), engine, deadline)
     }
 
-    /// Waits for the engines for a copy from the GPU `from` to this one, in the order of GPUs, which is the same for all.
+    /// Waits for the engines for a copy from the GPU `from` to this one, in the order of GPUs, which is the same for
+    /// all.
     ///
     /// # Errors
     /// [`LockError`].

@@ -84,8 +84,8 @@ impl Segment {
     /// The mutex at `offset`.
     ///
     /// # Safety
-    /// [`Segment::make_mutex`] made it, in this process or one with the same [`LAYOUT`], in this PID namespace and since
-    /// the machine was started.
+    /// [`Segment::make_mutex`] made it, in this process or one with the same [`LAYOUT`], in this PID namespace and
+    /// since the machine was started.
     pub unsafe fn mutex(&self, offset: usize) -> Mutex<'_> {
         Mutex { mutex: self.place(offset), segment: PhantomData }
     }

@@ -1,4 +1,5 @@
-//! The state of locks as a list of numbers: to be kept where values of Rust cannot be, as in memory that processes share.
+//! The state of locks as a list of numbers: to be kept where values of Rust cannot be, as in memory that processes
+//! share.
 //!
 //! Only what decides is saved, no more: [`Arbiter::save`](super::Arbiter::save) says what follows from the rest.
 

@@ -175,7 +175,7 @@ proptest! {
                 for &(_, task) in &held {
                     prop_assert_eq!(handle(&mut other, now, Event::Unlock { task, lock }), []);
                 }
-                // In another order than they were granted.
+                // In another order.
                 for &(replica, task) in held.iter().rev() {
                     let (length, only) = requests[task.index()][lock.index()];
                     let adopt = Event::Adopt { task, lock, replica, length, only };
