@@ -88,7 +88,7 @@ fn holds_engine(arbitration: &Arbitration, name: &str) -> bool {
 }
 
 /// ```text
-///   high (30)  --token--> middle (20)  --engine--> low (10)
+///   other (40) --donates--> middle (20) --waits for the engine--> low (10) <--donates-- high (30)
 /// ```
 #[test]
 fn priorities_are_inherited_through_tokens_and_engines_and_given_back() {
@@ -110,7 +110,7 @@ fn priorities_are_inherited_through_tokens_and_engines_and_given_back() {
         until("low inherits from middle", || has_priority(arbitration, "low", 20));
         let _high = actor(scope, arbitration, "high", 30);
         until("high waits", || is_waiting(arbitration, "high"));
-        // The shortest queue, of equals the first, is that of low's token.
+        // Two requests fill the queues of two CPUs: high waits outside and donates to the lowest, then other to the next.
         until("low inherits from high", || has_priority(arbitration, "low", 30));
         assert!(has_priority(arbitration, "middle", 20));
         let _other = actor(scope, arbitration, "other", 40);
