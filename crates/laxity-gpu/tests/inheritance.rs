@@ -110,7 +110,7 @@ fn priorities_are_inherited_through_tokens_and_engines_and_given_back() {
         until("low inherits from middle", || has_priority(arbitration, "low", 20));
         let _high = actor(scope, arbitration, "high", 30);
         until("high waits", || is_waiting(arbitration, "high"));
-        // Two requests fill the queues of two CPUs: high waits outside and donates to the lowest, then other to the next.
+        // Two requests fill the queues of two CPUs: high donates to the lowest from outside, then other to the next.
         until("low inherits from high", || has_priority(arbitration, "low", 30));
         assert!(has_priority(arbitration, "middle", 20));
         let _other = actor(scope, arbitration, "other", 40);
