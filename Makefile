@@ -5,8 +5,9 @@
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run
 #   make bench-analysis   cost of the schedulability tests per task set
+#   make bench-gpu   live GPU arbitration: uncontended locks, and hand-over against a raw futex, in rounds
 #   make bench-graph  live graphs against a raw futex and an eventfd, in rounds
-#   make test-kill   10,000 processes of a live graph killed at random (minutes)
+#   make test-kill   processes of live graphs and GPU arbitration killed at random, thousands of times (minutes)
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
@@ -27,8 +28,8 @@ OUT := out
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check test-kill test-races bench-analysis bench-graph bench-sim study-gedf \
-        study-klmirqd study-klmirqd-runtime release capi clean venv
+.PHONY: help doctor demo test test-rust test-python check test-kill test-races bench-analysis bench-gpu bench-graph \
+        bench-sim study-gedf study-klmirqd study-klmirqd-runtime release capi clean venv
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -87,6 +88,7 @@ test-python: $(STAMPS)/python
 
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test deaths -- --ignored --nocapture
+	cargo test -p laxity-gpu --test deaths -- --ignored --nocapture
 
 test-races: $(STAMPS)/tools
 	@scripts/races.sh
@@ -112,6 +114,10 @@ study-klmirqd-runtime: STUDY := elliott2012klmirqd_runtime
 bench-analysis: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches
 	@target/release/bench-analysis
+
+bench-gpu: $(STAMPS)/tools
+	@cargo build --release --quiet -p laxity-benches
+	@target/release/bench-gpu
 
 bench-graph: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches

@@ -8,6 +8,7 @@
 //! | [`channel`] | named pipes, message queues, TCP | POSIX message queues for those |
 //! | [`bell`] | a descriptor that other processes make readable | |
 //! | [`event`] | a counter that event loops can poll | |
+//! | [`mutex`] | a lock that survives its holder's death | |
 //! | [`robust`] | a word that says that its holder died | |
 //! | [`process`] | whether a process is gone | `pidfd_open` (5.3) |
 //! | [`journal`] | memory that outlives who writes it | `memfd_create` |
@@ -22,6 +23,7 @@ pub mod directory;
 pub mod event;
 pub mod futex;
 pub mod journal;
+pub mod mutex;
 pub mod process;
 pub mod random;
 pub mod robust;

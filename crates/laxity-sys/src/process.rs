@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use laxity_model::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -110,6 +112,24 @@ pub fn ask_to_end(pid: u32) -> io::Result<()> {
     Ok(kill_process(pid, Signal::TERM)?)
 }
 
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// How often this process was forked since its first ancestor that called this: whoever compares two answers learns
+/// whether it is a copy, for the price of a load.
+#[inline]
+pub fn forks() -> u32 {
+    static COUNTING: Once = Once::new();
+    extern "C" fn count() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    COUNTING.call_once(|| {
+        // SAFETY: the handler only adds to a counter, which any child may do. If there is no memory for its
+        // registration forks are not noticed.
+        let _ = unsafe { libc::pthread_atfork(None, None, Some(count)) };
+    });
+    FORKS.load(Ordering::Relaxed)
+}
+
 /// Field 22 of `/proc/PID/stat`. The name in field 2 may contain anything, but no field after it a parenthesis.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -136,6 +156,24 @@ mod tests {
     use laxity_model::Nanos;
 
     use super::*;
+
+    #[test]
+    fn a_copy_knows_that_it_is_one() {
+        let before = forks();
+        // SAFETY: the child calls nothing but what may be called after a fork of a process with threads.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0, "another process");
+        if child == 0 {
+            let is_told = forks() == before + 1;
+            // SAFETY: as above; it never returns.
+            unsafe { libc::_exit(if is_told { 42 } else { 1 }) };
+        }
+        let mut status = 0;
+        // SAFETY: our child, and a variable.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(libc::WEXITSTATUS(status), 42);
+        assert_eq!(forks(), before, "not the original");
+    }
 
     #[test]
     fn this_process_lives() {

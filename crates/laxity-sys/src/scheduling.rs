@@ -1,4 +1,4 @@
-//! Scheduling attributes of the calling thread.
+//! Scheduling attributes of threads.
 
 use std::io;
 
@@ -99,6 +99,96 @@ pub fn policy() -> io::Result<Policy> {
     })
 }
 
+/// The number of this thread in its PID namespace.
+pub fn current_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// Whether there is a thread of that number in the process of that number, as far as this user may know.
+pub fn is_thread_of(thread: u32, pid: u32) -> bool {
+    // SAFETY: signal 0 is none; Linux only looks whether it could be sent.
+    let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, 0) };
+    result == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
+/// How Linux schedules a thread: `struct sched_attr`, for the policies that need no more than a priority or a niceness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+}
+
+impl Attributes {
+    /// Those of the thread with that number, of any process.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn of(thread: u32) -> io::Result<Attributes> {
+        // SAFETY: all-zero is a valid `sched_attr`.
+        let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
+        let size = size_of::<libc::sched_attr>();
+        // SAFETY: the structure has the size that is said and is written only.
+        let result = unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut attributes, size, 0) };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let libc::sched_attr { sched_policy, sched_flags, sched_nice, sched_priority, .. } = attributes;
+        Ok(Attributes { policy: sched_policy, flags: sched_flags, nice: sched_nice, priority: sched_priority })
+    }
+
+    /// Gives them to the thread with that number, of any process.
+    ///
+    /// # Errors
+    /// If there is none, or this user may not.
+    pub fn give_to(&self, thread: u32) -> io::Result<()> {
+        // SAFETY: all-zero is a valid `sched_attr`.
+        let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
+        attributes.size = size_of::<libc::sched_attr>() as u32;
+        attributes.sched_policy = self.policy;
+        // Only this one says something about policies with a priority or a niceness.
+        attributes.sched_flags = self.flags & libc::SCHED_FLAG_RESET_ON_FORK as u64;
+        attributes.sched_nice = self.nice;
+        attributes.sched_priority = self.priority;
+        // SAFETY: the structure has the size that it says and is read only.
+        let result = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attributes, 0) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The priority under `SCHED_FIFO` and `SCHED_RR`, 1 to 99.
+    pub fn fixed_priority(&self) -> Option<u8> {
+        let is_fixed = [libc::SCHED_FIFO, libc::SCHED_RR].contains(&(self.policy as libc::c_int));
+        is_fixed.then_some(self.priority as u8)
+    }
+
+    /// Whether a fixed priority would be less than what they are: `SCHED_DEADLINE`.
+    pub fn is_above_fixed(&self) -> bool {
+        self.policy as libc::c_int == libc::SCHED_DEADLINE
+    }
+
+    /// `SCHED_FIFO` at `priority`, 1 to 99, if that is more than they are.
+    #[must_use]
+    pub fn at_least(self, priority: u8) -> Self {
+        if self.is_above_fixed() || self.fixed_priority() >= Some(priority) {
+            return self;
+        }
+        Attributes { policy: libc::SCHED_FIFO as u32, priority: priority.into(), nice: 0, ..self }
+    }
+
+    /// As two numbers.
+    pub fn to_words(self) -> [u64; 2] {
+        let Attributes { policy, flags, nice, priority } = self;
+        [flags, u64::from(policy) << 32 | u64::from(nice as u8) << 8 | u64::from(priority as u8)]
+    }
+
+    /// What [`Attributes::to_words`] made numbers of.
+    pub fn from_words([flags, rest]: [u64; 2]) -> Self {
+        let nice = i32::from((rest >> 8) as u8 as i8);
+        Attributes { policy: (rest >> 32) as u32, flags, nice, priority: rest as u32 & 0xff }
+    }
+}
+
 /// Keeps this thread on `cpu`.
 ///
 /// # Errors
@@ -134,4 +224,40 @@ pub fn keep_on(cpus: &[usize]) -> io::Result<()> {
         set.set(cpu);
     }
     Ok(sched_setaffinity(None, &set)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_one_of_its_process_while_it_lives() {
+        let ours = std::process::id();
+        assert!(is_thread_of(current_thread(), ours));
+        assert!(!is_thread_of(1, ours));
+        let ended = std::thread::spawn(current_thread).join().expect("no panic");
+        // Joined threads may take a moment to be gone.
+        while is_thread_of(ended, ours) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn attributes_are_what_was_given_to_a_thread_and_survive_as_words() {
+        let thread = current_thread();
+        let ordinary = Attributes::of(thread).expect("it is this one");
+        assert_eq!(Attributes::from_words(ordinary.to_words()), ordinary);
+        assert_eq!(ordinary.fixed_priority(), None, "tests run as ordinary threads");
+        let raised = ordinary.at_least(7);
+        assert_eq!(raised.fixed_priority(), Some(7));
+        assert_eq!(raised.at_least(6), raised);
+        assert_eq!(Attributes::from_words(raised.to_words()), raised);
+        if let Err(error) = raised.give_to(thread) {
+            eprintln!("skipped: no SCHED_FIFO: {error}");
+            return;
+        }
+        assert_eq!(Attributes::of(thread).expect("it is this one").fixed_priority(), Some(7));
+        ordinary.give_to(thread).expect("everybody may");
+        assert_eq!(Attributes::of(thread).expect("it is this one"), ordinary);
+    }
 }

@@ -208,6 +208,15 @@ impl Segment {
         unsafe { AtomicU64::from_ptr(self.pointer(offset, 8).cast()) }
     }
 
+    /// `count` words from `offset` on. Panics if they are not aligned or not within the segment.
+    #[inline]
+    pub fn u64s(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        let length = count.checked_mul(8).expect("as many words as fit into memory");
+        assert!(offset.is_multiple_of(8), "offset {offset} is not aligned to 8");
+        // SAFETY: within the mapping and aligned, as checked; otherwise as in `u32`.
+        unsafe { std::slice::from_raw_parts(self.pointer(offset, length).cast(), count) }
+    }
+
     /// Copies `bytes` to `offset`, byte by byte: for what is written once. Panics if they do not fit.
     pub fn store_bytes(&self, offset: usize, bytes: &[u8]) {
         for (index, &byte) in bytes.iter().enumerate() {
@@ -249,7 +258,7 @@ impl Segment {
 
     /// A pointer to `size` bytes at `offset`, for which `size` is also the alignment if it is that of a word.
     #[inline]
-    fn pointer(&self, offset: usize, size: usize) -> *mut u8 {
+    pub(crate) fn pointer(&self, offset: usize, size: usize) -> *mut u8 {
         let is_within = offset.checked_add(size).is_some_and(|end| end <= self.length);
         assert!(is_within, "offset {offset} + {size} is beyond the {} bytes of the segment", self.length);
         assert!(!matches!(size, 4 | 8) || offset.is_multiple_of(size), "offset {offset} is not aligned to {size}");

@@ -7,7 +7,7 @@ use crate::cpu::Priority;
 use super::boosts::Boosts;
 use super::build::build;
 use super::deadlock::circle;
-use super::discipline::{Config, Discipline, Grant, Progress, Request};
+use super::discipline::{Config, Discipline, Grant, Progress, Request, Standing};
 use super::holdings::{Held, Holdings, Wait};
 use super::priorities::Priorities;
 
@@ -33,6 +33,21 @@ pub enum Event {
         /// Bound on how long it will hold it.
         length: Nanos,
         /// The only GPU of the lock's pool that will do, by its position there.
+        only: Option<u16>,
+    },
+    /// It holds `replica`, free till now, of `lock`, for which nobody waits: the driver granted it what a request would
+    /// have been granted, as locks for which nobody waits need no arbiter. When that is told matters to nobody, if the
+    /// base priority of a job stays the same while it holds, and nothing is predicted.
+    Adopt {
+        /// The task.
+        task: TaskId,
+        /// The lock.
+        lock: LockId,
+        /// The replica, the smallest that was free and would do.
+        replica: ReplicaId,
+        /// What its request said of the length.
+        length: Nanos,
+        /// And of the GPU.
         only: Option<u16>,
     },
     /// It gives `lock` up.
@@ -157,6 +172,10 @@ impl Arbiter {
                 self.request(now, lock, Request { task, length, only }, actions);
                 self.settle(now, actions);
             }
+            Event::Adopt { task, lock, replica, length, only } => {
+                self.adopt(now, lock, Request { task, length, only }, replica);
+                self.settle(now, actions);
+            }
             Event::Unlock { task, lock } => {
                 self.unlock(now, task, lock, actions);
                 self.settle(now, actions);
@@ -183,6 +202,21 @@ impl Arbiter {
     /// The effective priority of the pending job of `task`.
     pub fn priority(&self, task: TaskId) -> Option<Priority> {
         self.priorities.effective(task)
+    }
+
+    /// The base priority of the pending job of `task`.
+    pub fn base(&self, task: TaskId) -> Option<Priority> {
+        self.priorities.base(task)
+    }
+
+    /// How many jobs wait for `lock`.
+    pub fn waiting(&self, lock: LockId) -> usize {
+        self.locks[lock.index()].waiting as usize
+    }
+
+    /// Calls `stands` for everyone who waits for `lock`, those of a queue in its order.
+    pub fn standings(&self, lock: LockId, mut stands: impl FnMut(TaskId, Standing)) {
+        self.locks[lock.index()].discipline.standings(&mut stands);
     }
 
     /// Who holds `replica` of `lock`.
@@ -355,6 +389,8 @@ impl Arbiter {
         }
     }
 }
+
+mod saving;
 
 #[cfg(test)]
 mod tests;

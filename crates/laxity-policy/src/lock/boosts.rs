@@ -5,6 +5,7 @@ use laxity_model::Instant;
 use crate::cpu::Priority;
 
 use super::discipline::Progress;
+use super::saved::{Damaged, Numbers};
 
 impl Progress {
     /// The level a job has at least from the grant at `now` until it unlocks; `order` is that of its request among
@@ -35,6 +36,15 @@ impl Boosts {
         self.unfinished += 1;
         self.next = self.next.saturating_add(1);
         order
+    }
+
+    pub(super) fn save(&self, numbers: &mut Vec<u64>) {
+        numbers.extend([u64::from(self.unfinished), u64::from(self.next)]);
+    }
+
+    pub(super) fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
+        (self.unfinished, self.next) = (numbers.u32()?, numbers.u32()?);
+        Ok(())
     }
 
     /// A request is unlocked or withdrawn.

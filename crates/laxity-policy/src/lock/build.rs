@@ -1,5 +1,7 @@
 //! From a lock's configuration to what carries it out.
 
+use laxity_model::{EngineOrder, GpuSync};
+
 use super::discipline::{Config, Discipline, Progress};
 use super::kfmlp::KFmlp;
 use super::queue::Queue;
@@ -19,8 +21,29 @@ pub(super) fn build(config: &Config) -> Box<dyn Discipline> {
 }
 
 impl Config {
+    /// GPUSync's tokens for `gpus` GPUs that are shared by `cpus` CPUs. By default as many requests as there are CPUs
+    /// are in FIFO queues, which are as short as that allows.
+    pub fn tokens(sync: &GpuSync, gpus: u16, cpus: u32) -> Config {
+        let tokens = sync.tokens.clamp(1, u32::from(u16::MAX / gpus.max(1))) as u16;
+        let shortest = cpus.div_ceil((u32::from(tokens) * u32::from(gpus)).max(1)).max(1);
+        let narrow = |number: u32| number.clamp(1, u32::from(u16::MAX)) as u16;
+        Config::Tokens {
+            gpus,
+            tokens,
+            fifo_length: narrow(sync.fifo_length.unwrap_or(shortest)),
+            fifo_requests: narrow(sync.fifo_requests.unwrap_or(cpus)),
+            cpus: narrow(cpus),
+            migration: sync.migration,
+        }
+    }
+
+    /// The lock of an engine, whose holder inherits.
+    pub const fn engine(order: EngineOrder) -> Config {
+        Config::Queue { replicas: 1, order, progress: Progress::Inheritance }
+    }
+
     /// How many jobs may hold the lock at once.
-    pub(super) fn replicas(&self) -> u16 {
+    pub fn replicas(&self) -> u16 {
         match *self {
             Config::Queue { replicas, .. } | Config::KFmlp { replicas, .. } => replicas,
             Config::Tokens { gpus, tokens, .. } => {

@@ -4,6 +4,8 @@ use laxity_model::{EngineOrder, Instant, Nanos, ReplicaId, TaskId};
 
 use crate::cpu::Priority;
 
+use super::saved::{Damaged, Numbers};
+
 /// How a lock is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Config {
@@ -94,6 +96,22 @@ pub struct Grant {
     pub replica: ReplicaId,
 }
 
+/// Where a request that waits stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// In the one queue in front of all replicas.
+    Queue,
+    /// In the queue of this replica.
+    Fifo(ReplicaId),
+    /// Outside, as the queues are full.
+    Outside,
+    /// Outside, and `donee`, which is in a queue, has its priority.
+    Donor {
+        /// To whom it donates.
+        donee: TaskId,
+    },
+}
+
 /// The priorities of all tasks with a pending job, as a discipline may see them.
 #[derive(Clone, Copy, Debug)]
 pub struct Levels<'a> {
@@ -112,9 +130,13 @@ impl Levels<'_> {
 
 /// The waiting discipline of one lock. The arbiter calls it, hands out what it grants, and turns what
 /// [`Discipline::inheritance`] says into effective priorities.
-pub trait Discipline: std::fmt::Debug {
+pub trait Discipline: std::fmt::Debug + Send {
     /// `request.task` asks at `now`; it neither holds nor waits for this lock.
     fn request(&mut self, now: Instant, request: Request, levels: Levels<'_>, grants: &mut Vec<Grant>);
+
+    /// `request.task` holds `replica` from now on, which is free while nobody waits for this lock: its driver granted
+    /// what [`Discipline::request`] would have.
+    fn adopt(&mut self, now: Instant, request: Request, replica: ReplicaId, levels: Levels<'_>);
 
     /// `task` gives up the replica it holds.
     fn unlock(&mut self, now: Instant, task: TaskId, levels: Levels<'_>, grants: &mut Vec<Grant>);
@@ -132,6 +154,21 @@ pub trait Discipline: std::fmt::Debug {
     /// Calls `give(from, to)` for every pair such that `to` inherits from `from` directly: from a waiter to its holder,
     /// from a donor to its donee.
     fn inheritance(&self, give: &mut dyn FnMut(TaskId, TaskId));
+
+    /// Calls `stands` for everyone who waits, those of a queue in its order.
+    fn standings(&self, stands: &mut dyn FnMut(TaskId, Standing));
+
+    /// Appends its state to `numbers`, which are at most [`Discipline::saved_max`].
+    fn save(&self, numbers: &mut Vec<u64>);
+
+    /// Takes on a state that a discipline of the same configuration saved. After an error its state is unspecified.
+    ///
+    /// # Errors
+    /// [`Damaged`].
+    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged>;
+
+    /// The most numbers that it saves, if there are that many tasks.
+    fn saved_max(&self, tasks: usize) -> usize;
 
     /// Who holds `replica`.
     fn holder(&self, replica: ReplicaId) -> Option<TaskId>;

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use laxity_model::{Instant, ReplicaId, TaskId};
 
-use super::discipline::{Discipline, Grant, Levels, Request};
+use super::discipline::{Discipline, Grant, Levels, Request, Standing};
+use super::saved::{Damaged, Numbers};
 
 /// A FIFO queue for each of k replicas, whose first request is that of the holder.
 ///
@@ -78,6 +79,10 @@ impl Discipline for KFmlp {
         }
     }
 
+    fn adopt(&mut self, _now: Instant, request: Request, replica: ReplicaId, _levels: Levels<'_>) {
+        self.queues[replica.index()].push_back(request);
+    }
+
     /// R3: the next of the queue follows; if there is none, the highest-priority blocked job of all others.
     fn unlock(&mut self, _now: Instant, task: TaskId, levels: Levels<'_>, grants: &mut Vec<Grant>) {
         let held = self.queues.iter().position(|queue| queue.front().is_some_and(|holder| holder.task == task));
@@ -113,6 +118,34 @@ impl Discipline for KFmlp {
                 give(blocked.task, holder.task);
             }
         }
+    }
+
+    fn standings(&self, stands: &mut dyn FnMut(TaskId, Standing)) {
+        for (replica, queue) in self.queues.iter().enumerate() {
+            let standing = Standing::Fifo(ReplicaId(replica as u16));
+            queue.iter().skip(1).for_each(|request| stands(request.task, standing));
+        }
+    }
+
+    fn save(&self, numbers: &mut Vec<u64>) {
+        for queue in &self.queues {
+            numbers.push(queue.len() as u64);
+            queue.iter().for_each(|request| request.save(numbers));
+        }
+    }
+
+    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
+        for queue in &mut self.queues {
+            queue.clear();
+            for _ in 0..numbers.count(numbers.tasks())? {
+                queue.push_back(numbers.request()?);
+            }
+        }
+        Ok(())
+    }
+
+    fn saved_max(&self, tasks: usize) -> usize {
+        self.queues.len() + Request::SAVED * tasks
     }
 
     fn holder(&self, replica: ReplicaId) -> Option<TaskId> {

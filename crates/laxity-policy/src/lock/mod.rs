@@ -17,8 +17,10 @@ mod holdings;
 mod kfmlp;
 mod priorities;
 mod queue;
+mod saved;
 pub mod tokens;
 
 pub use arbiter::{Action, Arbiter, Event};
-pub use discipline::{Config, Discipline, Grant, Levels, Progress, Request};
+pub use discipline::{Config, Discipline, Grant, Levels, Progress, Request, Standing};
+pub use saved::{Damaged, Numbers};
 pub use tokens::Tokens;

@@ -123,9 +123,25 @@ impl Priorities {
         });
     }
 
+    /// No job is pending.
+    pub(super) fn clear(&mut self) {
+        for task in 0..self.base.len() {
+            if self.base[task].is_some() {
+                self.set_all(TaskId(task as u32), None);
+            }
+        }
+        self.marked.clear();
+        self.is_marked.fill(false);
+    }
+
     /// As waiting disciplines see them.
     pub(super) fn levels(&self) -> Levels<'_> {
         Levels { base: &self.base, effective: &self.effective }
+    }
+
+    /// The base priority of `task`.
+    pub(super) fn base(&self, task: TaskId) -> Option<Priority> {
+        self.base.get(task.index()).copied().flatten()
     }
 
     /// The effective priority of `task`.

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use laxity_model::{EngineOrder, Instant, ReplicaId, TaskId};
 
-use super::discipline::{Discipline, Grant, Levels, Request};
+use super::discipline::{Discipline, Grant, Levels, Request, Standing};
+use super::saved::{Damaged, Numbers, optional_task};
 
 /// One queue of waiting jobs, FIFO or by effective priority (ties: the smaller `TaskId`).
 ///
@@ -57,6 +58,10 @@ impl Discipline for Queue {
         }
     }
 
+    fn adopt(&mut self, _now: Instant, request: Request, replica: ReplicaId, _levels: Levels<'_>) {
+        self.holders[replica.index()] = Some(request.task);
+    }
+
     fn unlock(&mut self, _now: Instant, task: TaskId, levels: Levels<'_>, grants: &mut Vec<Grant>) {
         let held = self.holders.iter().position(|&holder| holder == Some(task));
         let replica = held.expect("only a holder unlocks");
@@ -88,6 +93,31 @@ impl Discipline for Queue {
                 give(request.task, holder);
             }
         }
+    }
+
+    fn standings(&self, stands: &mut dyn FnMut(TaskId, Standing)) {
+        self.waiting.iter().for_each(|request| stands(request.task, Standing::Queue));
+    }
+
+    fn save(&self, numbers: &mut Vec<u64>) {
+        numbers.extend(self.holders.iter().map(|&holder| optional_task(holder)));
+        numbers.push(self.waiting.len() as u64);
+        self.waiting.iter().for_each(|request| request.save(numbers));
+    }
+
+    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
+        for holder in &mut self.holders {
+            *holder = numbers.optional_task()?;
+        }
+        self.waiting.clear();
+        for _ in 0..numbers.count(numbers.tasks())? {
+            self.waiting.push_back(numbers.request()?);
+        }
+        Ok(())
+    }
+
+    fn saved_max(&self, tasks: usize) -> usize {
+        self.holders.len() + 1 + Request::SAVED * tasks
     }
 
     fn holder(&self, replica: ReplicaId) -> Option<TaskId> {

@@ -18,4 +18,5 @@ mod kfmlp;
 mod model;
 mod order;
 mod progress;
+mod saved;
 mod schedule;

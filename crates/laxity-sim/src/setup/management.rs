@@ -80,17 +80,7 @@ impl Locks {
             GpuArbitration::KFmlp { length_aware } => lock::Config::KFmlp { replicas: count, length_aware },
             GpuArbitration::GpuSync(sync) => {
                 let cpus: usize = users.iter().map(|&cluster| clusters[cluster].len()).sum();
-                let tokens = sync.tokens.clamp(1, u32::from(u16::MAX / count.max(1))) as u16;
-                let shortest = (cpus as u32).div_ceil(u32::from(tokens) * u32::from(count)).max(1);
-                let narrow = |number: u32| number.clamp(1, u32::from(u16::MAX)) as u16;
-                lock::Config::Tokens {
-                    gpus: count,
-                    tokens,
-                    fifo_length: narrow(sync.fifo_length.unwrap_or(shortest)),
-                    fifo_requests: narrow(sync.fifo_requests.unwrap_or(cpus as u32)),
-                    cpus: narrow(cpus as u32),
-                    migration: sync.migration,
-                }
+                lock::Config::tokens(&sync, count, cpus as u32)
             }
         };
         let (kind, replicas) = match &config {
@@ -114,9 +104,8 @@ impl Locks {
             let mut locks = [None; Engine::ALL.len()];
             for engine in Engine::ALL.into_iter().take(1 + usize::from(gpu.copy_engines)) {
                 let kind = LockKind::Engine { gpu: GpuId(index as u16), engine, order };
-                let config = lock::Config::Queue { replicas: 1, order, progress: lock::Progress::Inheritance };
                 let name = format!("{} {}", gpu.name, engine.name());
-                locks[engine.index()] = Some(self.add(name, kind, 1, config));
+                locks[engine.index()] = Some(self.add(name, kind, 1, lock::Config::engine(order)));
             }
             self.engines.push(locks);
         }

@@ -1,11 +1,12 @@
 //! What the arbiter owes a discipline that keeps its queue sorted, unlike those that choose when they grant.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use laxity_model::EngineOrder;
 
 use super::super::discipline::Levels;
+use super::super::saved::{Damaged, Numbers, optional_task};
 use super::*;
 
 const A: LockId = LockId(0);
@@ -16,7 +17,7 @@ const B: LockId = LockId(1);
 struct Sorted {
     holder: Option<TaskId>,
     waiting: Vec<TaskId>,
-    told: Rc<Cell<u32>>,
+    told: Arc<AtomicU32>,
 }
 
 impl Sorted {
@@ -36,6 +37,10 @@ impl Discipline for Sorted {
         }
     }
 
+    fn adopt(&mut self, _: Instant, request: Request, _: ReplicaId, _: Levels<'_>) {
+        self.holder = Some(request.task);
+    }
+
     fn unlock(&mut self, _: Instant, _: TaskId, _: Levels<'_>, grants: &mut Vec<Grant>) {
         self.holder = None;
         if !self.waiting.is_empty() {
@@ -49,11 +54,30 @@ impl Discipline for Sorted {
     }
 
     fn reordered(&mut self, _: Instant, levels: Levels<'_>, _: &mut Vec<Grant>) {
-        self.told.set(self.told.get() + 1);
+        self.told.fetch_add(1, Ordering::Relaxed);
         self.waiting.sort_by_key(|&task| levels.priority(task));
     }
 
     fn inheritance(&self, _: &mut dyn FnMut(TaskId, TaskId)) {}
+
+    fn standings(&self, stands: &mut dyn FnMut(TaskId, Standing)) {
+        self.waiting.iter().for_each(|&task| stands(task, Standing::Queue));
+    }
+
+    fn save(&self, numbers: &mut Vec<u64>) {
+        numbers.extend([optional_task(self.holder), self.waiting.len() as u64]);
+        numbers.extend(self.waiting.iter().map(|task| u64::from(task.0)));
+    }
+
+    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
+        self.holder = numbers.optional_task()?;
+        self.waiting = (0..numbers.count(numbers.tasks())?).map(|_| numbers.task()).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn saved_max(&self, tasks: usize) -> usize {
+        2 + tasks
+    }
 
     fn holder(&self, _: ReplicaId) -> Option<TaskId> {
         self.holder
@@ -73,17 +97,17 @@ impl Discipline for Sorted {
 fn a_sorted_queue_is_sorted_again_when_a_waiting_jobs_priority_changes() {
     let overtaken = [(false, TaskId(1)), (true, TaskId(2))];
     for (withdraws, next) in overtaken {
-        let told = Rc::new(Cell::new(0));
-        let mut arbiter = two_locks(Sorted { told: Rc::clone(&told), ..Sorted::default() });
+        let told = Arc::new(AtomicU32::new(0));
+        let mut arbiter = two_locks(Sorted { told: Arc::clone(&told), ..Sorted::default() });
         for (task, lock) in [(0, A), (1, B), (1, A), (2, A)] {
             request(&mut arbiter, task, lock);
         }
-        assert_eq!(told.get(), 0, "nobody's priority changed while it waited");
+        assert_eq!(told.load(Ordering::Relaxed), 0, "nobody's priority changed while it waited");
         request(&mut arbiter, 3, B);
-        assert_eq!(told.get(), 1);
+        assert_eq!(told.load(Ordering::Relaxed), 1);
         if withdraws {
             arbiter.handle(Instant::ZERO, Event::Withdraw { task: TaskId(3), lock: B }, &mut Vec::new());
-            assert_eq!(told.get(), 2);
+            assert_eq!(told.load(Ordering::Relaxed), 2);
         }
         arbiter.handle(Instant::ZERO, Event::Unlock { task: TaskId(0), lock: A }, &mut Vec::new());
         assert_eq!(arbiter.holder(A, ReplicaId(0)), Some(next));

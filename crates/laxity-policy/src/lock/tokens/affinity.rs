@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use laxity_model::{Instant, Nanos, TaskId};
 
+use super::super::saved::{Damaged, Numbers, optional};
+
 /// Longer holds are no samples (GPUSync).
 const SAMPLE_MAX: Nanos = Nanos::from_secs(2);
 /// Samples that the mean and deviation are of.
@@ -89,6 +91,40 @@ impl Affinity {
         let window = if history.is_away(hold.gpu) { &mut history.away } else { &mut history.at_home };
         window.observe(now.saturating_since(hold.since));
         history.last_gpu = Some(hold.gpu);
+    }
+
+    pub fn save(&self, numbers: &mut Vec<u64>) {
+        numbers.push(self.tasks.len() as u64);
+        for History { last_gpu, current, at_home, away } in &self.tasks {
+            numbers.extend([optional(*last_gpu), optional(current.map(|hold| hold.gpu))]);
+            numbers.extend(current.iter().flat_map(|hold| [hold.since.0, hold.estimate.0]));
+            for Window { samples } in [at_home, away] {
+                numbers.push(samples.len() as u64);
+                numbers.extend(samples.iter().map(|sample| sample.0));
+            }
+        }
+    }
+
+    pub fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
+        self.tasks.clear();
+        for _ in 0..numbers.count(numbers.tasks())? {
+            let mut history = History { last_gpu: numbers.optional_u16()?, ..History::default() };
+            if let Some(gpu) = numbers.optional_u16()? {
+                history.current = Some(Hold { gpu, since: Instant(numbers.any()?), estimate: numbers.nanos()? });
+            }
+            for window in [&mut history.at_home, &mut history.away] {
+                for _ in 0..numbers.count(WINDOW)? {
+                    let sample = numbers.below(SAMPLE_MAX.0 as usize + 1, "a sample")?;
+                    window.samples.push_back(Nanos(sample as u64));
+                }
+            }
+            self.tasks.push(history);
+        }
+        Ok(())
+    }
+
+    pub fn saved_max(tasks: usize) -> usize {
+        1 + tasks * (4 + 2 * (1 + WINDOW))
     }
 
     fn history(&self, task: TaskId) -> Option<&History> {

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use laxity_model::{ReplicaId, TaskId};
 
+use super::super::saved::{Damaged, Numbers, optional_task};
+
 /// A FIFO queue for each replica.
 #[derive(Clone, Debug)]
 pub(super) struct Fifos {
@@ -140,6 +142,28 @@ impl Fifos {
         let queue = queue.expect("whoever leaves a queue without the token waits in it");
         self.queues[queue].requests.retain(|&queued| queued != task);
         ReplicaId(queue as u16)
+    }
+
+    pub fn save(&self, numbers: &mut Vec<u64>) {
+        for Fifo { requests, overran } in &self.queues {
+            numbers.extend([optional_task(*overran), requests.len() as u64]);
+            numbers.extend(requests.iter().map(|task| u64::from(task.0)));
+        }
+    }
+
+    pub fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
+        for Fifo { requests, overran } in &mut self.queues {
+            *overran = numbers.optional_task()?;
+            requests.clear();
+            for _ in 0..numbers.count(numbers.tasks())? {
+                requests.push_back(numbers.task()?);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn saved_max(&self, tasks: usize) -> usize {
+        2 * self.queues.len() + tasks
     }
 
     /// Panics if an invariant does not hold.

@@ -38,7 +38,8 @@ mod requests;
 
 use laxity_model::{Instant, Nanos, ReplicaId, TaskId};
 
-use super::{Discipline, Grant, Levels, Request};
+use super::saved::{Damaged, Numbers};
+use super::{Discipline, Grant, Levels, Request, Standing};
 use affinity::Affinity;
 use fifos::Fifos;
 use requests::{Place, Requests};
@@ -165,6 +166,12 @@ impl Discipline for Tokens {
         self.donate();
     }
 
+    fn adopt(&mut self, now: Instant, request: Request, replica: ReplicaId, levels: Levels<'_>) {
+        let base = levels.base.get(request.task.index()).copied().flatten();
+        self.requests.insert(request, base.expect("only a pending job requests"));
+        self.join(now, request.task, replica, &mut Vec::new());
+    }
+
     fn unlock(&mut self, now: Instant, task: TaskId, levels: Levels<'_>, grants: &mut Vec<Grant>) {
         if let Some(affinity) = &mut self.affinity {
             affinity.finish(now, task);
@@ -207,6 +214,40 @@ impl Discipline for Tokens {
             self.fifos.waiters(replica).for_each(|waiter| give(waiter, holder));
         }
         self.requests.donations().for_each(|(donor, donee)| give(donor, donee));
+    }
+
+    fn standings(&self, stands: &mut dyn FnMut(TaskId, Standing)) {
+        for replica in self.fifos.replicas() {
+            self.fifos.waiters(replica).for_each(|waiter| stands(waiter, Standing::Fifo(replica)));
+        }
+        for task in self.requests.outside() {
+            let standing = match self.requests.get(task).place {
+                Place::Donor { donee } => Standing::Donor { donee },
+                _ => Standing::Outside,
+            };
+            stands(task, standing);
+        }
+    }
+
+    fn save(&self, numbers: &mut Vec<u64>) {
+        self.requests.save(numbers);
+        self.fifos.save(numbers);
+        self.affinity.iter().for_each(|affinity| affinity.save(numbers));
+    }
+
+    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
+        self.requests.load(numbers, self.fifos.replicas().count())?;
+        self.fifos.load(numbers)?;
+        let agrees = |(task, replica)| self.fifos.contains(replica, task);
+        if !self.requests.queued().all(agrees) || self.requests.queued().count() != self.fifos.total() {
+            return Err(numbers.damaged("the end of a state in which requests are where they say"));
+        }
+        self.affinity.iter_mut().try_for_each(|affinity| affinity.load(numbers))
+    }
+
+    fn saved_max(&self, tasks: usize) -> usize {
+        let affinity = self.affinity.as_ref().map_or(0, |_| Affinity::saved_max(tasks));
+        Requests::saved_max(tasks) + self.fifos.saved_max(tasks) + affinity
     }
 
     fn holder(&self, replica: ReplicaId) -> Option<TaskId> {

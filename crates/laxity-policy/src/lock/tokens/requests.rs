@@ -3,6 +3,7 @@
 use laxity_model::{Nanos, ReplicaId, TaskId};
 
 use super::super::Request;
+use super::super::saved::{Damaged, Numbers, optional};
 use crate::cpu::Priority;
 
 /// The unfinished requests, the highest base priority first; a request's *rank* is its position.
@@ -34,6 +35,11 @@ pub(super) enum Place {
     /// Outside like those in the priority queue, and `donee`, which is in a FIFO queue, has its priority.
     Donor { donee: TaskId },
 }
+
+/// Places as saved. A list of nothing is saved as zeros.
+const WAITING: u64 = 0;
+const QUEUED: u64 = 1;
+const DONOR: u64 = 2;
 
 impl Requests {
     pub fn new() -> Self {
@@ -148,6 +154,47 @@ impl Requests {
 
     fn rank(&self, task: TaskId) -> Option<usize> {
         self.entries.iter().position(|entry| entry.task() == task)
+    }
+
+    /// An entry's place is saved as a kind and, where it has one, a replica or a donee.
+    pub fn save(&self, numbers: &mut Vec<u64>) {
+        numbers.push(self.entries.len() as u64);
+        for Entry { priority, length, only, place } in &self.entries {
+            let (kind, which) = match *place {
+                Place::Waiting => (WAITING, 0),
+                Place::Queued(replica) => (QUEUED, replica.0.into()),
+                Place::Donor { donee } => (DONOR, donee.0.into()),
+            };
+            let priority = [priority.task.0.into(), priority.major, priority.tie.into()];
+            numbers.extend(priority.into_iter().chain([length.0, optional(*only), kind, which]));
+        }
+    }
+
+    pub fn load(&mut self, numbers: &mut Numbers<'_>, replicas: usize) -> Result<(), Damaged> {
+        self.entries.clear();
+        for _ in 0..numbers.count(numbers.tasks())? {
+            let (task, major, tie) = (numbers.task()?, numbers.any()?, numbers.u32()?);
+            if self.rank(task).is_some() {
+                return Err(numbers.damaged("a task with one request"));
+            }
+            let (length, only) = (numbers.nanos()?, numbers.optional_u16()?);
+            let place = match numbers.any()? {
+                WAITING => numbers.below(1, "nothing").map(|_| Place::Waiting)?,
+                QUEUED => Place::Queued(numbers.replica(replicas)?),
+                DONOR => Place::Donor { donee: numbers.task()? },
+                _ => return Err(numbers.damaged("where a request is")),
+            };
+            self.entries.push(Entry { priority: Priority { major, tie, task }, length, only, place });
+        }
+        let is_queued = |donee| self.rank(donee).is_some_and(|rank| self.entries[rank].replica().is_some());
+        if self.donations().any(|(_, donee)| !is_queued(donee)) {
+            return Err(numbers.damaged("the end of requests in which donees are in queues"));
+        }
+        Ok(())
+    }
+
+    pub fn saved_max(tasks: usize) -> usize {
+        1 + 7 * tasks
     }
 
     /// Panics if an invariant does not hold.

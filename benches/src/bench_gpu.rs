@@ -1,0 +1,211 @@
+//! Live GPU arbitration: what a lock costs that nobody else wants, and a hand-over against a raw futex.
+//!
+//! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at
+//! times slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use clap::Parser;
+use laxity_gpu::{Arbitration, Base, Client, Config, Registry};
+use laxity_model::{GpuArbitration, GpuSync, Instant};
+use laxity_sys::clock::now;
+use laxity_sys::segment::{Format, HEADER, Segment};
+use laxity_sys::{futex, scheduling};
+
+/// Measures locks of GPUs: uncontended, and handed over between two threads.
+#[derive(Parser)]
+struct Arguments {
+    /// Rounds.
+    #[arg(long, default_value_t = 11)]
+    rounds: usize,
+    /// Round trips of each kind in a round.
+    #[arg(long, default_value_t = 1000)]
+    trips: u32,
+    /// Uncontended locks of each kind in a round.
+    #[arg(long, default_value_t = 200_000)]
+    locks: u32,
+}
+
+const FORMAT: Format = Format { magic: *b"laxbench", version: 1 };
+
+/// The CPUs of the two threads.
+type Cpus = [usize; 2];
+
+const SAME: Cpus = [0, 0];
+const CROSS: Cpus = [0, 1];
+const PRIORITY: u8 = 50;
+
+/// One round: uncontended in nanoseconds, round trips in microseconds, on the same and on another core.
+struct Round {
+    token: f64,
+    engine: f64,
+    futex: [f64; 2],
+    arbitration: [f64; 2],
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    if thread::available_parallelism()?.get() < 2 {
+        return Err("needs two CPUs to measure across them".into());
+    }
+    let may = thread::spawn(|| scheduling::set_fifo(PRIORITY)).join().expect("no panic");
+    println!("scheduling: {}", if may.is_ok() { "SCHED_FIFO" } else { "SCHED_OTHER, as this user may not use FIFO" });
+    let registry = Registry::default();
+    let mut rounds = Vec::new();
+    for _ in 0..arguments.rounds {
+        rounds.push(round(&registry, &arguments)?);
+    }
+    report(&rounds);
+    Ok(())
+}
+
+fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Error>> {
+    // Two GPUs with three tokens each, as GPUSync is used, and one token only, to be handed over.
+    let sync = GpuSync { tokens: 3, ..GpuSync::DEFAULT };
+    let many = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(6, 2) };
+    let (token, engine) = uncontended(registry, &many, arguments.locks)?;
+    let memory = Segment::draft(&registry.directory().join("words"), FORMAT, 4096)?;
+    let words = [memory.u32(HEADER), memory.u32(HEADER + 1024)];
+    Ok(Round {
+        token,
+        engine,
+        futex: [SAME, CROSS].map(|cpus| futex_trip(words, cpus, arguments.trips)),
+        arbitration: [
+            arbitration_trip(registry, SAME, arguments.trips)?,
+            arbitration_trip(registry, CROSS, arguments.trips)?,
+        ],
+    })
+}
+
+fn report(rounds: &[Round]) {
+    let of = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
+    println!(
+        "lock and unlock that nobody waits for, median ns: token {:.0}, engine {:.0}",
+        of(&|round| round.token),
+        { of(&|round| round.engine) }
+    );
+    println!("round trips, median us        same core   other core");
+    let row = |name: &str, value: &dyn Fn(&Round) -> [f64; 2]| {
+        println!("{name:<28} {:>10.2} {:>12.2}", of(&|round| value(round)[0]), of(&|round| value(round)[1]));
+    };
+    row("raw futex, shared memory", &|round| round.futex);
+    row("token, between processes", &|round| round.arbitration);
+    let ratio = |index: usize| of(&|round: &Round| round.arbitration[index] / round.futex[index]);
+    println!("hand-over against raw futex: same core {:.2}, other core {:.2}", ratio(0), ratio(1));
+    println!(
+        "gpu uncontended_ns={:.0} handoff_ratio={:.2}",
+        of(&|round| round.token).max(of(&|round| round.engine)),
+        ratio(0).max(ratio(1)),
+    );
+}
+
+fn name() -> String {
+    format!("bench-{}", std::process::id())
+}
+
+/// Time of locking and unlocking a token, and an engine, in nanoseconds.
+fn uncontended(registry: &Registry, config: &Config, locks: u32) -> Result<(f64, f64), Box<dyn Error>> {
+    let arbitration = registry.create(&name(), config)?;
+    thread::scope(|scope| {
+        let measure = || {
+            settle(0);
+            let client = arbitration.register("bench", Base::Fixed(PRIORITY)).expect("there is room");
+            let each = |what: &dyn Fn()| {
+                let start = now();
+                (0..locks).for_each(|_| what());
+                now().saturating_since(start).0 as f64 / f64::from(locks)
+            };
+            let token = each(&|| drop(black_box(client.token().expect("nobody else wants it"))));
+            let held = client.token().expect("nobody else wants it");
+            let engine = each(&|| drop(black_box(held.execute_engine().expect("nobody else wants it"))));
+            (token, engine)
+        };
+        Ok(scope.spawn(measure).join().expect("no panic"))
+    })
+}
+
+/// Two threads hand the only token over; each attached for itself, as a process of its own would. Who lets go while the
+/// other waits and asks again waits itself, so that they take turns.
+fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32) -> Result<f64, Box<dyn Error>> {
+    let first = registry.create(&name(), &Config::new(2, 1))?;
+    let second = registry.attach(&name())?;
+    let last = AtomicU32::new(0);
+    let register = |arbitration: &Arbitration| arbitration.register("bench", Base::Fixed(PRIORITY));
+    // How often a thread was handed the token by the other.
+    let turns = |client: &Client, who: u32| {
+        let turn = || {
+            let _token = client.token().expect("the other lets go");
+            u32::from(last.swap(who, Ordering::Relaxed) != who)
+        };
+        (0..trips).map(|_| turn()).sum::<u32>()
+    };
+    Ok(thread::scope(|scope| {
+        let measured = scope.spawn(|| {
+            settle(cpus[0]);
+            let client = register(&first).expect("there is room");
+            let token = client.token().expect("it is free");
+            scope.spawn(|| {
+                settle(cpus[1]);
+                turns(&register(&second).expect("there is room"), 1);
+            });
+            while first.snapshot().expect("whole").tokens.waiting.is_empty() {
+                thread::sleep(Duration::from_micros(100));
+            }
+            drop(token);
+            let start = now();
+            let handed = turns(&client, 2);
+            now().saturating_since(start).0 as f64 / 1000.0 / f64::from(handed)
+        });
+        measured.join().expect("no panic")
+    }))
+}
+
+/// Two threads that take turns: each tells the other that it is its turn, and waits for its own.
+fn futex_trip(words: [&AtomicU32; 2], cpus: Cpus, trips: u32) -> f64 {
+    words.iter().for_each(|word| word.store(0, Ordering::SeqCst));
+    let give = |whom: usize| {
+        words[whom].store(1, Ordering::SeqCst);
+        futex::wake_one(words[whom]);
+    };
+    let take = |who: usize| {
+        while words[who].swap(0, Ordering::SeqCst) == 0 {
+            futex::wait(words[who], 0, Instant::NEVER);
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            settle(cpus[1]);
+            for _ in 0..=trips {
+                take(1);
+                give(0);
+            }
+        });
+        let first = scope.spawn(|| {
+            settle(cpus[0]);
+            give(1);
+            take(0);
+            let start = now();
+            for _ in 0..trips {
+                give(1);
+                take(0);
+            }
+            now().saturating_since(start).0 as f64 / 1000.0 / f64::from(trips)
+        });
+        first.join().expect("no panic")
+    })
+}
+
+fn settle(cpu: usize) {
+    scheduling::pin(cpu).expect("there are as many CPUs");
+    // Told at the start where it may not.
+    let _ = scheduling::set_fifo(PRIORITY);
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}

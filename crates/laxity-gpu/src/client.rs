@@ -1,0 +1,355 @@
+//! A thread that takes part in an arbitration.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
+use laxity_policy::cpu::Priority;
+use laxity_policy::lock::Event;
+use laxity_sys::futex::{self, Ended};
+use laxity_sys::scheduling::Attributes;
+use laxity_sys::{clock, scheduling};
+
+use crate::arbitration::{Base, Membership, RegisterError};
+use crate::config::TOKEN;
+use crate::gate::StateError;
+use crate::inheritance;
+use crate::shared::{Shared, Word};
+use crate::token::Token;
+
+/// A registered thread, which alone uses it: the one that called
+/// [`Arbitration::register`](crate::Arbitration::register). When it is dropped, or its process dies, whatever it holds
+/// goes to the next.
+///
+/// It holds at most one token, and engines in the order of GPUs and of [`Engine::ALL`](laxity_model::Engine::ALL) only,
+/// so that no two threads ever wait for each other.
+#[derive(Debug)]
+pub struct Client {
+    membership: Arc<Membership>,
+    task: TaskId,
+    has_token: Cell<bool>,
+    /// Locks of engines, ascending.
+    engines: RefCell<Vec<LockId>>,
+    /// Locks and lives belong to a thread.
+    not_send: PhantomData<*mut ()>,
+}
+
+/// What a request for a token says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The only GPU that will do; `None`: any.
+    pub gpu: Option<u16>,
+    /// Bound on how long it will be held, for what predicts waiting times.
+    pub length: Nanos,
+    /// How long to wait: [`Instant::NEVER`] to wait for ever, [`Instant::ZERO`] not to wait at all.
+    pub deadline: Instant,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Ask { gpu: None, length: Nanos::ZERO, deadline: Instant::NEVER }
+    }
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A token of any GPU, or of this one.
+    Token {
+        /// The only one that will do.
+        gpu: Option<u16>,
+    },
+    /// An engine.
+    Engine {
+        /// Of this GPU.
+        gpu: u16,
+        /// Which.
+        engine: laxity_model::Engine,
+    },
+}
+
+/// Why nothing was granted.
+#[derive(Debug)]
+pub enum LockError {
+    /// The deadline passed, or it was not free and there was none.
+    TimedOut {
+        /// What was asked for.
+        what: What,
+    },
+    /// There is no such GPU.
+    NoSuchGpu {
+        /// Which was asked for.
+        gpu: u16,
+        /// How many there are.
+        gpus: u16,
+    },
+    /// A copy from a GPU to itself occupies no copy engine.
+    SameGpu {
+        /// Which.
+        gpu: u16,
+    },
+    /// This thread holds it, or a token, or an engine that comes later.
+    Order {
+        /// What was asked for.
+        what: What,
+    },
+    /// This process was forked from the one that registered.
+    Forked,
+    /// The state of the arbitration.
+    State(StateError),
+}
+
+impl Client {
+    pub(crate) fn new(membership: Arc<Membership>, task: TaskId) -> Self {
+        let engines = RefCell::new(Vec::with_capacity(4));
+        Client { membership, task, has_token: Cell::new(false), engines, not_send: PhantomData }
+    }
+
+    /// Waits for a token of any GPU.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub fn token(&self) -> Result<Token<'_>, LockError> {
+        self.request(Ask::default())
+    }
+
+    /// Waits for a token of `gpu`.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub fn token_of(&self, gpu: u16) -> Result<Token<'_>, LockError> {
+        self.request(Ask { gpu: Some(gpu), ..Ask::default() })
+    }
+
+    /// Takes a token of any GPU if one is to be had at once.
+    ///
+    /// # Errors
+    /// [`LockError`]; [`LockError::TimedOut`] if none is.
+    pub fn try_token(&self) -> Result<Token<'_>, LockError> {
+        self.request(Ask { deadline: Instant::ZERO, ..Ask::default() })
+    }
+
+    /// Waits for a token at most this long.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub fn token_for(&self, wait: Nanos) -> Result<Token<'_>, LockError> {
+        self.request(Ask { deadline: clock::now().saturating_add(wait), ..Ask::default() })
+    }
+
+    /// Waits for what `ask` says.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub fn request(&self, ask: Ask) -> Result<Token<'_>, LockError> {
+        let what = What::Token { gpu: ask.gpu };
+        let gpus = self.shared().config.gpus;
+        if let Some(gpu) = ask.gpu.filter(|&gpu| gpu >= gpus) {
+            return Err(LockError::NoSuchGpu { gpu, gpus });
+        }
+        // Whoever holds an engine is not to wait for a token, whose holder may wait for that engine.
+        if self.has_token.get() || !self.engines.borrow().is_empty() {
+            return Err(LockError::Order { what });
+        }
+        self.check()?;
+        let replica = self.acquire(TOKEN, ask, what)?;
+        self.has_token.set(true);
+        Ok(Token::new(self, replica))
+    }
+
+    /// This thread is as urgent as this from now on: a job with another deadline begins, or how Linux schedules it was
+    /// changed, which is read anew. To be called between jobs.
+    ///
+    /// # Errors
+    /// [`RegisterError`].
+    pub fn rebase(&mut self, base: Base) -> Result<(), RegisterError> {
+        base.check()?;
+        if !self.membership.is_ours() {
+            return Err(RegisterError::NotAttached);
+        }
+        let shared = self.shared();
+        let own = Attributes::of(scheduling::current_thread());
+        let own = own.map_err(|error| RegisterError::State(StateError::System(error)))?;
+        let mut inside = shared.enter(clock::now()).map_err(RegisterError::State)?;
+        inheritance::store(shared, shared.client(self.task).own, own);
+        inheritance::store(shared, shared.client(self.task).applied, own);
+        inside.handle(Event::Rebase { priority: Priority::of(base.level(), self.task) });
+        inside.publish();
+        Ok(())
+    }
+
+    /// The position among the clients of [`Snapshot`](crate::Snapshot) and in its queues.
+    pub fn id(&self) -> TaskId {
+        self.task
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.membership.shared
+    }
+
+    pub(crate) fn engines(&self) -> &RefCell<Vec<LockId>> {
+        &self.engines
+    }
+
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), LockError> {
+        if self.membership.is_ours() { Ok(()) } else { Err(LockError::Forked) }
+    }
+
+    /// Waits for `lock`.
+    #[inline]
+    pub(crate) fn acquire(&self, lock: LockId, ask: Ask, what: What) -> Result<ReplicaId, LockError> {
+        match self.ask(lock, ask, what)? {
+            Some(replica) => Ok(replica),
+            None => self.wait(lock, ask.deadline, what),
+        }
+    }
+
+    /// Asks for `lock`; `None`: it waits from now on. Calls nobody if nobody waits for the lock and it is free.
+    #[inline]
+    pub(crate) fn ask(&self, lock: LockId, ask: Ask, what: What) -> Result<Option<ReplicaId>, LockError> {
+        if lock == TOKEN {
+            self.shared().say(self.task, ask.length, ask.gpu);
+        }
+        match self.shared().take(self.task, lock, ask.gpu) {
+            Some(replica) => Ok(Some(replica)),
+            None => self.ask_the_arbiter(lock, ask, what),
+        }
+    }
+
+    #[cold]
+    fn ask_the_arbiter(&self, lock: LockId, ask: Ask, what: What) -> Result<Option<ReplicaId>, LockError> {
+        let (shared, task) = (self.shared(), self.task);
+        let mut inside = shared.enter(clock::now()).map_err(LockError::State)?;
+        inside.arbitrate(lock);
+        shared.segment.u32(shared.client(task).wanted).store(lock.0.into(), Ordering::Relaxed);
+        shared.word(task).store(Word::Waiting.value(), Ordering::Relaxed);
+        inside.handle(Event::Request { task, lock, length: ask.length, only: ask.gpu });
+        let is_late = inside.granted(task, lock).is_none() && ask.deadline == Instant::ZERO;
+        if is_late {
+            inside.handle(Event::Withdraw { task, lock });
+        }
+        inside.publish();
+        if is_late {
+            shared.word(task).store(Word::Idle.value(), Ordering::Relaxed);
+            return Err(LockError::TimedOut { what });
+        }
+        Ok(self.granted())
+    }
+
+    /// What it was granted that it waited for, which is told once.
+    pub(crate) fn granted(&self) -> Option<ReplicaId> {
+        let word = self.shared().word(self.task);
+        let Word::Granted(replica) = Word::of(word.load(Ordering::Acquire)) else { return None };
+        word.store(Word::Idle.value(), Ordering::Relaxed);
+        Some(replica)
+    }
+
+    fn wait(&self, lock: LockId, deadline: Instant, what: What) -> Result<ReplicaId, LockError> {
+        loop {
+            if let Some(replica) = self.granted() {
+                return Ok(replica);
+            }
+            if futex::wait(self.shared().word(self.task), Word::Waiting.value(), deadline) == Ended::TimedOut {
+                return self.give_up(lock)?.ok_or(LockError::TimedOut { what });
+            }
+        }
+    }
+
+    /// Waits no longer, unless it was granted meanwhile.
+    pub(crate) fn give_up(&self, lock: LockId) -> Result<Option<ReplicaId>, LockError> {
+        let (shared, task) = (self.shared(), self.task);
+        let mut inside = shared.enter(clock::now()).map_err(LockError::State)?;
+        if let Some(replica) = self.granted() {
+            return Ok(Some(replica));
+        }
+        shared.word(task).store(Word::Idle.value(), Ordering::Relaxed);
+        inside.handle(Event::Withdraw { task, lock });
+        inside.publish();
+        Ok(None)
+    }
+
+    /// Lets go of `lock`. If the memory is damaged there is nobody to let go to.
+    #[inline]
+    pub(crate) fn release(&self, lock: LockId, replica: ReplicaId) {
+        if !self.membership.is_ours() {
+            return;
+        }
+        if lock == TOKEN {
+            self.has_token.set(false);
+        } else {
+            self.engines.borrow_mut().retain(|&held| held != lock);
+        }
+        if !self.shared().release(lock, replica) {
+            self.release_by_arbiter(lock);
+        }
+    }
+
+    #[cold]
+    fn release_by_arbiter(&self, lock: LockId) {
+        let Ok(mut inside) = self.shared().enter(clock::now()) else { return };
+        inside.arbitrate(lock);
+        inside.handle(Event::Unlock { task: self.task, lock });
+        inside.publish();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if !self.membership.is_ours() {
+            return;
+        }
+        let (shared, inside) = (self.shared(), self.shared().enter(clock::now()));
+        // If the memory is damaged nobody looks at it any more.
+        let _ = shared.life(self.task).unlock();
+        if let Ok(mut inside) = inside {
+            inside.retire(self.task);
+            inside.publish();
+        }
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Token { gpu: None } => write!(f, "a token of any GPU"),
+            What::Token { gpu: Some(gpu) } => write!(f, "a token of GPU {gpu}"),
+            What::Engine { gpu, engine } => write!(f, "engine {} of GPU {gpu}", engine.name()),
+        }
+    }
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LockError::TimedOut { what } => write!(f, "{what}: not granted in time; wait longer or try again"),
+            LockError::NoSuchGpu { gpu, gpus } => {
+                write!(f, "GPU {gpu}: the arbitration has {gpus}, counted from 0; ask for one of them")
+            }
+            LockError::SameGpu { gpu } => {
+                write!(f, "copy from GPU {gpu} to itself: occupies no copy engine; take the execution engine")
+            }
+            LockError::Order { what } => write!(
+                f,
+                "{what}: this thread holds it or what comes after it; take a token, then engines in the order of GPUs \
+                 and of EE, CE0, CE1"
+            ),
+            LockError::Forked => {
+                write!(f, "this process was forked from the one that registered; attach and register here")
+            }
+            LockError::State(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for LockError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            LockError::State(error) => Some(error),
+            _ => None,
+        }
+    }
+}

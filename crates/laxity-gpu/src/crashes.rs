@@ -1,0 +1,236 @@
+//! Threads that end at the gate, between any two steps: what was published happened, all else did not, and whoever
+//! comes next makes good what was left undone. And others that come between any two steps.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
+use laxity_policy::lock::{Arbiter, Event};
+use laxity_sys::clock;
+
+use crate::client::{Ask, Client, What};
+use crate::config::TOKEN;
+use crate::desk::Desk;
+use crate::gate::Inside;
+use crate::members::Burial;
+use crate::testing::Place;
+use crate::{Arbitration, Base, Config, LockError, Registry};
+
+/// `FUTEX_OWNER_DIED`.
+const OWNER_DIED: u32 = 0x4000_0000;
+const ANY: What = What::Token { gpu: None };
+
+/// One GPU with one token; A holds it, B waits for it if `waits`.
+struct Scene {
+    _place: Place,
+    arbitration: Arbitration,
+    a: Client,
+    b: Client,
+}
+
+impl Scene {
+    fn new(test: &str, waits: bool) -> Self {
+        let place = Place::new(test);
+        let arbitration = Registry::at(&place.0).create("g", &Config::new(2, 1)).expect("the name is free");
+        let register = |name| arbitration.register(name, Base::Background).expect("there is room");
+        let (a, b) = (register("a"), register("b"));
+        assert!(a.ask(TOKEN, Ask::default(), ANY).expect("whole").is_some());
+        if waits {
+            assert!(b.ask(TOKEN, Ask::default(), ANY).expect("whole").is_none());
+        }
+        Scene { _place: place, arbitration, a, b }
+    }
+
+    /// A thread does this at the gate and ends there.
+    fn crash(&self, at_the_gate: impl FnOnce(&mut Inside<'_>) + Send) {
+        let shared = self.a.shared();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut inside = shared.enter(clock::now()).expect("whole");
+                at_the_gate(&mut inside);
+                inside.die();
+            });
+        });
+    }
+
+    fn holder(&self) -> Option<TaskId> {
+        self.arbitration.snapshot().expect("whole").tokens.holders[0]
+    }
+
+    /// Both are done, and the lock is open again.
+    fn finish(self) {
+        assert_eq!(self.holder(), None);
+        assert_eq!(self.a.shared().take(self.b.id(), TOKEN, None).map(|replica| replica.0), Some(0), "it is open");
+        drop(self.b);
+        assert_eq!(self.a.try_token().expect("it is free").gpu(), 0);
+    }
+}
+
+/// A's unlocking, by whoever is to die.
+fn unlock(inside: &mut Inside<'_>, task: TaskId) {
+    inside.arbitrate(TOKEN);
+    inside.handle(Event::Unlock { task, lock: TOKEN });
+}
+
+#[test]
+fn a_lock_frozen_by_the_dead_is_still_held_by_its_owner() {
+    let scene = Scene::new("frozen", false);
+    scene.crash(|inside| inside.arbitrate(TOKEN));
+    assert_eq!(scene.holder(), Some(scene.a.id()));
+    assert!(scene.b.ask(TOKEN, Ask::default(), ANY).expect("whole").is_none(), "A holds it");
+    scene.a.release(TOKEN, ReplicaId(0));
+    assert!(scene.b.granted().is_some());
+    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
+#[test]
+fn what_was_not_published_did_not_happen() {
+    let scene = Scene::new("unpublished", true);
+    let a = scene.a.id();
+    scene.crash(|inside| unlock(inside, a));
+    scene.crash(|inside| {
+        unlock(inside, a);
+        let (shared, version) = (inside.shared(), inside.version());
+        inside.desk.write(shared, version.wrapping_add(1));
+    });
+    assert_eq!(scene.holder(), Some(a));
+    assert!(scene.b.granted().is_none());
+    scene.a.release(TOKEN, ReplicaId(0));
+    assert!(scene.b.granted().is_some());
+    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
+#[test]
+fn a_grant_that_was_published_and_not_delivered_is_delivered_by_the_next() {
+    let scene = Scene::new("undelivered", true);
+    let (a, b) = (scene.a.id(), scene.b.id());
+    scene.crash(|inside| {
+        unlock(inside, a);
+        assert_eq!(inside.make_it_count(), [TOKEN], "nobody waits any more");
+    });
+    assert_eq!(scene.holder(), Some(b));
+    assert!(scene.b.granted().is_none());
+    // Anyone who comes for anything.
+    drop(scene.arbitration.register("c", Base::Background).expect("there is room"));
+    assert!(scene.b.granted().is_some());
+    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
+#[test]
+fn a_lock_that_was_reopened_and_not_thawed_is_thawed_by_the_next() {
+    let scene = Scene::new("unthawed", false);
+    let a = scene.a.id();
+    scene.crash(|inside| {
+        unlock(inside, a);
+        inside.make_it_count();
+    });
+    assert!(scene.a.shared().take(a, TOKEN, None).is_none(), "frozen");
+    drop(scene.arbitration.register("c", Base::Background).expect("there is room"));
+    scene.finish();
+}
+
+/// The one at the gate dies, and so does the one that makes good what it left.
+#[test]
+fn deaths_may_follow_each_other() {
+    let scene = Scene::new("again", true);
+    let a = scene.a.id();
+    scene.crash(|inside| {
+        unlock(inside, a);
+        inside.make_it_count();
+    });
+    for lock in [0, 1, 2] {
+        scene.crash(|inside| inside.arbitrate(LockId(lock)));
+    }
+    assert!(scene.b.granted().is_some());
+    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
+#[test]
+fn a_panic_at_the_gate_changes_nothing() {
+    let scene = Scene::new("panic", true);
+    let a = scene.a.id();
+    let shared = scene.a.shared();
+    thread::scope(|scope| {
+        let panics = scope.spawn(|| {
+            let mut inside = shared.enter(clock::now()).expect("whole");
+            unlock(&mut inside, a);
+            // An event that makes no sense.
+            inside.handle(Event::Unlock { task: a, lock: TOKEN });
+        });
+        assert!(panics.join().is_err());
+    });
+    assert_eq!(scene.holder(), Some(a));
+    let late = Ask { deadline: Instant::ZERO, length: Nanos(1), gpu: None };
+    let c = scene.arbitration.register("c", Base::Background).expect("there is room");
+    assert!(matches!(c.request(late), Err(LockError::TimedOut { .. })));
+    scene.a.release(TOKEN, ReplicaId(0));
+    assert!(scene.b.granted().is_some());
+    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
+#[test]
+fn a_grant_that_comes_with_the_time_out_is_taken() {
+    let scene = Scene::new("late", true);
+    scene.a.release(TOKEN, ReplicaId(0));
+    assert_eq!(scene.b.give_up(TOKEN).expect("whole"), Some(ReplicaId(0)));
+    assert!(scene.b.granted().is_none(), "it is told once");
+    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
+/// Linux marks the word of a process that is killed when one of its threads has ended; the others may still run.
+#[test]
+fn a_thread_of_a_dead_process_keeps_what_it_holds_until_it_has_ended_itself() {
+    let scene = Scene::new("ending", true);
+    let shared = scene.a.shared();
+    let died = |word: u32| shared.segment.u32(shared.layout.member(0).word).swap(word, Ordering::SeqCst);
+    let alive = died(OWNER_DIED);
+    assert_eq!(shared.bury().expect("whole"), Burial::Pending);
+    assert_eq!(scene.holder(), Some(scene.a.id()));
+    assert!(scene.arbitration.register("c", Base::Background).is_err(), "nobody would look for it");
+    assert_eq!(died(alive), OWNER_DIED, "the word is cleared last");
+    scene.a.release(TOKEN, ReplicaId(0));
+    assert!(scene.b.granted().is_some());
+    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
+#[test]
+fn a_watcher_that_was_overtaken_reads_again() {
+    let scene = Scene::new("overtaken", true);
+    let shared = scene.a.shared();
+    let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
+    let mut looks = 0;
+    let waiting = Desk::new(arbiter, shared.locks.len()).peek(shared, |desk| {
+        looks += 1;
+        if looks == 1 {
+            assert_eq!(scene.b.give_up(TOKEN).expect("whole"), None);
+        }
+        desk.arbiter.waiting(TOKEN)
+    });
+    assert_eq!((looks, waiting), (2, Ok(0)));
+}
+
+/// Whatever memory says, readers are told that it is damaged.
+#[test]
+fn damaged_memory_is_an_error_for_everyone() {
+    let scene = Scene::new("damaged", true);
+    let shared = scene.a.shared();
+    let copy = shared.layout.copy(shared.version().load(Ordering::Relaxed));
+    for offset in (copy..copy + 8 * 40).step_by(8) {
+        let word = shared.segment.u64(offset);
+        let whole = word.swap(u64::MAX, Ordering::Relaxed);
+        shared.desk.lock().expect("nobody panicked").version = None;
+        if let Err(error) = scene.arbitration.snapshot() {
+            assert!(error.to_string().starts_with("the arbitration's memory: number"), "{error}");
+            assert!(shared.enter(clock::now()).is_err());
+        }
+        word.store(whole, Ordering::Relaxed);
+    }
+    assert_eq!(scene.holder(), Some(scene.a.id()));
+}

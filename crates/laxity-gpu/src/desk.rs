@@ -1,0 +1,126 @@
+//! The state that is kept twice in shared memory, and this process's arbiter that works on it.
+//!
+//! ```text
+//!   version v:   copy v % 2 counts          copy (v + 1) % 2
+//!                     | load                     ^ save
+//!                     v                          |            then: version v + 1, in one store
+//!                  arbiter  ------- events ------+
+//! ```
+//!
+//! Whoever changes the state holds the gate. Killed at any instruction, it leaves the old state or the new one. The
+//! next loads it anew; who finds that nobody changed it since goes on with the arbiter it has.
+
+use std::sync::atomic::{Ordering, fence};
+
+use laxity_model::LockId;
+use laxity_policy::lock::{Action, Arbiter, Damaged};
+
+use crate::owners;
+use crate::shared::Shared;
+
+/// What a process needs at the gate.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    /// The version whose state `arbiter` and `open` are; `None`: none that was published.
+    pub version: Option<u64>,
+    pub arbiter: Arbiter,
+    /// For each lock whether its words say who holds it; the arbiter knows of nobody then.
+    pub open: Vec<bool>,
+    /// What the arbiter wants done, once the state is published.
+    pub actions: Vec<Action>,
+    /// Scratch.
+    numbers: Vec<u64>,
+}
+
+impl Desk {
+    pub fn new(arbiter: Arbiter, locks: usize) -> Self {
+        Desk { version: None, arbiter, open: vec![false; locks], actions: Vec::new(), numbers: Vec::new() }
+    }
+
+    /// A state in which nobody is registered and every lock is open that may be.
+    pub fn write_first(&mut self, shared: &Shared) {
+        self.open = shared.locks.iter().map(|lock| lock.may_open).collect();
+        for lock in shared.lock_ids().filter(|&lock| !self.is_open(lock)) {
+            for word in shared.owner_words(lock) {
+                owners::freeze(word);
+            }
+        }
+        self.write(shared, 0);
+    }
+
+    /// Makes the state the one that counts. To be called at the gate.
+    pub fn publish(&mut self, shared: &Shared, version: u64) {
+        let next = version.wrapping_add(1);
+        self.write(shared, next);
+        // Killed before this store, nothing has happened; after it, everything.
+        shared.version().store(next, Ordering::Release);
+        self.version = Some(next);
+    }
+
+    /// Writes the state that is to count at `version`.
+    pub fn write(&mut self, shared: &Shared, version: u64) {
+        self.numbers.clear();
+        for locks in self.open.chunks(64) {
+            self.numbers.push(locks.iter().rev().fold(0, |bits, &open| bits << 1 | u64::from(open)));
+        }
+        self.arbiter.save(&mut self.numbers);
+        let capacity = shared.layout.copy_length - 1;
+        assert!(self.numbers.len() <= capacity, "{} numbers exceed {capacity}", self.numbers.len());
+        let copy = shared.layout.copy(version);
+        // Whoever reads one of these numbers, without the gate, sees that the version before counts by now.
+        fence(Ordering::Release);
+        shared.segment.u64(copy).store(self.numbers.len() as u64, Ordering::Relaxed);
+        for (word, &number) in shared.segment.u64s(copy + 8, self.numbers.len()).iter().zip(&self.numbers) {
+            word.store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes on the state of `version`, at the gate.
+    ///
+    /// # Errors
+    /// [`Damaged`].
+    pub fn load(&mut self, shared: &Shared, version: u64) -> Result<(), Damaged> {
+        self.version = None;
+        self.actions.clear();
+        self.read(shared, version)?;
+        self.version = Some(version);
+        Ok(())
+    }
+
+    /// Takes on a state that counted at one moment, without the gate: for those who watch.
+    ///
+    /// # Errors
+    /// [`Damaged`].
+    pub fn peek<T>(&mut self, shared: &Shared, mut also: impl FnMut(&Self) -> T) -> Result<T, Damaged> {
+        loop {
+            let version = shared.version().load(Ordering::Acquire);
+            let read = self.read(shared, version).map(|()| also(self));
+            // A copy is written again once the other counts.
+            fence(Ordering::Acquire);
+            if shared.version().load(Ordering::Relaxed) == version {
+                return read;
+            }
+        }
+    }
+
+    fn read(&mut self, shared: &Shared, version: u64) -> Result<(), Damaged> {
+        let copy = shared.layout.copy(version);
+        let length = shared.segment.u64(copy).load(Ordering::Relaxed);
+        let bits = self.open.len().div_ceil(64);
+        let possible = bits as u64..shared.layout.copy_length as u64;
+        if !possible.contains(&length) {
+            return Err(Damaged { position: 0, expected: "a possible length" });
+        }
+        self.numbers.clear();
+        let words = shared.segment.u64s(copy + 8, length as usize);
+        self.numbers.extend(words.iter().map(|word| word.load(Ordering::Relaxed)));
+        for (lock, open) in self.open.iter_mut().enumerate() {
+            *open = self.numbers[lock / 64] >> (lock % 64) & 1 == 1 && shared.locks[lock].may_open;
+        }
+        self.arbiter.load(&self.numbers[bits..])
+    }
+
+    pub fn is_open(&self, lock: LockId) -> bool {
+        self.open[usize::from(lock.0)]
+    }
+}

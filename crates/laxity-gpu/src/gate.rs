@@ -1,0 +1,261 @@
+//! Changing the state: one thread of all processes at a time.
+//!
+//! ```text
+//!  enter ---> freeze the lock's words, adopt their owners ---> event ---> reopen locks for which nobody waits
+//!                                                                            |
+//!  leave <--- wake <--- deliver grants, give priorities <--- thaw <--- publish
+//! ```
+//!
+//! Which of the two says who holds a lock, its words or the arbiter, is part of the state, so publishing decides it.
+//! The words of a lock that the arbiter decides mean nothing: they may be written before. Those of an open lock that
+//! are frozen still count: who is killed before it publishes has frozen them and changed nothing.
+//!
+//! What follows a publication is done again by whoever enters after a holder of the gate was killed.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+
+use laxity_model::{Instant, LockId, ReplicaId, TaskId};
+use laxity_policy::lock::{Action, Damaged, Event};
+use laxity_sys::mutex::{self, Attempt};
+
+use crate::desk::Desk;
+use crate::inheritance;
+use crate::owners::{self, Owners, REPLICAS};
+use crate::shared::{Shared, Word};
+
+/// Why the state cannot be changed, or read.
+#[derive(Debug)]
+pub enum StateError {
+    /// What is in shared memory is no state: something else wrote there.
+    Damaged(Damaged),
+    /// Linux refuses.
+    System(io::Error),
+}
+
+/// How often the gate is tried before a thread suspends: inside are microseconds, and less than a wake-up takes.
+const TRIES: u32 = 200;
+
+/// A thread at the gate. What it does not publish did not happen.
+#[derive(Debug)]
+pub(crate) struct Inside<'a> {
+    shared: &'a Shared,
+    pub desk: MutexGuard<'a, Desk>,
+    now: Instant,
+    /// The version that counts.
+    version: u64,
+    /// Threads to be woken.
+    woken: Vec<TaskId>,
+    gate: mutex::Guard<'a>,
+}
+
+impl Shared {
+    /// Waits until nobody else is inside. `now` is for what is predicted from the time.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn enter(&self, now: Instant) -> Result<Inside<'_>, StateError> {
+        let gate = self.pass().map_err(StateError::System)?;
+        // Only the one at the gate is here, and what another left when it panicked is loaded anew.
+        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = self.version().load(Ordering::Acquire);
+        let mut inside = Inside { shared: self, desk, now, version, woken: Vec::new(), gate };
+        if inside.gate.is_inherited || inside.desk.version != Some(version) {
+            inside.desk.load(self, version).map_err(StateError::Damaged)?;
+        }
+        if inside.gate.is_inherited {
+            inside.repair();
+        }
+        Ok(inside)
+    }
+
+    fn pass(&self) -> io::Result<mutex::Guard<'_>> {
+        for _ in 0..TRIES {
+            match self.gate().try_lock()? {
+                Attempt::Taken(gate) => return Ok(gate),
+                Attempt::Busy => std::hint::spin_loop(),
+            }
+        }
+        self.gate().lock()
+    }
+}
+
+impl<'a> Inside<'a> {
+    pub fn shared(&self) -> &'a Shared {
+        self.shared
+    }
+
+    /// The version that counts.
+    #[cfg(test)]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// From now on the arbiter decides about `lock`.
+    pub fn arbitrate(&mut self, lock: LockId) {
+        if !self.desk.is_open(lock) {
+            return;
+        }
+        self.desk.version = None;
+        let words: Vec<Owners> = self.shared.owner_words(lock).map(owners::freeze).collect();
+        self.desk.open[usize::from(lock.0)] = false;
+        for replica in 0..self.shared.locks[usize::from(lock.0)].replicas {
+            let owner = words[usize::from(replica) / REPLICAS].owner(usize::from(replica) % REPLICAS);
+            // Words come from memory that others can write to.
+            let Some(task) = owner.filter(|&task| self.desk.arbiter.base(task).is_some()) else { continue };
+            if self.desk.arbiter.holds(task).any(|(held, _)| held == lock) {
+                continue;
+            }
+            let (length, only) = self.shared.said(task, lock);
+            self.handle(Event::Adopt { task, lock, replica: ReplicaId(replica), length, only });
+        }
+    }
+
+    /// The arbiter takes note of `event`.
+    pub fn handle(&mut self, event: Event) {
+        let Desk { version, arbiter, actions, .. } = &mut *self.desk;
+        *version = None;
+        arbiter.handle(self.now, event, actions);
+    }
+
+    /// What `task` was granted of `lock`, if anything.
+    pub fn granted(&self, task: TaskId, lock: LockId) -> Option<ReplicaId> {
+        self.desk.arbiter.holds(task).find(|&(held, _)| held == lock).map(|(_, replica)| replica)
+    }
+
+    /// Publishes what happened, does what follows, and leaves.
+    pub fn publish(mut self) {
+        let reopened = self.make_it_count();
+        self.follow_up(&reopened);
+        let Inside { shared, desk, woken, gate, .. } = self;
+        drop(desk);
+        drop(gate);
+        woken.into_iter().for_each(|task| shared.wake(task));
+    }
+
+    /// The first half of [`Inside::publish`], up to the store that decides. Answers with the locks that were reopened.
+    pub fn make_it_count(&mut self) -> Vec<LockId> {
+        // Quadratic, and the policy has tests of its own: not in release.
+        if cfg!(debug_assertions) {
+            self.desk.arbiter.assert_invariants();
+        }
+        let reopened = self.reopen();
+        self.desk.publish(self.shared, self.version);
+        reopened
+    }
+
+    /// The second half, which is done again if whoever does it is killed.
+    fn follow_up(&mut self, reopened: &[LockId]) {
+        for &lock in reopened {
+            self.shared.owner_words(lock).for_each(owners::thaw);
+        }
+        self.carry_out();
+    }
+
+    /// As if the thread was killed here, if it ends without doing anything more.
+    #[cfg(test)]
+    pub fn die(self) {
+        let Inside { desk, gate, .. } = self;
+        drop(desk);
+        gate.keep();
+    }
+
+    /// Moves the holders of locks for which nobody waits from the arbiter to the locks' words, which stay frozen.
+    fn reopen(&mut self) -> Vec<LockId> {
+        let reopened: Vec<LockId> = self.shared.lock_ids().filter(|&lock| self.may_reopen(lock)).collect();
+        for &lock in &reopened {
+            let replicas = self.shared.locks[usize::from(lock.0)].replicas;
+            let holders: Vec<_> =
+                (0..replicas).map(|replica| self.desk.arbiter.holder(lock, ReplicaId(replica))).collect();
+            for (word, holders) in self.shared.owner_words(lock).zip(holders.chunks(REPLICAS)) {
+                let all = holders.iter().enumerate();
+                all.fold(Owners::NOBODY, |owners, (replica, &holder)| owners.with(replica, holder)).store_frozen(word);
+            }
+            let before = self.desk.actions.len();
+            for task in holders.into_iter().flatten() {
+                self.handle(Event::Unlock { task, lock });
+            }
+            assert_eq!(self.desk.actions.len(), before, "nobody gains by a lock for which nobody waits");
+            self.desk.open[usize::from(lock.0)] = true;
+        }
+        reopened
+    }
+
+    fn may_reopen(&self, lock: LockId) -> bool {
+        let may_open = self.shared.locks[usize::from(lock.0)].may_open;
+        may_open && !self.desk.is_open(lock) && self.desk.arbiter.waiting(lock) == 0
+    }
+
+    /// What the arbiter wants done.
+    fn carry_out(&mut self) {
+        let mut actions = std::mem::take(&mut self.desk.actions);
+        for action in actions.drain(..) {
+            match action {
+                Action::Grant { task, replica, .. } => self.deliver(task, replica),
+                Action::Prioritize { priority } => {
+                    let base = self.desk.arbiter.base(priority.task);
+                    inheritance::apply(self.shared, priority, base);
+                }
+            }
+        }
+        self.desk.actions = actions;
+    }
+
+    fn deliver(&mut self, task: TaskId, replica: ReplicaId) {
+        self.shared.word(task).store(Word::Granted(replica).value(), Ordering::Release);
+        self.woken.push(task);
+    }
+
+    /// Does what follows from the state again, as whoever published it may have been killed before it was done.
+    fn repair(&mut self) {
+        for lock in self.shared.lock_ids() {
+            if self.desk.is_open(lock) {
+                self.shared.owner_words(lock).for_each(owners::thaw);
+            }
+        }
+        for task in self.shared.tasks() {
+            let Some(priority) = self.desk.arbiter.priority(task) else { continue };
+            inheritance::apply(self.shared, priority, self.desk.arbiter.base(task));
+            let is_waiting = Word::of(self.shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
+            if is_waiting && self.desk.arbiter.waits_for(task).is_none() {
+                let wanted = self.shared.segment.u32(self.shared.client(task).wanted).load(Ordering::Relaxed);
+                let lock = LockId(wanted as u16);
+                // Open meanwhile, the lock's words say what it was granted.
+                let granted = self.granted(task, lock).or_else(|| self.owned(task, lock));
+                granted.into_iter().for_each(|replica| self.deliver(task, replica));
+            }
+        }
+        // Who was to be woken by the dead. To wake one for nothing does no harm.
+        for task in std::mem::take(&mut self.woken) {
+            self.shared.wake(task);
+        }
+    }
+
+    /// What `task` holds of `lock` according to its words, if it is open.
+    pub fn owned(&self, task: TaskId, lock: LockId) -> Option<ReplicaId> {
+        let is_open = self.desk.open.get(usize::from(lock.0)).is_some_and(|&open| open);
+        let replicas = is_open.then(|| self.shared.locks[usize::from(lock.0)].replicas)?;
+        let words: Vec<Owners> = self.shared.owner_words(lock).map(Owners::of).collect();
+        let holds = |&replica: &usize| words[replica / REPLICAS].owner(replica % REPLICAS) == Some(task);
+        (0..usize::from(replicas)).find(holds).map(|replica| ReplicaId(replica as u16))
+    }
+}
+
+impl std::fmt::Display for StateError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StateError::Damaged(error) => write!(f, "the arbitration's memory: {error}; end its users and remove it"),
+            StateError::System(error) => write!(f, "cannot enter the arbitration: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StateError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StateError::Damaged(error) => Some(error),
+            StateError::System(error) => Some(error),
+        }
+    }
+}

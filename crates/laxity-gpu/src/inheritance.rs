@@ -1,0 +1,93 @@
+//! Effective priorities, as the arbiter computes them, become those of threads.
+//!
+//! A thread that inherits is scheduled at least as urgently as the one whose priority it has: under `SCHED_FIFO` at its
+//! fixed priority. It gets its own attributes back when it inherits no more.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use laxity_model::TaskId;
+use laxity_policy::cpu::Priority;
+use laxity_sys::scheduling::{self, Attributes};
+
+use crate::shared::Shared;
+
+/// Below the guardians, which nobody waits for but in an emergency: the highest that a thread which waits can lend
+/// under `SCHED_DEADLINE`, which has no priority.
+const HIGHEST: u8 = 97;
+
+/// No thread has these flags.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Schedules the thread of `priority.task` as its effective priority demands, unless it is already. At the gate.
+pub(crate) fn apply(shared: &Shared, priority: Priority, base: Option<Priority>) {
+    let wanted = wanted(shared, priority, base);
+    if applied(shared, priority.task) != Some(wanted) {
+        give(shared, priority.task, wanted);
+    }
+}
+
+/// The thread of `task` was killed and has not ended: all wait for that, and so it is as urgent as can be.
+pub(crate) fn hasten(shared: &Shared, task: TaskId) {
+    // Who may not raise it waits longer.
+    let _ = give_to_thread(shared, task, own(shared, task).at_least(HIGHEST));
+}
+
+fn wanted(shared: &Shared, priority: Priority, base: Option<Priority>) -> Attributes {
+    let own = own(shared, priority.task);
+    if base == Some(priority) {
+        return own;
+    }
+    // Ties are broken by the task whose priority it is, so that it says from whom it is inherited.
+    let lender = TaskId(priority.tie);
+    if lender.index() >= usize::from(shared.config.clients) {
+        return own;
+    }
+    let lent = self::own(shared, lender);
+    let lent = lent.fixed_priority().or_else(|| lent.is_above_fixed().then_some(HIGHEST));
+    lent.map_or(own, |lent| own.at_least(lent.clamp(1, 99)))
+}
+
+fn give(shared: &Shared, task: TaskId, wanted: Attributes) {
+    if wanted.is_above_fixed() {
+        return;
+    }
+    let words = shared.client(task);
+    // Who is killed before the end has it done again.
+    shared.segment.u64(words.applied).store(UNKNOWN, Ordering::Relaxed);
+    let error = give_to_thread(shared, task, wanted).err().and_then(|error| error.raw_os_error());
+    store(shared, words.applied, wanted);
+    if error.is_some() || wanted != own(shared, task) {
+        shared.segment.u32(words.refused).store(error.unwrap_or(0) as u32, Ordering::Relaxed);
+    }
+}
+
+fn give_to_thread(shared: &Shared, task: TaskId, wanted: Attributes) -> io::Result<()> {
+    let words = shared.client(task);
+    let [pid, thread] = [words.pid, words.thread].map(|offset| shared.segment.u32(offset).load(Ordering::Relaxed));
+    // A thread that ended without leaving may be forgotten late, when another has got its number.
+    if scheduling::is_thread_of(thread, pid) { wanted.give_to(thread) } else { Ok(()) }
+}
+
+/// How Linux schedules `task` when it does not inherit.
+pub(crate) fn own(shared: &Shared, task: TaskId) -> Attributes {
+    load(shared, shared.client(task).own)
+}
+
+/// What it was told last; `None` if whoever told it was killed.
+fn applied(shared: &Shared, task: TaskId) -> Option<Attributes> {
+    let offset = shared.client(task).applied;
+    let is_known = shared.segment.u64(offset).load(Ordering::Relaxed) != UNKNOWN;
+    is_known.then(|| load(shared, offset))
+}
+
+fn load(shared: &Shared, offset: usize) -> Attributes {
+    Attributes::from_words([0, 8].map(|word| shared.segment.u64(offset + word).load(Ordering::Relaxed)))
+}
+
+/// Notes how Linux schedules a thread. The first word comes last.
+pub(crate) fn store(shared: &Shared, offset: usize, attributes: Attributes) {
+    for (word, value) in [0, 8].into_iter().zip(attributes.to_words()).rev() {
+        shared.segment.u64(offset + word).store(value, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,163 @@
+//! Where things are in an arbitration's segment. Sizes follow from the configuration.
+//!
+//! ```text
+//! header of the segment | configuration, comings
+//! gate           the mutex of who changes the state
+//! version        which of the two copies counts
+//! owners         for each lock who holds it while it is open
+//! members        one cache line each: the processes
+//! clients        five cache lines each: the threads
+//! copies         the state, twice
+//! ```
+
+use laxity_model::{LockId, TaskId};
+use laxity_policy::lock::Arbiter;
+use laxity_sys::segment::{Format, HEADER};
+use laxity_sys::{futex, mutex};
+
+use crate::config::{self, Config};
+use crate::owners::REPLICAS;
+
+/// Our segments.
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 1 };
+
+/// The most processes: their guardians wait on the words of all of them, and on one more.
+pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
+/// The longest name of a client, in bytes.
+pub const NAME_MAX: usize = 64;
+
+/// The configuration: words of 64 bits.
+pub(crate) const CONFIG: usize = HEADER;
+/// What mutexes look like: 64 bits.
+pub(crate) const MUTEX_LAYOUT: usize = CONFIG + 8 * config::WORDS;
+/// The PID namespace: 64 bits.
+pub(crate) const NAMESPACE: usize = MUTEX_LAYOUT + 8;
+/// The boot of the machine: 64 bits.
+pub(crate) const BOOT: usize = NAMESPACE + 8;
+/// How often a process came: 32 bits, waited on.
+pub(crate) const COMINGS: usize = BOOT + 8;
+
+const LINE: usize = 64;
+/// CPUs fetch cache lines in pairs.
+const PAIR: usize = 2 * LINE;
+
+/// The mutex of the state.
+pub(crate) const GATE: usize = (COMINGS + 4).next_multiple_of(PAIR);
+const _: () = assert!(mutex::SIZE == LINE);
+/// How often the state was changed: 64 bits. An even number means the first copy.
+pub(crate) const VERSION: usize = GATE + PAIR;
+const OWNERS: usize = VERSION + PAIR;
+
+/// The offsets of one arbitration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// For each lock where its owners are.
+    owners: Vec<usize>,
+    members: usize,
+    clients: usize,
+    copies: [usize; 2],
+    /// Numbers that fit into a copy.
+    pub copy_length: usize,
+    /// Bytes, the segment's header included.
+    pub total: usize,
+}
+
+/// The words of a member, a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    /// Held by its guardian.
+    pub word: usize,
+    /// Who it is: four times 64 bits.
+    pub process: usize,
+}
+
+/// The words of a client, a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClientWords {
+    /// The mutex that it holds while it is registered and lives.
+    pub life: usize,
+    /// Whether it waits, or what it was granted: 32 bits, waited on.
+    pub word: usize,
+    /// The lock that it asked for last: 32 bits.
+    pub wanted: usize,
+    /// What it said of the token it asked for last: its length (64 bits), its GPU and one more (32 bits).
+    pub length: usize,
+    pub only: usize,
+    /// Its process, by its place: 32 bits.
+    pub member: usize,
+    /// Its number and that of its process: 32 bits each.
+    pub thread: usize,
+    pub pid: usize,
+    /// How Linux schedules it, by itself and as we last said: two words of 64 bits each.
+    pub own: usize,
+    pub applied: usize,
+    /// Why it could not be raised when it had to be, else 0: 32 bits.
+    pub refused: usize,
+    /// Length of the name (32 bits), and the name.
+    pub name_length: usize,
+    pub name: usize,
+}
+
+impl Layout {
+    /// For a valid configuration.
+    pub fn of(config: &Config, arbiter: &Arbiter) -> Layout {
+        let mut end = OWNERS;
+        let mut owners = Vec::new();
+        for lock in config.locks() {
+            owners.push(end);
+            end += (8 * words(lock.replicas())).next_multiple_of(PAIR);
+        }
+        let members = end;
+        let clients = members + (MEMBERS_MAX + 1) * LINE;
+        end = clients + usize::from(config.clients) * CLIENT;
+        // The length, which locks are open, and the arbiter's.
+        let copy_length = 1 + owners.len().div_ceil(64) + arbiter.saved_max();
+        let copy = (8 * copy_length).next_multiple_of(PAIR);
+        let copies = [end, end + copy];
+        Layout { owners, members, clients, copies, copy_length, total: end + 2 * copy }
+    }
+
+    /// The words that say who holds `lock` while it is open.
+    pub fn owners(&self, lock: LockId) -> usize {
+        self.owners[usize::from(lock.0)]
+    }
+
+    pub fn member(&self, place: usize) -> Member {
+        let start = self.members + place * LINE;
+        Member { word: start, process: start + 8 }
+    }
+
+    pub fn client(&self, task: TaskId) -> ClientWords {
+        let start = self.clients + task.index() * CLIENT;
+        let (hot, cold) = (start + mutex::SIZE, start + 2 * LINE);
+        ClientWords {
+            life: start,
+            word: hot,
+            wanted: hot + 4,
+            length: hot + 8,
+            only: hot + 16,
+            member: cold,
+            thread: cold + 4,
+            pid: cold + 8,
+            refused: cold + 12,
+            own: cold + 16,
+            applied: cold + 32,
+            name_length: cold + 48,
+            name: cold + LINE,
+        }
+    }
+
+    /// The copy that counts at `version`.
+    pub fn copy(&self, version: u64) -> usize {
+        self.copies[(version & 1) as usize]
+    }
+}
+
+/// A mutex, what changes often, what does not, the name, and one to keep pairs apart.
+const CLIENT: usize = mutex::SIZE + 3 * LINE;
+const _: () = assert!(CLIENT.is_multiple_of(PAIR) && NAME_MAX <= LINE);
+
+/// Words that say who holds that many replicas.
+pub(crate) fn words(replicas: u16) -> usize {
+    usize::from(replicas).div_ceil(REPLICAS)
+}

@@ -1,0 +1,74 @@
+//! GPUs that separate processes share, without a daemon: GPUSync's tokens and engine locks (paper 003, section 5.3), or
+//! the k-FMLP (paper 000, appendix A), in shared memory.
+//!
+//! ```text
+//! Registry --- create, attach ---> Arbitration --- register ---> Client --- token ---> Token --- engines, copies
+//!                                                                  ^                     |
+//!                                                                  +------- drop --------+
+//! ```
+//!
+//! Who is granted what is decided by the very state machine that the simulator uses ([`laxity_policy::lock::Arbiter`]).
+//! Who waits is suspended; who holds inherits the priority of those who wait, through any number of locks, under
+//! `SCHED_FIFO` where Linux permits that ([`Arbitration::inheritance`]). While nobody waits a lock is taken and let go
+//! by one instruction each.
+//!
+//! ```
+//! use laxity_gpu::{Base, Config, Registry};
+//! use laxity_model::CopyDirection;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let name = format!("example-{}", std::process::id());
+//! // Two GPUs for the threads of four CPUs. Every process says the same, in any order.
+//! let arbitration = Registry::default().create_or_attach(&name, &Config::new(4, 2))?;
+//! println!("{}", arbitration.inheritance());
+//!
+//! let client = arbitration.register("detector", Base::Fixed(50))?; // this thread
+//! let token = client.token()?; // a GPU, for this job
+//! {
+//!     let _engine = token.copy_engine(CopyDirection::In)?;
+//!     // issue the copy to GPU `token.gpu()`, and wait until it is complete
+//! }
+//! {
+//!     let _engine = token.execute_engine()?;
+//!     // issue the GPU kernel, and wait until it is complete
+//! }
+//! println!("{}", arbitration.snapshot()?);
+//! drop(token); // the job is over
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Any process may be killed at any instruction: whatever its threads hold and wait for goes to the next, within about
+//! a millisecond of their end. What it had launched on a GPU is for the driver to end. Decision 20 has the reasons.
+#![deny(unsafe_code)]
+
+mod arbitration;
+mod client;
+mod config;
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod crashes;
+mod desk;
+mod gate;
+mod guardian;
+mod inheritance;
+mod layout;
+mod members;
+mod owners;
+mod registry;
+mod shared;
+mod snapshot;
+#[cfg(test)]
+mod testing;
+mod token;
+
+pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
+pub use client::{Ask, Client, LockError, What};
+pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
+pub use gate::StateError;
+pub use laxity_policy::lock::Standing;
+pub use layout::NAME_MAX;
+pub use registry::{ARBITRATION_NAME_MAX, Registry, RegistryError};
+pub use snapshot::{ClientState, LockState, Snapshot};
+pub use token::{Chunk, CopyChunks, EngineLock, PeerCopy, Token};

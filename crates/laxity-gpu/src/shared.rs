@@ -1,0 +1,178 @@
+//! An arbitration in shared memory, and what this process knows of it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use laxity_model::{LockId, Nanos, ReplicaId, TaskId};
+use laxity_policy::lock::{self, Arbiter};
+use laxity_sys::process::Process;
+use laxity_sys::segment::Segment;
+use laxity_sys::{futex, mutex};
+
+use crate::config::{Config, TOKEN};
+use crate::desk::Desk;
+use crate::layout::{self, ClientWords, GATE, Layout, VERSION};
+use crate::owners::{self, REPLICAS};
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub segment: Segment,
+    pub layout: Layout,
+    pub name: String,
+    pub config: Config,
+    /// Of every lock.
+    pub locks: Vec<Lock>,
+    /// This process's arbiter, for whoever holds the gate.
+    pub desk: Mutex<Desk>,
+    /// The boot that this process belongs to.
+    pub boot: u64,
+}
+
+/// What follows from a lock's configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lock {
+    pub replicas: u16,
+    /// Replica `r` belongs to GPU `r % gpus`.
+    pub gpus: u16,
+    /// Whether it is granted without the arbiter while nobody waits.
+    pub may_open: bool,
+}
+
+/// What the word of a client says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    Idle,
+    Waiting,
+    Granted(ReplicaId),
+}
+
+impl Word {
+    pub fn of(value: u32) -> Self {
+        match value {
+            0 => Word::Idle,
+            1 => Word::Waiting,
+            granted => Word::Granted(ReplicaId((granted - 2) as u16)),
+        }
+    }
+
+    pub fn value(self) -> u32 {
+        match self {
+            Word::Idle => 0,
+            Word::Waiting => 1,
+            Word::Granted(replica) => 2 + u32::from(replica.0),
+        }
+    }
+}
+
+impl Shared {
+    /// `segment` is that of a draft or was checked to be one of ours.
+    pub fn new(segment: Segment, name: String, config: Config) -> Self {
+        let configs = config.locks();
+        let arbiter = Arbiter::new(config.clients.into(), &configs);
+        let layout = Layout::of(&config, &arbiter);
+        let lock = |lock: &lock::Config| {
+            let gpus = if let lock::Config::Tokens { gpus, .. } = *lock { gpus } else { lock.replicas() };
+            Lock { replicas: lock.replicas(), gpus, may_open: Config::may_open(lock) }
+        };
+        let locks: Vec<Lock> = configs.iter().map(lock).collect();
+        let desk = Mutex::new(Desk::new(arbiter, locks.len()));
+        Shared { segment, layout, name, config, locks, desk, boot: Process::current().boot }
+    }
+
+    /// Where things are under a valid configuration.
+    pub fn layout_of(config: &Config) -> Layout {
+        Layout::of(config, &Arbiter::new(config.clients.into(), &config.locks()))
+    }
+
+    /// The mutex of whoever changes the state.
+    pub fn gate(&self) -> mutex::Mutex<'_> {
+        self.mutex(GATE)
+    }
+
+    /// The mutex that the client `task` holds while it is registered.
+    pub fn life(&self, task: TaskId) -> mutex::Mutex<'_> {
+        self.mutex(self.client(task).life)
+    }
+
+    #[expect(unsafe_code, reason = "only the registry knows that the mutexes were made")]
+    fn mutex(&self, offset: usize) -> mutex::Mutex<'_> {
+        // SAFETY: the registry makes these mutexes in every draft, before it is published, and attaches to segments
+        // only whose layout of mutexes, PID namespace and boot are ours.
+        unsafe { self.segment.mutex(offset) }
+    }
+
+    pub fn version(&self) -> &AtomicU64 {
+        self.segment.u64(VERSION)
+    }
+
+    pub fn client(&self, task: TaskId) -> ClientWords {
+        self.layout.client(task)
+    }
+
+    pub fn tasks(&self) -> impl Iterator<Item = TaskId> + use<> {
+        (0..u32::from(self.config.clients)).map(TaskId)
+    }
+
+    pub fn lock_ids(&self) -> impl Iterator<Item = LockId> + use<> {
+        (0..self.locks.len() as u16).map(LockId)
+    }
+
+    /// The word that says whether the client `task` waits.
+    #[inline]
+    pub fn word(&self, task: TaskId) -> &AtomicU32 {
+        self.segment.u32(self.client(task).word)
+    }
+
+    /// What `task` said of the token that it asked for last. Other locks know nothing of it.
+    pub fn said(&self, task: TaskId, lock: LockId) -> (Nanos, Option<u16>) {
+        if lock != TOKEN {
+            return (Nanos::ZERO, None);
+        }
+        let words = self.client(task);
+        let length = self.segment.u64(words.length).load(Ordering::Relaxed);
+        let only = self.segment.u32(words.only).load(Ordering::Relaxed);
+        (Nanos(length), only.checked_sub(1).map(|gpu| gpu as u16))
+    }
+
+    /// Notes what `task` says of the token that it asks for.
+    #[inline]
+    pub fn say(&self, task: TaskId, length: Nanos, only: Option<u16>) {
+        let words = self.client(task);
+        self.segment.u64(words.length).store(length.0, Ordering::Relaxed);
+        self.segment.u32(words.only).store(only.map_or(0, |gpu| 1 + u32::from(gpu)), Ordering::Relaxed);
+    }
+
+    /// The words that say who holds `lock` while it is open, each for [`REPLICAS`] replicas.
+    pub fn owner_words(&self, lock: LockId) -> impl Iterator<Item = &AtomicU64> {
+        let start = self.layout.owners(lock);
+        let words = layout::words(self.locks[usize::from(lock.0)].replicas);
+        (0..words).map(move |word| self.segment.u64(start + 8 * word))
+    }
+
+    /// Takes `lock` without the arbiter if it is open and the replica that a request would be granted is free. Exactly
+    /// that one: where it might be one of a later word, which a single instruction cannot see, the arbiter decides.
+    #[inline]
+    pub fn take(&self, task: TaskId, lock: LockId, only: Option<u16>) -> Option<ReplicaId> {
+        let Lock { replicas, gpus, .. } = self.locks[usize::from(lock.0)];
+        // Replica `r` belongs to GPU `r % gpus`: the first one of GPU x is x.
+        let (first, step) = only.map_or((0, 1), |gpu| (usize::from(gpu), usize::from(gpus)));
+        let word = first / REPLICAS;
+        let start = word * REPLICAS;
+        let end = REPLICAS.min(usize::from(replicas) - start);
+        let word = self.segment.u64(self.layout.owners(lock) + 8 * word);
+        let taken = owners::take(word, task, (first - start..end).step_by(step))?;
+        Some(ReplicaId((start + taken) as u16))
+    }
+
+    /// Lets go of `replica` without the arbiter if `lock` is open.
+    #[inline]
+    pub fn release(&self, lock: LockId, replica: ReplicaId) -> bool {
+        let (word, place) = (usize::from(replica.0) / REPLICAS, usize::from(replica.0) % REPLICAS);
+        owners::release(self.segment.u64(self.layout.owners(lock) + 8 * word), place)
+    }
+
+    /// Wakes the thread of `task` if it waits, to look at its word.
+    pub fn wake(&self, task: TaskId) {
+        futex::wake_all(self.word(task));
+    }
+}

@@ -1,0 +1,190 @@
+//! Who holds and waits for what: the registry of GPU owners (paper 000, section IV), for those who watch.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use laxity_model::{LockId, ReplicaId, TaskId};
+use laxity_policy::lock::{Arbiter, Standing};
+
+use crate::arbitration::Base;
+use crate::config::{Config, TOKEN};
+use crate::desk::Desk;
+use crate::gate::StateError;
+use crate::layout::NAME_MAX;
+use crate::owners::{Owners, REPLICAS};
+use crate::shared::Shared;
+
+/// An arbitration at one moment. (The holders of a lock for which nobody waits may be those of an instant later or
+/// earlier than the rest.)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The name of the arbitration.
+    pub name: String,
+    /// What is arbitrated.
+    pub config: Config,
+    /// The registered threads, ascending by their number.
+    pub clients: Vec<ClientState>,
+    /// The tokens: token `r` belongs to GPU `r` modulo the GPUs.
+    pub tokens: LockState,
+    /// The engines of each GPU, in the order of [`Config::engines`].
+    pub engines: Vec<Vec<LockState>>,
+}
+
+/// A registered thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientState {
+    /// What holders, waiters and donees are called in this snapshot.
+    pub id: TaskId,
+    /// As it registered.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its number.
+    pub thread: u32,
+    /// How urgent it is by itself.
+    pub base: Base,
+    /// And with what it inherits.
+    pub effective: Base,
+    /// From whom it inherits, at the end of the chain.
+    pub inherits_from: Option<TaskId>,
+    /// Why Linux did not let it be raised when it inherited last: an error number.
+    pub refused: Option<i32>,
+}
+
+/// A lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockState {
+    /// Who holds each of its replicas.
+    pub holders: Vec<Option<TaskId>>,
+    /// Who waits and where, those of a queue in its order.
+    pub waiting: Vec<(TaskId, Standing)>,
+}
+
+impl Snapshot {
+    pub(crate) fn of(shared: &Shared) -> Result<Snapshot, StateError> {
+        let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
+        let mut desk = Desk::new(arbiter, shared.locks.len());
+        desk.peek(shared, |desk| Self::read(shared, desk)).map_err(StateError::Damaged)
+    }
+
+    fn read(shared: &Shared, desk: &Desk) -> Snapshot {
+        let lock = |lock| LockState::read(shared, desk, lock);
+        let engines = |gpu| {
+            let engines = shared.config.engines().iter();
+            engines.map(|&engine| lock(shared.config.engine_lock(gpu, engine))).collect()
+        };
+        Snapshot {
+            name: shared.name.clone(),
+            config: shared.config,
+            clients: shared.tasks().filter_map(|task| ClientState::read(shared, desk, task)).collect(),
+            tokens: lock(TOKEN),
+            engines: (0..shared.config.gpus).map(engines).collect(),
+        }
+    }
+
+    /// The thread called `id`.
+    pub fn client(&self, id: TaskId) -> Option<&ClientState> {
+        self.clients.iter().find(|client| client.id == id)
+    }
+}
+
+impl ClientState {
+    fn read(shared: &Shared, desk: &Desk, id: TaskId) -> Option<ClientState> {
+        let (base, effective) = (desk.arbiter.base(id)?, desk.arbiter.priority(id)?);
+        let words = shared.client(id);
+        let number = |offset| shared.segment.u32(offset).load(Ordering::Relaxed);
+        let length = (number(words.name_length) as usize).min(NAME_MAX);
+        let name = shared.segment.load_bytes(words.name..words.name + length);
+        Some(ClientState {
+            id,
+            name: String::from_utf8_lossy(&name).into_owned(),
+            pid: number(words.pid),
+            thread: number(words.thread),
+            base: Base::of_level(base.major),
+            effective: Base::of_level(effective.major),
+            // Ties are broken by the task whose priority it is.
+            inherits_from: (base != effective).then_some(TaskId(effective.tie)),
+            refused: Some(number(words.refused) as i32).filter(|&error| error != 0),
+        })
+    }
+}
+
+impl LockState {
+    /// Whether somebody holds it, or one of its replicas.
+    pub fn is_held(&self) -> bool {
+        self.holders.iter().any(Option::is_some)
+    }
+
+    fn read(shared: &Shared, desk: &Desk, lock: LockId) -> LockState {
+        let replicas = shared.locks[usize::from(lock.0)].replicas;
+        let words: Vec<Owners> = shared.owner_words(lock).map(Owners::of).collect();
+        let holder = |replica: u16| {
+            let (word, place) = (usize::from(replica) / REPLICAS, usize::from(replica) % REPLICAS);
+            let is_open = desk.is_open(lock);
+            if is_open { words[word].owner(place) } else { desk.arbiter.holder(lock, ReplicaId(replica)) }
+        };
+        let mut waiting = Vec::new();
+        desk.arbiter.standings(lock, |task, standing| waiting.push((task, standing)));
+        LockState { holders: (0..replicas).map(holder).collect(), waiting }
+    }
+}
+
+impl fmt::Display for Snapshot {
+    /// A line for each token and each engine, then one for each client.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Snapshot { name, config, clients, tokens, engines } = self;
+        let waiting: usize = engines.iter().flatten().chain([tokens]).map(|lock| lock.waiting.len()).sum();
+        writeln!(f, "{name}: {} GPUs, {} clients, {waiting} waiting", config.gpus, clients.len())?;
+        for (gpu, engines) in engines.iter().enumerate() {
+            let of_gpu = tokens.holders.iter().enumerate().skip(gpu).step_by(config.gpus.into());
+            for (replica, &holder) in of_gpu {
+                let queued = self.names(tokens, Standing::Fifo(ReplicaId(replica as u16)));
+                writeln!(f, "  GPU {gpu} token {:<3} {:<16} {queued}", replica, self.name(holder))?;
+            }
+            for (engine, lock) in config.engines().iter().zip(engines) {
+                let queued = self.names(lock, Standing::Queue);
+                writeln!(f, "  GPU {gpu} {:<9} {:<16} {queued}", engine.name(), self.name(lock.holders[0]))?;
+            }
+        }
+        self.write_outside(f)?;
+        for ClientState { id, name, pid, thread, base, effective, inherits_from, refused } in clients {
+            write!(f, "  {id} {name}: process {pid}, thread {thread}, priority {base}")?;
+            if let Some(from) = inherits_from {
+                write!(f, ", inherits {effective} from {}", self.name(Some(*from)))?;
+            }
+            if let Some(error) = refused {
+                let error = std::io::Error::from_raw_os_error(*error);
+                write!(f, ", which Linux refused: {error}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Snapshot {
+    fn write_outside(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &(task, standing) in &self.tokens.waiting {
+            match standing {
+                Standing::Queue | Standing::Fifo(_) => {}
+                Standing::Outside => writeln!(f, "  outside          {}", self.name(Some(task)))?,
+                Standing::Donor { donee } => {
+                    writeln!(f, "  outside          {} donates to {}", self.name(Some(task)), self.name(Some(donee)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Who waits there, or nothing.
+    fn names(&self, lock: &LockState, standing: Standing) -> String {
+        let there = lock.waiting.iter().filter(|(_, at)| *at == standing);
+        let names: Vec<String> = there.map(|&(task, _)| self.name(Some(task))).collect();
+        if names.is_empty() { String::new() } else { format!("< {}", names.join(", ")) }
+    }
+
+    fn name(&self, task: Option<TaskId>) -> String {
+        let Some(task) = task else { return "-".to_owned() };
+        self.client(task).map_or_else(|| task.to_string(), |client| client.name.clone())
+    }
+}

@@ -1,0 +1,151 @@
+//! The state of all locks as numbers, and back.
+
+use laxity_model::{Instant, LockId, ReplicaId, TaskId};
+
+use super::super::saved::{Damaged, Numbers};
+use super::{Arbiter, Lock};
+use crate::cpu::Priority;
+
+impl Arbiter {
+    /// Appends its state to `numbers`, at most [`Arbiter::saved_max`] of them. To be called between events.
+    ///
+    /// Saved are pending jobs with their base priorities, what they hold and wait for, and the state of every waiting
+    /// discipline. All else follows: a job's own priority from what it holds, effective priorities from who waits for
+    /// whom, as they are computed from scratch at every event and never depend on how they came about.
+    pub fn save(&self, numbers: &mut Vec<u64>) {
+        self.boosts.save(numbers);
+        let pending = || self.pending().map(|priority| priority.task);
+        numbers.push(pending().count() as u64);
+        for priority in self.pending() {
+            numbers.extend([priority.task.0.into(), priority.major, priority.tie.into()]);
+            self.holdings.save(priority.task, numbers);
+        }
+        self.locks.iter().for_each(|lock| lock.discipline.save(numbers));
+    }
+
+    /// Takes on the state that an arbiter of as many tasks and the same locks saved.
+    ///
+    /// # Errors
+    /// [`Damaged`] if `numbers` are not such a state; it is as if new then. Whether they also obey every rule of the
+    /// protocols is for [`Arbiter::assert_invariants`] to say.
+    pub fn load(&mut self, numbers: &[u64]) -> Result<(), Damaged> {
+        let loaded = self.try_load(numbers);
+        if loaded.is_err() {
+            self.clear();
+        }
+        loaded
+    }
+
+    /// The most numbers that it saves.
+    pub fn saved_max(&self) -> usize {
+        let tasks = self.holdings.tasks();
+        let replicas = self.locks.iter().map(|lock| usize::from(lock.replicas)).sum();
+        let disciplines: usize = self.locks.iter().map(|lock| lock.discipline.saved_max(tasks)).sum();
+        3 + 3 * tasks + self.holdings.saved_max(replicas) + disciplines
+    }
+
+    /// The base priorities of all pending jobs, ascending by task.
+    fn pending(&self) -> impl Iterator<Item = Priority> {
+        (0..self.holdings.tasks()).filter_map(|task| self.priorities.base(TaskId(task as u32)))
+    }
+
+    fn try_load(&mut self, numbers: &[u64]) -> Result<(), Damaged> {
+        let replicas: Vec<usize> = self.locks.iter().map(|lock| lock.replicas.into()).collect();
+        let numbers = &mut Numbers::new(numbers, self.holdings.tasks());
+        self.holdings.clear();
+        self.priorities.clear();
+        self.boosts.load(numbers)?;
+        for _ in 0..numbers.count(numbers.tasks())? {
+            let (task, major, tie) = (numbers.task()?, numbers.any()?, numbers.u32()?);
+            if self.priority(task).is_some() {
+                return Err(numbers.damaged("a task that is saved once"));
+            }
+            self.priorities.begin(Priority { major, tie, task });
+            self.holdings.load(task, numbers, &replicas)?;
+        }
+        for lock in &mut self.locks {
+            lock.discipline.load(numbers)?;
+        }
+        self.count_again(numbers)?;
+        self.derive();
+        Ok(())
+    }
+
+    /// Effective priorities and contended locks from the rest.
+    fn derive(&mut self) {
+        for task in (0..self.holdings.tasks() as u32).map(TaskId) {
+            if self.holdings.held(task).iter().any(|held| held.level.is_some()) {
+                self.raise(task);
+            }
+        }
+        self.contended.clear();
+        let contended = |&lock: &LockId| self.locks[lock.index()].waiting > 0;
+        self.contended.extend((0..self.locks.len() as u16).map(LockId).filter(contended));
+        self.relax();
+        // The driver knows them already.
+        self.priorities.report(|_| {});
+    }
+
+    /// Counts who waits; every discipline must know of the same holders and waiters as the tasks.
+    fn count_again(&mut self, numbers: &Numbers<'_>) -> Result<(), Damaged> {
+        let Arbiter { locks, holdings, priorities, .. } = self;
+        locks.iter_mut().for_each(|lock| lock.waiting = 0);
+        for (_, wait) in holdings.waits() {
+            locks[wait.lock.index()].waiting += 1;
+        }
+        // As many as the disciplines know of, each of which is among them: the same.
+        let mut held: usize = (0..holdings.tasks() as u32).map(|task| holdings.held(TaskId(task)).len()).sum();
+        for (index, lock) in locks.iter().enumerate() {
+            let id = LockId(index as u16);
+            let (mut waiting, mut agree) = (0, true);
+            lock.discipline.standings(&mut |task, _| {
+                waiting += 1;
+                agree &= priorities.base(task).is_some() && holdings.wait_of(task).is_some_and(|wait| wait.lock == id);
+            });
+            if !agree || lock.waiting != waiting {
+                return Err(numbers.damaged("the end of a state in which all agree on who waits"));
+            }
+            for replica in (0..lock.replicas).map(ReplicaId) {
+                let Some(holder) = lock.discipline.holder(replica) else { continue };
+                let is_it = |held: &super::Held| (held.lock, held.replica) == (id, replica);
+                agree &= priorities.base(holder).is_some() && holdings.held(holder).iter().any(is_it);
+                held = held.wrapping_sub(1);
+            }
+            if !agree {
+                return Err(numbers.damaged("the end of a state in which all agree on who holds"));
+            }
+        }
+        if held == 0 { Ok(()) } else { Err(numbers.damaged("the end of a state in which all agree on who holds")) }
+    }
+
+    /// As if new.
+    fn clear(&mut self) {
+        let nothing = vec![0; self.saved_max()];
+        self.holdings.clear();
+        self.priorities.clear();
+        self.contended.clear();
+        self.boosts = Default::default();
+        let tasks = self.holdings.tasks();
+        for Lock { discipline, waiting, .. } in &mut self.locks {
+            *waiting = 0;
+            discipline.load(&mut Numbers::new(&nothing, tasks)).expect("zeros are the state in which nobody asks");
+        }
+    }
+
+    /// Takes over `request`, granted outside, as [`Event::Adopt`](super::Event::Adopt) says.
+    pub(super) fn adopt(&mut self, now: Instant, lock: LockId, request: super::Request, replica: ReplicaId) {
+        let task = request.task;
+        assert!(self.priority(task).is_some(), "only a pending job holds a lock");
+        assert_eq!(self.locks[lock.index()].waiting, 0, "nobody waits for a lock that is granted elsewhere");
+        assert_eq!(self.holder(lock, replica), None, "a replica has one holder");
+        assert!(self.holds(task).all(|(held, _)| held != lock), "a job is granted a lock that it holds");
+        let order = if self.boosts(lock) { self.boosts.request() } else { 0 };
+        let Lock { discipline, progress, .. } = &mut self.locks[lock.index()];
+        discipline.adopt(now, request, replica, self.priorities.levels());
+        let level = progress.level_from_grant(now, order);
+        self.holdings.hold(task, super::Held { lock, replica, level });
+        if level.is_some() {
+            self.raise(task);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A mutex in a segment: its holder has the priority of those who wait, where Linux offers that, and if the holder ends
+//! in whatever way the next one gets it and is told.
+//!
+//! It is the C library's (`PTHREAD_MUTEX_ROBUST`, `PTHREAD_PRIO_INHERIT`), which keeps the list that Linux walks when a
+//! thread ends. Nobody who holds it carries out an instruction any more when another is told of the death, however the
+//! rest of the process ends. Taking it and letting go while nobody waits calls nobody.
+
+use std::io;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crate::segment::Segment;
+
+/// Bytes that a mutex takes, which are also its alignment.
+pub const SIZE: usize = 64;
+
+const _: () = assert!(size_of::<libc::pthread_mutex_t>() <= SIZE && align_of::<libc::pthread_mutex_t>() <= SIZE);
+
+/// Which C library laid the mutexes of a segment out: processes share them only if theirs says the same.
+pub const LAYOUT: u64 = {
+    let library = if cfg!(target_env = "musl") { 2 } else { 1 };
+    library << 32 | (size_of::<libc::pthread_mutex_t>() as u64) << 16 | size_of::<usize>() as u64
+};
+
+/// A mutex of a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Mutex<'a> {
+    mutex: NonNull<libc::pthread_mutex_t>,
+    segment: PhantomData<&'a Segment>,
+}
+
+/// What came of trying.
+#[derive(Debug)]
+pub enum Attempt<'a> {
+    /// It is ours.
+    Taken(Guard<'a>),
+    /// A thread that lives has it.
+    Busy,
+}
+
+/// Lets go when dropped, on the thread that took it.
+#[derive(Debug)]
+pub struct Guard<'a> {
+    mutex: Mutex<'a>,
+    /// Whether its last holder ended without letting go: what it guards may be half-done.
+    pub is_inherited: bool,
+    /// The C library lists it with its thread.
+    not_send: PhantomData<*mut ()>,
+}
+
+impl Segment {
+    /// Makes a mutex that nobody holds in the [`SIZE`] bytes at `offset`.
+    ///
+    /// # Errors
+    /// If Linux offers no robust mutexes.
+    ///
+    /// # Safety
+    /// These bytes are zero, belong to nothing else, and nobody knows of the mutex yet.
+    pub unsafe fn make_mutex(&self, offset: usize) -> io::Result<()> {
+        // Without priority inheritance where Linux or the C library has none.
+        // SAFETY: the caller vouches for the bytes.
+        unsafe { self.init(offset, libc::PTHREAD_PRIO_INHERIT).or_else(|_| self.init(offset, libc::PTHREAD_PRIO_NONE)) }
+    }
+
+    /// # Safety
+    /// As [`Segment::make_mutex`].
+    unsafe fn init(&self, offset: usize, protocol: libc::c_int) -> io::Result<()> {
+        let mut attributes = std::mem::MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
+        let attributes = attributes.as_mut_ptr();
+        // SAFETY: attributes are initialized first and used by this thread only; the mutex is zeroed memory of the
+        // right size and alignment that nobody else uses, as the caller promises.
+        unsafe {
+            check(libc::pthread_mutexattr_init(attributes))?;
+            let made = check(libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED))
+                .and_then(|()| check(libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST)))
+                .and_then(|()| check(libc::pthread_mutexattr_settype(attributes, libc::PTHREAD_MUTEX_ERRORCHECK)))
+                .and_then(|()| check(libc::pthread_mutexattr_setprotocol(attributes, protocol)))
+                .and_then(|()| check(libc::pthread_mutex_init(self.place(offset).as_ptr(), attributes)));
+            libc::pthread_mutexattr_destroy(attributes);
+            made
+        }
+    }
+
+    /// The mutex at `offset`.
+    ///
+    /// # Safety
+    /// [`Segment::make_mutex`] made it, in this process or one with the same [`LAYOUT`], in this PID namespace and
+    /// since the machine was started.
+    pub unsafe fn mutex(&self, offset: usize) -> Mutex<'_> {
+        Mutex { mutex: self.place(offset), segment: PhantomData }
+    }
+
+    fn place(&self, offset: usize) -> NonNull<libc::pthread_mutex_t> {
+        assert!(offset.is_multiple_of(SIZE), "offset {offset} is not aligned to {SIZE}");
+        NonNull::new(self.pointer(offset, SIZE).cast()).expect("a mapping is not at address 0")
+    }
+}
+
+impl<'a> Mutex<'a> {
+    /// Waits until it is ours.
+    ///
+    /// # Errors
+    /// If this thread has it already.
+    pub fn lock(self) -> io::Result<Guard<'a>> {
+        // SAFETY: a mutex, as whoever made `self` promised, in memory that is mapped for as long as 'a.
+        self.taken(unsafe { libc::pthread_mutex_lock(self.mutex.as_ptr()) })
+    }
+
+    /// Takes it unless a thread that lives has it, this one included.
+    ///
+    /// # Errors
+    /// If Linux refuses for another reason.
+    pub fn try_lock(self) -> io::Result<Attempt<'a>> {
+        // SAFETY: as in `lock`.
+        match unsafe { libc::pthread_mutex_trylock(self.mutex.as_ptr()) } {
+            libc::EBUSY | libc::EDEADLK => Ok(Attempt::Busy),
+            result => self.taken(result).map(Attempt::Taken),
+        }
+    }
+
+    fn taken(self, result: libc::c_int) -> io::Result<Guard<'a>> {
+        let guard = |is_inherited| Guard { mutex: self, is_inherited, not_send: PhantomData };
+        match result {
+            libc::EOWNERDEAD => {
+                let guard = guard(true);
+                // SAFETY: as in `lock`, and this thread holds it. Who dies from here on is found dead again.
+                check(unsafe { libc::pthread_mutex_consistent(self.mutex.as_ptr()) })?;
+                Ok(guard)
+            }
+            result => check(result).map(|()| guard(false)),
+        }
+    }
+
+    /// Lets go of what [`Guard::keep`] kept.
+    ///
+    /// # Errors
+    /// If this thread does not hold it.
+    pub fn unlock(self) -> io::Result<()> {
+        // SAFETY: as in `lock`; a robust mutex is let go of by its holder only, all others get an error.
+        check(unsafe { libc::pthread_mutex_unlock(self.mutex.as_ptr()) })
+    }
+}
+
+impl Guard<'_> {
+    /// Keeps the mutex until [`Mutex::unlock`] on this thread, or the thread's end.
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let unlocked = self.mutex.unlock();
+        assert!(unlocked.is_ok(), "a guard stays on its thread, which holds the mutex: {unlocked:?}");
+    }
+}
+
+fn check(error: libc::c_int) -> io::Result<()> {
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
