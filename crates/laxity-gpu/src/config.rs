@@ -234,6 +234,7 @@ mod tests {
             chunk: Some(1 << 20),
             hold: TokenHold::Section,
             migration: Some(Nanos(7)),
+            migration_path: MigrationPath::Host,
         };
         for arbitration in [GpuArbitration::KFmlp { length_aware: true }, GpuArbitration::GpuSync(sync)] {
             let config = Config { arbitration, clients: 9, ..Config::new(6, 2) };
