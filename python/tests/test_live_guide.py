@@ -75,4 +75,4 @@ def test_the_patient_loop_of_the_guide_waits_for_the_return_of_the_lost(registry
 
 def send(node, number):
     with node.wait() as job:
-        job.write("detector", bytes([number]))
+        job.send("detector", bytes([number]))

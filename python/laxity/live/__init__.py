@@ -36,47 +36,69 @@ returns before, as above, and copy what must live longer.
 The documentation of the Rust crate ``laxity-graph`` has the rules; every decision is made there.
 """
 
-from laxity._native import Graph, Job, Node, Registry, Spec
-from laxity.live._describe import Channel, Counter, EdgeSpec, NodeSpec, NodeStatus, Ring
+from laxity._native import Graph, Job, Node, Pipeline, Registry, Spec
+from laxity.live._describe import (
+    Channel,
+    Counter,
+    EdgeSpec,
+    Fifo,
+    NodeSpec,
+    NodeStatus,
+    Queue,
+    Ring,
+    Stream,
+)
 from laxity.live._errors import (
+    AccessError,
     ClaimError,
     GraphExistsError,
     GraphNotFoundError,
+    ListenError,
     LiveError,
     LostError,
     MessageError,
+    MessageLostError,
     RegistryError,
     SpecError,
     TerminatedError,
     TimedOutError,
     UnknownError,
+    UnreachableError,
     UseError,
     WaitError,
 )
 
 __all__ = [
+    "AccessError",
     "Channel",
     "ClaimError",
     "Counter",
     "EdgeSpec",
+    "Fifo",
     "Graph",
     "GraphExistsError",
     "GraphNotFoundError",
     "Job",
+    "ListenError",
     "LiveError",
     "LostError",
     "MessageError",
+    "MessageLostError",
     "Node",
     "NodeSpec",
     "NodeStatus",
+    "Pipeline",
+    "Queue",
     "Registry",
     "RegistryError",
     "Ring",
     "Spec",
     "SpecError",
+    "Stream",
     "TerminatedError",
     "TimedOutError",
     "UnknownError",
+    "UnreachableError",
     "UseError",
     "WaitError",
 ]

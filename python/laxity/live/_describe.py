@@ -26,7 +26,52 @@ class Ring:
     capacity: int
 
 
-Channel: TypeAlias = Counter | Ring
+@dataclass(frozen=True, kw_only=True)
+class Fifo:
+    """A message with each token, through a named pipe: copied into it and out of it.
+
+    Full as a ring is. What a killed consumer took out of the pipe and did not use up is lost: `MessageLostError`.
+
+    Attributes:
+        message: the longest, in bytes.
+        capacity: how many fit.
+    """
+
+    message: int
+    capacity: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """As `Fifo`, through a POSIX message queue.
+
+    Attributes:
+        message: the longest, in bytes.
+        capacity: how many fit.
+    """
+
+    message: int
+    capacity: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """As `Fifo`, through a TCP connection; its producer waits until the consumer is there.
+
+    What is under way is lost with the consumer.
+
+    Attributes:
+        message: the longest, in bytes.
+        capacity: how many fit.
+        address: where the consumer listens; at port 0 Linux chooses one.
+    """
+
+    message: int
+    capacity: int
+    address: str = "127.0.0.1:0"
+
+
+Channel: TypeAlias = Counter | Ring | Fifo | Queue | Stream
 """What an edge carries."""
 
 

@@ -25,7 +25,7 @@ pub struct Claimed {
     pid: u32,
     /// Jobs completed through this claim: views of their messages cannot be made any more.
     epoch: AtomicU64,
-    /// Views of messages of the job.
+    /// Views of messages and data objects of the job.
     views: AtomicUsize,
     /// Whether it was let go of; if views are left, the last of them releases the node.
     is_leaving: AtomicBool,
@@ -161,8 +161,8 @@ impl Held<'_> {
             return Ok(());
         }
         Err(PyBufferError::new_err(format!(
-            "node {name}: {views} of its job's messages are still in use, by numpy arrays or other views; before you \
-             {action}, delete them or return from the function that has them, and copy what must live longer"
+            "node {name}: {views} of its job's messages or objects are still in use, by numpy arrays or other views; \
+             before you {action}, delete them or return from the function that has them, and copy what must live longer"
         )))
     }
 

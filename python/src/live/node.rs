@@ -1,5 +1,6 @@
 //! `laxity.live.Node`.
 
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
 use laxity_graph::WaitError;
@@ -116,6 +117,18 @@ impl PyNode {
         let span: Nanos = span.parse().map_err(value_error)?;
         self.claimed.hold(py)?.state().spin = span;
         Ok(())
+    }
+
+    /// A descriptor to poll: readable unless the last wait timed out and the next one would, too.
+    ///
+    /// So a node goes wherever a file does: `select.select`, `selectors`, `loop.add_reader` of asyncio. When it is
+    /// readable call `wait("0 ms")`, as often as you like: it stays readable until that raises TimedOutError. At times
+    /// it is readable for nothing. It belongs to the node, is closed with it, and is not to be read from.
+    ///
+    /// Raises OSError if this process has too many descriptors.
+    fn fileno(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let mut held = self.claimed.hold(py)?;
+        Ok(held.state().node.poll_fd()?.as_raw_fd())
     }
 
     /// Ends the node and releases it: its consumers use up what it produced, then end, too.
