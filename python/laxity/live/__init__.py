@@ -36,9 +36,10 @@ returns before, as above, and copy what must live longer.
 The documentation of the Rust crate ``laxity-graph`` has the rules; every decision is made there.
 """
 
-from laxity._native import Graph, Job, Node, Pipeline, Registry, Spec
+from laxity._native import Graph, Job, Node, Pipeline, Recording, Registry, Spec
 from laxity.live._describe import (
     Channel,
+    Collected,
     Counter,
     EdgeSpec,
     Fifo,
@@ -58,7 +59,9 @@ from laxity.live._errors import (
     LostError,
     MessageError,
     MessageLostError,
+    RecorderError,
     RegistryError,
+    ScheduleError,
     SpecError,
     TerminatedError,
     TimedOutError,
@@ -72,6 +75,7 @@ __all__ = [
     "AccessError",
     "Channel",
     "ClaimError",
+    "Collected",
     "Counter",
     "EdgeSpec",
     "Fifo",
@@ -89,9 +93,12 @@ __all__ = [
     "NodeStatus",
     "Pipeline",
     "Queue",
+    "RecorderError",
+    "Recording",
     "Registry",
     "RegistryError",
     "Ring",
+    "ScheduleError",
     "Spec",
     "SpecError",
     "Stream",

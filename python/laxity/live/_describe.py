@@ -139,3 +139,21 @@ class NodeStatus:
     started: int
     completed: int
     has_terminated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """What a recording did so far.
+
+    Attributes:
+        records: those written.
+        missed: jobs that were over, and forgotten, before it began.
+        lost: jobs that were forgotten since, before they were collected: collect more often, or let the graph remember
+            more of them. The trace then counts as cut off.
+        late: beginnings and completions that a preempted thread noted so late that they have the time of later ones.
+    """
+
+    records: int
+    missed: int
+    lost: int
+    late: int

@@ -48,6 +48,32 @@ class AccessError(LiveError, ValueError):
     """A node does not say that it uses the data object so."""
 
 
+class RecorderError(LiveError):
+    """A graph remembers no jobs: it knows no releases, and cannot be recorded.
+
+    Attributes:
+        graph: its name.
+    """
+
+    def __init__(self, text: str, graph: str) -> None:
+        super().__init__(text, graph)
+        self.graph = graph
+
+
+class ScheduleError(LiveError):
+    """Linux does not schedule a node's thread as asked; it is scheduled as before.
+
+    Attributes:
+        node: the node.
+        errno: why not, as in the module `errno`; None if that is not known.
+    """
+
+    def __init__(self, text: str, node: str, errno: int | None) -> None:
+        super().__init__(text, node, errno)
+        self.node = node
+        self.errno = errno
+
+
 class RegistryError(LiveError):
     """A graph cannot be created, found or removed.
 

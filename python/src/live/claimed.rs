@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use laxity_graph::{Graph, Node};
+use laxity_graph::{Graph, Node, Releasing};
 use laxity_model::Nanos;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
@@ -37,6 +37,7 @@ pub struct State {
     /// For names.
     pub graph: Graph,
     pub spin: Nanos,
+    pub releasing: Releasing,
     /// The ticket of the object of Python whose job is begun, if one is.
     pub ticket: Option<u64>,
     pub tickets: u64,
@@ -45,7 +46,8 @@ pub struct State {
 impl Claimed {
     pub fn new(graph: Graph, node: Node) -> Self {
         let name = graph.spec().graph().nodes[node.position()].name.clone();
-        let state = State { node, graph, spin: Nanos::ZERO, ticket: None, tickets: 0 };
+        let releasing = Releasing::default();
+        let state = State { node, graph, spin: Nanos::ZERO, releasing, ticket: None, tickets: 0 };
         Claimed {
             name,
             state: Mutex::new(Some(state)),

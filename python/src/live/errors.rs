@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use laxity_graph::{ClaimError, MessageError, ObjectError, RegistryError, Spec, WaitError};
+use laxity_graph::hooks::HookError;
+use laxity_graph::{ClaimError, MessageError, NoRecorder, ObjectError, RegistryError, Spec, WaitError};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
@@ -84,6 +85,16 @@ pub fn object_error(py: Python<'_>, error: &ObjectError) -> PyErr {
         ObjectError::NoSuchObject { .. } => exception(py, "UnknownError", (text,)),
         _ => exception(py, "AccessError", (text,)),
     }
+}
+
+/// `laxity.live.RecorderError`.
+pub fn recorder_error(py: Python<'_>, error: &NoRecorder) -> PyErr {
+    exception(py, "RecorderError", (error.to_string(), &error.graph))
+}
+
+/// `laxity.live.ScheduleError`.
+pub fn schedule_error(py: Python<'_>, error: &HookError) -> PyErr {
+    exception(py, "ScheduleError", (error.to_string(), &error.node, error.error.raw_os_error()))
 }
 
 /// `laxity.live.UnknownError`: nothing has this name.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_graph::{Job, MessageError, ObjectError};
+use laxity_model::Instant;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PySlice, PyType};
@@ -25,14 +26,22 @@ pub struct PyJob {
     claimed: Arc<Claimed>,
     ticket: u64,
     index: u64,
-    is_resumed: bool,
+    begun: Begun,
     /// The views that were handed out: they end with the job.
     views: Mutex<Vec<Py<PyMemoryView>>>,
 }
 
+/// What a job knows of itself from when it began.
+#[derive(Clone, Copy)]
+pub struct Begun {
+    pub is_resumed: bool,
+    pub release: Option<Instant>,
+    pub deadline: Option<Instant>,
+}
+
 impl PyJob {
-    pub fn new(claimed: Arc<Claimed>, ticket: u64, index: u64, is_resumed: bool) -> Self {
-        PyJob { claimed, ticket, index, is_resumed, views: Mutex::new(Vec::new()) }
+    pub fn new(claimed: Arc<Claimed>, ticket: u64, index: u64, begun: Begun) -> Self {
+        PyJob { claimed, ticket, index, begun, views: Mutex::new(Vec::new()) }
     }
 
     /// What `of` finds on an edge of the node, as views.
@@ -143,7 +152,22 @@ impl PyJob {
     /// Whether a former owner of the node had begun it: what that one did outside the graph may be done already.
     #[getter]
     fn is_resumed(&self) -> bool {
-        self.is_resumed
+        self.begun.is_resumed
+    }
+
+    /// What its deadline is counted from, in ns of `time.monotonic_ns`: when the last of its tokens came, or its
+    /// source's time, but no sooner than a period after the release before. After now if it was released early; None if
+    /// the graph remembers no jobs.
+    #[getter]
+    fn release_ns(&self) -> Option<u64> {
+        self.begun.release.map(|release| release.0)
+    }
+
+    /// When it should be complete, in ns of `time.monotonic_ns`: its release and the node's relative deadline. None if
+    /// the graph remembers no jobs.
+    #[getter]
+    fn deadline_ns(&self) -> Option<u64> {
+        self.begun.deadline.map(|deadline| deadline.0)
     }
 
     /// A message that came over `edge`, in place: a read-only memoryview of bytes, shape (length,); empty if the
