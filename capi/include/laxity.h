@@ -9,8 +9,8 @@
 //           variable that holds it, which is NULL afterwards; releasing NULL does nothing. Copies of it are then
 //           invalid. NULL and handles of another type are refused. A released handle is refused where memory still
 //           tells; do not count on it. Handles may be released in any order.
-// Threads   Registries, graphs and descriptions may be used by many threads at once, a node and its job by one at a
-//           time: a second one gets LAXITY_ERROR_BUSY.
+// Threads   Registries, graphs, descriptions and recordings may be used by many threads at once, a node and its job by
+//           one at a time: a second one gets LAXITY_ERROR_BUSY.
 // Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.
 // Processes All are trusted with the memory that they share. A child made by fork() attaches by itself, or executes
 //           another program.
@@ -44,6 +44,8 @@ enum laxity_result {
     LAXITY_ERROR_TEXT = 12,
     // Another thread is using the node, or waits for its next job.
     LAXITY_ERROR_BUSY = 13,
+    // An argument has a value that it cannot have.
+    LAXITY_ERROR_VALUE = 14,
     // The graph cannot be carried out: a rate, a period, a name, a ring that is too small.
     LAXITY_ERROR_SPEC = 20,
     // The graph's name cannot be one.
@@ -80,6 +82,8 @@ enum laxity_result {
     LAXITY_ERROR_LISTEN = 36,
     // A wait: the node that listens for messages of this one cannot be connected to. One may wait again.
     LAXITY_ERROR_UNREACHABLE = 37,
+    // Linux does not schedule the thread as asked; it is scheduled as before.
+    LAXITY_ERROR_SCHEDULE = 38,
     // The job is complete, or none was begun.
     LAXITY_ERROR_NO_JOB = 40,
     // A wait before the job that it began is complete.
@@ -95,6 +99,10 @@ enum laxity_result {
     // A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
     // go. The job goes on without.
     LAXITY_ERROR_MESSAGE_LOST = 46,
+    // The graph has no recorder: it knows no releases, and cannot be traced.
+    LAXITY_ERROR_NO_RECORDER = 47,
+    // A trace file cannot be written.
+    LAXITY_ERROR_FILE = 48,
     // A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 };
@@ -122,6 +130,14 @@ enum laxity_channel {
     LAXITY_CHANNEL_TCP = 3,
 };
 
+// Whether a job may run before its release.
+enum laxity_releasing {
+    // It may, with the deadline that it has anyway. As at first.
+    LAXITY_RELEASING_EARLY = 0,
+    // It may not: a wait ends no sooner than the release.
+    LAXITY_RELEASING_ON_TIME = 1,
+};
+
 // A graph that this process is attached to. Threads may share it.
 struct laxity_graph;
 
@@ -137,6 +153,9 @@ struct laxity_node;
 // object is written by one node, which goes first; those that read or change it follow in the order in which they are
 // added.
 struct laxity_pipeline;
+
+// A trace file that is being written. Threads may share it.
+struct laxity_recording;
 
 // Where graphs have their names. Threads may share it.
 struct laxity_registry;
@@ -211,6 +230,19 @@ struct laxity_status {
     bool has_terminated;
 };
 
+// What a recording did so far.
+struct laxity_collected {
+    // Records written.
+    uint64_t records;
+    // Jobs that were over and forgotten before the recording began.
+    uint64_t missed;
+    // Jobs that were forgotten since, before they were collected: collect more often, or make the recorder deeper. The
+    // trace then counts as cut off.
+    uint64_t lost;
+    // Beginnings and completions that were written down so late that they have the time of later ones.
+    uint64_t late;
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -269,6 +301,11 @@ enum laxity_result laxity_spec_edge(struct laxity_spec *spec,
                                     const char *from,
                                     const char *to,
                                     const struct laxity_edge *edge);
+
+// Makes each node of the graph remember its last `jobs`, rounded up to a power of two, for traces and releases; 64 bytes
+// each. 256 unless this says otherwise; with 0 the graph cannot be traced, and knows no releases and deadlines.
+enum laxity_result laxity_spec_recorder(struct laxity_spec *spec,
+                                        uint32_t jobs);
 
 // Releases a description; graphs that were made of it stay. `*spec` is NULL then; if it is already, nothing happens.
 enum laxity_result laxity_spec_release(struct laxity_spec **spec);
@@ -427,6 +464,55 @@ enum laxity_result laxity_job_write(struct laxity_job *job,
                                     const char *object,
                                     void **bytes,
                                     size_t *length);
+
+// Settles that job 0 of each source arrives at `start_ns` (of CLOCK_MONOTONIC; 0 is now) and its phase, and job j so
+// many periods later. The first who says so is right; `settled_ns`, which may be NULL, is what is settled.
+enum laxity_result laxity_graph_start(const struct laxity_graph *graph,
+                                      uint64_t start_ns,
+                                      uint64_t *settled_ns);
+
+// From now on jobs are released as `releasing` says, one of enum laxity_releasing. The first source for which that is
+// LAXITY_RELEASING_ON_TIME starts the graph now, if nobody has. LAXITY_ERROR_NO_RECORDER if the graph knows no releases.
+enum laxity_result laxity_node_set_releasing(struct laxity_node *node,
+                                             uint32_t releasing);
+
+// From now on the calling thread runs the node by SCHED_FIFO: a source has the priority `base`, and others the more, the
+// deeper they are in the graph; at most 97. While the node wakes several consumers it has the highest of their
+// priorities. The thread stays scheduled so when it lets go of the node.
+//
+// LAXITY_ERROR_SCHEDULE if Linux refuses, and the thread runs as before.
+enum laxity_result laxity_node_schedule_fifo(struct laxity_node *node,
+                                             uint8_t base);
+
+// From now on the calling thread runs the node by SCHED_DEADLINE: Linux gives it `runtime_ns` in each period of the node,
+// within its relative deadline. The thread stays scheduled so when it lets go of the node.
+//
+// LAXITY_ERROR_SCHEDULE if Linux refuses, and the thread runs as before: without CAP_SYS_NICE, with a runtime beyond
+// the deadline, or if the CPUs are promised to others.
+enum laxity_result laxity_node_schedule_deadline(struct laxity_node *node,
+                                                 uint64_t runtime_ns);
+
+// When a job was released, and when it is due, both of CLOCK_MONOTONIC; either may be NULL. LAXITY_ERROR_NO_RECORDER if
+// the graph knows no releases.
+enum laxity_result laxity_job_times(const struct laxity_job *job,
+                                    uint64_t *release_ns,
+                                    uint64_t *deadline_ns);
+
+// Begins to record the graph in the trace file `path`, which is replaced, from the oldest jobs that the graph
+// remembers. To be collected from then on, and finished. LAXITY_ERROR_NO_RECORDER if the graph remembers none.
+enum laxity_result laxity_graph_record(const struct laxity_graph *graph,
+                                       const char *path,
+                                       struct laxity_recording **recording);
+
+// Writes what happened since the last time, but for the last millisecond: to be called again before any node has as many
+// jobs as the graph remembers. `collected`, which may be NULL, is about the whole recording.
+enum laxity_result laxity_recording_collect(struct laxity_recording *recording,
+                                            struct laxity_collected *collected);
+
+// Writes all that happened up to now, closes the file and releases the recording. `*recording` is NULL then, also if
+// the file could not be written (LAXITY_ERROR_FILE); if it is already, nothing happens. `collected` may be NULL.
+enum laxity_result laxity_recording_finish(struct laxity_recording **recording,
+                                           struct laxity_collected *collected);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -4,9 +4,13 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::ptr;
 
-use ::laxity_graph::{ClaimError, MessageError, ObjectError, PipelineError, RegistryError, SpecError, WaitError};
+use ::laxity_graph::hooks::{FifoError, HookError};
+use ::laxity_graph::{
+    ClaimError, MessageError, NoRecorder, ObjectError, PipelineError, RegistryError, SpecError, WaitError,
+};
 use laxity_policy::graph::PlanError;
 use laxity_sys::segment::SegmentError;
 
@@ -33,6 +37,8 @@ pub enum laxity_result {
     LAXITY_ERROR_TEXT = 12,
     /// Another thread is using the node, or waits for its next job.
     LAXITY_ERROR_BUSY = 13,
+    /// An argument has a value that it cannot have.
+    LAXITY_ERROR_VALUE = 14,
 
     /// The graph cannot be carried out: a rate, a period, a name, a ring that is too small.
     LAXITY_ERROR_SPEC = 20,
@@ -71,6 +77,8 @@ pub enum laxity_result {
     LAXITY_ERROR_LISTEN = 36,
     /// A wait: the node that listens for messages of this one cannot be connected to. One may wait again.
     LAXITY_ERROR_UNREACHABLE = 37,
+    /// Linux does not schedule the thread as asked; it is scheduled as before.
+    LAXITY_ERROR_SCHEDULE = 38,
 
     /// The job is complete, or none was begun.
     LAXITY_ERROR_NO_JOB = 40,
@@ -87,6 +95,10 @@ pub enum laxity_result {
     /// A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
     /// go. The job goes on without.
     LAXITY_ERROR_MESSAGE_LOST = 46,
+    /// The graph has no recorder: it knows no releases, and cannot be traced.
+    LAXITY_ERROR_NO_RECORDER = 47,
+    /// A trace file cannot be written.
+    LAXITY_ERROR_FILE = 48,
 
     /// A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
@@ -104,6 +116,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_HANDLE, c"not a handle of this type, or released"),
     (LAXITY_ERROR_TEXT, c"a text is not UTF-8"),
     (LAXITY_ERROR_BUSY, c"another thread is using the node"),
+    (LAXITY_ERROR_VALUE, c"an argument has a value that it cannot have"),
     (LAXITY_ERROR_SPEC, c"the graph cannot be carried out"),
     (LAXITY_ERROR_NAME, c"not a name for a graph"),
     (LAXITY_ERROR_EXISTS, c"the graph exists and is in use"),
@@ -122,6 +135,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_NO_OBJECT, c"the graph has no such object"),
     (LAXITY_ERROR_LISTEN, c"the node cannot listen at the address of an edge"),
     (LAXITY_ERROR_UNREACHABLE, c"the node that listens cannot be connected to"),
+    (LAXITY_ERROR_SCHEDULE, c"Linux does not schedule the thread as asked"),
     (LAXITY_ERROR_NO_JOB, c"no job is begun"),
     (LAXITY_ERROR_INCOMPLETE, c"the job is not complete"),
     (LAXITY_ERROR_NO_RING, c"the edge carries no messages at this node, or leads the other way"),
@@ -129,6 +143,8 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_TOO_LONG, c"the message is too long"),
     (LAXITY_ERROR_ACCESS, c"the node does not say that it uses the object so"),
     (LAXITY_ERROR_MESSAGE_LOST, c"the message was lost with a former owner of a node"),
+    (LAXITY_ERROR_NO_RECORDER, c"the graph has no recorder"),
+    (LAXITY_ERROR_FILE, c"a trace file cannot be written"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 
@@ -228,6 +244,19 @@ pub(crate) enum Error {
     Address {
         address: String,
     },
+    /// None of the values of `of`.
+    Value {
+        argument: &'static str,
+        value: u32,
+        of: &'static str,
+    },
+    Fifo(FifoError),
+    Hook(HookError),
+    NoRecorder(NoRecorder),
+    File {
+        path: PathBuf,
+        error: std::io::Error,
+    },
     Descriptor(std::io::Error),
     Spec(SpecError),
     Pipeline(PipelineError),
@@ -289,6 +318,10 @@ impl Error {
             | Error::Derived { .. }
             | Error::NoChannel { .. }
             | Error::Address { .. } => LAXITY_ERROR_SPEC,
+            Error::Value { .. } | Error::Fifo(_) => LAXITY_ERROR_VALUE,
+            Error::Hook(_) => LAXITY_ERROR_SCHEDULE,
+            Error::NoRecorder(_) => LAXITY_ERROR_NO_RECORDER,
+            Error::File { .. } => LAXITY_ERROR_FILE,
             Error::Descriptor(_) => LAXITY_ERROR_SYSTEM,
             Error::Object(ObjectError::NoSuchObject { .. }) => LAXITY_ERROR_NO_OBJECT,
             Error::Object(_) => LAXITY_ERROR_ACCESS,
@@ -317,6 +350,7 @@ impl Error {
             Error::Spec(error) | Error::Pipeline(PipelineError::Spec(error)) => of_spec(error),
             Error::Pipeline(error) => of_pipeline(error),
             Error::Parameter { node, .. } => Names::node(node),
+            Error::Hook(HookError { node, .. }) => Names::node(node),
             Error::Object(
                 ObjectError::NoSuchObject { node, .. }
                 | ObjectError::NotDeclared { node, .. }
@@ -477,6 +511,11 @@ impl fmt::Display for Error {
             Error::Address { address } => {
                 write!(f, "{address:?} is no address; write one like 127.0.0.1:4000 or [::1]:4000, with port 0 for any")
             }
+            Error::Value { argument, value, of } => write!(f, "{argument} is {value}; use one of {of}"),
+            Error::Fifo(error) => write!(f, "{error}"),
+            Error::Hook(error) => write!(f, "{error}"),
+            Error::NoRecorder(error) => write!(f, "{error}"),
+            Error::File { path, error } => write!(f, "cannot write {}: {error}", path.display()),
             Error::Descriptor(error) => write!(f, "cannot make a descriptor to poll: {error}"),
             Error::NoJob { node } => write!(f, "node {node}: no job is begun, or it is complete; wait for the next"),
             Error::Incomplete { node, job } => {
@@ -515,6 +554,24 @@ impl From<SpecError> for Error {
 impl From<PipelineError> for Error {
     fn from(error: PipelineError) -> Self {
         Error::Pipeline(error)
+    }
+}
+
+impl From<FifoError> for Error {
+    fn from(error: FifoError) -> Self {
+        Error::Fifo(error)
+    }
+}
+
+impl From<HookError> for Error {
+    fn from(error: HookError) -> Self {
+        Error::Hook(error)
+    }
+}
+
+impl From<NoRecorder> for Error {
+    fn from(error: NoRecorder) -> Self {
+        Error::NoRecorder(error)
     }
 }
 

@@ -2,7 +2,7 @@
 //! `include/laxity.h` is made.
 //!
 //! ```text
-//! C  ->  functions (registry, spec, graph, node, job)  ->  laxity-graph
+//! C  ->  functions (registry, spec, graph, node, job, recording)  ->  laxity-graph
 //!        error::answer    a panic or an error becomes a number, the details wait in the thread
 //!        handle::get      a pointer becomes a reference, if it is one of ours
 //! ```
@@ -15,5 +15,7 @@ mod handle;
 mod node;
 mod object;
 mod pipeline;
+mod recording;
 mod registry;
+mod schedule;
 mod spec;

@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use ::laxity_graph::{Graph, Job, MessageError, Node};
+use ::laxity_graph::{Graph, Job, MessageError, NoRecorder, Node};
 use laxity_model::Nanos;
 
 use crate::error::{Error, answer, c_string, laxity_result};
@@ -91,6 +91,10 @@ impl Drop for OwnedNode {
 }
 
 impl ClaimedNode {
+    pub fn state(&self) -> &Mutex<State> {
+        &self.state
+    }
+
     pub fn new(graph: Graph, node: Node) -> Self {
         let name = graph.spec().graph().nodes[node.position()].name.clone();
         let c_name = c_string(&name);
@@ -102,7 +106,7 @@ impl ClaimedNode {
 
 impl State {
     /// The node, for `'a`; only while there is no job, which would borrow it.
-    fn node<'a>(&mut self) -> Result<&'a mut Node, Error> {
+    pub fn node<'a>(&mut self) -> Result<&'a mut Node, Error> {
         if let Some(job) = &self.job {
             return Err(Error::Incomplete { node: self.name.clone(), job: job.index() });
         }
@@ -128,6 +132,14 @@ impl State {
 
     pub fn job(&mut self) -> Result<&mut Job<'static>, Error> {
         self.job.as_mut().ok_or_else(|| Error::NoJob { node: self.name.clone() })
+    }
+
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    pub fn no_recorder(&self) -> Error {
+        Error::NoRecorder(NoRecorder { graph: self.graph.spec().graph().name.clone() })
     }
 
     /// Adds the names that a C programmer knows.

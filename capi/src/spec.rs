@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 
-use ::laxity_graph::{Channel, ChannelKind, Spec};
+use ::laxity_graph::{Channel, ChannelKind, RECORDER_DEFAULT, RECORDER_MAX, Spec, SpecError};
 use laxity_model::{self as model, Nanos};
 
 use crate::error::{Error, answer, laxity_result};
@@ -18,6 +18,8 @@ pub struct laxity_spec {
 pub(crate) struct Draft {
     graph: model::Graph,
     channels: Vec<Channel>,
+    /// How many jobs of each node are remembered.
+    recorder: u32,
     /// What a pipeline derived instead, to which nothing can be added.
     derived: Option<Spec>,
 }
@@ -185,6 +187,20 @@ unsafe fn channel(edge: &laxity_edge) -> Result<Channel, Error> {
     Ok(Channel::Stream { message, capacity, address })
 }
 
+/// Makes each node of the graph remember its last `jobs`, rounded up to a power of two, for traces and releases; 64 bytes
+/// each. 256 unless this says otherwise; with 0 the graph cannot be traced, and knows no releases and deadlines.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_spec_recorder(spec: *mut laxity_spec, jobs: u32) -> laxity_result {
+    answer(|| {
+        if jobs > RECORDER_MAX {
+            return Err(SpecError::Recorder { depth: jobs }.into());
+        }
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        lock(unsafe { handle::get(spec.cast_const()) }?).recorder = jobs;
+        Ok(())
+    })
+}
+
 /// Releases a description; graphs that were made of it stay. `*spec` is NULL then; if it is already, nothing happens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_spec_release(spec: *mut *mut laxity_spec) -> laxity_result {
@@ -194,7 +210,8 @@ pub unsafe extern "C" fn laxity_spec_release(spec: *mut *mut laxity_spec) -> lax
 
 impl Draft {
     fn new(name: &str, derived: Option<Spec>) -> Self {
-        Draft { graph: model::Graph::new(name, Vec::new(), Vec::new()), channels: Vec::new(), derived }
+        let graph = model::Graph::new(name, Vec::new(), Vec::new());
+        Draft { graph, channels: Vec::new(), recorder: RECORDER_DEFAULT, derived }
     }
 
     /// Itself, if something can be added.
@@ -217,10 +234,11 @@ pub(crate) fn derived(spec: Spec) -> *mut laxity_spec {
 /// What was described, checked.
 pub(crate) fn check(spec: &Mutex<Draft>) -> Result<Spec, Error> {
     let draft = lock(spec);
-    if let Some(spec) = &draft.derived {
-        return Ok(spec.clone());
-    }
-    Ok(Spec::with_channels(draft.graph.clone(), draft.channels.clone())?)
+    let spec = match &draft.derived {
+        Some(spec) => spec.clone(),
+        None => Spec::with_channels(draft.graph.clone(), draft.channels.clone())?,
+    };
+    Ok(spec.with_recorder(draft.recorder)?)
 }
 
 fn lock(spec: &Mutex<Draft>) -> std::sync::MutexGuard<'_, Draft> {

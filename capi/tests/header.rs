@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// In the order in which a reader meets them.
-const SOURCES: &[&str] = &["error", "registry", "spec", "pipeline", "graph", "node", "object"];
+const SOURCES: &[&str] = &["error", "registry", "spec", "pipeline", "graph", "node", "object", "schedule", "recording"];
 
 const BEGINNING: &str = "\
 // Laxity: live graphs for C, threads and processes that exchange tokens and data over named graphs in shared memory.
@@ -18,8 +18,8 @@ const BEGINNING: &str = "\
 //           variable that holds it, which is NULL afterwards; releasing NULL does nothing. Copies of it are then
 //           invalid. NULL and handles of another type are refused. A released handle is refused where memory still
 //           tells; do not count on it. Handles may be released in any order.
-// Threads   Registries, graphs and descriptions may be used by many threads at once, a node and its job by one at a
-//           time: a second one gets LAXITY_ERROR_BUSY.
+// Threads   Registries, graphs, descriptions and recordings may be used by many threads at once, a node and its job by
+//           one at a time: a second one gets LAXITY_ERROR_BUSY.
 // Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.
 // Processes All are trusted with the memory that they share. A child made by fork() attaches by itself, or executes
 //           another program.";

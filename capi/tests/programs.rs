@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+use laxity_model::TaskId;
+use laxity_trace::codec::read_all;
+use laxity_trace::{Event, Record, check};
+
 /// What `make capi` makes, of the dev profile.
 static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
     let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
@@ -25,9 +29,8 @@ enum Linked {
 
 #[test]
 fn the_pipeline_filters_every_image() {
-    let program = build("examples/c/pipeline.c", Linked::Shared);
     let expected = "10 images, 45 is the sum of their first pixels, doubled: 90\n";
-    assert_eq!(stdout(&run(&mut command(&program))), expected);
+    assert_eq!(said("examples/c/pipeline.c"), expected);
 }
 
 /// The same loop without a graph.
@@ -40,21 +43,20 @@ fn what_is_fed_back_comes_two_jobs_later() {
         ordered.push((200 - temperature) / 4);
         expected.push(temperature.to_string());
     }
-    let program = build("examples/c/feedback.c", Linked::Shared);
-    assert_eq!(stdout(&run(&mut command(&program))).trim_end(), expected.join(" "));
+    assert_eq!(said("examples/c/feedback.c").trim_end(), expected.join(" "));
 }
 
 /// Squares, and so odd numbers.
 #[test]
 fn objects_are_changed_in_place_and_remembered_in_a_delay() {
-    let program = build("examples/c/objects.c", Linked::Shared);
-    assert_eq!(stdout(&run(&mut command(&program))), "0 1 3 5 7 9 11 13 15 17 \n");
+    assert_eq!(said("examples/c/objects.c"), "0 1 3 5 7 9 11 13 15 17 \n");
 }
 
 #[test]
 fn a_static_library_needs_nothing_where_it_runs() {
     let program = build("examples/c/pipeline.c", Linked::Static);
-    let output = run(Command::new(program).env_remove("LD_LIBRARY_PATH"));
+    let place = Place::new("static");
+    let output = run(Command::new(program).env_remove("LD_LIBRARY_PATH").env("LAXITY_DIRECTORY", &place.0));
     assert!(stdout(&output).starts_with("10 images"));
 }
 
@@ -92,6 +94,35 @@ fn messages_of_every_kind_of_channel_are_polled_for() {
     let place = Place::new("links");
     assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
     assert!(place.is_empty());
+}
+
+/// The program checks what its calls answer; what they wrote is read here, by the library that reads all traces.
+#[test]
+fn jobs_have_releases_and_deadlines_and_leave_a_trace() {
+    let program = build("capi/tests/c/times.c", Linked::Shared);
+    let place = Place::new("times");
+    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    let path = place.0.join("run.lxt");
+    let trace = read_all(&*fs::read(&path).expect("it was recorded")).expect("it is a trace");
+    assert!(trace.damage.is_none());
+    let completed = |task| {
+        let is_it = |record: &&Record| matches!(record.event, Event::Complete { job, .. } if job.task == TaskId(task));
+        trace.records.iter().filter(is_it).count()
+    };
+    assert_eq!([completed(0), completed(1)], [5, 4]);
+    assert_eq!(trace.records.last().map(|record| record.event), Some(Event::End));
+    assert!(check::legality(&trace.header, &trace.records, |_| None).violations.is_empty());
+    fs::remove_file(path).expect("it is there");
+    assert!(place.is_empty());
+}
+
+/// What an example prints; it leaves nothing.
+fn said(source: &str) -> String {
+    let program = build(source, Linked::Shared);
+    let place = Place::new(program.file_name().and_then(OsStr::to_str).expect("a name"));
+    let said = stdout(&run(command(&program).env("LAXITY_DIRECTORY", &place.0)));
+    assert!(place.is_empty(), "the last one out took the graph along");
+    said
 }
 
 fn root() -> &'static Path {

@@ -91,7 +91,7 @@ int main(void)
     char name[64];
 
     snprintf(name, sizeof(name), "feedback-%d", (int)getpid());
-    check(laxity_registry_new(NULL, &registry));
+    check(laxity_registry_new(getenv("LAXITY_DIRECTORY"), &registry));
     check(laxity_spec_new(name, &spec));
     check(laxity_spec_node(spec, "room", 1000 * 1000));
     check(laxity_spec_node(spec, "controller", 0));

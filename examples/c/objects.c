@@ -124,7 +124,7 @@ int main(void)
     char name[64];
 
     snprintf(name, sizeof(name), "objects-%d", (int)getpid());
-    check(laxity_registry_new(NULL, &registry));
+    check(laxity_registry_new(getenv("LAXITY_DIRECTORY"), &registry));
     check(laxity_pipeline_new(name, 33 * 1000 * 1000, &pipeline));
     describe(pipeline);
     check(laxity_pipeline_depth(pipeline, &depth));

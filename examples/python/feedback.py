@@ -38,7 +38,7 @@ def controller(graph: live.Graph) -> None:
         for job in node:
             with job:
                 heating = int((WANTED - read(job.input("room"))) / 4)  # towards zero
-                job.write("room", heating.to_bytes(BYTES, "little", signed=True))
+                job.send("room", heating.to_bytes(BYTES, "little", signed=True))
 
 
 def room(graph: live.Graph) -> list[int]:
@@ -48,14 +48,14 @@ def room(graph: live.Graph) -> list[int]:
         for _ in range(STEPS):
             with node.wait() as job:
                 temperatures.append(temperatures[-1] + read(job.input("controller")))
-                job.write("controller", temperatures[-1].to_bytes(BYTES, "little", signed=True))
+                job.send("controller", temperatures[-1].to_bytes(BYTES, "little", signed=True))
         node.terminate()
     return temperatures[1:]
 
 
 def main() -> None:
     """Runs each node in a thread."""
-    with live.Registry().create(SPEC) as graph, ThreadPoolExecutor() as threads:
+    with live.Registry(os.environ.get("LAXITY_DIRECTORY")).create(SPEC) as graph, ThreadPoolExecutor() as threads:
         controlled = threads.submit(controller, graph)
         print(*room(graph))
         controlled.result()

@@ -41,7 +41,7 @@ def split(graph: live.Graph) -> None:
     with graph.claim("split") as node:
         for number in range(NUMBERS):
             with node.wait() as job:
-                job.write("sum", number.to_bytes(BYTES, "little"))
+                job.send("sum", number.to_bytes(BYTES, "little"))
         # The other process is there: without it the ring would have been full before. It gets what is left.
         node.terminate()
 
@@ -53,9 +53,9 @@ def join(graph: live.Graph) -> None:
         for sum_job in summing:
             with sum_job:
                 partial = sum(read(message) for message in sum_job.inputs("split"))
-                sum_job.write("join", partial.to_bytes(BYTES, "little"))
+                sum_job.send("join", partial.to_bytes(BYTES, "little"))
             with counting.wait() as count_job:
-                count_job.write("join", TOGETHER.to_bytes(BYTES, "little"))
+                count_job.send("join", TOGETHER.to_bytes(BYTES, "little"))
             with joining.wait() as job:
                 total += read(job.input("sum"))
                 counted += read(job.input("count"))

@@ -16,7 +16,7 @@ def number(node, end=None):
     """Sends the number of each job, for ever or until `end`."""
     for job in node:
         with job:
-            job.write("b", job.index.to_bytes(8, "little"))
+            job.send("b", job.index.to_bytes(8, "little"))
         if job.index + 1 == end:
             return
 
@@ -24,8 +24,16 @@ def number(node, end=None):
 def hang(node):
     """Begins a job, says so and never completes it."""
     with node.wait() as job:
-        job.write("b", b"half")
+        job.send("b", b"half")
         print("begun", flush=True)
+        time.sleep(3600)
+
+
+def see(node):
+    """Looks at the message of its first job, says so and never completes it."""
+    with node.wait() as job:
+        job.input("a")
+        print("seen", flush=True)
         time.sleep(3600)
 
 
@@ -37,5 +45,6 @@ def count_to_hundred(directory):
 
 
 if __name__ == "__main__":
-    with live.Registry(sys.argv[2]).attach("pair", timeout=None) as attached, attached.claim("a") as claimed:
-        {"number": number, "hang": hang}[sys.argv[1]](claimed)
+    node, work = {"number": ("a", number), "hang": ("a", hang), "see": ("b", see)}[sys.argv[1]]
+    with live.Registry(sys.argv[2]).attach("pair", timeout=None) as attached, attached.claim(node) as claimed:
+        work(claimed)

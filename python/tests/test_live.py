@@ -32,7 +32,7 @@ def events(registry):
 
 def send(node, message=b""):
     with node.wait() as job:
-        job.write(0, message)
+        job.send(0, message)
 
 
 def address(array):
@@ -82,7 +82,7 @@ def test_lengths_travel_and_what_is_not_written_is_empty(pair):
     for message in (b"x" * 64, b"", bytearray(b"abc"), memoryview(b"de"), floats, None):
         with a.wait() as job:
             if message is not None:
-                job.write("b", message)
+                job.send("b", message)
         with b.wait() as job:
             assert job.input("a") == (b"" if message is None else memoryview(message).cast("B"))
 
@@ -110,12 +110,12 @@ def test_a_message_that_is_too_long_is_refused_and_the_job_goes_on(pair):
     _, a, b = pair
     with a.wait() as job:
         with pytest.raises(live.MessageError, match="edge a -> b: a message of 65 bytes exceeds its 64 bytes; enlarge"):
-            job.write("b", bytes(65))
+            job.send("b", bytes(65))
         with pytest.raises(live.MessageError, match="65 bytes"):
             job.truncate("b", 65)
         with pytest.raises(TypeError):
-            job.write("b", "text")
-        job.write("b", b"fits")
+            job.send("b", "text")
+        job.send("b", b"fits")
     with b.wait() as job:
         assert job.input("a") == b"fits"
 
@@ -128,8 +128,8 @@ def test_edges_are_named_by_their_other_end(registry):
         with a.wait() as job:
             with pytest.raises(live.UnknownError, match=r"node a: edge to b: there are 2; .* one of \[0, 1\]"):
                 job.output("b")
-            job.write(0, b"0")
-            job.write(1, b"1")
+            job.send(0, b"0")
+            job.send(1, b"1")
             with pytest.raises(live.MessageError, match="edge a -> c carries tokens alone"):
                 job.output("c")
             with pytest.raises(live.UnknownError, match=r"node a: edge from b does not exist; there is no edge"):
@@ -153,7 +153,7 @@ def test_memoryviews_end_with_their_job(pair):
         lender = sent.obj
     with pytest.raises(ValueError, match="released memoryview"):
         sent[0]
-    with pytest.raises(BufferError, match="the job is complete, and its messages are gone"):
+    with pytest.raises(BufferError, match="the job is complete, and its memory is gone"):
         memoryview(lender)
     with b.wait() as job:
         received = job.inputs("a")
@@ -167,7 +167,9 @@ def test_a_job_is_not_complete_while_its_messages_are_in_use(pair, look):
     job = a.wait()
     array = look(job.output("b"))
     for end in (job.complete, lambda: job.__exit__(None, None, None)):
-        with pytest.raises(BufferError, match=r"node a: 1 of its job's messages are still in use, by numpy arrays"):
+        with pytest.raises(
+            BufferError, match=r"node a: 1 of its job's messages or objects are still in use, by numpy arrays"
+        ):
             end()
     for end in (a.release, a.terminate):
         with pytest.raises(BufferError, match=r"before you (release|terminate) the node, delete them"):

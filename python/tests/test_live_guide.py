@@ -1,5 +1,6 @@
 """What the documentation of live graphs shows, as it is written there."""
 
+import asyncio
 import inspect
 import os
 import re
@@ -73,6 +74,48 @@ def test_the_patient_loop_of_the_guide_waits_for_the_return_of_the_lost(registry
     assert said == [f"waiting for camera, which process {os.getpid()} had"]
 
 
+def test_the_event_loop_of_the_guide_serves_a_node_until_it_ends(registry):
+    shown = defined("\n".join(section()), registry)
+    with registry.create(shown["spec"]) as graph, graph.claim("detector") as detector, ThreadPoolExecutor() as threads:
+        camera = threads.submit(shown["camera"])
+        asyncio.run(shown["serve"](detector))
+        camera.result()
+    assert shown["found"] == [float(number) for number in range(10)]
+
+
+def test_the_pipeline_of_the_guide_tracks(registry):
+    shown = defined("\n".join(section()), registry)
+    assert shown["tracker_spec"] == shown["pipeline"].build(2)
+    found = []
+    with (
+        registry.create(shown["tracker_spec"]) as graph,
+        graph.claim("camera") as camera,
+        graph.claim("tracker") as tracker,
+        graph.claim("display") as display,
+    ):
+        for number in (10, 20):
+            with camera.wait() as job:
+                job.write("image")[:] = bytes([number]) * (640 * 480)
+            with tracker.wait() as job:
+                shown["track"](job)
+            with display.wait() as job:
+                found.append(job.read("points").cast("f")[1023])
+    assert found == pytest.approx([10, 29])
+
+
+def test_the_recording_of_the_guide_has_every_job(registry):
+    shown = defined("\n".join(section()), registry)
+    with registry.create(shown["spec"]) as graph, ThreadPoolExecutor() as threads:
+        longest = threads.submit(shown["watch"], "vision")
+        with graph.claim("camera") as camera, graph.claim("detector") as detector:
+            for number in range(5):
+                send(camera, number)
+                detector.wait().complete()
+            camera.terminate()
+            assert list(detector) == []
+        assert longest.result() >= 0
+
+
 def send(node, number):
     with node.wait() as job:
-        job.write("detector", bytes([number]))
+        job.send("detector", bytes([number]))

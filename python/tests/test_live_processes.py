@@ -73,7 +73,7 @@ def test_who_claims_the_node_of_a_dead_process_gets_the_job_that_it_had_begun(re
             assert a.interrupted == 0
             with a.wait() as job:
                 assert (job.index, job.is_resumed) == (0, True)
-                job.write("b", b"whole")
+                job.send("b", b"whole")
             assert a.interrupted is None
         with b.wait() as job:
             assert job.input("a") == b"whole"
@@ -122,7 +122,7 @@ def test_a_forked_child_cannot_use_or_end_what_its_parent_has(registry):
             lambda: graph.claim("b"),
             lambda: graph.terminate("a"),
             lambda: graph.status("a"),
-            lambda: job.write("b", b"child"),
+            lambda: job.send("b", b"child"),
             job.complete,
             a.terminate,
             a.release,
@@ -144,7 +144,7 @@ def test_a_forked_child_cannot_use_or_end_what_its_parent_has(registry):
     assert graph.status("a").pid == graph.status("b").pid == os.getpid()
     assert not graph.status("a").has_terminated
     with job:
-        job.write("b", b"parent")
+        job.send("b", b"parent")
     with b, b.wait() as received:
         assert received.input("a") == b"parent"
     a.release()

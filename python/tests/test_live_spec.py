@@ -90,7 +90,7 @@ SOURCE = live.NodeSpec("a", period="10 ms")
         ([SOURCE, "b"], [live.EdgeSpec("a", "b", produce=-1)], "edge a -> b: produce is -1; use a whole number from 0"),
         ([SOURCE, "b"], [live.EdgeSpec("a", "b", initial=2**32)], "initial is 4294967296; use a whole number"),
         ([SOURCE, "b"], [live.EdgeSpec("a", "b", live.Ring(message=8, capacity=1.5))], "capacity is 1.5; use a whole"),
-        ([SOURCE, "b"], [live.EdgeSpec("a", "b", "ring")], r"no channel is a str; use live\.Counter\(\) or live\.Ring"),
+        ([SOURCE, "b"], [live.EdgeSpec("a", "b", "ring")], "no channel is a str; use Counter, Ring, Fifo"),
         ([SOURCE, "b"], [live.EdgeSpec("a", "b", live.Ring(message=8, capacity=0))], "0 messages fit but 1 must"),
         ([SOURCE, "b"], [live.EdgeSpec("a", "b"), live.EdgeSpec("b", "a")], "cycle"),
     ],

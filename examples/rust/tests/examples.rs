@@ -29,9 +29,12 @@ fn what_is_fed_back_comes_two_jobs_later() {
         ordered.push((200 - temperature) / 4);
         expected.push(temperature.to_string());
     }
-    let output = Command::new(env!("CARGO_BIN_EXE_feedback")).output().expect("it was built");
+    let place = Place::new("feedback");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_feedback"));
+    let output = command.env("LAXITY_DIRECTORY", &place.0).output().expect("it was built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), expected.join(" "));
+    assert!(place.is_empty());
 }
 
 #[test]

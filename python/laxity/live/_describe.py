@@ -26,7 +26,52 @@ class Ring:
     capacity: int
 
 
-Channel: TypeAlias = Counter | Ring
+@dataclass(frozen=True, kw_only=True)
+class Fifo:
+    """A message with each token, through a named pipe: copied into it and out of it.
+
+    Full as a ring is. What a killed consumer took out of the pipe and did not use up is lost: `MessageLostError`.
+
+    Attributes:
+        message: the longest, in bytes.
+        capacity: how many fit.
+    """
+
+    message: int
+    capacity: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """As `Fifo`, through a POSIX message queue.
+
+    Attributes:
+        message: the longest, in bytes.
+        capacity: how many fit.
+    """
+
+    message: int
+    capacity: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """As `Fifo`, through a TCP connection; its producer waits until the consumer is there.
+
+    What is under way is lost with the consumer.
+
+    Attributes:
+        message: the longest, in bytes.
+        capacity: how many fit.
+        address: where the consumer listens; at port 0 Linux chooses one.
+    """
+
+    message: int
+    capacity: int
+    address: str = "127.0.0.1:0"
+
+
+Channel: TypeAlias = Counter | Ring | Fifo | Queue | Stream
 """What an edge carries."""
 
 
@@ -94,3 +139,21 @@ class NodeStatus:
     started: int
     completed: int
     has_terminated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """What a recording did so far.
+
+    Attributes:
+        records: those written.
+        missed: jobs that were over, and forgotten, before it began.
+        lost: jobs that were forgotten since, before they were collected: collect more often, or let the graph remember
+            more of them. The trace then counts as cut off.
+        late: beginnings and completions that a preempted thread noted so late that they have the time of later ones.
+    """
+
+    records: int
+    missed: int
+    lost: int
+    late: int

@@ -28,6 +28,52 @@ class MessageError(LiveError, ValueError):
     """There is no such message, or it is too long."""
 
 
+class MessageLostError(MessageError):
+    """A message is gone: a former owner of a node took it out of a `Fifo`, `Queue` or `Stream`, and died or let go.
+
+    That is said of this message alone: the job is there, and so are other messages.
+
+    Attributes:
+        edge: the names of its producer and consumer.
+        token: the number of the message, counted from the first that ever was on the edge.
+    """
+
+    def __init__(self, text: str, edge: tuple[str, str], token: int) -> None:
+        super().__init__(text, edge, token)
+        self.edge = edge
+        self.token = token
+
+
+class AccessError(LiveError, ValueError):
+    """A node does not say that it uses the data object so."""
+
+
+class RecorderError(LiveError):
+    """A graph remembers no jobs: it knows no releases, and cannot be recorded.
+
+    Attributes:
+        graph: its name.
+    """
+
+    def __init__(self, text: str, graph: str) -> None:
+        super().__init__(text, graph)
+        self.graph = graph
+
+
+class ScheduleError(LiveError):
+    """Linux does not schedule a node's thread as asked; it is scheduled as before.
+
+    Attributes:
+        node: the node.
+        errno: why not, as in the module `errno`; None if that is not known.
+    """
+
+    def __init__(self, text: str, node: str, errno: int | None) -> None:
+        super().__init__(text, node, errno)
+        self.node = node
+        self.errno = errno
+
+
 class RegistryError(LiveError):
     """A graph cannot be created, found or removed.
 
@@ -60,6 +106,20 @@ class ClaimError(LiveError):
         super().__init__(text, node, pid)
         self.node = node
         self.pid = pid
+
+
+class ListenError(LiveError):
+    """A node cannot be claimed: it cannot listen where the producer of a `Stream` is to connect to.
+
+    Attributes:
+        edge: the names of producer and consumer of the edge.
+        errno: why not, as in the module `errno`.
+    """
+
+    def __init__(self, text: str, edge: tuple[str, str], errno: int) -> None:
+        super().__init__(text, edge, errno)
+        self.edge = edge
+        self.errno = errno
 
 
 class WaitError(LiveError):
@@ -114,3 +174,18 @@ class TerminatedError(WaitError):
     def __init__(self, text: str, node: str, edge: tuple[str, str] | None) -> None:
         super().__init__(text, node, edge)
         self.edge = edge
+
+
+class UnreachableError(WaitError):
+    """The consumer of a `Stream` listens but cannot be connected to. One may wait again.
+
+    Attributes:
+        node: the node that listens.
+        edge: the names of producer and consumer of the edge.
+        errno: why not, as in the module `errno`.
+    """
+
+    def __init__(self, text: str, node: str, edge: tuple[str, str], errno: int) -> None:
+        super().__init__(text, node, edge, errno)
+        self.edge = edge
+        self.errno = errno

@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use laxity_graph::{Graph, Node};
+use laxity_graph::{Graph, Node, Releasing};
 use laxity_model::Nanos;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ pub struct Claimed {
     pid: u32,
     /// Jobs completed through this claim: views of their messages cannot be made any more.
     epoch: AtomicU64,
-    /// Views of messages of the job.
+    /// Views of messages and data objects of the job.
     views: AtomicUsize,
     /// Whether it was let go of; if views are left, the last of them releases the node.
     is_leaving: AtomicBool,
@@ -37,6 +37,7 @@ pub struct State {
     /// For names.
     pub graph: Graph,
     pub spin: Nanos,
+    pub releasing: Releasing,
     /// The ticket of the object of Python whose job is begun, if one is.
     pub ticket: Option<u64>,
     pub tickets: u64,
@@ -45,7 +46,8 @@ pub struct State {
 impl Claimed {
     pub fn new(graph: Graph, node: Node) -> Self {
         let name = graph.spec().graph().nodes[node.position()].name.clone();
-        let state = State { node, graph, spin: Nanos::ZERO, ticket: None, tickets: 0 };
+        let releasing = Releasing::default();
+        let state = State { node, graph, spin: Nanos::ZERO, releasing, ticket: None, tickets: 0 };
         Claimed {
             name,
             state: Mutex::new(Some(state)),
@@ -161,8 +163,8 @@ impl Held<'_> {
             return Ok(());
         }
         Err(PyBufferError::new_err(format!(
-            "node {name}: {views} of its job's messages are still in use, by numpy arrays or other views; before you \
-             {action}, delete them or return from the function that has them, and copy what must live longer"
+            "node {name}: {views} of its job's messages or objects are still in use, by numpy arrays or other views; \
+             before you {action}, delete them or return from the function that has them, and copy what must live longer"
         )))
     }
 

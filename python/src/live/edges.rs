@@ -28,11 +28,17 @@ pub enum Direction {
 
 /// The edge at `position`, for people.
 pub fn name(spec: &Spec, position: usize) -> String {
-    let graph = spec.graph();
-    match graph.edges.get(position) {
-        Some(edge) => format!("{} -> {}", graph.nodes[edge.producer].name, graph.nodes[edge.consumer].name),
+    match ends(spec, position) {
+        Some((producer, consumer)) => format!("{producer} -> {consumer}"),
         None => position.to_string(),
     }
+}
+
+/// The names of the producer and the consumer of the edge at `position`.
+pub fn ends(spec: &Spec, position: usize) -> Option<(&str, &str)> {
+    let graph = spec.graph();
+    let edge = graph.edges.get(position)?;
+    Some((&graph.nodes[edge.producer].name, &graph.nodes[edge.consumer].name))
 }
 
 /// The position of an edge of the graph.

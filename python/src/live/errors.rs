@@ -2,10 +2,12 @@
 
 use std::fmt::Display;
 
-use laxity_graph::{ClaimError, MessageError, RegistryError, WaitError};
+use laxity_graph::hooks::HookError;
+use laxity_graph::{ClaimError, MessageError, NoRecorder, ObjectError, RegistryError, Spec, WaitError};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
+use super::edges;
 use crate::errors::exception_of;
 
 fn exception<'py>(py: Python<'py>, class: &str, args: impl PyCallArgs<'py>) -> PyErr {
@@ -35,6 +37,7 @@ pub fn claim_error(py: Python<'_>, error: &ClaimError) -> PyErr {
         ClaimError::Claimed { node, pid } | ClaimError::Ending { node, pid } => {
             exception(py, "ClaimError", (text, node, *pid))
         }
+        ClaimError::Listen { edge, code, .. } => exception(py, "ListenError", (text, edge, *code)),
         ClaimError::NoneFree => exception(py, "ClaimError", (text, None::<&str>, None::<u32>)),
         ClaimError::Forked => exception(py, "UseError", (text,)),
     }
@@ -47,11 +50,13 @@ pub fn wait_error(py: Python<'_>, error: &WaitError) -> PyErr {
         WaitError::TimedOut { node } => exception(py, "TimedOutError", (text, node)),
         WaitError::Lost { node, edge, pid } => exception(py, "LostError", (text, node, edge, *pid)),
         WaitError::Terminated { node, edge } => exception(py, "TerminatedError", (text, node, edge.as_ref())),
+        WaitError::Unreachable { node, edge, code } => exception(py, "UnreachableError", (text, node, edge, *code)),
     }
 }
 
-/// `laxity.live.MessageError`, about the edge that `edge` describes.
-pub fn message_error(py: Python<'_>, edge: &str, error: &MessageError) -> PyErr {
+/// `laxity.live.MessageError`, or the class of it that fits, about the edge at `position`.
+pub fn message_error(py: Python<'_>, spec: &Spec, position: usize, error: &MessageError) -> PyErr {
+    let edge = edges::name(spec, position);
     match error {
         MessageError::NoRing { .. } => {
             let text = format!("edge {edge} carries tokens alone; give it a channel with messages, such as Ring");
@@ -63,10 +68,33 @@ pub fn message_error(py: Python<'_>, edge: &str, error: &MessageError) -> PyErr 
         }
         MessageError::TooLong { length, longest, .. } => {
             let text =
-                format!("edge {edge}: a message of {length} bytes exceeds its {longest} bytes; enlarge the ring");
+                format!("edge {edge}: a message of {length} bytes exceeds its {longest} bytes; enlarge the channel");
             exception(py, "MessageError", (text,))
         }
+        MessageError::Lost { token, .. } => {
+            let text = format!("edge {edge}: message {token} was lost with a former owner of a node; go on without it");
+            exception(py, "MessageLostError", (text, edges::ends(spec, position), *token))
+        }
     }
+}
+
+/// `laxity.live.AccessError`, or UnknownError if there is no such object.
+pub fn object_error(py: Python<'_>, error: &ObjectError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        ObjectError::NoSuchObject { .. } => exception(py, "UnknownError", (text,)),
+        _ => exception(py, "AccessError", (text,)),
+    }
+}
+
+/// `laxity.live.RecorderError`.
+pub fn recorder_error(py: Python<'_>, error: &NoRecorder) -> PyErr {
+    exception(py, "RecorderError", (error.to_string(), &error.graph))
+}
+
+/// `laxity.live.ScheduleError`.
+pub fn schedule_error(py: Python<'_>, error: &HookError) -> PyErr {
+    exception(py, "ScheduleError", (error.to_string(), &error.node, error.error.raw_os_error()))
 }
 
 /// `laxity.live.UnknownError`: nothing has this name.

@@ -1,8 +1,11 @@
 //! `laxity.live.Graph`.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use laxity_graph::{ClaimError, Graph, Node, Ownership};
+use laxity_model::{Instant, Nanos};
+use laxity_sys::clock;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -10,7 +13,9 @@ use super::claimed::Claimed;
 use super::edges::{self, EdgeOfGraph};
 use super::errors::{claim_error, misuse};
 use super::node::PyNode;
+use super::recording::PyRecording;
 use super::spec::{self, PySpec};
+use crate::errors::value_error;
 
 /// A graph that this process is attached to. A context manager: at the end of `with` it is closed.
 ///
@@ -132,6 +137,39 @@ impl PyGraph {
             }
         }
         Ok(())
+    }
+
+    /// Settles that job 0 of each source arrives at `at_ns` and its phase, and job j so many periods later; the first
+    /// who says so is right.
+    ///
+    /// Args:
+    ///     at_ns: in ns of `time.monotonic_ns`; now if not given.
+    ///
+    /// Returns what is settled.
+    #[pyo3(signature = (at_ns=None))]
+    fn start(&self, py: Python<'_>, at_ns: Option<u64>) -> PyResult<u64> {
+        Ok(self.graph(py)?.start(at_ns.map_or_else(clock::now, Instant)).0)
+    }
+
+    /// Records what happens in the graph from now on, and what it remembers of before.
+    ///
+    /// Args:
+    ///     path: a trace file, which is replaced; without it the trace is kept in memory, about 40 bytes an event.
+    ///     every: a thread collects so often, such as "50 ms", which must be before any node has as many jobs as the
+    ///         graph remembers; with None whoever records does, by `Recording.collect`.
+    ///
+    /// Raises RecorderError if the graph remembers no jobs, OSError if the file cannot be written, ValueError for a span
+    /// that is nothing or has no unit.
+    #[pyo3(
+        signature = (path=None, *, every=Some("20 ms")), text_signature = "($self, path=None, *, every=\"20 ms\")"
+    )]
+    fn record(&self, py: Python<'_>, path: Option<PathBuf>, every: Option<&str>) -> PyResult<PyRecording> {
+        let graph = self.graph(py)?;
+        let every: Option<Nanos> = every.map(str::parse).transpose().map_err(value_error)?;
+        if every.is_some_and(Nanos::is_zero) {
+            return Err(value_error("every is nothing; use a span of a millisecond or more"));
+        }
+        PyRecording::new(py, &graph, path.as_deref(), every)
     }
 
     /// Leaves the graph, once its nodes that were claimed here are released, too.

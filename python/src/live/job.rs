@@ -2,21 +2,23 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use laxity_graph::MessageError;
+use laxity_graph::{Job, MessageError, ObjectError};
+use laxity_model::Instant;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PySlice, PyType};
 
 use super::claimed::{Claimed, State};
 use super::edges::{self, Direction, EdgeOfNode};
-use super::errors::message_error;
+use super::errors::{message_error, object_error};
 use super::message::Message;
 
 /// A job that has its tokens, and room for what it produces. A context manager: it is complete at the end of `with`,
 /// unless an exception leads there; then, as if it was never begun, the next wait has it again.
 ///
-/// Messages are memoryviews of bytes in shared memory: nothing is copied. They end with the job. So must all that was
-/// made of them: a job does not complete, but raises BufferError, while slices or numpy arrays show its messages.
+/// Messages and data objects are memoryviews of bytes in shared memory: nothing is copied. They end with the job. So
+/// must all that was made of them: a job does not complete, but raises BufferError, while slices or numpy arrays show
+/// its memory.
 ///
 /// Edges are named by the node at their other end, or by their position in the graph.
 #[pyclass(frozen, module = "laxity.live", name = "Job")]
@@ -24,14 +26,22 @@ pub struct PyJob {
     claimed: Arc<Claimed>,
     ticket: u64,
     index: u64,
-    is_resumed: bool,
+    begun: Begun,
     /// The views that were handed out: they end with the job.
     views: Mutex<Vec<Py<PyMemoryView>>>,
 }
 
+/// What a job knows of itself from when it began.
+#[derive(Clone, Copy)]
+pub struct Begun {
+    pub is_resumed: bool,
+    pub release: Option<Instant>,
+    pub deadline: Option<Instant>,
+}
+
 impl PyJob {
-    pub fn new(claimed: Arc<Claimed>, ticket: u64, index: u64, is_resumed: bool) -> Self {
-        PyJob { claimed, ticket, index, is_resumed, views: Mutex::new(Vec::new()) }
+    pub fn new(claimed: Arc<Claimed>, ticket: u64, index: u64, begun: Begun) -> Self {
+        PyJob { claimed, ticket, index, begun, views: Mutex::new(Vec::new()) }
     }
 
     /// What `of` finds on an edge of the node, as views.
@@ -47,15 +57,30 @@ impl PyJob {
             let state = held.begun(py, self.ticket, self.index)?;
             let edge = edges::of_node(py, state.graph.spec(), state.node.position(), direction, edge)?;
             let found = of(&self.claimed, state, edge);
-            found.map_err(|error| message_error(py, &edges::name(state.graph.spec(), edge), &error))?
+            found.map_err(|error| message_error(py, state.graph.spec(), edge, &error))?
         };
-        let mut views = Vec::with_capacity(messages.len());
-        for message in messages {
-            let view = PyMemoryView::from(Bound::new(py, message)?.as_any())?;
-            self.handed_out().push(view.clone().unbind());
-            views.push(view);
-        }
-        Ok(views)
+        messages.into_iter().map(|message| self.hand_out(py, message)).collect()
+    }
+
+    /// The data object that `of` finds.
+    fn lend_object<'py>(
+        &self,
+        py: Python<'py>,
+        of: impl FnOnce(&mut Job<'_>) -> Result<Message, ObjectError>,
+    ) -> PyResult<Bound<'py, PyMemoryView>> {
+        let object = {
+            let mut held = self.claimed.hold(py)?;
+            let mut job = held.begun(py, self.ticket, self.index)?.node.job().ok_or_else(nothing)?;
+            of(&mut job).map_err(|error| object_error(py, &error))?
+        };
+        self.hand_out(py, object)
+    }
+
+    /// A view of `message`, which ends with the job.
+    fn hand_out<'py>(&self, py: Python<'py>, message: Message) -> PyResult<Bound<'py, PyMemoryView>> {
+        let view = PyMemoryView::from(Bound::new(py, message)?.as_any())?;
+        self.handed_out().push(view.clone().unbind());
+        Ok(view)
     }
 
     fn handed_out(&self) -> std::sync::MutexGuard<'_, Vec<Py<PyMemoryView>>> {
@@ -127,7 +152,22 @@ impl PyJob {
     /// Whether a former owner of the node had begun it: what that one did outside the graph may be done already.
     #[getter]
     fn is_resumed(&self) -> bool {
-        self.is_resumed
+        self.begun.is_resumed
+    }
+
+    /// What its deadline is counted from, in ns of `time.monotonic_ns`: when the last of its tokens came, or its
+    /// source's time, but no sooner than a period after the release before. After now if it was released early; None if
+    /// the graph remembers no jobs.
+    #[getter]
+    fn release_ns(&self) -> Option<u64> {
+        self.begun.release.map(|release| release.0)
+    }
+
+    /// When it should be complete, in ns of `time.monotonic_ns`: its release and the node's relative deadline. None if
+    /// the graph remembers no jobs.
+    #[getter]
+    fn deadline_ns(&self) -> Option<u64> {
+        self.begun.deadline.map(|deadline| deadline.0)
     }
 
     /// A message that came over `edge`, in place: a read-only memoryview of bytes, shape (length,); empty if the
@@ -183,9 +223,11 @@ impl PyJob {
 
     /// Copies `data`, bytes or anything else in contiguous memory, into a message that goes over `edge`, as long as it.
     ///
+    /// It is there for the consumer once the job is complete.
+    ///
     /// Raises MessageError if it does not fit.
     #[pyo3(signature = (edge, data, number=0))]
-    fn write(&self, py: Python<'_>, edge: EdgeOfNode, data: &Bound<'_, PyAny>, number: u32) -> PyResult<()> {
+    fn send(&self, py: Python<'_>, edge: EdgeOfNode, data: &Bound<'_, PyAny>, number: u32) -> PyResult<()> {
         let bytes = PyMemoryView::from(data)?.call_method1("cast", ("B",))?;
         let length = bytes.len()?;
         // If it does not fit nothing is written.
@@ -197,9 +239,37 @@ impl PyJob {
         self.truncate(py, edge, length, number)
     }
 
+    /// A data object that the node reads, in place: a read-only memoryview of bytes, shape (size,).
+    ///
+    /// Args:
+    ///     object: its name.
+    ///
+    /// Raises UnknownError if there is no such object, AccessError if the node does not declare that it reads it.
+    fn read<'py>(&self, py: Python<'py>, object: &str) -> PyResult<Bound<'py, PyMemoryView>> {
+        self.read_past(py, object, 0)
+    }
+
+    /// What was in the delay `object` so many jobs `ago`; otherwise as `read`.
+    fn read_past<'py>(&self, py: Python<'py>, object: &str, ago: u32) -> PyResult<Bound<'py, PyMemoryView>> {
+        let claimed = &self.claimed;
+        self.lend_object(py, |job| job.read_past(object, ago).map(|bytes| Message::input(claimed, bytes)))
+    }
+
+    /// A data object that the node writes or changes, in place: a memoryview of bytes, shape (size,). What the node only
+    /// writes has whatever was in it before.
+    ///
+    /// Args:
+    ///     object: its name.
+    ///
+    /// Raises UnknownError if there is no such object, AccessError if the node does not declare that it writes it.
+    fn write<'py>(&self, py: Python<'py>, object: &str) -> PyResult<Bound<'py, PyMemoryView>> {
+        let claimed = &self.claimed;
+        self.lend_object(py, |job| job.write(object).map(|bytes| Message::output(claimed, bytes)))
+    }
+
     /// Completes the job: what it read is gone; what it wrote and its tokens are there for its consumers, all at once.
     ///
-    /// Raises BufferError while its messages are in use by more than the memoryviews that it handed out itself, such as
+    /// Raises BufferError while its messages or data objects are in use by more than the memoryviews that it handed out itself, such as
     /// numpy arrays; it is not complete then.
     fn complete(&self, py: Python<'_>) -> PyResult<()> {
         let mut held = self.claimed.hold(py)?;

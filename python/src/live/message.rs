@@ -1,4 +1,4 @@
-//! A message of a job, lent to Python in place.
+//! A message or data object of a job, lent to Python in place.
 //!
 //! ```text
 //! memoryview, numpy array ... --> Message --> Claimed: the node, and with it the memory
@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 
 use super::claimed::Claimed;
 
-/// A message of a job: what `memoryview.obj` of its views is.
+/// A message or data object of a job: what `memoryview.obj` of its views is.
 #[pyclass(frozen, module = "laxity.live", name = "Message")]
 pub struct Message {
     claimed: Arc<Claimed>,
@@ -29,13 +29,13 @@ pub struct Message {
 }
 
 impl Message {
-    /// The message of an input. `bytes` are those of the job that `claimed` has begun.
+    /// What the job only reads. `bytes` are those of the job that `claimed` has begun.
     pub fn input(claimed: &Arc<Claimed>, bytes: &[u8]) -> Message {
         let (start, length) = (bytes.as_ptr().expose_provenance(), bytes.len());
         Message { claimed: claimed.clone(), epoch: claimed.epoch(), start, length, is_input: true }
     }
 
-    /// The message of an output. `bytes` are those of the job that `claimed` has begun.
+    /// What the job writes. `bytes` are those of the job that `claimed` has begun.
     pub fn output(claimed: &Arc<Claimed>, bytes: &mut [u8]) -> Message {
         let (start, length) = (bytes.as_mut_ptr().expose_provenance(), bytes.len());
         Message { claimed: claimed.clone(), epoch: claimed.epoch(), start, length, is_input: false }
@@ -53,11 +53,11 @@ impl Message {
         let (start, length) = (std::ptr::with_exposed_provenance_mut(message.start), message.length as ffi::Py_ssize_t);
         // Counted before it is lent. The GIL is held from here on, and by whoever completes the job.
         let filled = if message.claimed.lend(message.epoch) {
-            // SAFETY: `view` is Python's. `start` and `length` are those of a slice that `Inputs::get` or
-            // `Outputs::get` answered for a job that is still begun (`lend` compares epochs). The memory stays mapped,
-            // and the slot is this job's alone, until the node is released or the job is complete; both are refused, or
-            // put off, while the view is counted. No reference of Rust to these bytes lives beyond the function that
-            // made it.
+            // SAFETY: `view` is Python's. `start` and `length` are those of a slice that `Job::input`,
+            // `output`, `read_past` or `write` answered for a job that is still begun (`lend` compares epochs). The
+            // memory stays mapped, and nobody else writes what it reads or touches what it writes, until the node is
+            // released or the job is complete; both are refused, or put off, while the view is counted. No reference of
+            // Rust to these bytes lives beyond the function that made it.
             let result = unsafe {
                 ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, c_int::from(message.is_input), flags)
             };
@@ -67,7 +67,7 @@ impl Message {
             message.claimed.give_back();
             PyErr::fetch(slf.py())
         } else {
-            PyBufferError::new_err("the job is complete, and its messages are gone; ask the next job for its own")
+            PyBufferError::new_err("the job is complete, and its memory is gone; ask the next job for its own")
         };
         if !view.is_null() {
             // SAFETY: Python's, as above; this is how it learns that nothing was lent.

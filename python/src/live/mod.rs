@@ -3,6 +3,7 @@
 //! ```text
 //! Python   Spec   Registry - create, attach -> Graph - claim -> Node - wait -> Job - input, output -> memoryview
 //! here     spec   registry                     graph            node, claimed  job                    message
+//!          pipeline: a Spec that follows from what nodes read and write; recording: from a Graph to a Trace
 //!            |  edges (which one is meant), channel, errors, waiting (GIL released, Ctrl-C) for all of them
 //! crates   laxity-graph
 //! ```
@@ -18,6 +19,8 @@ mod graph;
 mod job;
 mod message;
 mod node;
+mod pipeline;
+mod recording;
 mod registry;
 mod spec;
 mod waiting;
@@ -25,5 +28,7 @@ mod waiting;
 pub use graph::PyGraph;
 pub use job::PyJob;
 pub use node::PyNode;
+pub use pipeline::PyPipeline;
+pub use recording::PyRecording;
 pub use registry::PyRegistry;
 pub use spec::PySpec;

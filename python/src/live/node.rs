@@ -1,16 +1,18 @@
 //! `laxity.live.Node`.
 
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
-use laxity_graph::WaitError;
+use laxity_graph::hooks::{Deadline, Fifo};
+use laxity_graph::{Releasing, WaitError};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::claimed::{Claimed, State};
-use super::errors::wait_error;
-use super::job::PyJob;
+use super::errors::{recorder_error, schedule_error, wait_error};
+use super::job::{Begun, PyJob};
 use super::waiting;
 use crate::errors::value_error;
 
@@ -44,9 +46,14 @@ impl PyNode {
         let mut look = |until| {
             // What was spun before is not spun again.
             node.spin_for(spin.saturating_sub(clock::now().saturating_since(began)));
-            match node.wait_until(until).map(|job| job.index()) {
+            match node.wait_until(until) {
                 Err(WaitError::TimedOut { .. }) => None,
-                found => Some(found),
+                Err(error) => Some(Err(error)),
+                Ok(job) => {
+                    let is_resumed = interrupted == Some(job.index());
+                    let begun = Begun { is_resumed, release: job.release(), deadline: job.deadline() };
+                    Some(Ok((job.index(), begun)))
+                }
             }
         };
         // If there is a job at once the GIL need not change hands.
@@ -55,10 +62,10 @@ impl PyNode {
             found => found,
         };
         Ok(match found {
-            Some(Ok(index)) => {
+            Some(Ok((index, begun))) => {
                 *tickets += 1;
                 *ticket = Some(*tickets);
-                Ok(PyJob::new(self.claimed.clone(), *tickets, index, interrupted == Some(index)))
+                Ok(PyJob::new(self.claimed.clone(), *tickets, index, begun))
             }
             Some(Err(error)) => Err(error),
             None => Err(WaitError::TimedOut { node: self.claimed.name.clone() }),
@@ -116,6 +123,75 @@ impl PyNode {
         let span: Nanos = span.parse().map_err(value_error)?;
         self.claimed.hold(py)?.state().spin = span;
         Ok(())
+    }
+
+    /// Whether jobs may run before their release: "early", as at first, or "on_time", when a wait ends no sooner. The
+    /// first source that is set to "on_time" starts the graph, if nobody has.
+    ///
+    /// Setting it raises RecorderError if the graph knows no releases, ValueError for another word.
+    #[getter]
+    fn releasing(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(match self.claimed.hold(py)?.state().releasing {
+            Releasing::Early => "early",
+            Releasing::OnTime => "on_time",
+        })
+    }
+
+    #[setter]
+    fn set_releasing(&self, py: Python<'_>, releasing: &str) -> PyResult<()> {
+        let releasing = match releasing {
+            "early" => Releasing::Early,
+            "on_time" => Releasing::OnTime,
+            other => return Err(value_error(format!("releasing is \"{other}\"; use \"early\" or \"on_time\""))),
+        };
+        let mut held = self.claimed.hold(py)?;
+        let state = held.state();
+        state.node.set_releasing(releasing).map_err(|error| recorder_error(py, &error))?;
+        state.releasing = releasing;
+        Ok(())
+    }
+
+    /// From now on the calling thread runs the node by SCHED_FIFO, the more urgent the deeper it is in the graph. While it
+    /// wakes several consumers it has the highest of their priorities. The thread stays scheduled so when it lets go of
+    /// the node.
+    ///
+    /// Args:
+    ///     base: the priority of sources; each edge from there adds 1. All must lie between 1 and 97.
+    ///
+    /// Raises ValueError, or ScheduleError if Linux refuses; then the thread is scheduled as before.
+    fn schedule_fifo(&self, py: Python<'_>, base: u8) -> PyResult<()> {
+        let mut held = self.claimed.hold(py)?;
+        let State { node, graph, .. } = held.state();
+        let fifo = Fifo::of(graph.spec(), node.position(), base).map_err(value_error)?;
+        node.schedule_by(fifo).map_err(|error| schedule_error(py, &error))
+    }
+
+    /// From now on the calling thread runs the node by SCHED_DEADLINE: Linux gives it `runtime` in each period of the
+    /// node, within its relative deadline. The thread stays scheduled so when it lets go of the node.
+    ///
+    /// Args:
+    ///     runtime: CPU time that a job needs, such as "3 ms".
+    ///
+    /// Raises ScheduleError if Linux refuses, then the thread is scheduled as before; ValueError for a span without a
+    /// unit.
+    fn schedule_deadline(&self, py: Python<'_>, runtime: &str) -> PyResult<()> {
+        let runtime: Nanos = runtime.parse().map_err(value_error)?;
+        let mut held = self.claimed.hold(py)?;
+        let State { node, graph, .. } = held.state();
+        let deadline = Deadline::of(graph.spec(), node.position(), runtime);
+        node.schedule_by(deadline).map_err(|error| schedule_error(py, &error))
+    }
+
+    /// A descriptor to poll: readable unless the last wait timed out and the next one would, too.
+    ///
+    /// So a node goes wherever a file does: `select.select`, `selectors`, `loop.add_reader` of asyncio. When it is
+    /// readable call `wait("0 ms")`, as often as you like: it stays readable until that raises TimedOutError. At times
+    /// it is readable for nothing. It belongs to the node, is closed with it, and is not to be read from.
+    ///
+    /// Raises OSError if this process has too many descriptors.
+    fn fileno(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let mut held = self.claimed.hold(py)?;
+        Ok(held.state().node.poll_fd()?.as_raw_fd())
     }
 
     /// Ends the node and releases it: its consumers use up what it produced, then end, too.

@@ -110,6 +110,21 @@ impl PySpec {
         Ok(PySpec { spec })
     }
 
+    /// The same, each of whose nodes remembers its last `jobs`, rounded up to a power of two, for recordings and
+    /// releases; 64 bytes each. With 0 the graph cannot be recorded, and knows no releases and deadlines.
+    ///
+    /// Raises SpecError for more than can be.
+    fn with_recorder(&self, py: Python<'_>, jobs: u32) -> PyResult<Self> {
+        let spec = self.spec.clone().with_recorder(jobs);
+        Ok(PySpec { spec: spec.map_err(|error| spec_error(py, &error))? })
+    }
+
+    /// How many of its last jobs each node remembers: 256, unless `with_recorder` said otherwise.
+    #[getter]
+    fn recorder(&self) -> u32 {
+        self.spec.recorder()
+    }
+
     /// The name of the graph.
     #[getter]
     fn name(&self) -> &str {

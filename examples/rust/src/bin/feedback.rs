@@ -10,6 +10,7 @@
 //! The two initial tokens are the delay: job n of the room reads what job n - 2 of the controller wrote, and zeros
 //! before.
 
+use std::env;
 use std::error::Error;
 use std::thread;
 
@@ -24,7 +25,8 @@ const TEMPERATURE: usize = 0;
 const HEATING: usize = 1;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let graph = Registry::default().create(&spec()?)?;
+    let directory = env::var("LAXITY_DIRECTORY").unwrap_or_else(|_| "/dev/shm".to_owned());
+    let graph = Registry::at(directory).create(&spec()?)?;
     let controller_node = graph.claim("controller")?;
     let controller = thread::spawn(move || controller(controller_node).map_err(|error| error.to_string()));
     let temperatures = room(graph.claim("room")?)?;
