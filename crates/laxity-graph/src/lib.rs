@@ -99,6 +99,7 @@ pub use bytemuck::Pod;
 pub use channel::{ChannelKind, UnknownChannel};
 pub use collector::{Collected, Collector};
 pub use graph::{ClaimError, Graph, NodeStatus, Ownership};
+pub use layout::MEMBERS_MAX;
 pub use node::{Job, Node, WaitError};
 pub use objects::{ObjectError, ObjectInputs, ObjectKey, ObjectOutputs};
 pub use pipeline::{Access, Link, Object, Parameter, Pipeline, PipelineError, Use};
