@@ -134,13 +134,15 @@ impl Collector {
         collected
     }
 
-    /// When the jobs that have their tokens and did not begin when they were looked for were released. That is written
-    /// down when they begin, however late.
+    /// When each node's first job was released that has its tokens and had not begun when it was looked for. That is
+    /// written down when it begins, however late.
     fn releases(&self) -> impl Iterator<Item = Instant> {
         let shared = self.graph.shared();
         let nodes = self.readers.iter().enumerate();
-        let waiting = nodes.filter(|(node, reader)| reader.began.is_none() && !shared.has_terminated(*node));
-        waiting.filter_map(|(node, &Reader { next, .. })| Releases::before(shared, node, next).settled(shared, next))
+        nodes.filter(|(node, _)| !shared.has_terminated(*node)).filter_map(|(node, &Reader { next, began })| {
+            let waiting = next + u64::from(began.is_some());
+            Releases::before(shared, node, waiting).settled(shared, waiting)
+        })
     }
 
     fn read_all(&mut self) {

@@ -20,7 +20,7 @@ use crate::support::example;
 use crate::terminal::{self, Terminal};
 
 /// `laxity graph --folder FOLDER` with these words, as it would be in a shell, without colours from the environment.
-fn command(folder: &Path, words: &[&str]) -> Command {
+pub fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("laxity"));
     command.args(["graph", "--folder"]).arg(folder).args(words);
     command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("TERM", "xterm");
@@ -28,11 +28,11 @@ fn command(folder: &Path, words: &[&str]) -> Command {
 }
 
 /// A run, which ends with the test if that fails.
-struct Run(Option<Child>);
+pub struct Run(Option<Child>);
 
 impl Run {
     /// It, to be waited for.
-    fn into_child(mut self) -> Child {
+    pub fn into_child(mut self) -> Child {
         self.0.take().expect("it is there until then")
     }
 }
@@ -61,7 +61,7 @@ impl Drop for Run {
 }
 
 /// Starts a run of the graph A -> B -> C and waits until each node has completed a job, however long that takes.
-fn start(folder: &Path, words: &[&str]) -> (Run, Graph) {
+pub fn start(folder: &Path, words: &[&str]) -> (Run, Graph) {
     let words = [&["run", "-g", "A:B,B:C", "--rate", "200", "--name", "abc"], words].concat();
     let mut command = command(folder, &words);
     let mut child = Run(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs")));
@@ -82,7 +82,7 @@ fn pause() {
 }
 
 /// Waits until `is_so`; if that takes a minute, it never will be.
-fn await_that(what: &str, is_so: impl Fn() -> bool) {
+pub fn await_that(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..12_000 {
         if is_so() {
             return;
@@ -93,7 +93,7 @@ fn await_that(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// The process that has a node.
-fn owner(graph: &Graph, node: &str) -> Pid {
+pub fn owner(graph: &Graph, node: &str) -> Pid {
     match graph.status(graph.node(node).expect(node)).ownership {
         Ownership::Claimed { pid } => Pid::from_raw(i32::try_from(pid).expect("a process id")),
         other => panic!("{node} is {other:?}"),
@@ -109,7 +109,7 @@ fn is_over(pid: Pid) -> bool {
     kill(pid, None) == Err(Errno::ESRCH) || is_zombie()
 }
 
-fn errors(output: &Output) -> String {
+pub fn errors(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 

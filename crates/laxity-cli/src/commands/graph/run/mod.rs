@@ -208,8 +208,10 @@ fn choose<'w>(workload: &'w Workload, name: Option<&str>, file: &str) -> Result<
 
 /// What whoever carries out each node has to know.
 fn orders(arguments: &Arguments, spec: &Spec, bodies: Vec<Body>) -> Result<Vec<Orders>, CliError> {
-    let attributes = arguments.scheduling.attributes(spec).map_err(|message| CliError::Argument { message })?;
-    attributes::check_permission(&attributes).map_err(live)?;
+    let costs: Vec<Nanos> = bodies.iter().map(Body::cost).collect();
+    let attributes = arguments.scheduling.attributes(spec, &costs);
+    let attributes = attributes.map_err(|message| CliError::Argument { message })?;
+    attributes::check_permission(spec, &attributes).map_err(live)?;
     let releases = releases(arguments);
     let nodes = spec.graph().nodes.iter().zip(bodies).zip(attributes);
     let orders = nodes.map(|((node, body), attributes)| Orders {

@@ -120,10 +120,11 @@ impl Task {
 
     /// The node and what its jobs work on. Claiming comes last: a claimed node is ready.
     fn prepare(&self, node: usize) -> Result<(Node, Work), String> {
+        let (spec, attributes) = (self.graph.spec(), &self.orders.attributes);
         let work = Work::new(self.orders.working_set)?;
-        self.orders.attributes.apply()?;
-        let name = &self.graph.spec().graph().nodes[node].name;
-        let node = self.graph.claim(name).map_err(|error| error.to_string())?;
+        attributes.apply(spec, node)?;
+        let mut node = self.graph.claim(&spec.graph().nodes[node].name).map_err(|error| error.to_string())?;
+        attributes.boost(spec, &mut node)?;
         Ok((node, work))
     }
 
