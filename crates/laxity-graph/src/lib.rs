@@ -90,6 +90,7 @@ mod poll;
 mod recorder;
 mod registry;
 mod releases;
+mod responses;
 mod ring;
 mod shared;
 mod spec;

@@ -421,6 +421,8 @@ fn a_graph_of_others_is_watched_until_it_ends() {
     assert!(looks.len() >= 2 && looks.windows(2).all(|pair| jobs(&pair[0]) <= jobs(&pair[1])));
     let (first, last) = (&looks[0], &looks[looks.len() - 1]);
     assert_eq!((&first["graph"], &first["nodes"][0]["pid"]), (&"abc".into(), &pid.into()));
+    let response = |field: &str| first["nodes"][2][field].as_u64().expect("it completed jobs");
+    assert!(response("response_p50_ns") > 0 && response("response_p50_ns") <= response("response_max_ns"));
     assert!(looks.iter().any(|look| look["nodes"][0]["rate_per_s"].as_f64().is_some_and(|rate| rate > 0.0)));
     assert_eq!(last["nodes"][2]["state"], "ended");
     assert_eq!(jobs(last), completed_of(&run, 2));
@@ -445,9 +447,9 @@ fn a_watch_of_what_is_killed_says_so() {
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), errors(&output));
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains("error: graph abc: all its processes have ended, 3 nodes in the middle"), "{errors}");
-    // Node, state, jobs, jobs a second, how often it was lost.
+    // Node, state, jobs, jobs a second, response times, how often it was lost.
     let last: Vec<&str> = out.lines().last().expect("a table").split_whitespace().collect();
-    assert_eq!((last[0], last[1], last[4]), ("C", "lost", "1"), "{out}");
+    assert_eq!((last[0], last[1], last[6]), ("C", "lost", "1"), "{out}");
 }
 
 /// Whether a process has the thread that everyone has who is attached to a graph.

@@ -105,11 +105,12 @@ impl Conductor<'_> {
         let times = meter
             .nodes()
             .iter()
-            .map(|node| Times { missed: node.missed, response: node.response.summary().map(|all| (all.p50, all.max)) });
+            .map(|node| (node.missed, node.response.summary().map(|all| (all.p50, all.max))))
+            .map(|(missed, response)| Times { missed: Some(missed), response });
         let times: Vec<Times> = times.collect();
         let reached = self.reached(look.at.saturating_since(start));
         let rate = history.rate_of_all().map_or(String::new(), |rate| format!(" ({}/s)", view::tenths(rate)));
-        let (missed, lost) = (times.iter().map(|times| times.missed).sum::<u64>(), losses.iter().sum::<u64>());
+        let (missed, lost) = (meter.nodes().iter().map(|node| node.missed).sum::<u64>(), losses.iter().sum::<u64>());
         let jobs = counted(look.jobs(), "job");
         let mut line =
             format!("{STRONG}{}{RESET}: {reached}, {jobs}{rate}, {missed} late, {lost} lost", spec.graph().name);
@@ -118,7 +119,7 @@ impl Conductor<'_> {
             line += &format!("; {} end to end {} median, {} max", node.name, short(all.p50), short(all.max));
         }
         let rows = display.rows();
-        display.show(&line, |width| view::table(spec, look, history, losses, Some(&times), rows).render(width));
+        display.show(&line, |width| view::table(spec, look, history, losses, &times, rows).render(width));
     }
 
     /// How far it is, to the tenth of a second: digits that race by tell nothing.
