@@ -13,7 +13,7 @@ use self::merge::{Happening, Merge};
 use self::stage::Stage;
 use crate::graph::Graph;
 use crate::recorder::{Entry, Found};
-use crate::releases::NoRecorder;
+use crate::releases::{NoRecorder, Releases};
 
 /// Reads what the nodes of a graph recorded and writes the records of a trace, in the order of cause and effect.
 ///
@@ -52,8 +52,8 @@ pub struct Collected {
     /// Jobs that were forgotten since, before it read them, and are not in the trace: collect more often, or make the
     /// recorder deeper. The trace then ends without its `End`, as one that was cut off.
     pub lost: u64,
-    /// Beginnings and completions that a preempted thread recorded so late that later ones had been written: they have
-    /// the time of these.
+    /// Releases, beginnings and completions that were recorded so late that later ones had been written, as their thread
+    /// was preempted in between: they have the time of these.
     pub late: u64,
 }
 
@@ -69,6 +69,10 @@ struct Reader {
 /// How long what was recorded is held back for what was recorded late, while a graph runs. A thread takes the time and
 /// writes it down within nanoseconds unless it is preempted in between.
 const HOLD_BACK: Nanos = Nanos::from_millis(1);
+
+/// How much is held back at most for jobs that were released and do not begin, about 50 MB: who waits for a node that
+/// nobody claims should not fill the memory.
+const HELD_MAX: usize = 1 << 20;
 
 impl Collector {
     /// Of `graph`, from the oldest jobs that its recorders have.
@@ -108,16 +112,21 @@ impl Collector {
         self.origin
     }
 
-    /// Writes what happened since the last time, but for the last millisecond. To be called more often than a node has
-    /// as many jobs as the recorder remembers.
+    /// Writes what happened since the last time, but for the last millisecond, and for what came after the release of a
+    /// job that did not begin: as a rule it will, and its release comes first. To be called more often than a node has as
+    /// many jobs as the recorder remembers.
     pub fn collect(&mut self, sink: &mut impl Sink) -> Collected {
-        let now = clock::now();
-        self.collect_until(Instant(now.0.saturating_sub(HOLD_BACK.0)), sink)
+        let until = Instant(clock::now().0.saturating_sub(HOLD_BACK.0));
+        self.read_all();
+        let until = if self.merge.len() > HELD_MAX { until } else { self.releases().fold(until, Instant::min) };
+        self.write_until(until, sink)
     }
 
     /// Writes all that happened up to now, and `End` unless something was lost.
     pub fn finish(mut self, sink: &mut impl Sink) -> Collected {
-        let mut collected = self.collect_until(clock::now(), sink);
+        let now = clock::now();
+        self.read_all();
+        let mut collected = self.write_until(now, sink);
         if collected.lost == 0 {
             sink.record(self.reached, Event::End);
             collected.records += 1;
@@ -125,12 +134,24 @@ impl Collector {
         collected
     }
 
-    /// Everything that led to something before `until`, a time that is over, is visible before that was: so is all of
-    /// it to whoever reads after `until`, in whatever order.
-    fn collect_until(&mut self, until: Instant, sink: &mut impl Sink) -> Collected {
-        for node in 0..self.readers.len() {
-            self.read(node);
-        }
+    /// When each node's first job was released that has its tokens and had not begun when it was looked for. That is
+    /// written down when it begins, however late.
+    fn releases(&self) -> impl Iterator<Item = Instant> {
+        let shared = self.graph.shared();
+        let nodes = self.readers.iter().enumerate();
+        nodes.filter(|(node, _)| !shared.has_terminated(*node)).filter_map(|(node, &Reader { next, began })| {
+            let waiting = next + u64::from(began.is_some());
+            Releases::before(shared, node, waiting).settled(shared, waiting)
+        })
+    }
+
+    fn read_all(&mut self) {
+        (0..self.readers.len()).for_each(|node| self.read(node));
+    }
+
+    /// Everything that led to something before `until`, a time that was over before all was read, is visible before that
+    /// was: so all of it was read, in whatever order.
+    fn write_until(&mut self, until: Instant, sink: &mut impl Sink) -> Collected {
         while let Some((node, at, happening)) = self.merge.next_until(until) {
             self.write(node, at, happening, sink);
         }
@@ -178,7 +199,7 @@ impl Collector {
 
     fn write(&mut self, node: usize, at: Instant, happening: Happening, sink: &mut impl Sink) {
         let relative = |at: Instant| Instant(at.0.saturating_sub(self.origin.0));
-        let is_late = relative(at) < self.reached && !matches!(happening, Happening::Release { .. } | Happening::Gap);
+        let is_late = relative(at) < self.reached && happening != Happening::Gap;
         self.collected.late += u64::from(is_late);
         self.reached = self.reached.max(relative(at));
         let (at, records) = (self.reached, &mut self.collected.records);
@@ -226,16 +247,15 @@ impl Collector {
     }
 }
 
-/// The first instant of what the recorders have: no release that follows is earlier.
+/// The first instant of what the recorders have: no release that follows is earlier. If they have nothing it is the start,
+/// which may lie ahead.
 fn origin(graph: &Graph, readers: &[Reader]) -> Instant {
     let shared = graph.shared();
-    let mut origin = clock::now();
-    for (node, reader) in readers.iter().enumerate() {
-        if let Found::Entry(entry) = shared.recorded_job(node, reader.next) {
-            origin = origin.min(entry.began).min(entry.release.at);
-        }
-    }
+    let first = readers.iter().enumerate().filter_map(|(node, reader)| match shared.recorded_job(node, reader.next) {
+        Found::Entry(entry) => Some(entry.began.min(entry.release.at)),
+        Found::NotYet | Found::Overwritten => None,
+    });
     // A graph that has run for long is not shown from its start.
     let is_whole = readers.iter().all(|reader| reader.next == 0);
-    shared.start().filter(|_| is_whole).map_or(origin, |start| origin.min(start))
+    first.chain(shared.start().filter(|_| is_whole)).min().unwrap_or_else(clock::now)
 }

@@ -93,10 +93,24 @@ impl Fifo {
         if base == 0 || deepest > Fifo::PRIORITY_MAX.into() {
             return Err(FifoError { base, deepest });
         }
-        let own = priorities[node];
-        let ceiling = consumers(spec, node).into_iter().map(|consumer| priorities[consumer]).fold(own, u64::max);
         // At most PRIORITY_MAX, as was checked.
-        Ok(Fifo { priority: own as u8, ceiling: ceiling as u8 })
+        let priorities: Vec<u8> = priorities.into_iter().map(|priority| priority as u8).collect();
+        Ok(Fifo::among(spec, node, &priorities))
+    }
+
+    /// For `node` of `spec`, whose nodes have these `priorities`; 0 is that of nodes that Linux schedules otherwise.
+    ///
+    /// Panics unless the node's is between 1 and [`Fifo::PRIORITY_MAX`], and none is above.
+    pub fn among(spec: &Spec, node: usize, priorities: &[u8]) -> Fifo {
+        let highest = priorities.iter().copied().fold(0, u8::max);
+        assert!(
+            highest <= Fifo::PRIORITY_MAX,
+            "priority {highest} is that of a thread that watches for deaths, or above"
+        );
+        let own = priorities[node];
+        assert!(own > 0, "0 is no priority of SCHED_FIFO");
+        let ceiling = consumers(spec, node).into_iter().map(|consumer| priorities[consumer]).fold(own, u8::max);
+        Fifo { priority: own, ceiling }
     }
 
     /// The node's own.

@@ -22,7 +22,7 @@ use crate::spec::{Channel, Spec};
 pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 3 };
 
 /// The most processes at a graph: their guardians wait on the words of all of them, and on one more.
-pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
+pub const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
 
 /// Length of the description, in bytes: 64 bits.
 pub(crate) const DESCRIPTION_LENGTH: usize = HEADER;

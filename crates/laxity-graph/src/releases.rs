@@ -34,12 +34,16 @@ pub(crate) struct Releases {
 impl Releases {
     /// Of `node`, going on where its former owner ended.
     pub fn of(shared: &Shared, node: usize) -> Self {
+        Releases::before(shared, node, shared.completed(node))
+    }
+
+    /// Of `node`, whose job `next` is the next.
+    pub fn before(shared: &Shared, node: usize, next: u64) -> Self {
         let plan = shared.spec.plan();
         let rule = plan.nodes()[node];
         let releases = |edge: &&Edge| edge.consumer == node && edge.kind != EdgeKind::Feedback;
-        let completed = shared.completed(node);
         // The job that comes next may have begun: then its release is settled.
-        let known = [Some(completed), completed.checked_sub(1)].into_iter().flatten();
+        let known = [Some(next), next.checked_sub(1)].into_iter().flatten();
         let mut last = known.filter_map(|index| match shared.recorded_job(node, index) {
             Found::Entry(entry) => Some((index, entry.release)),
             Found::NotYet | Found::Overwritten => None,
@@ -64,6 +68,14 @@ impl Releases {
     /// Whether a job with this release has to wait for it.
     pub fn is_too_early(&self, release: Arrival, now: Instant) -> bool {
         self.releasing == Releasing::OnTime && now < release.at
+    }
+
+    /// The release of job `index`, the next, as soon as that is settled: when its tokens are there, and not before it
+    /// begins if its program says when that is.
+    pub fn settled(&self, shared: &Shared, index: u64) -> Option<Instant> {
+        let has_time = !self.is_source || shared.start().is_some();
+        let is_there = |edge: &Edge| shared.completed(edge.producer) >= edge.needed(index);
+        (has_time && self.inbound.iter().all(is_there)).then(|| self.arrival(shared, index, clock::now()).at)
     }
 
     /// The release of job `index`, the next, whose tokens are there `now`.

@@ -4,6 +4,7 @@ mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use laxity_graph::{Collected, Collector, Graph, NoRecorder, SpecError};
 use laxity_model::{EdgeId, JobId, Nanos, TaskId};
@@ -228,6 +229,40 @@ fn cause_comes_before_effect_however_often_a_running_graph_is_looked_at() {
     assert_eq!(lost, 0);
     let report = judge(&header, &records);
     assert!(report.is_clean(), "{report}");
+}
+
+/// ```text
+/// a: #           a -> b
+/// b:         #   released when a completes, and begins after c was looked at
+/// c:    #   #
+/// ```
+#[test]
+fn a_job_that_begins_late_is_released_before_what_came_meanwhile_unless_its_node_has_ended() {
+    for has_ended in [false, true] {
+        let place = Place::new("held");
+        let graph = place.create(&spec(&["a", "b", "c"], vec![edge(0, 1)])).expect("the name is free");
+        let mut collector = Collector::new(&graph).expect("it has a recorder");
+        let mut records = Vec::new();
+        turns(&graph, &["a"], 1);
+        turns(&graph, &["c"], 2);
+        if has_ended {
+            graph.terminate(1);
+        }
+        // Longer than anything is held back that is merely fresh.
+        thread::sleep(Duration::from_millis(3));
+        collector.collect(&mut records);
+        let of_c = |event: &Event| matches!(event, Event::Complete { job, .. } if job.task == TaskId(2));
+        assert_eq!(count(&records, of_c), if has_ended { 2 } else { 0 });
+        if !has_ended {
+            turns(&graph, &["b"], 1);
+        }
+        let collected = collector.finish(&mut records);
+        assert_eq!((collected.late, collected.lost, count(&records, of_c)), (0, 0, 2));
+        let at = |is_it: fn(&Event) -> bool| records.iter().find(|record| is_it(&record.event)).map(|record| record.at);
+        let release = at(|event| matches!(event, Event::Release { job, .. } if job.task == TaskId(1)));
+        let completion = at(|event| matches!(event, Event::Complete { job, .. } if job.task == TaskId(0)));
+        assert_eq!(release, completion.filter(|_| !has_ended));
+    }
 }
 
 /// Two slots, overwritten all the time while they are read: what was read is of one job, or not at all.

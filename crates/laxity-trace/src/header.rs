@@ -221,6 +221,15 @@ impl DeviceId {
 }
 
 impl TraceHeader {
+    /// Who decided what runs where, in a word: the scheduler, or Linux if the trace is live. A live one names a scheduler
+    /// for its deadlines' sake, and shows how close to it Linux came.
+    pub fn scheduled_by(&self) -> String {
+        match self.origin {
+            Origin::Simulated => self.scheduler.to_string(),
+            Origin::Live => "scheduled by Linux".to_owned(),
+        }
+    }
+
     /// Whether `task` is a thread whose jobs have the deadlines of those they serve.
     pub(crate) fn is_thread(&self, task: TaskId) -> bool {
         self.tasks.get(task.index()).is_some_and(|info| info.kind.is_thread())

@@ -1,6 +1,7 @@
 //! Where the CPU time went.
 
 use laxity_model::{Nanos, OverheadKind};
+use laxity_trace::Origin;
 use laxity_trace::metrics::MachineSummary;
 
 use super::Report;
@@ -54,7 +55,9 @@ pub fn sources(report: &Report) -> Table {
             table.row(vec![name.into(), unit.show(time).into(), share(time).into()]);
         }
     }
-    table.row(vec![Cell::faint("idle"), Cell::faint(unit.show(machine.idle)), Cell::faint(share(machine.idle))]);
+    // What else Linux ran is not recorded.
+    let rest = if report.header.origin == Origin::Live { "no job" } else { "idle" };
+    table.row(vec![Cell::faint(rest), Cell::faint(unit.show(machine.idle)), Cell::faint(share(machine.idle))]);
     for (kind, name) in [
         (OverheadKind::CachePreemption, "cache, preempted"),
         (OverheadKind::CacheMigration, "cache, migrated"),
@@ -91,7 +94,8 @@ pub fn cpus(report: &Report) -> Table {
     if spins {
         table = table.group("spinning", &["%"]);
     }
-    table = table.group("idle", &["%"]);
+    let rest = if report.header.origin == Origin::Live { "no job" } else { "idle" };
+    table = table.group(rest, &["%"]);
     let available = u128::from(report.summary.duration.0);
     for cpu in &report.summary.cpus {
         table.row(cpu_row(cpu.cpu.to_string(), &cpu.usage, &kinds, spins, available));

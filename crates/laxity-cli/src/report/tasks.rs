@@ -1,8 +1,8 @@
 //! The table of tasks.
 
 use laxity_model::Nanos;
-use laxity_trace::TaskInfo;
 use laxity_trace::metrics::JobSummary;
+use laxity_trace::{Origin, TaskInfo};
 
 use super::Report;
 use crate::quantity::{TimeUnit, percent};
@@ -31,8 +31,11 @@ pub fn table(report: &Report) -> Table {
         cells.extend(jobs(&task.jobs, unit));
         table.row(cells);
     }
-    let mut cells =
-        vec!["total".into(), Cell::default(), Cell::default(), format!("{:.1}", 100.0 * utilization(report)).into()];
+    let mut cells = vec!["total".into(), Cell::default(), Cell::default()];
+    cells.push(match report.header.origin {
+        Origin::Simulated => format!("{:.1}", 100.0 * utilization(report)).into(),
+        Origin::Live => Cell::default(),
+    });
     cells.extend(jobs(&report.summary.total, unit));
     table.total(cells);
     table
@@ -46,6 +49,10 @@ fn unit(report: &Report) -> TimeUnit {
 }
 
 fn parameters(task: &TaskInfo, unit: TimeUnit) -> [Cell; 3] {
+    if task.wcet.is_zero() {
+        // Of live tasks nobody has said it.
+        return [unit.show(task.period).into(), Cell::faint("-"), Cell::faint("-")];
+    }
     let utilization = percent(u128::from(task.wcet.0), u128::from(task.period.0));
     [unit.show(task.period).into(), unit.show(task.wcet).into(), one_decimal(&utilization).into()]
 }

@@ -36,14 +36,24 @@ fn heading(report: &Report) -> String {
     let mut line = |label: &str, value: String| {
         out.push_str(&format!("{}{label:<11}{}{value}\n", style::FAINT, style::RESET));
     };
-    line("tasks", format!("{tasks}, utilization {utilization:.2} at worst"));
+    let is_live = header.origin == Origin::Live;
+    match is_live {
+        // Worst-case execution times nobody has said.
+        true => line("tasks", tasks),
+        false => line("tasks", format!("{tasks}, utilization {utilization:.2} at worst")),
+    }
     line("platform", platform(header));
-    line("scheduler", format!("{} ({})", header.scheduler, describe(&header.scheduler)));
+    match is_live {
+        true => line("scheduler", "Linux".to_owned()),
+        false => line("scheduler", format!("{} ({})", header.scheduler, describe(&header.scheduler))),
+    }
     if report.has_devices() {
         line("GPUs", devices::describe(report));
     }
-    line("overheads", overheads(report));
-    line("seed", header.seed.to_string());
+    if !is_live {
+        line("overheads", overheads(report));
+        line("seed", header.seed.to_string());
+    }
     line(
         "time",
         match header.origin {
@@ -67,7 +77,11 @@ fn platform(header: &TraceHeader) -> String {
         1 => String::new(),
         count => format!(" in {count} clusters"),
     };
-    format!("{cpus}{clusters}{dedicated}, quantum {}", header.quantum)
+    let quantum = match header.origin {
+        Origin::Simulated => format!(", quantum {}", header.quantum),
+        Origin::Live => String::new(),
+    };
+    format!("{cpus}{clusters}{dedicated}{quantum}")
 }
 
 /// A scheduler in words.
@@ -94,10 +108,7 @@ fn overheads(report: &Report) -> String {
     match (&report.overheads, none) {
         (Some(name), true) if name == "none" => "none".to_owned(),
         (Some(name), _) => format!("{name}, at {}", counted(report.tasks().count() as u64, "task")),
-        (None, true) => match report.header.origin {
-            Origin::Simulated => "none".to_owned(),
-            Origin::Live => "measured".to_owned(),
-        },
+        (None, true) => "none".to_owned(),
         (None, false) => {
             let costs = report.header.costs;
             let [release, scheduling, switch] = [costs.release, costs.scheduling, costs.context_switch].map(short);

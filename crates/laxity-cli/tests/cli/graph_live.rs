@@ -20,7 +20,7 @@ use crate::support::example;
 use crate::terminal::{self, Terminal};
 
 /// `laxity graph --folder FOLDER` with these words, as it would be in a shell, without colours from the environment.
-fn command(folder: &Path, words: &[&str]) -> Command {
+pub fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("laxity"));
     command.args(["graph", "--folder"]).arg(folder).args(words);
     command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("TERM", "xterm");
@@ -28,11 +28,11 @@ fn command(folder: &Path, words: &[&str]) -> Command {
 }
 
 /// A run, which ends with the test if that fails.
-struct Run(Option<Child>);
+pub struct Run(Option<Child>);
 
 impl Run {
     /// It, to be waited for.
-    fn into_child(mut self) -> Child {
+    pub fn into_child(mut self) -> Child {
         self.0.take().expect("it is there until then")
     }
 }
@@ -61,7 +61,7 @@ impl Drop for Run {
 }
 
 /// Starts a run of the graph A -> B -> C and waits until each node has completed a job, however long that takes.
-fn start(folder: &Path, words: &[&str]) -> (Run, Graph) {
+pub fn start(folder: &Path, words: &[&str]) -> (Run, Graph) {
     let words = [&["run", "-g", "A:B,B:C", "--rate", "200", "--name", "abc"], words].concat();
     let mut command = command(folder, &words);
     let mut child = Run(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs")));
@@ -82,7 +82,7 @@ fn pause() {
 }
 
 /// Waits until `is_so`; if that takes a minute, it never will be.
-fn await_that(what: &str, is_so: impl Fn() -> bool) {
+pub fn await_that(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..12_000 {
         if is_so() {
             return;
@@ -93,7 +93,7 @@ fn await_that(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// The process that has a node.
-fn owner(graph: &Graph, node: &str) -> Pid {
+pub fn owner(graph: &Graph, node: &str) -> Pid {
     match graph.status(graph.node(node).expect(node)).ownership {
         Ownership::Claimed { pid } => Pid::from_raw(i32::try_from(pid).expect("a process id")),
         other => panic!("{node} is {other:?}"),
@@ -109,7 +109,7 @@ fn is_over(pid: Pid) -> bool {
     kill(pid, None) == Err(Errno::ESRCH) || is_zombie()
 }
 
-fn errors(output: &Output) -> String {
+pub fn errors(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
@@ -421,6 +421,8 @@ fn a_graph_of_others_is_watched_until_it_ends() {
     assert!(looks.len() >= 2 && looks.windows(2).all(|pair| jobs(&pair[0]) <= jobs(&pair[1])));
     let (first, last) = (&looks[0], &looks[looks.len() - 1]);
     assert_eq!((&first["graph"], &first["nodes"][0]["pid"]), (&"abc".into(), &pid.into()));
+    let response = |field: &str| first["nodes"][2][field].as_u64().expect("it completed jobs");
+    assert!(response("response_p50_ns") > 0 && response("response_p50_ns") <= response("response_max_ns"));
     assert!(looks.iter().any(|look| look["nodes"][0]["rate_per_s"].as_f64().is_some_and(|rate| rate > 0.0)));
     assert_eq!(last["nodes"][2]["state"], "ended");
     assert_eq!(jobs(last), completed_of(&run, 2));
@@ -445,9 +447,9 @@ fn a_watch_of_what_is_killed_says_so() {
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), errors(&output));
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains("error: graph abc: all its processes have ended, 3 nodes in the middle"), "{errors}");
-    // Node, state, jobs, jobs a second, how often it was lost.
+    // Node, state, jobs, jobs a second, response times, how often it was lost.
     let last: Vec<&str> = out.lines().last().expect("a table").split_whitespace().collect();
-    assert_eq!((last[0], last[1], last[4]), ("C", "lost", "1"), "{out}");
+    assert_eq!((last[0], last[1], last[6]), ("C", "lost", "1"), "{out}");
 }
 
 /// Whether a process has the thread that everyone has who is attached to a graph.

@@ -120,7 +120,8 @@ fn a_run_can_be_ended_from_outside() {
     assert_eq!(output.status.code(), Some(0));
     let run: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let [a, b, c] = completed(&run)[..] else { panic!("three nodes") };
-    assert_eq!((b, c), (a * 4 / 7, b * 5 / 3), "what was produced is used");
+    // A may have been in a job, which it completes, but B no longer waits for.
+    assert!([a * 4 / 7, (a - 1) * 4 / 7].contains(&b) && c == b * 5 / 3, "what was produced is used: {a} {b} {c}");
     assert!(names(folder.path()).is_empty());
 }
 

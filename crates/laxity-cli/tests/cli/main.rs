@@ -11,6 +11,8 @@ mod graph;
 mod graph_live;
 #[cfg(target_os = "linux")]
 mod graph_run;
+#[cfg(target_os = "linux")]
+mod graph_trace;
 mod help;
 mod interruption;
 mod json;

@@ -26,6 +26,8 @@ pub(super) struct Merge {
     /// For each node its releases, of which some lie before what was recorded before them, and all else.
     queues: Vec<[VecDeque<(Instant, Happening)>; 2]>,
     heads: BTreeSet<Head>,
+    /// How much is in all queues.
+    length: usize,
 }
 
 /// The first of a queue that is not empty.
@@ -39,7 +41,12 @@ struct Head {
 
 impl Merge {
     pub fn new(nodes: usize) -> Self {
-        Merge { queues: vec![Default::default(); nodes], heads: BTreeSet::new() }
+        Merge { queues: vec![Default::default(); nodes], heads: BTreeSet::new(), length: 0 }
+    }
+
+    /// How much was added and not removed.
+    pub fn len(&self) -> usize {
+        self.length
     }
 
     /// Adds what happened to `node` at `at`.
@@ -49,6 +56,7 @@ impl Merge {
         // The clock of one thread does not go back, but nodes change threads.
         let at = entries.back().map_or(at, |&(last, _)| at.max(last));
         entries.push_back((at, happening));
+        self.length += 1;
         if entries.len() == 1 {
             self.heads.insert(Head { at, rank: rank(happening), node, queue });
         }
@@ -63,6 +71,7 @@ impl Merge {
     pub fn next_until(&mut self, until: Instant) -> Option<(usize, Instant, Happening)> {
         let head = *self.heads.first().filter(|head| head.at <= until)?;
         self.heads.remove(&head);
+        self.length -= 1;
         let Head { node, queue, .. } = head;
         let entries = &mut self.queues[node][queue];
         let (at, happening) = entries.pop_front().expect("a head is the first of its queue");

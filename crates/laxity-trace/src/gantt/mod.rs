@@ -126,7 +126,7 @@ fn caption(header: &TraceHeader) -> String {
         Origin::Live => "recorded live".to_owned(),
     };
     let gpus = gpu_management(header).map(|management| format!(", {management}")).unwrap_or_default();
-    format!("{}, {}{gpus}, {origin}", header.workload, header.scheduler)
+    format!("{}, {}{gpus}, {origin}", header.workload, header.scheduled_by())
 }
 
 /// How GPUs are arbitrated and where bottom halves run, if there are GPUs.

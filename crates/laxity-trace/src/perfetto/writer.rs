@@ -11,7 +11,7 @@ use super::messages::{
     TrackEvent, Value,
 };
 use super::names::{Category, Fact, Name, interned};
-use crate::TraceHeader;
+use crate::{Origin, TraceHeader};
 
 /// The process that stands for the workload. Its threads, the tasks, have the numbers after it.
 pub const PROCESS: i32 = 1_000;
@@ -139,9 +139,14 @@ impl<W: io::Write> PacketWriter<W> {
     }
 
     fn workload(&mut self, header: &TraceHeader) -> io::Result<()> {
-        let process = ProcessDescriptor { pid: Some(PROCESS), process_name: Some(header.workload.clone()) };
+        let origin = match header.origin {
+            Origin::Simulated => "",
+            Origin::Live => ", recorded live",
+        };
+        let name = format!("{}{origin}", header.workload);
+        let process = ProcessDescriptor { pid: Some(PROCESS), process_name: Some(name) };
         self.track(Track::PROCESS, None, TrackDescriptor { process: Some(process), ..TrackDescriptor::default() })?;
-        self.group(Track::OVERHEADS, format!("overheads, {}", header.scheduler))?;
+        self.group(Track::OVERHEADS, format!("overheads, {}", header.scheduled_by()))?;
         for cpu in (0..=u16::MAX).take(header.cpus) {
             let name = CpuId(cpu).to_string();
             self.member(Track::cpu(CpuId(cpu)), Track::OVERHEADS, name, i32::from(cpu))?;

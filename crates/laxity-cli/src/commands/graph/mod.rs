@@ -5,6 +5,8 @@ mod drawing;
 mod gc;
 mod list;
 mod order;
+mod record;
+mod recording;
 mod run;
 mod show;
 mod terminate;
@@ -21,7 +23,7 @@ use crate::error::CliError;
 use crate::output::Output;
 use crate::suggest::nearest_of;
 
-/// Run graphs on this machine; list, watch, show and end those that run.
+/// Run graphs on this machine; list, watch, record, show and end those that run.
 ///
 /// A live graph has a name in shared memory. Processes that know it claim nodes and exchange tokens and data; see
 /// docs/guides/live-graphs.md.
@@ -31,6 +33,7 @@ use crate::suggest::nearest_of;
   laxity graph run -g A:B --rate 100       run one that is written as edges
   laxity graph list
   laxity graph watch camera
+  laxity graph record camera camera.lxt    write a trace of it, for laxity trace
   laxity graph show camera
   laxity graph show camera --dot | dot -Tsvg -o camera.svg
   laxity graph terminate camera
@@ -51,6 +54,7 @@ enum Command {
     Run(Box<run::Arguments>),
     List(list::Arguments),
     Watch(watch::Arguments),
+    Record(record::Arguments),
     Show(show::Arguments),
     Terminate(terminate::Arguments),
     Gc(gc::Arguments),
@@ -68,6 +72,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::Terminate(arguments) => terminate::run(&registry, &arguments, output),
         Command::Gc(arguments) => gc::run(&registry, &arguments, output),
         Command::Watch(arguments) => watch::run(&registry, &arguments, output),
+        Command::Record(arguments) => record::run(&registry, &arguments, output),
         Command::Member(arguments) => run::member::run(&registry, &arguments),
     }
 }

@@ -6,7 +6,7 @@ use laxity_model::Edge;
 use serde::Serialize;
 
 use super::drawing;
-use super::view::Look;
+use super::view::{Look, State};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::quantity::{bytes, counted};
@@ -68,10 +68,7 @@ fn node_table(graph: &Graph) -> Table {
     for (position, node) in graph.spec().graph().nodes.iter().enumerate() {
         let status = graph.status(position);
         let process = pid(&status).map_or(Cell::faint("-"), |pid| pid.to_string().into());
-        let state = match state(&status) {
-            "lost" => Cell::bad("lost"),
-            state => state.into(),
-        };
+        let state = State::of(&status).cell();
         let begun = status.started.to_string();
         table.row(vec![node.name.clone().into(), begun.into(), status.completed.to_string().into(), process, state]);
     }
@@ -116,16 +113,6 @@ fn pid(status: &NodeStatus) -> Option<u32> {
     }
 }
 
-/// One word: that it ended matters more than whose it still is.
-fn state(status: &NodeStatus) -> &'static str {
-    match (status.has_terminated, status.ownership) {
-        (true, _) => "ended",
-        (false, Ownership::Free) => "free",
-        (false, Ownership::Claimed { .. }) => "claimed",
-        (false, Ownership::Lost) => "lost",
-    }
-}
-
 /// The fields are described in `docs/reference/json.md` and are stable.
 fn json(graph: &Graph) -> String {
     #[derive(Serialize)]
@@ -161,7 +148,7 @@ fn json(graph: &Graph) -> String {
     let model = graph.spec().graph();
     let nodes = model.nodes.iter().enumerate().map(|(position, node)| {
         let status = graph.status(position);
-        let (period_ns, state, pid) = (node.period.map(|period| period.0), state(&status), pid(&status));
+        let (period_ns, state, pid) = (node.period.map(|period| period.0), State::of(&status).name(), pid(&status));
         JsonNode { name: &node.name, period_ns, state, pid, started: status.started, completed: status.completed }
     });
     let edges = edges(graph).map(|(position, (edge, channel))| {

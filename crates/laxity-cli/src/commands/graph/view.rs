@@ -13,6 +13,9 @@ use crate::table::{Cell, Table};
 /// Rates are over this time.
 const WINDOW: Nanos = Nanos::from_secs(2);
 
+/// Response times are of at most so many jobs of each node.
+const RECENT: u64 = 256;
+
 /// Of a node with more inbound edges than this, the tokens on the rest are not shown.
 const EDGES_SHOWN: usize = 4;
 
@@ -32,10 +35,14 @@ pub struct Look {
 pub enum State {
     /// Nobody has it.
     Free,
-    /// It waits: for its release, for tokens, for room.
+    /// Its process has it and does something else.
+    Claimed,
+    /// It is suspended: until its release, until tokens or room come.
     Waiting,
     /// It is in a job.
     Running,
+    /// It completes a job and is telling its consumers.
+    Sending,
     /// Its process died, or let go of it in the middle of a job.
     Lost,
     /// It will run no more jobs.
@@ -71,8 +78,10 @@ impl State {
             (true, _) => State::Ended,
             (false, Ownership::Free) => State::Free,
             (false, Ownership::Lost) => State::Lost,
+            (false, Ownership::Claimed { .. }) if status.is_sending => State::Sending,
             (false, Ownership::Claimed { .. }) if status.started > status.completed => State::Running,
-            (false, Ownership::Claimed { .. }) => State::Waiting,
+            (false, Ownership::Claimed { .. }) if status.is_waiting => State::Waiting,
+            (false, Ownership::Claimed { .. }) => State::Claimed,
         }
     }
 
@@ -80,16 +89,19 @@ impl State {
     pub fn name(self) -> &'static str {
         match self {
             State::Free => "free",
+            State::Claimed => "claimed",
             State::Waiting => "waiting",
             State::Running => "running",
+            State::Sending => "sending",
             State::Lost => "lost",
             State::Ended => "ended",
         }
     }
 
-    fn cell(self) -> Cell {
+    /// It, in a table.
+    pub fn cell(self) -> Cell {
         match self {
-            State::Waiting | State::Running => self.name().into(),
+            State::Claimed | State::Waiting | State::Running | State::Sending => self.name().into(),
             State::Free | State::Ended => Cell::faint(self.name()),
             State::Lost => Cell::bad(self.name()),
         }
@@ -140,51 +152,50 @@ pub fn tenths(rate: u64) -> String {
     format!("{}.{}", rate / 10, rate % 10)
 }
 
-/// What only those know of a node who carry it out.
+/// What a look does not tell of a node.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// Jobs that completed after their deadlines.
-    pub missed: u64,
+    /// Jobs that completed after their deadlines, if someone counted them.
+    pub missed: Option<u64>,
     /// Median and maximum of response times; nothing before the first job.
     pub response: Option<(Nanos, Nanos)>,
 }
 
-/// A row for each node, but for those beyond `rows`. Besides what `look` tells: `losses` of each node, and `times` of each
-/// if they are known; if not, the process that has it.
-pub fn table(
-    spec: &Spec,
-    look: &Look,
-    history: &History,
-    losses: &[u64],
-    times: Option<&[Times]>,
-    rows: usize,
-) -> Table {
-    let longest = times.into_iter().flatten().filter_map(|times| Some(times.response?.1)).max();
+impl Times {
+    /// Of the last jobs that `node` remembers, for who does not follow all of them.
+    pub fn recent(graph: &Graph, node: usize) -> Times {
+        let mut responses = graph.response_times(node, RECENT);
+        responses.sort_unstable();
+        let median = responses.get(responses.len().saturating_sub(1) / 2);
+        Times { missed: None, response: median.copied().zip(responses.last().copied()) }
+    }
+}
+
+/// A row for each node, but for those beyond `rows`. Besides what `look` tells: `losses` and `times` of each node, and
+/// the process that has it where nobody counted deadlines.
+pub fn table(spec: &Spec, look: &Look, history: &History, losses: &[u64], times: &[Times], rows: usize) -> Table {
+    let longest = times.iter().filter_map(|times| Some(times.response?.1)).max();
     let unit = TimeUnit::for_longest(longest.unwrap_or_default());
-    let table = Table::of("node").text("state");
-    let mut table = match times {
-        Some(_) => table
-            .group("jobs", &["completed", "1/s", "late"])
-            .group(&format!("response time, {}", unit.name), &["median", "max"])
-            .group("lost", &[""])
-            .text("tokens waiting"),
-        None => table
-            .group("jobs", &["completed", "1/s"])
-            .group("lost", &[""])
-            .group("process", &[""])
-            .text("tokens waiting"),
-    };
+    let counts_misses = times.iter().any(|times| times.missed.is_some());
+    let mut table = Table::of("node")
+        .text("state")
+        .group("jobs", if counts_misses { &["completed", "1/s", "late"] } else { &["completed", "1/s"] })
+        .group(&format!("response time, {}", unit.name), &["median", "max"])
+        .group("lost", &[""]);
+    if !counts_misses {
+        table = table.group("process", &[""]);
+    }
+    table = table.text("tokens waiting");
     for (node, status) in look.nodes.iter().enumerate().take(rows) {
         let rate = history.rate(node).map_or(Cell::faint("-"), |rate| tenths(rate).into());
         let mut row = vec![spec.graph().nodes[node].name.clone().into(), State::of(status).cell()];
         row.extend([status.completed.to_string().into(), rate]);
-        if let Some(Times { missed, response }) = times.and_then(|times| times.get(node)) {
-            row.push(Cell::mishaps(*missed));
-            let shown = |span: Option<Nanos>| span.map_or(Cell::faint("-"), |span| unit.show(span).into());
-            row.extend([shown(response.map(|(median, _)| median)), shown(response.map(|(_, max)| max))]);
-        }
+        let Times { missed, response } = times[node];
+        row.extend(missed.map(Cell::mishaps));
+        let shown = |span: Option<Nanos>| span.map_or(Cell::faint("-"), |span| unit.show(span).into());
+        row.extend([shown(response.map(|(median, _)| median)), shown(response.map(|(_, max)| max))]);
         row.push(Cell::mishaps(losses.get(node).copied().unwrap_or_default()));
-        if times.is_none() {
+        if !counts_misses {
             row.push(match status.ownership {
                 Ownership::Claimed { pid } => pid.to_string().into(),
                 Ownership::Free | Ownership::Lost => Cell::faint("-"),
@@ -214,7 +225,7 @@ mod tests {
 
     fn look(at: u64, completed: u64) -> Look {
         let (ownership, has_terminated) = (Ownership::Claimed { pid: 1 }, false);
-        let (is_waiting, is_sending) = (false, false);
+        let (is_waiting, is_sending) = (true, false);
         let status = NodeStatus { ownership, started: completed, completed, has_terminated, is_waiting, is_sending };
         Look { at: Instant(at), nodes: vec![status], tokens: Vec::new() }
     }
@@ -239,7 +250,9 @@ mod tests {
     fn a_node_in_a_job_runs_and_one_that_ended_does_no_more() {
         let status = look(0, 5).nodes[0];
         assert_eq!(State::of(&status), State::Waiting);
+        assert_eq!(State::of(&NodeStatus { is_waiting: false, ..status }), State::Claimed);
         assert_eq!(State::of(&NodeStatus { started: 6, ..status }), State::Running);
+        assert_eq!(State::of(&NodeStatus { is_sending: true, ..status }), State::Sending);
         assert_eq!(State::of(&NodeStatus { started: 6, ownership: Ownership::Lost, ..status }), State::Lost);
         assert_eq!(State::of(&NodeStatus { started: 6, has_terminated: true, ..status }), State::Ended);
     }

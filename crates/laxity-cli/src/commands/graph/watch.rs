@@ -9,7 +9,7 @@ use laxity_model::Nanos;
 use serde::Serialize;
 
 use super::display::Display;
-use super::view::{self, History, Look, State};
+use super::view::{self, History, Look, State, Times};
 use super::{live, parse_interval};
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -132,7 +132,12 @@ impl Watcher {
             count(State::Lost),
         );
         let rows = display.rows();
-        display.show(&line, |width| view::table(spec, look, &self.history, &self.losses, None, rows).render(width));
+        let table = |width| view::table(spec, look, &self.history, &self.losses, &self.times(), rows).render(width);
+        display.show(&line, table);
+    }
+
+    fn times(&self) -> Vec<Times> {
+        (0..self.losses.len()).map(|node| Times::recent(&self.graph, node)).collect()
     }
 
     fn print(&self, look: &Look, as_json: bool, output: &mut Output) -> Result<(), CliError> {
@@ -140,7 +145,8 @@ impl Watcher {
             output.line(self.json(look))?;
             return output.finish();
         }
-        let table = view::table(self.graph.spec(), look, &self.history, &self.losses, None, usize::MAX);
+        let (spec, times) = (self.graph.spec(), self.times());
+        let table = view::table(spec, look, &self.history, &self.losses, &times, usize::MAX);
         output.print(table.render(output.width()))
     }
 
@@ -163,6 +169,8 @@ impl Watcher {
             completed: u64,
             rate_per_s: Option<f64>,
             lost: u64,
+            response_p50_ns: Option<u64>,
+            response_max_ns: Option<u64>,
         }
         #[derive(Serialize)]
         struct JsonEdge<'a> {
@@ -171,7 +179,7 @@ impl Watcher {
             tokens: u64,
         }
         let graph = self.graph.spec().graph();
-        let nodes = look.nodes.iter().enumerate().map(|(node, status)| JsonNode {
+        let nodes = look.nodes.iter().zip(self.times()).enumerate().map(|(node, (status, times))| JsonNode {
             name: &graph.nodes[node].name,
             state: State::of(status).name(),
             pid: match status.ownership {
@@ -182,6 +190,8 @@ impl Watcher {
             completed: status.completed,
             rate_per_s: self.history.rate(node).map(|tenths| tenths as f64 / 10.0),
             lost: self.losses[node],
+            response_p50_ns: times.response.map(|(median, _)| median.0),
+            response_max_ns: times.response.map(|(_, max)| max.0),
         });
         let edges = graph.edges.iter().zip(&look.tokens).map(|(edge, &tokens)| JsonEdge {
             from: &graph.nodes[edge.producer].name,

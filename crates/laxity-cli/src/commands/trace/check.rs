@@ -49,7 +49,7 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
         input::name(file),
         counted(ending.records, "record"),
         ending.reached,
-        header.scheduler
+        header.scheduled_by()
     ))?;
     let mut checks = vec![("a legal schedule".to_owned(), legality.finish())];
     checks.extend(policy.map(|check| (format!("follows {}", header.scheduler), check.finish())));

@@ -63,15 +63,13 @@ pub fn run(file: &Path, output: &mut Output) -> Result<(), CliError> {
             Origin::Live => "recorded live".to_owned(),
         },
     )?;
-    line("scheduler", format!("{} ({})", header.scheduler, describe(&header.scheduler)))?;
-    line("CPUs", format!("{}: {}", header.cpus, clusters(&header.clusters)))?;
-    line("quantum", header.quantum.to_string())?;
-    let costs: Vec<String> = OverheadKind::ALL
-        .into_iter()
-        .filter(|&kind| !header.costs.of(kind).is_zero())
-        .map(|kind| format!("{} {}", kind.name().replace('_', " "), short(header.costs.of(kind))))
-        .collect();
-    line("overheads", if costs.is_empty() { "none".to_owned() } else { costs.join(", ") })?;
+    match header.origin {
+        Origin::Simulated => simulated(&header, &mut line)?,
+        Origin::Live => {
+            line("scheduler", "Linux".to_owned())?;
+            line("CPUs", header.cpus.to_string())?;
+        }
+    }
     line("tasks", tasks(&header))?;
     for (label, value) in devices(&header) {
         line(label, value)?;
@@ -105,6 +103,22 @@ pub fn run(file: &Path, output: &mut Output) -> Result<(), CliError> {
         line("", rest.join(", "))?;
     }
     ending.whole()
+}
+
+/// Lines about what only simulated schedules have: quanta, clusters, modelled overheads.
+fn simulated(
+    header: &TraceHeader,
+    line: &mut impl FnMut(&str, String) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    line("scheduler", format!("{} ({})", header.scheduler, describe(&header.scheduler)))?;
+    line("CPUs", format!("{}: {}", header.cpus, clusters(&header.clusters)))?;
+    line("quantum", header.quantum.to_string())?;
+    let costs: Vec<String> = OverheadKind::ALL
+        .into_iter()
+        .filter(|&kind| !header.costs.of(kind).is_zero())
+        .map(|kind| format!("{} {}", kind.name().replace('_', " "), short(header.costs.of(kind))))
+        .collect();
+    line("overheads", if costs.is_empty() { "none".to_owned() } else { costs.join(", ") })
 }
 
 /// `5`, or `5 and 2 interrupt threads`.

@@ -25,7 +25,7 @@ use crate::output::Output;
   laxity trace car.lxt gantt --from 100ms --to 150ms
   laxity trace car.lxt export -o car.perfetto")]
 pub struct Arguments {
-    /// The trace, as `laxity simulate --trace` writes it; - reads standard input
+    /// The trace, as `laxity simulate --trace` or `laxity graph run --trace` writes it; - reads standard input
     file: PathBuf,
     #[command(subcommand)]
     command: Command,

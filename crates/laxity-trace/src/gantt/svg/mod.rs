@@ -138,7 +138,7 @@ fn draw_caption(canvas: &mut Canvas, header: &TraceHeader, width: f64) {
     let style = TextStyle { size: 13.0, bold: true, ..TextStyle::default() };
     canvas.text(Layer::Text, layout::MARGIN, 20.0, &header.workload, style);
     let gpus = gpu_management(header).map(|management| format!(" · {management}")).unwrap_or_default();
-    let details = format!("{} · {origin}{gpus}", header.scheduler);
+    let details = format!("{} · {origin}{gpus}", header.scheduled_by());
     // Bold letters are wider than those that the estimate knows.
     let x = layout::MARGIN + canvas::text_width(&header.workload, 13.0) * 1.2 + 14.0;
     let style = TextStyle { size: 12.0, fill: canvas::GRAY, ..TextStyle::default() };

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use laxity_model::TaskId;
 
 use super::glyphs::Glyphs;
-use crate::TraceHeader;
 use crate::gantt::Rows;
 use crate::gantt::cells::Fill;
+use crate::{Origin, TraceHeader};
 
 /// A sign that is explained only where it occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +72,13 @@ impl Legend {
                 out.push_str("* other tasks  ");
             }
             let Glyphs { overhead, lock_wait, idle, .. } = glyphs;
-            let _ = writeln!(out, "{overhead} overhead  {lock_wait} waits for the lock  {idle} idle");
+            let _ = match header.origin {
+                Origin::Simulated => {
+                    writeln!(out, "{overhead} overhead  {lock_wait} waits for the lock  {idle} idle")
+                }
+                // What else Linux ran there is not recorded.
+                Origin::Live => writeln!(out, "{idle} none of these"),
+            };
         }
         if rows.tasks() {
             let Glyphs { executing, waiting, suspended, release, deadline, both, missed, .. } = glyphs;

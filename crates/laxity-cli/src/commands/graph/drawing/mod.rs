@@ -168,8 +168,8 @@ impl Plan {
     fn node(&self, node: usize, name: &str, jobs: &str, state: State) -> [Box<dyn svg::Node>; 3] {
         let (left, top, width) = self.area(node);
         let (fill, stroke) = match state {
-            State::Running => ("#D3EBFA", "#0072B2"),
-            State::Waiting => ("#F1F8FC", "#0072B2"),
+            State::Running | State::Sending => ("#D3EBFA", "#0072B2"),
+            State::Waiting | State::Claimed => ("#F1F8FC", "#0072B2"),
             State::Free => ("#FFFFFF", FAINT),
             State::Ended => ("#ECEFF1", FAINT),
             State::Lost => ("#FBE3E3", RED),

@@ -1,19 +1,23 @@
-//! How Linux schedules the threads of nodes: `SCHED_FIFO` priorities, and the CPUs that they keep to.
+//! How Linux schedules the threads of nodes: by `SCHED_FIFO` or `SCHED_DEADLINE`, and on which CPUs.
 
 use std::io;
 use std::str::FromStr;
 use std::thread;
 
 use clap::Args;
-use laxity_graph::Spec;
+use laxity_graph::hooks::{Deadline, Fifo, Hooks};
+use laxity_graph::{Node, Spec};
+use laxity_model::Nanos;
 use laxity_sys::scheduling;
 use serde::{Deserialize, Serialize};
 
 use super::super::order::downstream;
 use super::settings::{self, Cpus, Setting};
 
-/// The highest priority of a node. The thread that waits for deaths has the next one, and must get past them.
-pub const PRIORITY_MAX: u8 = 97;
+/// CPU time that a job takes besides its cost, at most as a rule: to wait, to wake others, to be written down.
+const BESIDES: Nanos = Nanos::from_micros(100);
+
+const PRIORITY_MAX: u8 = Fifo::PRIORITY_MAX;
 
 /// Options about scheduling.
 #[derive(Args)]
@@ -24,6 +28,9 @@ pub struct Scheduling {
     /// SCHED_FIFO priority of a node, from 1 (lowest) to 97; can be repeated
     #[arg(long, value_name = "NODE=PRIORITY")]
     priority: Vec<Setting<Priority>>,
+    /// SCHED_DEADLINE for all nodes: Linux reserves the cost of a job, and 0.1 ms, in each period
+    #[arg(long, conflicts_with_all = ["priorities", "priority", "cpus"])]
+    deadline_scheduling: bool,
     /// CPUs for all nodes, or for one, as in 0-1,3; can be repeated
     #[arg(long, value_name = "[NODE=]CPUS")]
     cpus: Vec<Setting<Cpus>>,
@@ -32,10 +39,23 @@ pub struct Scheduling {
 /// What the thread of one node gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attributes {
-    /// `SCHED_FIFO` at this priority; nothing leaves the thread as Linux starts it.
-    pub priority: Option<u8>,
+    /// By which of Linux's schedulers.
+    pub policy: Policy,
     /// The only CPUs that it may use; nothing leaves it those of this process.
     pub cpus: Option<Vec<usize>>,
+}
+
+/// One of Linux's schedulers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// The one that threads start with.
+    #[default]
+    Other,
+    /// `SCHED_FIFO`: the priorities of all nodes, 0 for those that have another scheduler.
+    Fifo { priorities: Vec<u8> },
+    /// `SCHED_DEADLINE`.
+    Deadline { runtime_ns: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,27 +101,54 @@ impl FromStr for Rule {
 }
 
 impl Scheduling {
-    /// The attributes of each node of `spec`.
+    /// The attributes of each node of `spec`, whose jobs need `costs` of CPU time.
     ///
     /// # Errors
-    /// Names and CPUs that there are not.
-    pub fn attributes(&self, spec: &Spec) -> Result<Vec<Attributes>, String> {
+    /// Names and CPUs that there are not; costs that cannot be reserved.
+    pub fn attributes(&self, spec: &Spec, costs: &[Nanos]) -> Result<Vec<Attributes>, String> {
         let names: Vec<String> = spec.graph().nodes.iter().map(|node| node.name.clone()).collect();
         settings::check("--priority", &self.priority, &names, "node")?;
         settings::check("--cpus", &self.cpus, &names, "node")?;
-        let by_rule = self.priorities.map(|rule| rule.priorities(spec));
+        let policies = self.policies(spec, &names, costs)?;
         let usable = scheduling::usable_cpus().map_err(|error| format!("--cpus: {error}"))?;
-        let attributes = names.iter().enumerate().map(|(node, name)| {
-            let by_name = settings::value(&self.priority, name).map(|&Priority(number)| number);
-            let priority = by_name.or_else(|| by_rule.as_ref().map(|priorities| priorities[node]));
+        let attributes = names.iter().zip(policies).map(|(name, policy)| {
             let cpus = settings::value(&self.cpus, name).map(|Cpus(cpus)| cpus.clone());
             match cpus.iter().flatten().find(|cpu| !usable.contains(cpu)) {
                 Some(cpu) => Err(format!("--cpus: CPU {cpu} cannot be used; those that can are {}", listed(&usable))),
-                None => Ok(Attributes { priority, cpus }),
+                None => Ok(Attributes { policy, cpus }),
             }
         });
         attributes.collect()
     }
+
+    fn policies(&self, spec: &Spec, names: &[String], costs: &[Nanos]) -> Result<Vec<Policy>, String> {
+        if self.deadline_scheduling {
+            return reservations(spec, names, costs);
+        }
+        let by_rule = self.priorities.map_or(vec![0; names.len()], |rule| rule.priorities(spec));
+        let by_name = |name| settings::value(&self.priority, name).map(|&Priority(number)| number);
+        let priorities: Vec<u8> =
+            names.iter().zip(by_rule).map(|(name, by_rule)| by_name(name).unwrap_or(by_rule)).collect();
+        let policy = |&priority: &u8| match priority {
+            0 => Policy::Other,
+            _ => Policy::Fifo { priorities: priorities.clone() },
+        };
+        Ok(priorities.iter().map(policy).collect())
+    }
+}
+
+/// What Linux is to reserve for each node.
+fn reservations(spec: &Spec, names: &[String], costs: &[Nanos]) -> Result<Vec<Policy>, String> {
+    let nodes = spec.plan().nodes().iter().zip(names).zip(costs);
+    let reservation = |((node, name), &cost): ((&laxity_policy::graph::Node, &String), &Nanos)| {
+        let (runtime, deadline) = (cost + BESIDES, node.deadline);
+        let error = format!("--deadline-scheduling: node {name}: {runtime} (its cost and {BESIDES}) exceeds ");
+        if runtime > deadline {
+            return Err(format!("{error}its deadline of {deadline}; lower --cost, or extend the deadline"));
+        }
+        Ok(Policy::Deadline { runtime_ns: runtime.0 })
+    };
+    nodes.map(reservation).collect()
 }
 
 impl Rule {
@@ -124,27 +171,65 @@ impl Rule {
 }
 
 impl Attributes {
-    /// Gives them to the calling thread.
+    /// Gives them to the calling thread, which is to carry out `node` of `spec`.
     ///
     /// # Errors
     /// Why Linux refuses, and the way out.
-    pub fn apply(&self) -> Result<(), String> {
+    pub fn apply(&self, spec: &Spec, node: usize) -> Result<(), String> {
         if let Some(cpus) = &self.cpus {
             scheduling::keep_on(cpus).map_err(|error| format!("cannot keep to CPUs {}: {error}", listed(cpus)))?;
         }
-        if let Some(priority) = self.priority {
-            scheduling::set_fifo(priority).map_err(|error| refused(priority, &error))?;
+        match &self.policy {
+            Policy::Other => Ok(()),
+            Policy::Fifo { priorities } => {
+                let mut fifo = Fifo::among(spec, node, priorities);
+                fifo.enter().map_err(|error| refused(fifo.priority(), &error))
+            }
+            &Policy::Deadline { runtime_ns } => {
+                Deadline::of(spec, node, Nanos(runtime_ns)).enter().map_err(|error| unreserved(&error))
+            }
         }
-        Ok(())
+    }
+
+    /// Has `node` wake its consumers at the highest of their priorities. Its thread has its own.
+    ///
+    /// # Errors
+    /// Why Linux refuses.
+    pub fn boost(&self, spec: &Spec, node: &mut Node) -> Result<(), String> {
+        let Policy::Fifo { priorities } = &self.policy else { return Ok(()) };
+        let fifo = Fifo::among(spec, node.position(), priorities);
+        node.schedule_by(fifo).map_err(|error| error.to_string())
     }
 }
 
-/// Tries out the highest priority that any node gets, before anything is begun.
-pub fn check_permission(attributes: &[Attributes]) -> Result<(), String> {
-    let Some(priority) = attributes.iter().filter_map(|attributes| attributes.priority).max() else { return Ok(()) };
-    // A thread of its own, as there may be no way back.
-    let tried = thread::spawn(move || scheduling::set_fifo(priority)).join();
-    tried.unwrap_or(Ok(())).map_err(|error| refused(priority, &error))
+/// Tries out what each node gets, before anything is begun.
+///
+/// # Errors
+/// What Linux refuses.
+pub fn check_permission(spec: &Spec, attributes: &[Attributes]) -> Result<(), String> {
+    for (node, attributes) in attributes.iter().enumerate() {
+        if attributes.policy == Policy::Other {
+            continue;
+        }
+        // A thread of its own, as there may be no way back.
+        let tried = thread::scope(|scope| scope.spawn(|| attributes.apply(spec, node)).join());
+        tried.unwrap_or(Ok(()))?;
+    }
+    Ok(())
+}
+
+/// Why Linux reserves nothing.
+fn unreserved(error: &io::Error) -> String {
+    let way_out = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "it takes the capability CAP_SYS_NICE (`sudo setcap cap_sys_nice+ep $(command -v laxity)`) and all CPUs of \
+             the machine, so run outside of cpusets, or leave out --deadline-scheduling"
+        }
+        io::ErrorKind::ResourceBusy => "the CPUs are promised to others, so lower --cost, or the rates",
+        io::ErrorKind::InvalidInput => "no deadline may exceed the period of its node",
+        _ => "see what the error says",
+    };
+    format!("SCHED_DEADLINE is refused: {error}; {way_out}")
 }
 
 fn refused(priority: u8, error: &io::Error) -> String {
@@ -165,8 +250,6 @@ fn listed(cpus: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use laxity_model::Nanos;
-
     use super::super::notation;
     use super::*;
 
@@ -182,9 +265,27 @@ mod tests {
         let scheduling = Scheduling {
             priorities: rule.map(|rule| rule.parse().expect(rule)),
             priority: priority.iter().map(|text| text.parse().expect(text)).collect(),
+            deadline_scheduling: false,
             cpus: Vec::new(),
         };
-        Ok(scheduling.attributes(&spec())?.into_iter().map(|attributes| attributes.priority).collect())
+        let own = |(node, attributes): (usize, Attributes)| match attributes.policy {
+            Policy::Fifo { priorities } => Some(priorities[node]),
+            Policy::Other => None,
+            Policy::Deadline { .. } => panic!("nobody asked for that"),
+        };
+        Ok(scheduling.attributes(&spec(), &[Nanos::ZERO; 3])?.into_iter().enumerate().map(own).collect())
+    }
+
+    #[test]
+    fn linux_reserves_the_cost_and_a_little_or_the_deadline_is_too_short() {
+        let scheduling =
+            Scheduling { priorities: None, priority: Vec::new(), deadline_scheduling: true, cpus: Vec::new() };
+        let attributes = |cost| scheduling.attributes(&spec(), &[Nanos::ZERO, cost, Nanos::ZERO]);
+        let policies = attributes(Nanos::from_millis(3)).expect("it fits").into_iter().map(|node| node.policy);
+        let expected = [100_000, 3_100_000, 100_000].map(|runtime_ns| Policy::Deadline { runtime_ns });
+        assert!(policies.eq(expected));
+        let error = attributes(Nanos::from_millis(4)).expect_err("B is due in 4 ms");
+        assert!(error.contains("node B: 4.1 ms (its cost and 100 us) exceeds its deadline of 4 ms"), "{error}");
     }
 
     #[test]
@@ -207,8 +308,8 @@ mod tests {
     #[test]
     fn cpus_that_there_are_not_are_refused_with_those_that_there_are() {
         let cpus = vec!["C=1023".parse().expect("a set")];
-        let scheduling = Scheduling { priorities: None, priority: Vec::new(), cpus };
-        let error = scheduling.attributes(&spec()).expect_err("so many CPUs");
+        let scheduling = Scheduling { priorities: None, priority: Vec::new(), deadline_scheduling: false, cpus };
+        let error = scheduling.attributes(&spec(), &[Nanos::ZERO; 3]).expect_err("so many CPUs");
         assert!(error.starts_with("--cpus: CPU 1023 cannot be used; those that can are "), "{error}");
     }
 }

@@ -77,6 +77,15 @@ impl Body {
         self.leaves_out
     }
 
+    /// The most CPU time that it takes.
+    pub fn cost(&self) -> Nanos {
+        let cost = |action: &Action| match action {
+            Action::Cpu(Time(time)) => time.max(Nanos::ZERO),
+            Action::Suspend(_) => Nanos::ZERO,
+        };
+        self.steps.iter().map(cost).sum()
+    }
+
     /// Does it once, as job `index` of the node at `node`. Answers whether it came to its end before it was stopped.
     pub fn carry_out(&self, seed: u64, node: usize, index: u64, work: &mut Work, control: &Control) -> bool {
         work.begin_job();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use laxity_graph::Spec;
 use laxity_model::{Instant, Nanos};
-use laxity_policy::graph::{Edge, EdgeKind, Plan};
+use laxity_policy::graph::{Arrival, Edge, EdgeKind, Plan};
 use laxity_trace::metrics::Distribution;
 
 use super::super::order::downstream;
@@ -41,8 +41,8 @@ pub struct NodeMeter {
     /// The measured jobs that consumers still need, and the number of the first.
     recent: VecDeque<Option<Job>>,
     recent_first: u64,
-    /// When the next job is released at the earliest: a period after the one before.
-    earliest: Instant,
+    /// What the deadline of the last job that was measured is counted from.
+    release: Option<Arrival>,
 }
 
 /// A job that is complete.
@@ -107,7 +107,7 @@ impl Meter {
             pending: VecDeque::new(),
             recent: VecDeque::new(),
             recent_first: 0,
-            earliest: start,
+            release: None,
         };
         let nodes = outbound.iter().map(node).collect();
         Meter { nodes, start, order: downstream(spec.graph()).0, inbound, outbound, plan }
@@ -154,11 +154,10 @@ impl Meter {
         let meter = &mut self.nodes[node];
         meter.pending.pop_front();
         // r(j) = max(r(j-1) + p, the last token), whether or not it ran earlier; due at r(j) + d (paper 003, section
-        // 5.1). The period is rounded down, so a deadline is early by at most a nanosecond for each job in a row that
-        // its period released.
-        let release = if rule.is_source { arrival } else { arrival.max(meter.earliest) };
-        meter.earliest = release.saturating_add(rule.period.floor());
-        let tardiness = completion.saturating_since(release.saturating_add(rule.deadline));
+        // 5.1). By the code that `Job::release` runs, which forgets tokens that are older than its recorder.
+        let release = rule.period.next_arrival(meter.release, arrival);
+        meter.release = Some(release);
+        let tardiness = completion.saturating_since(release.at.saturating_add(rule.deadline));
         meter.missed += u64::from(!tardiness.is_zero());
         meter.tardiness_max = meter.tardiness_max.max(tardiness);
         meter.response.record(completion.saturating_since(arrival));
@@ -226,8 +225,7 @@ impl Meter {
 /// The job of the producer whose tokens are the last that job `index` of the consumer waits for; nothing if those at the
 /// start suffice.
 fn last_needed(edge: &Edge, index: u64) -> Option<u64> {
-    let needed = u64::from(edge.threshold) + index * u64::from(edge.consume);
-    needed.saturating_sub(edge.initial.into()).div_ceil(edge.produce.into()).checked_sub(1)
+    edge.needed(index).checked_sub(1)
 }
 
 /// The job of the producer that wrote the first token that job `index` of the consumer takes, those at the start aside.

@@ -20,11 +20,11 @@ mod work;
 mod worker;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use laxity_graph::{Graph, Registry, Spec};
+use laxity_graph::{Graph, MEMBERS_MAX, RECORDER_DEFAULT, Registry, Spec};
 use laxity_model::{self as model, Nanos, Workload};
 use laxity_sys::journal::Journal;
 
@@ -41,6 +41,7 @@ use self::report::Outcome;
 use self::settings::Setting;
 use self::threads::Threads;
 use super::display::Display;
+use super::recording;
 use super::{live, parse_interval};
 use crate::commands::simulate::parse_duration;
 use crate::error::CliError;
@@ -64,6 +65,7 @@ use crate::quantity::{counted, short};
   laxity graph run car.toml --for 10s --json
   laxity graph run car.toml --edges ring:4096      messages of 4096 bytes instead of events
   laxity graph run car.toml --no-work              what the graph itself costs
+  laxity graph run car.toml --trace car.lxt        then laxity trace car.lxt gantt
   laxity graph run car.toml --processes --restart  a process a node; one that is killed is replaced
   laxity graph run -g camera:detector,detector.2:planner.4 --period 33ms --cost 9ms
   laxity graph run -g A:B,B:C,C:A@2 --rate 100 --cost 'B={ uniform = [\"1 ms\", \"4 ms\"] }' --jobs 500
@@ -97,12 +99,21 @@ pub struct Arguments {
     load: Load,
     #[command(flatten)]
     scheduling: Scheduling,
+    /// Have the jobs of all nodes wait for their releases, a period apart, not only those of sources
+    #[arg(long)]
+    on_time: bool,
     /// Give each node a process of its own instead of a thread
     #[arg(long)]
     processes: bool,
     /// With --processes: start another process in place of one that is killed
     #[arg(long, requires = "processes")]
     restart: bool,
+    /// Write what happens to OUT, for `laxity trace`
+    #[arg(long, value_name = "OUT")]
+    trace: Option<PathBuf>,
+    /// Have each node remember its last NUMBER jobs [default: 256; 4096 with --trace]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    recorder: Option<u32>,
     /// Seed of random execution times
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
@@ -120,6 +131,9 @@ pub struct Arguments {
     quiet: bool,
 }
 
+/// How many jobs a node remembers whose trace is written: as many as it completes, at 100 kHz, between two looks.
+const RECORDER_TRACED: u32 = 4096;
+
 /// Creates the graph, runs it, removes it, and prints what was measured.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
     let argument = |message| CliError::Argument { message };
@@ -131,7 +145,10 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
         output::warning(format_args!("{file}: GPU operations are left out, and what resources guard runs unguarded"));
     }
     let channels = channel::channels(&model, &arguments.edges).map_err(argument)?;
-    let spec = Spec::with_channels(model, channels).map_err(|error| argument(format!("{file}: {error}")))?;
+    let refused = |error| argument(format!("{file}: {error}"));
+    let spec = Spec::with_channels(model, channels).map_err(refused)?;
+    let spec = spec.with_recorder(recorder(arguments)).map_err(|error| argument(format!("--recorder: {error}")))?;
+    check_processes(arguments, spec.graph().nodes.len()).map_err(argument)?;
     let orders = orders(arguments, &spec, bodies)?;
     let interrupt = Interrupt::watch();
     let graph = registry.create(&spec).map_err(live)?;
@@ -139,8 +156,25 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     // Before anything else is written, so that nothing is left even if that fails.
     drop(graph);
     let (outcome, is_broken) = outcome?;
+    arguments.trace.iter().for_each(|path| warn_of_flaw(path, &outcome, spec.recorder()));
     print(arguments, &spec, &outcome, output)?;
     conclude(arguments, &outcome, is_broken)
+}
+
+/// How many jobs each node remembers.
+fn recorder(arguments: &Arguments) -> u32 {
+    let default = if arguments.trace.is_some() { RECORDER_TRACED } else { RECORDER_DEFAULT };
+    arguments.recorder.unwrap_or(default)
+}
+
+/// Whether `nodes` processes and this one find room at a graph.
+fn check_processes(arguments: &Arguments, nodes: usize) -> Result<(), String> {
+    // This process is one of them.
+    let limit = MEMBERS_MAX - 1;
+    if !arguments.processes || nodes <= limit {
+        return Ok(());
+    }
+    Err(format!("--processes: the graph has {nodes} nodes, but only {limit} can be processes; leave it out"))
 }
 
 /// The graph that is asked for, and what it comes from.
@@ -174,8 +208,10 @@ fn choose<'w>(workload: &'w Workload, name: Option<&str>, file: &str) -> Result<
 
 /// What whoever carries out each node has to know.
 fn orders(arguments: &Arguments, spec: &Spec, bodies: Vec<Body>) -> Result<Vec<Orders>, CliError> {
-    let attributes = arguments.scheduling.attributes(spec).map_err(|message| CliError::Argument { message })?;
-    attributes::check_permission(&attributes).map_err(live)?;
+    let costs: Vec<Nanos> = bodies.iter().map(Body::cost).collect();
+    let attributes = arguments.scheduling.attributes(spec, &costs);
+    let attributes = attributes.map_err(|message| CliError::Argument { message })?;
+    attributes::check_permission(spec, &attributes).map_err(live)?;
     let releases = releases(arguments);
     let nodes = spec.graph().nodes.iter().zip(bodies).zip(attributes);
     let orders = nodes.map(|((node, body), attributes)| Orders {
@@ -184,6 +220,7 @@ fn orders(arguments: &Arguments, spec: &Spec, bodies: Vec<Body>) -> Result<Vec<O
         working_set: arguments.load.working_set(&node.name),
         attributes,
         releases,
+        on_time: arguments.on_time,
     });
     Ok(orders.collect())
 }
@@ -208,7 +245,8 @@ fn carry_out(
     let nodes = graph.spec().graph().nodes.iter();
     let journals = nodes.map(|_| Journal::new("laxity-journal")).collect::<io::Result<Vec<_>>>().map_err(no_journal)?;
     let records = journals.iter().map(Records::of).collect();
-    let conductor = Conductor { graph, records, releases: releases(arguments), interrupt };
+    let trace = arguments.trace.as_deref();
+    let conductor = Conductor { graph, records, releases: releases(arguments), trace, interrupt };
     let is_quiet = arguments.quiet || (arguments.json && arguments.every.is_none());
     let mut display = Display::new(arguments.every.map(|every| Duration::from_nanos(every.0)), is_quiet);
     let mut crew: Box<dyn Crew> = if arguments.processes {
@@ -217,7 +255,7 @@ fn carry_out(
     } else {
         Box::new(Threads::start(graph, orders, journals).map_err(live)?)
     };
-    let outcome = conductor.conduct(crew.as_mut(), &mut display).map_err(live)?;
+    let outcome = conductor.conduct(crew.as_mut(), &mut display)?;
     Ok((outcome, crew.is_broken()))
 }
 
@@ -230,6 +268,14 @@ fn print(arguments: &Arguments, spec: &Spec, outcome: &Outcome, output: &mut Out
     }
     output.print(report::text(spec, outcome, output.width()))?;
     output.finish()
+}
+
+/// Warns of what the trace has not.
+fn warn_of_flaw(path: &Path, outcome: &Outcome, depth: u32) {
+    let way_out =
+        format!("give nodes a longer memory than {depth} jobs, as in --recorder {}", depth.saturating_mul(16));
+    let flaw = outcome.trace.and_then(|collected| recording::flaw(path, collected, &way_out));
+    flaw.iter().for_each(output::warning);
 }
 
 /// An interruption, a loss or missed deadlines, where those are failures.

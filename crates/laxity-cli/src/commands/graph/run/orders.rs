@@ -20,6 +20,8 @@ pub struct Orders {
     pub attributes: Attributes,
     /// How long it is released, if it is a source.
     pub releases: Releases,
+    /// Whether its jobs wait for their releases, as those of sources always do.
+    pub on_time: bool,
 }
 
 /// When the sources end.
@@ -43,7 +45,5 @@ impl Releases {
 /// The arrival of job `index` of a source.
 pub fn arrival(plan: &Plan, start: Instant, node: usize, index: u64) -> Instant {
     let node = &plan.nodes()[node];
-    // The period of a source is one that was written: a whole number.
-    let since = Nanos(node.period.floor().0.saturating_mul(index));
-    start.saturating_add(node.phase).saturating_add(since)
+    start.saturating_add(node.phase).saturating_add(node.period.times(index))
 }

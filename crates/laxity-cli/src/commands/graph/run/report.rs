@@ -1,6 +1,6 @@
 //! What was measured of a run, for people and for programs.
 
-use laxity_graph::Spec;
+use laxity_graph::{Collected, Spec};
 use laxity_model::Nanos;
 use serde::Serialize;
 
@@ -18,6 +18,8 @@ pub struct Outcome {
     pub is_cut_short: bool,
     /// In the order of the graph.
     pub nodes: Vec<NodeOutcome>,
+    /// What its trace has, if there is one.
+    pub trace: Option<Collected>,
 }
 
 /// A node of it.
@@ -109,6 +111,13 @@ pub fn json(spec: &Spec, outcome: &Outcome) -> String {
         ran_ns: u64,
         interrupted: bool,
         nodes: Vec<JsonNode<'a>>,
+        trace: Option<JsonTrace>,
+    }
+    #[derive(Serialize)]
+    struct JsonTrace {
+        records: u64,
+        lost: u64,
+        late: u64,
     }
     #[derive(Serialize)]
     struct JsonNode<'a> {
@@ -150,5 +159,6 @@ pub fn json(spec: &Spec, outcome: &Outcome) -> String {
         ran_ns: outcome.ran.0,
         interrupted: outcome.is_cut_short,
         nodes: nodes.collect(),
+        trace: outcome.trace.map(|Collected { records, lost, late, .. }| JsonTrace { records, lost, late }),
     })
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, Builder, JoinHandle};
 
-use laxity_graph::{Graph, Job, Node, WaitError};
+use laxity_graph::{Graph, Job, Node, Releasing, WaitError};
 use laxity_model::Instant;
 use laxity_sys::clock;
 use laxity_sys::journal::Journal;
@@ -72,11 +72,8 @@ impl Worker {
         let _ = self.begin.send(start);
     }
 
-    /// Whether it is at work. Wakes it where it sleeps until a release that will not come, as the node was ended.
+    /// Whether it is at work.
     pub fn is_at_work(&self) -> bool {
-        if self.graph.status(self.node).has_terminated {
-            self.control.ring();
-        }
         !self.thread.is_finished()
     }
 
@@ -111,8 +108,10 @@ impl Task {
             }
         };
         let Ok(start) = begins.recv() else { return Ok(()) };
-        let mut outcome = Ok(true);
-        while outcome == Ok(true) && self.is_released(&node, start) {
+        self.wait_for_releases(&mut node)?;
+        // Tokens from the start arrive then, too.
+        let mut outcome = Ok(self.control.suspend_until(start));
+        while outcome == Ok(true) && self.has_job(&node, start) {
             outcome = self.next_job(&mut node, &mut work);
         }
         node.terminate();
@@ -121,25 +120,29 @@ impl Task {
 
     /// The node and what its jobs work on. Claiming comes last: a claimed node is ready.
     fn prepare(&self, node: usize) -> Result<(Node, Work), String> {
+        let (spec, attributes) = (self.graph.spec(), &self.orders.attributes);
         let work = Work::new(self.orders.working_set)?;
-        self.orders.attributes.apply()?;
-        let name = &self.graph.spec().graph().nodes[node].name;
-        let node = self.graph.claim(name).map_err(|error| error.to_string())?;
+        attributes.apply(spec, node)?;
+        let mut node = self.graph.claim(&spec.graph().nodes[node].name).map_err(|error| error.to_string())?;
+        attributes.boost(spec, &mut node)?;
         Ok((node, work))
     }
 
-    /// Waits for the release of the next job of a source. Answers whether it comes before the end.
-    fn is_released(&self, node: &Node, start: Instant) -> bool {
-        let (plan, node) = (self.graph.spec().plan(), node.position());
-        if !plan.nodes()[node].is_source {
-            return true;
-        }
-        let index = self.graph.status(node).completed;
-        let release = self.orders.releases.release(plan, start, node, index);
-        release.is_some_and(|release| self.control.suspend_until(release, || !self.graph.status(node).has_terminated))
+    /// Has the jobs of a source, and any others that should, wait for their releases. The graph has its start.
+    fn wait_for_releases(&self, node: &mut Node) -> Result<(), String> {
+        let is_source = self.graph.spec().plan().nodes()[node.position()].is_source;
+        let releasing = if is_source || self.orders.on_time { Releasing::OnTime } else { Releasing::Early };
+        node.set_releasing(releasing).map_err(|error| error.to_string())
     }
 
-    /// Waits for a job's tokens and does it. Answers whether there may be another.
+    /// Whether the next job of a source is released before the end; other nodes end when their producers have.
+    fn has_job(&self, node: &Node, start: Instant) -> bool {
+        let (plan, node) = (self.graph.spec().plan(), node.position());
+        let index = self.graph.status(node).completed;
+        !plan.nodes()[node].is_source || self.orders.releases.release(plan, start, node, index).is_some()
+    }
+
+    /// Waits for a job's tokens and its release, and does it. Answers whether there may be another.
     fn next_job(&self, node: &mut Node, work: &mut Work) -> Result<bool, String> {
         let position = node.position();
         let mut job = match node.wait() {
