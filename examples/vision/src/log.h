@@ -7,9 +7,7 @@
 #include "data.h"
 
 struct Log {
-    explicit Log(size_t nodes) : node_us(nodes) {}
-
-    // For each node, by job: how long it took, in microseconds.
+    // For each node of the graph, by job: how long it took, in microseconds.
     std::vector<std::vector<double>> node_us;
     // By job.
     std::vector<Motion> motions;

@@ -68,12 +68,11 @@ void stabilize(const Options &options)
 {
     Source source(options.source, stop);
     const cv::Size image = options.source.image;
-    Log log(0);
+    Log log;
     Sink sink({ options.out, source.rate(), image, source.frames_expected(), options.sheet_frame,
                 options.sheet.empty() ? 0 : SHEET_FRAMES },
               log);
     const Graph graph = stabilizer(image, options.crop, source, sink, log);
-    log.node_us.resize(graph.nodes.size());
 
     const Stopwatch stopwatch;
     const uint32_t replicas = run(graph, options, source.rate(), log);
