@@ -13,6 +13,8 @@
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
 #   make release     the optimized command, and a wheel of the Python package
 #   make capi        the C library, its header and laxity.pc, installed below PREFIX (out/capi)
+#   make vision      the video stabilizer of examples/vision; as root it installs OpenCV
+#   make test-vision   it on a real clip: live graph against loop, and a known shake (minutes)
 #   make clean       remove everything the other targets made
 #
 # Needs: Rust 1.88 or newer, Python 3.11 or newer, a C compiler. `make doctor` says what is missing.
@@ -29,7 +31,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python check test-kill test-races bench-analysis bench-gpu bench-graph \
-        bench-sim study-gedf study-klmirqd study-klmirqd-runtime release capi clean venv
+        bench-sim study-gedf study-klmirqd study-klmirqd-runtime release capi vision test-vision clean venv
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -71,6 +73,13 @@ release: $(STAMPS)/venv
 PREFIX ?= $(OUT)/capi
 capi: $(STAMPS)/tools
 	@scripts/capi.sh $(PREFIX)
+
+# A program of C++ and OpenCV. Apart from `test`: OpenCV takes minutes to install, and the clips to work on.
+vision: capi
+	@scripts/vision.sh $(PREFIX) $(OUT)/vision
+
+test-vision: vision $(STAMPS)/venv
+	STABILIZE=$(OUT)/vision/stabilize $(PYTHON) -m pytest examples/vision/tests
 
 # --- what people run -----------------------------------------------------------------------------------------------
 
