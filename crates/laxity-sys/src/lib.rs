@@ -22,6 +22,7 @@ pub mod directory;
 pub mod event;
 pub mod futex;
 pub mod journal;
+pub mod packets;
 pub mod process;
 pub mod random;
 pub mod robust;

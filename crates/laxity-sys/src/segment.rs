@@ -11,7 +11,7 @@
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -163,6 +163,15 @@ impl Segment {
             Errno::LOOP | Errno::ISDIR => foreign("not a file"),
             error => system(path, "open it", error),
         })?;
+        Segment::adopt(file, path, format)
+    }
+
+    /// The segment in `file`, which another process handed over; called `path` in errors.
+    ///
+    /// # Errors
+    /// [`SegmentError::Foreign`], [`SegmentError::Version`] or [`SegmentError::System`].
+    pub fn adopt(file: OwnedFd, path: &Path, format: Format) -> Result<Segment, SegmentError> {
+        let foreign = |reason| SegmentError::Foreign { path: path.to_owned(), reason };
         let size = rustix::fs::fstat(&file).map_err(|error| system(path, "ask for its size", error))?.st_size;
         let length = usize::try_from(size).map_err(|_| foreign("not a file"))?;
         if length < HEADER {
@@ -271,6 +280,12 @@ impl Segment {
                 Err(error) => return Err(system(&self.path, "lock it", error)),
             }
         }
+    }
+}
+
+impl AsFd for Segment {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 
