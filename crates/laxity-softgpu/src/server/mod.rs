@@ -3,6 +3,8 @@
 
 mod allocator;
 pub mod arguments;
+#[cfg(test)]
+mod conformance;
 pub(crate) mod device;
 pub mod history;
 
