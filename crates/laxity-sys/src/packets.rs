@@ -189,6 +189,14 @@ impl Packets {
         }
     }
 
+    /// The process that has the other end, or had when the connection was made; of a listener, the one that listened.
+    ///
+    /// # Errors
+    /// None are known.
+    pub fn peer(&self) -> io::Result<u32> {
+        Ok(sockopt::socket_peercred(&self.socket)?.pid.as_raw_nonzero().get().unsigned_abs())
+    }
+
     /// Ends the connection, for all threads that share it.
     pub fn end(&self) {
         // If it has ended, that is as it should be.
@@ -243,6 +251,7 @@ mod tests {
         a.send(b"three").expect("b is there");
         drop(a);
         let mut packet = [0; 16];
+        assert_eq!(b.peer().expect("Linux knows"), std::process::id());
         assert_eq!(b.try_receive(&mut packet), Received::Packet(3));
         assert_eq!(b.receive(&mut packet), Received::Packet(5));
         assert_eq!(&packet[..5], b"three");

@@ -79,6 +79,11 @@ impl SoftGpu {
         &self.handle.shared.config
     }
 
+    /// The process that is the soft GPU; `None` if Linux does not say.
+    pub fn server(&self) -> Option<u32> {
+        self.handle.shared.packets.peer().ok()
+    }
+
     /// `bytes` of device memory.
     ///
     /// # Errors

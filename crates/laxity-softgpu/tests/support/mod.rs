@@ -12,7 +12,7 @@ use laxity_softgpu::{Config, Entry, OpenError, SoftGpu, Unmanaged};
 /// Longer than anything takes on a machine that is busy with other things.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// For a process of the test: the name of the soft GPU.
-const NAME: &str = "LAXITY_TEST_SOFTGPU";
+pub const NAME: &str = "LAXITY_TEST_SOFTGPU";
 
 pub fn config() -> Config {
     Config { copy_engines: 2, memory: 1 << 20, linger: Nanos::from_millis(50), ..Config::default() }
