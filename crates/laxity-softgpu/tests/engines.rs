@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -275,4 +276,41 @@ fn the_trace_of_a_soft_gpu_is_legal_and_says_soft() {
     assert!(report.is_clean(), "{report}");
     let policy = check::policy(&trace.header, &trace.records);
     assert!(policy.is_clean(), "{policy}");
+}
+
+#[test]
+fn what_was_issued_goes_on_as_long_as_somebody_can_wait_for_it() {
+    let gpu = open(&name("handles"));
+    let (stream, buffer) = (gpu.stream("s").expect("a stream"), gpu.alloc(1).expect("memory"));
+    stream.launch_timed(Nanos::from_millis(20)).expect("issued");
+    stream.copy_in(&buffer, 0, [9]).expect("issued");
+    let out = stream.copy_out(&buffer, 0..1).expect("issued");
+    drop((gpu, stream, buffer));
+    assert_eq!(out.wait(Wait::Blocking).expect("done"), [9]);
+}
+
+/// The thread that has the last handle is one of those that would be waited for.
+#[test]
+fn a_kernel_may_have_the_last_handle() {
+    let gpu = open(&name("last"));
+    let server = gpu.server().expect("Linux knows");
+    let (stream, (began, begun)) = (gpu.stream("s").expect("a stream"), channel());
+    let (go, gone) = channel::<()>();
+    let theirs = gpu.clone();
+    stream
+        .launch(move |_| {
+            began.send(())?;
+            gone.recv_timeout(PATIENCE)?;
+            drop(theirs);
+            Ok(())
+        })
+        .expect("issued");
+    begun.recv_timeout(PATIENCE).expect("it runs");
+    drop((gpu, stream));
+    go.send(()).expect("the kernel waits");
+    let start = std::time::Instant::now();
+    while Path::new(&format!("/proc/{server}")).exists() {
+        assert!(start.elapsed() < PATIENCE, "the connection was never ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
 }

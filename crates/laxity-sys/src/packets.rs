@@ -72,8 +72,7 @@ impl Listener {
         loop {
             match accept_with(&self.socket, SocketFlags::CLOEXEC) {
                 Ok(socket) => {
-                    let ours = rustix::process::geteuid();
-                    if sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid == ours) {
+                    if sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid.as_raw() == user()) {
                         return Some(Packets { socket });
                     }
                 }
@@ -214,6 +213,11 @@ impl AsFd for Packets {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// The number of this user, whose processes are those that a [`Listener`] accepts.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// Suspends until one of `readable` can be received from, or one of `writable` be sent to, or one of them has ended, or

@@ -29,7 +29,7 @@ use crate::server::history::Entry;
 
 /// A soft GPU, shared with all processes of this user that open one of its name. Cheap to clone.
 ///
-/// When the last handle and the last stream of a process are dropped, what it has not completed is dropped, too.
+/// When the last handle, stream and event of a process are dropped, what it has not completed is dropped, too.
 #[derive(Clone, Debug)]
 pub struct SoftGpu {
     handle: Arc<Handle>,

@@ -33,7 +33,7 @@ pub(super) struct Shared {
     /// By engine, whom it tells to begin. `None`: no work is begun any more.
     pub engines: Mutex<Option<[Sender<Begun>; Engine::ALL.len()]>>,
     /// The callback thread. `None`: nobody is called any more.
-    pub callbacks: Mutex<Option<Sender<(Arc<Core>, Callback)>>>,
+    pub callbacks: Mutex<Option<Sender<Call>>>,
     is_gone: AtomicBool,
 }
 
@@ -52,6 +52,9 @@ struct Outstanding {
     failure: Option<GpuError>,
     _place: Place,
 }
+
+/// A callback, and the stream that it was added to.
+pub(super) type Call = (Arc<Core>, Callback);
 
 /// An operation that an engine begins.
 pub(super) struct Begun {

@@ -3,9 +3,10 @@
 use std::env;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use laxity_sys::packets::{Packets, Received};
 use laxity_sys::segment::Segment;
@@ -19,7 +20,8 @@ use crate::server::{self, arguments};
 pub const SERVER_VARIABLE: &str = "LAXITY_SOFTGPU_SERVER";
 const SERVER: &str = "laxity-softgpu-server";
 /// A server may go, being idle, between any two of our steps: each of these attempts starts another.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A server that made this process welcome, and its memory.
 pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Result<(Packets, Segment), OpenError> {
@@ -28,7 +30,9 @@ pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Res
     }
     config.check().map_err(OpenError::Config)?;
     let server = server.map_or_else(find, Path::to_owned);
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
+        // One that goes has its name a moment longer.
+        thread::sleep(PAUSE * attempt);
         match Packets::connect(&server::address(name)) {
             Ok(packets) => {
                 if let Some(welcome) = greet(name, config, packets)? {
@@ -69,7 +73,10 @@ fn find() -> PathBuf {
 /// Starts the server and waits until it listens, or another one does.
 fn start(name: &str, config: &Config, server: &Path) -> Result<(), OpenError> {
     let failed = |error| OpenError::Start { server: server.to_owned(), error };
-    let mut child = Command::new(server)
+    // A name alone is looked for in PATH; a path must not depend on where the server will be.
+    let is_name = server.components().count() == 1 && !server.has_root();
+    let program = if is_name { server.to_owned() } else { path::absolute(server).map_err(failed)? };
+    let mut child = Command::new(program)
         .args(arguments::write(name, config))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -39,7 +39,7 @@ pub struct Stream {
 /// A point of a stream: everything that was issued before it.
 #[derive(Clone, Debug)]
 pub struct Event {
-    shared: Arc<Shared>,
+    handle: Arc<Handle>,
     core: Arc<Core>,
     operations: u64,
     callbacks: u64,
@@ -197,7 +197,7 @@ impl Stream {
     pub fn event(&self) -> Event {
         let progress = self.core.lock();
         let (operations, callbacks) = (progress.issued, progress.added);
-        Event { shared: self.shared().clone(), core: self.core.clone(), operations, callbacks }
+        Event { handle: self.handle.clone(), core: self.core.clone(), operations, callbacks }
     }
 
     /// Waits until all that was issued is complete and all callbacks have returned.
@@ -232,7 +232,7 @@ impl Stream {
         self.shared().issue(&self.core, progress.issued, engine, duration, work, outstanding)?;
         progress.issued += 1;
         let (operations, callbacks) = (progress.issued, 0);
-        Ok(Event { shared: self.shared().clone(), core: self.core.clone(), operations, callbacks })
+        Ok(Event { handle: self.handle.clone(), core: self.core.clone(), operations, callbacks })
     }
 }
 
@@ -249,7 +249,8 @@ impl Event {
     /// As [`Stream::synchronize`].
     pub fn wait(&self, wait: Wait) -> Result<(), GpuError> {
         inside::refuse()?;
-        let is_over = || self.is_complete() || self.core.is_gone.load(Ordering::Acquire) || self.shared.is_gone();
+        let shared = &self.handle.shared;
+        let is_over = || self.is_complete() || self.core.is_gone.load(Ordering::Acquire) || shared.is_gone();
         while wait == Wait::Spinning && !is_over() {
             std::hint::spin_loop();
         }
@@ -260,7 +261,7 @@ impl Event {
         match progress.failure.take() {
             Some(failure) => Err(failure),
             None if self.is_complete() => Ok(()),
-            None => Err(self.shared.gone()),
+            None => Err(shared.gone()),
         }
     }
 }

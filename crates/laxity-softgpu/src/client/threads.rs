@@ -22,8 +22,8 @@ use laxity_sys::packets::Received;
 use laxity_sys::scheduling;
 
 use super::inside;
-use super::shared::{Begun, Shared, Work};
-use super::stream::{Callback, Core, KernelResult, lock};
+use super::shared::{Begun, Call, Shared, Work};
+use super::stream::{KernelResult, lock};
 use crate::error::Panicked;
 use crate::message::{PACKET_MAX, Reply};
 
@@ -182,7 +182,7 @@ fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling, 
     *lock(&shared.callbacks) = None;
 }
 
-fn call_back(calls: &Receiver<(Arc<Core>, Callback)>, handling: &dyn Handling, number: &AtomicU32) {
+fn call_back(calls: &Receiver<Call>, handling: &dyn Handling, number: &AtomicU32) {
     number.store(scheduling::current_thread(), Ordering::Release);
     while let Ok((core, callback)) = calls.recv() {
         handling.serve(Server::Callbacks, &core.name);

@@ -83,7 +83,7 @@ impl Bench {
             }
             Step::Work(_) => {}
             Step::Pass(time) => {
-                self.now.at = self.now.at + Nanos(time);
+                self.now.at += Nanos(time);
                 self.device.pass(self.now, &mut effects);
             }
             Step::Leave(client) => {

@@ -43,9 +43,9 @@ pub enum ServerError {
     System(io::Error),
 }
 
-/// Where others find the soft GPU `name`.
+/// Where others find the soft GPU `name`, which each user may have.
 pub(crate) fn address(name: &str) -> String {
-    format!("laxity-softgpu/{name}")
+    format!("laxity-softgpu/{}/{name}", packets::user())
 }
 
 /// What the device memory of `name` is called in errors.
@@ -102,7 +102,9 @@ impl Server {
 
     /// Serves until nobody has used it for as long as it lingers.
     pub fn run(mut self) {
-        // Who may not have a priority runs like others, and is soft for one more reason.
+        // Not where, or how, the thread ran that happened to be the first to open it. Who may not have a priority runs like
+        // others, and is soft for one more reason.
+        let _ = scheduling::keep_on(&(0..scheduling::cpus()).collect::<Vec<_>>());
         let _ = scheduling::set_fifo(PRIORITY);
         loop {
             let mut effects = Vec::new();
