@@ -58,8 +58,8 @@ pub enum OpenError {
 /// Why a soft GPU does not do what it was asked for.
 #[derive(Clone, Debug)]
 pub enum GpuError {
-    /// Its server ended, or was killed. Nothing of what was pending happens any more, and device memory is lost. Open the
-    /// soft GPU again: that starts another server.
+    /// Its server ended, or was killed. Nothing of what was pending happens any more, and device memory is lost. Open
+    /// the soft GPU again: that starts another server.
     Gone {
         /// Its name.
         name: String,
@@ -122,7 +122,8 @@ impl fmt::Display for OpenError {
             OpenError::Config(error) => write!(f, "soft GPU: {error}"),
             OpenError::Different { name, found, asked } => write!(
                 f,
-                "soft GPU {name}: is there with {found}, and was asked for with {asked}; agree on one, or use another name"
+                "soft GPU {name}: is there with {found}, and was asked for with {asked}; agree on one, or take another \
+                 name"
             ),
             OpenError::Start { server, error } => write!(
                 f,
@@ -151,8 +152,8 @@ impl fmt::Display for GpuError {
             }
             GpuError::Memory { asked, largest } => write!(
                 f,
-                "{asked} bytes of soft GPU memory asked for and {largest} bytes there in one piece; drop buffers, or open \
-                 a soft GPU with more"
+                "{asked} bytes of soft GPU memory asked for and {largest} bytes there in one piece; drop buffers, or \
+                 open a soft GPU with more"
             ),
             GpuError::Range { start, end, length } => {
                 write!(f, "bytes {start} to {end} of a buffer of {length} bytes; stay within it, or allocate more")
@@ -163,8 +164,8 @@ impl fmt::Display for GpuError {
             }
             GpuError::Race { start, end } => write!(
                 f,
-                "bytes {start} to {end} of a buffer are in use by another operation at the same time; put both into one \
-                 stream, or synchronize in between"
+                "bytes {start} to {end} of a buffer are in use by another operation at the same time; put both into \
+                 one stream, or synchronize in between"
             ),
             GpuError::Failed { stream, index, reason } => write!(f, "stream {stream}, operation {index}: {reason}"),
             GpuError::Inside => {

@@ -10,8 +10,8 @@
 //! order inside and overlapping among each other; asynchronous copies and launches; interrupts at completion, which a
 //! handling thread serves; synchronization by suspending or by spinning; callbacks. What runs when is decided by
 //! [`laxity_policy::gpu::Engines`], the state machine that the simulator uses. Kernels are host functions: they really
-//! run, in the process that launched them, while the server holds the engine for it; or an operation only takes time, by
-//! a model. Measured times are those of a soft GPU and say nothing of a real one.
+//! run, in the process that launched them, while the server holds the engine for it; or an operation only takes time,
+//! by a model. Measured times are those of a soft GPU and say nothing of a real one.
 //!
 //! ```no_run
 //! use laxity_softgpu::{Config, SoftGpu, Wait};

@@ -10,9 +10,9 @@ use crate::client::SoftGpu;
 use crate::error::GpuError;
 use crate::server::history::{Entry, What};
 
-/// What the engines of a soft GPU did, for all processes. Each stream is a task, and each operation of it a job, though no
-/// CPU executes it; the name of the workload says that the GPU is soft. An interrupt's CPU is that on which the server
-/// raised it. Times count from the first record.
+/// What the engines of a soft GPU did, for all processes. Each stream is a task, and each operation of it a job, though
+/// no CPU executes it; the name of the workload says that the GPU is soft. An interrupt's CPU is that on which the
+/// server raised it. Times count from the first record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// What the trace begins with.

@@ -32,6 +32,11 @@ fn bytes_go_in_through_a_kernel_and_out_in_the_order_of_the_stream() {
     let part = stream.copy_out(&output, 5..8_005).expect("issued");
     let expected: Vec<u8> = bytes[5..8_005].iter().map(|byte| !byte).collect();
     assert_eq!(part.wait(Wait::Blocking).expect("done"), expected);
+    // Of the size of a word, where no word is; and none at all, at the very end.
+    let word = stream.copy_out(&input, 3..11).expect("issued");
+    assert_eq!(word.wait(Wait::Blocking).expect("done"), bytes[3..11]);
+    let nothing = stream.copy_out(&input, 10_000..10_000).expect("issued");
+    assert!(nothing.wait(Wait::Blocking).expect("done").is_empty());
     let all = stream.copy_out(&input, 0..10_000).expect("issued");
     assert_eq!(all.wait(Wait::Spinning).expect("done"), bytes);
 }

@@ -242,7 +242,7 @@ impl Segment {
     pub unsafe fn bytes(&self, offset: usize, length: usize) -> &[u8] {
         // SAFETY: within the mapping, as checked, and mapped for as long as `self` lives; any byte is a valid u8; the
         // caller vouches for the rest.
-        unsafe { std::slice::from_raw_parts(self.pointer(offset, 1.max(length)), length) }
+        unsafe { std::slice::from_raw_parts(self.place(offset, length), length) }
     }
 
     /// `length` bytes from `offset` on, to write. Panics if they are not within the segment.
@@ -253,15 +253,21 @@ impl Segment {
     #[expect(clippy::mut_from_ref, reason = "exclusive by the caller's promise")]
     pub unsafe fn bytes_mut(&self, offset: usize, length: usize) -> &mut [u8] {
         // SAFETY: as in `bytes`.
-        unsafe { std::slice::from_raw_parts_mut(self.pointer(offset, 1.max(length)), length) }
+        unsafe { std::slice::from_raw_parts_mut(self.place(offset, length), length) }
     }
 
-    /// A pointer to `size` bytes at `offset`, for which `size` is also the alignment if it is that of a word.
+    /// A pointer to the word of `size` bytes at `offset`, which is also its alignment.
     #[inline]
     fn pointer(&self, offset: usize, size: usize) -> *mut u8 {
+        assert!(offset.is_multiple_of(size), "offset {offset} is not aligned to {size}");
+        self.place(offset, size)
+    }
+
+    /// A pointer to `size` bytes at `offset`, wherever that is.
+    #[inline]
+    fn place(&self, offset: usize, size: usize) -> *mut u8 {
         let is_within = offset.checked_add(size).is_some_and(|end| end <= self.length);
         assert!(is_within, "offset {offset} + {size} is beyond the {} bytes of the segment", self.length);
-        assert!(!matches!(size, 4 | 8) || offset.is_multiple_of(size), "offset {offset} is not aligned to {size}");
         // SAFETY: within one mapping.
         unsafe { self.start.as_ptr().add(offset) }
     }

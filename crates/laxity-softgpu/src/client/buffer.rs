@@ -8,8 +8,8 @@ use super::stream::lock;
 use crate::error::GpuError;
 use crate::message::Request;
 
-/// Device memory of one process. It is freed once the last handle, and the last operation that uses it, is gone. What is
-/// in it at first nobody says.
+/// Device memory of one process. It is freed once the last handle, and the last operation that uses it, is gone. What
+/// is in it at first nobody says.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     allocation: Arc<Allocation>,

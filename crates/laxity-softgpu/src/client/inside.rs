@@ -1,4 +1,5 @@
-//! Which threads run kernels and callbacks: these cannot issue operations or wait for them, as they would for themselves.
+//! Which threads run kernels and callbacks: these cannot issue operations or wait for them, as they would for
+//! themselves.
 
 use std::cell::Cell;
 

@@ -43,7 +43,8 @@ struct Handle {
 }
 
 impl SoftGpu {
-    /// The soft GPU `name`, whose server is started if there is none.
+    /// The soft GPU `name`, whose server is started if there is none. The threads that it needs in this process are
+    /// scheduled as the calling thread is.
     ///
     /// # Errors
     /// [`OpenError`].

@@ -28,8 +28,8 @@ pub type KernelResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
-/// Operations of a stream run in the order in which they were issued; those of different streams overlap where they need
-/// different engines. Threads may share a stream.
+/// Operations of a stream run in the order in which they were issued; those of different streams overlap where they
+/// need different engines. Threads may share a stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
     handle: Arc<Handle>,

@@ -40,7 +40,8 @@ pub enum Server {
     Callbacks,
 }
 
-/// Is told on whose behalf the handling thread and the callback thread work, so that they can have the owner's priority.
+/// Is told on whose behalf the handling thread and the callback thread work, so that they can have the owner's
+/// priority.
 ///
 /// It is called on the thread itself. To raise a thread that does not get a CPU, use its number:
 /// [`SoftGpu::handling_threads`](crate::SoftGpu::handling_threads).
@@ -112,7 +113,8 @@ impl Threads {
         [0, 1].map(|thread| self.numbers[thread].load(Ordering::Acquire))
     }
 
-    /// Ends all of them. Work that runs ends first: until then the engine, and the memory that it uses, are this process's.
+    /// Ends all of them. Work that runs ends first: until then the engine, and the memory that it uses, are this
+    /// process's.
     pub fn close(self, shared: &Shared) {
         self.is_closing.store(true, Ordering::Release);
         drop(lock(&shared.engines).take());

@@ -62,9 +62,9 @@ impl Deref for Reading<'_> {
 
     fn deref(&self) -> &[u8] {
         let (start, length) = self.claim.place();
-        // SAFETY: the server gave these bytes to this process, which keeps them for as long as the claim has the buffer,
-        // and gives them to another only when this one is gone or closed, which waits for the thread that has this view.
-        // Within the process the claim keeps writers out.
+        // SAFETY: the server gave these bytes to this process, which keeps them for as long as the claim has the
+        // buffer, and gives them to another only when this one is gone or closed, which waits for the thread that has
+        // this view. Within the process the claim keeps writers out.
         unsafe { self.view.shared.memory.bytes(start, length) }
     }
 }

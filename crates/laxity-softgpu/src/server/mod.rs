@@ -102,8 +102,8 @@ impl Server {
 
     /// Serves until nobody has used it for as long as it lingers.
     pub fn run(mut self) {
-        // Not where, or how, the thread ran that happened to be the first to open it. Who may not have a priority runs like
-        // others, and is soft for one more reason.
+        // Not where, or how, the thread ran that happened to be the first to open it. Who may not have a priority runs
+        // like others, and is soft for one more reason.
         let _ = scheduling::keep_on(&(0..scheduling::cpus()).collect::<Vec<_>>());
         let _ = scheduling::set_fifo(PRIORITY);
         loop {
