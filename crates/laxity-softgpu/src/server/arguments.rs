@@ -8,7 +8,7 @@ pub fn write(name: &str, config: &Config) -> Vec<String> {
     [name.to_owned()].into_iter().chain(numbers.iter().map(u64::to_string)).collect()
 }
 
-/// What [`write`] wrote.
+/// What [`write()`] wrote.
 ///
 /// # Errors
 /// A sentence, if it did not.
