@@ -24,6 +24,7 @@ pub mod event;
 pub mod futex;
 pub mod journal;
 pub mod mutex;
+pub mod packets;
 pub mod process;
 pub mod random;
 pub mod robust;

@@ -33,6 +33,11 @@ pub fn set_fifo(priority: u8) -> io::Result<()> {
     }
 }
 
+/// The number of this thread in its PID namespace.
+pub fn current_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
 /// Schedules this thread by `SCHED_DEADLINE`: `runtime` in each `period`, within `deadline` from when it begins. What
 /// it starts is scheduled as usual.
 ///
@@ -97,11 +102,6 @@ pub fn policy() -> io::Result<Policy> {
         libc::SCHED_DEADLINE => Policy::Deadline { runtime: Nanos(attributes.sched_runtime) },
         _ => Policy::Another { number: attributes.sched_policy },
     })
-}
-
-/// The number of this thread in its PID namespace.
-pub fn current_thread() -> u32 {
-    rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
 /// Whether there is a thread of that number in the process of that number, as far as this user may know.

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -163,6 +163,15 @@ impl Segment {
             Errno::LOOP | Errno::ISDIR => foreign("not a file"),
             error => system(path, "open it", error),
         })?;
+        Segment::adopt(file, path, format)
+    }
+
+    /// The segment in `file`, which another process handed over; called `path` in errors.
+    ///
+    /// # Errors
+    /// [`SegmentError::Foreign`], [`SegmentError::Version`] or [`SegmentError::System`].
+    pub fn adopt(file: OwnedFd, path: &Path, format: Format) -> Result<Segment, SegmentError> {
+        let foreign = |reason| SegmentError::Foreign { path: path.to_owned(), reason };
         let size = rustix::fs::fstat(&file).map_err(|error| system(path, "ask for its size", error))?.st_size;
         let length = usize::try_from(size).map_err(|_| foreign("not a file"))?;
         if length < HEADER {
@@ -242,7 +251,7 @@ impl Segment {
     pub unsafe fn bytes(&self, offset: usize, length: usize) -> &[u8] {
         // SAFETY: within the mapping, as checked, and mapped for as long as `self` lives; any byte is a valid u8; the
         // caller vouches for the rest.
-        unsafe { std::slice::from_raw_parts(self.pointer(offset, 1.max(length)), length) }
+        unsafe { std::slice::from_raw_parts(self.at(offset, length), length) }
     }
 
     /// `length` bytes from `offset` on, to write. Panics if they are not within the segment.
@@ -253,15 +262,21 @@ impl Segment {
     #[expect(clippy::mut_from_ref, reason = "exclusive by the caller's promise")]
     pub unsafe fn bytes_mut(&self, offset: usize, length: usize) -> &mut [u8] {
         // SAFETY: as in `bytes`.
-        unsafe { std::slice::from_raw_parts_mut(self.pointer(offset, 1.max(length)), length) }
+        unsafe { std::slice::from_raw_parts_mut(self.at(offset, length), length) }
     }
 
-    /// A pointer to `size` bytes at `offset`, for which `size` is also the alignment if it is that of a word.
+    /// A pointer to the word of `size` bytes at `offset`, which is also its alignment.
     #[inline]
     pub(crate) fn pointer(&self, offset: usize, size: usize) -> *mut u8 {
+        assert!(offset.is_multiple_of(size), "offset {offset} is not aligned to {size}");
+        self.at(offset, size)
+    }
+
+    /// A pointer to `size` bytes at `offset`, wherever that is.
+    #[inline]
+    fn at(&self, offset: usize, size: usize) -> *mut u8 {
         let is_within = offset.checked_add(size).is_some_and(|end| end <= self.length);
         assert!(is_within, "offset {offset} + {size} is beyond the {} bytes of the segment", self.length);
-        assert!(!matches!(size, 4 | 8) || offset.is_multiple_of(size), "offset {offset} is not aligned to {size}");
         // SAFETY: within one mapping.
         unsafe { self.start.as_ptr().add(offset) }
     }
@@ -280,6 +295,12 @@ impl Segment {
                 Err(error) => return Err(system(&self.path, "lock it", error)),
             }
         }
+    }
+}
+
+impl AsFd for Segment {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 

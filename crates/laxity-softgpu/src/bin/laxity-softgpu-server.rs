@@ -1,0 +1,38 @@
+//! The server of a soft GPU. Started by the first process that opens one; not meant to be started by hand.
+//!
+//! It writes a line to its standard output once processes can connect (`ready`, also if another server had the name
+//! first), and goes when nobody has used it for a while.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use laxity_softgpu::server::{Server, ServerError, arguments};
+
+fn main() -> ExitCode {
+    let (name, config) = match arguments::read(std::env::args().skip(1)) {
+        Ok(read) => read,
+        Err(error) => return fail(&error),
+    };
+    match Server::new(&name, config) {
+        Ok(server) => {
+            say("ready");
+            server.run();
+            ExitCode::SUCCESS
+        }
+        Err(ServerError::Running) => {
+            say("ready");
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+/// Nobody may listen any more, which is no reason not to serve others.
+fn say(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
+}
+
+fn fail(error: &str) -> ExitCode {
+    say(error);
+    ExitCode::FAILURE
+}

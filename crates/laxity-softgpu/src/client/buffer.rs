@@ -1,0 +1,111 @@
+//! Buffers in device memory, and who uses which bytes of them.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use super::shared::Shared;
+use super::stream::lock;
+use crate::error::GpuError;
+use crate::message::Request;
+
+/// Device memory of one process. It is freed once the last handle, and the last operation that uses it, is gone. What
+/// is in it at first nobody says.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    allocation: Arc<Allocation>,
+}
+
+#[derive(Debug)]
+struct Allocation {
+    shared: Arc<Shared>,
+    offset: u64,
+    length: usize,
+    uses: Mutex<Vec<Use>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Use {
+    range: Range<usize>,
+    writes: bool,
+}
+
+/// Bytes that nobody else writes, or, if they are written, uses, while it lives.
+#[derive(Debug)]
+pub(super) struct Claim {
+    allocation: Arc<Allocation>,
+    used: Use,
+}
+
+impl Buffer {
+    pub(super) fn new(shared: Arc<Shared>, offset: u64, length: usize) -> Buffer {
+        Buffer { allocation: Arc::new(Allocation { shared, offset, length, uses: Mutex::default() }) }
+    }
+
+    /// Its bytes.
+    pub fn len(&self) -> usize {
+        self.allocation.length
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.allocation.shared, shared)
+    }
+
+    /// Whether `range` is within the buffer.
+    pub(super) fn check(&self, range: &Range<usize>) -> Result<(), GpuError> {
+        let length = self.len();
+        if range.start <= range.end && range.end <= length {
+            return Ok(());
+        }
+        Err(GpuError::Range { start: range.start, end: range.end, length })
+    }
+
+    /// [`GpuError::Race`] if an operation uses some of `range` and one of both writes.
+    pub(super) fn claim(&self, range: Range<usize>, writes: bool) -> Result<Claim, GpuError> {
+        self.check(&range)?;
+        let used = Use { range, writes };
+        let mut uses = lock(&self.allocation.uses);
+        if let Some(other) = uses.iter().find(|other| other.conflicts(&used)) {
+            let (start, end) = (other.range.start.max(used.range.start), other.range.end.min(used.range.end));
+            return Err(GpuError::Race { start, end });
+        }
+        uses.push(used.clone());
+        Ok(Claim { allocation: self.allocation.clone(), used })
+    }
+}
+
+impl Use {
+    fn conflicts(&self, other: &Use) -> bool {
+        let overlap = self.range.start.max(other.range.start) < self.range.end.min(other.range.end);
+        overlap && (self.writes || other.writes)
+    }
+}
+
+impl Claim {
+    /// Where the bytes begin in the device memory, and how many they are.
+    pub fn place(&self) -> (usize, usize) {
+        let start = laxity_sys::segment::HEADER + self.allocation.offset as usize + self.used.range.start;
+        (start, self.used.range.len())
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut uses = lock(&self.allocation.uses);
+        // Of equal ones it does not matter which goes.
+        if let Some(position) = uses.iter().position(|used| *used == self.used) {
+            uses.swap_remove(position);
+        }
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        // A server that is gone has freed everything.
+        let _ = self.shared.packets.send(&Request::Free(self.offset).encode());
+    }
+}

@@ -1,0 +1,205 @@
+//! The threads of a process that has a soft GPU.
+//!
+//! ```text
+//!           +-- begin --> an engine's thread: runs the work ------------------------> server
+//! server -- link
+//!           +-- complete --> handling thread: wakes who synchronizes --> callback thread
+//!           +-- answers --> who asked
+//! ```
+//!
+//! The handling thread is the live klmirqd thread of this process, the callback thread that of its GPU run-time library
+//! (paper 003, section 5.3): both work on behalf of the streams' owners, and [`Handling`] is told so.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use laxity_model::Engine;
+use laxity_sys::packets::Received;
+use laxity_sys::scheduling;
+
+use super::inside;
+use super::shared::{Begun, Call, Shared, Work};
+use super::stream::{KernelResult, lock};
+use crate::error::Panicked;
+use crate::message::{PACKET_MAX, Reply};
+
+const STACK: usize = 256 << 10;
+/// The link stands for hardware, which does not wait for a CPU.
+const LINK_PRIORITY: u8 = 97;
+
+/// A thread that works on behalf of the owners of streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// Handles interrupts.
+    Interrupts,
+    /// Calls callbacks.
+    Callbacks,
+}
+
+/// Is told on whose behalf the handling thread and the callback thread work, so that they can have the owner's
+/// priority.
+///
+/// It is called on the thread itself. To raise a thread that does not get a CPU, use its number:
+/// [`SoftGpu::handling_threads`](crate::SoftGpu::handling_threads).
+pub trait Handling: fmt::Debug + Send + Sync {
+    /// The thread works on behalf of the owner of the stream from now on.
+    fn serve(&self, _thread: Server, _stream: &str) {}
+
+    /// It is done.
+    fn done(&self, _thread: Server) {}
+}
+
+/// Threads stay as they are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unmanaged;
+
+impl Handling for Unmanaged {}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Threads {
+    engines: Vec<JoinHandle<()>>,
+    others: Vec<JoinHandle<()>>,
+    is_closing: Arc<AtomicBool>,
+    numbers: Arc<[AtomicU32; 2]>,
+}
+
+impl Threads {
+    pub fn start(shared: &Arc<Shared>, answers: Sender<Reply>, handling: &Arc<dyn Handling>) -> std::io::Result<Self> {
+        let mut threads = Threads {
+            engines: Vec::new(),
+            others: Vec::new(),
+            is_closing: Arc::new(AtomicBool::new(false)),
+            numbers: Arc::default(),
+        };
+        let (interrupt, interrupts) = channel();
+        let (call, calls) = channel();
+        *lock(&shared.callbacks) = Some(call);
+        let mut engines = Vec::new();
+        let started = (|| {
+            for engine in Engine::ALL {
+                let (begin, begun) = channel();
+                engines.push(begin);
+                let (shared, is_closing) = (shared.clone(), threads.is_closing.clone());
+                let name = format!("softgpu-{}", engine_name(engine));
+                threads.engines.push(spawn(name, move || work(&shared, &begun, &is_closing))?);
+            }
+            *lock(&shared.engines) = engines.try_into().ok();
+            let (h, n) = (handling.clone(), threads.numbers.clone());
+            threads.others.push(spawn("softgpu-callback".to_owned(), move || call_back(&calls, &*h, &n[1]))?);
+            let (s, h, n) = (shared.clone(), handling.clone(), threads.numbers.clone());
+            threads.others.push(spawn("softgpu-handling".to_owned(), move || handle(&s, &interrupts, &*h, &n[0]))?);
+            let s = shared.clone();
+            threads.others.push(spawn("softgpu-link".to_owned(), move || link(&s, &answers, &interrupt))?);
+            Ok(())
+        })();
+        match started {
+            Ok(()) => Ok(threads),
+            Err(error) => {
+                // Without a link nobody else would say so to those that run.
+                *lock(&shared.callbacks) = None;
+                threads.close(shared);
+                Err(error)
+            }
+        }
+    }
+
+    /// The numbers of the handling thread and the callback thread, 0 if one has not begun.
+    pub fn numbers(&self) -> [u32; 2] {
+        [0, 1].map(|thread| self.numbers[thread].load(Ordering::Acquire))
+    }
+
+    /// Ends all of them. Work that runs ends first: until then the engine, and the memory that it uses, are this
+    /// process's.
+    pub fn close(self, shared: &Shared) {
+        self.is_closing.store(true, Ordering::Release);
+        drop(lock(&shared.engines).take());
+        self.engines.into_iter().for_each(join);
+        shared.packets.end();
+        self.others.into_iter().for_each(join);
+    }
+}
+
+fn join(thread: JoinHandle<()>) {
+    // Kernels and callbacks that panic are caught.
+    let _ = thread.join();
+}
+
+fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name).stack_size(STACK).spawn(move || {
+        inside::enter();
+        body();
+    })
+}
+
+fn engine_name(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Execution => "ee",
+        Engine::Copy(0) => "ce0",
+        Engine::Copy(_) => "ce1",
+    }
+}
+
+fn link(shared: &Shared, answers: &Sender<Reply>, interrupt: &Sender<u64>) {
+    // Who may not have a priority is scheduled like others.
+    let _ = scheduling::set_fifo(LINK_PRIORITY);
+    let mut packet = [0; PACKET_MAX];
+    while let Received::Packet(length) = shared.packets.receive(&mut packet) {
+        let told = match Reply::decode(&packet[..length]) {
+            Some(Reply::Begin(operation)) => {
+                shared.begin(operation);
+                Ok(())
+            }
+            Some(Reply::Complete(operation)) => interrupt.send(operation).map_err(drop),
+            Some(answer) => answers.send(answer).map_err(drop),
+            None => Err(()),
+        };
+        if told.is_err() {
+            break;
+        }
+    }
+    shared.packets.end();
+}
+
+fn work(shared: &Shared, begun: &Receiver<Begun>, is_closing: &AtomicBool) {
+    while let Ok(begun) = begun.recv() {
+        shared.work(begun, is_closing.load(Ordering::Acquire));
+    }
+}
+
+fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling, number: &AtomicU32) {
+    number.store(scheduling::current_thread(), Ordering::Release);
+    while let Ok(operation) = interrupts.recv() {
+        let Some((core, failure)) = shared.take(operation) else { continue };
+        handling.serve(Server::Interrupts, &core.name);
+        core.complete(shared, failure);
+        handling.done(Server::Interrupts);
+    }
+    // The link is down, and every interrupt before that was handled.
+    shared.lose();
+    *lock(&shared.callbacks) = None;
+}
+
+fn call_back(calls: &Receiver<Call>, handling: &dyn Handling, number: &AtomicU32) {
+    number.store(scheduling::current_thread(), Ordering::Release);
+    while let Ok((core, callback)) = calls.recv() {
+        handling.serve(Server::Callbacks, &core.name);
+        // What a callback does is its owner's; the panic was printed.
+        let _ = catch_unwind(AssertUnwindSafe(callback));
+        handling.done(Server::Callbacks);
+        core.note_called();
+    }
+}
+
+/// What `work` answers, or says in its panic.
+pub(super) fn guarded(work: Work) -> KernelResult {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let message = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(Box::new(Panicked { message: message.unwrap_or_else(|| "no text".to_owned()) }))
+    })
+}

@@ -1,0 +1,268 @@
+//! The process that is the soft GPU: it decides what each engine does, and keeps time. It executes nothing itself; work
+//! is carried out by the processes, each for its own operations, while it holds the engine for them.
+
+mod allocator;
+pub mod arguments;
+#[cfg(test)]
+mod conformance;
+pub(crate) mod device;
+pub mod history;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use laxity_model::Instant;
+use laxity_sys::packets::{self, Listener, Packets, Received};
+use laxity_sys::segment::{Format, Segment, SegmentError};
+use laxity_sys::{clock, scheduling};
+
+use self::allocator::Allocator;
+use self::device::{Device, Effect, Now, Violation};
+use crate::config::Config;
+use crate::message::{ENTRIES_MAX, PACKET_MAX, Reply, Request};
+
+pub(crate) const FORMAT: Format = Format { magic: *b"LXSOFTGP", version: 1 };
+/// Hardware does not wait for a CPU. Below the threads that watch for deaths.
+const PRIORITY: u8 = 97;
+/// Packets that wait for a process that does not take them; one that leaves more is turned out.
+const OUTBOX_MAX: usize = 4 * device::OUTSTANDING_MAX;
+/// Packets of a process that are heard before it is another's turn.
+const TURN: usize = 16;
+
+/// Why a server does not run.
+#[derive(Debug)]
+pub enum ServerError {
+    /// Another one does, by this name.
+    Running,
+    /// There is no memory for it.
+    Memory(SegmentError),
+    /// Linux refuses.
+    System(io::Error),
+}
+
+/// Where others find the soft GPU `name`, which each user may have.
+pub(crate) fn address(name: &str) -> String {
+    format!("laxity-softgpu/{}/{name}", packets::user())
+}
+
+/// What the device memory of `name` is called in errors.
+pub(crate) fn memory_path(name: &str) -> PathBuf {
+    Path::new("/dev/shm").join(format!("soft GPU {name}"))
+}
+
+/// One process.
+#[derive(Debug)]
+struct Client {
+    packets: Packets,
+    outbox: VecDeque<Vec<u8>>,
+    is_welcome: bool,
+}
+
+/// A server that has its name.
+#[derive(Debug)]
+pub struct Server {
+    listener: Listener,
+    config: Config,
+    memory: Segment,
+    allocator: Allocator,
+    device: Device,
+    clients: BTreeMap<u32, Client>,
+    clients_seen: u32,
+    /// Since when there are no clients.
+    idle_since: Instant,
+}
+
+impl Server {
+    /// Of the soft GPU `name`. From when this returns, processes can connect.
+    ///
+    /// # Errors
+    /// [`ServerError`].
+    pub fn new(name: &str, config: Config) -> Result<Server, ServerError> {
+        let listener = Listener::bind(&address(name)).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => ServerError::Running,
+            _ => ServerError::System(error),
+        })?;
+        let length = usize::try_from(config.memory).unwrap_or(usize::MAX);
+        // Never published: it is there as long as someone has it open, and no longer.
+        let memory = Segment::draft(&memory_path(name), FORMAT, length).map_err(ServerError::Memory)?;
+        Ok(Server {
+            listener,
+            config,
+            memory,
+            allocator: Allocator::new(config.memory),
+            device: Device::new(config.copy_engines),
+            clients: BTreeMap::new(),
+            clients_seen: 0,
+            idle_since: clock::now(),
+        })
+    }
+
+    /// Serves until nobody has used it for as long as it lingers.
+    pub fn run(mut self) {
+        // Not where, or how, the thread ran that happened to be the first to open it. Who may not have a priority runs
+        // like others, and is soft for one more reason.
+        let _ = scheduling::keep_on(&(0..scheduling::cpus()).collect::<Vec<_>>());
+        let _ = scheduling::set_fifo(PRIORITY);
+        loop {
+            let mut effects = Vec::new();
+            while let Some(packets) = self.listener.accept() {
+                self.admit(packets);
+            }
+            self.device.pass(now(), &mut effects);
+            self.listen(&mut effects);
+            self.tell(effects);
+            self.flush();
+            let deadline = self.device.next_timeout().unwrap_or(Instant::NEVER);
+            if !self.clients.is_empty() {
+                self.wait(deadline);
+                continue;
+            }
+            let over = self.idle_since.saturating_add(self.config.linger);
+            if clock::now() >= over {
+                // Who connected just now finds the connection ended before it was welcome, and starts another server.
+                return;
+            }
+            self.wait(deadline.min(over));
+        }
+    }
+
+    fn wait(&self, deadline: Instant) {
+        let sockets = self.clients.values().map(|client| client.packets.as_fd());
+        let readable: Vec<_> = sockets.chain([self.listener.as_fd()]).collect();
+        let full = self.clients.values().filter(|client| !client.outbox.is_empty());
+        let writable: Vec<_> = full.map(|client| client.packets.as_fd()).collect();
+        packets::wait(&readable, &writable, deadline);
+    }
+
+    fn admit(&mut self, packets: Packets) {
+        let number = self.clients_seen;
+        self.clients_seen = self.clients_seen.checked_add(1).expect("a connection takes longer to make than 1 us");
+        self.clients.insert(number, Client { packets, outbox: VecDeque::new(), is_welcome: false });
+    }
+
+    /// Hears every client.
+    fn listen(&mut self, effects: &mut Vec<Effect>) {
+        let numbers: Vec<u32> = self.clients.keys().copied().collect();
+        let mut packet = [0; PACKET_MAX];
+        for number in numbers {
+            for _ in 0..TURN {
+                let heard = match self.clients[&number].packets.try_receive(&mut packet) {
+                    Received::Nothing => break,
+                    Received::End => Err(Violation),
+                    Received::Packet(length) => {
+                        let request = Request::decode(&packet[..length]).ok_or(Violation);
+                        request.and_then(|request| self.hear(number, request, effects))
+                    }
+                };
+                if heard.is_err() {
+                    self.dismiss(number, effects);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, number: u32, request: Request, effects: &mut Vec<Effect>) -> Result<(), Violation> {
+        let client = self.clients.get_mut(&number).ok_or(Violation)?;
+        // First of all, and once.
+        if client.is_welcome == matches!(request, Request::Hello(_)) {
+            return Err(Violation);
+        }
+        let reply = match request {
+            Request::Hello(_) => {
+                client.is_welcome = true;
+                self.device.join(number);
+                // Whether that is what the process wants is for the process to say.
+                let welcome = Reply::Welcome(self.config).encode();
+                return client.packets.send_with(&welcome, self.memory.as_fd()).map_err(|_| Violation);
+            }
+            Request::Stream(name) => Reply::Stream(self.device.stream(number, name)),
+            Request::Name(stream) => Reply::Name(self.device.name(stream).unwrap_or_default().to_owned()),
+            Request::Allocate(bytes) => match self.allocator.allocate(number, bytes) {
+                Ok(offset) => Reply::Allocated(offset),
+                Err(largest) => Reply::NoMemory(largest),
+            },
+            Request::Free(offset) => {
+                return if self.allocator.free(number, offset) { Ok(()) } else { Err(Violation) };
+            }
+            Request::Issue(issue) => return self.device.issue(now(), number, issue, effects),
+            Request::Worked(operation) => return self.device.worked(now(), number, operation, effects),
+            Request::History(from) => {
+                let (first, entries) = self.device.history().from(from, ENTRIES_MAX);
+                Reply::History { first, entries }
+            }
+        };
+        client.outbox.push_back(reply.encode());
+        Ok(())
+    }
+
+    fn tell(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            let (client, reply) = match effect {
+                Effect::Begin { client, operation } => (client, Reply::Begin(operation)),
+                Effect::Complete { client, operation } => (client, Reply::Complete(operation)),
+            };
+            if let Some(client) = self.clients.get_mut(&client) {
+                client.outbox.push_back(reply.encode());
+            }
+        }
+    }
+
+    /// Sends what there is room for.
+    fn flush(&mut self) {
+        loop {
+            let mut lost = Vec::new();
+            for (&number, client) in &mut self.clients {
+                if client.flush().is_err() || client.outbox.len() > OUTBOX_MAX {
+                    lost.push(number);
+                }
+            }
+            if lost.is_empty() {
+                return;
+            }
+            let mut effects = Vec::new();
+            lost.into_iter().for_each(|number| self.dismiss(number, &mut effects));
+            self.tell(effects);
+        }
+    }
+
+    /// The process is gone, or as good as that: what it says is not understood.
+    fn dismiss(&mut self, number: u32, effects: &mut Vec<Effect>) {
+        if self.clients.remove(&number).is_some() {
+            self.device.leave(now(), number, effects);
+            self.allocator.free_all(number);
+            self.idle_since = clock::now();
+        }
+    }
+}
+
+impl Client {
+    fn flush(&mut self) -> io::Result<()> {
+        while let Some(packet) = self.outbox.front() {
+            if !self.packets.try_send(packet)? {
+                break;
+            }
+            self.outbox.pop_front();
+        }
+        Ok(())
+    }
+}
+
+fn now() -> Now {
+    Now { at: clock::now(), cpu: scheduling::current_cpu() as u16 }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerError::Running => write!(f, "another server has the name already"),
+            ServerError::Memory(error) => write!(f, "no device memory: {error}"),
+            ServerError::System(error) => write!(f, "cannot listen: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServerError {}

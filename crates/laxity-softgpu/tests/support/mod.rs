@@ -1,0 +1,62 @@
+//! Soft GPUs of their own for tests.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use laxity_model::Nanos;
+use laxity_softgpu::{Config, Entry, OpenError, SoftGpu, Unmanaged};
+
+/// Longer than anything takes on a machine that is busy with other things.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// For a process of the test: the name of the soft GPU.
+pub const NAME: &str = "LAXITY_TEST_SOFTGPU";
+
+pub fn config() -> Config {
+    Config { copy_engines: 2, memory: 1 << 20, linger: Nanos::from_millis(50), ..Config::default() }
+}
+
+/// A name that only this process and those it starts have.
+pub fn name(test: &str) -> String {
+    format!("test-{}-{test}", std::process::id())
+}
+
+pub fn try_open(name: &str, config: Config) -> Result<SoftGpu, OpenError> {
+    let server = Path::new(env!("CARGO_BIN_EXE_laxity-softgpu-server"));
+    SoftGpu::open_with(name, config, Some(server), Arc::new(Unmanaged))
+}
+
+pub fn open(name: &str) -> SoftGpu {
+    try_open(name, config()).expect("a soft GPU")
+}
+
+/// Everything that is remembered.
+pub fn history(gpu: &SoftGpu) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    loop {
+        let (first, some) = gpu.history(entries.len() as u64).expect("the server is there");
+        assert_eq!(first, entries.len() as u64, "nothing is forgotten yet");
+        if some.is_empty() {
+            return entries;
+        }
+        entries.extend(some);
+    }
+}
+
+/// Starts the test `role` of this program, which is ignored otherwise, in a process of its own.
+pub fn start(role: &str, gpu: &str) -> Child {
+    Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", role, "--ignored", "--nocapture", "--test-threads=1"])
+        .env(NAME, gpu)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a process")
+}
+
+/// In such a process: the soft GPU, unless somebody runs all ignored tests.
+pub fn given() -> Option<SoftGpu> {
+    std::env::var(NAME).ok().map(|name| open(&name))
+}

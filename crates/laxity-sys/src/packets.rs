@@ -1,0 +1,302 @@
+//! Connections between processes of this machine that keep the boundaries of what is sent: `SOCK_SEQPACKET` of unix(7),
+//! with abstract names.
+//!
+//! A name has no file: nothing is left of it when its process has ended, in whatever way. A connection ends for who has
+//! the other end once *no* thread of its process can carry out another instruction, as only then Linux closes its
+//! descriptors. Names are known within a network namespace.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use laxity_model::Instant;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv, recvmsg,
+    send, sendmsg, shutdown, socket_with, sockopt,
+};
+
+use crate::clock;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// What others connect to.
+#[derive(Debug)]
+pub struct Listener {
+    socket: OwnedFd,
+}
+
+/// One end of a connection. Threads may share it: packets are not mixed.
+#[derive(Debug)]
+pub struct Packets {
+    socket: OwnedFd,
+}
+
+/// What there was to receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// A packet of that many bytes.
+    Packet(usize),
+    /// Nothing yet.
+    Nothing,
+    /// The other end is gone: nothing more comes.
+    End,
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+fn address(name: &str) -> io::Result<SocketAddrUnix> {
+    Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+}
+
+impl Listener {
+    /// Listens by `name`, of at most 107 bytes.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AddrInUse`] if another does.
+    pub fn bind(name: &str) -> io::Result<Listener> {
+        let socket = socket()?;
+        bind(&socket, &address(name)?)?;
+        listen(&socket, BACKLOG)?;
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Listener { socket })
+    }
+
+    /// The next connection that was made by a process of this user; `None` if there is none now.
+    pub fn accept(&self) -> Option<Packets> {
+        loop {
+            match accept_with(&self.socket, SocketFlags::CLOEXEC) {
+                Ok(socket) => {
+                    if sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid.as_raw() == user()) {
+                        return Some(Packets { socket });
+                    }
+                }
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+impl Packets {
+    /// Connects to who listens by `name`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::ConnectionRefused`] if nobody does.
+    pub fn connect(name: &str) -> io::Result<Packets> {
+        let socket = socket()?;
+        let address = address(name)?;
+        loop {
+            match connect(&socket, &address) {
+                Ok(()) => return Ok(Packets { socket }),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Sends `packet`, which is not empty, and waits for room if there is none.
+    ///
+    /// # Errors
+    /// If the other end is gone.
+    pub fn send(&self, packet: &[u8]) -> io::Result<()> {
+        self.send_by(packet, SendFlags::NOSIGNAL).map(drop)
+    }
+
+    /// Sends `packet`, which is not empty, if there is room; answers whether there was.
+    ///
+    /// # Errors
+    /// If the other end is gone.
+    pub fn try_send(&self, packet: &[u8]) -> io::Result<bool> {
+        self.send_by(packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+    }
+
+    fn send_by(&self, packet: &[u8], flags: SendFlags) -> io::Result<bool> {
+        assert!(!packet.is_empty(), "an empty packet looks like the end");
+        loop {
+            match send(&self.socket, packet, flags) {
+                Ok(_) => return Ok(true),
+                Err(Errno::AGAIN) => return Ok(false),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Sends `packet` and a copy of `descriptor`, without waiting.
+    ///
+    /// # Errors
+    /// If there is no room, or the other end is gone.
+    pub fn send_with(&self, packet: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let descriptors = [descriptor];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let has_room = control.push(SendAncillaryMessage::ScmRights(&descriptors));
+        assert!(has_room, "the space is for one descriptor");
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        loop {
+            match sendmsg(&self.socket, &[IoSlice::new(packet)], &mut control, flags) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits for a packet and the descriptor that came with it, if one did. What does not fit into `packet` is cut off.
+    pub fn receive_with(&self, packet: &mut [u8]) -> (Received, Option<OwnedFd>) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        loop {
+            match recvmsg(&self.socket, &mut [IoSliceMut::new(packet)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+                Ok(message) if message.bytes > 0 => {
+                    let descriptor = control.drain().find_map(|message| match message {
+                        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+                        _ => None,
+                    });
+                    return (Received::Packet(message.bytes), descriptor);
+                }
+                Err(Errno::INTR) => {}
+                _ => return (Received::End, None),
+            }
+        }
+    }
+
+    /// Waits for a packet. What does not fit into `packet` is cut off.
+    pub fn receive(&self, packet: &mut [u8]) -> Received {
+        self.receive_by(packet, RecvFlags::empty())
+    }
+
+    /// Takes a packet if there is one. What does not fit into `packet` is cut off.
+    pub fn try_receive(&self, packet: &mut [u8]) -> Received {
+        self.receive_by(packet, RecvFlags::DONTWAIT)
+    }
+
+    fn receive_by(&self, packet: &mut [u8], flags: RecvFlags) -> Received {
+        loop {
+            match recv(&self.socket, &mut *packet, flags) {
+                Ok((_, length)) if length > 0 => return Received::Packet(length.min(packet.len())),
+                Err(Errno::AGAIN) => return Received::Nothing,
+                Err(Errno::INTR) => {}
+                _ => return Received::End,
+            }
+        }
+    }
+
+    /// The process that has the other end, or had when the connection was made; of a listener, the one that listened.
+    ///
+    /// # Errors
+    /// None are known.
+    pub fn peer(&self) -> io::Result<u32> {
+        Ok(sockopt::socket_peercred(&self.socket)?.pid.as_raw_nonzero().get().unsigned_abs())
+    }
+
+    /// Ends the connection, for all threads that share it.
+    pub fn end(&self) {
+        // If it has ended, that is as it should be.
+        let _ = shutdown(&self.socket, Shutdown::Both);
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsFd for Packets {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The number of this user, whose processes are those that a [`Listener`] accepts.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Suspends until one of `readable` can be received from, or one of `writable` be sent to, or one of them has ended, or
+/// until `deadline` (of the clock of [`now`](crate::clock::now)). May end early: callers look again.
+pub fn wait(readable: &[BorrowedFd<'_>], writable: &[BorrowedFd<'_>], deadline: Instant) {
+    let reads = readable.iter().map(|descriptor| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN));
+    let writes = writable.iter().map(|descriptor| PollFd::from_borrowed_fd(*descriptor, PollFlags::OUT));
+    let mut descriptors: Vec<PollFd> = reads.chain(writes).collect();
+    let left = deadline.saturating_since(clock::now());
+    let timeout =
+        rustix::time::Timespec { tv_sec: (left.0 / 1_000_000_000) as i64, tv_nsec: (left.0 % 1_000_000_000) as i64 };
+    // A signal is a reason to look again, and a lack of memory one to try again.
+    let _ = poll(&mut descriptors, (deadline != Instant::NEVER).then_some(&timeout));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{Read, Seek, Write};
+
+    use super::*;
+
+    fn pair(name: &str) -> (Packets, Packets) {
+        let name = format!("laxity-test-{}-{name}", std::process::id());
+        let listener = Listener::bind(&name).expect("nobody else has it");
+        assert_eq!(Listener::bind(&name).expect_err("one of a name").kind(), io::ErrorKind::AddrInUse);
+        let ours = Packets::connect(&name).expect("it listens");
+        (ours, listener.accept().expect("it was made"))
+    }
+
+    #[test]
+    fn packets_keep_their_boundaries_and_the_end_follows_the_last() {
+        let (a, b) = pair("boundaries");
+        a.send(b"one").expect("b is there");
+        a.send(b"three").expect("b is there");
+        drop(a);
+        let mut packet = [0; 16];
+        assert_eq!(b.peer().expect("Linux knows"), std::process::id());
+        assert_eq!(b.try_receive(&mut packet), Received::Packet(3));
+        assert_eq!(b.receive(&mut packet), Received::Packet(5));
+        assert_eq!(&packet[..5], b"three");
+        assert_eq!(b.receive(&mut packet), Received::End);
+        assert!(b.send(b"x").is_err());
+    }
+
+    #[test]
+    fn who_may_not_wait_is_told_that_there_is_no_room() {
+        let (a, b) = pair("room");
+        let mut sent = 0;
+        while a.try_send(&[7; 64]).expect("b is there") {
+            sent += 1;
+        }
+        assert!(sent > 0);
+        let mut packet = [0; 64];
+        for _ in 0..sent {
+            assert_eq!(b.try_receive(&mut packet), Received::Packet(64));
+        }
+        assert_eq!(b.try_receive(&mut packet), Received::Nothing);
+    }
+
+    #[test]
+    fn a_descriptor_travels_with_a_packet() {
+        let (a, b) = pair("descriptor");
+        let mut file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).expect("memory"));
+        file.write_all(b"device").expect("memory");
+        a.send_with(b"here", file.as_fd()).expect("b is there");
+        let mut packet = [0; 16];
+        let (received, descriptor) = b.receive_with(&mut packet);
+        assert_eq!(received, Received::Packet(4));
+        let mut same = File::from(descriptor.expect("it was sent"));
+        same.rewind().expect("a file");
+        let mut text = String::new();
+        same.read_to_string(&mut text).expect("a file");
+        assert_eq!(text, "device");
+    }
+
+    #[test]
+    fn nobody_listens_where_nobody_does() {
+        let name = format!("laxity-test-{}-nobody", std::process::id());
+        assert_eq!(Packets::connect(&name).expect_err("nobody").kind(), io::ErrorKind::ConnectionRefused);
+    }
+}
