@@ -89,9 +89,9 @@ def test_a_thread_collects_more_than_the_graph_remembers(registry):
     with registry.create(chain().with_recorder(4)) as graph, graph.claim("a") as a:
         with graph.record(every="1 ms") as recording:
             for _ in range(100):
-                before = recording.collect().records
+                before = recording.collected.records
                 run(a)
-                while recording.collect().records == before:
+                while recording.collected.records == before:
                     time.sleep(0.001)
         done = recording.finish()
         assert (done.missed, done.lost) == (0, 0)
@@ -103,6 +103,7 @@ def test_what_was_forgotten_is_counted_and_the_trace_is_cut_off(registry, tmp_pa
         run(a, jobs=10)
         recordings = [graph.record(path, every=None) for path in (None, tmp_path / "run.lxt")]
         run(a, jobs=20)
+        assert [recording.collected.records for recording in recordings] == [0, 0], "nobody has asked"
         for recording in recordings:
             done = recording.finish()
             assert (done.missed, done.lost) == (6, 20)
