@@ -100,6 +100,15 @@ class Described:
             )
 
         def run(node):
+            try:
+                return run_all(node)
+            except BaseException:
+                # Its exception keeps views of its objects and so the node: nobody would hear that it is lost.
+                for name in self.uses:
+                    graph.terminate(name)
+                raise
+
+        def run_all(node):
             found = []
             with node:
                 for _ in range(JOBS):

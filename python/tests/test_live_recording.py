@@ -85,17 +85,20 @@ def test_times_of_a_trace_count_from_its_origin(ends):
 
 
 def test_a_thread_collects_more_than_the_graph_remembers(registry):
-    """A hundred jobs of a graph that remembers four: each waits until its predecessor was collected."""
-    with registry.create(chain().with_recorder(4)) as graph, graph.claim("a") as a:
+    """A hundred jobs of a graph that remembers four: each waits until its predecessor was collected.
+
+    Both nodes run: what comes after the release of a job that does not begin is held back.
+    """
+    with registry.create(chain().with_recorder(4)) as graph, graph.claim("a") as a, graph.claim("b") as b:
         with graph.record(every="1 ms") as recording:
             for _ in range(100):
-                before = recording.collect().records
-                run(a)
-                while recording.collect().records == before:
+                before = recording.collected.records
+                run(a, b)
+                while recording.collected.records == before:
                     time.sleep(0.001)
         done = recording.finish()
         assert (done.missed, done.lost) == (0, 0)
-    assert recording.trace.metrics()["total"]["completed"] == 100
+    assert recording.trace.metrics()["total"]["completed"] == 200
 
 
 def test_what_was_forgotten_is_counted_and_the_trace_is_cut_off(registry, tmp_path):
@@ -103,6 +106,7 @@ def test_what_was_forgotten_is_counted_and_the_trace_is_cut_off(registry, tmp_pa
         run(a, jobs=10)
         recordings = [graph.record(path, every=None) for path in (None, tmp_path / "run.lxt")]
         run(a, jobs=20)
+        assert [recording.collected.records for recording in recordings] == [0, 0], "nobody has asked"
         for recording in recordings:
             done = recording.finish()
             assert (done.missed, done.lost) == (6, 20)

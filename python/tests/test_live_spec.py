@@ -108,6 +108,12 @@ def test_exceptions_survive_a_trip_from_a_worker_process():
         live.TimedOutError("text", "a"),
         live.LostError("text", "a", ("a", "b"), 7),
         live.TerminatedError("text", "a", None),
+        live.UnreachableError("text", "a", ("a", "b"), 111),
+        live.ListenError("text", ("a", "b"), 98),
+        live.MessageLostError("text", ("a", "b"), 3),
+        live.RecorderError("text", "g"),
+        live.ScheduleError("text", "a", 1),
+        live.AccessError("text"),
     ):
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again), vars(again)) == (type(error), "text", vars(error))

@@ -33,6 +33,9 @@ Messages end with their job. The memoryviews that a job hands out raise ValueErr
 be taken back, so that a job does not complete (BufferError) while one shows its messages. Use them in a function that
 returns before, as above, and copy what must live longer.
 
+Nodes that share memory rather than hand over messages are described by a `Pipeline`. `Graph.record` makes a
+`laxity.Trace` of what happens; `Node.fileno` is for event loops.
+
 The documentation of the Rust crate ``laxity-graph`` has the rules; every decision is made there.
 """
 

@@ -64,41 +64,42 @@ impl Sink for Output {
     }
 }
 
+impl State {
+    /// Writes what happened since the last time.
+    fn collect(&mut self) {
+        if let State::Running { collector, output, collected } = self {
+            *collected = collector.collect(output);
+        }
+    }
+
+    /// What was done so far.
+    fn collected(&self) -> Collected {
+        match self {
+            State::Running { collected, .. } | State::Finished { collected, .. } => *collected,
+        }
+    }
+}
+
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         // A collection that panics leaves whole records.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what happened since the last time; what was done so far.
-    fn collect(state: &mut State) -> Collected {
-        match state {
-            State::Running { collector, output, collected } => {
-                *collected = collector.collect(output);
-                *collected
-            }
-            State::Finished { collected, .. } => *collected,
-        }
-    }
-
     /// Collects every `span` until the recording is over.
     fn collect_every(&self, span: Nanos) {
         let mut state = self.state();
         while let State::Running { .. } = *state {
-            Shared::collect(&mut state);
+            state.collect();
             let waited = self.is_over.wait_timeout(state, Duration::from_nanos(span.0));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Ends the recording; its last state, unless it was over before.
-    fn end(&self) -> Option<(Box<Collector>, Output)> {
-        let mut state = self.state();
-        let collected = Shared::collect(&mut state);
-        if let State::Finished { .. } = *state {
-            return None;
-        }
-        let ended = std::mem::replace(&mut *state, State::Finished { collected, kept: Kept::Nowhere });
+    /// Ends the recording as it is. What it had, unless it was over before.
+    fn end(&self, state: &mut State) -> Option<(Box<Collector>, Output)> {
+        let State::Running { collected, .. } = *state else { return None };
+        let ended = std::mem::replace(state, State::Finished { collected, kept: Kept::Nowhere });
         self.is_over.notify_all();
         match ended {
             State::Running { collector, output, .. } => Some((collector, output)),
@@ -106,18 +107,21 @@ impl Shared {
         }
     }
 
-    fn finish(&self) -> Result<(), (PathBuf, std::io::Error)> {
-        let Some((collector, mut output)) = self.end() else { return Ok(()) };
-        let collected = collector.finish(&mut output);
-        let kept = match output {
-            Output::Memory(records) => Kept::Memory(Arc::new(records)),
-            Output::File(writer, path) => match writer.finish() {
-                Ok(_) => Kept::File(path),
-                Err(error) => return Err((path, error)),
-            },
-        };
-        *self.state() = State::Finished { collected, kept };
-        Ok(())
+    /// Writes all that happened up to now, and ends the recording; what was done.
+    fn finish(&self) -> Result<Collected, (PathBuf, std::io::Error)> {
+        let mut state = self.state();
+        if let Some((collector, mut output)) = self.end(&mut state) {
+            let collected = collector.finish(&mut output);
+            let kept = match output {
+                Output::Memory(records) => Kept::Memory(Arc::new(records)),
+                Output::File(writer, path) => match writer.finish() {
+                    Ok(_) => Kept::File(path),
+                    Err(error) => return Err((path, error)),
+                },
+            };
+            *state = State::Finished { collected, kept };
+        }
+        Ok(state.collected())
     }
 }
 
@@ -160,14 +164,22 @@ impl PyRecording {
         self.origin.0
     }
 
+    /// What was done so far: a `Collected`.
+    #[getter]
+    fn collected<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let shared = self.shared(py)?;
+        let collected = py.detach(|| shared.state().collected());
+        describe(py, collected)
+    }
+
     /// Writes down what happened since the last time, but for the last millisecond, and answers with what was done so
     /// far: a `Collected`.
     ///
     /// To be called before any node has as many jobs as the graph remembers, if no thread does that.
     fn collect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let shared = self.shared(py)?;
-        let collected = py.detach(|| Shared::collect(&mut shared.state()));
-        describe(py, collected)
+        py.detach(|| shared.state().collect());
+        self.collected(py)
     }
 
     /// Writes down all that happened up to now, and ends the recording. Answers with what was done: a `Collected`.
@@ -179,7 +191,7 @@ impl PyRecording {
         let collected = py.detach(|| {
             let finished = shared.finish();
             thread.map(JoinHandle::join);
-            finished.map(|()| Shared::collect(&mut shared.state()))
+            finished
         });
         describe(py, collected.map_err(|(path, error)| file_error(&path, error))?)
     }
@@ -226,7 +238,7 @@ impl Drop for PyRecording {
     fn drop(&mut self) {
         if std::process::id() == self.pid {
             // What was not finished is cut off. The thread needs no GIL to end.
-            drop(self.shared.end());
+            drop(self.shared.end(&mut self.shared.state()));
             let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
             thread.map(JoinHandle::join);
         }
