@@ -1,34 +1,48 @@
 //! Ctrl-C: what was begun ends where it is, and everything about it is kept.
 
 use std::process;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Whether the user, or whoever manages the machine, wants the process to end.
 #[derive(Clone, Default)]
 pub struct Interrupt {
     requested: Arc<AtomicBool>,
+    last_act: LastAct,
 }
+
+/// What is still done before the process is ended in the middle of something.
+type LastAct = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
 impl Interrupt {
     /// Takes over Ctrl-C, SIGTERM and SIGHUP. The second one ends the process at once.
     pub fn watch() -> Self {
-        Interrupt::handle(|| process::exit(130))
+        Interrupt::handle(|last_act| {
+            let act = last_act.lock().unwrap_or_else(PoisonError::into_inner).take();
+            act.into_iter().for_each(|act| act());
+            process::exit(130)
+        })
+    }
+
+    /// Before a second request ends the process, `act` is done, instead of what was said before.
+    #[cfg(target_os = "linux")]
+    pub fn end_with(&self, act: impl FnOnce() + Send + 'static) {
+        *self.last_act.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
     }
 
     /// As [`Interrupt::watch`], but any number of requests are one: for a process whose parent's death is a request,
     /// as Linux says it again for each thread of the parent that dies.
     #[cfg(target_os = "linux")]
     pub fn watch_patiently() -> Self {
-        Interrupt::handle(|| {})
+        Interrupt::handle(|_| {})
     }
 
-    fn handle(again: impl Fn() + Send + 'static) -> Self {
+    fn handle(again: impl Fn(&LastAct) + Send + 'static) -> Self {
         let interrupt = Interrupt::default();
-        let requested = Arc::clone(&interrupt.requested);
+        let Interrupt { requested, last_act } = interrupt.clone();
         let handler = move || {
             if requested.swap(true, Ordering::Relaxed) {
-                again();
+                again(&last_act);
             }
         };
         // Without a handler Ctrl-C ends the process as it would any other: nothing worth failing for.

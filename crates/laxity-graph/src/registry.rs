@@ -215,15 +215,29 @@ impl Registry {
         Ok(removed)
     }
 
+    /// Takes the name of the graph called `name` away, used or not: nobody finds it any more, who is attached goes on,
+    /// and its memory goes with the last of them, however that ends. For whoever created it and cannot wait.
+    ///
+    /// # Errors
+    /// [`RegistryError`]; that there is no such graph is none.
+    pub fn unlink(&self, name: &str) -> Result<(), RegistryError> {
+        self.remove_if(name, |_| true).map(|_| ())
+    }
+
     /// Whether the name is free now, or was found free.
     fn remove_if_unused(&self, name: &str) -> Result<bool, RegistryError> {
+        self.remove_if(name, |shared| !shared.is_in_use(None))
+    }
+
+    /// Whether the name is free now, or was found free: it is taken away if `may` says so, under the segment's lock.
+    fn remove_if(&self, name: &str, may: impl Fn(&Shared) -> bool) -> Result<bool, RegistryError> {
         let shared = match self.open(name) {
             Ok(shared) => shared,
             Err(RegistryError::NotFound { .. }) => return Ok(true),
             Err(error) => return Err(error),
         };
         let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
-        if shared.is_in_use(None) {
+        if !may(&shared) {
             return Ok(false);
         }
         link::remove(&shared);

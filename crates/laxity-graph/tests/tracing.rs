@@ -11,7 +11,7 @@ use laxity_model::{EdgeId, JobId, Nanos, TaskId};
 use laxity_trace::check::{LegalityCheck, Report};
 use laxity_trace::codec::{TraceReader, TraceWriter};
 use laxity_trace::metrics::Metrics;
-use laxity_trace::{Event, Record, Sink, TraceHeader, perfetto};
+use laxity_trace::{Event, Record, Sink, TraceHeader, perfetto, table};
 use proptest::prelude::*;
 use support::random::{case, run};
 use support::{Place, back, edge, ringed, spec};
@@ -262,6 +262,25 @@ fn a_job_that_begins_late_is_released_before_what_came_meanwhile_unless_its_node
         let release = at(|event| matches!(event, Event::Release { job, .. } if job.task == TaskId(1)));
         let completion = at(|event| matches!(event, Event::Complete { job, .. } if job.task == TaskId(0)));
         assert_eq!(release, completion.filter(|_| !has_ended));
+    }
+}
+
+#[test]
+fn response_times_are_from_the_release_to_the_completion_of_the_last_jobs() {
+    let place = Place::new("responses");
+    let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1)])).expect("the name is free");
+    assert_eq!(graph.response_times(0, 256), []);
+    turns(&graph, &["a"], 3);
+    turns(&graph, &["b"], 3);
+    let (header, records, _) = collect(&graph);
+    let jobs = table::jobs(&header, &records).expect("legal");
+    for node in 0..2 {
+        // In a trace an early job is released when it begins.
+        let span = |job: &table::JobRow<'_>| Some(Nanos(job.completion_ns? - job.release_ns?));
+        let expected: Vec<Nanos> = jobs.iter().filter(|job| job.task == node).filter_map(span).collect();
+        assert_eq!(expected.len(), 3);
+        assert_eq!(graph.response_times(node as usize, 256), expected);
+        assert_eq!(graph.response_times(node as usize, 2), expected[1..]);
     }
 }
 

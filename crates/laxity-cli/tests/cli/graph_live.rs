@@ -233,8 +233,11 @@ fn a_second_ctrl_c_ends_at_once_whatever_is_going_on() {
     assert_eq!(child.try_wait().expect("a child of ours"), None, "it waits for the one that does not end");
     kill(pid, Signal::SIGINT).expect("it runs");
     assert_eq!(child.wait().expect("ends").code(), Some(130));
+    assert!(names(folder.path()).is_empty(), "though there is one who uses it");
     kill(pids[1], Signal::SIGCONT).expect("it is stopped");
     await_that("the stopped one ends", || is_over(pids[1]));
+    drop(graph);
+    assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 0);
 }
 
 /// A waits for the token that B writes: they take turns, two jobs in flight at most.

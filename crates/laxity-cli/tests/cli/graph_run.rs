@@ -165,6 +165,15 @@ fn a_graph_can_be_written_on_the_command_line() {
     assert!(run["nodes"][1]["end_to_end"]["min_ns"].as_u64().expect("a number") >= 1_000_000);
 }
 
+/// B's first job has its token before A has run: it arrives at the start, and nobody begins before that.
+#[test]
+fn tokens_from_the_start_arrive_when_the_run_begins() {
+    let folder = memory();
+    let run = json(folder.path(), &["run", "-g", "A:B+1", "--rate", "500", "--jobs", "2", "--json"]);
+    assert_eq!(completed(&run), [2, 3]);
+    assert!(run["nodes"][1]["response_time"]["min_ns"].as_u64() > Some(0), "{run}");
+}
+
 /// 2 ms of CPU time take more than 1 ms: every job of the source is late, and later and later.
 #[test]
 fn late_jobs_are_counted_and_can_be_a_failure() {

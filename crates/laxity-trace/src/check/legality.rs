@@ -13,8 +13,8 @@ use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 ///
 /// - records out of order in time, or after the trace's end;
 /// - jobs released out of order, before their arrival, or less than a period apart (a node of a graph that is no source
-///   may be released as soon as its tokens exist, before its arrival: paper 003, section 5.2; so may a live source,
-///   whose program says when it runs; an interrupt thread has no period);
+///   may be released as soon as its tokens exist, before its arrival: paper 003, section 5.2; so may a live source, whose
+///   program says when it runs; an interrupt thread has no period);
 /// - a job that skips a phase of its life, does two things at once, or begins before its predecessor completed;
 /// - a CPU with two jobs, a job on two CPUs or outside its cluster, two overheads at once;
 /// - a job that leaves its CPU within a non-preemptive section (its completion ends the section);
@@ -23,8 +23,8 @@ use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 ///   spinning are no execution; of an interrupt thread no worst case is known;
 /// - two holders of a lock's replica, grants out of order, a job that completes holding a lock; two operations on an
 ///   engine, or two of a job at once; a bottom half within another; under klmirqd, a thread beside the owner whose
-///   bottom half it runs; tokens that appear or vanish, a job that starts without its tokens, a replica of a data
-///   object overwritten while it is read. The files in `parts` say exactly what.
+///   bottom half it runs; tokens that appear or vanish, a job that starts without its tokens, a replica of a data object
+///   overwritten while it is read. The files in `parts` say exactly what.
 ///
 /// ```text
 ///               Release            Ready           Dispatch                  Complete

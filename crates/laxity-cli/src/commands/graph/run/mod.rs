@@ -58,7 +58,7 @@ use crate::quantity::{counted, short};
 ///
 /// A job arrives when it is released or its last token is there; from then to its completion is its response time. The end-to-end latency of a job of a sink is from the arrival of a job of a source to its completion: the earliest of those whose tokens, directly or through other nodes, it takes away. Tokens that only raise a threshold, tokens from the start, and back-edges do not count.
 ///
-/// On a terminal a table shows what the nodes are doing; elsewhere a line goes to standard error every 5 s. Ctrl-C ends the run at once; what was measured is printed. A second Ctrl-C ends this program, whatever it is doing.
+/// On a terminal a table shows what the nodes are doing; elsewhere a line goes to standard error every 5 s. Ctrl-C ends the run at once; what was measured is printed. A second Ctrl-C ends this program, whatever it is doing, without trace or summary.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity graph run car.toml
@@ -152,8 +152,11 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     let orders = orders(arguments, &spec, bodies)?;
     let interrupt = Interrupt::watch();
     let graph = registry.create(&spec).map_err(live)?;
+    let (names, name) = (registry.clone(), spec.graph().name.clone());
+    interrupt.end_with(move || _ = names.unlink(&name));
     let outcome = carry_out(registry, arguments, &graph, &orders, &interrupt);
     // Before anything else is written, so that nothing is left even if that fails.
+    interrupt.end_with(|| {});
     drop(graph);
     let (outcome, is_broken) = outcome?;
     arguments.trace.iter().for_each(|path| warn_of_flaw(path, &outcome, spec.recorder()));
