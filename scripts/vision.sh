@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# vision.sh PREFIX BUILD: builds examples/vision in BUILD, with the C library that capi.sh installed below PREFIX. Installs
-# what is missing from Debian's packages if it runs as root; otherwise says what to install.
+# vision.sh PREFIX BUILD: builds examples/vision in BUILD, with the C library that capi.sh installed below PREFIX. As
+# root it installs what is missing from Debian's packages; otherwise it says what to install.
 set -eu
 prefix=$(cd "$1" && pwd)
 build=$2
@@ -25,7 +25,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 PKG_CONFIG_PATH=$prefix/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH} \
-    cmake -S examples/vision -B "$build" ${CMAKE_FLAGS:-} >"$prefix/vision-cmake.log" || {
+    cmake -S examples/vision -B "$build" >"$prefix/vision-cmake.log" || {
     cat "$prefix/vision-cmake.log" >&2
     exit 1
 }

@@ -43,8 +43,8 @@ private:
     std::vector<void *> addresses_;
 };
 
-// Work that the paper's demo does on a GPU (and this one on the CPU) touches nothing but its arguments: whoever runs
-// it may copy those that are read to a device before, and those that are written back behind.
+// Work for a GPU (for now the CPU does it) touches nothing but its arguments: whoever runs it may copy those that are
+// read to a device before, and those that are written back behind.
 enum class Place { Cpu, Gpu };
 
 struct Node {

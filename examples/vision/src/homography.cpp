@@ -1,5 +1,6 @@
 #include "homography.h"
 
+#include <algorithm>
 #include <cmath>
 #include <opencv2/calib3d.hpp>
 
@@ -11,7 +12,8 @@ constexpr int RANSAC_ITERATIONS = 2000;
 constexpr double RANSAC_CONFIDENCE = 0.995;
 
 constexpr uint32_t PAIRS_MIN = 8;
-// Between two frames no corner of the image moves further, as a share of the diagonal.
+// Between two frames no corner of the image moves further, as a share of the shorter side. So the image stays upright,
+// and the matrix can be inverted.
 constexpr double CORNER_MAX = 0.25;
 
 bool is_plausible(const Motion &motion, cv::Size image)
@@ -19,7 +21,7 @@ bool is_plausible(const Motion &motion, cv::Size image)
     if (motion.pairs < PAIRS_MIN || 2 * motion.inliers < motion.pairs)
         return false;
     const double width = image.width, height = image.height;
-    const double limit = CORNER_MAX * std::hypot(width, height);
+    const double limit = CORNER_MAX * std::min(width, height);
     for (const cv::Point2d corner : { cv::Point2d(0, 0), { width, 0 }, { 0, height }, { width, height } }) {
         // False for what is not a number, too.
         if (!(cv::norm(apply(to_matx(motion.matrix), corner) - corner) < limit))

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <random>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -41,7 +42,8 @@ using Spec = Handle<laxity_spec, laxity_spec_release>;
 using LiveGraph = Handle<laxity_graph, laxity_graph_release>;
 using LiveNode = Handle<laxity_node, laxity_node_release>;
 
-// Random pauses, or none without a seed.
+// Random pauses, or none without a seed. Most are short; some are long enough for others to be a frame ahead, if
+// nothing but time kept them from it.
 class Jitter
 {
 public:
@@ -49,8 +51,10 @@ public:
 
     void pause()
     {
-        if (is_on_ && random_() % 4 == 0)
-            std::this_thread::sleep_for(std::chrono::microseconds(random_() % 1000));
+        if (!is_on_ || random_() % 4 != 0)
+            return;
+        const uint64_t longest_us = random_() % 16 == 0 ? 20'000 : 1'000;
+        std::this_thread::sleep_for(std::chrono::microseconds(random_() % longest_us));
     }
 
 private:
@@ -177,10 +181,16 @@ uint32_t run_pipelined(const Graph &graph, const PipelineSettings &settings, Log
     FirstError error;
     std::vector<std::thread> threads;
 
-    for (size_t number = 0; number < graph.nodes.size(); number++) {
-        threads.emplace_back([&, number] {
-            be(graph.nodes[number], live, Jitter(settings.jitter_seed, number), log.node_us[number], error);
-        });
+    try {
+        for (size_t number = 0; number < graph.nodes.size(); number++) {
+            threads.emplace_back([&, number] {
+                be(graph.nodes[number], live, Jitter(settings.jitter_seed, number), log.node_us[number], error);
+            });
+        }
+    } catch (const std::system_error &) {
+        // Linux grants no more threads: those that there are end, and are waited for.
+        error.set(std::current_exception());
+        laxity_graph_terminate(live, nullptr);
     }
     for (std::thread &thread : threads)
         thread.join();

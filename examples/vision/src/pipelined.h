@@ -11,7 +11,7 @@ struct PipelineSettings {
     double rate;
     // How many runs of the graph may overlap; 0: as many as there are nodes on its longest path.
     uint32_t replicas = 0;
-    // Nodes pause now and then, before and behind their work, for random spans of up to a millisecond.
+    // Nodes pause now and then, before and behind their work: at random, mostly below a millisecond, at most 20.
     std::optional<uint64_t> jitter_seed = {};
 };
 
