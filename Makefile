@@ -5,7 +5,7 @@
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run
 #   make bench-analysis   cost of the schedulability tests per task set
-#   make bench-graph  live graphs against a raw futex and an eventfd, in rounds
+#   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   10,000 processes of a live graph killed at random (minutes)
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
@@ -114,7 +114,7 @@ bench-analysis: $(STAMPS)/tools
 	@target/release/bench-analysis
 
 bench-graph: $(STAMPS)/tools
-	@cargo build --release --quiet -p laxity-benches
+	@cargo build --release --quiet -p laxity-benches --features iceoryx2 --bin bench-graph
 	@target/release/bench-graph
 
 bench-sim: $(STAMPS)/venv
