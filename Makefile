@@ -6,7 +6,7 @@
 #   make bench-sim   simulator throughput against SimSo, in one run
 #   make bench-analysis   cost of the schedulability tests per task set
 #   make bench-gpu   live GPU arbitration: uncontended locks, and hand-over against a raw futex, in rounds
-#   make bench-graph  live graphs against a raw futex and an eventfd, in rounds
+#   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs and GPU arbitration killed at random, thousands of times (minutes)
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
@@ -129,7 +129,7 @@ bench-gpu: $(STAMPS)/tools
 	@target/release/bench-gpu
 
 bench-graph: $(STAMPS)/tools
-	@cargo build --release --quiet -p laxity-benches
+	@cargo build --release --quiet -p laxity-benches --features iceoryx2 --bin bench-graph
 	@target/release/bench-graph
 
 bench-sim: $(STAMPS)/venv
