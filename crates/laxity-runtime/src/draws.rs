@@ -91,9 +91,8 @@ impl Iterator for Releases {
         }
         let deadline = self.arrival.saturating_add(self.relative_deadline);
         let release = Release { index: self.index, at: self.at, deadline };
-        let gap = self.gap.as_ref().map_or(Nanos::ZERO, |gap| {
-            self.draws.draw(gap, Nanos::ZERO, self.index, stream::GAP)
-        });
+        let gap =
+            self.gap.as_ref().map_or(Nanos::ZERO, |gap| self.draws.draw(gap, Nanos::ZERO, self.index, stream::GAP));
         self.index += 1;
         self.arrival = self.arrival.saturating_add(self.period).saturating_add(gap);
         // Jobs of a task are released in order, however large the jitter.

@@ -82,9 +82,8 @@ impl Attributes {
     pub fn apply(self) -> Result<(), String> {
         match self {
             Attributes::Other => Ok(()),
-            Attributes::Fifo { priority } => {
-                scheduling::set_fifo(priority).map_err(|error| refused(&format!("SCHED_FIFO priority {priority}"), &error))
-            }
+            Attributes::Fifo { priority } => scheduling::set_fifo(priority)
+                .map_err(|error| refused(&format!("SCHED_FIFO priority {priority}"), &error)),
             Attributes::Deadline { runtime, deadline, period } => scheduling::set_deadline(runtime, deadline, period)
                 .map_err(|error| {
                     let what = format!("SCHED_DEADLINE with {runtime} in {period}, due within {deadline},");

@@ -177,7 +177,8 @@ mod tests {
     fn what_was_noted_is_taken_once_in_order_and_nothing_later_is_as_early_as_the_answer() {
         let (mut writer, mut reader) = log();
         let mut entries = VecDeque::new();
-        let deeds = [Deed::Begin, Deed::Request(LockId(7)), Deed::Grant(LockId(7)), Deed::Unlock(LockId(7)), Deed::Complete];
+        let deeds =
+            [Deed::Begin, Deed::Request(LockId(7)), Deed::Grant(LockId(7)), Deed::Unlock(LockId(7)), Deed::Complete];
         for deed in deeds {
             writer.note(u32::MAX, deed);
         }

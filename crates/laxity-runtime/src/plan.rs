@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use laxity_model::{
-    EngineOrder, Instant, Nanos, ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, Workload,
-};
+use laxity_model::{EngineOrder, Instant, Nanos, ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, Workload};
 use laxity_policy::cpu::Ranking;
 use laxity_sys::scheduling;
 use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
@@ -97,8 +95,10 @@ impl Plan {
     }
 
     fn of_supported(workload: &Workload, options: &Options) -> Result<Plan, String> {
-        let scheduler = Scheduler { rule: options.scheduler.rule, scope: options.scheduler.scope, ..Scheduler::GLOBAL_EDF };
-        let usable = scheduling::usable_cpus().map_err(|error| format!("cannot ask which CPUs may be used: {error}"))?;
+        let scheduler =
+            Scheduler { rule: options.scheduler.rule, scope: options.scheduler.scope, ..Scheduler::GLOBAL_EDF };
+        let usable =
+            scheduling::usable_cpus().map_err(|error| format!("cannot ask which CPUs may be used: {error}"))?;
         let placement = Placement::new(workload, &scheduler, &usable)?;
         let uses_all = scheduler.scope == Scope::Global && placement.linux.len() == usable.len();
         let (linux, note) = linux::choose(&scheduler, options.linux, &workload.tasks, uses_all)?;
@@ -186,7 +186,8 @@ fn unsupported(workload: &Workload) -> Vec<String> {
             ));
         }
     }
-    let used = |resource: usize| workload.tasks.iter().any(|task| task.body.iter().any(|step| locks_it(step, resource)));
+    let used =
+        |resource: usize| workload.tasks.iter().any(|task| task.body.iter().any(|step| locks_it(step, resource)));
     for (_, resource) in workload.resources.iter().enumerate().filter(|&(index, _)| used(index)) {
         if resource.replicas > 1 {
             reasons.push(format!(

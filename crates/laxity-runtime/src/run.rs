@@ -107,9 +107,9 @@ impl Run {
         self.control.stop();
     }
 
-    /// Until when the trace is written, from time 0.
-    pub fn reached(&self) -> Instant {
-        self.collector.reached()
+    /// Until when it is known what happened, from time 0.
+    pub fn seen(&self) -> Instant {
+        self.collector.seen()
     }
 
     /// How many jobs are complete in the trace.

@@ -134,7 +134,7 @@ fn carry_out(
         }
         thread::sleep(COLLECT);
         run.collect(&mut sink);
-        progress.update(run.reached().min(Instant::ZERO + duration), run.completed());
+        progress.update(run.seen().min(Instant::ZERO + duration), run.completed());
     }
     let was_interrupted = interrupt.is_requested();
     let (outcome, failed) = run.finish(&mut sink);

@@ -57,8 +57,11 @@ impl Locks {
 
     /// A lock that is free and wanted.
     pub fn undecided(&self) -> Option<LockId> {
-        let waits = |lock: usize| self.wanted.iter().flatten().any(|wanted| wanted.lock.index() == lock && !wanted.granted);
-        (0..self.holders.len()).find(|&lock| self.holders[lock].is_none() && waits(lock)).map(|lock| LockId(lock as u16))
+        let waits =
+            |lock: usize| self.wanted.iter().flatten().any(|wanted| wanted.lock.index() == lock && !wanted.granted);
+        (0..self.holders.len())
+            .find(|&lock| self.holders[lock].is_none() && waits(lock))
+            .map(|lock| LockId(lock as u16))
     }
 
     /// Whether `task` waits for `lock`.

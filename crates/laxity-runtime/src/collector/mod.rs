@@ -27,8 +27,10 @@ pub(crate) struct Collector {
     linux: Vec<usize>,
     /// Where each task was last.
     places: Vec<CpuId>,
-    /// Until when the trace is written, from the start.
+    /// When the last record was, from the start.
     reached: Instant,
+    /// Until when all is known, from the start.
+    seen: Instant,
     completed: u64,
 }
 
@@ -57,6 +59,7 @@ impl Collector {
             linux,
             places: vec![CpuId(0); count],
             reached: Instant::ZERO,
+            seen: Instant::ZERO,
             completed: 0,
         }
     }
@@ -75,16 +78,17 @@ impl Collector {
             self.merge(horizon, false, sink);
             return (self.reached, false);
         }
-        let last = self.sources.iter().filter_map(|source| source.entries.back()).map(|entry| self.since(entry.at)).max();
-        let end = last.map_or(end, |last| last.max(end));
+        let last =
+            self.sources.iter().filter_map(|source| source.entries.back()).map(|entry| self.since(entry.at)).max();
+        let end = last.map_or(end, |last| last.max(end)).max(self.reached);
         self.merge(self.start.saturating_add(end - Instant::ZERO), true, sink);
         sink.record(end, Event::End);
         (end, true)
     }
 
-    /// Until when the trace is written.
-    pub fn reached(&self) -> Instant {
-        self.reached
+    /// Until when it is known what happened.
+    pub fn seen(&self) -> Instant {
+        self.seen
     }
 
     /// How many jobs it has completed.
@@ -125,10 +129,7 @@ impl Collector {
                 self.entry(source, entry, sink);
             }
         }
-        // Nothing more happens until then, unless something known has to wait for something that is not.
-        if self.locks.undecided().is_none() {
-            self.reached = self.reached.max(until);
-        }
+        self.seen = self.seen.max(until);
     }
 
     /// What comes next of all: when, of which task, and whether it is a release. Releases come before what they lead to.
