@@ -194,7 +194,7 @@ fn admitted_together(tasks: &[Task]) -> Result<(), String> {
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or(Ok(()))).collect()
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
     })
 }
 
