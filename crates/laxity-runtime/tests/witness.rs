@@ -100,8 +100,9 @@ fn live_jobs_are_the_simulated_ones_and_take_no_less_than_they_need() {
     wild.arrival = Arrival::Sporadic { gap: Distribution::Uniform { min: Nanos::ZERO, max: ms(9) } };
     wild.phase = ms(5);
     wild.jitter = ms(4);
-    // The step after a suspension that comes first is drawn for another place in the list than it has in the file.
-    wild.body = vec![Step::Suspend(uniform(ms(1), ms(2))), Step::Cpu(uniform(Nanos(1), ms(1)))];
+    // A second suspension in a row is drawn for another place in the list than it has in the file.
+    let sleep = Step::Suspend(uniform(ms(1), ms(3)));
+    wild.body = vec![sleep.clone(), sleep, Step::Cpu(uniform(Nanos(1), ms(1)))];
     let alone = |task: &Task| Workload::new("alone", Platform::identical(1), vec![task.clone()]);
     let duration = ms(150);
     for task in [&steady, &wild] {
