@@ -58,3 +58,20 @@ fn on_cpu(op: Op, ops: &mut Vec<Op>) {
     }
     ops.push(op);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the simulator has them: a suspension follows something, and a lock a dispatch.
+    #[test]
+    fn steps_have_the_places_that_they_have_in_a_simulation() {
+        let time = |span| ExecutionTime::constant(Nanos(span));
+        let section = Step::Critical { resource: 3, body: vec![Step::Cpu(time(7))] };
+        let ops = flatten(&[Step::Suspend(time(1)), Step::Suspend(time(2)), section]);
+        let (run, lock) = (|span| Op::Run(time(span)), LockId(3));
+        let (one, two) = (Op::Suspend(time(1)), Op::Suspend(time(2)));
+        let section = [Op::Pass, Op::Lock(lock), Op::Pass, run(7), Op::Unlock(lock)];
+        assert_eq!(ops, [vec![run(0), one, run(0), two], section.to_vec()].concat());
+    }
+}
