@@ -35,6 +35,8 @@ pub struct Cli {
 pub enum Command {
     // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
     Simulate(commands::simulate::Arguments),
+    #[cfg(target_os = "linux")]
+    Run(commands::run::Arguments),
     Check(commands::check::Arguments),
     Trace(commands::trace::Arguments),
     Gen(commands::generate::Arguments),

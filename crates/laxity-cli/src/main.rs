@@ -48,6 +48,8 @@ fn main() -> ExitCode {
 fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
     match command {
         Command::Simulate(arguments) => commands::simulate::run(arguments, output),
+        #[cfg(target_os = "linux")]
+        Command::Run(arguments) => commands::run::run(arguments, output),
         Command::Check(arguments) => commands::check::run(arguments, output),
         Command::Trace(arguments) => commands::trace::run(arguments, output),
         Command::Gen(arguments) => commands::generate::run(arguments, output),

@@ -5,6 +5,8 @@
 //! | [`segment`] | named shared memory | `O_TMPFILE` (tmpfs 3.11) |
 //! | [`directory`] | that something appeared under a name | |
 //! | [`futex`] | waiting on a word of memory | `futex_waitv` (5.16) for more than one |
+//! | [`pi_lock`] | a lock that lends its holder the priority of its waiters | |
+//! | [`memory`] | memory that stays in RAM | `RLIMIT_MEMLOCK` |
 //! | [`channel`] | named pipes, message queues, TCP | POSIX message queues for those |
 //! | [`bell`] | a descriptor that other processes make readable | |
 //! | [`event`] | a counter that event loops can poll | |
@@ -23,8 +25,10 @@ pub mod directory;
 pub mod event;
 pub mod futex;
 pub mod journal;
+pub mod memory;
 pub mod mutex;
 pub mod packets;
+pub mod pi_lock;
 pub mod process;
 pub mod random;
 pub mod robust;

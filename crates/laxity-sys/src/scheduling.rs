@@ -1,9 +1,10 @@
 //! Scheduling attributes of threads.
 
 use std::io;
+use std::num::NonZeroU64;
 
 use laxity_model::Nanos;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, set_current_timer_slack};
 
 /// The CPU that this thread runs on, unless it has moved since.
 pub fn current_cpu() -> usize {
@@ -60,6 +61,15 @@ pub fn set_deadline(runtime: Nanos, deadline: Nanos, period: Nanos) -> io::Resul
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Has timers of this thread expire when they are due, rather than up to 50 us later, together with others. Those of
+/// real-time threads do anyway.
+///
+/// # Errors
+/// None are known.
+pub fn expire_on_time() -> io::Result<()> {
+    Ok(set_current_timer_slack(Some(NonZeroU64::MIN))?)
 }
 
 /// How a thread is scheduled.

@@ -7,6 +7,8 @@ pub mod generate;
 pub mod graph;
 pub mod overheads;
 pub mod policies;
+#[cfg(target_os = "linux")]
+pub mod run;
 pub mod schema;
 pub mod simulate;
 pub mod trace;

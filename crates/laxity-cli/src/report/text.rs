@@ -58,7 +58,7 @@ fn heading(report: &Report) -> String {
         "time",
         match header.origin {
             Origin::Simulated => format!("{} simulated{}", report.summary.duration, cut_short(report)),
-            Origin::Live => format!("{} recorded live", report.summary.duration),
+            Origin::Live => format!("{} recorded live{}", report.summary.duration, cut_short(report)),
         },
     );
     out

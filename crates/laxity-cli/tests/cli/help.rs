@@ -2,8 +2,9 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 21] = [
+const VERBS: [&[&str]; 22] = [
     &["simulate"],
+    &["run"],
     &["check"],
     &["trace"],
     &["trace", "x", "info"],

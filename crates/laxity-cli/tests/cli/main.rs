@@ -19,6 +19,8 @@ mod json;
 mod lists;
 mod output_files;
 mod replicas;
+#[cfg(target_os = "linux")]
+mod run;
 mod simulate;
 mod support;
 #[cfg(target_os = "linux")]

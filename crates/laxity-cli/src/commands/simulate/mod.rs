@@ -9,6 +9,8 @@ use clap::Args;
 use laxity_model::Nanos;
 
 use self::plan::Plan;
+#[cfg(target_os = "linux")]
+pub use self::plan::default_duration;
 use crate::configuration::Alternatives;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;

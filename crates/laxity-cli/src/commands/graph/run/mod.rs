@@ -4,7 +4,6 @@ mod attributes;
 mod body;
 mod channel;
 mod conduct;
-mod control;
 mod crew;
 mod load;
 mod measure;
@@ -16,7 +15,6 @@ mod record;
 mod report;
 mod settings;
 mod threads;
-mod work;
 mod worker;
 
 use std::io;
@@ -26,6 +24,7 @@ use std::time::Duration;
 use clap::Args;
 use laxity_graph::{Graph, MEMBERS_MAX, RECORDER_DEFAULT, Registry, Spec};
 use laxity_model::{self as model, Nanos, Workload};
+use laxity_runtime::{control, work};
 use laxity_sys::journal::Journal;
 
 use self::attributes::Scheduling;

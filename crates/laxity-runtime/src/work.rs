@@ -5,7 +5,7 @@ use std::hint::black_box;
 use laxity_model::Nanos;
 use laxity_sys::clock;
 
-use super::control::Control;
+use crate::control::Control;
 
 /// What the jobs of a node work on.
 #[derive(Debug)]

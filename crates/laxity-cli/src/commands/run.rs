@@ -1,0 +1,199 @@
+//! `laxity run`: the tasks of a workload, live on this machine.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use laxity_model::{Instant, Nanos, Scheduler, Workload};
+use laxity_runtime::{LinuxScheduler, Machine, Options, Plan, Run};
+use laxity_trace::codec::TraceWriter;
+use laxity_trace::metrics::Metrics;
+
+use super::simulate::{default_duration, parse_duration};
+use crate::error::CliError;
+use crate::input;
+use crate::interrupt::Interrupt;
+use crate::output::{self, Output};
+use crate::output_file::{Failed, OutputFile};
+use crate::progress::Progress;
+use crate::quantity::short;
+use crate::report::{self, Report};
+
+/// How often what happened is collected.
+const COLLECT: Duration = Duration::from_millis(20);
+
+/// Run the tasks of a workload live, and measure them as a simulation is measured.
+///
+/// Each task gets a thread. Timers release its jobs; a job computes for the CPU time that is drawn for it, sleeps where it suspends itself, and locks what it locks. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late.
+///
+/// Linux schedules: by SCHED_FIFO with the priorities of the policy (RM, DM, FP), or SCHED_DEADLINE for EDF, where this user may, and otherwise by SCHED_OTHER, which is said. Graphs are for `laxity graph run`; GPU operations are not run yet. Ctrl-C ends the run at once; what was measured is printed, and the trace is complete up to there.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity run car.toml
+  laxity run car.toml --for 10s --policy P-RM --scheduler fifo
+  laxity run car.toml --trace live.lxt && laxity trace live.lxt gantt
+  laxity simulate car.toml --json > model.json; laxity run car.toml --json > machine.json
+
+Exit codes: 0 it ran; 1 it cannot, or jobs missed deadlines (--fail-on-miss);
+2 bad usage or a bad workload; 130 interrupted.")]
+pub struct Arguments {
+    /// The workload, TOML or JSON; - reads standard input
+    file: PathBuf,
+    /// Take priorities and clusters of POLICY instead of the workload's, as in P-RM; `laxity policies` lists them
+    #[arg(long, value_name = "POLICY", value_parser = parse_policy)]
+    policy: Option<Scheduler>,
+    /// How Linux schedules: fifo, deadline or other [default: the first that fits the policy and is permitted]
+    #[arg(long, value_name = "CLASS")]
+    scheduler: Option<LinuxScheduler>,
+    /// Run for DURATION, as in 60s or "2 min" [default: ten of the longest periods, at least 1 s]
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+    duration: Option<Nanos>,
+    /// Seed of random execution times, arrivals and jitter
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+    /// Write the trace to OUT
+    #[arg(long, value_name = "OUT")]
+    trace: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Show each CPU, not only all of them together
+    #[arg(long, conflicts_with = "json")]
+    per_cpu: bool,
+    /// Exit with 1 if any job missed its deadline
+    #[arg(long)]
+    fail_on_miss: bool,
+    /// Print nothing but errors and, with --json, the JSON
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn parse_policy(text: &str) -> Result<Scheduler, String> {
+    text.parse::<Scheduler>().map_err(|error| error.to_string())
+}
+
+/// Runs the workload, then prints what was measured.
+pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
+    let file = input::name(&arguments.file);
+    let workload = input::workload(&arguments.file)?;
+    let duration = arguments.duration.unwrap_or_else(|| default_duration(&workload));
+    let plan = plan(&arguments, &file, &workload, duration)?;
+    if !arguments.quiet && !arguments.json {
+        say(&file, &workload, &plan);
+    }
+    let interrupt = Interrupt::watch();
+    let (report, is_whole, failed) = carry_out(&arguments, &plan, duration, &interrupt)?;
+    print(&arguments, &report, output)?;
+    failed.map_err(|message| CliError::Live { message: format!("{file}: {message}") })?;
+    conclude(&arguments, &report, is_whole)
+}
+
+fn plan(arguments: &Arguments, file: &str, workload: &Workload, duration: Nanos) -> Result<Plan, CliError> {
+    let scheduler = arguments.policy.unwrap_or(workload.scheduler);
+    let options = Options { scheduler, linux: arguments.scheduler, seed: arguments.seed, duration };
+    Plan::new(workload, &options).map_err(|refusal| {
+        let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
+        CliError::Live { message: lines.join("\n") }
+    })
+}
+
+/// What weakens what is measured.
+fn say(file: &str, workload: &Workload, plan: &Plan) {
+    for warning in workload.warnings() {
+        output::warning(format_args!("{file}: {warning}"));
+    }
+    for note in plan.notes() {
+        output::warning(format_args!("{file}: {note}"));
+    }
+    for remark in Machine::look().remarks(plan.linux()) {
+        output::note(remark);
+    }
+    output::note(format_args!("Linux schedules the tasks by {}", plan.linux()));
+}
+
+/// Runs `plan` to its end or until interrupted. Its trace is in its place when this returns. Answers what was measured,
+/// whether that is all that happened, and why the run could not go on, if it could not.
+fn carry_out(
+    arguments: &Arguments,
+    plan: &Plan,
+    duration: Nanos,
+    interrupt: &Interrupt,
+) -> Result<(Report, bool, Result<(), String>), CliError> {
+    let quiet = arguments.quiet || arguments.json;
+    let (trace, write_failed) = open_trace(arguments, plan)?;
+    let mut sink = (Metrics::new(plan.header()), trace);
+    let mut run = Run::start(plan).map_err(|message| CliError::Live { message })?;
+    if let Some(note) = run.note().filter(|_| !quiet) {
+        output::note(note);
+    }
+    let progress = Progress::new(String::new(), duration, quiet);
+    while !run.is_over() && !write_failed.get() {
+        if interrupt.is_requested() {
+            run.stop();
+        }
+        thread::sleep(COLLECT);
+        run.collect(&mut sink);
+        progress.update(run.seen().min(Instant::ZERO + duration), run.completed());
+    }
+    let was_interrupted = interrupt.is_requested();
+    let (outcome, failed) = run.finish(&mut sink);
+    progress.finish();
+    let (metrics, trace) = sink;
+    if let (Some(writer), Some(path)) = (trace, &arguments.trace) {
+        writer.finish().map_err(|source| CliError::Write { path: path.clone(), source })?.commit()?;
+    }
+    let report = Report {
+        header: plan.header().clone(),
+        overheads: None,
+        summary: metrics.finish(outcome.reached),
+        cut_short: was_interrupted.then_some(duration),
+    };
+    Ok((report, outcome.is_whole, failed))
+}
+
+/// Where the records go, if anywhere, and whether writing them failed.
+fn open_trace(arguments: &Arguments, plan: &Plan) -> Result<(Option<TraceWriter<OutputFile>>, Failed), CliError> {
+    let Some(path) = &arguments.trace else { return Ok((None, Failed::default())) };
+    let file = OutputFile::create(path)?;
+    let failed = file.failed();
+    let writer =
+        TraceWriter::new(file, plan.header()).map_err(|source| CliError::Write { path: path.clone(), source })?;
+    Ok((Some(writer), failed))
+}
+
+fn print(arguments: &Arguments, report: &Report, output: &mut Output) -> Result<(), CliError> {
+    if arguments.json {
+        return output.print(report::one(report));
+    }
+    if arguments.quiet {
+        return Ok(());
+    }
+    output.print(report::text(report, arguments.per_cpu, output.width()))?;
+    output.finish()?;
+    if let Some(path) = &arguments.trace {
+        let path = path.display();
+        output::note(format_args!("trace in {path}; look at it with `laxity trace {path} gantt`"));
+    }
+    Ok(())
+}
+
+/// An interruption, a trace that is cut off, or missed deadlines, where those are failures.
+fn conclude(arguments: &Arguments, report: &Report, is_whole: bool) -> Result<(), CliError> {
+    let ran = short(report.summary.duration);
+    if !is_whole {
+        let message = format!(
+            "what happened after {ran} could not be collected in time; give the machine a CPU more than the tasks need"
+        );
+        return Err(CliError::Live { message });
+    }
+    if let Some(asked) = report.cut_short {
+        let kept = if arguments.trace.is_some() { "; the trace is complete up to there" } else { "" };
+        return Err(CliError::Interrupted { reached: format!("after {ran} of {}{kept}", short(asked)) });
+    }
+    let (missed, released) = (report.summary.total.missed, report.summary.total.released);
+    if arguments.fail_on_miss && missed > 0 {
+        return Err(CliError::Missed { missed, released });
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! How Linux schedules the threads of tasks.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+use std::thread;
+
+use laxity_model::{Nanos, PriorityRule, Scheduler, Task};
+use laxity_sys::scheduling;
+
+/// The highest priority of a thread of a task, which non-preemptive sections have; below what Linux itself needs.
+pub(crate) const PRIORITY_MAX: u8 = 98;
+
+/// A scheduling class of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinuxScheduler {
+    /// `SCHED_FIFO`: fixed priorities.
+    Fifo,
+    /// `SCHED_DEADLINE`: earliest deadline first, each task with its worst case as budget.
+    Deadline,
+    /// `SCHED_OTHER`: fair shares, and no guarantee.
+    Other,
+}
+
+impl LinuxScheduler {
+    /// All, the strongest first.
+    pub const ALL: [LinuxScheduler; 3] = [LinuxScheduler::Fifo, LinuxScheduler::Deadline, LinuxScheduler::Other];
+
+    /// The name on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LinuxScheduler::Fifo => "fifo",
+            LinuxScheduler::Deadline => "deadline",
+            LinuxScheduler::Other => "other",
+        }
+    }
+}
+
+impl FromStr for LinuxScheduler {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = LinuxScheduler::ALL.into_iter().find(|scheduler| scheduler.name() == text);
+        found.ok_or_else(|| format!("{text:?} is none; write fifo, deadline or other"))
+    }
+}
+
+impl fmt::Display for LinuxScheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LinuxScheduler::Fifo => "SCHED_FIFO",
+            LinuxScheduler::Deadline => "SCHED_DEADLINE",
+            LinuxScheduler::Other => "SCHED_OTHER",
+        })
+    }
+}
+
+/// How the thread of one task is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attributes {
+    Other,
+    Fifo { priority: u8 },
+    Deadline { runtime: Nanos, deadline: Nanos, period: Nanos },
+}
+
+/// What Linux counts as a thread's and the model does not as the job's: waking, noting, switching. A budget without it
+/// would run out in every job that needs its worst case, which Linux then lets wait for the next period.
+const OVERHEAD_MIN: Nanos = Nanos::from_micros(100);
+
+impl Attributes {
+    /// A budget for the worst case of `task`, and a twentieth or 100 us more, as far as its deadline has room.
+    pub fn deadline(task: &Task) -> Attributes {
+        let overhead = OVERHEAD_MIN.max(Nanos(task.wcet().0 / 20));
+        let runtime = Nanos(task.wcet().0.saturating_add(overhead.0)).min(task.deadline);
+        Attributes::Deadline { runtime, deadline: task.deadline, period: task.period }
+    }
+
+    /// Gives them to the calling thread.
+    ///
+    /// # Errors
+    /// What Linux says, and the way out.
+    pub fn apply(self) -> Result<(), String> {
+        match self {
+            Attributes::Other => Ok(()),
+            Attributes::Fifo { priority } => scheduling::set_fifo(priority)
+                .map_err(|error| refused(&format!("SCHED_FIFO priority {priority}"), &error)),
+            Attributes::Deadline { runtime, deadline, period } => scheduling::set_deadline(runtime, deadline, period)
+                .map_err(|error| {
+                    let what = format!("SCHED_DEADLINE with {runtime} in {period}, due within {deadline},");
+                    refused(&what, &error)
+                }),
+        }
+    }
+}
+
+fn refused(what: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => format!(
+            "{what} is not permitted: {error}; raise the limit of priorities (`ulimit -r {PRIORITY_MAX}`), give the \
+             program the capability (`sudo setcap cap_sys_nice+ep $(command -v laxity)`), or take --scheduler other"
+        ),
+        io::ErrorKind::ResourceBusy => format!(
+            "{what} is not admitted: {error}; the tasks, with what else is promised, need more than the CPUs offer \
+             (/proc/sys/kernel/sched_rt_runtime_us of each sched_rt_period_us), so lower a wcet or take --scheduler fifo"
+        ),
+        _ => format!("{what} is refused: {error}; take --scheduler other"),
+    }
+}
+
+/// Tries `attributes` on a thread that ends at once, as there may be no way back.
+pub(crate) fn try_out(attributes: Attributes) -> Result<(), String> {
+    thread::spawn(move || attributes.apply()).join().unwrap_or_else(|_| Err("its thread panicked".to_owned()))
+}
+
+/// What keeps `tasks` from being scheduled by `SCHED_DEADLINE`; `uses_all` says whether all CPUs are one cluster that
+/// is all of the machine that this process may use.
+pub(crate) fn deadline_obstacle(tasks: &[Task], uses_all: bool) -> Option<String> {
+    if !uses_all {
+        return Some(
+            "SCHED_DEADLINE does not keep to some CPUs (Linux answers EPERM, 1) unless they are an exclusive cpuset; \
+             take a global policy on all CPUs, make a cpuset, or take --scheduler other"
+                .to_owned(),
+        );
+    }
+    tasks.iter().find(|task| task.deadline > task.period).map(|task| {
+        format!(
+            "task \"{}\": relative deadline {} exceeds period {}, which SCHED_DEADLINE does not take (EINVAL, 22); \
+             shorten the deadline or take --scheduler other",
+            task.name, task.deadline, task.period
+        )
+    })
+}
+
+/// The priority of the task of `rank` among `count`: the last has 1, and those beyond what there is share it.
+pub(crate) fn priority(rank: u32, count: usize) -> u8 {
+    let highest = count.min(usize::from(PRIORITY_MAX) - 1) as u32;
+    highest.saturating_sub(rank).max(1) as u8
+}
+
+/// The class for `scheduler`, as `wanted` or the strongest that there is, and what to say about the choice.
+///
+/// # Errors
+/// If what is wanted cannot be.
+pub(crate) fn choose(
+    scheduler: &Scheduler,
+    wanted: Option<LinuxScheduler>,
+    tasks: &[Task],
+    uses_all: bool,
+) -> Result<(LinuxScheduler, Option<String>), String> {
+    let is_edf = scheduler.rule == PriorityRule::Edf;
+    let probe = Attributes::Fifo { priority: 1 };
+    match wanted {
+        Some(LinuxScheduler::Fifo) if is_edf => Err(format!(
+            "SCHED_FIFO has fixed priorities and {scheduler} has none; take --scheduler deadline, or a policy with fixed \
+             priorities, as in --policy G-RM"
+        )),
+        Some(LinuxScheduler::Fifo) => try_out(probe).map(|()| (LinuxScheduler::Fifo, None)),
+        Some(LinuxScheduler::Deadline) => match deadline_obstacle(tasks, uses_all) {
+            Some(obstacle) => Err(obstacle),
+            None if !is_edf => Err(format!(
+                "SCHED_DEADLINE schedules by EDF, not by {scheduler}; take --scheduler fifo, or --policy G-EDF"
+            )),
+            None => Ok((LinuxScheduler::Deadline, None)),
+        },
+        Some(LinuxScheduler::Other) => Ok((LinuxScheduler::Other, None)),
+        None => Ok(strongest(is_edf, tasks, uses_all, probe)),
+    }
+}
+
+fn strongest(is_edf: bool, tasks: &[Task], uses_all: bool, fifo: Attributes) -> (LinuxScheduler, Option<String>) {
+    let tried = match (is_edf, deadline_obstacle(tasks, uses_all)) {
+        (false, _) => try_out(fifo).map(|()| LinuxScheduler::Fifo),
+        (true, Some(obstacle)) => Err(obstacle),
+        (true, None) => admitted_together(tasks).map(|()| LinuxScheduler::Deadline),
+    };
+    match tried {
+        Ok(scheduler) => (scheduler, None),
+        Err(reason) => (LinuxScheduler::Other, Some(format!("scheduled by SCHED_OTHER, without guarantees: {reason}"))),
+    }
+}
+
+/// Whether Linux admits all of `tasks` at the same time.
+fn admitted_together(tasks: &[Task]) -> Result<(), String> {
+    let barrier = &std::sync::Barrier::new(tasks.len());
+    thread::scope(|scope| {
+        let threads: Vec<_> = tasks
+            .iter()
+            .map(|task| {
+                scope.spawn(move || {
+                    let outcome = Attributes::deadline(task).apply();
+                    // None goes before all were asked.
+                    barrier.wait();
+                    outcome
+                })
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_become_priorities_from_one_up_and_the_last_share_one() {
+        assert_eq!([0, 1, 2].map(|rank| priority(rank, 3)), [3, 2, 1]);
+        assert_eq!([0, 96, 97, 199].map(|rank| priority(rank, 200)), [97, 1, 1, 1]);
+    }
+
+    #[test]
+    fn edf_has_no_fixed_priorities_and_clusters_no_deadline_class() {
+        let tasks = [Task::periodic("t", Nanos::from_millis(1), Nanos::from_millis(10))];
+        let edf = Scheduler::GLOBAL_EDF;
+        let error = choose(&edf, Some(LinuxScheduler::Fifo), &tasks, true).expect_err("EDF");
+        assert!(error.contains("--scheduler deadline"), "{error}");
+        let error = choose(&edf, Some(LinuxScheduler::Deadline), &tasks, false).expect_err("a cluster");
+        assert!(error.contains("EPERM, 1"), "{error}");
+        let late = [Task { deadline: Nanos::from_millis(20), ..tasks[0].clone() }];
+        let error = choose(&edf, Some(LinuxScheduler::Deadline), &late, true).expect_err("a late deadline");
+        assert!(error.contains("20 ms exceeds period 10 ms"), "{error}");
+        let (chosen, why) = choose(&edf, None, &tasks, false).expect("there is always one");
+        assert!(chosen == LinuxScheduler::Other && why.is_some_and(|why| why.contains("cpuset")));
+    }
+
+    #[test]
+    fn budgets_have_room_for_what_linux_adds_but_end_at_the_deadline() {
+        let runtime = |wcet, period| match Attributes::deadline(&Task::periodic("t", wcet, period)) {
+            Attributes::Deadline { runtime, .. } => runtime,
+            other => panic!("{other:?}"),
+        };
+        let ms = Nanos::from_millis;
+        assert_eq!(runtime(ms(1), ms(10)), Nanos::from_micros(1_100));
+        assert_eq!(runtime(ms(100), ms(1_000)), ms(105));
+        assert_eq!(runtime(ms(10), ms(10)), ms(10));
+    }
+}
