@@ -1,4 +1,5 @@
-// Laxity: live graphs for C, threads and processes that exchange tokens and data over named graphs in shared memory.
+// Laxity for C: live graphs, threads and processes that exchange tokens and data over named graphs in shared memory; and
+// GPUs that processes share.
 //
 // Made from capi/src: edit that, and run `LAXITY_BLESS=1 cargo test -p laxity-capi --test header`.
 //
@@ -10,7 +11,8 @@
 //           invalid. NULL and handles of another type are refused. A released handle is refused where memory still
 //           tells; do not count on it. Handles may be released in any order.
 // Threads   Registries, graphs, descriptions and recordings may be used by many threads at once, a node and its job by
-//           one at a time: a second one gets LAXITY_ERROR_BUSY.
+//           one at a time: a second one gets LAXITY_ERROR_BUSY. A client of GPUs belongs to the thread that
+//           registered it.
 // Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.
 // Processes All are trusted with the memory that they share. A child made by fork() attaches by itself, or executes
 //           another program.
@@ -103,6 +105,22 @@ enum laxity_result {
     LAXITY_ERROR_NO_RECORDER = 47,
     // A trace file cannot be written.
     LAXITY_ERROR_FILE = 48,
+    // GPUs cannot be shared so: a number is outside its range, or the arbitration is none that can be done live.
+    LAXITY_ERROR_CONFIG = 50,
+    // There is no such arbitration.
+    LAXITY_ERROR_NO_ARBITRATION = 51,
+    // A thread's name or priority cannot be one.
+    LAXITY_ERROR_CLIENT = 52,
+    // There is no such GPU, or a copy is from a GPU to itself.
+    LAXITY_ERROR_NO_GPU = 53,
+    // There is no such engine, or it copies nothing.
+    LAXITY_ERROR_NO_ENGINE = 54,
+    // The thread holds it or what comes after it: a token comes first, then engines in the order of GPUs.
+    LAXITY_ERROR_ORDER = 55,
+    // The thread holds no token.
+    LAXITY_ERROR_NO_TOKEN = 56,
+    // Another thread registered the client.
+    LAXITY_ERROR_THREAD = 57,
     // A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 };
@@ -115,6 +133,14 @@ enum laxity_ownership {
     LAXITY_CLAIMED = 1,
     // Its process died, or let go of it in the middle of a job.
     LAXITY_NODE_LOST = 2,
+};
+
+// By which rules GPUs are shared.
+enum laxity_arbitration {
+    // GPUSync: tokens, then engine locks.
+    LAXITY_GPUSYNC = 0,
+    // The k-FMLP: one token a GPU, first come, first served; the parameters of GPUSync have no meaning.
+    LAXITY_K_FMLP = 1,
 };
 
 // How messages travel over an edge. Whatever it is, a wait is one suspension, and messages are written and read the same
@@ -130,6 +156,16 @@ enum laxity_channel {
     LAXITY_CHANNEL_TCP = 3,
 };
 
+// What a GPU's operation occupies.
+enum laxity_engine {
+    // The engine that executes GPU kernels.
+    LAXITY_ENGINE_EXECUTION = 0,
+    // The one that copies to the GPU.
+    LAXITY_ENGINE_COPY_IN = 1,
+    // The one that copies from the GPU; with one copy engine, the same.
+    LAXITY_ENGINE_COPY_OUT = 2,
+};
+
 // Whether a job may run before its release.
 enum laxity_releasing {
     // It may, with the deadline that it has anyway. As at first.
@@ -137,6 +173,12 @@ enum laxity_releasing {
     // It may not: a wait ends no sooner than the release.
     LAXITY_RELEASING_ON_TIME = 1,
 };
+
+// A thread that is registered with an arbitration. That thread alone uses and releases it.
+struct laxity_gpu_client;
+
+// An arbitration that this process is attached to: GPUs that processes share, by name. Threads share it.
+struct laxity_gpus;
 
 // A graph that this process is attached to. Threads may share it.
 struct laxity_graph;
@@ -241,6 +283,30 @@ struct laxity_collected {
     uint64_t lost;
     // Beginnings and completions that were written down so late that they have the time of later ones.
     uint64_t late;
+};
+
+// The GPUs of one cluster, and how they are shared. All zeros but for `cpus` and `gpus`: GPUSync's defaults.
+struct laxity_gpu_config {
+    // CPUs that the threads which share them run on.
+    uint16_t cpus;
+    // GPUs, at most 64.
+    uint16_t gpus;
+    // Copy engines of each GPU: 1 or 2; 0 means 2.
+    uint8_t copy_engines;
+    // Engines go to the highest priority first, not to who came first.
+    bool engines_by_priority;
+    // One of enum laxity_arbitration.
+    uint32_t arbitration;
+    // Tokens of each GPU; 0 means 1.
+    uint32_t tokens;
+    // The most requests in the queue of a token, its holder's included; 0: as many as it takes for all CPUs.
+    uint32_t fifo_length;
+    // The most requests in the queues of all tokens together; 0: as there are CPUs.
+    uint32_t fifo_requests;
+    // The most threads that may be registered at a time; 0 means 64.
+    uint16_t clients;
+    // Copies are broken into chunks of at most this many bytes; 0: they are not.
+    uint64_t chunk_bytes;
 };
 
 #ifdef __cplusplus
@@ -513,6 +579,90 @@ enum laxity_result laxity_recording_collect(struct laxity_recording *recording,
 // the file could not be written (LAXITY_ERROR_FILE); if it is already, nothing happens. `collected` may be NULL.
 enum laxity_result laxity_recording_finish(struct laxity_recording **recording,
                                            struct laxity_collected *collected);
+
+// Creates the arbitration called `name` in `directory` (NULL: /dev/shm), or attaches to it if it is there already: for
+// processes that all know its configuration and start in any order. LAXITY_ERROR_DIFFERENT if it is configured
+// otherwise, LAXITY_ERROR_CONFIG if it cannot be. It ends with the last process that uses it.
+enum laxity_result laxity_gpus_create_or_attach(const char *directory,
+                                                const char *name,
+                                                const struct laxity_gpu_config *config,
+                                                struct laxity_gpus **gpus);
+
+// Attaches to the arbitration called `name` in `directory` (NULL: /dev/shm), however it is configured.
+// LAXITY_ERROR_NO_ARBITRATION if there is none.
+enum laxity_result laxity_gpus_attach(const char *directory, const char *name, struct laxity_gpus **gpus);
+
+// Releases the handle of an arbitration; its clients go on. `*gpus` is NULL then; if it is already, nothing happens.
+enum laxity_result laxity_gpus_release(struct laxity_gpus **gpus);
+
+// Whether Linux lets this process raise threads, so that holders really run at the priority that they inherit. If not,
+// grants are in the right order all the same.
+enum laxity_result laxity_gpus_inherits(const struct laxity_gpus *gpus,
+                                        bool *inherits);
+
+// Who holds and waits for what, as text for people: at most `size` bytes of it to `buffer`, the last of them NUL, and
+// to `length` how many it has without that. `buffer` may be NULL if `size` is 0, and `length` may be NULL.
+enum laxity_result laxity_gpus_text(const struct laxity_gpus *gpus,
+                                    char *buffer,
+                                    size_t size,
+                                    size_t *length);
+
+// Removes arbitrations in `directory` (NULL: /dev/shm) all of whose processes were killed, and says how many they
+// were. `removed` may be NULL.
+enum laxity_result laxity_gpus_gc(const char *directory,
+                                  size_t *removed);
+
+// Registers this thread under a name for those who watch. `priority` says how urgent it is among those that wait: 1 to
+// 99 as of SCHED_FIFO, the larger the more urgent; 0 means that `deadline_ns` on CLOCK_MONOTONIC does, the earlier the
+// more urgent, or nothing if that is 0, too.
+enum laxity_result laxity_gpus_register(const struct laxity_gpus *gpus,
+                                        const char *name,
+                                        uint8_t priority,
+                                        uint64_t deadline_ns,
+                                        struct laxity_gpu_client **client);
+
+// This thread is as urgent as this from now on, as for laxity_gpus_register: a job with another deadline begins. To be
+// called without a token.
+enum laxity_result laxity_gpu_client_rebase(struct laxity_gpu_client *client,
+                                            uint8_t priority,
+                                            uint64_t deadline_ns);
+
+// Lets go of whatever the client holds, and forgets the thread. `*client` is NULL then; if it is already, nothing
+// happens.
+enum laxity_result laxity_gpu_client_release(struct laxity_gpu_client **client);
+
+// Waits for a token of GPU `only`, or of any if that is negative: for `timeout_ns`, not at all if that is 0, or for
+// ever with LAXITY_FOREVER. Writes to `gpu`, which may be NULL, which GPU the job may use.
+enum laxity_result laxity_gpu_token(struct laxity_gpu_client *client,
+                                    int32_t only,
+                                    uint64_t timeout_ns,
+                                    uint32_t *gpu);
+
+// The job is over: lets go of the token, and before that of all engines.
+enum laxity_result laxity_gpu_token_release(struct laxity_gpu_client *client);
+
+// Waits for an engine of the GPU whose token the client holds: one of enum laxity_engine. Time-outs are as for tokens.
+enum laxity_result laxity_gpu_engine(struct laxity_gpu_client *client,
+                                     uint32_t engine,
+                                     uint64_t timeout_ns);
+
+// Waits for the engines that a copy from GPU `from` to the token's occupies, in the order that is the same for all.
+// Time-outs are as for tokens, for each of the two.
+enum laxity_result laxity_gpu_peer_copy(struct laxity_gpu_client *client,
+                                        uint32_t from,
+                                        uint64_t timeout_ns);
+
+// Waits for the engine that copies in the direction of `engine`, and writes to `length` how many of `bytes` bytes to
+// copy before laxity_gpu_engines_release: a chunk, so that a more urgent copy waits no longer than that. Called until
+// nothing is left to copy. Time-outs are as for tokens.
+enum laxity_result laxity_gpu_chunk(struct laxity_gpu_client *client,
+                                    uint32_t engine,
+                                    uint64_t bytes,
+                                    uint64_t timeout_ns,
+                                    uint64_t *length);
+
+// Lets go of all engines that the client holds.
+enum laxity_result laxity_gpu_engines_release(struct laxity_gpu_client *client);
 
 #ifdef __cplusplus
 }  // extern "C"

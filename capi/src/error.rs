@@ -100,6 +100,23 @@ pub enum laxity_result {
     /// A trace file cannot be written.
     LAXITY_ERROR_FILE = 48,
 
+    /// GPUs cannot be shared so: a number is outside its range, or the arbitration is none that can be done live.
+    LAXITY_ERROR_CONFIG = 50,
+    /// There is no such arbitration.
+    LAXITY_ERROR_NO_ARBITRATION = 51,
+    /// A thread's name or priority cannot be one.
+    LAXITY_ERROR_CLIENT = 52,
+    /// There is no such GPU, or a copy is from a GPU to itself.
+    LAXITY_ERROR_NO_GPU = 53,
+    /// There is no such engine, or it copies nothing.
+    LAXITY_ERROR_NO_ENGINE = 54,
+    /// The thread holds it or what comes after it: a token comes first, then engines in the order of GPUs.
+    LAXITY_ERROR_ORDER = 55,
+    /// The thread holds no token.
+    LAXITY_ERROR_NO_TOKEN = 56,
+    /// Another thread registered the client.
+    LAXITY_ERROR_THREAD = 57,
+
     /// A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 }
@@ -145,6 +162,14 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_MESSAGE_LOST, c"the message was lost with a former owner of a node"),
     (LAXITY_ERROR_NO_RECORDER, c"the graph has no recorder"),
     (LAXITY_ERROR_FILE, c"a trace file cannot be written"),
+    (LAXITY_ERROR_CONFIG, c"GPUs cannot be shared so"),
+    (LAXITY_ERROR_NO_ARBITRATION, c"the arbitration does not exist"),
+    (LAXITY_ERROR_CLIENT, c"a thread's name or priority cannot be one"),
+    (LAXITY_ERROR_NO_GPU, c"there is no such GPU"),
+    (LAXITY_ERROR_NO_ENGINE, c"there is no such engine, or it copies nothing"),
+    (LAXITY_ERROR_ORDER, c"a token comes first, then engines in the order of GPUs"),
+    (LAXITY_ERROR_NO_TOKEN, c"the thread holds no token"),
+    (LAXITY_ERROR_THREAD, c"another thread registered the client"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 
@@ -273,6 +298,7 @@ pub(crate) enum Error {
     Registry(RegistryError),
     Claim(ClaimError),
     Wait(WaitError),
+    Gpu(crate::gpu::Fault),
     Message {
         node: String,
         edge: Option<(String, String)>,
@@ -338,6 +364,7 @@ impl Error {
             Error::Message { error: MessageError::NoMessage { .. }, .. } => LAXITY_ERROR_NO_MESSAGE,
             Error::Message { error: MessageError::TooLong { .. }, .. } => LAXITY_ERROR_TOO_LONG,
             Error::Message { error: MessageError::Lost { .. }, .. } => LAXITY_ERROR_MESSAGE_LOST,
+            Error::Gpu(fault) => fault.result(),
             Error::Internal { .. } => LAXITY_ERROR_INTERNAL,
         }
     }
@@ -536,6 +563,7 @@ impl fmt::Display for Error {
             Error::Registry(error) => write!(f, "{error}"),
             Error::Claim(error) => write!(f, "{error}"),
             Error::Wait(error) => write!(f, "{error}"),
+            Error::Gpu(fault) => write!(f, "{fault}"),
             Error::Message { node, edge: Some((from, to)), error } => {
                 write!(f, "node {node}, edge {from} -> {to}: {error}")
             }

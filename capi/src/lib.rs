@@ -1,8 +1,9 @@
-//! The C interface of live graphs. What a C programmer is told is in the documentation of the items here, of which
+//! The C interface of live graphs and of GPUs that processes share. What a C programmer is told is in the documentation of the items here, of which
 //! `include/laxity.h` is made.
 //!
 //! ```text
 //! C  ->  functions (registry, spec, graph, node, job, recording)  ->  laxity-graph
+//!        gpu (gpus, client)                         ->  laxity-gpu
 //!        error::answer    a panic or an error becomes a number, the details wait in the thread
 //!        handle::get      a pointer becomes a reference, if it is one of ours
 //! ```
@@ -10,6 +11,7 @@
 #![allow(clippy::missing_safety_doc, reason = "what callers must keep to is said once, at the head of laxity.h")]
 
 mod error;
+mod gpu;
 mod graph;
 mod handle;
 mod node;

@@ -125,6 +125,32 @@ fn said(source: &str) -> String {
     said
 }
 
+/// One GPU, one token: whoever has it excludes the other.
+#[test]
+fn two_processes_take_turns_on_a_gpu() {
+    let program = build("examples/c/gpu_token.c", Linked::Shared);
+    let place = Place::new("gpu");
+    let start = |name: &str| {
+        let mut command = command(&program);
+        command.arg(name).env("LAXITY_DIRECTORY", &place.0).stdout(std::process::Stdio::piped());
+        command.spawn().expect("it was built")
+    };
+    let processes = ["camera", "lidar"].map(start);
+    let outputs = processes.map(|process| process.wait_with_output().expect("it ends"));
+    assert!(outputs.iter().all(|output| output.status.success()));
+    let said = outputs.each_ref().map(stdout);
+    assert_eq!(said, ["camera", "lidar"].map(|name| format!("{name}: 100 jobs, 1000 chunks\n")));
+    assert!(place.is_empty(), "the last one out took the arbitration along");
+}
+
+#[test]
+fn misuse_of_gpus_gets_a_number_and_a_text() {
+    let program = build("capi/tests/c/gpu_misuse.c", Linked::Shared);
+    let place = Place::new("gpu-misuse");
+    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    assert!(place.is_empty());
+}
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("capi/ has a parent")
 }

@@ -47,6 +47,8 @@ pub enum Command {
     Policies,
     Overheads(commands::overheads::Arguments),
     #[cfg(target_os = "linux")]
+    Gpu(commands::gpu::Arguments),
+    #[cfg(target_os = "linux")]
     Graph(commands::graph::Arguments),
     Completions(commands::completions::Arguments),
 }

@@ -58,6 +58,8 @@ fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
         Command::Policies => commands::policies::run(output),
         Command::Overheads(arguments) => commands::overheads::run(arguments, output),
         #[cfg(target_os = "linux")]
+        Command::Gpu(arguments) => commands::gpu::run(arguments, output),
+        #[cfg(target_os = "linux")]
         Command::Graph(arguments) => commands::graph::run(arguments, output),
         Command::Completions(arguments) => commands::completions::run(&arguments, output),
     }

@@ -223,7 +223,7 @@ impl Segment {
         let length = count.checked_mul(8).expect("as many words as fit into memory");
         assert!(offset.is_multiple_of(8), "offset {offset} is not aligned to 8");
         // SAFETY: within the mapping and aligned, as checked; otherwise as in `u32`.
-        unsafe { std::slice::from_raw_parts(self.pointer(offset, length).cast(), count) }
+        unsafe { std::slice::from_raw_parts(self.at(offset, length).cast(), count) }
     }
 
     /// Copies `bytes` to `offset`, byte by byte: for what is written once. Panics if they do not fit.

@@ -4,6 +4,8 @@ pub mod check;
 pub mod completions;
 pub mod generate;
 #[cfg(target_os = "linux")]
+pub mod gpu;
+#[cfg(target_os = "linux")]
 pub mod graph;
 pub mod overheads;
 pub mod policies;

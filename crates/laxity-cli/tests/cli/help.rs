@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 22] = [
+const VERBS: [&[&str]; 27] = [
     &["simulate"],
     &["run"],
     &["check"],
@@ -17,6 +17,11 @@ const VERBS: [&[&str]; 22] = [
     &["schema"],
     &["policies"],
     &["overheads"],
+    &["gpu"],
+    &["gpu", "create"],
+    &["gpu", "list"],
+    &["gpu", "top"],
+    &["gpu", "gc"],
     &["graph"],
     &["graph", "run"],
     &["graph", "list"],
@@ -46,12 +51,13 @@ fn the_long_help_has_what_the_short_one_leaves_out() {
         assert_eq!(code, 0, "{verb:?}");
         out.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let pairs: [(&[&str], &str); 7] = [
+    let pairs: [(&[&str], &str); 8] = [
         (&["simulate"], "the same schedule, byte for byte"),
         (&["check"], "What the analysis cannot treat is refused by name"),
         (&["trace"], "used up to where it broke"),
         (&["trace", "x", "check"], "a legal schedule at all"),
         (&["gen"], "the same bytes on any machine"),
+        (&["gpu", "create"], "others may come and go"),
         (&["graph", "run"], "the earliest of those whose tokens"),
         (&["graph", "watch"], "Ctrl-C ends the watch, and nothing else"),
     ];

@@ -4,6 +4,8 @@ mod check;
 mod check_lines;
 mod export;
 mod generate;
+#[cfg(target_os = "linux")]
+mod gpu;
 mod gpus;
 #[cfg(target_os = "linux")]
 mod graph;

@@ -14,6 +14,8 @@ const HEIGHT: usize = 30;
 pub struct Terminal {
     child: Child,
     master: File,
+    /// What was read so far.
+    written: Vec<u8>,
 }
 
 impl Terminal {
@@ -24,7 +26,7 @@ impl Terminal {
         let handle = || Stdio::from(slave.try_clone().expect("a handle"));
         // What remains is the child's: the command's own handles, and ours, go with this function.
         let child = command.stdin(handle()).stdout(handle()).stderr(handle()).spawn().expect("runs");
-        Terminal { child, master: File::from(master) }
+        Terminal { child, master: File::from(master), written: Vec::new() }
     }
 
     /// The process.
@@ -32,13 +34,21 @@ impl Terminal {
         self.child.id()
     }
 
+    /// Waits until it has written `text`.
+    pub fn read_until(&mut self, text: &str) {
+        let mut part = [0; 4096];
+        while !String::from_utf8_lossy(&self.written).contains(text) {
+            let length = self.master.read(&mut part).expect("it writes that before it ends");
+            self.written.extend_from_slice(&part[..length]);
+        }
+    }
+
     /// All it wrote until its end, escape sequences included.
     pub fn finish(mut self) -> String {
-        let mut written = Vec::new();
         // When the last handle is closed, Linux answers with an error.
-        let _ = self.master.read_to_end(&mut written);
+        let _ = self.master.read_to_end(&mut self.written);
         self.child.wait().expect("ends");
-        String::from_utf8(written).expect("UTF-8")
+        String::from_utf8(self.written).expect("UTF-8")
     }
 }
 

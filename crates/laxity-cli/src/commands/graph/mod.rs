@@ -1,6 +1,6 @@
 //! `laxity graph`: live graphs in shared memory.
 
-mod display;
+pub(super) mod display;
 mod drawing;
 mod gc;
 mod list;
@@ -102,7 +102,7 @@ fn not_found(registry: &Registry, error: RegistryError) -> CliError {
 }
 
 /// `did you mean ...`, or what there is instead.
-fn way_out(name: &str, names: &[String], noun: &str) -> String {
+pub(super) fn way_out(name: &str, names: &[String], noun: &str) -> String {
     const SHOWN: usize = 16;
     if names.is_empty() {
         return format!("there is no {noun}");
@@ -118,7 +118,7 @@ fn way_out(name: &str, names: &[String], noun: &str) -> String {
 }
 
 /// How often something is shown: more than nothing.
-fn parse_interval(text: &str) -> Result<Nanos, String> {
+pub(super) fn parse_interval(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>() {
         Ok(Nanos::ZERO) => {
             Err("nothing can be shown without end; leave some time between, as in \"250 ms\"".to_owned())
@@ -129,11 +129,11 @@ fn parse_interval(text: &str) -> Result<Nanos, String> {
 }
 
 /// Why the library refuses.
-fn live(error: impl std::fmt::Display) -> CliError {
+pub(super) fn live(error: impl std::fmt::Display) -> CliError {
     CliError::Live { message: error.to_string() }
 }
 
 /// `value` as JSON that people can read, too.
-fn pretty(value: &impl serde::Serialize) -> String {
+pub(super) fn pretty(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).expect("numbers, texts and lists are JSON") + "\n"
 }

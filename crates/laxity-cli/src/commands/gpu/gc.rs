@@ -1,0 +1,38 @@
+//! `laxity gpu gc`: an end to what killed processes left.
+
+use clap::Args;
+use laxity_gpu::Registry;
+use serde::Serialize;
+
+use crate::commands::graph::{live, pretty};
+use crate::error::CliError;
+use crate::output::Output;
+
+/// Remove the arbitrations that killed processes left.
+///
+/// Prints their names, a line each. Those that someone uses, those of other versions and files of other programs are left alone.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity gpu gc
+  laxity gpu gc --json | jq '.removed | length'
+
+Exit codes: 0 nothing is left over; 1 something cannot be removed; 2 bad usage.")]
+pub struct Arguments {
+    /// Print JSON instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// Removes what nobody uses, and prints what that was.
+pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+    #[derive(Serialize)]
+    struct JsonRemoved {
+        laxity: &'static str,
+        removed: Vec<String>,
+    }
+    let removed = registry.gc().map_err(live)?;
+    if arguments.json {
+        return output.print(pretty(&JsonRemoved { laxity: env!("CARGO_PKG_VERSION"), removed }));
+    }
+    removed.iter().try_for_each(|name| output.line(name))
+}

@@ -1,0 +1,137 @@
+//! `laxity gpu list`: the arbitrations that there are.
+
+use clap::Args;
+use laxity_gpu::{Registry, RegistryError, Snapshot};
+use serde::Serialize;
+
+use super::view;
+use crate::commands::graph::{live, pretty};
+use crate::error::CliError;
+use crate::output::{self, Output};
+use crate::style::{FAINT, RESET};
+use crate::table::{Cell, Table};
+
+/// List the arbitrations that are used, and those that killed processes left.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity gpu list
+  laxity gpu list --json | jq '.arbitrations[] | select(.in_use).name'
+
+Exit codes: 0 it worked; 1 the folder cannot be read; 2 bad usage.")]
+pub struct Arguments {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// An arbitration in the list.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    in_use: bool,
+    #[serde(flatten)]
+    summary: Option<Summary>,
+}
+
+/// What is known of an arbitration that is in use.
+#[derive(Serialize)]
+struct Summary {
+    gpus: u16,
+    cpus: u16,
+    rules: &'static str,
+    /// Of all GPUs together.
+    tokens: usize,
+    tokens_held: usize,
+    clients: usize,
+    clients_max: u16,
+    waiting: usize,
+    /// Processes that have clients.
+    pids: Vec<u32>,
+}
+
+/// Prints a row for each arbitration; those that cannot be read are warned about.
+pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+    let mut rows = Vec::new();
+    for name in registry.names().map_err(live)? {
+        match row(registry, name) {
+            Ok(Some(row)) => rows.push(row),
+            Ok(None) => {}
+            Err(error) => output::warning(error),
+        }
+    }
+    if arguments.json {
+        return output.print(json(&rows));
+    }
+    if rows.is_empty() {
+        return output.line(format_args!("{FAINT}no shared GPUs in {}{RESET}", registry.directory().display()));
+    }
+    output.print(table(&rows).render(output.width()))?;
+    if rows.iter().any(|row| !row.in_use) {
+        output.finish()?;
+        output::note("left over: all processes were killed; remove these arbitrations with `laxity gpu gc`");
+    }
+    Ok(())
+}
+
+/// The arbitration called `name`; nothing if its last process has left in the meantime.
+fn row(registry: &Registry, name: String) -> Result<Option<Row>, RegistryError> {
+    let summary = registry.is_in_use(&name).and_then(|is_in_use| match is_in_use {
+        true => registry.look(&name).map(|look| Some(summary(&look))),
+        false => Ok(None),
+    });
+    match summary {
+        Ok(summary) => Ok(Some(Row { name, in_use: summary.is_some(), summary })),
+        Err(RegistryError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn summary(look: &Snapshot) -> Summary {
+    let mut pids: Vec<u32> = look.clients.iter().map(|client| client.pid).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    Summary {
+        gpus: look.config.gpus,
+        cpus: look.config.cpus,
+        rules: look.config.arbitration.name(),
+        tokens: look.tokens.holders.len(),
+        tokens_held: look.tokens.holders.iter().flatten().count(),
+        clients: look.clients.len(),
+        clients_max: look.config.clients,
+        waiting: view::waiting(look),
+        pids,
+    }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::of("arbitration")
+        .text("rules")
+        .group("GPUs", &[""])
+        .group("tokens", &["all", "held"])
+        .group("clients", &["all", "waiting"])
+        .text("processes");
+    for row in rows {
+        let name = Cell::from(row.name.clone());
+        let Some(summary) = &row.summary else {
+            table.row(vec![name, Cell::bad("left over")]);
+            continue;
+        };
+        let pids: Vec<String> = summary.pids.iter().map(u32::to_string).collect();
+        let numbers =
+            [usize::from(summary.gpus), summary.tokens, summary.tokens_held, summary.clients, summary.waiting];
+        let mut cells = vec![name, summary.rules.into()];
+        cells.extend(numbers.map(|number| Cell::from(number.to_string())));
+        cells.push(pids.join(" ").into());
+        table.row(cells);
+    }
+    table
+}
+
+fn json(rows: &[Row]) -> String {
+    #[derive(Serialize)]
+    struct List<'a> {
+        laxity: &'static str,
+        arbitrations: &'a [Row],
+    }
+    pretty(&List { laxity: env!("CARGO_PKG_VERSION"), arbitrations: rows })
+}

@@ -1,0 +1,75 @@
+//! `laxity gpu`: GPUs that processes share live.
+
+mod create;
+mod gc;
+mod json;
+mod list;
+mod rules;
+mod top;
+mod view;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use laxity_gpu::{Registry, RegistryError};
+
+use super::graph::{live, way_out};
+use crate::error::CliError;
+use crate::output::Output;
+
+/// Share the GPUs of this machine among processes, and see who has them.
+///
+/// An arbitration has a name in shared memory. Threads of processes that know it wait for GPUs and engines by GPUSync's rules or the k-FMLP's; see docs/guides/gpu.md.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity gpu create car --gpus 2 --tokens 3
+  laxity gpu create car --file car.toml    as its [gpu_management] says
+  laxity gpu list
+  laxity gpu top car
+  laxity gpu gc                            remove what killed processes left
+
+Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such arbitration.")]
+pub struct Arguments {
+    /// Where arbitrations have their names
+    #[arg(long, global = true, value_name = "DIR", default_value = "/dev/shm")]
+    folder: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
+    Create(create::Arguments),
+    List(list::Arguments),
+    Top(top::Arguments),
+    Gc(gc::Arguments),
+}
+
+/// Does one thing with arbitrations.
+pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
+    let registry = Registry::at(arguments.folder);
+    match arguments.command {
+        Command::Create(arguments) => create::run(&registry, &arguments, output),
+        Command::List(arguments) => list::run(&registry, &arguments, output),
+        Command::Top(arguments) => top::run(&registry, &arguments, output),
+        Command::Gc(arguments) => gc::run(&registry, &arguments, output),
+    }
+}
+
+/// `error`, with the name that was meant if it is about one that does not exist. What the command line says and cannot
+/// be is bad usage.
+fn refused(registry: &Registry, error: RegistryError) -> CliError {
+    let RegistryError::NotFound { name } = error else {
+        return match error {
+            RegistryError::Name { .. } | RegistryError::Config(_) => CliError::Argument { message: error.to_string() },
+            error => live(error),
+        };
+    };
+    match registry.names() {
+        Ok(names) => CliError::Argument {
+            message: format!("arbitration {name}: does not exist; {}", way_out(&name, &names, "arbitration")),
+        },
+        Err(error) => live(error),
+    }
+}

@@ -1,0 +1,124 @@
+//! An arbitration as a table.
+
+use laxity_gpu::{Base, ClientState, Config, LockState, Snapshot, Standing};
+use laxity_model::{GpuArbitration, Instant, ReplicaId, TaskId};
+
+use crate::quantity::{counted, short};
+use crate::table::{Cell, Table};
+
+/// How many clients wait for something.
+pub fn waiting(look: &Snapshot) -> usize {
+    look.engines.iter().flatten().chain([&look.tokens]).map(|lock| lock.waiting.len()).sum()
+}
+
+/// How many tokens are held.
+pub fn held(look: &Snapshot) -> usize {
+    look.tokens.holders.iter().flatten().count()
+}
+
+/// What is shared, in words.
+pub fn rules(config: &Config) -> String {
+    let gpus = counted(config.gpus.into(), "GPU");
+    let rules = config.arbitration.name();
+    let shared = format!("{gpus} for the threads of {} under {rules}", counted(config.cpus.into(), "CPU"));
+    match config.arbitration {
+        GpuArbitration::GpuSync(sync) => format!("{shared}, {} each", counted(sync.tokens.into(), "token")),
+        _ => shared,
+    }
+}
+
+/// A row for each token and each engine, by GPU, and one for those outside all queues; but for those beyond `rows`.
+/// `a ← b`: b donates its priority to a. `20 → 50`: the holder inherits.
+pub fn table(look: &Snapshot, now: Instant, rows: usize) -> Table {
+    let names = Names { look, now };
+    let table = Table::of("GPU").text("lock").text("holder").group("process", &[""]).text("priority").text("waiting");
+    let tokens = |gpu: u16| {
+        let of_gpu = look.tokens.holders.iter().enumerate().skip(gpu.into()).step_by(look.config.gpus.into());
+        of_gpu.map(|(token, &holder)| {
+            let queue = names.queue(&look.tokens, Standing::Fifo(ReplicaId(token as u16)));
+            (format!("token {token}"), holder, queue)
+        })
+    };
+    let engines = |gpu: u16| {
+        let locks = look.config.engines().iter().zip(&look.engines[usize::from(gpu)]);
+        locks.map(|(engine, lock)| {
+            (engine.name().to_owned(), lock.holders.first().copied().flatten(), names.queue(lock, Standing::Queue))
+        })
+    };
+    let of_gpu =
+        |gpu: u16| tokens(gpu).chain(engines(gpu)).map(move |(lock, holder, queue)| (gpu, lock, holder, queue));
+    let locks = (0..look.config.gpus).flat_map(of_gpu);
+    let mut table = locks.take(rows).fold(table, |mut table, (gpu, lock, holder, queue)| {
+        let mut row = vec![gpu.to_string().into(), lock.into()];
+        row.extend(names.holder(holder));
+        row.push(queue.into());
+        table.row(row);
+        table
+    });
+    let outside = names.queue(&look.tokens, Standing::Outside);
+    if !outside.is_empty() {
+        table.row(vec!["any".into(), Cell::faint("outside"), "".into(), "".into(), "".into(), outside.into()]);
+    }
+    table
+}
+
+/// What clients are called, and what is said of them.
+struct Names<'a> {
+    look: &'a Snapshot,
+    now: Instant,
+}
+
+impl Names<'_> {
+    /// Holder, process and priority.
+    fn holder(&self, holder: Option<TaskId>) -> [Cell; 3] {
+        let Some(task) = holder else { return [Cell::faint("-"), Cell::faint("-"), Cell::faint("-")] };
+        let Some(client) = self.look.client(task) else { return [task.to_string().into(), "".into(), "".into()] };
+        [self.with_donor(task).into(), client.pid.to_string().into(), self.priority(client)]
+    }
+
+    fn priority(&self, client: &ClientState) -> Cell {
+        let base = self.base(client.base);
+        match (client.inherits_from, client.refused) {
+            (None, _) => base.into(),
+            (Some(_), None) => format!("{base} → {}", self.base(client.effective)).into(),
+            (Some(_), Some(_)) => Cell::bad(format!("{base} → {}, refused", self.base(client.effective))),
+        }
+    }
+
+    fn base(&self, base: Base) -> String {
+        match base {
+            Base::Deadline(deadline) if deadline >= self.now => {
+                format!("due in {}", short(deadline.saturating_since(self.now)))
+            }
+            Base::Deadline(deadline) => format!("late by {}", short(self.now.saturating_since(deadline))),
+            Base::Fixed(_) | Base::Background => base.to_string(),
+        }
+    }
+
+    /// Those of `lock` who wait there, the next one first.
+    fn queue(&self, lock: &LockState, there: Standing) -> String {
+        let waiting = lock.waiting.iter().filter(|(_, standing)| *standing == there);
+        waiting.map(|&(task, _)| self.with_donor(task)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn with_donor(&self, task: TaskId) -> String {
+        match donors(self.look).find(|&(_, donee)| donee == task) {
+            Some((donor, _)) => format!("{} ← {}", self.name(task), self.name(donor)),
+            None => self.name(task),
+        }
+    }
+
+    /// A name moves no cursor.
+    fn name(&self, task: TaskId) -> String {
+        let name = self.look.client(task).map_or_else(|| task.to_string(), |client| client.name.clone());
+        name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+    }
+}
+
+/// Each donor, and to whom it donates.
+pub fn donors(look: &Snapshot) -> impl Iterator<Item = (TaskId, TaskId)> {
+    look.tokens.waiting.iter().filter_map(|&(task, standing)| match standing {
+        Standing::Donor { donee } => Some((task, donee)),
+        Standing::Queue | Standing::Fifo(_) | Standing::Outside => None,
+    })
+}
