@@ -27,7 +27,7 @@ libdir=\${prefix}/lib
 includedir=\${prefix}/include
 
 Name: laxity
-Description: Live graphs: threads and processes that exchange tokens and data
+Description: Live graphs and GPUs that processes share
 Version: $version
 Libs: -L\${libdir} -llaxity
 Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
