@@ -272,11 +272,10 @@ trait Side {
 
 /// A side whose steps are functions that return, as are those of every library and C's `syscall`.
 ///
-/// That matters. On an EPYC of the Zen 4 generation under Linux 6.18 a trip takes 4.2 us if the system calls are in the
-/// loop itself, and no more if they are in functions that are left by an indirect jump. As soon as those are left by
-/// `ret` it takes 5.3 us, and 0.02 us more for each further one, though neither system calls nor switches differ: all of
-/// Linux is slower, probably because its guard for returns ("Safe RET") leaves predictions that such a `ret` gets wrong.
-/// A node's waits and completions return, too, so that only this shows what a graph adds to a futex.
+/// That matters: the rows "raw futex" and "raw futex, within the loop" differ in nothing else. Neither system calls nor
+/// switches do; all of Linux is slower, probably because its guard for returns ("Safe RET", on AMD's processors) leaves
+/// predictions that a `ret` in user mode gets wrong. A node's waits and completions return, too, so that only this shows
+/// what a graph adds to a futex.
 struct Called<S>(S);
 
 impl<S: Side> Side for Called<S> {

@@ -91,7 +91,6 @@ fn use_it(gpu: &SoftGpu, rounds: usize, witness: Option<&Witness>) {
 }
 
 #[test]
-#[ignore = "a process of another test"]
 fn share() {
     if let Some(gpu) = given() {
         use_it(&gpu, 20, Some(&Witness::of(&gpu)));
@@ -100,7 +99,6 @@ fn share() {
 
 /// Says that it is there, and then goes on for ever.
 #[test]
-#[ignore = "a process of another test"]
 fn storm() {
     let Some(gpu) = given() else { return };
     eprintln!("there");
@@ -155,7 +153,7 @@ fn wait_until_there(child: &mut Child) {
 
 fn storming(gpu: &str) -> Child {
     Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "storm", "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "storm", "--nocapture", "--test-threads=1"])
         .env(support::NAME, gpu)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

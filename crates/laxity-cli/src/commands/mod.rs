@@ -7,6 +7,8 @@ pub mod generate;
 pub mod gpu;
 #[cfg(target_os = "linux")]
 pub mod graph;
+#[cfg(target_os = "linux")]
+mod named;
 pub mod overheads;
 pub mod policies;
 #[cfg(target_os = "linux")]

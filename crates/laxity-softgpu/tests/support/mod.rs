@@ -48,7 +48,7 @@ pub fn history(gpu: &SoftGpu) -> Vec<Entry> {
 /// Starts the test `role` of this program, which is ignored otherwise, in a process of its own.
 pub fn start(role: &str, gpu: &str) -> Child {
     Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", role, "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["--exact", role, "--nocapture", "--test-threads=1"])
         .env(NAME, gpu)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

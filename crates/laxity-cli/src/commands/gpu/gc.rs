@@ -2,9 +2,8 @@
 
 use clap::Args;
 use laxity_gpu::Registry;
-use serde::Serialize;
 
-use crate::commands::graph::{live, pretty};
+use crate::commands::named::{live, print_removed};
 use crate::error::CliError;
 use crate::output::Output;
 
@@ -25,14 +24,5 @@ pub struct Arguments {
 
 /// Removes what nobody uses, and prints what that was.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
-    #[derive(Serialize)]
-    struct JsonRemoved {
-        laxity: &'static str,
-        removed: Vec<String>,
-    }
-    let removed = registry.gc().map_err(live)?;
-    if arguments.json {
-        return output.print(pretty(&JsonRemoved { laxity: env!("CARGO_PKG_VERSION"), removed }));
-    }
-    removed.iter().try_for_each(|name| output.line(name))
+    print_removed(registry.gc().map_err(live)?, arguments.json, output)
 }

@@ -5,7 +5,7 @@ use laxity_gpu::{Registry, RegistryError, Snapshot};
 use serde::Serialize;
 
 use super::view;
-use crate::commands::graph::{live, pretty};
+use crate::commands::named::{live, pretty, rows};
 use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::style::{FAINT, RESET};
@@ -51,14 +51,7 @@ struct Summary {
 
 /// Prints a row for each arbitration; those that cannot be read are warned about.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
-    let mut rows = Vec::new();
-    for name in registry.names().map_err(live)? {
-        match row(registry, name) {
-            Ok(Some(row)) => rows.push(row),
-            Ok(None) => {}
-            Err(error) => output::warning(error),
-        }
-    }
+    let rows = rows(registry.names().map_err(live)?, |name| row(registry, name));
     if arguments.json {
         return output.print(json(&rows));
     }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use laxity_gpu::{Registry, RegistryError};
 
-use super::graph::{live, way_out};
+use super::named::{live, way_out};
 use crate::error::CliError;
 use crate::output::Output;
 

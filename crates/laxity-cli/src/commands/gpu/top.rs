@@ -10,7 +10,7 @@ use laxity_sys::clock;
 
 use super::{json, refused, view};
 use crate::commands::graph::display::Display;
-use crate::commands::graph::{live, parse_interval};
+use crate::commands::named::{live, parse_interval};
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output::Output;

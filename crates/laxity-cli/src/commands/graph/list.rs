@@ -4,7 +4,7 @@ use clap::Args;
 use laxity_graph::{Graph, Ownership, Registry, RegistryError};
 use serde::Serialize;
 
-use super::live;
+use crate::commands::named::{live, pretty, rows};
 use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::quantity;
@@ -48,14 +48,7 @@ struct Summary {
 
 /// Prints a row for each graph; those that cannot be read are warned about.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
-    let mut rows = Vec::new();
-    for name in registry.names().map_err(live)? {
-        match row(registry, name) {
-            Ok(Some(row)) => rows.push(row),
-            Ok(None) => {}
-            Err(error) => output::warning(error),
-        }
-    }
+    let rows = rows(registry.names().map_err(live)?, |name| row(registry, name));
     if arguments.json {
         return output.print(json(&rows));
     }
@@ -142,5 +135,5 @@ fn json(rows: &[Row]) -> String {
         laxity: &'static str,
         graphs: &'a [Row],
     }
-    super::pretty(&List { laxity: env!("CARGO_PKG_VERSION"), graphs: rows })
+    pretty(&List { laxity: env!("CARGO_PKG_VERSION"), graphs: rows })
 }

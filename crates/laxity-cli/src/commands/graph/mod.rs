@@ -17,11 +17,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use laxity_graph::{Graph, Registry, RegistryError};
-use laxity_model::Nanos;
 
+use super::named::{live, parse_interval, pretty, way_out};
 use crate::error::CliError;
 use crate::output::Output;
-use crate::suggest::nearest_of;
 
 /// Run graphs on this machine; list, watch, record, show and end those that run.
 ///
@@ -99,41 +98,4 @@ fn not_found(registry: &Registry, error: RegistryError) -> CliError {
         Err(error) => return live(error),
     };
     CliError::Argument { message: format!("graph {name}: does not exist; {}", way_out(&name, &names, "graph")) }
-}
-
-/// `did you mean ...`, or what there is instead.
-pub(super) fn way_out(name: &str, names: &[String], noun: &str) -> String {
-    const SHOWN: usize = 16;
-    if names.is_empty() {
-        return format!("there is no {noun}");
-    }
-    match nearest_of(name, names.iter().cloned()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => {
-            let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
-            let more = if names.len() > SHOWN { ", ..." } else { "" };
-            format!("write one of {}{more}", shown.join(", "))
-        }
-    }
-}
-
-/// How often something is shown: more than nothing.
-pub(super) fn parse_interval(text: &str) -> Result<Nanos, String> {
-    match text.parse::<Nanos>() {
-        Ok(Nanos::ZERO) => {
-            Err("nothing can be shown without end; leave some time between, as in \"250 ms\"".to_owned())
-        }
-        Ok(span) => Ok(span),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Why the library refuses.
-pub(super) fn live(error: impl std::fmt::Display) -> CliError {
-    CliError::Live { message: error.to_string() }
-}
-
-/// `value` as JSON that people can read, too.
-pub(super) fn pretty(value: &impl serde::Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("numbers, texts and lists are JSON") + "\n"
 }

@@ -1,0 +1,72 @@
+//! What the verbs about graphs and about arbitrations share: both have names in shared memory, and processes that may be
+//! killed.
+
+use std::fmt::Display;
+
+use laxity_model::Nanos;
+use serde::Serialize;
+
+use crate::error::CliError;
+use crate::output::{self, Output};
+use crate::suggest::nearest_of;
+
+/// What `row` finds under each name; nothing for what is gone in the meantime, and a warning for what cannot be read.
+pub fn rows<R, E: Display>(names: Vec<String>, row: impl Fn(String) -> Result<Option<R>, E>) -> Vec<R> {
+    let found = |name| {
+        row(name).unwrap_or_else(|error| {
+            output::warning(error);
+            None
+        })
+    };
+    names.into_iter().filter_map(found).collect()
+}
+
+/// Prints the names of what was removed, a line each or as JSON.
+pub fn print_removed(removed: Vec<String>, json: bool, output: &mut Output) -> Result<(), CliError> {
+    #[derive(Serialize)]
+    struct JsonRemoved {
+        laxity: &'static str,
+        removed: Vec<String>,
+    }
+    if json {
+        return output.print(pretty(&JsonRemoved { laxity: env!("CARGO_PKG_VERSION"), removed }));
+    }
+    removed.iter().try_for_each(|name| output.line(name))
+}
+
+/// `did you mean ...`, or what there is instead.
+pub fn way_out(name: &str, names: &[String], noun: &str) -> String {
+    const SHOWN: usize = 16;
+    if names.is_empty() {
+        return format!("there is no {noun}");
+    }
+    match nearest_of(name, names.iter().cloned()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+            let more = if names.len() > SHOWN { ", ..." } else { "" };
+            format!("write one of {}{more}", shown.join(", "))
+        }
+    }
+}
+
+/// How often something is shown: more than nothing.
+pub fn parse_interval(text: &str) -> Result<Nanos, String> {
+    match text.parse::<Nanos>() {
+        Ok(Nanos::ZERO) => {
+            Err("nothing can be shown without end; leave some time between, as in \"250 ms\"".to_owned())
+        }
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Why the library refuses.
+pub fn live(error: impl Display) -> CliError {
+    CliError::Live { message: error.to_string() }
+}
+
+/// `value` as JSON that people can read, too.
+pub fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("numbers, texts and lists are JSON") + "\n"
+}
