@@ -137,7 +137,7 @@ fn read(bytes: &mut Reader) -> Option<(Graph, Vec<Channel>)> {
     };
     let channels = bytes.list(|bytes| {
         let kind = bytes.u32()?;
-        let kind = ChannelKind::ALL.into_iter().find(|known| *known as u32 == kind)?;
+        let kind = ChannelKind::ALL.iter().copied().find(|known| *known as u32 == kind)?;
         let (message, capacity) = (bytes.u32()?, bytes.u32()?);
         let channel = kind.channel(message, capacity);
         Some(match channel {

@@ -289,9 +289,17 @@ impl fmt::Display for ClaimError {
                 "node {node}: process {pid}, which had it, was killed but has threads that have not ended; try again"
             ),
             ClaimError::Listen { edge: (from, to), address, code } => {
-                let address = address.map_or_else(String::new, |address| address.to_string());
                 let error = std::io::Error::from_raw_os_error(*code);
-                write!(f, "edge {from} -> {to}: cannot listen at {address}: {error}; choose another address, or port 0")
+                match address {
+                    Some(address) => write!(
+                        f,
+                        "edge {from} -> {to}: cannot listen at {address}: {error}; choose another address, or port 0"
+                    ),
+                    None => write!(
+                        f,
+                        "edge {from} -> {to}: iceoryx2 makes no subscriber: {error}; IOX2_LOG_LEVEL=error says why"
+                    ),
+                }
             }
             ClaimError::NoneFree => write!(f, "every node is claimed; release one first"),
             ClaimError::Forked => {

@@ -40,7 +40,14 @@ fn edge_between(jobs: &[u64], (producer, consumer): (usize, usize), factor: u32,
 }
 
 /// Kinds of edges that carry messages.
-const LINKS: [ChannelKind; 4] = [ChannelKind::Ring, ChannelKind::Fifo, ChannelKind::Queue, ChannelKind::Stream];
+const LINKS: &[ChannelKind] = &[
+    ChannelKind::Ring,
+    ChannelKind::Fifo,
+    ChannelKind::Queue,
+    ChannelKind::Stream,
+    #[cfg(feature = "iceoryx2")]
+    ChannelKind::Iceoryx2,
+];
 
 /// A channel of `kind` if everybody may have one for so many messages.
 fn kind_or_ring(kind: ChannelKind, capacity: u32, produce: u32) -> Channel {
@@ -59,7 +66,7 @@ prop_compose! {
         parents in prop::collection::vec(any::<prop::sample::Index>(), nodes),
         extra in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..4),
         numbers in prop::collection::vec((1u32..3, 0u32..4, 0u32..4), nodes + 4),
-        kinds in prop::collection::vec(prop::sample::select(&LINKS), nodes + 4),
+        kinds in prop::collection::vec(prop::sample::select(LINKS), nodes + 4),
         has_back_edge in any::<bool>(),
         slack in 0u32..5,
         is_tree in Just(is_tree), windows in Just(windows),

@@ -350,10 +350,16 @@ fn random_kills_lose_nothing_and_hang_nobody() {
 }
 
 /// Two pipelines have each kind where producers die, where consumers die, and where the sink sees what comes.
-fn mixed_pipelines() -> [Spec; 3] {
+fn mixed_pipelines() -> Vec<Spec> {
     use ChannelKind::{Fifo, Queue, Ring, Stream};
-    [[Fifo, Queue, Stream, Fifo, Ring], [Stream, Fifo, Queue, Stream, Fifo], [Queue, Stream, Fifo, Queue, Stream]]
-        .map(pipeline_of)
+    let kinds = [
+        [Fifo, Queue, Stream, Fifo, Ring],
+        [Stream, Fifo, Queue, Stream, Fifo],
+        [Queue, Stream, Fifo, Queue, Stream],
+        #[cfg(feature = "iceoryx2")]
+        [ChannelKind::Iceoryx2; 5],
+    ];
+    kinds.into_iter().map(pipeline_of).collect()
 }
 
 #[test]
@@ -373,12 +379,18 @@ fn ten_thousand_random_kills() {
     }
 }
 
-const LINKS: [ChannelKind; 3] = [ChannelKind::Fifo, ChannelKind::Queue, ChannelKind::Stream];
+const LINKS: &[ChannelKind] = &[
+    ChannelKind::Fifo,
+    ChannelKind::Queue,
+    ChannelKind::Stream,
+    #[cfg(feature = "iceoryx2")]
+    ChannelKind::Iceoryx2,
+];
 
 /// What the original's FIFO and sockets answer after this: success and stale data, without end.
 #[test]
 fn a_killed_producer_is_an_error_on_edges_of_any_kind_and_what_it_completed_comes() {
-    for kind in LINKS {
+    for &kind in LINKS {
         let place = Place::new(&format!("producer-{kind}"));
         let spec = Spec::with_channels(graph(&["a", "b"], vec![edge(0, 1)]), vec![kind.channel(LENGTH as u32, 3)]);
         let graph = place.create(&spec.expect("a graph that can be")).expect("the name is free");
@@ -423,7 +435,7 @@ fn a_death_is_news_to_who_polls() {
 
 #[test]
 fn a_message_that_a_killed_consumer_took_is_an_error_and_the_next_is_not() {
-    for kind in LINKS {
+    for &kind in LINKS {
         let place = Place::new(&format!("consumer-{kind}"));
         let spec = Spec::with_channels(graph(&["a", "b"], vec![edge(0, 1)]), vec![kind.channel(LENGTH as u32, 3)]);
         let graph = place.create(&spec.expect("a graph that can be")).expect("the name is free");

@@ -101,7 +101,7 @@ fn the_last_of_two_producers_makes_it_readable() {
 #[test]
 fn one_loop_serves_two_nodes_and_misses_nothing() {
     const JOBS: u64 = 300;
-    for kind in ChannelKind::ALL {
+    for &kind in ChannelKind::ALL {
         let place = Place::new(&format!("loop-{kind}"));
         let edges: Vec<Edge> = vec![edge(0, 2), edge(1, 3)];
         let channels = vec![kind.channel(8, 4); 2];

@@ -11,10 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_sys::channel::fifo::{self, Fifo, PACKET_MAX};
+#[cfg(feature = "iceoryx2")]
+use laxity_sys::channel::iceoryx::{Place, Service};
 use laxity_sys::channel::queue::{self, Queue};
 use laxity_sys::channel::{ChannelError, stream};
 
 use super::frame::{self, HEADER};
+#[cfg(feature = "iceoryx2")]
+use super::iceoryx::Line;
 use super::stream::FRAME_MAX;
 use crate::registry::RegistryError;
 use crate::shared::Shared;
@@ -22,7 +26,15 @@ use crate::spec::Channel;
 
 /// What this process has open, by edge.
 #[derive(Debug)]
-pub(crate) struct Channels(Vec<Option<Arc<Packets>>>);
+pub(crate) struct Channels(Vec<Option<Way>>);
+
+/// That of an edge.
+#[derive(Debug)]
+enum Way {
+    Packets(Arc<Packets>),
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx(Arc<Line>),
+}
 
 /// A channel that keeps packets apart.
 #[derive(Debug)]
@@ -43,12 +55,24 @@ impl Channels {
         shared.spec.channels().iter().enumerate().map(open).collect::<Result<_, _>>().map(Channels)
     }
 
-    pub(super) fn of(&self, edge: usize) -> Option<&Arc<Packets>> {
-        self.0.get(edge)?.as_ref()
+    pub(super) fn packets(&self, edge: usize) -> Option<&Arc<Packets>> {
+        match self.0.get(edge)?.as_ref()? {
+            Way::Packets(packets) => Some(packets),
+            #[cfg(feature = "iceoryx2")]
+            Way::Iceoryx(_) => None,
+        }
+    }
+
+    #[cfg(feature = "iceoryx2")]
+    pub(super) fn line(&self, edge: usize) -> Option<&Arc<Line>> {
+        match self.0.get(edge)?.as_ref()? {
+            Way::Iceoryx(line) => Some(line),
+            Way::Packets(_) => None,
+        }
     }
 }
 
-fn open(shared: &Shared, edge: usize, channel: Channel) -> Result<Option<Arc<Packets>>, ChannelError> {
+fn open(shared: &Shared, edge: usize, channel: Channel) -> Result<Option<Way>, ChannelError> {
     let packets = match channel {
         Channel::Counter | Channel::Ring { .. } => return Ok(None),
         Channel::Fifo { message, capacity } => {
@@ -65,8 +89,16 @@ fn open(shared: &Shared, edge: usize, channel: Channel) -> Result<Option<Arc<Pac
             stream::check_buffer(address, stream_bytes(message, capacity))?;
             return Ok(None);
         }
+        #[cfg(feature = "iceoryx2")]
+        Channel::Iceoryx2 { message, capacity } => {
+            let messages = places(shared, edge, capacity) as usize;
+            let (place, name, longest) = (place(shared), format!("edge {edge}"), message as usize);
+            let service = Service { place, name, longest, messages };
+            service.check_room()?;
+            return Ok(Some(Way::Iceoryx(Arc::new(Line::new(service)))));
+        }
     };
-    Ok(Some(Arc::new(packets)))
+    Ok(Some(Way::Packets(Arc::new(packets))))
 }
 
 /// Messages that a channel has room for: those of complete jobs, and of one whose producer was killed while it sent them.
@@ -88,6 +120,8 @@ pub(crate) fn remove(shared: &Shared) {
             Channel::Fifo { .. } => fifo::unlink(&fifo_path(shared, edge)),
             Channel::Queue { .. } => queue::unlink(&queue_name(shared, edge)),
             Channel::Counter | Channel::Ring { .. } | Channel::Stream { .. } => {}
+            #[cfg(feature = "iceoryx2")]
+            Channel::Iceoryx2 { .. } => place(shared).remove(),
         }
     }
 }
@@ -100,6 +134,12 @@ fn identity(shared: &Shared) -> u64 {
 fn fifo_path(shared: &Shared, edge: usize) -> PathBuf {
     let name = &shared.spec.graph().name;
     shared.segment.path().with_file_name(format!("laxity-fifo.{name}.{:016x}.{edge}", identity(shared)))
+}
+
+/// That of all edges.
+#[cfg(feature = "iceoryx2")]
+fn place(shared: &Shared) -> Place {
+    Place::new(shared.segment.path(), identity(shared))
 }
 
 fn queue_name(shared: &Shared, edge: usize) -> String {

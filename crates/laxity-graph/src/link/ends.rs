@@ -80,6 +80,8 @@ impl Ends {
     /// The node is about to be released: whoever claims it next may listen at the same address.
     pub fn close(&mut self, shared: &Shared) {
         self.inboxes.iter().for_each(|inbox| inbox.close(shared));
+        #[cfg(feature = "iceoryx2")]
+        self.outboxes.iter_mut().for_each(|outbox| outbox.close(shared));
         *self = Ends::default();
     }
 }

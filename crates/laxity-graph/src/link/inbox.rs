@@ -9,6 +9,8 @@ use laxity_policy::graph::Edge;
 use super::assembly::{Assembly, Progress};
 use super::channels::{Channels, Packets};
 use super::frame::Frame;
+#[cfg(feature = "iceoryx2")]
+use super::iceoryx::Inlet;
 use super::stream::Listening;
 use super::{Sent, Slots};
 use crate::ring::MessageError;
@@ -32,7 +34,7 @@ pub(crate) struct Inbox {
 /// A message of a job.
 #[derive(Clone, Debug)]
 enum Held {
-    /// In the assembly.
+    /// In the assembly, or with the source.
     There,
     /// As long as it is, nobody had to send it.
     Zeros(Vec<u8>),
@@ -43,6 +45,8 @@ enum Held {
 enum Source {
     Packets(Arc<Packets>, Vec<u8>),
     Stream(Listening),
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx(Inlet),
 }
 
 impl Inbox {
@@ -58,8 +62,13 @@ impl Inbox {
             return Ok(None);
         };
         let slots = Slots { layout, capacity: capacity.into() };
-        let source = match (channel, channels.of(edge)) {
+        let source = match (channel, channels.packets(edge)) {
             (Channel::Stream { address, .. }, _) => Source::Stream(Listening::open(shared, edge, slots, *address)?),
+            #[cfg(feature = "iceoryx2")]
+            (Channel::Iceoryx2 { .. }, _) => match channels.line(edge) {
+                Some(line) => Source::Iceoryx(Inlet::open(shared, edge, line, slots)?),
+                None => return Ok(None),
+            },
             (_, Some(packets)) => Source::Packets(packets.clone(), Vec::new()),
             (_, None) => return Ok(None),
         };
@@ -87,6 +96,10 @@ impl Inbox {
         if sent.length == 0 || sent.epoch == 0 {
             return Held::Zeros(vec![0; sent.length as usize]);
         }
+        #[cfg(feature = "iceoryx2")]
+        if let Source::Iceoryx(inlet) = &mut self.source {
+            return if inlet.take(token, sent, self.first) { Held::There } else { Held::Lost };
+        }
         loop {
             match self.assembly.progress(token, sent.epoch, sent.length) {
                 Progress::There => return Held::There,
@@ -105,7 +118,11 @@ impl Inbox {
         let (edge, count) = (self.edge, self.held.len() as u32);
         let token = self.first + u64::from(number);
         match self.held.get(number as usize) {
-            Some(Held::There) => Ok(self.assembly.message(token)),
+            Some(Held::There) => match &self.source {
+                #[cfg(feature = "iceoryx2")]
+                Source::Iceoryx(inlet) => inlet.message(token).ok_or(MessageError::Lost { edge, token }),
+                _ => Ok(self.assembly.message(token)),
+            },
             Some(Held::Zeros(zeros)) => Ok(zeros),
             Some(Held::Lost) => Err(MessageError::Lost { edge, token }),
             None => Err(MessageError::NoMessage { edge, number, count }),
@@ -114,7 +131,7 @@ impl Inbox {
 
     /// This process does not listen any more.
     pub fn close(&self, shared: &Shared) {
-        if let Source::Stream(_) = self.source {
+        if !matches!(self.source, Source::Packets(..)) {
             shared.segment.u64(self.slots.layout.listening).store(0, Ordering::Release);
         }
     }
@@ -135,6 +152,9 @@ impl Source {
                 }
                 Ok(None) | Err(_) => false,
             },
+            // Has no frames.
+            #[cfg(feature = "iceoryx2")]
+            Source::Iceoryx(_) => false,
         }
     }
 }

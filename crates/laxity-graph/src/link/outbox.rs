@@ -7,6 +7,8 @@ use laxity_policy::graph::Edge;
 
 use super::channels::{self, Channels, Packets};
 use super::frame::Frame;
+#[cfg(feature = "iceoryx2")]
+use super::iceoryx::Outlet;
 use super::stream::Sending;
 use super::{Sent, Slots};
 use crate::shared::Shared;
@@ -32,6 +34,12 @@ struct Message {
     length: usize,
 }
 
+impl Message {
+    fn written(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
 #[derive(Debug)]
 enum Sink {
     Packets {
@@ -45,6 +53,8 @@ enum Sink {
         /// That may be on their way.
         bytes: u64,
     },
+    #[cfg(feature = "iceoryx2")]
+    Iceoryx(Outlet),
 }
 
 impl Outbox {
@@ -53,11 +63,19 @@ impl Outbox {
         let channel = &shared.spec.channels()[edge];
         let (layout, longest, capacity) = (shared.layout.link(edge)?, channel.message()?, channel.capacity()?);
         let slots = Slots { layout, capacity: capacity.into() };
-        let sink = if let Channel::Stream { .. } = channel {
-            Sink::Stream { sending: Sending::default(), bytes: channels::stream_bytes(longest, capacity) }
-        } else {
-            let (channel, epoch) = (channels.of(edge)?.clone(), slots.new_epoch(shared));
-            Sink::Packets { channel, epoch, packet: Vec::new() }
+        let sink = match channel {
+            Channel::Stream { .. } => {
+                Sink::Stream { sending: Sending::default(), bytes: channels::stream_bytes(longest, capacity) }
+            }
+            #[cfg(feature = "iceoryx2")]
+            Channel::Iceoryx2 { .. } => {
+                let line = channels.line(edge)?;
+                Sink::Iceoryx(Outlet::new(line, slots.new_epoch(shared), rule.produce as usize))
+            }
+            _ => {
+                let (channel, epoch) = (channels.packets(edge)?.clone(), slots.new_epoch(shared));
+                Sink::Packets { channel, epoch, packet: Vec::new() }
+            }
         };
         let messages = vec![Message::default(); rule.produce as usize];
         let (consumer, initial) = (rule.consumer, rule.initial.into());
@@ -72,6 +90,8 @@ impl Outbox {
         match &mut self.sink {
             Sink::Packets { .. } => Ok(true),
             Sink::Stream { sending, bytes } => sending.connect(shared, self.edge, self.slots, *bytes),
+            #[cfg(feature = "iceoryx2")]
+            Sink::Iceoryx(outlet) => outlet.connect(shared, self.consumer, self.slots),
         }
     }
 
@@ -89,6 +109,12 @@ impl Outbox {
     pub fn message(&mut self, number: u32) -> &mut [u8] {
         let message = &mut self.messages[number as usize];
         message.length = self.longest as usize;
+        #[cfg(feature = "iceoryx2")]
+        if let Sink::Iceoryx(outlet) = &mut self.sink
+            && let Some(draft) = outlet.draft(number as usize)
+        {
+            return draft.bytes();
+        }
         message.bytes.resize(message.length, 0);
         &mut message.bytes
     }
@@ -97,6 +123,10 @@ impl Outbox {
     pub fn truncate(&mut self, number: u32, length: usize) {
         let message = &mut self.messages[number as usize];
         message.length = length;
+        #[cfg(feature = "iceoryx2")]
+        if let Sink::Iceoryx(outlet) = &mut self.sink {
+            outlet.draft(number as usize);
+        }
         if message.bytes.len() < length {
             message.bytes.resize(length, 0);
         }
@@ -107,23 +137,36 @@ impl Outbox {
     /// waits nor fails.
     pub fn send(&mut self, shared: &Shared, index: u64) {
         let first = self.initial + index * self.messages.len() as u64;
-        for (token, message) in (first..).zip(&self.messages) {
-            let bytes = &message.bytes[..message.length];
-            let (was_sent, epoch, listener) = self.sink.send(token, bytes);
+        for (number, (token, message)) in (first..).zip(&self.messages).enumerate() {
+            let (was_sent, epoch, listener) = self.sink.send(number, token, message);
             // Below 2^32, being at most the longest.
-            let length = if was_sent || bytes.is_empty() { bytes.len() as u32 } else { Sent::LOST };
+            let length = if was_sent || message.length == 0 { message.length as u32 } else { Sent::LOST };
             self.slots.write(shared, token, Sent { length, epoch, listener });
         }
     }
 }
 
+#[cfg(feature = "iceoryx2")]
+impl Outbox {
+    /// The node is about to be released.
+    pub fn close(&mut self, shared: &Shared) {
+        if let Sink::Iceoryx(outlet) = &mut self.sink {
+            let rule = &shared.spec.plan().edges()[self.edge];
+            let produced = self.initial + shared.completed(rule.producer) * u64::from(rule.produce);
+            outlet.close(produced > shared.completed(self.consumer) * u64::from(rule.consume));
+        }
+    }
+}
+
 impl Sink {
-    /// Whether it was sent, in which epoch and to which listener.
-    fn send(&mut self, token: u64, message: &[u8]) -> (bool, u32, u32) {
+    /// Whether message `number` of a job was sent, in which epoch and to which listener.
+    fn send(&mut self, number: usize, token: u64, message: &Message) -> (bool, u32, u32) {
         match self {
-            Sink::Stream { sending, .. } => sending.send(token, message),
+            #[cfg(feature = "iceoryx2")]
+            Sink::Iceoryx(outlet) => outlet.send(number, token, message.length),
+            Sink::Stream { sending, .. } => sending.send(token, message.written()),
             Sink::Packets { channel, epoch, packet } => {
-                let was_sent = Frame::all(token, *epoch, message, channel.longest()).all(|frame| {
+                let was_sent = Frame::all(token, *epoch, message.written(), channel.longest()).all(|frame| {
                     packet.clear();
                     packet.extend_from_slice(&frame.header());
                     packet.extend_from_slice(frame.bytes);
