@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use laxity_gpu::{LockError, RegisterError};
+use laxity_gpu::{FollowError, LockError, RegisterError};
 use laxity_softgpu::{GpuError, OpenError};
 
 /// Why a device cannot be had, or does not do what it was asked for.
@@ -42,6 +42,8 @@ pub enum DeviceError {
         /// That of the job.
         job: u16,
     },
+    /// A thread of the soft GPU cannot follow those that hold tokens.
+    Follow(FollowError),
     /// Linux does not schedule the soft GPU's threads as the options say.
     Schedule {
         /// The priority.
@@ -64,6 +66,7 @@ impl fmt::Display for DeviceError {
             DeviceError::Register(error) => write!(f, "{error}"),
             DeviceError::Lock(error) => write!(f, "{error}"),
             DeviceError::Gpu(error) => write!(f, "{error}"),
+            DeviceError::Follow(error) => write!(f, "{error}"),
             DeviceError::NoSuchGpu { gpu, gpus } => {
                 write!(f, "GPU {gpu}: the device has {gpus}, counted from 0; ask for one of them")
             }
@@ -88,6 +91,7 @@ impl std::error::Error for DeviceError {
             DeviceError::Register(error) => Some(error),
             DeviceError::Lock(error) => Some(error),
             DeviceError::Gpu(error) => Some(error),
+            DeviceError::Follow(error) => Some(error),
             DeviceError::Schedule { error, .. } => Some(error),
             DeviceError::NoGpus
             | DeviceError::Different { .. }

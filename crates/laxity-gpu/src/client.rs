@@ -215,7 +215,10 @@ impl Client {
             self.shared().say(self.task, ask.length, ask.gpu);
         }
         match self.shared().take(self.task, lock, ask.gpu) {
-            Some(replica) => Ok(Some(replica)),
+            Some(replica) => {
+                self.note_token(lock);
+                Ok(Some(replica))
+            }
             None => self.ask_the_arbiter(lock, ask, what),
         }
     }
@@ -283,8 +286,18 @@ impl Client {
         } else {
             self.engines.borrow_mut().retain(|&held| held != lock);
         }
-        if !self.shared().release(lock, replica) {
+        if self.shared().release(lock, replica) {
+            self.note_token(lock);
+        } else {
             self.release_by_arbiter(lock);
+        }
+    }
+
+    /// The arbiter was not asked about `lock`: if it is that of the tokens, those that follow holders are to know.
+    #[inline]
+    fn note_token(&self, lock: LockId) {
+        if lock == TOKEN && self.membership.followers.load(Ordering::Relaxed) > 0 {
+            self.membership.raise_followers();
         }
     }
 

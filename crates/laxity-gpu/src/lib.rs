@@ -50,6 +50,7 @@ mod conformance;
 #[cfg(test)]
 mod crashes;
 mod desk;
+mod followers;
 mod gate;
 mod guardian;
 mod inheritance;
@@ -67,6 +68,7 @@ mod token;
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
 pub use client::{Ask, Client, LockError, What};
 pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
+pub use followers::{FollowError, Follower};
 pub use gate::StateError;
 pub use laxity_policy::lock::Standing;
 pub use layout::NAME_MAX;
