@@ -426,6 +426,7 @@ pub(crate) fn result(error: &DeviceError) -> laxity_result {
         DeviceError::Follow(FollowError::NotAttached) => LAXITY_ERROR_FORKED,
         DeviceError::Follow(FollowError::Full { .. }) => LAXITY_ERROR_FULL,
         DeviceError::Follow(FollowError::NoSuchGpu { .. } | FollowError::NoSuchThread { .. }) => LAXITY_ERROR_INTERNAL,
+        DeviceError::Exhausted => unreachable!("C watches no budgets"),
         DeviceError::Register(_) | DeviceError::Lock(_) => unreachable!("those are of the arbitration"),
     }
 }

@@ -44,6 +44,8 @@ pub enum DeviceError {
     },
     /// A thread of the soft GPU cannot follow those that hold tokens.
     Follow(FollowError),
+    /// The budget of the job is exhausted. It lets go of its token; operations are possible when it has budget again.
+    Exhausted,
     /// Linux does not schedule the soft GPU's threads as the options say.
     Schedule {
         /// The priority.
@@ -75,6 +77,9 @@ impl fmt::Display for DeviceError {
                 "the buffer is in the memory of GPU {buffer}, and the job uses GPU {job}; have the thread use GPU \
                  {buffer}, or allocate on GPU {job}"
             ),
+            DeviceError::Exhausted => {
+                write!(f, "the job's budget is exhausted and its token let go; go on when it is replenished")
+            }
             DeviceError::Schedule { priority, error } => write!(
                 f,
                 "the soft GPU's threads cannot have priority {priority}: {error}; use 1 to 99 and allow SCHED_FIFO \
@@ -96,7 +101,8 @@ impl std::error::Error for DeviceError {
             DeviceError::NoGpus
             | DeviceError::Different { .. }
             | DeviceError::NoSuchGpu { .. }
-            | DeviceError::Elsewhere { .. } => None,
+            | DeviceError::Elsewhere { .. }
+            | DeviceError::Exhausted => None,
         }
     }
 }

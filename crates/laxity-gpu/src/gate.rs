@@ -187,7 +187,9 @@ impl<'a> Inside<'a> {
 
     fn may_reopen(&self, lock: LockId) -> bool {
         let may_open = self.shared.locks[usize::from(lock.0)].may_open;
-        may_open && !self.desk.is_open(lock) && self.desk.arbiter.waiting(lock) == 0
+        // The words do not say who overran.
+        let arbiter = &self.desk.arbiter;
+        may_open && !self.desk.is_open(lock) && arbiter.waiting(lock) == 0 && !arbiter.overran(lock)
     }
 
     /// What the arbiter wants done.

@@ -43,6 +43,7 @@
 #![deny(unsafe_code)]
 
 mod arbitration;
+mod budget;
 mod client;
 mod config;
 #[cfg(test)]
@@ -66,6 +67,7 @@ mod testing;
 mod token;
 
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
+pub use budget::Budget;
 pub use client::{Ask, Client, LockError, What};
 pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
 pub use followers::{FollowError, Follower};

@@ -239,6 +239,11 @@ impl Arbiter {
         self.locks[lock.index()].waiting as usize
     }
 
+    /// Whether somebody holds `lock` who overran ([`Event::Overrun`]), and whose place another may have.
+    pub fn overran(&self, lock: LockId) -> bool {
+        self.locks[lock.index()].discipline.overran()
+    }
+
     /// Calls `stands` for everyone who waits for `lock`, those of a queue in its order.
     pub fn standings(&self, lock: LockId, mut stands: impl FnMut(TaskId, Standing)) {
         self.locks[lock.index()].discipline.standings(&mut stands);
