@@ -43,6 +43,7 @@
 #![deny(unsafe_code)]
 
 mod arbitration;
+mod budget;
 mod client;
 mod config;
 #[cfg(test)]
@@ -50,11 +51,13 @@ mod conformance;
 #[cfg(test)]
 mod crashes;
 mod desk;
+mod followers;
 mod gate;
 mod guardian;
 mod inheritance;
 mod layout;
 mod members;
+mod owned;
 mod owners;
 mod registry;
 mod shared;
@@ -64,11 +67,14 @@ mod testing;
 mod token;
 
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
+pub use budget::Budget;
 pub use client::{Ask, Client, LockError, What};
 pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
+pub use followers::{FollowError, Follower};
 pub use gate::StateError;
 pub use laxity_policy::lock::Standing;
 pub use layout::NAME_MAX;
+pub use owned::OwnedToken;
 pub use registry::{ARBITRATION_NAME_MAX, Registry, RegistryError};
 pub use snapshot::{ClientState, LockState, Snapshot};
 pub use token::{Chunk, CopyChunks, EngineLock, PeerCopy, Token};
