@@ -28,7 +28,7 @@ libdir=\${prefix}/lib
 includedir=\${prefix}/include
 
 Name: laxity
-Description: Live graphs and GPUs that processes share
+Description: Live graphs, vision graphs, and GPUs that processes share
 Version: $version
 Libs: -L\${libdir} -llaxity
 Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
