@@ -1,16 +1,16 @@
-//! Who holds which lock, and who is next.
+//! Who holds which replica of which lock, and who is next.
 //!
-//! A thread notes that it has a lock when it is on a CPU again. It had the lock before: Linux hands it over when it is
-//! unlocked, or at once if it is free. So a lock that is free and wanted is granted there and then, to whoever notes
-//! next that it has it; the collector reads on until it knows who that is.
+//! A thread notes that it has a lock when it is on a CPU again. It had the lock before: a replica is handed over when it
+//! is unlocked, or at once if it is free. So a replica that is free is granted there and then to whoever of those that
+//! wait notes next that it has it; the collector reads on until it knows whether one does.
 
-use laxity_model::LockId;
+use laxity_model::{LockId, ReplicaId};
 
 /// The state of all locks, as far as the trace has come.
 #[derive(Debug)]
 pub(super) struct Locks {
-    /// For each lock the task that holds it.
-    holders: Vec<Option<usize>>,
+    /// For each replica of each lock the task that holds it.
+    holders: Vec<Vec<Option<usize>>>,
     /// For each task the lock that it asked for and has not noted to have.
     wanted: Vec<Option<Wanted>>,
 }
@@ -26,8 +26,10 @@ pub(super) struct Wanted {
 }
 
 impl Locks {
-    pub fn new(locks: usize, tasks: usize) -> Locks {
-        Locks { holders: vec![None; locks], wanted: vec![None; tasks] }
+    /// Of so many `replicas` each, for that many tasks.
+    pub fn new(replicas: impl Iterator<Item = u16>, tasks: usize) -> Locks {
+        let holders = replicas.map(|replicas| vec![None; replicas.into()]).collect();
+        Locks { holders, wanted: vec![None; tasks] }
     }
 
     pub fn request(&mut self, task: usize, lock: LockId) {
@@ -44,28 +46,39 @@ impl Locks {
         self.wanted[task].take()
     }
 
-    pub fn grant(&mut self, task: usize, lock: LockId) {
-        self.holders[lock.index()] = Some(task);
+    pub fn grant(&mut self, task: usize, lock: LockId, replica: ReplicaId) {
+        self.holders[lock.index()][replica.index()] = Some(task);
         if let Some(wanted) = &mut self.wanted[task] {
             wanted.granted = true;
         }
     }
 
-    pub fn unlock(&mut self, lock: LockId) {
-        self.holders[lock.index()] = None;
+    pub fn unlock(&mut self, lock: LockId, replica: ReplicaId) {
+        self.holders[lock.index()][replica.index()] = None;
     }
 
-    /// A lock that is free and wanted.
-    pub fn undecided(&self) -> Option<LockId> {
-        let waits =
-            |lock: usize| self.wanted.iter().flatten().any(|wanted| wanted.lock.index() == lock && !wanted.granted);
-        (0..self.holders.len())
-            .find(|&lock| self.holders[lock].is_none() && waits(lock))
-            .map(|lock| LockId(lock as u16))
+    /// The replicas that are free, of locks that are wanted.
+    pub fn undecided(&self) -> Vec<(LockId, ReplicaId)> {
+        let waits = |lock: LockId| (0..self.wanted.len()).any(|task| self.waits(task, lock));
+        let locks = (0..self.holders.len()).map(|lock| LockId(lock as u16)).filter(|&lock| waits(lock));
+        let free = |lock: LockId| {
+            let holders = self.holders[lock.index()].iter().enumerate();
+            holders.filter(|(_, holder)| holder.is_none()).map(move |(at, _)| (lock, ReplicaId(at as u16)))
+        };
+        locks.flat_map(free).collect()
     }
 
     /// Whether `task` waits for `lock`.
     pub fn waits(&self, task: usize, lock: LockId) -> bool {
         self.wanted[task].is_some_and(|wanted| wanted.lock == lock && !wanted.granted)
+    }
+
+    /// The tasks that wait for a lock and are not suspended, each with its lock.
+    pub fn awake(&self) -> Vec<(usize, LockId)> {
+        let awake = |(task, wanted): (usize, &Option<Wanted>)| {
+            let wanted = wanted.filter(|wanted| !wanted.granted && !wanted.suspended)?;
+            Some((task, wanted.lock))
+        };
+        self.wanted.iter().enumerate().filter_map(awake).collect()
     }
 }

@@ -257,6 +257,11 @@ impl Setup {
         self.tasks[..self.first_thread].iter().map(|task| &*task.ops)
     }
 
+    /// How each lock of the header is configured.
+    pub fn locks(&self) -> &[laxity_policy::lock::Config] {
+        &self.locks.configs
+    }
+
     /// The graphs, as they are carried out.
     pub fn graphs(&self) -> &[GraphPlan] {
         &self.graphs

@@ -172,6 +172,14 @@ impl Stream {
         self.issue(Engine::Execution, duration, None)
     }
 
+    /// Issues a copy that moves nothing and takes `duration`, of which no CPU knows, and goes on.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn copy_timed(&self, direction: CopyDirection, duration: Nanos) -> Result<Event, GpuError> {
+        self.issue(self.engine(direction), duration, None)
+    }
+
     /// Has `callback` called once all that was issued before is complete: by the process's callback thread, after those
     /// added before. What is issued after it does not wait for it.
     ///
