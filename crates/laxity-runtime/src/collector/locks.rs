@@ -58,14 +58,12 @@ impl Locks {
     }
 
     /// The replicas that are free, of locks that are wanted.
-    pub fn undecided(&self) -> Vec<(LockId, ReplicaId)> {
-        let waits = |lock: LockId| (0..self.wanted.len()).any(|task| self.waits(task, lock));
-        let locks = (0..self.holders.len()).map(|lock| LockId(lock as u16)).filter(|&lock| waits(lock));
-        let free = |lock: LockId| {
+    pub fn undecided(&self) -> impl Iterator<Item = (LockId, ReplicaId)> {
+        let wanted = self.wanted.iter().flatten().filter(|wanted| !wanted.granted).map(|wanted| wanted.lock);
+        wanted.flat_map(|lock| {
             let holders = self.holders[lock.index()].iter().enumerate();
             holders.filter(|(_, holder)| holder.is_none()).map(move |(at, _)| (lock, ReplicaId(at as u16)))
-        };
-        locks.flat_map(free).collect()
+        })
     }
 
     /// Whether `task` waits for `lock`.
@@ -73,12 +71,9 @@ impl Locks {
         self.wanted[task].is_some_and(|wanted| wanted.lock == lock && !wanted.granted)
     }
 
-    /// The tasks that wait for a lock and are not suspended, each with its lock.
-    pub fn awake(&self) -> Vec<(usize, LockId)> {
-        let awake = |(task, wanted): (usize, &Option<Wanted>)| {
-            let wanted = wanted.filter(|wanted| !wanted.granted && !wanted.suspended)?;
-            Some((task, wanted.lock))
-        };
-        self.wanted.iter().enumerate().filter_map(awake).collect()
+    /// A task that waits for a lock that is none of the first `resources`, and is not suspended.
+    pub fn awake(&self, resources: usize) -> Option<usize> {
+        let is_awake = |wanted: &Wanted| !wanted.granted && !wanted.suspended && wanted.lock.index() >= resources;
+        self.wanted.iter().position(|wanted| wanted.as_ref().is_some_and(is_awake))
     }
 }

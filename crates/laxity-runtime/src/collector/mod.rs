@@ -1,6 +1,7 @@
 //! What all threads noted, and all GPUs remember, as one trace.
 
 mod gpus;
+mod grants;
 mod graphs;
 mod locks;
 mod stage;
@@ -8,7 +9,7 @@ mod stage;
 use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
-use laxity_model::{CpuId, Instant, JobId, LockId, ReplicaId, TaskId};
+use laxity_model::{CpuId, Instant, JobId, TaskId};
 use laxity_sys::clock;
 use laxity_trace::{DeviceId, Event, Sink};
 
@@ -209,79 +210,6 @@ impl Collector {
         }
     }
 
-    /// Grants replicas that are free and wanted. Answers whether none is left of which it is not known yet who got it.
-    fn decide(&mut self, horizon: Instant, is_last: bool, sink: &mut impl Sink) -> bool {
-        loop {
-            let mut granted = false;
-            for (lock, replica) in self.locks.undecided() {
-                let next = self.next_holder(lock, replica, horizon);
-                match next {
-                    // Whoever is the next asked at the same instant as who waits, and was faster, if it does not wait
-                    // itself: it is about to ask here, too.
-                    Some(task) if self.locks.waits(task, lock) && self.first_grant(task, lock) == Some(replica) => {
-                        self.grant(task, lock, replica, sink);
-                        granted = true;
-                        break;
-                    }
-                    Some(_) => {}
-                    // If all who wait got others, this one stays free: not all replicas are for everyone.
-                    None if is_last || self.have_all_got(lock, horizon) => {}
-                    None => return false,
-                }
-            }
-            if !granted {
-                return true;
-            }
-        }
-    }
-
-    /// Who notes next that it has `replica` of `lock`.
-    fn next_holder(&self, lock: LockId, replica: ReplicaId, horizon: Instant) -> Option<usize> {
-        let noted = |(task, source): (usize, &Source)| {
-            let is_grant = |entry: &&Entry| entry.at <= horizon && entry.deed == Deed::Grant(lock, replica);
-            source.entries.iter().find(is_grant).map(|entry| (entry.at, task))
-        };
-        self.sources.iter().enumerate().filter_map(noted).min().map(|(_, task)| task)
-    }
-
-    /// The replica of `lock` that `task` notes next to have.
-    fn first_grant(&self, task: usize, lock: LockId) -> Option<ReplicaId> {
-        self.sources[task].entries.iter().find_map(|entry| match entry.deed {
-            Deed::Grant(noted, replica) if noted == lock => Some(replica),
-            _ => None,
-        })
-    }
-
-    /// Whether it is known for all who wait for `lock` what they got.
-    fn have_all_got(&self, lock: LockId, horizon: Instant) -> bool {
-        let is_grant =
-            |entry: &Entry| entry.at <= horizon && matches!(entry.deed, Deed::Grant(noted, _) if noted == lock);
-        let mut sources = self.sources.iter().enumerate().filter(|&(task, _)| self.locks.waits(task, lock));
-        sources.all(|(_, source)| source.entries.iter().any(is_grant))
-    }
-
-    fn grant(&mut self, task: usize, lock: LockId, replica: ReplicaId, sink: &mut impl Sink) {
-        let at = self.reached;
-        let (cpu, index) = self.places[task];
-        let job = JobId { task: TaskId(task as u32), index };
-        sink.record(at, Event::Grant { job, lock, replica });
-        if self.locks.wanted(task).is_some_and(|wanted| wanted.suspended) {
-            sink.record(at, Event::Resume { cpu, job });
-        }
-        self.locks.grant(task, lock, replica);
-    }
-
-    /// Who did not get the lock of a GPU at once is suspended. Of a resource it notes that itself.
-    fn put_to_sleep(&mut self, sink: &mut impl Sink) {
-        let at = self.reached;
-        for (task, _) in self.locks.awake().into_iter().filter(|(_, lock)| lock.index() >= self.resources) {
-            let (cpu, index) = self.places[task];
-            let job = JobId { task: TaskId(task as u32), index };
-            self.stage.leave(job, cpu, Event::Suspend { cpu, job }, &mut |event| sink.record(at, event));
-            self.locks.wanted(task).expect("it waits").suspended = true;
-        }
-    }
-
     fn entry(&mut self, task: usize, entry: Entry, sink: &mut impl Sink) {
         let at = self.reached;
         let job = JobId { task: TaskId(task as u32), index: entry.index };
@@ -357,28 +285,6 @@ impl Collector {
         };
         self.stage.leave(job, cpu, Event::Complete { cpu, job }, &mut record);
         self.graphs.complete(task, at, &mut record);
-    }
-
-    /// The job has its lock and is on a CPU.
-    fn noted(
-        &mut self,
-        task: usize,
-        job: JobId,
-        cpu: CpuId,
-        (lock, replica): (LockId, ReplicaId),
-        sink: &mut impl Sink,
-    ) {
-        let at = self.reached;
-        let wanted = self.locks.noted(task);
-        if wanted.is_none_or(|wanted| !wanted.granted) {
-            // Somebody else was thought to have it, which only a race of two requests explains.
-            sink.record(at, Event::Grant { job, lock, replica });
-            if wanted.is_some_and(|wanted| wanted.suspended) {
-                sink.record(at, Event::Resume { cpu, job });
-            }
-            self.locks.grant(task, lock, replica);
-        }
-        self.stage.be_on(job, cpu, &mut |event| sink.record(at, event));
     }
 
     /// The CPU of the workload that stands for that of Linux; the last if none does.

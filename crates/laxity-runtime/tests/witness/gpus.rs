@@ -123,6 +123,37 @@ body = [{{ cpu = "1 ms" }}, {{ kernel = "5 ms", asynchronous = true }}, {{ cpu =
     }
 }
 
+/// With one seed operations take what is drawn for them in a simulation, and never less.
+#[test]
+fn operations_occupy_their_engines_for_the_times_drawn() {
+    let workload = workload(&format!(
+        r#"{GPU}
+[gpu_management]
+arbitration = {{ protocol = "gpusync", chunk = "20 kB" }}
+[[task]]
+name = "t"
+period = "50 ms"
+body = [
+    {{ cpu = "1 us" }},
+    {{ copy_in = "50 kB" }},
+    {{ kernel = "15 ms", actual = {{ uniform = ["1 ms", "15 ms"] }} }},
+    {{ kernel = "10 ms", actual = {{ uniform = ["1 ms", "10 ms"] }} }},
+]
+"#
+    ));
+    let expected = simulated(&workload, ms(600));
+    let found = live(&workload, ms(600));
+    for wanted in [Engine::Execution, Engine::Copy(0)] {
+        let (expected, found) = (engine(&expected, wanted), engine(&found, wanted));
+        let mut compared = 0;
+        for ((job, least), (same, span)) in expected.zip(found) {
+            assert!(job == same && span >= least, "{job} takes {least} simulated, and {same} {span} live");
+            compared += 1;
+        }
+        assert_eq!(compared, if wanted == Engine::Execution { 24 } else { 36 });
+    }
+}
+
 #[test]
 fn what_live_gpus_cannot_do_is_refused_with_the_way_out() {
     let refused = |arbitration: &str| {

@@ -176,7 +176,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`GpuError`].
-    pub fn copy_timed(&self, direction: CopyDirection, duration: Nanos) -> Result<Event, GpuError> {
+    pub fn copy_timed_for(&self, direction: CopyDirection, duration: Nanos) -> Result<Event, GpuError> {
         self.issue(self.engine(direction), duration, None)
     }
 
