@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use laxity_model::{GpuId, Instant, LockId, ReplicaId};
+use laxity_model::{Instant, LockId, ReplicaId};
 use laxity_sys::{clock, scheduling};
 
 /// Entries of a ring: a second of a task that leaves one every 30 us, which is far longer than collectors are away.
@@ -47,8 +47,6 @@ pub(crate) enum Deed {
     Grant(LockId, ReplicaId),
     /// It is about to give it up.
     Unlock(LockId, ReplicaId),
-    /// It is about to hand an operation to a GPU.
-    Issue(GpuId),
     /// It waits from here on without giving up its CPU.
     SpinBegin,
     SpinEnd,
@@ -57,7 +55,7 @@ pub(crate) enum Deed {
 
 #[derive(Debug)]
 struct Log {
-    /// Time; deed, what it is about, and job; replica and CPU.
+    /// Time; deed, lock and job; replica and CPU.
     ring: Box<[[AtomicU64; 3]]>,
     /// How many entries were written, and taken.
     written: AtomicU64,
@@ -102,9 +100,9 @@ impl Writer {
         log.is_writing.store(true, Ordering::SeqCst);
         let at = clock::now().0;
         let entry = &log.ring[(written % CAPACITY) as usize];
-        let (number, object, replica) = deed.encode();
+        let (number, lock, replica) = deed.encode();
         let cpu = scheduling::current_cpu() as u64 & u64::from(u32::MAX);
-        let words = [at, number << 48 | u64::from(object) << 32 | u64::from(index), u64::from(replica) << 32 | cpu];
+        let words = [at, number << 48 | u64::from(lock) << 32 | u64::from(index), u64::from(replica) << 32 | cpu];
         for (word, value) in entry.iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
@@ -143,7 +141,7 @@ impl Reader {
 }
 
 impl Deed {
-    /// Its number, the lock or GPU that it is about, and the replica.
+    /// Its number, the lock that it is about, and the replica.
     fn encode(self) -> (u64, u16, u16) {
         match self {
             Deed::Begin => (0, 0, 0),
@@ -156,14 +154,13 @@ impl Deed {
             Deed::Grant(lock, replica) => (7, lock.0, replica.0),
             Deed::Unlock(lock, replica) => (8, lock.0, replica.0),
             Deed::Complete => (9, 0, 0),
-            Deed::Issue(gpu) => (10, gpu.0, 0),
-            Deed::SpinBegin => (11, 0, 0),
-            Deed::SpinEnd => (12, 0, 0),
+            Deed::SpinBegin => (10, 0, 0),
+            Deed::SpinEnd => (11, 0, 0),
         }
     }
 
-    fn decode(number: u8, object: u16, replica: u16) -> Deed {
-        let (lock, replica) = (LockId(object), ReplicaId(replica));
+    fn decode(number: u8, lock: u16, replica: u16) -> Deed {
+        let (lock, replica) = (LockId(lock), ReplicaId(replica));
         match number {
             0 => Deed::Begin,
             1 => Deed::NonPreemptiveBegin,
@@ -175,9 +172,8 @@ impl Deed {
             7 => Deed::Grant(lock, replica),
             8 => Deed::Unlock(lock, replica),
             9 => Deed::Complete,
-            10 => Deed::Issue(GpuId(object)),
-            11 => Deed::SpinBegin,
-            12 => Deed::SpinEnd,
+            10 => Deed::SpinBegin,
+            11 => Deed::SpinEnd,
             other => unreachable!("entries are written by `encode` only, which knows no {other}"),
         }
     }
@@ -196,7 +192,6 @@ mod tests {
             Deed::Begin,
             Deed::Request(lock),
             Deed::Grant(lock, replica),
-            Deed::Issue(GpuId(3)),
             Deed::SpinBegin,
             Deed::SpinEnd,
             Deed::Unlock(lock, replica),

@@ -1,10 +1,8 @@
 //! What the engines of soft GPUs did, as their servers remember it.
-//!
-//! A server knows streams and numbers of operations; whose job issued which operation is what the thread noted before.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use laxity_model::{Engine, GpuId, Instant, JobId, TaskId};
+use laxity_model::{GpuId, Instant, JobId, TaskId};
 use laxity_softgpu::{Entry, SoftGpu, What};
 use laxity_trace::Event;
 
@@ -25,10 +23,8 @@ struct Gpu {
     read: u64,
     entries: VecDeque<Entry>,
     is_broken: bool,
-    /// By number of the stream its task, and the jobs that issued its operations which did not begin.
-    streams: BTreeMap<u32, (TaskId, VecDeque<u32>)>,
-    /// By engine whose operation was there last.
-    owners: [Option<JobId>; Engine::ALL.len()],
+    /// By number of the stream its task.
+    streams: BTreeMap<u32, TaskId>,
     /// The owners of interrupts that are not handled.
     raised: VecDeque<JobId>,
 }
@@ -47,16 +43,13 @@ impl Gpus {
     /// `streams` lists for each task the numbers of its streams, one a GPU.
     pub fn new(open: gpus::Gpus, streams: &[Vec<u32>]) -> Gpus {
         let gpu = |(number, gpu): (usize, &SoftGpu)| {
-            let of_task = |(task, numbers): (usize, &Vec<u32>)| {
-                Some((*numbers.get(number)?, (TaskId(task as u32), VecDeque::new())))
-            };
+            let of_task = |(task, numbers): (usize, &Vec<u32>)| Some((*numbers.get(number)?, TaskId(task as u32)));
             Gpu {
                 gpu: gpu.clone(),
                 read: 0,
                 entries: VecDeque::new(),
                 is_broken: false,
                 streams: streams.iter().enumerate().filter_map(of_task).collect(),
-                owners: [None; Engine::ALL.len()],
                 raised: VecDeque::new(),
             }
         };
@@ -96,31 +89,18 @@ impl Gpus {
         self.gpus.iter().filter_map(|gpu| gpu.entries.back()).map(|entry| entry.at).max()
     }
 
-    /// A job is about to issue an operation.
-    pub fn issue(&mut self, gpu: GpuId, job: JobId) {
-        let mut streams = self.gpus[gpu.index()].streams.values_mut();
-        if let Some((_, jobs)) = streams.find(|(task, _)| *task == job.task) {
-            jobs.push_back(job.index);
-        }
-    }
-
     /// Removes the next thing that the GPU of `number` did, and says what that was.
     pub fn take(&mut self, number: usize) -> Option<Said> {
         let id = GpuId(number as u16);
         let gpu = &mut self.gpus[number];
-        let Entry { what, engine, cpu, stream, .. } = gpu.entries.pop_front()?;
-        let owner = &mut gpu.owners[engine.index()];
+        let Entry { what, engine, cpu, stream, job: index, .. } = gpu.entries.pop_front()?;
+        // Others may use the GPU, if they know its name; they are none of the run's.
+        let job = JobId { task: *gpu.streams.get(&stream)?, index: index? };
         match what {
             What::Issued => None,
-            What::Began => {
-                let (task, jobs) = gpu.streams.get_mut(&stream)?;
-                let job = JobId { task: *task, index: jobs.pop_front()? };
-                *owner = Some(job);
-                Some(Said::Event(Event::EngineBegin { gpu: id, engine, job }))
-            }
-            What::Ended => owner.map(|job| Said::Event(Event::EngineEnd { gpu: id, engine, job })),
+            What::Began => Some(Said::Event(Event::EngineBegin { gpu: id, engine, job })),
+            What::Ended => Some(Said::Event(Event::EngineEnd { gpu: id, engine, job })),
             What::Interrupted => {
-                let job = (*owner)?;
                 gpu.raised.push_back(job);
                 Some(Said::Interrupt { cpu: cpu.into(), job })
             }

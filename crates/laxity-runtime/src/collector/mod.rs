@@ -257,10 +257,6 @@ impl Collector {
                 record(Event::Unlock { job, lock, replica });
                 self.locks.unlock(lock, replica);
             }
-            Deed::Issue(gpu) => {
-                self.stage.be_on(job, cpu, &mut record);
-                self.gpus.issue(gpu, job);
-            }
         }
     }
 

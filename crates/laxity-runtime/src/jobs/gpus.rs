@@ -73,9 +73,9 @@ impl Jobs {
             OperationTime::Given(time) => self.draw(time, at),
             OperationTime::Bytes(bytes) => gpus.models[gpu.index()].copy_time(*bytes),
         };
-        self.note(Deed::Issue(gpu));
         let gpus = self.gpus.as_mut().expect("still there");
         let stream = &gpus.streams[gpu.index()];
+        stream.set_job(Some(self.index));
         let issued = match operation.engine {
             Wanted::Execution => stream.launch_timed(span),
             Wanted::Copy(direction) => stream.copy_timed_for(direction, span),
