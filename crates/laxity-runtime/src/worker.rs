@@ -10,7 +10,7 @@ use laxity_sys::scheduling;
 use crate::gpus::Share;
 use crate::halt::Halt;
 use crate::jobs::{Cut, Jobs};
-use crate::plan::{TaskPlan, Trigger};
+use crate::plan::{NodeId, TaskPlan, Trigger};
 
 /// What the thread of a task has.
 pub(crate) struct Worker {
@@ -40,7 +40,7 @@ impl Worker {
         task.attributes.apply().map_err(of_task)?;
         // When Linux schedules it as it will: whoever inherits from it asks.
         let client = share.map(|share| share.register(task)).transpose().map_err(of_task)?.flatten();
-        let claim = |id: crate::plan::NodeId| {
+        let claim = |id: NodeId| {
             let graph = &halt.graphs[id.graph];
             graph.claim(&graph.spec().graph().nodes[id.node].name).map_err(|error| of_task(error.to_string()))
         };
@@ -64,33 +64,36 @@ impl Worker {
     }
 
     fn run_jobs(&mut self, start: Instant) -> Result<(), Cut> {
-        let absolute = |at: Instant| start.saturating_add(Nanos(at.0));
-        match self.trigger.releases().cloned() {
-            Some(releases) => {
+        match self.trigger.clone() {
+            Trigger::Time(releases) => {
                 for release in releases {
-                    // A futex and not `clock_nanosleep`: it has the same absolute timer, and can be ended from outside.
-                    if !self.halt.control.suspend_until(absolute(release.at)) {
-                        return Err(Cut::Stopped);
-                    }
-                    if self.node.is_some() {
-                        if !self.next_job()? {
-                            return Ok(());
-                        }
-                        continue;
-                    }
-                    self.jobs.carry_out(release.index, absolute(release.deadline), self.client.as_mut())?;
+                    self.suspend_until(start, release.at)?;
+                    let deadline = start.saturating_add(Nanos(release.deadline.0));
+                    self.jobs.carry_out(release.index, deadline, self.client.as_mut())?;
                 }
-                Ok(())
             }
-            None => {
-                // Tokens that are there from the start arrive then, too.
-                if !self.halt.control.suspend_until(start) {
-                    return Err(Cut::Stopped);
+            Trigger::Source(_, releases) => {
+                for release in releases {
+                    self.suspend_until(start, release.at)?;
+                    if !self.next_job()? {
+                        break;
+                    }
                 }
+            }
+            Trigger::Tokens(_) => {
+                // Tokens that are there from the start arrive then, too.
+                self.suspend_until(start, Instant::ZERO)?;
                 while self.next_job()? {}
-                Ok(())
             }
         }
+        Ok(())
+    }
+
+    /// Sleeps until `at` after `start`: on a futex and not by `clock_nanosleep`, as it has the same absolute timer, and can
+    /// be ended from outside.
+    fn suspend_until(&self, start: Instant, at: Instant) -> Result<(), Cut> {
+        let at = start.saturating_add(Nanos(at.0));
+        if self.halt.control.suspend_until(at) { Ok(()) } else { Err(Cut::Stopped) }
     }
 
     /// Waits for the tokens of the node's next job, and for room, and carries it out. Answers whether there was one.
