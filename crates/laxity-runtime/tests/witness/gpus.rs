@@ -3,7 +3,7 @@
 use laxity_model::{Engine, Instant, JobId, Nanos, Workload};
 use laxity_trace::{Event, Record};
 
-use crate::harness::{completions, live, ms, replicas, same_live, simulated, workload};
+use crate::harness::{completions, live, lives, ms, replicas, same_live, simulated, workload};
 
 const GPU: &str = r#"
 [platform]
@@ -48,7 +48,7 @@ priority = 1
 body = [{{ cpu = "1 us" }}, {{ kernel = "1 ms" }}]
 "#
     ));
-    let Some(records) = same_live(&workload, ms(1_500), ms(70), replicas) else { return };
+    let Some(records) = same_live(&workload, ms(1_500), ms(70), facts) else { return };
     let tokens = replicas(&simulated(&workload, ms(1_500))).into_iter().filter(|(_, lock, _)| lock.0 == 0);
     let order: Vec<u32> = tokens.map(|(job, ..)| job.task.0).collect();
     assert_eq!(order.first(), Some(&0));
@@ -84,7 +84,7 @@ priority = 1
 body = [{{ cpu = "1 us" }}, {{ copy_in = "1 MB" }}]
 "#
     ));
-    let Some(records) = same_live(&workload, ms(1_500), ms(35), replicas) else { return };
+    let Some(records) = same_live(&workload, ms(1_500), ms(35), facts) else { return };
     let copies: Vec<u32> = engine(&records, Engine::Copy(0)).map(|(job, ..)| job.task.0).collect();
     assert_eq!(copies, [0, 2, 1, 0, 0]);
     assert!(engine(&records, Engine::Copy(0)).all(|(_, span)| span >= ms(100)));
@@ -198,6 +198,11 @@ fn plan(workload: &Workload) -> Result<laxity_runtime::Plan, laxity_runtime::Ref
     let duration = Nanos::from_secs(3_600);
     let options = laxity_runtime::Options { scheduler: workload.scheduler, linux, seed: 0, duration };
     laxity_runtime::Plan::new(workload, &options)
+}
+
+/// The order of all grants, and what each job did.
+fn facts(records: &[Record]) -> impl PartialEq + std::fmt::Debug + use<> {
+    (replicas(records), lives(records))
 }
 
 /// The operations on an engine, with the time that they took.

@@ -1,5 +1,7 @@
 //! A workload simulated and run live, and what is compared.
 
+use std::collections::BTreeMap;
+
 use laxity_model::{Distribution, ExecutionTime, Instant, JobId, LockId, Nanos, ReplicaId, Workload};
 use laxity_runtime::{LinuxScheduler, Options, Plan, Run};
 use laxity_sim::Setup;
@@ -107,6 +109,30 @@ pub fn replicas(records: &[Record]) -> Vec<(JobId, LockId, ReplicaId)> {
     records.iter().filter_map(grant).collect()
 }
 
+/// What each job of a task did about locks and CPUs, in its order. Who handles interrupts is no task.
+pub fn lives(records: &[Record]) -> BTreeMap<JobId, Vec<(&'static str, Option<LockId>)>> {
+    let mut lives: BTreeMap<JobId, Vec<_>> = BTreeMap::new();
+    for record in records {
+        let (job, did) = match record.event {
+            Event::Ready { job, .. } => (job, ("begins", None)),
+            Event::Request { job, lock } => (job, ("asks for", Some(lock))),
+            Event::Grant { job, lock, .. } => (job, ("has", Some(lock))),
+            Event::Unlock { job, lock, .. } => (job, ("gives up", Some(lock))),
+            Event::Suspend { job, .. } => (job, ("sleeps", None)),
+            Event::Resume { job, .. } => (job, ("wakes", None)),
+            Event::Complete { job, .. } => (job, ("is complete", None)),
+            _ => continue,
+        };
+        lives.entry(job).or_default().push(did);
+    }
+    for record in records {
+        if let Event::Serve { thread, .. } = record.event {
+            lives.remove(&thread);
+        }
+    }
+    lives
+}
+
 /// The workload that `text` describes.
 pub fn workload(text: &str) -> Workload {
     let text = format!("laxity = 1\nname = \"test\"\n{text}");
@@ -140,19 +166,22 @@ pub fn same_live<T: PartialEq + std::fmt::Debug>(
     None
 }
 
-/// By how much any request, release or completion came later live than simulated.
+/// By how much any request, release or completion of a simulated job came later live. A job that is missing live says
+/// nothing here.
 fn disturbance(simulation: &[Record], live: &[Record]) -> Nanos {
     let steps = |records: &[Record]| {
-        let step = |record: &Record| match record.event {
-            Event::Request { job, .. } | Event::Ready { job, .. } | Event::Complete { job, .. } => {
-                Some((job, record.at))
+        let mut steps: BTreeMap<JobId, Vec<Instant>> = BTreeMap::new();
+        for record in records {
+            if let Event::Request { job, .. } | Event::Ready { job, .. } | Event::Complete { job, .. } = record.event {
+                steps.entry(job).or_default().push(record.at);
             }
-            _ => None,
-        };
-        let mut steps: Vec<(JobId, Instant)> = records.iter().filter_map(step).collect();
-        steps.sort();
+        }
         steps
     };
-    let late = |((_, simulated), (_, live)): (&(JobId, Instant), &(JobId, Instant))| live.saturating_since(*simulated);
-    steps(simulation).iter().zip(&steps(live)).map(late).max().unwrap_or_default()
+    let live = steps(live);
+    let late = |(job, simulated): (&JobId, &Vec<Instant>)| {
+        let spans = simulated.iter().zip(live.get(job)?).map(|(simulated, live)| live.saturating_since(*simulated));
+        spans.max()
+    };
+    steps(simulation).iter().filter_map(late).max().unwrap_or_default()
 }

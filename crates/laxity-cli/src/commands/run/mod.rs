@@ -8,14 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use laxity_model::{Instant, Nanos, Scheduler, Workload};
+use clap::builder::PossibleValuesParser;
+use laxity_model::{GpuArbitration, Instant, Nanos, Scheduler, Workload};
 use laxity_runtime::{LinuxScheduler, Machine, Options, Plan, Run};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 
 use self::view::View;
 use super::graph::display::Display;
-use super::simulate::{default_duration, parse_duration};
+use super::simulate::{default_duration, parse_duration, settle_replicas};
 use crate::error::CliError;
 use crate::input;
 use crate::interrupt::Interrupt;
@@ -37,7 +38,7 @@ const COLLECT: Duration = Duration::from_millis(20);
 #[command(after_help = "Examples:
   laxity run car.toml
   laxity run car.toml --for 10s --policy P-RM --scheduler fifo
-  laxity run examples/workloads/live-gpu.toml --for 10s
+  laxity run examples/workloads/live-gpu.toml --for 10s --arbitration driver
   laxity run car.toml --trace live.lxt && laxity trace live.lxt gantt
   laxity simulate car.toml --json > model.json; laxity run car.toml --json > machine.json
 
@@ -49,6 +50,9 @@ pub struct Arguments {
     /// Take priorities and clusters of POLICY instead of the workload's, as in P-RM; `laxity policies` lists them
     #[arg(long, value_name = "POLICY", value_parser = parse_policy)]
     policy: Option<Scheduler>,
+    /// Share GPUs by NAME instead of the file's arbitration: driver, driver_spinning, k_fmlp or gpusync
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(GpuArbitration::ALL.map(GpuArbitration::name)), hide_possible_values = true)]
+    arbitration: Option<String>,
     /// How Linux schedules: fifo, deadline or other [default: the first that fits the policy and is permitted]
     #[arg(long, value_name = "CLASS")]
     scheduler: Option<LinuxScheduler>,
@@ -82,7 +86,7 @@ fn parse_policy(text: &str) -> Result<Scheduler, String> {
 /// Runs the workload, then prints what was measured.
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let file = input::name(&arguments.file);
-    let workload = input::workload(&arguments.file)?;
+    let workload = workload(&arguments, &file)?;
     let duration = arguments.duration.unwrap_or_else(|| default_duration(&workload));
     let plan = plan(&arguments, &file, &workload, duration)?;
     if !arguments.quiet && !arguments.json {
@@ -95,9 +99,20 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     conclude(&arguments, &report, is_whole)
 }
 
+/// What the file describes, but for what the command line says instead.
+fn workload(arguments: &Arguments, file: &str) -> Result<Workload, CliError> {
+    let mut workload = input::workload(&arguments.file)?;
+    workload.scheduler = arguments.policy.unwrap_or(workload.scheduler);
+    let management = &mut workload.gpu_management;
+    let named = arguments.arbitration.as_ref().map(|name| GpuArbitration::named(name, management.arbitration));
+    management.arbitration = named.flatten().unwrap_or(management.arbitration);
+    let (scheduler, quiet) = (workload.scheduler, arguments.quiet || arguments.json);
+    settle_replicas(&mut workload, &scheduler, file, &scheduler.to_string(), quiet);
+    Ok(workload)
+}
+
 fn plan(arguments: &Arguments, file: &str, workload: &Workload, duration: Nanos) -> Result<Plan, CliError> {
-    let scheduler = arguments.policy.unwrap_or(workload.scheduler);
-    let options = Options { scheduler, linux: arguments.scheduler, seed: arguments.seed, duration };
+    let options = Options { scheduler: workload.scheduler, linux: arguments.scheduler, seed: arguments.seed, duration };
     Plan::new(workload, &options).map_err(|refusal| {
         let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
         CliError::Live { message: lines.join("\n") }
