@@ -56,7 +56,8 @@ impl Gpus {
         let mut gpus = Vec::new();
         for (number, (gpu, writer)) in plan.gpus.iter().zip(writers).enumerate() {
             let thread = plan.tasks.len() + number;
-            let priority = (plan.linux() == LinuxScheduler::Fifo).then_some(PRIORITY_MAX);
+            // Threads of `SCHED_DEADLINE` go before it, others must not.
+            let priority = (plan.linux() != LinuxScheduler::Other).then_some(PRIORITY_MAX);
             let handler = Handler { cpus: plan.placement.cpus(thread), priority, log: Mutex::new((0, writer)) };
             let config = Config { copy_engines: gpu.copy_engines, memory: MEMORY, copy_rate: None, linger: LINGER };
             let opened = open(format!("{run}-{number}"), config, handler);
@@ -120,7 +121,7 @@ fn open(name: String, config: Config, handler: Handler) -> Result<SoftGpu, Strin
 /// What the thread does that handles the interrupts of a GPU.
 struct Handler {
     cpus: Vec<usize>,
-    /// Under `SCHED_FIFO`.
+    /// Where tasks are real-time threads.
     priority: Option<u8>,
     /// How many interrupts it has handled, and where it notes that it does.
     log: Mutex<(u32, Writer)>,

@@ -165,7 +165,9 @@ impl Plan {
         let placement = Placement::new(setup.header(), usable)?;
         let uses_all = scheduler.scope == Scope::Global && placement.linux.len() == usable.len();
         let models = setup.models(workload);
-        let (linux, note) = linux::choose(&scheduler, options.linux, &models, uses_all)?;
+        let reserved = |(task, ops): (&Task, &[Op])| Attributes::deadline(task, ops.iter().filter(may_wait).count());
+        let reserved: Vec<Attributes> = models.iter().zip(setup.steps()).map(reserved).collect();
+        let (linux, note) = linux::choose(&scheduler, options.linux, &models, &reserved, uses_all)?;
         let header = header(setup, workload, linux);
         let rank = |task: usize| header.tasks[task].rank;
         let priority = |task: usize| linux::priority(rank(task), models.len());
@@ -182,7 +184,7 @@ impl Plan {
             let draws = Draws { seed: options.seed, task: number as u32 };
             let attributes = match linux {
                 LinuxScheduler::Other => Attributes::Other,
-                LinuxScheduler::Deadline => Attributes::deadline(task),
+                LinuxScheduler::Deadline => reserved[number],
                 LinuxScheduler::Fifo => Attributes::Fifo { priority: priority(number) },
             };
             TaskPlan {
@@ -294,6 +296,11 @@ fn pools(
         pools.push(Pool { lock, gpus: gpus.clone(), arbitration });
     }
     Ok(pools)
+}
+
+/// Whether a job may be suspended there.
+fn may_wait(op: &&Op) -> bool {
+    matches!(op, Op::Suspend(_) | Op::Lock { .. } | Op::LockEngine(_) | Op::Wait)
 }
 
 fn is_lock(op: &Op, wanted: LockId) -> bool {

@@ -98,7 +98,7 @@ fn on_a_terminal_a_table_shows_what_tasks_do() {
     command.args(["run", "--for", "2s", "--scheduler", "other"]).arg(fixture("gpu.toml"));
     let mut terminal = Terminal::start(command);
     // The last column, which the summary does not have.
-    terminal.read_until(" now");
+    terminal.read_until("now");
     let written = terminal.finish();
     assert!(written.contains("recorded live"), "{written}");
 }
