@@ -67,10 +67,15 @@ pub(crate) enum Attributes {
 /// would run out in every job that needs its worst case, which Linux then lets wait for the next period.
 const OVERHEAD_MIN: Nanos = Nanos::from_micros(100);
 
+/// The same for each step at which a job may be suspended: asking, and what wakes it and puts it to sleep.
+const OVERHEAD_OF_WAIT: Nanos = Nanos::from_micros(50);
+
 impl Attributes {
-    /// A budget for the worst case of `task`, and a twentieth or 100 us more, as far as its deadline has room.
-    pub fn deadline(task: &Task) -> Attributes {
+    /// A budget for the worst case of `task`, and a twentieth or 100 us more, and 50 us for each of the `waits` of a job,
+    /// as far as its deadline has room.
+    pub fn deadline(task: &Task, waits: usize) -> Attributes {
         let overhead = OVERHEAD_MIN.max(Nanos(task.wcet().0 / 20));
+        let overhead = Nanos(overhead.0.saturating_add(OVERHEAD_OF_WAIT.0.saturating_mul(waits as u64)));
         let runtime = Nanos(task.wcet().0.saturating_add(overhead.0)).min(task.deadline);
         Attributes::Deadline { runtime, deadline: task.deadline, period: task.period }
     }
@@ -137,7 +142,8 @@ pub(crate) fn priority(rank: u32, count: usize) -> u8 {
     highest.saturating_sub(rank).max(1) as u8
 }
 
-/// The class for `scheduler`, as `wanted` or the strongest that there is, and what to say about the choice.
+/// The class for `scheduler`, as `wanted` or the strongest that there is, and what to say about the choice; `reserved` is
+/// what each of the `tasks` would have under `SCHED_DEADLINE`.
 ///
 /// # Errors
 /// If what is wanted cannot be.
@@ -145,6 +151,7 @@ pub(crate) fn choose(
     scheduler: &Scheduler,
     wanted: Option<LinuxScheduler>,
     tasks: &[Task],
+    reserved: &[Attributes],
     uses_all: bool,
 ) -> Result<(LinuxScheduler, Option<String>), String> {
     let is_edf = scheduler.rule == PriorityRule::Edf;
@@ -163,15 +170,20 @@ pub(crate) fn choose(
             None => Ok((LinuxScheduler::Deadline, None)),
         },
         Some(LinuxScheduler::Other) => Ok((LinuxScheduler::Other, None)),
-        None => Ok(strongest(is_edf, tasks, uses_all, probe)),
+        None => Ok(strongest(is_edf, deadline_obstacle(tasks, uses_all), reserved, probe)),
     }
 }
 
-fn strongest(is_edf: bool, tasks: &[Task], uses_all: bool, fifo: Attributes) -> (LinuxScheduler, Option<String>) {
-    let tried = match (is_edf, deadline_obstacle(tasks, uses_all)) {
+fn strongest(
+    is_edf: bool,
+    obstacle: Option<String>,
+    reserved: &[Attributes],
+    fifo: Attributes,
+) -> (LinuxScheduler, Option<String>) {
+    let tried = match (is_edf, obstacle) {
         (false, _) => try_out(fifo).map(|()| LinuxScheduler::Fifo),
         (true, Some(obstacle)) => Err(obstacle),
-        (true, None) => admitted_together(tasks).map(|()| LinuxScheduler::Deadline),
+        (true, None) => admitted_together(reserved).map(|()| LinuxScheduler::Deadline),
     };
     match tried {
         Ok(scheduler) => (scheduler, None),
@@ -179,15 +191,15 @@ fn strongest(is_edf: bool, tasks: &[Task], uses_all: bool, fifo: Attributes) -> 
     }
 }
 
-/// Whether Linux admits all of `tasks` at the same time.
-fn admitted_together(tasks: &[Task]) -> Result<(), String> {
-    let barrier = &std::sync::Barrier::new(tasks.len());
+/// Whether Linux admits threads with all of `attributes` at the same time.
+fn admitted_together(attributes: &[Attributes]) -> Result<(), String> {
+    let barrier = &std::sync::Barrier::new(attributes.len());
     thread::scope(|scope| {
-        let threads: Vec<_> = tasks
+        let threads: Vec<_> = attributes
             .iter()
-            .map(|task| {
+            .map(|attributes| {
                 scope.spawn(move || {
-                    let outcome = Attributes::deadline(task).apply();
+                    let outcome = attributes.apply();
                     // None goes before all were asked.
                     barrier.wait();
                     outcome
@@ -211,27 +223,29 @@ mod tests {
     #[test]
     fn edf_has_no_fixed_priorities_and_clusters_no_deadline_class() {
         let tasks = [Task::periodic("t", Nanos::from_millis(1), Nanos::from_millis(10))];
+        let reserved = [Attributes::deadline(&tasks[0], 0)];
         let edf = Scheduler::GLOBAL_EDF;
-        let error = choose(&edf, Some(LinuxScheduler::Fifo), &tasks, true).expect_err("EDF");
+        let error = choose(&edf, Some(LinuxScheduler::Fifo), &tasks, &reserved, true).expect_err("EDF");
         assert!(error.contains("--scheduler deadline"), "{error}");
-        let error = choose(&edf, Some(LinuxScheduler::Deadline), &tasks, false).expect_err("a cluster");
+        let error = choose(&edf, Some(LinuxScheduler::Deadline), &tasks, &reserved, false).expect_err("a cluster");
         assert!(error.contains("EPERM, 1"), "{error}");
         let late = [Task { deadline: Nanos::from_millis(20), ..tasks[0].clone() }];
-        let error = choose(&edf, Some(LinuxScheduler::Deadline), &late, true).expect_err("a late deadline");
+        let error = choose(&edf, Some(LinuxScheduler::Deadline), &late, &reserved, true).expect_err("a late deadline");
         assert!(error.contains("20 ms exceeds period 10 ms"), "{error}");
-        let (chosen, why) = choose(&edf, None, &tasks, false).expect("there is always one");
+        let (chosen, why) = choose(&edf, None, &tasks, &reserved, false).expect("there is always one");
         assert!(chosen == LinuxScheduler::Other && why.is_some_and(|why| why.contains("cpuset")));
     }
 
     #[test]
     fn budgets_have_room_for_what_linux_adds_but_end_at_the_deadline() {
-        let runtime = |wcet, period| match Attributes::deadline(&Task::periodic("t", wcet, period)) {
+        let runtime = |wcet, period, waits| match Attributes::deadline(&Task::periodic("t", wcet, period), waits) {
             Attributes::Deadline { runtime, .. } => runtime,
             other => panic!("{other:?}"),
         };
         let ms = Nanos::from_millis;
-        assert_eq!(runtime(ms(1), ms(10)), Nanos::from_micros(1_100));
-        assert_eq!(runtime(ms(100), ms(1_000)), ms(105));
-        assert_eq!(runtime(ms(10), ms(10)), ms(10));
+        assert_eq!(runtime(ms(1), ms(10), 0), Nanos::from_micros(1_100));
+        assert_eq!(runtime(ms(1), ms(10), 4), Nanos::from_micros(1_300));
+        assert_eq!(runtime(ms(100), ms(1_000), 0), ms(105));
+        assert_eq!(runtime(ms(10), ms(10), 0), ms(10));
     }
 }

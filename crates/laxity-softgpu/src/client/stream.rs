@@ -180,6 +180,14 @@ impl Stream {
         self.issue(Engine::Execution, duration, None)
     }
 
+    /// Issues a copy that moves nothing and takes `duration`, of which no CPU knows, and goes on.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn copy_timed_for(&self, direction: CopyDirection, duration: Nanos) -> Result<Event, GpuError> {
+        self.issue(self.engine(direction), duration, None)
+    }
+
     /// Issues a copy of as many bytes that nobody has: it takes the time that a copy of them takes by the configured
     /// rate ([`Config::copy_time`](crate::Config::copy_time)), of which no CPU knows, and goes on.
     ///

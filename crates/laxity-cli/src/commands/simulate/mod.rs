@@ -10,7 +10,7 @@ use laxity_model::Nanos;
 
 use self::plan::Plan;
 #[cfg(target_os = "linux")]
-pub use self::plan::default_duration;
+pub use self::plan::{default_duration, settle_replicas};
 use crate::configuration::Alternatives;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;

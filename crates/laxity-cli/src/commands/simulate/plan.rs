@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use laxity_analysis::check::{Settled, settle};
-use laxity_model::{Nanos, OverheadCosts, Workload};
+use laxity_model::{Nanos, OverheadCosts, Scheduler, Workload};
 use laxity_sim::Setup;
 
 use super::Arguments;
@@ -37,16 +37,19 @@ pub fn plans(arguments: &Arguments, file: &str, workload: &Workload) -> Result<V
     let several = configurations.len() > 1;
     let mut plans = Vec::with_capacity(configurations.len());
     for Configuration { name, scheduler, mut workload } in configurations {
-        let settled = settle(&mut workload, &scheduler);
-        if !arguments.quiet && !arguments.json {
-            settled.iter().for_each(|settled| say(file, &name, settled));
-        }
+        settle_replicas(&mut workload, &scheduler, file, &name, arguments.quiet || arguments.json);
         let setup = Setup::new(&workload, &scheduler, arguments.seed)
             .map_err(|refusal| CliError::Refused { file: file.to_owned(), refusal })?;
         let trace = arguments.trace.as_deref().map(|path| if several { insert(path, &name) } else { path.to_owned() });
         plans.push(Plan { name, setup, overheads: workload.platform.overheads.name, trace });
     }
     Ok(plans)
+}
+
+/// Settles how many replicas graphs have that leave it to the analysis, and says so unless `quiet`.
+pub fn settle_replicas(workload: &mut Workload, scheduler: &Scheduler, file: &str, configuration: &str, quiet: bool) {
+    let settled = settle(workload, scheduler);
+    settled.iter().filter(|_| !quiet).for_each(|settled| say(file, configuration, settled));
 }
 
 fn say(file: &str, configuration: &str, settled: &Settled) {

@@ -1,37 +1,44 @@
-//! `laxity run`: the tasks of a workload, live on this machine.
+//! `laxity run`: a workload, live on this machine.
 
+mod view;
+
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use laxity_model::{Instant, Nanos, Scheduler, Workload};
+use clap::builder::PossibleValuesParser;
+use laxity_model::{GpuArbitration, Instant, Nanos, Scheduler, Workload};
 use laxity_runtime::{LinuxScheduler, Machine, Options, Plan, Run};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 
-use super::simulate::{default_duration, parse_duration};
+use self::view::View;
+use super::graph::display::Display;
+use super::simulate::{default_duration, parse_duration, settle_replicas};
 use crate::error::CliError;
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::output_file::{Failed, OutputFile};
-use crate::progress::Progress;
-use crate::quantity::short;
+use crate::quantity::{counted, short};
 use crate::report::{self, Report};
+use crate::style::{RESET, STRONG};
 
 /// How often what happened is collected.
 const COLLECT: Duration = Duration::from_millis(20);
 
-/// Run the tasks of a workload live, and measure them as a simulation is measured.
+/// Run a workload live, and measure it as a simulation is measured.
 ///
-/// Each task gets a thread. Timers release its jobs; a job computes for the CPU time that is drawn for it, sleeps where it suspends itself, and locks what it locks. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late.
+/// Each task and each node of a graph gets a thread. Timers release jobs, and tokens those of nodes; a job computes for the CPU time that is drawn for it, sleeps where it suspends itself, locks what it locks, and uses soft GPUs under the workload's arbitration. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late.
 ///
-/// Linux schedules: by SCHED_FIFO with the priorities of the policy (RM, DM, FP), or SCHED_DEADLINE for EDF, where this user may, and otherwise by SCHED_OTHER, which is said. Graphs are for `laxity graph run`; GPU operations are not run yet. Ctrl-C ends the run at once; what was measured is printed, and the trace is complete up to there.
+/// Linux schedules: by SCHED_FIFO with the priorities of the policy (RM, DM, FP), or SCHED_DEADLINE for EDF, where this user may, and otherwise by SCHED_OTHER, which is said. On a terminal a table shows what each task does. Ctrl-C ends the run at once; what was measured is printed, and the trace is complete up to there.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity run car.toml
   laxity run car.toml --for 10s --policy P-RM --scheduler fifo
+  laxity run examples/workloads/live-gpu.toml --for 10s --arbitration driver
   laxity run car.toml --trace live.lxt && laxity trace live.lxt gantt
   laxity simulate car.toml --json > model.json; laxity run car.toml --json > machine.json
 
@@ -43,6 +50,9 @@ pub struct Arguments {
     /// Take priorities and clusters of POLICY instead of the workload's, as in P-RM; `laxity policies` lists them
     #[arg(long, value_name = "POLICY", value_parser = parse_policy)]
     policy: Option<Scheduler>,
+    /// Share GPUs by NAME instead of the file's arbitration: driver, driver_spinning, k_fmlp or gpusync
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(GpuArbitration::ALL.map(GpuArbitration::name)), hide_possible_values = true)]
+    arbitration: Option<String>,
     /// How Linux schedules: fifo, deadline or other [default: the first that fits the policy and is permitted]
     #[arg(long, value_name = "CLASS")]
     scheduler: Option<LinuxScheduler>,
@@ -76,7 +86,7 @@ fn parse_policy(text: &str) -> Result<Scheduler, String> {
 /// Runs the workload, then prints what was measured.
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let file = input::name(&arguments.file);
-    let workload = input::workload(&arguments.file)?;
+    let workload = workload(&arguments, &file)?;
     let duration = arguments.duration.unwrap_or_else(|| default_duration(&workload));
     let plan = plan(&arguments, &file, &workload, duration)?;
     if !arguments.quiet && !arguments.json {
@@ -89,9 +99,20 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     conclude(&arguments, &report, is_whole)
 }
 
+/// What the file describes, but for what the command line says instead.
+fn workload(arguments: &Arguments, file: &str) -> Result<Workload, CliError> {
+    let mut workload = input::workload(&arguments.file)?;
+    workload.scheduler = arguments.policy.unwrap_or(workload.scheduler);
+    let management = &mut workload.gpu_management;
+    let named = arguments.arbitration.as_ref().map(|name| GpuArbitration::named(name, management.arbitration));
+    management.arbitration = named.flatten().unwrap_or(management.arbitration);
+    let (scheduler, quiet) = (workload.scheduler, arguments.quiet || arguments.json);
+    settle_replicas(&mut workload, &scheduler, file, &scheduler.to_string(), quiet);
+    Ok(workload)
+}
+
 fn plan(arguments: &Arguments, file: &str, workload: &Workload, duration: Nanos) -> Result<Plan, CliError> {
-    let scheduler = arguments.policy.unwrap_or(workload.scheduler);
-    let options = Options { scheduler, linux: arguments.scheduler, seed: arguments.seed, duration };
+    let options = Options { scheduler: workload.scheduler, linux: arguments.scheduler, seed: arguments.seed, duration };
     Plan::new(workload, &options).map_err(|refusal| {
         let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
         CliError::Live { message: lines.join("\n") }
@@ -121,35 +142,50 @@ fn carry_out(
     interrupt: &Interrupt,
 ) -> Result<(Report, bool, Result<(), String>), CliError> {
     let quiet = arguments.quiet || arguments.json;
+    let header = plan.header();
     let (trace, write_failed) = open_trace(arguments, plan)?;
-    let mut sink = (Metrics::new(plan.header()), trace);
+    let mut sink = (Metrics::new(header), (View::new(header), trace));
     let mut run = Run::start(plan).map_err(|message| CliError::Live { message })?;
     if let Some(note) = run.note().filter(|_| !quiet) {
         output::note(note);
     }
-    let progress = Progress::new(String::new(), duration, quiet);
+    let mut display = Display::new(None, quiet || !io::stderr().is_terminal());
     while !run.is_over() && !write_failed.get() {
         if interrupt.is_requested() {
             run.stop();
         }
         thread::sleep(COLLECT);
         run.collect(&mut sink);
-        progress.update(run.seen().min(Instant::ZERO + duration), run.completed());
+        let view = &sink.1.0;
+        if display.is_due() {
+            let reached = run.seen().min(Instant::ZERO + duration);
+            show(&mut display, view, &header.workload, (reached, duration), run.completed());
+        }
     }
     let was_interrupted = interrupt.is_requested();
     let (outcome, failed) = run.finish(&mut sink);
-    progress.finish();
-    let (metrics, trace) = sink;
+    display.clear();
+    let (metrics, (_, trace)) = sink;
     if let (Some(writer), Some(path)) = (trace, &arguments.trace) {
         writer.finish().map_err(|source| CliError::Write { path: path.clone(), source })?.commit()?;
     }
     let report = Report {
-        header: plan.header().clone(),
+        header: header.clone(),
         overheads: None,
         summary: metrics.finish(outcome.reached),
         cut_short: was_interrupted.then_some(duration),
     };
     Ok((report, outcome.is_whole, failed))
+}
+
+/// Shows how far the run is, and what each task does.
+fn show(display: &mut Display, view: &View, name: &str, (reached, duration): (Instant, Nanos), jobs: u64) {
+    // To the tenth of a second: digits that race by tell nothing.
+    let reached = short(Nanos(reached.0 / 100_000_000 * 100_000_000));
+    let jobs = counted(jobs, "job");
+    let line = format!("{STRONG}{name}{RESET}: {reached} of {}, {jobs}, {} missed", short(duration), view.missed());
+    let rows = display.rows();
+    display.show(&line, |width| view.table(rows).render(width));
 }
 
 /// Where the records go, if anywhere, and whether writing them failed.
