@@ -52,15 +52,6 @@ def test_a_node_that_fails_ends_the_run_with_its_error_and_leaves_no_graph(tmp_p
     assert graphs() <= before
 
 
-@pytest.fixture(params=["other", "fifo", "deadline"])
-def scheduler(request):
-    """A scheduler that Linux permits."""
-    code, message = refusal("--period", "20ms", "--frames", 1, "--scheduler", request.param)
-    if code == 1:
-        pytest.skip(f"skipped: {message}")
-    return request.param
-
-
 def test_frames_in_real_time_are_those_of_the_loop(tmp_path, scheduler):
     same = ["--size", "320x240", "--shake", 3, "--cache-frames", 40, "--frames", 130, "--csv", tmp_path / "frames.csv"]
     stabilize("--sequential", *same)

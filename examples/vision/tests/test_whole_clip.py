@@ -46,6 +46,17 @@ def test_pauses_of_nodes_change_no_result(of_the_loop, tmp_path, replicas, seed)
     assert results(path) == of_the_loop
 
 
+def test_the_live_graph_computes_what_the_loop_does_in_real_time(tmp_path, scheduler):
+    path = tmp_path / "frames.csv"
+    # The clip begins again where its end is still needed: the last LATENCY frames are smoothed with its first ones.
+    same = ["--size", "320x240", "--shake", 3, "--cache-frames", FRAMES, "--frames", FRAMES + 6, "--csv", path]
+    stabilize("--sequential", *same)
+    of_the_loop = results(path)
+    assert len(of_the_loop) == FRAMES
+    stabilize("--period", "5ms", "--scheduler", scheduler, *same)
+    assert results(path) == of_the_loop
+
+
 def test_a_twentieth_of_a_known_shake_is_left(tmp_path):
     frames, shake = tmp_path / "frames.csv", tmp_path / "shake.csv"
     stabilize("--size", "640x360", "--shake", 1, "--csv", frames, "--shake-csv", shake)
