@@ -4,17 +4,16 @@
 
 #include <string>
 
-#include "clock.h"
 #include "data.h"
 
-// By job, how long a node took in microseconds: until it was done, and on a CPU.
+// By job, how long a node took in microseconds: until it was done, and its work on a CPU.
 struct NodeTimes {
     std::vector<double> us, cpu_us;
 
-    void add(const Stopwatch &stopwatch)
+    void add(double elapsed_us, double work_us)
     {
-        us.push_back(stopwatch.us());
-        cpu_us.push_back(stopwatch.cpu_us());
+        us.push_back(elapsed_us);
+        cpu_us.push_back(work_us);
     }
 };
 

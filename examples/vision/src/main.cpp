@@ -68,6 +68,8 @@ PipelineSettings pipeline_of(const Options &options, double rate, const std::vec
 
     settings.replicas = options.replicas;
     settings.jitter_seed = options.jitter_seed;
+    if (options.gpu_name)
+        settings.gpu = { *options.gpu_name, options.arbitration, options.releases_early };
     settings.scheduling = { options.policy, options.base_priority };
     if (options.policy == Scheduling::Policy::Deadline)
         settings.scheduling.runtimes_ns = estimate_runtimes(frames, options.crop, options.budget);

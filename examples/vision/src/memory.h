@@ -2,6 +2,7 @@
 
 #pragma once
 
-// Keeps all memory of this process in RAM from now on, what it has and what it gets, and says whether Linux permits
-// that (CAP_IPC_LOCK, or `ulimit -l unlimited`). Threads made from now on have small stacks, as all of a stack is kept.
+// Keeps memory of this process in RAM that was once used, what it has and what it gets, and says whether Linux permits
+// that (CAP_IPC_LOCK, or `ulimit -l unlimited`). What nobody uses, above all the rest of the soft GPU's memory, takes
+// none.
 bool lock_memory();

@@ -29,6 +29,13 @@ In real time:
   --budget FACTOR      under deadline a node may run so many times the median of its CPU time, measured before the
                        start, in each period; 2 if nothing is said
 
+On a GPU:
+  --gpu none|soft[:NAME]  where nodes for a GPU work: on CPUs (what happens if nothing is said), or on the soft GPU of
+                       that name, which processes share
+  --arbitration NAME   made by `laxity gpu create NAME`: who gets tokens and engines of the soft GPU when; otherwise,
+                       whoever comes first
+  --release-early      nodes that only copy let go of the token then, not at the end of their job
+
 What comes in:
   --size WxH           resize frames; 640x360 if nothing is said
   --frames N           end after N frames
@@ -61,6 +68,9 @@ enum Letter {
     SCHEDULER,
     BASE_PRIORITY,
     BUDGET,
+    GPU,
+    ARBITRATION,
+    RELEASE_EARLY,
     SIZE,
     FRAMES,
     CACHE,
@@ -88,6 +98,9 @@ const option LONG[] = {
     { "scheduler", required_argument, nullptr, SCHEDULER },
     { "base-priority", required_argument, nullptr, BASE_PRIORITY },
     { "budget", required_argument, nullptr, BUDGET },
+    { "gpu", required_argument, nullptr, GPU },
+    { "arbitration", required_argument, nullptr, ARBITRATION },
+    { "release-early", no_argument, nullptr, RELEASE_EARLY },
     { "size", required_argument, nullptr, SIZE },
     { "frames", required_argument, nullptr, FRAMES },
     { "cache-frames", required_argument, nullptr, CACHE },
@@ -104,6 +117,19 @@ const option LONG[] = {
     { "help", no_argument, nullptr, HELP },
     {},
 };
+
+// The name in soft:NAME; nothing for none.
+std::optional<std::string> gpu_name(const std::string &option, const std::string &value)
+{
+    const size_t colon = std::min(value.find(':'), value.size());
+    const size_t kind = to_choice(option, value.substr(0, colon), { "none", "soft" });
+
+    if (kind == 0 && colon < value.size())
+        to_choice(option, value, { "none" });
+    if (kind == 0)
+        return {};
+    return colon + 1 < value.size() ? value.substr(colon + 1) : "stabilizer";
+}
 
 void set(Options &options, int letter, const std::string &name, const std::string &value)
 {
@@ -137,6 +163,15 @@ void set(Options &options, int letter, const std::string &name, const std::strin
         break;
     case BUDGET:
         options.budget = to_number(name, value, 0.1, 100);
+        break;
+    case GPU:
+        options.gpu_name = gpu_name(name, value);
+        break;
+    case ARBITRATION:
+        options.arbitration = value;
+        break;
+    case RELEASE_EARLY:
+        options.releases_early = true;
         break;
     case SIZE:
         options.clip.image = to_size(name, value);
@@ -196,6 +231,9 @@ void check(const Options &options)
               "--replicas and --jitter are of --pipelined; leave --sequential out, or them");
     refuse_if(!options.is_pipelined && (options.period_ns || options.policy != Scheduling::Policy::Other),
               "--period and --scheduler are of --pipelined; leave --sequential out, or them");
+    refuse_if(!options.is_pipelined && options.gpu_name, "--gpu is of --pipelined; leave --sequential out, or it");
+    refuse_if(!options.gpu_name && (!options.arbitration.empty() || options.releases_early),
+              "--arbitration and --release-early are about a GPU; add --gpu soft");
     refuse_if(!options.period_ns && (options.duration_ns || options.start_ns || !options.times.empty() || is_deadline),
               "--duration, --start-at, --times and --scheduler deadline are about a --period; add it");
     refuse_if(options.duration_ns && *options.duration_ns < *options.period_ns,

@@ -27,6 +27,10 @@ struct Options {
     uint8_t base_priority = 1;
     double budget = 2;
 
+    std::optional<std::string> gpu_name; // of a soft one
+    std::string arbitration;
+    bool releases_early = false;
+
     double crop = 0.1;
     std::string out, csv, times, shake_csv, sheet;
     uint64_t sheet_frame = 100;

@@ -2,40 +2,18 @@
 
 #include <algorithm>
 #include <exception>
-#include <laxity.h>
 #include <mutex>
 #include <random>
-#include <stdexcept>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
 
 #include "clock.h"
+#include "laxity_handle.h"
 
 namespace
 {
-
-void check(laxity_result result)
-{
-    if (result != LAXITY_OK)
-        throw std::runtime_error(laxity_last_error()->message);
-}
-
-// Releases what Laxity lends.
-template <typename T, laxity_result (*release)(T **)> class Handle
-{
-public:
-    Handle() = default;
-    Handle(const Handle &) = delete;
-    Handle &operator=(const Handle &) = delete;
-    ~Handle() { release(&handle_); }
-
-    operator T *() const { return handle_; }
-    T **out() { return &handle_; }
-
-private:
-    T *handle_ = nullptr;
-};
 
 using Registry = Handle<laxity_registry, laxity_registry_release>;
 using Pipeline = Handle<laxity_pipeline, laxity_pipeline_release>;
@@ -85,13 +63,15 @@ private:
     std::exception_ptr error_;
 };
 
-void describe(laxity_pipeline *pipeline, const Graph &graph)
+// Objects `elsewhere` are not in the memory of the live graph, which sees to it all the same who uses them when.
+void describe(laxity_pipeline *pipeline, const Graph &graph, const std::set<std::string> &elsewhere)
 {
     for (const Object &object : graph.objects) {
-        const void *initial = object.initial.empty() ? nullptr : object.initial.data();
-        check(object.depth == 0
-                  ? laxity_pipeline_object(pipeline, object.name.c_str(), object.bytes)
-                  : laxity_pipeline_delay(pipeline, object.name.c_str(), object.bytes, object.depth, initial));
+        const bool is_here = elsewhere.count(object.name) == 0;
+        const size_t bytes = is_here ? object.bytes : 1;
+        const void *initial = is_here && !object.initial.empty() ? object.initial.data() : nullptr;
+        check(object.depth == 0 ? laxity_pipeline_object(pipeline, object.name.c_str(), bytes)
+                                : laxity_pipeline_delay(pipeline, object.name.c_str(), bytes, object.depth, initial));
     }
     for (const Node &node : graph.nodes) {
         std::vector<laxity_parameter> parameters;
@@ -112,7 +92,7 @@ uint32_t create(const Graph &graph, const PipelineSettings &settings, LiveGraph 
 
     check(laxity_registry_new(nullptr, registry.out()));
     check(laxity_pipeline_new(name.c_str(), settings.period_ns, pipeline.out()));
-    describe(pipeline, graph);
+    describe(pipeline, graph, settings.gpu ? used_by_gpu(graph) : std::set<std::string>());
     if (replicas == 0)
         check(laxity_pipeline_depth(pipeline, &replicas));
     check(laxity_pipeline_build(pipeline, replicas, spec.out()));
@@ -121,7 +101,7 @@ uint32_t create(const Graph &graph, const PipelineSettings &settings, LiveGraph 
 }
 
 // Where the objects of a job are.
-Arguments arguments(laxity_job *job, const Node &node)
+std::vector<void *> addresses(laxity_job *job, const Node &node)
 {
     std::vector<void *> addresses;
 
@@ -133,17 +113,19 @@ Arguments arguments(laxity_job *job, const Node &node)
         // Arguments keeps apart what may be written.
         addresses.push_back(access.is_write ? written : const_cast<void *>(read));
     }
-    return Arguments(std::move(addresses));
+    return addresses;
 }
 
 // The thread of a node.
 class Worker
 {
 public:
-    Worker(const Graph &graph, size_t number, const PipelineSettings &settings, Log &log)
+    // Without `gpu` the CPU does all of the work.
+    Worker(const Graph &graph, size_t number, const PipelineSettings &settings, const Gpu *gpu, Log &log)
         : number_(number),
           node_(graph.nodes[number]),
           settings_(settings),
+          gpu_(gpu),
           jitter_(settings.jitter_seed, number),
           times_(log.node_times[number]),
           completions_ns_(number + 1 == graph.nodes.size() ? &log.completions_ns : nullptr)
@@ -158,6 +140,8 @@ public:
         try {
             check(laxity_graph_claim(graph, node_.name.c_str(), live.out()));
             schedule(live);
+            if (gpu_)
+                gpu_thread_.emplace(*gpu_, node_);
             if (node_.has_more && settings_.start_ns)
                 check(laxity_node_set_releasing(live, LAXITY_RELEASING_ON_TIME));
             run_jobs(live);
@@ -186,11 +170,8 @@ private:
         laxity_result result;
 
         while ((result = wait(live, &job)) == LAXITY_OK) {
-            const Arguments to = arguments(job, node_);
             jitter_.pause();
-            const Stopwatch stopwatch;
-            node_.work(to);
-            times_.add(stopwatch);
+            work(job);
             if (completions_ns_)
                 completions_ns_->push_back(now_ns());
             jitter_.pause();
@@ -198,6 +179,22 @@ private:
         }
         if (result != LAXITY_TERMINATED)
             check(result);
+    }
+
+    void work(laxity_job *job)
+    {
+        const Stopwatch stopwatch;
+        uint64_t index, deadline_ns;
+
+        if (!gpu_thread_) {
+            node_.work(Arguments(addresses(job, node_)));
+            times_.add(stopwatch.us(), stopwatch.cpu_us());
+            return;
+        }
+        check(laxity_job_index(job, &index));
+        check(laxity_job_times(job, nullptr, &deadline_ns));
+        const double cpu_us = gpu_thread_->run(index, deadline_ns, addresses(job, node_));
+        times_.add(stopwatch.us(), cpu_us);
     }
 
     // A source looks up now and then, as Ctrl-C is no token.
@@ -219,6 +216,8 @@ private:
     size_t number_;
     const Node &node_;
     const PipelineSettings &settings_;
+    const Gpu *gpu_;
+    std::optional<GpuThread> gpu_thread_;
     Jitter jitter_;
     NodeTimes &times_;
     std::vector<uint64_t> *completions_ns_; // of the last node alone
@@ -230,15 +229,18 @@ PipelineRun run_pipelined(const Graph &graph, const PipelineSettings &settings, 
 {
     LiveGraph live;
     PipelineRun run = { create(graph, settings, live), 0 };
+    std::optional<Gpu> gpu;
     FirstError error;
     std::vector<std::thread> threads;
 
+    if (settings.gpu)
+        gpu.emplace(*settings.gpu, graph, run.replicas);
     if (settings.start_ns)
         check(laxity_graph_start(live, *settings.start_ns, nullptr));
     try {
         for (size_t number = 0; number < graph.nodes.size(); number++) {
             threads.emplace_back([&, number] {
-                Worker(graph, number, settings, log).be(live, error);
+                Worker(graph, number, settings, gpu ? &*gpu : nullptr, log).be(live, error);
                 if (graph.nodes[number].has_more)
                     run.source_end_ns = now_ns();
             });

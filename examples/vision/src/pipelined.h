@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "gpu.h"
 #include "graph.h"
 
 // How Linux schedules the threads of the nodes.
@@ -24,6 +25,8 @@ struct PipelineSettings {
     // On CLOCK_MONOTONIC: the first node begins no job from then on. What was begun is finished.
     uint64_t end_ns = UINT64_MAX;
     Scheduling scheduling = {};
+    // Otherwise the CPU does the work of nodes for a GPU, too.
+    std::optional<GpuSettings> gpu = {};
     // How many runs of the graph may overlap; 0: as many as there are nodes on its longest path.
     uint32_t replicas = 0;
     // Nodes pause now and then, before and behind their work: at random, mostly below a millisecond, at most 20.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "clock.h"
+
 namespace
 {
 
@@ -54,7 +56,7 @@ void run_sequential(const Graph &graph, Log &log)
                 addresses.push_back(objects[position(graph, access.object)].of(job, access.ago));
             const Stopwatch stopwatch;
             node.work(Arguments(std::move(addresses)));
-            log.node_times[number].add(stopwatch);
+            log.node_times[number].add(stopwatch.us(), stopwatch.cpu_us());
         }
     }
 }
