@@ -34,6 +34,11 @@ pub fn set_fifo(priority: u8) -> io::Result<()> {
     }
 }
 
+/// The highest priority of `SCHED_FIFO` that this process may have without `CAP_SYS_NICE` (`RLIMIT_RTPRIO`); 0 for none.
+pub fn fifo_limit() -> u64 {
+    rustix::process::getrlimit(rustix::process::Resource::Rtprio).current.unwrap_or(u64::MAX)
+}
+
 /// The number of this thread in its PID namespace.
 pub fn current_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
@@ -184,6 +189,17 @@ impl Attributes {
             return self;
         }
         Attributes { policy: libc::SCHED_FIFO as u32, priority: priority.into(), nice: 0, ..self }
+    }
+
+    /// `SCHED_FIFO` at `priority`.
+    ///
+    /// # Errors
+    /// Unless it is 1 to 99 (invalid input).
+    pub fn fixed(self, priority: u8) -> io::Result<Self> {
+        if !(1..=99).contains(&priority) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Attributes { policy: libc::SCHED_FIFO as u32, priority: priority.into(), nice: 0, ..self })
     }
 
     /// As two numbers.
