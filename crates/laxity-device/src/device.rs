@@ -8,7 +8,7 @@ use laxity_softgpu::{self as softgpu, SoftGpu, Unmanaged, Wait};
 
 use crate::error::DeviceError;
 use crate::options::DeviceOptions;
-use crate::service::Servants;
+use crate::service::{self, Servants};
 use crate::thread::DeviceThread;
 
 /// Soft GPUs, and the arbitration that says who uses them when: one for a process. Cheap to clone; threads share it.
@@ -43,6 +43,7 @@ impl Device {
         if options.gpus == 0 {
             return Err(DeviceError::NoGpus);
         }
+        service::check(options)?;
         if let Some(arbitration) = &options.arbitration {
             agree("GPUs", options.gpus, arbitration.config().gpus)?;
             agree("copy engines", options.gpu.copy_engines, arbitration.config().copy_engines)?;

@@ -42,13 +42,13 @@ pub enum Service {
 }
 
 impl DeviceOptions {
-    /// One soft GPU of that name without an arbitration; threads suspend, and those that work for others are scheduled
-    /// as their owners.
+    /// One soft GPU of that name with two copy engines, as arbitrations have them, without an arbitration; threads
+    /// suspend, and those that work for others are scheduled as their owners.
     pub fn new(name: &str) -> Self {
         DeviceOptions {
             name: name.to_owned(),
             gpus: 1,
-            gpu: Config::default(),
+            gpu: Config { copy_engines: 2, ..Config::default() },
             arbitration: None,
             wait: Wait::Blocking,
             handling: Service::Owners,

@@ -23,6 +23,19 @@ impl Servants {
     }
 }
 
+/// Refuses priorities that there cannot be, before anything is opened.
+pub(crate) fn check(options: &DeviceOptions) -> Result<(), DeviceError> {
+    for service in [options.handling, options.engines] {
+        match service {
+            Service::Fixed(priority) if !(1..=99).contains(&priority) => {
+                return Err(DeviceError::Schedule { priority, error: std::io::ErrorKind::InvalidInput.into() });
+            }
+            Service::Fixed(_) | Service::AsIs | Service::Owners => {}
+        }
+    }
+    Ok(())
+}
+
 fn schedule(service: Service, thread: u32) -> Result<(), DeviceError> {
     let Service::Fixed(priority) = service else { return Ok(()) };
     let fixed = || Attributes::of(thread)?.fixed(priority)?.give_to(thread);

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use laxity_device::{DeviceError, DeviceThread};
 use laxity_graph::{ObjectError, ObjectInputs, ObjectOutputs};
 use laxity_model::Instant;
 
 use crate::exemplar::Exemplar;
+use crate::gpu::Gpu;
 use crate::object::{Key, Readable, Writable};
 
 /// A job of a node: one frame.
@@ -13,6 +15,8 @@ use crate::object::{Key, Readable, Writable};
 pub struct Job<'a> {
     job: laxity_graph::Job<'a>,
     graph: u64,
+    /// If the graph was spawned with one.
+    gpu: Option<&'a mut Gpu>,
 }
 
 /// What a job reads.
@@ -30,8 +34,8 @@ pub struct Outputs<'a> {
     graph: u64,
 }
 
-/// Why a job may not use an object so.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a job may not use an object so, or the GPU.
+#[derive(Debug)]
 pub enum JobError {
     /// It is an object of another graph.
     Scope,
@@ -42,11 +46,15 @@ pub enum JobError {
         /// The position of the object among those of the graph.
         object: usize,
     },
+    /// The graph was spawned without a GPU.
+    NoGpu,
+    /// What the GPU says.
+    Gpu(DeviceError),
 }
 
 impl<'a> Job<'a> {
-    pub(crate) fn new(job: laxity_graph::Job<'a>, graph: u64) -> Self {
-        Job { job, graph }
+    pub(crate) fn new(job: laxity_graph::Job<'a>, graph: u64, gpu: Option<&'a mut Gpu>) -> Self {
+        Job { job, graph, gpu }
     }
 
     /// The frame, from 0.
@@ -92,6 +100,28 @@ impl<'a> Job<'a> {
         (Inputs { objects: inputs, graph }, Outputs::of(outputs, graph))
     }
 
+    /// The GPU as this node's thread uses it. The first operation of a job takes a token, if there is an arbitration; the
+    /// end of the job lets it go, or, earlier, [`DeviceThread::release`] (paper 003, section 5.4.3).
+    ///
+    /// # Errors
+    /// [`JobError::NoGpu`], [`JobError::Gpu`].
+    pub fn gpu(&mut self) -> Result<&mut DeviceThread, JobError> {
+        let (index, deadline) = (self.index(), self.deadline());
+        self.gpu.as_mut().ok_or(JobError::NoGpu)?.of_job(index, deadline).map_err(JobError::Gpu)
+    }
+
+    /// As [`Job::objects`] and [`Job::gpu`], at the same time: for copies between objects and the GPU.
+    ///
+    /// # Errors
+    /// As [`Job::gpu`].
+    pub fn objects_and_gpu(&mut self) -> Result<(Inputs<'_>, Outputs<'_>, &mut DeviceThread), JobError> {
+        let (index, deadline, graph) = (self.index(), self.deadline(), self.graph);
+        let Job { job, gpu, .. } = self;
+        let gpu = gpu.as_mut().ok_or(JobError::NoGpu)?.of_job(index, deadline).map_err(JobError::Gpu)?;
+        let (inputs, outputs) = job.objects();
+        Ok((Inputs { objects: inputs, graph }, Outputs::of(outputs, graph), gpu))
+    }
+
     /// Empties the arrays at these positions, which the node writes.
     pub(crate) fn clear(&mut self, arrays: &[usize]) {
         for &array in arrays {
@@ -99,6 +129,11 @@ impl<'a> Job<'a> {
             // No items: see `Array`.
             bytes[..size_of::<u64>()].fill(0);
         }
+    }
+
+    /// The kernel has returned: whatever it holds of the GPU is let go.
+    pub(crate) fn end_gpu(&mut self) {
+        self.gpu.iter_mut().for_each(|gpu| gpu.end_job());
     }
 
     pub(crate) fn complete(self) {
@@ -151,8 +186,18 @@ impl fmt::Display for JobError {
                 "object {object} of the graph is no output of the node, or the job has it already; declare it, and get it \
                  once"
             ),
+            JobError::NoGpu => write!(f, "the graph has no GPU; spawn it with one"),
+            JobError::Gpu(error) => write!(f, "{error}"),
         }
     }
 }
 
-impl std::error::Error for JobError {}
+impl std::error::Error for JobError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            JobError::Object(error) => Some(error),
+            JobError::Gpu(error) => Some(error),
+            JobError::Scope | JobError::NotThere { .. } | JobError::NoGpu => None,
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! How a graph is executed.
 
+use laxity_device::Device;
 use laxity_graph::RECORDER_DEFAULT;
 use laxity_model::{Instant, Nanos};
 
@@ -25,6 +26,8 @@ pub struct SpawnOptions {
     pub cpus: Vec<usize>,
     /// Whether all memory of the process is kept in RAM.
     pub lock_memory: bool,
+    /// What kernels use through [`Job::gpu`](crate::Job::gpu): one for the process.
+    pub gpu: Option<Device>,
     /// How many of its last jobs each node remembers, for traces and releases.
     pub recorder: u32,
 }
@@ -88,6 +91,7 @@ impl SpawnOptions {
             duration: None,
             cpus: Vec::new(),
             lock_memory: false,
+            gpu: None,
             recorder: RECORDER_DEFAULT,
         }
     }

@@ -1,5 +1,6 @@
 //! A graph that is executed.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -10,22 +11,48 @@ use crate::error::Failure;
 use crate::frames::FrameTimes;
 use crate::shared::Shared;
 
-/// A graph that is executed. Dropped, it is [terminated](Run::terminate), and its threads have ended.
+/// A graph that is executed. Dropped, it is [terminated](RunHandle::terminate), and its threads have ended. Its memory and
+/// its name stay until then, also when it has ended.
 #[derive(Debug)]
 pub struct Run {
-    shared: Arc<Shared>,
+    handle: RunHandle,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// What any thread may do with a [`Run`], at any time.
+#[derive(Clone, Debug)]
+pub struct RunHandle {
+    shared: Arc<Shared>,
 }
 
 impl Run {
     pub(crate) fn new(shared: Arc<Shared>) -> Run {
-        Run { shared, threads: Vec::new() }
+        Run { handle: RunHandle { shared }, threads: Vec::new() }
     }
 
     pub(crate) fn add(&mut self, thread: JoinHandle<()>) {
         self.threads.push(thread);
     }
 
+    /// For other threads, such as one that hears of Ctrl-C. It keeps the graph's memory, too.
+    pub fn handle(&self) -> RunHandle {
+        self.handle.clone()
+    }
+
+    /// Waits until the graph has ended. Answers with when its frames were released and done.
+    ///
+    /// # Errors
+    /// [`Failure`], of the first node that failed.
+    pub fn wait(&mut self) -> Result<FrameTimes, Arc<Failure>> {
+        for thread in self.threads.drain(..) {
+            // Kernels that panic are failures; nothing else does.
+            thread.join().expect("a thread of a graph does not panic");
+        }
+        self.failure().map_or_else(|| Ok(self.times()), Err)
+    }
+}
+
+impl RunHandle {
     /// The graph as all processes see it: to be recorded, watched, and asked for the state of nodes.
     pub fn graph(&self) -> &Graph {
         &self.shared.graph
@@ -47,24 +74,14 @@ impl Run {
         self.shared.frames.wait_for(frames, deadline)
     }
 
-    /// Whether all threads are done: frames or time were over, it was stopped, or it failed.
+    /// Whether all nodes have ended: frames or time were over, it was stopped, or it failed.
     pub fn has_ended(&self) -> bool {
         self.shared.frames.have_ended()
     }
 
-    /// Waits until the graph has ended. Answers with when its frames were released and done.
-    ///
-    /// # Errors
-    /// [`Failure`], of the first node that failed.
-    pub fn wait(&mut self) -> Result<FrameTimes, Arc<Failure>> {
-        for thread in self.threads.drain(..) {
-            // Kernels that panic are failures; nothing else does.
-            thread.join().expect("a thread of a graph does not panic");
-        }
-        match self.shared.failure.get() {
-            Some(failure) => Err(failure.clone()),
-            None => Ok(self.times()),
-        }
+    /// Why it failed, if it did.
+    pub fn failure(&self) -> Option<Arc<Failure>> {
+        self.shared.failure.get().cloned()
     }
 
     /// When frames were released and done so far.
@@ -73,10 +90,18 @@ impl Run {
     }
 }
 
+impl Deref for Run {
+    type Target = RunHandle;
+
+    fn deref(&self) -> &RunHandle {
+        &self.handle
+    }
+}
+
 impl Drop for Run {
     fn drop(&mut self) {
         if !self.threads.is_empty() {
-            self.shared.terminate();
+            self.terminate();
             self.threads.drain(..).for_each(|thread| drop(thread.join()));
         }
     }

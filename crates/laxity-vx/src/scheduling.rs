@@ -97,6 +97,14 @@ pub(crate) fn offered() -> u64 {
 }
 
 impl Scheduling {
+    /// The priority under `SCHED_FIFO`.
+    pub fn priority(self) -> Option<u8> {
+        match self {
+            Scheduling::Fifo(fifo) => Some(fifo.priority()),
+            _ => None,
+        }
+    }
+
     /// Schedules the calling thread, which runs `node`; `needed` is what all nodes reserve.
     ///
     /// # Errors

@@ -48,6 +48,7 @@ impl Verified {
             executable: self.nodes[position].clone(),
             scheduling,
             cpus: options.cpus.clone(),
+            device: options.gpu.clone(),
             graph_id: self.id,
             shared: shared.clone(),
         };

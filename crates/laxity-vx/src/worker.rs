@@ -12,11 +12,13 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
+use laxity_device::Device;
 use laxity_graph::{Graph, Node, WaitError};
 use laxity_model::Nanos;
 use laxity_sys::{clock, scheduling};
 
 use crate::error::{Failure, FailureReason, SpawnError};
+use crate::gpu::Gpu;
 use crate::graph::{Action, Kernel};
 use crate::job::Job;
 use crate::scheduling::{Scheduling, keep_on, period};
@@ -29,6 +31,7 @@ pub(crate) struct Worker {
     pub executable: Executable,
     pub scheduling: Scheduling,
     pub cpus: Vec<usize>,
+    pub device: Option<Device>,
     /// Tells graphs of this process apart.
     pub graph_id: u64,
     pub shared: Arc<Shared>,
@@ -85,7 +88,11 @@ impl Worker {
             position if position + 1 == self.shared.graph.spec().graph().nodes.len() => Role::Output,
             _ => Role::Node,
         };
-        let mut state = Execution { worker: self, node, role, longest: Nanos::ZERO };
+        let gpu = self.device.clone().map(|device| {
+            let graph = &self.shared.graph.spec().graph().name;
+            Gpu::new(device, graph, &self.executable.name, self.scheduling.priority())
+        });
+        let mut state = Execution { worker: self, node, role, gpu, longest: Nanos::ZERO };
         let mut frame = 0;
         let ended = loop {
             match state.job(frame, &mut kernel) {
@@ -112,6 +119,7 @@ struct Execution<'a> {
     worker: &'a Worker,
     node: Node,
     role: Role,
+    gpu: Option<Gpu>,
     /// The most CPU time that a job needed, for those that are measured.
     longest: Nanos,
 }
@@ -137,9 +145,10 @@ impl Execution<'_> {
                 Err(error @ WaitError::Unreachable { .. }) => return Err((Some(frame), FailureReason::Wait(error))),
             }
         };
-        let mut job = Job::new(job, self.worker.graph_id);
+        let mut job = Job::new(job, self.worker.graph_id, self.gpu.as_mut());
         job.clear(&self.worker.executable.arrays);
         let result = catch_unwind(AssertUnwindSafe(|| kernel(&mut job)));
+        job.end_gpu();
         let action = match result {
             Ok(Ok(action)) => action,
             Ok(Err(error)) => return Err((Some(frame), FailureReason::Kernel(error))),

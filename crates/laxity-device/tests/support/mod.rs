@@ -28,7 +28,6 @@ static SERVER: LazyLock<PathBuf> = LazyLock::new(|| {
 /// Of a name that only this process has; two copy engines, and without an arbitration.
 pub fn options(test: &str) -> DeviceOptions {
     let mut options = DeviceOptions::new(&format!("test-{}-{test}", std::process::id()));
-    options.gpu.copy_engines = 2;
     options.gpu.memory = 1 << 20;
     options.gpu.linger = Nanos::from_millis(50);
     options.server = Some(SERVER.clone());

@@ -24,6 +24,10 @@ impl Place {
         Context::at(&self.0)
     }
 
+    pub fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
     pub fn is_empty(&self) -> bool {
         fs::read_dir(&self.0).expect("it exists").next().is_none()
     }
