@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "loop.h"
 #include "memory.h"
 #include "options.h"

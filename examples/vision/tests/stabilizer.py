@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 STABILIZE = os.environ.get("STABILIZE", "out/vision/stabilize")
+LAXITY = os.environ.get("LAXITY", "target/debug/laxity")
 CLIP = os.environ.get("CLIP", "/usr/share/doc/opencv-doc/examples/data/vtest.avi")
 FRAMES = 795  # of the clip
 TIMEOUT_S = 300

@@ -52,12 +52,34 @@ def test_a_node_that_fails_ends_the_run_with_its_error_and_leaves_no_graph(tmp_p
     assert graphs() <= before
 
 
-def test_frames_in_real_time_are_those_of_the_loop(tmp_path, scheduler):
-    same = ["--size", "320x240", "--shake", 3, "--cache-frames", 40, "--frames", 130, "--csv", tmp_path / "frames.csv"]
-    stabilize("--sequential", *same)
-    of_the_loop = results(tmp_path / "frames.csv")
-    stabilize("--period", "5ms", "--scheduler", scheduler, "--jitter", 5, *same)
-    assert results(tmp_path / "frames.csv") == of_the_loop
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    """Options for few frames, and what the loop computes of them."""
+    path = tmp_path_factory.mktemp("few") / "frames.csv"
+    options = ["--size", "320x240", "--shake", 3, "--cache-frames", 20, "--frames", 50, "--csv", path]
+    stabilize("--sequential", *options)
+    return options, results(path)
+
+
+@pytest.mark.parametrize("release", [[], ["--release-early"]])
+def test_frames_in_real_time_are_those_of_the_loop_whoever_gets_the_gpu_when(few, gpu, release):
+    if release and not gpu:
+        return
+    options, of_the_loop = few
+    stabilize("--period", "5ms", "--jitter", 5, *gpu, *release, *options)
+    assert results(options[-1]) == of_the_loop
+
+
+def test_frames_in_real_time_are_those_of_the_loop_however_linux_schedules(few, scheduler):
+    options, of_the_loop = few
+    stabilize("--period", "5ms", "--jitter", 5, "--gpu", "soft", "--scheduler", scheduler, *options)
+    assert results(options[-1]) == of_the_loop
+
+
+def test_an_arbitration_that_is_not_there_is_refused():
+    code, message = refusal("--gpu", "soft", "--arbitration", "nowhere", "--frames", 1)
+    assert code == 1
+    assert "nowhere" in message
 
 
 def test_a_frame_is_released_once_in_a_period_and_complete_later(tmp_path):
@@ -144,6 +166,9 @@ def test_a_start_that_has_passed_is_refused():
         (["--sequential", "--period", "20ms"], "--period and --scheduler are of --pipelined"),
         (["--scheduler", "rr"], "--scheduler rr: is not one of other fifo deadline"),
         (["--base-priority", "5"], "--base-priority is of --scheduler fifo"),
+        (["--gpu", "hard"], "--gpu hard: is not one of none soft"),
+        (["--sequential", "--gpu", "soft"], "--gpu is of --pipelined"),
+        (["--arbitration", "x"], "are about a GPU; add --gpu soft"),
         (["--cache-frames", "5"], "add --frames N, or a --period"),
         (["--fast"], "--fast: is no option"),
         (["another.avi"], "2 clips: name one"),

@@ -46,15 +46,23 @@ def test_pauses_of_nodes_change_no_result(of_the_loop, tmp_path, replicas, seed)
     assert results(path) == of_the_loop
 
 
-def test_the_live_graph_computes_what_the_loop_does_in_real_time(tmp_path, scheduler):
-    path = tmp_path / "frames.csv"
+@pytest.fixture(scope="module", params=[200, FRAMES])
+def again_and_again(request, tmp_path_factory):
+    """Options for the clip from memory, of so many frames, and what the loop computes of it."""
+    path = tmp_path_factory.mktemp("memory") / "frames.csv"
     # The clip begins again where its end is still needed: the last LATENCY frames are smoothed with its first ones.
-    same = ["--size", "320x240", "--shake", 3, "--cache-frames", FRAMES, "--frames", FRAMES + 6, "--csv", path]
-    stabilize("--sequential", *same)
-    of_the_loop = results(path)
-    assert len(of_the_loop) == FRAMES
-    stabilize("--period", "5ms", "--scheduler", scheduler, *same)
-    assert results(path) == of_the_loop
+    options = ["--size", "320x240", "--shake", 3, "--cache-frames", request.param, "--frames", request.param + 6]
+    stabilize("--sequential", *options, "--csv", path)
+    assert len(results(path)) == request.param
+    return [*options, "--csv", path], results(path)
+
+
+def test_the_live_graph_computes_what_the_loop_does_in_real_time(again_and_again, gpu, scheduler):
+    options, of_the_loop = again_and_again
+    # Pauses take a minute of a whole clip.
+    pauses = ["--jitter", 6] if len(of_the_loop) < FRAMES else []
+    stabilize("--period", "5ms", "--scheduler", scheduler, *gpu, *pauses, *options)
+    assert results(options[-1]) == of_the_loop
 
 
 def test_a_twentieth_of_a_known_shake_is_left(tmp_path):
