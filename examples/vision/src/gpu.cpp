@@ -114,7 +114,9 @@ void Gpu::allocate(const Object &object, uint32_t replicas, laxity_device_thread
     for (uint32_t value = 0; value < replicas + object.depth; value++) {
         Buffer buffer;
         check(laxity_buffer_alloc(device_, 0, object.bytes, buffer.out()));
-        check(laxity_device_copy_in(thread, buffer, 0, initial.data(), object.bytes));
+        // What is no delay is written before it is read.
+        if (object.depth > 0)
+            check(laxity_device_copy_in(thread, buffer, 0, initial.data(), object.bytes));
         ring.values.push_back(std::move(buffer));
     }
 }

@@ -44,6 +44,7 @@ void Log::reserve(size_t jobs)
     for (NodeTimes &times : node_times) {
         times.us.reserve(jobs);
         times.cpu_us.reserve(jobs);
+        times.thread_us.reserve(jobs);
     }
     motions.reserve(jobs);
     corrections.reserve(jobs);

@@ -6,9 +6,12 @@
 
 #include "data.h"
 
-// By job, how long a node took in microseconds: until it was done, and its work on a CPU.
+// By job, how long a node took in microseconds.
 struct NodeTimes {
+    // Until it was done, and its work on a CPU, which stands for a GPU if the node is for one.
     std::vector<double> us, cpu_us;
+    // In a live graph: all that the thread of the node did on a CPU, from the end of the job before on.
+    std::vector<double> thread_us;
 
     void add(double elapsed_us, double work_us)
     {

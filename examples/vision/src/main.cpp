@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <opencv2/core.hpp>
 #include <stdexcept>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -40,29 +39,6 @@ void handle_interrupts()
     sigaction(SIGTERM, &action, nullptr);
 }
 
-double cpu_seconds()
-{
-    rusage usage = {};
-    const auto seconds = [](const timeval &time) {
-        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-    };
-
-    getrusage(RUSAGE_SELF, &usage);
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-// When the first frame comes, in a run that has a period.
-uint64_t start_of(const Options &options)
-{
-    constexpr uint64_t TO_START_THREADS_NS = 100'000'000;
-    const uint64_t now = now_ns();
-
-    if (options.start_ns && *options.start_ns < now)
-        throw std::runtime_error(cv::format("--start-at %ju: was %ju ms before the clip was in memory; start later",
-                                            *options.start_ns, (now - *options.start_ns) / 1'000'000));
-    return options.start_ns.value_or(now + TO_START_THREADS_NS);
-}
-
 PipelineSettings pipeline_of(const Options &options, double rate, const std::vector<cv::Mat> &frames)
 {
     PipelineSettings settings = { options.period_ns.value_or(static_cast<uint64_t>(1e9 / rate)) };
@@ -73,53 +49,47 @@ PipelineSettings pipeline_of(const Options &options, double rate, const std::vec
         settings.gpu = { *options.gpu_name, options.arbitration, options.releases_early };
     settings.scheduling = { options.policy, options.base_priority };
     if (options.policy == Scheduling::Policy::Deadline)
-        settings.scheduling.runtimes_ns = estimate_runtimes(frames, options.crop, options.budget);
-    if (options.period_ns) {
-        settings.start_ns = start_of(options);
-        if (options.duration_ns)
-            settings.end_ns = *settings.start_ns + options.jobs() * settings.period_ns;
-    }
+        settings.scheduling.runtimes_ns = estimate_runtimes(frames, options.crop, settings, options.budget);
+    settings.is_in_real_time = options.period_ns.has_value();
+    settings.start_ns = options.start_ns;
+    if (options.duration_ns)
+        settings.span_ns = options.jobs() * settings.period_ns;
     return settings;
 }
 
 // How many frames should have begun until the first node ended.
-uint64_t released(const Options &options, const PipelineSettings &settings, uint64_t source_end_ns)
+uint64_t released(const Options &options, const PipelineRun &run)
 {
-    const uint64_t start_ns = *settings.start_ns;
-    const uint64_t periods = source_end_ns <= start_ns ? 0 : (source_end_ns - 1 - start_ns) / settings.period_ns + 1;
+    const uint64_t span_ns = std::max(run.start_ns, run.source_end_ns) - run.start_ns;
 
-    return std::min(options.jobs(), periods);
+    return std::min(options.jobs(), (span_ns + *options.period_ns - 1) / *options.period_ns);
 }
 
 // Runs the graph, and says how.
 Summary run(const Graph &graph, const Options &options, double rate, const std::vector<cv::Mat> &frames, Log &log)
 {
-    Summary summary = {};
-    std::optional<PipelineSettings> pipeline;
+    Summary summary = { options.clip.image };
+    PipelineRun pipeline = {};
 
-    summary.image = options.clip.image;
     summary.is_memory_locked = options.period_ns && lock_memory();
-    if (options.is_pipelined)
-        pipeline = pipeline_of(options, rate, frames);
-
-    const Stopwatch stopwatch;
-    const double cpu_before = cpu_seconds();
-    PipelineRun how = {};
-    if (pipeline)
-        how = run_pipelined(graph, *pipeline, log);
-    else
+    if (options.is_pipelined) {
+        pipeline = run_pipelined(graph, pipeline_of(options, rate, frames), log);
+        summary.how = "pipelined, replicas: " + std::to_string(pipeline.replicas);
+        summary.seconds = pipeline.seconds;
+        summary.cpu_seconds = pipeline.cpu_seconds;
+    } else {
+        const Meter meter;
         run_sequential(graph, log);
-    summary.seconds = stopwatch.us() / 1e6;
-    summary.cpu_seconds = cpu_seconds() - cpu_before;
+        summary.how = "sequential";
+        summary.seconds = meter.seconds();
+        summary.cpu_seconds = meter.cpu_seconds();
+    }
 
     // Behind a clip that is not cached come copies of its last frame.
     const size_t jobs = log.node_times.back().us.size();
-    summary.how = pipeline ? "pipelined, replicas: " + std::to_string(how.replicas) : "sequential";
     summary.was_interrupted = stop;
     summary.completed = options.cache_frames > 0 ? jobs : jobs - LATENCY;
-    summary.expected = summary.completed;
-    if (options.period_ns)
-        summary.expected = std::max(summary.completed, released(options, *pipeline, how.source_end_ns));
+    summary.expected = options.period_ns ? std::max(jobs, released(options, pipeline)) : summary.completed;
     return summary;
 }
 

@@ -5,11 +5,12 @@
 #include <mutex>
 #include <random>
 #include <set>
-#include <system_error>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "clock.h"
+#include "gate.h"
 #include "laxity_handle.h"
 
 namespace
@@ -116,6 +117,11 @@ std::vector<void *> addresses(laxity_job *job, const Node &node)
     return addresses;
 }
 
+// When the graph starts, and when its first node stops, on CLOCK_MONOTONIC.
+struct Start {
+    uint64_t start_ns, end_ns;
+};
+
 // The thread of a node.
 class Worker
 {
@@ -133,26 +139,36 @@ public:
     }
 
     // If it fails it ends the whole graph before it lets go of the node, so that its own error is the first.
-    void be(laxity_graph *graph, FirstError &error)
+    void be(laxity_graph *graph, const Start &start, Gate &gate, FirstError &error)
     {
         LiveNode live;
+        const auto attempt = [&](auto step) {
+            try {
+                step();
+            } catch (...) {
+                error.set(std::current_exception());
+                laxity_graph_terminate(graph, nullptr);
+            }
+        };
 
-        try {
-            check(laxity_graph_claim(graph, node_.name.c_str(), live.out()));
-            schedule(live);
-            if (gpu_)
-                gpu_thread_.emplace(*gpu_, node_);
-            if (node_.has_more && settings_.start_ns)
-                check(laxity_node_set_releasing(live, LAXITY_RELEASING_ON_TIME));
-            run_jobs(live);
+        attempt([&] { get_ready(graph, live); });
+        gate.pass();
+        attempt([&] {
+            if (live)
+                run_jobs(live, start);
             check(laxity_node_terminate(live.out()));
-        } catch (...) {
-            error.set(std::current_exception());
-            laxity_graph_terminate(graph, nullptr);
-        }
+        });
     }
 
 private:
+    void get_ready(laxity_graph *graph, LiveNode &live)
+    {
+        check(laxity_graph_claim(graph, node_.name.c_str(), live.out()));
+        schedule(live);
+        if (gpu_)
+            gpu_thread_.emplace(*gpu_, node_);
+    }
+
     void schedule(laxity_node *live) const
     {
         const Scheduling &scheduling = settings_.scheduling;
@@ -164,18 +180,23 @@ private:
     }
 
     // The jobs of the node, until it or those before it have no more.
-    void run_jobs(laxity_node *live)
+    void run_jobs(laxity_node *live, const Start &start)
     {
         laxity_job *job;
         laxity_result result;
 
-        while ((result = wait(live, &job)) == LAXITY_OK) {
+        if (node_.has_more && settings_.is_in_real_time)
+            check(laxity_node_set_releasing(live, LAXITY_RELEASING_ON_TIME));
+        uint64_t cpu_ns = thread_cpu_ns();
+        while ((result = wait(live, start, &job)) == LAXITY_OK) {
             jitter_.pause();
             work(job);
             if (completions_ns_)
                 completions_ns_->push_back(now_ns());
             jitter_.pause();
             check(laxity_job_complete(job));
+            const uint64_t cpu_before_ns = std::exchange(cpu_ns, thread_cpu_ns());
+            times_.thread_us.push_back(static_cast<double>(cpu_ns - cpu_before_ns) / 1e3);
         }
         if (result != LAXITY_TERMINATED)
             check(result);
@@ -198,15 +219,15 @@ private:
     }
 
     // A source looks up now and then, as Ctrl-C is no token.
-    laxity_result wait(laxity_node *live, laxity_job **job) const
+    laxity_result wait(laxity_node *live, const Start &start, laxity_job **job) const
     {
         constexpr uint64_t LOOK_UP_NS = 100'000'000;
         uint64_t now;
 
         if (!node_.has_more)
             return laxity_node_wait(live, LAXITY_FOREVER, job);
-        while (node_.has_more() && (now = now_ns()) < settings_.end_ns) {
-            const laxity_result result = laxity_node_wait(live, std::min(LOOK_UP_NS, settings_.end_ns - now), job);
+        while (node_.has_more() && (now = now_ns()) < start.end_ns) {
+            const laxity_result result = laxity_node_wait(live, std::min(LOOK_UP_NS, start.end_ns - now), job);
             if (result != LAXITY_TIMED_OUT)
                 return result;
         }
@@ -223,37 +244,59 @@ private:
     std::vector<uint64_t> *completions_ns_; // of the last node alone
 };
 
+// To be called when all threads are ready.
+Start start(laxity_graph *graph, const PipelineSettings &settings)
+{
+    const uint64_t now = now_ns();
+    const uint64_t start_ns = settings.start_ns.value_or(now);
+
+    if (start_ns < now)
+        throw std::runtime_error("the start at " + std::to_string(start_ns) + " ns was " +
+                                 std::to_string((now - start_ns) / 1'000'000) +
+                                 " ms before all was ready; start later");
+    if (settings.is_in_real_time)
+        check(laxity_graph_start(graph, start_ns, nullptr));
+    return { start_ns, settings.span_ns < UINT64_MAX - start_ns ? start_ns + settings.span_ns : UINT64_MAX };
+}
+
 } // namespace
 
 PipelineRun run_pipelined(const Graph &graph, const PipelineSettings &settings, Log &log)
 {
     LiveGraph live;
-    PipelineRun run = { create(graph, settings, live), 0 };
+    PipelineRun run = { create(graph, settings, live), 0, 0, 0, 0 };
     std::optional<Gpu> gpu;
+    Start times = {};
+    Gate gate;
     FirstError error;
     std::vector<std::thread> threads;
 
     if (settings.gpu)
         gpu.emplace(*settings.gpu, graph, run.replicas);
-    if (settings.start_ns)
-        check(laxity_graph_start(live, *settings.start_ns, nullptr));
     try {
         for (size_t number = 0; number < graph.nodes.size(); number++) {
             threads.emplace_back([&, number] {
-                Worker(graph, number, settings, gpu ? &*gpu : nullptr, log).be(live, error);
+                Worker(graph, number, settings, gpu ? &*gpu : nullptr, log).be(live, times, gate, error);
                 if (graph.nodes[number].has_more)
                     run.source_end_ns = now_ns();
             });
         }
-    } catch (const std::system_error &) {
-        // Linux grants no more threads: those that there are end, and are waited for.
+        gate.wait_for(threads.size());
+        times = start(live, settings);
+    } catch (...) {
+        // For instance, Linux grants no more threads: those that there are end, and are waited for.
         error.set(std::current_exception());
         laxity_graph_terminate(live, nullptr);
     }
+    const Meter meter;
+    gate.open();
     for (std::thread &thread : threads)
         thread.join();
     error.rethrow();
-    for (size_t job = 0; settings.start_ns && job < log.completions_ns.size(); job++)
-        log.releases_ns.push_back(*settings.start_ns + job * settings.period_ns);
+    run.start_ns = times.start_ns;
+    run.seconds = meter.seconds();
+    run.cpu_seconds = meter.cpu_seconds();
+    for (size_t job = 0; settings.is_in_real_time && job < log.completions_ns.size(); job++)
+        log.releases_ns.push_back(times.start_ns + job * settings.period_ns);
     return run;
 }

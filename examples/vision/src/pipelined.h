@@ -19,11 +19,12 @@ struct Scheduling {
 struct PipelineSettings {
     // Time from one frame to the next.
     uint64_t period_ns;
-    // On CLOCK_MONOTONIC: job j of the first node is not run before `start_ns` and j periods; otherwise, as soon as it
-    // can be.
+    // In real time job j of the first node is not run before the start and j periods; otherwise, as soon as it can be.
+    bool is_in_real_time = false;
+    // On CLOCK_MONOTONIC; otherwise when all threads are ready.
     std::optional<uint64_t> start_ns = {};
-    // On CLOCK_MONOTONIC: the first node begins no job from then on. What was begun is finished.
-    uint64_t end_ns = UINT64_MAX;
+    // The first node begins no job so long after the start, or later. What was begun is finished.
+    uint64_t span_ns = UINT64_MAX;
     Scheduling scheduling = {};
     // Otherwise the CPU does the work of nodes for a GPU, too.
     std::optional<GpuSettings> gpu = {};
@@ -35,8 +36,10 @@ struct PipelineSettings {
 
 struct PipelineRun {
     uint32_t replicas;
-    // When the first node saw that there is no more, on CLOCK_MONOTONIC.
-    uint64_t source_end_ns;
+    // On CLOCK_MONOTONIC: when the first job was released, and when the first node saw that there is no more.
+    uint64_t start_ns, source_end_ns;
+    // What it took when all threads were ready.
+    double seconds, cpu_seconds;
 };
 
 // Runs the graph until its source has no more. Throws what the first node that

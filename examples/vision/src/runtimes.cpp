@@ -1,32 +1,33 @@
 #include "runtimes.h"
 
-#include <algorithm>
 #include <atomic>
 
-#include "graph.h"
 #include "loop.h"
-#include "sequential.h"
 #include "statistics.h"
 
 namespace
 {
 
 constexpr uint64_t FRAMES = 60;
-constexpr double BETWEEN_JOBS_US = 50; // a few calls to Linux, generously
+constexpr double JITTER_US = 150; // interrupts, and whatever else delays a thread without being its work
 
 } // namespace
 
-std::vector<uint64_t> estimate_runtimes(const std::vector<cv::Mat> &frames, double crop, double factor)
+std::vector<uint64_t> estimate_runtimes(const std::vector<cv::Mat> &frames, double crop,
+                                        const PipelineSettings &settings, double factor)
 {
     const std::atomic<bool> stop(false);
     const cv::Size image = frames.at(0).size();
+    PipelineSettings at_once = { settings.period_ns };
     std::vector<uint64_t> runtimes_ns;
     Log log;
     Loop source(frames, FRAMES, stop);
     Sink sink({ "", 1, image, 0, false }, log);
 
-    run_sequential(stabilizer(image, crop, source, sink, log), log);
+    at_once.gpu = settings.gpu;
+    at_once.replicas = settings.replicas;
+    run_pipelined(stabilizer(image, crop, source, sink, log), at_once, log);
     for (const NodeTimes &times : log.node_times)
-        runtimes_ns.push_back(static_cast<uint64_t>(1000 * (factor * median(times.cpu_us) + BETWEEN_JOBS_US)));
+        runtimes_ns.push_back(static_cast<uint64_t>(1000 * (factor * median(times.thread_us) + JITTER_US)));
     return runtimes_ns;
 }

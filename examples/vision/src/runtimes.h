@@ -2,10 +2,10 @@
 
 #pragma once
 
-#include <vector>
+#include "pipelined.h"
 
-#include "data.h"
-
-// For each node of the stabilizer what it may run in a period, in nanoseconds: `factor` times the median of its CPU
-// time in a loop over the first of `frames`, and something for waking up and passing results on.
-std::vector<uint64_t> estimate_runtimes(const std::vector<cv::Mat> &frames, double crop, double factor);
+// For each node of the stabilizer what its thread may run in a period, in nanoseconds: `factor` times the median of
+// what it needs for a job, measured with the first of `frames` under SCHED_OTHER, and something for the jitter of all
+// that.
+std::vector<uint64_t> estimate_runtimes(const std::vector<cv::Mat> &frames, double crop,
+                                        const PipelineSettings &settings, double factor);

@@ -7,13 +7,13 @@
 struct Summary {
     cv::Size image;
     // How it was run, in words.
-    std::string how;
-    bool was_interrupted;
+    std::string how = {};
+    bool was_interrupted = false;
     // Frames that should have come out, and did. Unless time was up for some the two are the same.
-    uint64_t expected, completed;
-    // Elapsed, and those on CPUs of this process.
-    double seconds, cpu_seconds;
-    bool is_memory_locked;
+    uint64_t expected = 0, completed = 0;
+    // From the start on: elapsed, and those of threads of this process on CPUs.
+    double seconds = 0, cpu_seconds = 0;
+    bool is_memory_locked = false;
 };
 
 // For people, and for programs: one object of JSON.
