@@ -139,6 +139,13 @@ impl Frames {
         self.alive.load(Ordering::SeqCst) == 0
     }
 
+    /// Frames that were begun, and those that are completed.
+    pub fn counts(&self) -> (u64, u64) {
+        // In this order none is completed that was not begun.
+        let completed = self.completed.load(Ordering::SeqCst);
+        (self.begun.load(Ordering::SeqCst), completed)
+    }
+
     /// What is known now.
     pub fn times(&self) -> FrameTimes {
         let completed = self.completed.load(Ordering::SeqCst);
@@ -153,8 +160,8 @@ impl Frames {
         let meanwhile = self.completed.load(Ordering::SeqCst) + u64::from(!self.have_ended());
         let oldest = meanwhile.saturating_sub(remembered);
         frames.retain(|frame| frame.index >= oldest);
-        let (period, first_release) = (self.period, self.release(0));
-        FrameTimes { period, first_release, begun: self.begun.load(Ordering::SeqCst), completed, frames }
+        let (period, first_release, (begun, _)) = (self.period, self.release(0), self.counts());
+        FrameTimes { period, first_release, begun, completed, frames }
     }
 
     fn place(&self, frame: u64) -> &AtomicU64 {

@@ -49,6 +49,16 @@ impl Gpu {
         Ok(thread)
     }
 
+    /// The thread that [`Gpu::of_job`] answered with, by value.
+    pub fn lend(&mut self) -> Option<DeviceThread> {
+        self.thread.take()
+    }
+
+    /// The thread that was lent.
+    pub fn take_back(&mut self, thread: DeviceThread) {
+        self.thread = Some(thread);
+    }
+
     /// The job is over: lets go of its token.
     pub fn end_job(&mut self) {
         if std::mem::take(&mut self.is_in_job)

@@ -110,6 +110,23 @@ impl<'a> Job<'a> {
         self.gpu.as_mut().ok_or(JobError::NoGpu)?.of_job(index, deadline).map_err(JobError::Gpu)
     }
 
+    /// As [`Job::gpu`], for languages that cannot borrow it from the job: to be [returned](Job::return_gpu) before the kernel
+    /// returns. If it is not, the next job registers another thread.
+    ///
+    /// # Errors
+    /// As [`Job::gpu`].
+    pub fn lend_gpu(&mut self) -> Result<DeviceThread, JobError> {
+        self.gpu()?;
+        self.gpu.as_mut().and_then(|gpu| gpu.lend()).ok_or(JobError::NoGpu)
+    }
+
+    /// Takes back what [`Job::lend_gpu`] has lent.
+    pub fn return_gpu(&mut self, thread: DeviceThread) {
+        if let Some(gpu) = &mut self.gpu {
+            gpu.take_back(thread);
+        }
+    }
+
     /// As [`Job::objects`] and [`Job::gpu`], at the same time: for copies between objects and the GPU.
     ///
     /// # Errors

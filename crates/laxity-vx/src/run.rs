@@ -84,6 +84,11 @@ impl RunHandle {
         self.shared.failure.get().cloned()
     }
 
+    /// Frames that were begun, and those that are completed.
+    pub fn counts(&self) -> (u64, u64) {
+        self.shared.frames.counts()
+    }
+
     /// When frames were released and done so far.
     pub fn times(&self) -> FrameTimes {
         self.shared.frames.times()
