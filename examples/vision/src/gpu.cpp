@@ -1,7 +1,5 @@
 #include "gpu.h"
 
-#include <algorithm>
-#include <exception>
 #include <sched.h>
 #include <unistd.h>
 
@@ -16,16 +14,6 @@ constexpr uint64_t MEMORY_BYTES = uint64_t(8) << 30;
 // A GPU does not wait for CPUs, nor does an interrupt: where Linux permits it, threads that stand for them run before
 // all others.
 constexpr uint8_t HARDWARE_PRIORITY = 98;
-
-// The priority of this thread under SCHED_FIFO, 0 otherwise.
-uint8_t priority_of_thread()
-{
-    sched_param parameters = {};
-
-    if (sched_getscheduler(0) != SCHED_FIFO || sched_getparam(0, &parameters) != 0)
-        return 0;
-    return static_cast<uint8_t>(parameters.sched_priority);
-}
 
 // Runs the calling thread as hardware for as long as it is there, if Linux permits that, and with it what it starts:
 // the server of the soft GPU.
@@ -54,6 +42,35 @@ private:
     bool is_permitted_;
 };
 
+using Arbitration = laxity::Handle<laxity_gpus, laxity_gpus_release>;
+
+Arbitration attach(const std::string &name)
+{
+    Arbitration arbitration;
+
+    if (!name.empty())
+        laxity::check(laxity_gpus_attach(nullptr, name.c_str(), arbitration.out()));
+    return arbitration;
+}
+
+laxity::Device open(const std::string &name, const laxity_gpus *arbitration)
+{
+    const AsHardware hardware;
+    laxity_device_config config = {};
+
+    config.name = name.c_str();
+    config.memory = MEMORY_BYTES;
+    config.engines = config.handling = hardware.is_permitted() ? LAXITY_SERVICE_FIXED : LAXITY_SERVICE_AS_IS;
+    config.engines_priority = config.handling_priority = HARDWARE_PRIORITY;
+    // With an arbitration interrupts are handled as urgently as those that wait for them are.
+    if (arbitration)
+        config.handling = LAXITY_SERVICE_OWNERS;
+    // Unless the environment names another, the server that was installed with the library.
+    if (!getenv("LAXITY_SOFTGPU_SERVER") && access(SOFTGPU_SERVER, X_OK) == 0)
+        config.server = SOFTGPU_SERVER;
+    return laxity::Device(config, arbitration);
+}
+
 } // namespace
 
 std::set<std::string> used_by_gpu(const Graph &graph)
@@ -69,42 +86,30 @@ std::set<std::string> used_by_gpu(const Graph &graph)
     return objects;
 }
 
-Gpu::Gpu(const GpuSettings &settings, const Graph &graph, uint32_t replicas) : releases_early_(settings.releases_early)
+Gpu::Gpu(const GpuSettings &settings, const Graph &graph, uint32_t replicas)
+    : arbitration_(attach(settings.arbitration)),
+      device_(open(settings.name, arbitration_.get())),
+      releases_early_(settings.releases_early)
 {
-    Handle<laxity_device_thread, laxity_device_thread_release> thread;
+    laxity::Handle<laxity_device_thread, laxity_device_thread_release> thread;
     const std::set<std::string> used = used_by_gpu(graph);
 
-    open(settings);
-    check(laxity_device_register(device_, "set-up", 1, 0, thread.out()));
+    laxity::check(laxity_device_register(device_.get(), "set-up", 1, 0, thread.out()));
     for (const Object &object : graph.objects) {
         if (used.count(object.name) > 0)
-            allocate(object, replicas, thread);
+            allocate(object, replicas, laxity::Gpu(thread.get()));
     }
-    check(laxity_device_end_job(thread));
 }
 
-void Gpu::open(const GpuSettings &settings)
+const Gpu::Ring *Gpu::ring(const std::string &object) const
 {
-    const AsHardware hardware;
-    laxity_device_config config = {};
+    const auto found = rings_.find(object);
 
-    if (!settings.arbitration.empty())
-        check(laxity_gpus_attach(nullptr, settings.arbitration.c_str(), arbitration_.out()));
-    config.name = settings.name.c_str();
-    config.memory = MEMORY_BYTES;
-    config.engines = config.handling = hardware.is_permitted() ? LAXITY_SERVICE_FIXED : LAXITY_SERVICE_AS_IS;
-    config.engines_priority = config.handling_priority = HARDWARE_PRIORITY;
-    // With an arbitration interrupts are handled as urgently as those that wait for them are.
-    if (arbitration_)
-        config.handling = LAXITY_SERVICE_OWNERS;
-    // Unless the environment names another, the server that was installed with the library.
-    if (!getenv("LAXITY_SOFTGPU_SERVER") && access(SOFTGPU_SERVER, X_OK) == 0)
-        config.server = SOFTGPU_SERVER;
-    check(laxity_device_open(&config, arbitration_, device_.out()));
+    return found == rings_.end() ? nullptr : &found->second;
 }
 
 // As many values as the live graph has of it: a delay of depth M keeps M more than there are replicas.
-void Gpu::allocate(const Object &object, uint32_t replicas, laxity_device_thread *thread)
+void Gpu::allocate(const Object &object, uint32_t replicas, const laxity::Gpu &thread)
 {
     std::vector<uint8_t> initial = object.initial;
     Ring &ring = rings_[object.name];
@@ -112,103 +117,67 @@ void Gpu::allocate(const Object &object, uint32_t replicas, laxity_device_thread
     initial.resize(object.bytes);
     ring.bytes = object.bytes;
     for (uint32_t value = 0; value < replicas + object.depth; value++) {
-        Buffer buffer;
-        check(laxity_buffer_alloc(device_, 0, object.bytes, buffer.out()));
+        ring.values.emplace_back(device_, object.bytes);
         // What is no delay is written before it is read.
         if (object.depth > 0)
-            check(laxity_device_copy_in(thread, buffer, 0, initial.data(), object.bytes));
-        ring.values.push_back(std::move(buffer));
+            thread.copy_in(ring.values.back(), initial.data(), object.bytes);
     }
 }
 
-GpuThread::GpuThread(const Gpu &gpu, const Node &node) : gpu_(gpu), node_(node), priority_(priority_of_thread())
+GpuNode::GpuNode(const Gpu &gpu, const Node &node) : node_(node), releases_early_(gpu.releases_early())
 {
-    for (size_t access = 0; access < node.accesses.size(); access++) {
-        const auto ring = gpu.rings_.find(node.accesses[access].object);
-        if (ring == gpu.rings_.end())
+    for (size_t position = 0; position < node.accesses.size(); position++) {
+        const Access &access = node.accesses[position];
+        const Gpu::Ring *ring = gpu.ring(access.object);
+        if (!ring)
             continue;
-        const size_t copied = node.place == Place::Cpu ? ring->second.bytes : 0;
-        parameters_.push_back({ access, &ring->second, std::vector<uint8_t>(copied) });
+        const size_t copied = node.place == Place::Cpu ? ring->bytes : 0;
+        parameters_.push_back({ position, access.is_write, access.ago, ring, std::vector<uint8_t>(copied) });
     }
-    check(laxity_device_register(gpu.device_, node.name.c_str(), priority_, 0, thread_.out()));
 }
 
-double GpuThread::run(uint64_t job, uint64_t deadline_ns, std::vector<void *> addresses)
+double GpuNode::run(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses)
 {
-    check(laxity_device_begin_job(thread_, static_cast<uint32_t>(job), priority_, priority_ > 0 ? 0 : deadline_ns));
-    const double cpu_us =
-        node_.place == Place::Gpu ? launch(job, std::move(addresses)) : work(job, std::move(addresses));
-    check(laxity_device_end_job(thread_));
+    return node_.place == Place::Gpu ? launch(thread, job, std::move(addresses))
+                                     : work(thread, job, std::move(addresses));
+}
+
+// As a GPU kernel, which runs on a thread of the soft GPU.
+double GpuNode::launch(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses) const
+{
+    double cpu_us = 0;
+
+    thread.launch([&](const laxity::View &view) {
+        for (const Parameter &parameter : parameters_) {
+            const laxity::Buffer &buffer = parameter.ring->of(job, parameter.ago);
+            // Arguments keeps apart what may be written.
+            addresses[parameter.access] =
+                parameter.is_write ? view.write(buffer) : const_cast<void *>(view.read(buffer));
+        }
+        const Stopwatch stopwatch;
+        node_.work(Arguments(std::move(addresses)));
+        cpu_us = stopwatch.cpu_us();
+    });
     return cpu_us;
 }
 
-// As a kernel, which runs on a thread of the soft GPU.
-double GpuThread::launch(uint64_t job, std::vector<void *> addresses)
-{
-    struct Kernel {
-        const GpuThread &thread;
-        uint64_t job;
-        std::vector<void *> addresses;
-        double cpu_us = 0;
-        std::exception_ptr error = nullptr;
-
-        void run(const laxity_view *view)
-        {
-            for (const Parameter &parameter : thread.parameters_) {
-                const Access &access = thread.node_.accesses[parameter.access];
-                laxity_buffer *buffer = parameter.ring->of(job, access.ago);
-                void *written = nullptr;
-                const void *read = nullptr;
-                check(access.is_write ? laxity_view_write(view, buffer, 0, parameter.ring->bytes, &written)
-                                      : laxity_view_read(view, buffer, 0, parameter.ring->bytes, &read));
-                // Arguments keeps apart what may be written.
-                addresses[parameter.access] = access.is_write ? written : const_cast<void *>(read);
-            }
-            const Stopwatch stopwatch;
-            thread.node_.work(Arguments(std::move(addresses)));
-            cpu_us = stopwatch.cpu_us();
-        }
-    };
-    const laxity_kernel function = [](void *argument, const laxity_view *view) -> int32_t {
-        Kernel &kernel = *static_cast<Kernel *>(argument);
-        try {
-            kernel.run(view);
-            return 0;
-        } catch (...) {
-            kernel.error = std::current_exception();
-            return 1;
-        }
-    };
-    Kernel kernel = { *this, job, std::move(addresses) };
-
-    const laxity_result result = laxity_device_launch(thread_, function, &kernel, 0);
-    if (kernel.error)
-        std::rethrow_exception(kernel.error);
-    check(result);
-    return kernel.cpu_us;
-}
-
-double GpuThread::work(uint64_t job, std::vector<void *> addresses)
+double GpuNode::work(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses)
 {
     for (Parameter &parameter : parameters_) {
-        const Access &access = node_.accesses[parameter.access];
         addresses[parameter.access] = parameter.copy.data();
-        if (!access.is_write)
-            check(laxity_device_copy_out(thread_, parameter.ring->of(job, access.ago), 0, parameter.copy.data(),
-                                         parameter.copy.size()));
+        if (!parameter.is_write)
+            thread.copy_out(parameter.ring->of(job, parameter.ago), parameter.copy.data(), parameter.copy.size());
     }
-    if (gpu_.releases_early_)
-        check(laxity_device_release_token(thread_));
+    if (releases_early_)
+        thread.release();
 
     const Stopwatch stopwatch;
     node_.work(Arguments(std::move(addresses)));
     const double cpu_us = stopwatch.cpu_us();
 
     for (const Parameter &parameter : parameters_) {
-        const Access &access = node_.accesses[parameter.access];
-        if (access.is_write)
-            check(laxity_device_copy_in(thread_, parameter.ring->of(job, 0), 0, parameter.copy.data(),
-                                        parameter.copy.size()));
+        if (parameter.is_write)
+            thread.copy_in(parameter.ring->of(job, 0), parameter.copy.data(), parameter.copy.size());
     }
     return cpu_us;
 }

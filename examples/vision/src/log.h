@@ -10,14 +10,8 @@
 struct NodeTimes {
     // Until it was done, and its work on a CPU, which stands for a GPU if the node is for one.
     std::vector<double> us, cpu_us;
-    // In a live graph: all that the thread of the node did on a CPU, from the end of the job before on.
+    // Of the thread of the node on a CPU.
     std::vector<double> thread_us;
-
-    void add(double elapsed_us, double work_us)
-    {
-        us.push_back(elapsed_us);
-        cpu_us.push_back(work_us);
-    }
 };
 
 struct Log {

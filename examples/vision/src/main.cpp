@@ -39,9 +39,9 @@ void handle_interrupts()
     sigaction(SIGTERM, &action, nullptr);
 }
 
-PipelineSettings pipeline_of(const Options &options, double rate, const std::vector<cv::Mat> &frames)
+PipelineSettings pipeline_of(const Options &options, const std::vector<cv::Mat> &frames)
 {
-    PipelineSettings settings = { options.period_ns.value_or(static_cast<uint64_t>(1e9 / rate)) };
+    PipelineSettings settings = { options.period_ns.has_value(), options.period_ns.value_or(0) };
 
     settings.replicas = options.replicas;
     settings.jitter_seed = options.jitter_seed;
@@ -50,7 +50,7 @@ PipelineSettings pipeline_of(const Options &options, double rate, const std::vec
     settings.scheduling = { options.policy, options.base_priority };
     if (options.policy == Scheduling::Policy::Deadline)
         settings.scheduling.runtimes_ns = estimate_runtimes(frames, options.crop, settings, options.budget);
-    settings.is_in_real_time = options.period_ns.has_value();
+    settings.stop = &stop;
     settings.start_ns = options.start_ns;
     if (options.duration_ns)
         settings.span_ns = options.jobs() * settings.period_ns;
@@ -66,14 +66,14 @@ uint64_t released(const Options &options, const PipelineRun &run)
 }
 
 // Runs the graph, and says how.
-Summary run(const Graph &graph, const Options &options, double rate, const std::vector<cv::Mat> &frames, Log &log)
+Summary run(const Graph &graph, const Options &options, const std::vector<cv::Mat> &frames, Log &log)
 {
     Summary summary = { options.clip.image };
     PipelineRun pipeline = {};
 
     summary.is_memory_locked = options.period_ns && lock_memory();
     if (options.is_pipelined) {
-        pipeline = run_pipelined(graph, pipeline_of(options, rate, frames), log);
+        pipeline = run_pipelined(graph, pipeline_of(options, frames), log);
         summary.how = "pipelined, replicas: " + std::to_string(pipeline.replicas);
         summary.seconds = pipeline.seconds;
         summary.cpu_seconds = pipeline.cpu_seconds;
@@ -129,7 +129,7 @@ void stabilize(const Options &options)
 
     if (options.jobs() != UINT64_MAX)
         log.reserve(options.jobs() + LATENCY);
-    const Summary summary = run(graph, options, clip.rate(), frames, log);
+    const Summary summary = run(graph, options, frames, log);
     if (isatty(STDERR_FILENO) == 1)
         std::fputc('\n', stderr);
     options.is_json ? print_json(summary, graph, log) : print_text(summary, graph, log);

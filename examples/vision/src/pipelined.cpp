@@ -1,26 +1,21 @@
 #include "pipelined.h"
 
-#include <algorithm>
-#include <exception>
-#include <mutex>
+#include <chrono>
+#include <deque>
+#include <laxity/vx.hpp>
+#include <map>
 #include <random>
-#include <set>
+#include <stdexcept>
 #include <thread>
 #include <unistd.h>
-#include <utility>
 
 #include "clock.h"
-#include "gate.h"
-#include "laxity_handle.h"
 
 namespace
 {
 
-using Registry = Handle<laxity_registry, laxity_registry_release>;
-using Pipeline = Handle<laxity_pipeline, laxity_pipeline_release>;
-using Spec = Handle<laxity_spec, laxity_spec_release>;
-using LiveGraph = Handle<laxity_graph, laxity_graph_release>;
-using LiveNode = Handle<laxity_node, laxity_node_release>;
+namespace vx = laxity::vx;
+using Data = vx::Object<vx::Bytes>;
 
 // Random pauses, or none without a seed. Most are short; some are long enough for others to be a frame ahead, if
 // nothing but time kept them from it.
@@ -42,261 +37,243 @@ private:
     std::mt19937_64 random_;
 };
 
-// The first error of all threads.
-class FirstError
-{
-public:
-    void set(std::exception_ptr error)
-    {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (!error_)
-            error_ = error;
-    }
-
-    void rethrow() const
-    {
-        if (error_)
-            std::rethrow_exception(error_);
-    }
-
-private:
-    std::mutex mutex_;
-    std::exception_ptr error_;
-};
-
-// Objects `elsewhere` are not in the memory of the live graph, which sees to it all the same who uses them when.
-void describe(laxity_pipeline *pipeline, const Graph &graph, const std::set<std::string> &elsewhere)
-{
-    for (const Object &object : graph.objects) {
-        const bool is_here = elsewhere.count(object.name) == 0;
-        const size_t bytes = is_here ? object.bytes : 1;
-        const void *initial = is_here && !object.initial.empty() ? object.initial.data() : nullptr;
-        check(object.depth == 0 ? laxity_pipeline_object(pipeline, object.name.c_str(), bytes)
-                                : laxity_pipeline_delay(pipeline, object.name.c_str(), bytes, object.depth, initial));
-    }
-    for (const Node &node : graph.nodes) {
-        std::vector<laxity_parameter> parameters;
-        for (const Access &access : node.accesses)
-            parameters.push_back({ access.object.c_str(), !access.is_write, access.is_write, access.ago });
-        check(laxity_pipeline_node(pipeline, node.name.c_str(), parameters.data(), parameters.size()));
-    }
-}
-
-// Creates the graph, under a name of this process, and returns the number of replicas.
-uint32_t create(const Graph &graph, const PipelineSettings &settings, LiveGraph &live)
-{
-    const std::string name = "stabilizer-" + std::to_string(getpid());
-    uint32_t replicas = settings.replicas;
-    Registry registry;
-    Pipeline pipeline;
-    Spec spec;
-
-    check(laxity_registry_new(nullptr, registry.out()));
-    check(laxity_pipeline_new(name.c_str(), settings.period_ns, pipeline.out()));
-    describe(pipeline, graph, settings.gpu ? used_by_gpu(graph) : std::set<std::string>());
-    if (replicas == 0)
-        check(laxity_pipeline_depth(pipeline, &replicas));
-    check(laxity_pipeline_build(pipeline, replicas, spec.out()));
-    check(laxity_registry_create(registry, spec, live.out()));
-    return replicas;
-}
-
-// Where the objects of a job are.
-std::vector<void *> addresses(laxity_job *job, const Node &node)
-{
-    std::vector<void *> addresses;
-
-    for (const Access &access : node.accesses) {
-        void *written = nullptr;
-        const void *read = nullptr;
-        check(access.is_write ? laxity_job_write(job, access.object.c_str(), &written, nullptr)
-                              : laxity_job_read(job, access.object.c_str(), access.ago, &read, nullptr));
-        // Arguments keeps apart what may be written.
-        addresses.push_back(access.is_write ? written : const_cast<void *>(read));
-    }
-    return addresses;
-}
-
-// When the graph starts, and when its first node stops, on CLOCK_MONOTONIC.
-struct Start {
-    uint64_t start_ns, end_ns;
-};
-
-// The thread of a node.
+// What a node does in each frame, on a thread of its own.
 class Worker
 {
 public:
-    // Without `gpu` the CPU does all of the work.
-    Worker(const Graph &graph, size_t number, const PipelineSettings &settings, const Gpu *gpu, Log &log)
-        : number_(number),
-          node_(graph.nodes[number]),
-          settings_(settings),
-          gpu_(gpu),
-          jitter_(settings.jitter_seed, number),
-          times_(log.node_times[number]),
-          completions_ns_(number + 1 == graph.nodes.size() ? &log.completions_ns : nullptr)
+    // `data` are the node's objects, in the order of its accesses.
+    Worker(const Node &node, std::vector<Data> data, const Jitter &jitter, NodeTimes &times)
+        : node_(node), data_(std::move(data)), jitter_(jitter), times_(times)
     {
     }
 
-    // If it fails it ends the whole graph before it lets go of the node, so that its own error is the first.
-    void be(laxity_graph *graph, const Start &start, Gate &gate, FirstError &error)
-    {
-        LiveNode live;
-        const auto attempt = [&](auto step) {
-            try {
-                step();
-            } catch (...) {
-                error.set(std::current_exception());
-                laxity_graph_terminate(graph, nullptr);
-            }
-        };
+    // From now on; otherwise the CPU does all of the work.
+    void use(const Gpu &gpu) { gpu_node_.emplace(gpu, node_); }
 
-        attempt([&] { get_ready(graph, live); });
-        gate.pass();
-        attempt([&] {
-            if (live)
-                run_jobs(live, start);
-            check(laxity_node_terminate(live.out()));
-        });
+    void run(vx::Job &job)
+    {
+        jitter_.pause();
+        const Stopwatch stopwatch;
+        const double cpu_us = work(job);
+        times_.us.push_back(stopwatch.us());
+        times_.thread_us.push_back(stopwatch.cpu_us());
+        times_.cpu_us.push_back(cpu_us < 0 ? times_.thread_us.back() : cpu_us);
+        jitter_.pause();
     }
 
 private:
-    void get_ready(laxity_graph *graph, LiveNode &live)
+    // Returns how long a CPU worked in microseconds, negative if this thread did it all.
+    double work(vx::Job &job)
     {
-        check(laxity_graph_claim(graph, node_.name.c_str(), live.out()));
-        schedule(live);
-        if (gpu_)
-            gpu_thread_.emplace(*gpu_, node_);
+        if (gpu_node_)
+            return gpu_node_->run(job.gpu(), job.index(), addresses(job));
+        node_.work(Arguments(addresses(job)));
+        return -1;
     }
 
-    void schedule(laxity_node *live) const
+    std::vector<void *> addresses(vx::Job &job) const
     {
-        const Scheduling &scheduling = settings_.scheduling;
+        std::vector<void *> addresses;
 
-        if (scheduling.policy == Scheduling::Policy::Fifo)
-            check(laxity_node_schedule_fifo(live, scheduling.base_priority));
-        if (scheduling.policy == Scheduling::Policy::Deadline)
-            check(laxity_node_schedule_deadline(live, scheduling.runtimes_ns.at(number_)));
-    }
-
-    // The jobs of the node, until it or those before it have no more.
-    void run_jobs(laxity_node *live, const Start &start)
-    {
-        laxity_job *job;
-        laxity_result result;
-
-        if (node_.has_more && settings_.is_in_real_time)
-            check(laxity_node_set_releasing(live, LAXITY_RELEASING_ON_TIME));
-        uint64_t cpu_ns = thread_cpu_ns();
-        while ((result = wait(live, start, &job)) == LAXITY_OK) {
-            jitter_.pause();
-            work(job);
-            if (completions_ns_)
-                completions_ns_->push_back(now_ns());
-            jitter_.pause();
-            check(laxity_job_complete(job));
-            const uint64_t cpu_before_ns = std::exchange(cpu_ns, thread_cpu_ns());
-            times_.thread_us.push_back(static_cast<double>(cpu_ns - cpu_before_ns) / 1e3);
+        for (size_t position = 0; position < data_.size(); position++) {
+            const Access &access = node_.accesses[position];
+            // Arguments keeps apart what may be written.
+            addresses.push_back(access.is_write ? job.write(data_[position]).data()
+                                                : const_cast<uint8_t *>(job.read(data_[position], access.ago).data()));
         }
-        if (result != LAXITY_TERMINATED)
-            check(result);
+        return addresses;
     }
 
-    void work(laxity_job *job)
-    {
-        const Stopwatch stopwatch;
-        uint64_t index, deadline_ns;
-
-        if (!gpu_thread_) {
-            node_.work(Arguments(addresses(job, node_)));
-            times_.add(stopwatch.us(), stopwatch.cpu_us());
-            return;
-        }
-        check(laxity_job_index(job, &index));
-        check(laxity_job_times(job, nullptr, &deadline_ns));
-        const double cpu_us = gpu_thread_->run(index, deadline_ns, addresses(job, node_));
-        times_.add(stopwatch.us(), cpu_us);
-    }
-
-    // A source looks up now and then, as Ctrl-C is no token.
-    laxity_result wait(laxity_node *live, const Start &start, laxity_job **job) const
-    {
-        constexpr uint64_t LOOK_UP_NS = 100'000'000;
-        uint64_t now;
-
-        if (!node_.has_more)
-            return laxity_node_wait(live, LAXITY_FOREVER, job);
-        while (node_.has_more() && (now = now_ns()) < start.end_ns) {
-            const laxity_result result = laxity_node_wait(live, std::min(LOOK_UP_NS, start.end_ns - now), job);
-            if (result != LAXITY_TIMED_OUT)
-                return result;
-        }
-        return LAXITY_TERMINATED;
-    }
-
-    size_t number_;
     const Node &node_;
-    const PipelineSettings &settings_;
-    const Gpu *gpu_;
-    std::optional<GpuThread> gpu_thread_;
+    std::vector<Data> data_;
     Jitter jitter_;
     NodeTimes &times_;
-    std::vector<uint64_t> *completions_ns_; // of the last node alone
+    std::optional<GpuNode> gpu_node_;
 };
 
-// To be called when all threads are ready.
-Start start(laxity_graph *graph, const PipelineSettings &settings)
+// The first node, which settles how long the graph runs.
+class Feeder
+{
+public:
+    Feeder(const Node &node, Worker &worker, uint64_t span_ns) : node_(node), worker_(worker), span_ns_(span_ns) {}
+
+    // Answers whether there was another frame.
+    bool run(vx::Job &job)
+    {
+        if (job.index() == 0)
+            laxity::check(laxity_vx_job_times(job.get(), &start_ns_, nullptr));
+        end_ns_ = now_ns();
+        if (!node_.has_more() || (end_ns_ > start_ns_ && end_ns_ - start_ns_ >= span_ns_))
+            return false;
+        worker_.run(job);
+        return true;
+    }
+
+    // On CLOCK_MONOTONIC, when the graph has ended: when the first frame was released, and when it last looked for one.
+    uint64_t start_ns() const { return start_ns_; }
+    uint64_t end_ns() const { return end_ns_; }
+
+private:
+    const Node &node_;
+    Worker &worker_;
+    uint64_t span_ns_;
+    uint64_t start_ns_ = 0, end_ns_ = 0;
+};
+
+// Objects `elsewhere` are not in the memory of the live graph, which sees to it all the same who uses them when.
+std::map<std::string, Data> add_objects(vx::Graph &live, const Graph &graph, const std::set<std::string> &elsewhere)
+{
+    std::map<std::string, Data> data;
+
+    for (const Object &object : graph.objects) {
+        const bool is_here = elsewhere.count(object.name) == 0;
+        const auto fill = [&](laxity::Span<uint8_t> bytes) {
+            if (is_here)
+                std::copy(object.initial.begin(), object.initial.end(), bytes.data());
+        };
+        const vx::Bytes bytes(is_here ? object.bytes : 1);
+        data.emplace(object.name, live.delay_from(object.name, bytes, object.depth + 1, fill));
+    }
+    return data;
+}
+
+vx::Policy policy_of(const Scheduling &scheduling)
+{
+    switch (scheduling.policy) {
+    case Scheduling::Policy::Fifo:
+        return vx::fifo(scheduling.base_priority);
+    case Scheduling::Policy::Deadline:
+        return vx::deadline();
+    default:
+        return vx::other();
+    }
+}
+
+// The graph with its nodes, and what they have beside it.
+class Pipeline
+{
+public:
+    Pipeline(const Graph &graph, const PipelineSettings &settings, Log &log);
+
+    // With these replicas.
+    PipelineRun run(uint32_t replicas);
+
+    // The number of nodes on its longest path.
+    uint32_t depth() const { return verified_->depth(); }
+
+private:
+    void add(vx::Graph &live, size_t number, const std::map<std::string, Data> &data, Log &log);
+    vx::Options options(uint32_t replicas) const;
+    void refuse_late_start() const;
+
+    const Graph &graph_;
+    const PipelineSettings &settings_;
+    // Neither moves: the nodes of the live graph refer to them.
+    std::deque<Worker> workers_;
+    std::optional<Feeder> feeder_;
+    std::optional<vx::Verified> verified_;
+    Log &log_;
+};
+
+Pipeline::Pipeline(const Graph &graph, const PipelineSettings &settings, Log &log)
+    : graph_(graph), settings_(settings), log_(log)
+{
+    vx::Graph live("stabilizer-" + std::to_string(getpid()));
+    const std::set<std::string> elsewhere = settings.gpu ? used_by_gpu(graph) : std::set<std::string>();
+    const std::map<std::string, Data> data = add_objects(live, graph, elsewhere);
+
+    for (size_t number = 0; number < graph.nodes.size(); number++)
+        add(live, number, data, log);
+    verified_.emplace(live.verify());
+}
+
+// The first node is OpenVX's input callback, the last one its output callback.
+void Pipeline::add(vx::Graph &live, size_t number, const std::map<std::string, Data> &data, Log &log)
+{
+    const Node &node = graph_.nodes[number];
+    const Scheduling &scheduling = settings_.scheduling;
+    const bool is_deadline = scheduling.policy == Scheduling::Policy::Deadline;
+    const std::chrono::nanoseconds budget(is_deadline ? scheduling.runtimes_ns.at(number) : 0);
+    std::vector<vx::Parameter> parameters;
+    std::vector<Data> of_node;
+
+    for (const Access &access : node.accesses) {
+        const Data &object = data.at(access.object);
+        parameters.push_back(access.is_write ? vx::output(object) : vx::past(object, access.ago));
+        of_node.push_back(object);
+    }
+    Worker &worker =
+        workers_.emplace_back(node, std::move(of_node), Jitter(settings_.jitter_seed, number), log.node_times[number]);
+    const auto run = [&worker](vx::Job &job) { worker.run(job); };
+    if (node.has_more) {
+        Feeder &feeder = feeder_.emplace(node, worker, settings_.span_ns);
+        live.input(
+            parameters, [&feeder](vx::Job &job) { return feeder.run(job); }, budget);
+    } else if (number + 1 == graph_.nodes.size()) {
+        live.output(parameters, run, budget);
+    } else {
+        live.node(node.name, parameters, run, budget);
+    }
+}
+
+vx::Options Pipeline::options(uint32_t replicas) const
+{
+    vx::Options options;
+
+    // Otherwise all frames are due at once, and come when there is room.
+    options.period = std::chrono::nanoseconds(settings_.is_in_real_time ? settings_.period_ns : 1);
+    options.policy = policy_of(settings_.scheduling);
+    options.replicas = replicas;
+    options.start_ns = settings_.start_ns.value_or(0);
+    return options;
+}
+
+void Pipeline::refuse_late_start() const
 {
     const uint64_t now = now_ns();
-    const uint64_t start_ns = settings.start_ns.value_or(now);
 
-    if (start_ns < now)
-        throw std::runtime_error("the start at " + std::to_string(start_ns) + " ns was " +
-                                 std::to_string((now - start_ns) / 1'000'000) +
+    if (settings_.start_ns && *settings_.start_ns < now)
+        throw std::runtime_error("the start at " + std::to_string(*settings_.start_ns) + " ns was " +
+                                 std::to_string((now - *settings_.start_ns) / 1'000'000) +
                                  " ms before all was ready; start later");
-    if (settings.is_in_real_time)
-        check(laxity_graph_start(graph, start_ns, nullptr));
-    return { start_ns, settings.span_ns < UINT64_MAX - start_ns ? start_ns + settings.span_ns : UINT64_MAX };
+}
+
+PipelineRun Pipeline::run(uint32_t replicas)
+{
+    using namespace std::chrono_literals;
+    std::optional<Gpu> gpu;
+    vx::Options spawned = options(replicas);
+
+    if (settings_.gpu) {
+        gpu.emplace(*settings_.gpu, graph_, replicas);
+        spawned.gpu = &gpu->device();
+        for (Worker &worker : workers_)
+            worker.use(*gpu);
+    }
+    refuse_late_start();
+    const Meter meter;
+    const vx::Run run = verified_->spawn(spawned);
+    refuse_late_start();
+    while (!run.wait_for(100ms)) {
+        // A source that waits for its next release does not look for Ctrl-C.
+        if (settings_.is_in_real_time && *settings_.stop)
+            run.stop();
+    }
+    for (const vx::Frame &frame : run.frames()) {
+        log_.releases_ns.push_back(frame.release_ns);
+        log_.completions_ns.push_back(frame.completion_ns);
+    }
+    // If it was ended before the start there was none.
+    const uint64_t start_ns = feeder_->start_ns() > 0 ? feeder_->start_ns() : now_ns();
+    const double seconds = static_cast<double>(now_ns() - start_ns) / 1e9;
+    return { replicas, start_ns, feeder_->end_ns(), seconds, meter.cpu_seconds() };
 }
 
 } // namespace
 
 PipelineRun run_pipelined(const Graph &graph, const PipelineSettings &settings, Log &log)
 {
-    LiveGraph live;
-    PipelineRun run = { create(graph, settings, live), 0, 0, 0, 0 };
-    std::optional<Gpu> gpu;
-    Start times = {};
-    Gate gate;
-    FirstError error;
-    std::vector<std::thread> threads;
+    Pipeline pipeline(graph, settings, log);
 
-    if (settings.gpu)
-        gpu.emplace(*settings.gpu, graph, run.replicas);
-    try {
-        for (size_t number = 0; number < graph.nodes.size(); number++) {
-            threads.emplace_back([&, number] {
-                Worker(graph, number, settings, gpu ? &*gpu : nullptr, log).be(live, times, gate, error);
-                if (graph.nodes[number].has_more)
-                    run.source_end_ns = now_ns();
-            });
-        }
-        gate.wait_for(threads.size());
-        times = start(live, settings);
-    } catch (...) {
-        // For instance, Linux grants no more threads: those that there are end, and are waited for.
-        error.set(std::current_exception());
-        laxity_graph_terminate(live, nullptr);
-    }
-    const Meter meter;
-    gate.open();
-    for (std::thread &thread : threads)
-        thread.join();
-    error.rethrow();
-    run.start_ns = times.start_ns;
-    run.seconds = meter.seconds();
-    run.cpu_seconds = meter.cpu_seconds();
-    for (size_t job = 0; settings.is_in_real_time && job < log.completions_ns.size(); job++)
-        log.releases_ns.push_back(times.start_ns + job * settings.period_ns);
-    return run;
+    return pipeline.run(settings.replicas > 0 ? settings.replicas : pipeline.depth());
 }

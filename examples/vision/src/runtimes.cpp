@@ -18,7 +18,7 @@ std::vector<uint64_t> estimate_runtimes(const std::vector<cv::Mat> &frames, doub
 {
     const std::atomic<bool> stop(false);
     const cv::Size image = frames.at(0).size();
-    PipelineSettings at_once = { settings.period_ns };
+    PipelineSettings at_once;
     std::vector<uint64_t> runtimes_ns;
     Log log;
     Loop source(frames, FRAMES, stop);

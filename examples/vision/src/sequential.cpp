@@ -56,7 +56,8 @@ void run_sequential(const Graph &graph, Log &log)
                 addresses.push_back(objects[position(graph, access.object)].of(job, access.ago));
             const Stopwatch stopwatch;
             node.work(Arguments(std::move(addresses)));
-            log.node_times[number].add(stopwatch.us(), stopwatch.cpu_us());
+            log.node_times[number].us.push_back(stopwatch.us());
+            log.node_times[number].cpu_us.push_back(stopwatch.cpu_us());
         }
     }
 }
