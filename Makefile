@@ -5,7 +5,7 @@
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run
 #   make bench-analysis   cost of the schedulability tests per task set
-#   make bench-gpu   live GPU arbitration: uncontended locks, and hand-over against a raw futex, in rounds
+#   make bench-gpu   live GPU arbitration: uncontended locks, hand-over against a raw futex, the video stabilizer with it
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs and GPU arbitration killed at random, thousands of times (minutes)
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
@@ -137,7 +137,7 @@ bench-analysis: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches
 	@target/release/bench-analysis
 
-bench-gpu: $(STAMPS)/tools
+bench-gpu: vision
 	@cargo build --release --quiet -p laxity-benches
 	@target/release/bench-gpu
 

@@ -1,6 +1,6 @@
 #include "gpu.h"
 
-#include <sched.h>
+#include <cstdlib>
 #include <unistd.h>
 
 #include "clock.h"
@@ -12,35 +12,8 @@ namespace
 constexpr uint64_t MEMORY_BYTES = uint64_t(8) << 30;
 
 // A GPU does not wait for CPUs, nor does an interrupt: where Linux permits it, threads that stand for them run before
-// all others.
-constexpr uint8_t HARDWARE_PRIORITY = 98;
-
-// Runs the calling thread as hardware for as long as it is there, if Linux permits that, and with it what it starts:
-// the server of the soft GPU.
-class AsHardware
-{
-public:
-    AsHardware()
-    {
-        const sched_param parameters = { HARDWARE_PRIORITY };
-
-        is_permitted_ = sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
-    }
-    ~AsHardware()
-    {
-        const sched_param parameters = { 0 };
-
-        if (is_permitted_)
-            sched_setscheduler(0, SCHED_OTHER, &parameters);
-    }
-    AsHardware(const AsHardware &) = delete;
-    AsHardware &operator=(const AsHardware &) = delete;
-
-    bool is_permitted() const { return is_permitted_; }
-
-private:
-    bool is_permitted_;
-};
+// all others, as the soft GPU's server does.
+constexpr uint8_t HARDWARE_PRIORITY = 97;
 
 using Arbitration = laxity::Handle<laxity_gpus, laxity_gpus_release>;
 
@@ -55,19 +28,26 @@ Arbitration attach(const std::string &name)
 
 laxity::Device open(const std::string &name, const laxity_gpus *arbitration)
 {
-    const AsHardware hardware;
     laxity_device_config config = {};
 
     config.name = name.c_str();
     config.memory = MEMORY_BYTES;
-    config.engines = config.handling = hardware.is_permitted() ? LAXITY_SERVICE_FIXED : LAXITY_SERVICE_AS_IS;
-    config.engines_priority = config.handling_priority = HARDWARE_PRIORITY;
     // With an arbitration interrupts are handled as urgently as those that wait for them are.
-    if (arbitration)
-        config.handling = LAXITY_SERVICE_OWNERS;
+    config.handling = arbitration ? LAXITY_SERVICE_OWNERS : LAXITY_SERVICE_FIXED;
+    config.engines = LAXITY_SERVICE_FIXED;
+    config.engines_priority = config.handling_priority = HARDWARE_PRIORITY;
     // Unless the environment names another, the server that was installed with the library.
     if (!getenv("LAXITY_SOFTGPU_SERVER") && access(SOFTGPU_SERVER, X_OK) == 0)
         config.server = SOFTGPU_SERVER;
+    try {
+        return laxity::Device(config, arbitration);
+    } catch (const laxity::Error &error) {
+        if (error.result() != LAXITY_ERROR_SCHEDULE)
+            throw;
+    }
+    config.engines = LAXITY_SERVICE_AS_IS;
+    if (!arbitration)
+        config.handling = LAXITY_SERVICE_AS_IS;
     return laxity::Device(config, arbitration);
 }
 
