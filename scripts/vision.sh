@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # vision.sh PREFIX BUILD: builds examples/vision in BUILD, with the C library that capi.sh installed below PREFIX. As
-# root it installs what is missing from Debian's packages; otherwise it says what to install.
+# root it installs what is missing from Debian's packages; if it cannot, it says what to install and ends with 77.
 set -eu
 prefix=$(cd "$1" && pwd)
 build=$2
@@ -15,12 +15,12 @@ install="apt-get install --no-install-recommends ${missing[*]}"
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
         printf 'missing: %s\n    sudo %s\n' "${missing[*]}" "$install" >&2
-        exit 1
+        exit 77
     fi
     echo "installing ${missing[*]}"
     { apt-get update && DEBIAN_FRONTEND=noninteractive $install --yes; } >"$prefix/vision-apt.log" 2>&1 || {
         tail -n 5 "$prefix/vision-apt.log" >&2
-        exit 1
+        exit 77
     }
 fi
 

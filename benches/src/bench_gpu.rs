@@ -1,7 +1,10 @@
-//! Live GPU arbitration: what a lock costs that nobody else wants, and a hand-over against a raw futex.
+//! Live GPU arbitration: what a lock costs that nobody else wants, a hand-over against a raw futex, and what all of it
+//! costs a program that is alone.
 //!
 //! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at
 //! times slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may.
+
+mod stabilizer;
 
 use std::error::Error;
 use std::hint::black_box;
@@ -28,6 +31,8 @@ struct Arguments {
     /// Uncontended locks of each kind in a round.
     #[arg(long, default_value_t = 200_000)]
     locks: u32,
+    #[command(flatten)]
+    program: stabilizer::Program,
 }
 
 const FORMAT: Format = Format { magic: *b"laxbench", version: 1 };
@@ -59,8 +64,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..arguments.rounds {
         rounds.push(round(&registry, &arguments)?);
     }
-    report(&rounds);
+    let overhead = overhead_percent(&registry, &arguments)?;
+    report(&rounds, overhead);
     Ok(())
+}
+
+/// What arbitration adds to the CPU time of a whole program, in hundredths of it; nothing if the program is not there.
+fn overhead_percent(registry: &Registry, arguments: &Arguments) -> Result<Option<f64>, Box<dyn Error>> {
+    if let Some(reason) = arguments.program.is_missing() {
+        println!("{reason}");
+        return Ok(None);
+    }
+    let ratios = (0..arguments.rounds).map(|round| arguments.program.ratio(registry, round));
+    Ok(Some(100.0 * (median(ratios.collect::<Result<_, _>>()?) - 1.0)))
 }
 
 fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Error>> {
@@ -81,7 +97,7 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
     })
 }
 
-fn report(rounds: &[Round]) {
+fn report(rounds: &[Round], overhead_percent: Option<f64>) {
     let of = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
     println!(
         "lock and unlock that nobody waits for, median ns: token {:.0}, engine {:.0}",
@@ -96,10 +112,12 @@ fn report(rounds: &[Round]) {
     row("token, between processes", &|round| round.arbitration);
     let ratio = |index: usize| of(&|round: &Round| round.arbitration[index] / round.futex[index]);
     println!("hand-over against raw futex: same core {:.2}, other core {:.2}", ratio(0), ratio(1));
+    let overhead = overhead_percent.map(|percent| format!(" run_overhead_percent={percent:.1}"));
     println!(
-        "gpu uncontended_ns={:.0} handoff_ratio={:.2}",
+        "gpu uncontended_ns={:.0} handoff_ratio={:.2}{}",
         of(&|round| round.token).max(of(&|round| round.engine)),
         ratio(0).max(ratio(1)),
+        overhead.unwrap_or_default(),
     );
 }
 

@@ -1,46 +1,21 @@
 #include "pipelined.h"
 
-#include <exception>
-#include <laxity.h>
-#include <mutex>
+#include <chrono>
+#include <deque>
+#include <laxity/vx.hpp>
+#include <map>
 #include <random>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <unistd.h>
 
-#include "stopwatch.h"
+#include "clock.h"
 
 namespace
 {
 
-void check(laxity_result result)
-{
-    if (result != LAXITY_OK)
-        throw std::runtime_error(laxity_last_error()->message);
-}
-
-// Releases what Laxity lends.
-template <typename T, laxity_result (*release)(T **)> class Handle
-{
-public:
-    Handle() = default;
-    Handle(const Handle &) = delete;
-    Handle &operator=(const Handle &) = delete;
-    ~Handle() { release(&handle_); }
-
-    operator T *() const { return handle_; }
-    T **out() { return &handle_; }
-
-private:
-    T *handle_ = nullptr;
-};
-
-using Registry = Handle<laxity_registry, laxity_registry_release>;
-using Pipeline = Handle<laxity_pipeline, laxity_pipeline_release>;
-using Spec = Handle<laxity_spec, laxity_spec_release>;
-using LiveGraph = Handle<laxity_graph, laxity_graph_release>;
-using LiveNode = Handle<laxity_node, laxity_node_release>;
+namespace vx = laxity::vx;
+using Data = vx::Object<vx::Bytes>;
 
 // Random pauses, or none without a seed. Most are short; some are long enough for others to be a frame ahead, if
 // nothing but time kept them from it.
@@ -62,138 +37,243 @@ private:
     std::mt19937_64 random_;
 };
 
-// The first error of all threads.
-class FirstError
+// What a node does in each frame, on a thread of its own.
+class Worker
 {
 public:
-    void set(std::exception_ptr error)
+    // `data` are the node's objects, in the order of its accesses.
+    Worker(const Node &node, std::vector<Data> data, const Jitter &jitter, NodeTimes &times)
+        : node_(node), data_(std::move(data)), jitter_(jitter), times_(times)
     {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (!error_)
-            error_ = error;
     }
 
-    void rethrow() const
+    // From now on; otherwise the CPU does all of the work.
+    void use(const Gpu &gpu) { gpu_node_.emplace(gpu, node_); }
+
+    void run(vx::Job &job)
     {
-        if (error_)
-            std::rethrow_exception(error_);
+        jitter_.pause();
+        const Stopwatch stopwatch;
+        const double cpu_us = work(job);
+        times_.us.push_back(stopwatch.us());
+        times_.thread_us.push_back(stopwatch.cpu_us());
+        times_.cpu_us.push_back(cpu_us < 0 ? times_.thread_us.back() : cpu_us);
+        jitter_.pause();
     }
 
 private:
-    std::mutex mutex_;
-    std::exception_ptr error_;
+    // Returns how long a CPU worked in microseconds, negative if this thread did it all.
+    double work(vx::Job &job)
+    {
+        if (gpu_node_)
+            return gpu_node_->run(job.gpu(), job.index(), addresses(job));
+        node_.work(Arguments(addresses(job)));
+        return -1;
+    }
+
+    std::vector<void *> addresses(vx::Job &job) const
+    {
+        std::vector<void *> addresses;
+
+        for (size_t position = 0; position < data_.size(); position++) {
+            const Access &access = node_.accesses[position];
+            // Arguments keeps apart what may be written.
+            addresses.push_back(access.is_write ? job.write(data_[position]).data()
+                                                : const_cast<uint8_t *>(job.read(data_[position], access.ago).data()));
+        }
+        return addresses;
+    }
+
+    const Node &node_;
+    std::vector<Data> data_;
+    Jitter jitter_;
+    NodeTimes &times_;
+    std::optional<GpuNode> gpu_node_;
 };
 
-void describe(laxity_pipeline *pipeline, const Graph &graph)
+// The first node, which settles how long the graph runs.
+class Feeder
 {
+public:
+    Feeder(const Node &node, Worker &worker, uint64_t span_ns) : node_(node), worker_(worker), span_ns_(span_ns) {}
+
+    // Answers whether there was another frame.
+    bool run(vx::Job &job)
+    {
+        if (job.index() == 0)
+            laxity::check(laxity_vx_job_times(job.get(), &start_ns_, nullptr));
+        end_ns_ = now_ns();
+        if (!node_.has_more() || (end_ns_ > start_ns_ && end_ns_ - start_ns_ >= span_ns_))
+            return false;
+        worker_.run(job);
+        return true;
+    }
+
+    // On CLOCK_MONOTONIC, when the graph has ended: when the first frame was released, and when it last looked for one.
+    uint64_t start_ns() const { return start_ns_; }
+    uint64_t end_ns() const { return end_ns_; }
+
+private:
+    const Node &node_;
+    Worker &worker_;
+    uint64_t span_ns_;
+    uint64_t start_ns_ = 0, end_ns_ = 0;
+};
+
+// Objects `elsewhere` are not in the memory of the live graph, which sees to it all the same who uses them when.
+std::map<std::string, Data> add_objects(vx::Graph &live, const Graph &graph, const std::set<std::string> &elsewhere)
+{
+    std::map<std::string, Data> data;
+
     for (const Object &object : graph.objects) {
-        const void *initial = object.initial.empty() ? nullptr : object.initial.data();
-        check(object.depth == 0
-                  ? laxity_pipeline_object(pipeline, object.name.c_str(), object.bytes)
-                  : laxity_pipeline_delay(pipeline, object.name.c_str(), object.bytes, object.depth, initial));
+        const bool is_here = elsewhere.count(object.name) == 0;
+        const auto fill = [&](laxity::Span<uint8_t> bytes) {
+            if (is_here)
+                std::copy(object.initial.begin(), object.initial.end(), bytes.data());
+        };
+        const vx::Bytes bytes(is_here ? object.bytes : 1);
+        data.emplace(object.name, live.delay_from(object.name, bytes, object.depth + 1, fill));
     }
-    for (const Node &node : graph.nodes) {
-        std::vector<laxity_parameter> parameters;
-        for (const Access &access : node.accesses)
-            parameters.push_back({ access.object.c_str(), !access.is_write, access.is_write, access.ago });
-        check(laxity_pipeline_node(pipeline, node.name.c_str(), parameters.data(), parameters.size()));
+    return data;
+}
+
+vx::Policy policy_of(const Scheduling &scheduling)
+{
+    switch (scheduling.policy) {
+    case Scheduling::Policy::Fifo:
+        return vx::fifo(scheduling.base_priority);
+    case Scheduling::Policy::Deadline:
+        return vx::deadline();
+    default:
+        return vx::other();
     }
 }
 
-// Creates the graph, under a name of this process, and returns the number of replicas.
-uint32_t create(const Graph &graph, const PipelineSettings &settings, LiveGraph &live)
+// The graph with its nodes, and what they have beside it.
+class Pipeline
 {
-    const std::string name = "stabilizer-" + std::to_string(getpid());
-    const auto period_ns = static_cast<uint64_t>(1e9 / settings.rate);
-    uint32_t replicas = settings.replicas;
-    Registry registry;
-    Pipeline pipeline;
-    Spec spec;
+public:
+    Pipeline(const Graph &graph, const PipelineSettings &settings, Log &log);
 
-    check(laxity_registry_new(nullptr, registry.out()));
-    check(laxity_pipeline_new(name.c_str(), period_ns, pipeline.out()));
-    describe(pipeline, graph);
-    if (replicas == 0)
-        check(laxity_pipeline_depth(pipeline, &replicas));
-    check(laxity_pipeline_build(pipeline, replicas, spec.out()));
-    check(laxity_registry_create(registry, spec, live.out()));
-    return replicas;
+    // With these replicas.
+    PipelineRun run(uint32_t replicas);
+
+    // The number of nodes on its longest path.
+    uint32_t depth() const { return verified_->depth(); }
+
+private:
+    void add(vx::Graph &live, size_t number, const std::map<std::string, Data> &data, Log &log);
+    vx::Options options(uint32_t replicas) const;
+    void refuse_late_start() const;
+
+    const Graph &graph_;
+    const PipelineSettings &settings_;
+    // Neither moves: the nodes of the live graph refer to them.
+    std::deque<Worker> workers_;
+    std::optional<Feeder> feeder_;
+    std::optional<vx::Verified> verified_;
+    Log &log_;
+};
+
+Pipeline::Pipeline(const Graph &graph, const PipelineSettings &settings, Log &log)
+    : graph_(graph), settings_(settings), log_(log)
+{
+    vx::Graph live("stabilizer-" + std::to_string(getpid()));
+    const std::set<std::string> elsewhere = settings.gpu ? used_by_gpu(graph) : std::set<std::string>();
+    const std::map<std::string, Data> data = add_objects(live, graph, elsewhere);
+
+    for (size_t number = 0; number < graph.nodes.size(); number++)
+        add(live, number, data, log);
+    verified_.emplace(live.verify());
 }
 
-// Where the objects of a job are.
-Arguments arguments(laxity_job *job, const Node &node)
+// The first node is OpenVX's input callback, the last one its output callback.
+void Pipeline::add(vx::Graph &live, size_t number, const std::map<std::string, Data> &data, Log &log)
 {
-    std::vector<void *> addresses;
+    const Node &node = graph_.nodes[number];
+    const Scheduling &scheduling = settings_.scheduling;
+    const bool is_deadline = scheduling.policy == Scheduling::Policy::Deadline;
+    const std::chrono::nanoseconds budget(is_deadline ? scheduling.runtimes_ns.at(number) : 0);
+    std::vector<vx::Parameter> parameters;
+    std::vector<Data> of_node;
 
     for (const Access &access : node.accesses) {
-        void *written = nullptr;
-        const void *read = nullptr;
-        check(access.is_write ? laxity_job_write(job, access.object.c_str(), &written, nullptr)
-                              : laxity_job_read(job, access.object.c_str(), access.ago, &read, nullptr));
-        // Arguments keeps apart what may be written.
-        addresses.push_back(access.is_write ? written : const_cast<void *>(read));
+        const Data &object = data.at(access.object);
+        parameters.push_back(access.is_write ? vx::output(object) : vx::past(object, access.ago));
+        of_node.push_back(object);
     }
-    return Arguments(std::move(addresses));
+    Worker &worker =
+        workers_.emplace_back(node, std::move(of_node), Jitter(settings_.jitter_seed, number), log.node_times[number]);
+    const auto run = [&worker](vx::Job &job) { worker.run(job); };
+    if (node.has_more) {
+        Feeder &feeder = feeder_.emplace(node, worker, settings_.span_ns);
+        live.input(
+            parameters, [&feeder](vx::Job &job) { return feeder.run(job); }, budget);
+    } else if (number + 1 == graph_.nodes.size()) {
+        live.output(parameters, run, budget);
+    } else {
+        live.node(node.name, parameters, run, budget);
+    }
 }
 
-// The jobs of a node, until it or those before it have no more.
-void run_jobs(const Node &node, laxity_node *live, Jitter jitter, std::vector<double> &us)
+vx::Options Pipeline::options(uint32_t replicas) const
 {
-    laxity_job *job;
-    laxity_result result = LAXITY_TERMINATED;
+    vx::Options options;
 
-    while ((!node.has_more || node.has_more()) &&
-           (result = laxity_node_wait(live, LAXITY_FOREVER, &job)) == LAXITY_OK) {
-        const Arguments to = arguments(job, node);
-        jitter.pause();
-        const Stopwatch stopwatch;
-        node.work(to);
-        us.push_back(stopwatch.us());
-        jitter.pause();
-        check(laxity_job_complete(job));
-    }
-    if (result != LAXITY_TERMINATED && result != LAXITY_OK)
-        check(result);
+    // Otherwise all frames are due at once, and come when there is room.
+    options.period = std::chrono::nanoseconds(settings_.is_in_real_time ? settings_.period_ns : 1);
+    options.policy = policy_of(settings_.scheduling);
+    options.replicas = replicas;
+    options.start_ns = settings_.start_ns.value_or(0);
+    return options;
 }
 
-// The thread of a node. If it fails it ends the whole graph before it lets go of the node, so that its own error is the
-// first.
-void be(const Node &node, laxity_graph *graph, const Jitter &jitter, std::vector<double> &us, FirstError &error)
+void Pipeline::refuse_late_start() const
 {
-    LiveNode live;
+    const uint64_t now = now_ns();
 
-    try {
-        check(laxity_graph_claim(graph, node.name.c_str(), live.out()));
-        run_jobs(node, live, jitter, us);
-        check(laxity_node_terminate(live.out()));
-    } catch (...) {
-        error.set(std::current_exception());
-        laxity_graph_terminate(graph, nullptr);
+    if (settings_.start_ns && *settings_.start_ns < now)
+        throw std::runtime_error("the start at " + std::to_string(*settings_.start_ns) + " ns was " +
+                                 std::to_string((now - *settings_.start_ns) / 1'000'000) +
+                                 " ms before all was ready; start later");
+}
+
+PipelineRun Pipeline::run(uint32_t replicas)
+{
+    using namespace std::chrono_literals;
+    std::optional<Gpu> gpu;
+    vx::Options spawned = options(replicas);
+
+    if (settings_.gpu) {
+        gpu.emplace(*settings_.gpu, graph_, replicas);
+        spawned.gpu = &gpu->device();
+        for (Worker &worker : workers_)
+            worker.use(*gpu);
     }
+    refuse_late_start();
+    const Meter meter;
+    const vx::Run run = verified_->spawn(spawned);
+    refuse_late_start();
+    while (!run.wait_for(100ms)) {
+        // A source that waits for its next release does not look for Ctrl-C.
+        if (settings_.is_in_real_time && *settings_.stop)
+            run.stop();
+    }
+    for (const vx::Frame &frame : run.frames()) {
+        log_.releases_ns.push_back(frame.release_ns);
+        log_.completions_ns.push_back(frame.completion_ns);
+    }
+    // If it was ended before the start there was none.
+    const uint64_t start_ns = feeder_->start_ns() > 0 ? feeder_->start_ns() : now_ns();
+    const double seconds = static_cast<double>(now_ns() - start_ns) / 1e9;
+    return { replicas, start_ns, feeder_->end_ns(), seconds, meter.cpu_seconds() };
 }
 
 } // namespace
 
-uint32_t run_pipelined(const Graph &graph, const PipelineSettings &settings, Log &log)
+PipelineRun run_pipelined(const Graph &graph, const PipelineSettings &settings, Log &log)
 {
-    LiveGraph live;
-    const uint32_t replicas = create(graph, settings, live);
-    FirstError error;
-    std::vector<std::thread> threads;
+    Pipeline pipeline(graph, settings, log);
 
-    try {
-        for (size_t number = 0; number < graph.nodes.size(); number++) {
-            threads.emplace_back([&, number] {
-                be(graph.nodes[number], live, Jitter(settings.jitter_seed, number), log.node_us[number], error);
-            });
-        }
-    } catch (const std::system_error &) {
-        // Linux grants no more threads: those that there are end, and are waited for.
-        error.set(std::current_exception());
-        laxity_graph_terminate(live, nullptr);
-    }
-    for (std::thread &thread : threads)
-        thread.join();
-    error.rethrow();
-    return replicas;
+    return pipeline.run(settings.replicas > 0 ? settings.replicas : pipeline.depth());
 }

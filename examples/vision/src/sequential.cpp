@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "stopwatch.h"
+#include "clock.h"
 
 namespace
 {
@@ -56,7 +56,8 @@ void run_sequential(const Graph &graph, Log &log)
                 addresses.push_back(objects[position(graph, access.object)].of(job, access.ago));
             const Stopwatch stopwatch;
             node.work(Arguments(std::move(addresses)));
-            log.node_us[number].push_back(stopwatch.us());
+            log.node_times[number].us.push_back(stopwatch.us());
+            log.node_times[number].cpu_us.push_back(stopwatch.cpu_us());
         }
     }
 }

@@ -1,0 +1,163 @@
+#include "gpu.h"
+
+#include <cstdlib>
+#include <unistd.h>
+
+#include "clock.h"
+
+namespace
+{
+
+// All processes that share the soft GPU say the same. Memory that nobody uses costs nothing.
+constexpr uint64_t MEMORY_BYTES = uint64_t(8) << 30;
+
+// A GPU does not wait for CPUs, nor does an interrupt: where Linux permits it, threads that stand for them run before
+// all others, as the soft GPU's server does.
+constexpr uint8_t HARDWARE_PRIORITY = 97;
+
+using Arbitration = laxity::Handle<laxity_gpus, laxity_gpus_release>;
+
+Arbitration attach(const std::string &name)
+{
+    Arbitration arbitration;
+
+    if (!name.empty())
+        laxity::check(laxity_gpus_attach(nullptr, name.c_str(), arbitration.out()));
+    return arbitration;
+}
+
+laxity::Device open(const std::string &name, const laxity_gpus *arbitration)
+{
+    laxity_device_config config = {};
+
+    config.name = name.c_str();
+    config.memory = MEMORY_BYTES;
+    // With an arbitration interrupts are handled as urgently as those that wait for them are.
+    config.handling = arbitration ? LAXITY_SERVICE_OWNERS : LAXITY_SERVICE_FIXED;
+    config.engines = LAXITY_SERVICE_FIXED;
+    config.engines_priority = config.handling_priority = HARDWARE_PRIORITY;
+    // Unless the environment names another, the server that was installed with the library.
+    if (!getenv("LAXITY_SOFTGPU_SERVER") && access(SOFTGPU_SERVER, X_OK) == 0)
+        config.server = SOFTGPU_SERVER;
+    try {
+        return laxity::Device(config, arbitration);
+    } catch (const laxity::Error &error) {
+        if (error.result() != LAXITY_ERROR_SCHEDULE)
+            throw;
+    }
+    config.engines = LAXITY_SERVICE_AS_IS;
+    if (!arbitration)
+        config.handling = LAXITY_SERVICE_AS_IS;
+    return laxity::Device(config, arbitration);
+}
+
+} // namespace
+
+std::set<std::string> used_by_gpu(const Graph &graph)
+{
+    std::set<std::string> objects;
+
+    for (const Node &node : graph.nodes) {
+        for (const Access &access : node.accesses) {
+            if (node.place == Place::Gpu)
+                objects.insert(access.object);
+        }
+    }
+    return objects;
+}
+
+Gpu::Gpu(const GpuSettings &settings, const Graph &graph, uint32_t replicas)
+    : arbitration_(attach(settings.arbitration)),
+      device_(open(settings.name, arbitration_.get())),
+      releases_early_(settings.releases_early)
+{
+    laxity::Handle<laxity_device_thread, laxity_device_thread_release> thread;
+    const std::set<std::string> used = used_by_gpu(graph);
+
+    laxity::check(laxity_device_register(device_.get(), "set-up", 1, 0, thread.out()));
+    for (const Object &object : graph.objects) {
+        if (used.count(object.name) > 0)
+            allocate(object, replicas, laxity::Gpu(thread.get()));
+    }
+}
+
+const Gpu::Ring *Gpu::ring(const std::string &object) const
+{
+    const auto found = rings_.find(object);
+
+    return found == rings_.end() ? nullptr : &found->second;
+}
+
+// As many values as the live graph has of it: a delay of depth M keeps M more than there are replicas.
+void Gpu::allocate(const Object &object, uint32_t replicas, const laxity::Gpu &thread)
+{
+    std::vector<uint8_t> initial = object.initial;
+    Ring &ring = rings_[object.name];
+
+    initial.resize(object.bytes);
+    ring.bytes = object.bytes;
+    for (uint32_t value = 0; value < replicas + object.depth; value++) {
+        ring.values.emplace_back(device_, object.bytes);
+        // What is no delay is written before it is read.
+        if (object.depth > 0)
+            thread.copy_in(ring.values.back(), initial.data(), object.bytes);
+    }
+}
+
+GpuNode::GpuNode(const Gpu &gpu, const Node &node) : node_(node), releases_early_(gpu.releases_early())
+{
+    for (size_t position = 0; position < node.accesses.size(); position++) {
+        const Access &access = node.accesses[position];
+        const Gpu::Ring *ring = gpu.ring(access.object);
+        if (!ring)
+            continue;
+        const size_t copied = node.place == Place::Cpu ? ring->bytes : 0;
+        parameters_.push_back({ position, access.is_write, access.ago, ring, std::vector<uint8_t>(copied) });
+    }
+}
+
+double GpuNode::run(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses)
+{
+    return node_.place == Place::Gpu ? launch(thread, job, std::move(addresses))
+                                     : work(thread, job, std::move(addresses));
+}
+
+// As a GPU kernel, which runs on a thread of the soft GPU.
+double GpuNode::launch(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses) const
+{
+    double cpu_us = 0;
+
+    thread.launch([&](const laxity::View &view) {
+        for (const Parameter &parameter : parameters_) {
+            const laxity::Buffer &buffer = parameter.ring->of(job, parameter.ago);
+            // Arguments keeps apart what may be written.
+            addresses[parameter.access] =
+                parameter.is_write ? view.write(buffer) : const_cast<void *>(view.read(buffer));
+        }
+        const Stopwatch stopwatch;
+        node_.work(Arguments(std::move(addresses)));
+        cpu_us = stopwatch.cpu_us();
+    });
+    return cpu_us;
+}
+
+double GpuNode::work(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses)
+{
+    for (Parameter &parameter : parameters_) {
+        addresses[parameter.access] = parameter.copy.data();
+        if (!parameter.is_write)
+            thread.copy_out(parameter.ring->of(job, parameter.ago), parameter.copy.data(), parameter.copy.size());
+    }
+    if (releases_early_)
+        thread.release();
+
+    const Stopwatch stopwatch;
+    node_.work(Arguments(std::move(addresses)));
+    const double cpu_us = stopwatch.cpu_us();
+
+    for (const Parameter &parameter : parameters_) {
+        if (parameter.is_write)
+            thread.copy_in(parameter.ring->of(job, 0), parameter.copy.data(), parameter.copy.size());
+    }
+    return cpu_us;
+}

@@ -1,0 +1,87 @@
+// A soft GPU for the graph's work: objects that a node for a GPU uses are in its memory, where its kernels work on
+// them; nodes for a CPU copy what they read out, and what they write in.
+
+#pragma once
+
+#include <laxity/device.hpp>
+#include <map>
+#include <set>
+#include <string>
+
+#include "graph.h"
+
+struct GpuSettings {
+    // Of the soft GPU, which is started if there is none.
+    std::string name;
+    // The arbitration that says who uses it when; if empty, whoever comes first.
+    std::string arbitration;
+    // A node for a CPU lets go of the token when it has copied what it reads, not when its job ends.
+    bool releases_early = false;
+};
+
+// Names of the objects that are in its memory.
+std::set<std::string> used_by_gpu(const Graph &graph);
+
+class Gpu
+{
+public:
+    // The values of an object: each job writes the next, and begins only when nobody needs what was there before. That
+    // is seen to by the live graph.
+    struct Ring {
+        size_t bytes;
+        std::vector<laxity::Buffer> values;
+
+        const laxity::Buffer &of(uint64_t job, uint32_t ago) const
+        {
+            // As in sequential.cpp: what is before the first job is all the same.
+            return values[(job + values.size() - ago) % values.size()];
+        }
+    };
+
+    // With memory for these, of which `replicas` jobs of the graph may use their own at a time. Throws laxity::Error.
+    Gpu(const GpuSettings &settings, const Graph &graph, uint32_t replicas);
+
+    const laxity::Device &device() const { return device_; }
+    bool releases_early() const { return releases_early_; }
+
+    // The object of that name; null if it is not in its memory.
+    const Ring *ring(const std::string &object) const;
+
+private:
+    void allocate(const Object &object, uint32_t replicas, const laxity::Gpu &thread);
+
+    laxity::Handle<laxity_gpus, laxity_gpus_release> arbitration_;
+    laxity::Device device_;
+    bool releases_early_;
+    std::map<std::string, Ring> rings_;
+};
+
+// A node, as the GPU carries it out, or as it gets from the GPU and gives to it.
+class GpuNode
+{
+public:
+    // Both are there as long as this is.
+    GpuNode(const Gpu &gpu, const Node &node);
+
+    // Does the node's work, as job `job`. `addresses` has those objects that are not in the GPU's memory, in the order
+    // of the node's accesses. Returns how long a CPU worked, in microseconds.
+    double run(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses);
+
+private:
+    // An access to what is in the GPU's memory.
+    struct Parameter {
+        size_t access;
+        bool is_write;
+        uint32_t ago;
+        const Gpu::Ring *ring;
+        // For a node for a CPU: its own copy.
+        std::vector<uint8_t> copy;
+    };
+
+    double launch(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses) const;
+    double work(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses);
+
+    const Node &node_;
+    bool releases_early_;
+    std::vector<Parameter> parameters_;
+};

@@ -1,0 +1,8 @@
+// Memory that a real-time thread does not wait for.
+
+#pragma once
+
+// Keeps memory of this process in RAM that was once used, what it has and what it gets, and says whether Linux permits
+// that (CAP_IPC_LOCK, or `ulimit -l unlimited`). What nobody uses, above all the rest of the soft GPU's memory, takes
+// none.
+bool lock_memory();
