@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from laxity._native import Result, StudyStop, __version__, simulate
-from laxity.studies._vision_nodes import SINK
+from laxity.studies._vision_nodes import SINK, node_times
 from laxity.studies._vision_workload import (
     CONFIGURATIONS,
     GRAPHS,
@@ -100,6 +100,8 @@ class VisionPlan:
             "options": str(self.options[0]),
             "variants": [str(variant) for variant in self.options[1:]],
             "seconds": self.seconds,
+            "variant_seconds": min(self.seconds, VARIANT_SECONDS),
+            "nodes": node_times().source,
             "laxity": __version__,
         }
 

@@ -107,7 +107,7 @@ def options(text: str = "", base: Options | None = None) -> Options:
 
 # --- Scale ------------------------------------------------------------------------------------------------------------
 
-MACHINE_US = 244.0
+MACHINE_US = 250.0
 """CPU time for each frame of what is neither node nor callback: interrupts, bottom halves, scheduler. As simulated under
 GPUSync(3,2,FIFO); a test compares the load that results with CPU_LOAD."""
 
