@@ -24,7 +24,7 @@ BURST = 0.25
 """In periods: a shorter completion delay belongs to a burst; the paper's mode is near 0.05."""
 
 IDEAL = (
-    "what runs is the model: GPUSync, PGM and the schedulers as they are described, with the overheads of another paper. "
+    "what runs is the model: GPUSync, PGM and the schedulers as they are described, with overheads of another paper. "
     "What else a machine, CUDA and a driver do is not in it"
 )
 
@@ -75,8 +75,8 @@ def _28(results: VisionResults) -> Finding:
         return Finding("reproduced", text)
     why = (
         "the time that a node holds its token was set so that rho = 1 drops about what it drops in the paper; that "
-        "rho = 2 drops some and more tokens none follows. SCHED_FIFO has CPU time enough for all here: what starved its "
-        "longest periods in the paper, perhaps busy-waiting (its section 5.5.3.1), is an option (waiting=spin, below). "
+        "rho = 2 drops some and more tokens none follows. SCHED_FIFO has CPU time enough for all here: what starved "
+        "its longest periods in the paper, perhaps busy-waiting (section 5.5.3.1), is an option (waiting=spin, below). "
         + IDEAL
     )
     return Finding(partly(False, set(FEW) <= drops and not drops & set(MANY)), text, why)
@@ -109,7 +109,9 @@ def _31(results: VisionResults) -> Finding:
     best = {m: min(_of(results.simulated, m, MANY).items(), key=lambda item: item[1]) for m in measures}
     good = sum(name.startswith("GPUSync(3") for name, _ in best.values())
     text = "least among rho = 3 and 6: " + ", ".join(f"{m} {short(n)} {v:.2f}" for m, (n, v) in best.items())
-    why = "" if good >= 3 else "GPU bursts that disturb others through memory, the paper's explanation, are not modelled"
+    why = (
+        "" if good >= 3 else "GPU bursts that disturb others through memory, the paper's explanation, are not modelled"
+    )
     return Finding(partly(good >= 3, good >= 1), text, why)
 
 
@@ -169,8 +171,8 @@ def _36(results: VisionResults) -> Finding:
 # --- Latency from end to end ------------------------------------------------------------------------------------------
 
 LATENCIES = (
-    "latencies are shorter throughout: frames of the paper's GPUSync take at least 7.5 periods, near the nine replicas of "
-    "its rule of thumb, as if graphs had a backlog from their start on; here they begin without one"
+    "latencies are shorter throughout: frames of the paper's GPUSync take at least 7.5 periods, near the nine replicas "
+    "of its rule of thumb, as if graphs had a backlog from their start on; here they begin without one"
 )
 
 
@@ -260,7 +262,11 @@ def _44(results: VisionResults) -> Finding:
     rank = float(np.corrcoef(np.argsort(np.argsort(delay)), np.argsort(np.argsort(latency)))[0, 1])
     text = f"median delay and 99th percentile of latency rank alike: correlation {rank:.2f}"
     text += "; both set rho = 1 and 2 apart from 3 and 6" if apart else ""
-    why = "" if apart and rank >= 0.7 else "of (i) to (iv) the first is in both; the others rest on small differences here"
+    why = (
+        ""
+        if apart and rank >= 0.7
+        else "of (i) to (iv) the first is in both; the others rest on small differences here"
+    )
     return Finding(partly(apart and rank >= 0.7, apart or rank >= 0.7), text, why)
 
 

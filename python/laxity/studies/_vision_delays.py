@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,16 @@ def summary(completion_ns: Array, expected: int) -> Delays:
     delays = delays_ms(completion_ns)
     dropped = 100 * max(0.0, 1 - len(completion_ns) / expected)
     if len(delays) == 0:
-        return Delays(dropped, *[float("nan")] * 6)
-    percentiles = (float(value) for value in np.percentile(delays, (99.9, 99, 50)))
-    return Delays(dropped, float(delays.max()), *percentiles, float(delays.mean()), float(delays.std()))
+        return Delays(dropped, NAN, NAN, NAN, NAN, NAN, NAN)
+    p99_9, p99, median = (float(value) for value in np.percentile(delays, (99.9, 99, 50)))
+    return Delays(dropped, float(delays.max()), p99_9, p99, median, float(delays.mean()), float(delays.std()))
 
 
 def averaged(rows: Sequence[tuple[Delays, float]]) -> Delays:
-    """The row of a configuration in Table 5.14: delays divided by the graph's period and averaged over the graphs, and
-    the percentage of the frames of all graphs that were dropped.
+    """The row of a configuration in Table 5.14.
+
+    Delays are divided by the graph's period and averaged over the graphs; the percentage that was dropped is of the
+    frames of all graphs.
 
     Args:
         rows: of the graphs, with their periods in ms. NaN in one is NaN in the result.

@@ -49,9 +49,9 @@ from laxity.studies._vision_processes import (
 )
 from laxity.studies._vision_results import LIVE
 
-MARGIN_S = 10.0
+MARGIN_S = 15.0
 """From the start of the processes to the first frame: clips must be in memory by then. Doubled if it was too short."""
-MARGIN_MAX_S = 160.0
+MARGIN_MAX_S = 120.0
 TO_DRAIN_S = 120.0
 """How long frames that are under way at the end may take."""
 BUDGETS = (2.0, 1.5, 1.25, 1.0, 0.8, 0.6)
@@ -106,7 +106,7 @@ class Live:
         May be stopped at any moment; a later run goes on with the configuration that was not complete.
 
         Args:
-            scaled: what the periods of Table 5.2 are multiplied by; None: so that this machine is as busy as the paper's.
+            scaled: what the periods of Table 5.2 are multiplied by; None: for a machine as busy as the paper's.
 
         Raises:
             LaxityError: if the folder holds runs of another size or machine, or a program fails.
@@ -150,8 +150,8 @@ class Live:
         different = [key for key in identity if found.get(key) != identity[key]]
         if different:
             raise LaxityError(
-                f"{self.parts} holds other runs, with different {', '.join(different)}; name another folder with --out, "
-                "or delete this one"
+                f"{self.parts} holds other runs, with different {', '.join(different)}; name another folder with "
+                "--out, or delete this one"
             )
         return None
 
@@ -187,7 +187,7 @@ class Live:
         """CPU time of a frame in the plain loop."""
         frames = "60"
         how = ["--sequential", "--frames", frames, "--cache-frames", frames, "--size", self.size.size]
-        command = [self.programs.stabilize, *how, "--summary", "json", self.programs.clip]
+        command: list[str | Path] = [self.programs.stabilize, *how, "--summary", "json", self.programs.clip]
         done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             raise FailedError(f"{command[0]} ended with {done.returncode}: {done.stderr.decode().strip()}")
@@ -195,9 +195,7 @@ class Live:
 
     # --- A run --------------------------------------------------------------------------------------------------------
 
-    def _measure(
-        self, configuration: LiveConfiguration, scaled: float, attempt: Attempt
-    ) -> tuple[pa.Table, Attempt]:
+    def _measure(self, configuration: LiveConfiguration, scaled: float, attempt: Attempt) -> tuple[pa.Table, Attempt]:
         """Runs a configuration, and says how it could be run."""
         while True:
             try:
@@ -234,7 +232,9 @@ class Live:
     def _merge(self, planned: list[LiveConfiguration], scaled: float) -> Path:
         """Makes one table of all parts."""
         tables = [pq.ParquetFile(self._part(one)).read() for one in planned]
-        parts = {one.name: json.loads(table.schema.metadata[b"part"]) for one, table in zip(planned, tables, strict=True)}
+        parts = {
+            one.name: json.loads(table.schema.metadata[b"part"]) for one, table in zip(planned, tables, strict=True)
+        }
         identity = json.loads((self.parts / "run.json").read_text())
         load = np.array([part["load"]["CPU"] for part in parts.values()])
         said = {
@@ -245,8 +245,9 @@ class Live:
             "periods_scaled": scaled,
             "machine": f"{identity['cpus']} CPUs of {identity['machine']}",
             "date": max(part["date"] for part in parts.values()),
-            "load": f"processes and soft GPU used {load.min():.2f} to {load.max():.2f} CPUs of {identity['cpus']} (aim: "
-            f"{CPU_SHARE:.0%} of them); budgets under SCHED_DEADLINE: {_budgets(parts)} of a node's median CPU time",
+            "load": f"processes and soft GPU used {load.min():.2f} to {load.max():.2f} CPUs of {identity['cpus']} "
+            f"(aim: {CPU_SHARE:.0%} of them); budgets under SCHED_DEADLINE: {_budgets(parts)} of a node's median CPU "
+            "time",
             "parts": parts,
         }
         table = pa.concat_tables([one.replace_schema_metadata(None) for one in tables]).combine_chunks()
@@ -277,17 +278,22 @@ class _Run:
         for graph in self.live.size.graphs:
             self._start(graph, start_ns)
         self._wait_until(start_ns)
-        busy_before = busy_seconds()
+        busy_before, server_before = busy_seconds(), self._server_seconds()
         self._wait_until(start_ns + round(self.live.size.seconds * 1e9))
         busy = busy_seconds() - busy_before
-        server = server_of(self.gpu)
-        server_s = cpu_seconds(server) if server is not None else 0.0
+        server_s = self._server_seconds() - server_before
         self._wait_for_all()
         return self._read(start_ns, busy, server_s)
 
+    def _server_seconds(self) -> float:
+        """CPU time of the soft GPU's server so far."""
+        server = server_of(self.gpu)
+        return cpu_seconds(server) if server is not None else 0.0
+
     def _create_arbitration(self) -> None:
         clients = 2 * len(NODES) * self.live.size.instances
-        command = [self.live.programs.laxity, *arbitration(self.configuration, self.gpu, cpus(), clients)]
+        command: list[str | Path] = [self.live.programs.laxity]
+        command += arbitration(self.configuration, self.gpu, cpus(), clients)
         with self._file("arbitration.err", "wb") as errors:
             process = self.processes.start("arbitration", command, subprocess.PIPE, errors)
         assert process.stdout is not None, "it was asked for"
@@ -298,12 +304,15 @@ class _Run:
             raise FailedError(f"laxity gpu create: {self._text('arbitration.err')}")
 
     def _start(self, graph: tuple[str, int], start_ns: int) -> None:
-        name, _ = graph
-        how = arguments(self.configuration, graph, self.live.size, self.scaled, self.gpu, start_ns)
+        name, period_ms = graph
+        how = arguments(
+            self.configuration, period_ms, self.live.size, scaled=self.scaled, gpu=self.gpu, start_ns=start_ns
+        )
         if self.configuration.scheduler == "deadline":
             how += ["--budget", str(BUDGETS[self.attempt.budget])]
         programs = self.live.programs
-        command = [programs.stabilize, *how, "--times", self.scratch / f"{name}.csv", programs.clip]
+        times_file = self.scratch / f"{name}.csv"
+        command: list[str | Path] = [programs.stabilize, *how, "--times", times_file, programs.clip]
         with self._file(f"{name}.json", "wb") as output, self._file(f"{name}.err", "wb") as errors:
             self.processes.start(name, command, output, errors)
 
@@ -319,7 +328,9 @@ class _Run:
         while not self.processes.are_over({name for name, _ in self.live.size.graphs}):
             self._refuse_failures()
             if time.monotonic() > until:
-                raise FailedError(f"{self.configuration.name}: instances did not end within {TO_DRAIN_S:.0f} s of the end")
+                raise FailedError(
+                    f"{self.configuration.name}: instances did not end within {TO_DRAIN_S:.0f} s of the end"
+                )
             time.sleep(BETWEEN_LOOKS_S)
         self._refuse_failures()
 
@@ -343,11 +354,12 @@ class _Run:
             completions.append(completion[in_time] - start_ns)
             cpu_s += float(json.loads(self._text(f"{name}.json"))["cpu_s"])
         loads = {"CPU": cpu_s / seconds, "machine": busy / seconds, "soft GPU server": server_s / seconds}
-        table = frames_table(graphs, *(np.concatenate(one) for one in (frames, releases, completions)), loads)
+        columns = [np.concatenate(one) for one in (frames, releases, completions)]
+        table = frames_table(graphs, columns[0], columns[1], columns[2], loads)
         part = {"load": loads, "date": str(datetime.date.today()), "budget": self._budget()}
         keys = {"options": "", "configuration": self.configuration.name}
-        columns = {name: pa.array([value] * len(table)) for name, value in keys.items()}
-        whole = pa.table({**columns, **{name: table[name] for name in table.column_names}}, schema=FRAMES)
+        keyed = {name: pa.array([value] * len(table)) for name, value in keys.items()}
+        whole = pa.table({**keyed, **{name: table[name] for name in table.column_names}}, schema=FRAMES)
         return whole.replace_schema_metadata({"part": json.dumps(part)})
 
     def _budget(self) -> float | None:
@@ -363,11 +375,16 @@ class _Run:
 
 
 def times(text: str, name: str) -> tuple[Any, Any, Any]:
-    """Frames with their releases and completions in ns, from what ``stabilize --times`` writes; FailedError for else."""
+    """Frames, their releases and completions in ns, from what ``stabilize --times`` writes; FailedError for else."""
     try:
-        rows = [[int(row[key]) for key in ("frame", "release_us", "completion_us")] for row in csv.DictReader(io.StringIO(text))]
+        rows = [
+            [int(row[key]) for key in ("frame", "release_us", "completion_us")]
+            for row in csv.DictReader(io.StringIO(text))
+        ]
     except (KeyError, TypeError, ValueError) as error:
-        raise FailedError(f"{name}: its --times are not numbers of frame, release_us, completion_us: {error!r}") from error
+        raise FailedError(
+            f"{name}: its --times are not numbers of frame, release_us, completion_us: {error!r}"
+        ) from error
     frame, release, completion = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     return frame, release * 1_000, completion * 1_000
 

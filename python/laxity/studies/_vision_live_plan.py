@@ -14,6 +14,9 @@ from laxity.studies._vision_workload import BASE_PRIORITY, CPU_LOAD, CPUS, FRAME
 Scheduler = Literal["other", "fifo", "deadline"]
 SCHEDULERS: tuple[Scheduler, ...] = ("other", "fifo", "deadline")
 
+CACHE_FRAMES = "100"
+"""Of the clip, again and again: as many as seventeen processes decode in seconds."""
+
 CPU_SHARE = CPU_LOAD / CPUS
 """How busy the CPUs are to be: as in the paper, 96 %."""
 
@@ -44,7 +47,9 @@ class LiveConfiguration:
     @property
     def file_name(self) -> str:
         """The name of its files."""
-        return f"{self.scheduler}-{self.tokens}-{self.fifo_length}-{self.engine_order}" if self.tokens else self.scheduler
+        return (
+            f"{self.scheduler}-{self.tokens}-{self.fifo_length}-{self.engine_order}" if self.tokens else self.scheduler
+        )
 
 
 def configurations(cpus: int) -> list[LiveConfiguration]:
@@ -121,21 +126,21 @@ def periods_scaled(cpu_ms_per_frame: float, on_cpus: int, frames_per_ms: float =
 
 
 def arguments(
-    configuration: LiveConfiguration, graph: tuple[str, int], size: Size, scaled: float, gpu: str, start_ns: int
+    configuration: LiveConfiguration, period_ms: int, size: Size, *, scaled: float, gpu: str, start_ns: int
 ) -> list[str]:
     """Of an instance of the stabilizer, but for the files that it writes and the clip.
 
     Args:
         configuration: to run under.
-        graph: its name and period.
+        period_ms: of its graph in Table 5.2.
         size: of the run.
         scaled: what the period is multiplied by.
         gpu: name of the soft GPU, and of its arbitration where there is one.
         start_ns: when the first frame comes, on CLOCK_MONOTONIC.
     """
-    _, period_ms = graph
     found = ["--period", f"{round(period_ms * scaled * 1_000)}us", "--duration", f"{round(size.seconds * 1_000)}ms"]
-    found += ["--size", size.size, "--start-at", str(start_ns), "--scheduler", configuration.scheduler]
+    found += ["--size", size.size, "--cache-frames", CACHE_FRAMES]
+    found += ["--start-at", str(start_ns), "--scheduler", configuration.scheduler]
     if configuration.scheduler == "fifo":
         found += ["--base-priority", str(BASE_PRIORITY[period_ms])]
     found += ["--gpu", f"soft:{gpu}"]

@@ -48,7 +48,7 @@ class Node:
     copy_out: int = 0
 
 
-# Objects stay in the memory of the GPU between the nodes that use them there, as those of VisionWorks do (section 5.5.1).
+# Objects stay in the GPU's memory between the nodes that use them there, as those of VisionWorks do (section 5.5.1).
 NODES = (
     Node("read_frame", "cpu", 0, copy_in=FRAME_BYTES),
     Node("duplicate_color_image", "gpu", 1),
@@ -105,7 +105,7 @@ EDGES: tuple[dict[str, Any], ...] = (
     {"from": "homography_filter", "to": "smooth_homography"},
     {"from": "smooth_homography", "to": "warp_perspective"},
     {"from": "warp_perspective", "to": "display_stabilized_image"},
-    # Delays: whoever reads k frames back waits for the job of k frames ago only, over an edge that begins with k tokens.
+    # Delays: who reads k frames back waits for the job of k frames ago only, over an edge that begins with k tokens.
     {"from": "duplicate_color_image", "to": "warp_perspective", "initial": 6, "delay": 6},
     {"from": "harris_feature_tracker", "to": "compute_homography", "initial": 1, "delay": 1},
     {"from": "harris_feature_tracker", "to": "compute_optical_flow", "initial": 1, "delay": 1, "back_edge": True},
@@ -147,20 +147,24 @@ WARM_UP = 7
 
 
 def measure(stabilize: Path, clip: Path, runs: int, frames: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """By frame and node the shortest time of several runs of the plain loop, which compute the same: what remains is the
-    work, without what else the machine did.
+    """By frame and node the shortest time of several runs of the plain loop, in us.
+
+    They compute the same: what remains is the work, without what else the machine did.
     """
     times = []
     for _ in range(runs):
         with tempfile.NamedTemporaryFile(suffix=".csv") as file:
             size, count = f"{WIDTH}x{HEIGHT}", str(frames)
             how = ["--sequential", "--size", size, "--frames", count, "--cache-frames", count, "--csv", file.name]
-            done = subprocess.run([stabilize, *how, clip], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            done = subprocess.run(
+                [stabilize, *how, clip], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            )
             if done.returncode != 0:
                 raise LaxityError(f"{stabilize} ended with {done.returncode}: {done.stdout.decode().strip()}")
             rows = list(csv.DictReader(Path(file.name).read_text().splitlines()))
         times.append([[float(row[f"{node.name}_us"]) for node in NODES] for row in rows])
-    return np.min(np.array(times), axis=0)[WARM_UP:]
+    shortest: np.ndarray[Any, np.dtype[np.float64]] = np.array(times).min(axis=0)[WARM_UP:]
+    return shortest
 
 
 def processor() -> str:

@@ -146,7 +146,9 @@ def measured(result: Result) -> pa.Table:
     )
 
 
-def frames_table(graphs: list[str], frame: Any, release_ns: Any, completion_ns: Any, loads: dict[str, float]) -> pa.Table:
+def frames_table(
+    graphs: list[str], frame: Any, release_ns: Any, completion_ns: Any, loads: dict[str, float]
+) -> pa.Table:
     """Frames and loads as rows of FRAMES, without the keys."""
     schema = pa.schema([field for field in FRAMES if field.name not in ("options", "configuration")])
     rows, others = len(graphs), len(loads)

@@ -97,6 +97,10 @@ class Runs:
             raise NotRunError(f"{configuration} {variant} was not run".replace("  ", " "))
         return key
 
+    def has(self, configuration: str, variant: str) -> bool:
+        """Whether a configuration ran with these options."""
+        return (variant, configuration) in self._frames
+
     def frames(self, configuration: str, graph: str, variant: str = "") -> Frames:
         """What a graph showed under a configuration; NotRunError if that was not run.
 
@@ -123,12 +127,23 @@ class Runs:
         return averaged([(one.delays, one.period_ms) for one in self.all_frames(configuration, variant)])
 
     def delays(self, configuration: str) -> Array:
-        """Normalized completion delays of all graphs."""
-        return np.concatenate([one.normalized_delays for one in self.all_frames(configuration)])
+        """Normalized completion delays of all graphs; NotRunError if there are none."""
+        return self._some(configuration, [one.normalized_delays for one in self.all_frames(configuration)])
 
     def latencies(self, configuration: str) -> Array:
-        """Normalized latencies of all graphs."""
-        return np.concatenate([one.normalized_latencies for one in self.all_frames(configuration)])
+        """Normalized latencies of all graphs; NotRunError if there are none."""
+        return self._some(configuration, [one.normalized_latencies for one in self.all_frames(configuration)])
+
+    def _some(self, configuration: str, parts: list[Array]) -> Array:
+        whole = np.concatenate(parts)
+        if not len(whole):
+            raise NotRunError(f"too few frames were shown under {configuration}")
+        return whole
+
+    @property
+    def shown(self) -> list[str]:
+        """The configurations under which there are completion delays."""
+        return [one for one in self.configurations if any(len(x.completion_ns) > 1 for x in self.all_frames(one))]
 
     def load(self, configuration: str) -> dict[str, float]:
         """How busy CPUs (how many of them) and engines (a share) were."""
@@ -226,9 +241,10 @@ class VisionResults:
                 for graph in GRAPHS:
                     one = runs.frames(configuration, graph)
                     delays.append([runs.kind, configuration, graph, f"{one.period_ms:g}", *_numbers(one.delays)])
-                found = runs.latencies(configuration)
-                values = np.percentile(found, percents) if len(found) else np.full(len(percents), np.nan)
-                latencies.append([runs.kind, configuration, str(len(found)), *(f"{value:.3f}" for value in values)])
+                if configuration in runs.shown:
+                    found = runs.latencies(configuration)
+                    values = (f"{value:.3f}" for value in np.percentile(found, percents))
+                    latencies.append([runs.kind, configuration, str(len(found)), *values])
         return {"completion_delays.csv": _csv(delays), "latencies.csv": _csv(latencies)}
 
 

@@ -101,15 +101,16 @@ def options(text: str = "", base: Options | None = None) -> Options:
         if not equals or not value.isdigit() or not low <= int(value) <= high:
             known = ", ".join(f"{name}={low}..{high}" for name, (low, high) in LIMITS.items())
             raise ValueError(f"{word!r} is no option of this study; there are {known} and waiting=suspend|spin")
-        found = replace(found, **{name: int(value)})
+        number: Any = {name: int(value)}
+        found = replace(found, **number)
     return found
 
 
 # --- Scale ------------------------------------------------------------------------------------------------------------
 
 MACHINE_US = 250.0
-"""CPU time for each frame of what is neither node nor callback: interrupts, bottom halves, scheduler. As simulated under
-GPUSync(3,2,FIFO); a test compares the load that results with CPU_LOAD."""
+"""CPU time for each frame of what is neither node nor callback: interrupts, bottom halves, scheduler. As simulated
+under GPUSync(3,2,FIFO); a test compares the load that results with CPU_LOAD."""
 
 
 @dataclass(frozen=True)
