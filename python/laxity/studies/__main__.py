@@ -91,7 +91,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _plan(args: argparse.Namespace, options: str, replicates: int | None) -> Work:
     step, quick = QUICK[args.study] if args.quick else (1, replicates)
     step, replicates = args.step or step, args.replicates or quick
-    seconds = args.seconds or (QUICK_SECONDS.get(args.study) if args.quick else None)
+    seconds = args.seconds
+    if seconds is None and args.quick:
+        seconds = QUICK_SECONDS.get(args.study)
     if args.study == VISION:
         if any(one is not None for one in (args.scenarios, args.chunk, args.step, args.replicates)):
             raise ValueError(f"{VISION} has neither scenarios, chunks, points nor replicates; use --seconds")

@@ -63,7 +63,7 @@ class Processes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for signal_number in (signal.SIGINT, signal.SIGKILL):
+        for signal_number in (signal.SIGTERM, signal.SIGKILL):
             for _, process in self._all:
                 if process.poll() is None:
                     process.send_signal(signal_number)
