@@ -121,6 +121,8 @@ class Result:
     @property
     def graphs(self) -> pa.Table: ...
     @property
+    def completions(self) -> pa.Table: ...
+    @property
     def trace(self) -> Trace: ...
 
 @final
@@ -202,6 +204,8 @@ def simulate(
     overheads: str | None = None,
     arbitration: _Arbitration | None = None,
     handling: _Handling | None = None,
+    completions: Sequence[str] = (),
+    stop: StudyStop | None = None,
 ) -> Result: ...
 def simulate_many(
     workloads: Sequence[Workload],

@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 mod arrow;
+mod completions;
 mod errors;
 mod generate;
 mod json;

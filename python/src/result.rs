@@ -7,6 +7,7 @@ use laxity_trace::{Record, TraceHeader};
 use pyo3::prelude::*;
 
 use crate::arrow::table;
+use crate::completions::Completions;
 use crate::errors::no_trace;
 use crate::json;
 use crate::simulate::Outcome;
@@ -20,6 +21,7 @@ pub struct SimulationResult {
     overheads: String,
     summary: Summary,
     records: Option<Arc<Vec<Record>>>,
+    completions: Option<Completions>,
 }
 
 impl SimulationResult {
@@ -29,6 +31,7 @@ impl SimulationResult {
             overheads,
             summary: outcome.summary,
             records: outcome.records.map(Arc::new),
+            completions: outcome.completions,
         }
     }
 }
@@ -157,6 +160,19 @@ impl SimulationResult {
     #[getter]
     fn graphs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         table(py, tables::graphs(&self.header, &self.summary)?)
+    }
+
+    /// When jobs were complete, as a `pyarrow.Table`, one row a completion, in the order in which they occurred: of the
+    /// tasks that `completions` of `laxity.simulate` named.
+    ///
+    /// Columns: task_name, job (uint32, counted from 0), completion_ns (int64).
+    #[getter]
+    fn completions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let metadata = tables::metadata(&self.header, &self.summary);
+        match &self.completions {
+            Some(completions) => table(py, completions.table(&self.header, metadata)?),
+            None => table(py, Completions::of(&[], &self.header)?.table(&self.header, metadata)?),
+        }
     }
 
     /// The trace. Raises LaxityError if the simulation was not asked to keep it.

@@ -5,11 +5,14 @@ use laxity_model::{Instant, Nanos, Workload};
 use laxity_sim::Setup;
 use laxity_trace::metrics::{Metrics, Summary};
 use laxity_trace::{Record, TraceHeader};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
+use crate::completions::Completions;
 use crate::errors::{refusal, value_error};
 use crate::pace;
 use crate::result::SimulationResult;
+use crate::study_chunks::StudyStop;
 use crate::workload::{PyWorkload, configured, manage};
 
 /// What a simulation yields.
@@ -18,15 +21,27 @@ pub struct Outcome {
     pub summary: Summary,
     /// The records, if they were asked for.
     pub records: Option<Vec<Record>>,
+    /// The completions, if they were asked for.
+    pub completions: Option<Completions>,
+}
+
+/// What to keep of a simulation besides its measurements: nothing.
+#[derive(Default)]
+pub struct Keep {
+    /// Every event.
+    pub trace: bool,
+    /// Completions of some tasks.
+    pub completions: Option<Completions>,
 }
 
 /// Simulates up to `end`, unless `look`, called now and then, has an error.
-pub fn run<E>(setup: &Setup, end: Instant, keep: bool, look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
+pub fn run<E>(setup: &Setup, end: Instant, keep: Keep, look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
     let header = setup.header().clone();
-    let mut simulator = setup.start((Metrics::new(&header), keep.then(Vec::new)));
+    let kept = (keep.trace.then(Vec::new), keep.completions);
+    let mut simulator = setup.start((Metrics::new(&header), kept));
     pace::run(&mut simulator, end, look)?;
-    let (metrics, records) = simulator.finish();
-    Ok(Outcome { summary: metrics.finish(end), header, records })
+    let (metrics, (records, completions)) = simulator.finish();
+    Ok(Outcome { summary: metrics.finish(end), header, records, completions })
 }
 
 /// The time at which a simulation of `duration` ends.
@@ -56,12 +71,16 @@ pub fn end_of(duration: &str) -> PyResult<Instant> {
 ///         workload's own.
 ///     handling: where bottom halves of interrupts run: "linux", "preempt_rt_low", "preempt_rt_high", "pai" or
 ///         "klmirqd"; None: the workload's own.
+///     completions: names of the tasks whose completions are kept as `Result.completions`; a node is "GRAPH/NODE".
+///     stop: set from another thread, it ends the simulation with KeyboardInterrupt. Python tells only its main thread
+///         of Ctrl-C, so that simulations in others need it.
 ///
-/// Raises ValueError for an unknown policy, profile, arbitration or handling, SimulationError for what cannot be
+/// Raises ValueError for an unknown policy, profile, arbitration, handling or task, SimulationError for what cannot be
 /// simulated yet.
 #[pyfunction]
 #[pyo3(signature = (
-    workload, policy=None, *, duration="1 s", seed=0, trace=false, overheads=None, arbitration=None, handling=None
+    workload, policy=None, *, duration="1 s", seed=0, trace=false, overheads=None, arbitration=None, handling=None,
+    completions=vec![], stop=None
 ))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn simulate(
@@ -74,14 +93,20 @@ pub fn simulate(
     overheads: Option<&str>,
     arbitration: Option<&str>,
     handling: Option<&str>,
+    completions: Vec<String>,
+    stop: Option<Py<StudyStop>>,
 ) -> PyResult<SimulationResult> {
     let end = end_of(duration)?;
     let mut workload = configured(py, &workload.workload, policy, overheads)?;
     manage(&mut workload, arbitration, handling)?;
     let setup = prepare(py, &mut workload, seed)?;
+    let completions = Some(Completions::of(&completions, setup.header())?);
     // Ctrl-C: the handler that Python runs for it raises KeyboardInterrupt.
-    let look = || Python::attach(|py| py.check_signals());
-    let outcome = py.detach(|| run(&setup, end, trace, look))?;
+    let look = || match &stop {
+        Some(stop) if stop.get().is_set() => Err(PyKeyboardInterrupt::new_err("told to stop")),
+        _ => Python::attach(|py| py.check_signals()),
+    };
+    let outcome = py.detach(|| run(&setup, end, Keep { trace, completions }, look))?;
     Ok(SimulationResult::new(outcome, workload.platform.overheads.name))
 }
 

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::arrow::table;
 use crate::errors::{refusal, value_error};
 use crate::parallel::{self, Stopped};
-use crate::simulate::{end_of, run};
+use crate::simulate::{Keep, end_of, run};
 use crate::tables::{self, Run};
 use crate::workload::{PyWorkload, configured};
 
@@ -96,7 +96,7 @@ fn prepare(py: Python<'_>, index: usize, mut workload: Workload, seed: u64) -> P
 fn simulate_all(jobs: Vec<Job>, end: Instant, stop: &AtomicBool) -> Result<Vec<Run>, Stopped> {
     jobs.into_par_iter()
         .map(|Job { workload, overheads, setup }| {
-            run(&setup, end, false, || Stopped::check(stop)).map(|outcome| Run { workload, overheads, outcome })
+            run(&setup, end, Keep::default(), || Stopped::check(stop)).map(|outcome| Run { workload, overheads, outcome })
         })
         .collect()
 }

@@ -23,6 +23,13 @@ pub struct StudyStop {
     pub(crate) flag: AtomicBool,
 }
 
+impl StudyStop {
+    /// Whether it is set.
+    pub(crate) fn is_set(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+}
+
 #[pymethods]
 impl StudyStop {
     #[new]

@@ -213,7 +213,7 @@ fn int(value: u64) -> i64 {
 }
 
 /// What a table of one run is about.
-fn metadata(header: &TraceHeader, summary: &Summary) -> HashMap<String, String> {
+pub fn metadata(header: &TraceHeader, summary: &Summary) -> HashMap<String, String> {
     let pairs = [
         ("origin", "simulated".to_owned()),
         ("workload", header.workload.clone()),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
 from laxity._errors import LaxityError
-from laxity.studies import STUDIES, plan, run, runtime_plan
+from laxity.studies import STUDIES, plan, run, runtime_plan, vision_plan
 from laxity.studies._runtime_plan import STUDY as RUNTIME
 from laxity.studies._store import Store, Work, import_csv
+from laxity.studies._vision_plan import STUDY as VISION
 
-QUICK = {"brandenburg2009gedf": (5, 10), "elliott2012klmirqd": (5, 20), RUNTIME: (10, 2)}
+QUICK = {"brandenburg2009gedf": (5, 10), "elliott2012klmirqd": (5, 20), RUNTIME: (10, 2), VISION: (1, 1)}
 """Every so many-th point, and replicates, of --quick: about half a minute each on two CPUs, figures included."""
-QUICK_SECONDS = 10
+QUICK_SECONDS = {RUNTIME: 10, VISION: 5}
 """Simulated time of a run of --quick."""
+LIVE_FOR = "60s"
 
 BY_OPTION = 50
 """Task sets a point of --by-option: enough for curves, a twentieth of a full run for each setting."""
@@ -46,6 +49,21 @@ def parser() -> argparse.ArgumentParser:
         "--import", dest="imported", type=Path, nargs="+", metavar="CSV", help="counts of run_study instead"
     )
     whole.add_argument("--figures", choices=("all", "main", "none"), help="default: all, with --quick main")
+    live = whole.add_argument_group(
+        "live runs", f"of {VISION}: seventeen processes under each configuration of this machine"
+    )
+    live.add_argument("--live", action="store_true", help="run what is missing of them before the simulations")
+    live.add_argument("--for", dest="length", default=LIVE_FOR, metavar="SPAN", help=f"of a run; default: {LIVE_FOR}")
+    live.add_argument("--size", default="320x240", metavar="WxH", help="of the frames; default: 320x240")
+    live.add_argument("--instances", type=int, default=17, metavar="N", help="only the first so many graphs")
+    live.add_argument(
+        "--periods", type=float, metavar="FACTOR", help="times Table 5.2; default: measured, for a load of 96 %%"
+    )
+    live.add_argument("--stabilize", type=Path, default=Path("out/vision/stabilize"), metavar="PROGRAM")
+    live.add_argument("--laxity", type=Path, metavar="PROGRAM", help="default: that in target/ or PATH")
+    live.add_argument(
+        "--clip", type=Path, default=Path("/usr/share/doc/opencv-doc/examples/data/vtest.avi"), metavar="FILE"
+    )
     whole.add_argument(
         "--publish", type=Path, metavar="FOLDER", help="also write what the repository keeps of a result"
     )
@@ -73,18 +91,26 @@ def main(arguments: list[str] | None = None) -> int:
 def _plan(args: argparse.Namespace, options: str, replicates: int | None) -> Work:
     step, quick = QUICK[args.study] if args.quick else (1, replicates)
     step, replicates = args.step or step, args.replicates or quick
+    seconds = args.seconds
+    if seconds is None and args.quick:
+        seconds = QUICK_SECONDS.get(args.study)
+    if args.study == VISION:
+        if any(one is not None for one in (args.scenarios, args.chunk, args.step, args.replicates)):
+            raise ValueError(f"{VISION} has neither scenarios, chunks, points nor replicates; use --seconds")
+        return vision_plan(options, seconds=seconds)
     if args.study == RUNTIME:
         if args.scenarios is not None or args.chunk is not None:
             raise ValueError(f"{RUNTIME} has neither scenarios nor chunks; use --step, --replicates and --seconds")
-        seconds = args.seconds or (QUICK_SECONDS if args.quick else None)
         return runtime_plan(options, step=step, repetitions=replicates, seconds=seconds)
     if args.seconds is not None:
-        raise ValueError(f"--seconds is for {RUNTIME}; {args.study} simulates nothing")
+        raise ValueError(f"--seconds is for {RUNTIME} and {VISION}; {args.study} simulates nothing")
     return plan(args.study, options, scenarios=args.scenarios, step=step, replicates=replicates, chunk=args.chunk)
 
 
 def _one(args: argparse.Namespace, folder: Path) -> None:
     """A run, its page, and what the repository keeps of it."""
+    if args.live:
+        _live(args, folder)
     result = _result(_plan(args, args.options, None), folder, args)
     figures = args.figures or ("main" if args.quick else "all")
     if figures != "none":
@@ -97,10 +123,32 @@ def _one(args: argparse.Namespace, folder: Path) -> None:
         publish(result, args.publish)
 
 
+def _live(args: argparse.Namespace, folder: Path) -> None:
+    """What is missing of the live runs."""
+    from laxity.studies._vision_live import Live  # noqa: PLC0415 (needs Linux)
+    from laxity.studies._vision_live_plan import Programs, Size, seconds  # noqa: PLC0415
+
+    if args.study != VISION:
+        raise ValueError(f"--live is for {VISION}; {args.study} has no live runs")
+    if not 1 <= args.instances <= len(Size().graphs):
+        raise ValueError(f"--instances is {args.instances}; it must be 1 to {len(Size().graphs)}")
+    laxity = args.laxity or _command()
+    programs = Programs(args.stabilize.absolute(), laxity.absolute(), args.clip.absolute())
+    print(Live(folder, programs, Size(seconds(args.length), args.size, args.instances)).run(args.periods))
+
+
+def _command() -> Path:
+    """The ``laxity`` command: that of this checkout, else that in PATH."""
+    built = [path for path in (Path("target/release/laxity"), Path("target/debug/laxity")) if path.exists()]
+    if built:
+        return max(built, key=lambda path: path.stat().st_mtime)
+    return Path(shutil.which("laxity") or "target/release/laxity")
+
+
 def _by_option(args: argparse.Namespace, folder: Path) -> None:
     """A run for every setting, and the table of their verdicts."""
-    if args.study == RUNTIME:
-        raise ValueError(f"{RUNTIME} has its other options in every run; leave out --by-option")
+    if args.study in (RUNTIME, VISION):
+        raise ValueError(f"{args.study} has its other options in every run; leave out --by-option")
     from laxity.studies._by_option import by_option, write  # noqa: PLC0415
 
     def go(setting: str, part: Path) -> Path:

@@ -13,27 +13,32 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from laxity.studies import brandenburg2009gedf, elliott2012klmirqd, elliott2012klmirqd_runtime
+from laxity.studies import brandenburg2009gedf, elliott2012klmirqd, elliott2012klmirqd_runtime, elliott2015vision
 from laxity.studies._claims import Claim, Finding, Table
 from laxity.studies._results import NotRunError, Results
 from laxity.studies._runtime_plan import STUDY as RUNTIME
 from laxity.studies._runtime_results import RuntimeResults
 from laxity.studies._store import write_atomically
+from laxity.studies._vision_plan import STUDY as VISION
+from laxity.studies._vision_results import VisionResults
 
 STUDY: dict[str, Any] = {
     "brandenburg2009gedf": brandenburg2009gedf,
     "elliott2012klmirqd": elliott2012klmirqd,
     RUNTIME: elliott2012klmirqd_runtime,
+    VISION: elliott2015vision,
 }
 
 Drawn = tuple[str, str, Path]
-AnyResults = Results | RuntimeResults
+AnyResults = Results | RuntimeResults | VisionResults
 
 
 def read(result: Path) -> AnyResults:
     """The result file of any study."""
     study = json.loads(pq.read_schema(result).metadata[b"laxity.study"])["study"]
-    return RuntimeResults(result) if study == RUNTIME else Results(result)
+    special: dict[str, Any] = {RUNTIME: RuntimeResults, VISION: VisionResults}
+    found: AnyResults = special.get(study, Results)(result)
+    return found
 
 
 def report(result: Path, folder: Path, *, every_figure: bool) -> None:
@@ -79,13 +84,20 @@ def check(results: AnyResults) -> list[tuple[Claim, Finding]]:
 
 def _draw(results: AnyResults, folder: Path, formats: tuple[str, ...], *, every: bool) -> list[Drawn]:
     """Draws the figures of a study; matplotlib is imported only here."""
-    from laxity.studies import _gedf_figures, _klmirqd_figures, _runtime_figures, _style  # noqa: PLC0415
+    from laxity.studies import (  # noqa: PLC0415
+        _gedf_figures,
+        _klmirqd_figures,
+        _runtime_figures,
+        _style,
+        _vision_figures,
+    )
 
     canvas: _style.Canvas[Any] = _style.Canvas(results, folder, results.caption(), formats)
     drawers: dict[str, Any] = {
         "brandenburg2009gedf": _gedf_figures,
         "elliott2012klmirqd": _klmirqd_figures,
         RUNTIME: _runtime_figures,
+        VISION: _vision_figures,
     }
     figures = drawers[results.run["study"]].draw_all(canvas, every=every)
     drawn = []

@@ -1,0 +1,120 @@
+"""Elliott 2015, chapter 5: seventeen video stabilizers on six CPUs and a GPU, simulated and live."""
+
+from __future__ import annotations
+
+from laxity.studies._claims import Table
+from laxity.studies._vision_claims import CLAIMS as SIMULATED_CLAIMS
+from laxity.studies._vision_claims import numbers, short
+from laxity.studies._vision_delays import HEADINGS, MEASURES, Delays
+from laxity.studies._vision_live_claims import CLAIMS as LIVE_CLAIMS
+from laxity.studies._vision_plan import SIMULATED
+from laxity.studies._vision_published import published, published_summary
+from laxity.studies._vision_results import Runs, VisionResults
+from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS, NOT_SIMULATED
+
+TITLE = "Elliott: Graph Scheduling and GPUs (dissertation, 2015, chapter 5), section 5.5: VisionWorks under GPUSync"
+CLAIMS = (*SIMULATED_CLAIMS, *LIVE_CLAIMS)
+
+
+def tables(results: VisionResults) -> list[Table]:
+    """The tables of the page: averages first, then all graphs."""
+    live = [_averages_live(results.live)] if results.has_live else []
+    graphs = [_graphs_of(results.simulated, one.name, one.table) for one in SIMULATED]
+    graphs += [_graphs_live(results.live, name) for name in results.live.configurations] if results.has_live else []
+    return [_averages(results.simulated), *live, _loads(results), _variants(results.simulated), *graphs]
+
+
+def _cells(row: Delays) -> list[str]:
+    return [f"{getattr(row, name):.2f}" for name in MEASURES]
+
+
+def _beside(paper: Delays, ours: Delays | None) -> list[str]:
+    """Numbers of the paper, each with ours behind it."""
+    behind = _cells(ours) if ours else ["-"] * len(MEASURES)
+    return [cell for pair in zip(_cells(paper), behind, strict=True) for cell in pair]
+
+
+HEADER = [cell for name in HEADINGS for cell in (f"{name}: paper", "ours")]
+
+
+def _averages(runs: Runs) -> Table:
+    rows = []
+    for one in CONFIGURATIONS:
+        ours = runs.averaged(one.name) if one.policy else None
+        rows.append([short(one.name), *_beside(published_summary()[one.name], ours)])
+    text = (
+        "Completion delays in periods of the graph, averaged over the graphs; ours simulated. SCHED_OTHER is "
+        f"{NOT_SIMULATED}."
+    )
+    return Table("Table 5.14", text, ["", *HEADER], rows)
+
+
+def _averages_live(runs: Runs) -> Table:
+    rows = [[name, *_cells(runs.averaged(name))] for name in runs.configurations]
+    text = (
+        f"The same, live: {runs.run['machine']}, soft GPU; (rho,f,order) where the GPU is managed. rho f = m has other "
+        "values here than on the paper's six CPUs."
+    )
+    return Table("Table 5.14, live", text, ["", *HEADINGS], rows)
+
+
+def _loads(results: VisionResults) -> Table:
+    rows = []
+    for runs in [results.simulated, *([results.live] if results.has_live else [])]:
+        for name in runs.configurations:
+            load = dict(runs.load(name))
+            cpus = f"{load.pop('CPU'):.2f}"
+            rows.append([runs.kind, short(name), cpus, numbers(load.items())])
+    text = (
+        "CPUs that were busy, and shares of the engines. Live: CPU time of all processes and of the soft GPU's server."
+    )
+    return Table("Load", text, ["", "configuration", "CPUs", "else"], rows)
+
+
+def _variants(runs: Runs) -> Table:
+    """What changes if the paper is read otherwise."""
+    shown = (
+        ("SCHED_FIFO", "dropped_percent"),
+        ("LITMUS C-EDF", "dropped_percent"),
+        ("LITMUS C-EDF", "std"),
+        ("GPUSync(1,6,FIFO)", "dropped_percent"),
+        ("GPUSync(2,3,FIFO)", "dropped_percent"),
+        ("GPUSync(3,2,FIFO)", "dropped_percent"),
+        ("GPUSync(3,2,FIFO)", "std"),
+        ("GPUSync(6,1,FIFO)", "std"),
+    )
+    words = dict(zip(MEASURES, HEADINGS, strict=True))
+    paper = published_summary()
+    rows = [["paper", *(f"{getattr(paper[name], measure):.2f}" for name, measure in shown)]]
+    own = runs.run["options"].split()
+    for variant in [runs.run["options"], *runs.run["variants"]]:
+        differs = " ".join(word for word in variant.split() if word not in own) or "default"
+        cells = []
+        for name, measure in shown:
+            # An option that is not of a configuration leaves it as it is.
+            is_own = variant == runs.run["options"] or not runs.has(name, variant)
+            cells.append(f"{getattr(runs.averaged(name, '' if is_own else variant), measure):.2f}")
+        rows.append([differs, *cells])
+    text = (
+        "What the paper leaves open, varied one at a time: held, thousandths of a GPU node's CPU time that come after "
+        "its first GPU operation, while it holds its token; callback_us, of the run-time library's thread; waiting, "
+        f"what jobs without GPUSync do meanwhile; replicas of data objects. {runs.run['variant_seconds']} s each but "
+        "for the default. held was chosen so that (1,6,FIFO) drops what it drops in the paper; the rest follows."
+    )
+    return Table("Other readings", text, ["", *(f"{short(name)} {words[measure]}" for name, measure in shown)], rows)
+
+
+def _graphs_of(runs: Runs, name: str, number: str) -> Table:
+    rows = []
+    for graph in GRAPHS:
+        one = runs.frames(name, graph)
+        rows.append([graph, f"{one.period_ms:g}", *_beside(published()[name, graph], one.delays)])
+    return Table(f"Table {number}: {short(name)}", "In ms; ours simulated.", ["", "period", *HEADER], rows)
+
+
+def _graphs_live(runs: Runs, name: str) -> Table:
+    rows = []
+    for graph in GRAPHS:
+        one = runs.frames(name, graph)
+        rows.append([graph, f"{one.period_ms:g}", *_cells(one.delays)])
+    return Table(f"{name}, live", "In ms.", ["", "period", *HEADINGS], rows)

@@ -1,0 +1,300 @@
+"""elliott2015vision, simulated: the workload is the paper's, tables are reckoned as it does, claims and page are whole."""
+
+import csv
+import dataclasses
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import laxity
+from laxity import LaxityError, live
+from laxity._native import StudyStop
+from laxity.studies import VisionResults, elliott2015vision, run, vision_plan
+from laxity.studies.__main__ import main
+from laxity.studies._report import check, publish, report
+from laxity.studies._store import Store
+from laxity.studies._vision_delays import MEASURES, averaged, summary
+from laxity.studies._vision_nodes import EDGES, NODES, OBJECTS, REPLICAS, SINK, node_times
+from laxity.studies._vision_plan import SIMULATED, STUDY, Simulation
+from laxity.studies._vision_published import published, published_summary
+from laxity.studies._vision_workload import (
+    CONFIGURATIONS,
+    CPU_LOAD,
+    ENGINE_LOAD,
+    FRAMES_PER_MS,
+    GRAPHS,
+    PERIODS_MS,
+    Options,
+    options,
+    workload,
+)
+
+NAMES = [configuration.name for configuration in SIMULATED]
+VERDICTS = {"reproduced", "partly reproduced", "not reproduced", "undecided"}
+
+
+def small(seconds=2):
+    """All configurations, without other readings."""
+    whole = vision_plan(seconds=seconds)
+    return dataclasses.replace(whole, options=whole.options[:1])
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    return run(small(), tmp_path_factory.mktemp("vision"), threads=2)
+
+
+@pytest.fixture(scope="module")
+def page(reference):
+    """The page of the small run."""
+    report(reference, reference.parent, every_figure=True)
+    return reference.parent
+
+
+# --- The workload -----------------------------------------------------------------------------------------------------
+
+
+def test_the_edges_are_those_that_follow_from_who_reads_and_writes_what():
+    """The stabilizer declares who reads and writes what (examples/vision/src/graph.cpp); laxity derives edges."""
+    pipeline = live.Pipeline("stabilizer", "20 ms")
+    for one in OBJECTS:
+        if one.delay:
+            pipeline.delay(one.name, 8, one.delay)
+        else:
+            pipeline.object(one.name, 8)
+    reads = {
+        "duplicate_color_image": (["color"], {}, ["frames"]),
+        "convert_to_grayscale": (["color"], {}, ["gray"]),
+        "compute_image_pyramid": (["gray"], {}, ["pyramids"]),
+        "compute_optical_flow": (["pyramids"], {"pyramids": 1, "points": 1}, ["tracked"]),
+        "harris_feature_tracker": (["gray", "tracked"], {}, ["points"]),
+        "compute_homography": (["tracked"], {"points": 1}, ["motion"]),
+        "homography_filter": (["motion"], {}, ["matrices"]),
+        "smooth_homography": (["matrices"], {"matrices": list(range(1, 11))}, ["correction"]),
+        "warp_perspective": (["correction"], {"frames": 6}, ["stabilized"]),
+        SINK: (["stabilized"], {}, []),
+    }
+    pipeline.node("read_frame", output=["color"])
+    for name, (inputs, past, outputs) in reads.items():
+        pipeline.node(name, input=inputs, past=past, output=outputs)
+    assert pipeline.depth() == REPLICAS
+    spec = pipeline.build(1_000)
+    derived = {(p, node.name) for node in NODES for p in spec.predecessors(node.name)}
+    ours = {(edge["from"], edge["to"]) for edge in EDGES}
+    feedback = {(to, start) for start, to in ours}
+    shared = {(b, a) for one in OBJECTS for i, a in enumerate(one.nodes) for b in one.nodes[i + 1 :]}
+    assert ours <= derived
+    assert derived <= ours | feedback | shared
+
+
+def test_depths_are_lengths_of_longest_paths():
+    depth = {NODES[0].name: 0}
+    forward = [edge for edge in EDGES if not edge.get("delay")]
+    for _ in NODES:
+        for edge in forward:
+            if edge["from"] in depth:
+                depth[edge["to"]] = max(depth.get(edge["to"], 0), depth[edge["from"]] + 1)
+    assert depth == {node.name: node.depth for node in NODES}
+
+
+def test_the_task_set_is_that_of_table_5_2():
+    assert FRAMES_PER_MS == pytest.approx(0.37)
+    assert {period: PERIODS_MS.count(period) for period in PERIODS_MS} == {20: 2, 30: 2, 40: 2, 60: 5, 80: 4, 100: 2}
+    graphs = json.loads(workload(SIMULATED[0], Options()).to_json())["graph"]
+    assert graphs[0]["node"][0]["priority"] == 99 - 75
+    assert graphs[16]["node"][-1]["priority"] == 99 - (1 + 8)
+
+
+@pytest.mark.parametrize("configuration", [SIMULATED[0], SIMULATED[1], SIMULATED[5], SIMULATED[8]], ids=lambda c: c.name)
+def test_the_schedules_are_legal(configuration):
+    """Tokens, engine locks, engines, interrupts and the policy: the checkers know nothing of how it was simulated."""
+    trace = laxity.simulate(workload(configuration, Options()), duration="600 ms", trace=True).trace
+    assert trace.check() == []
+
+
+def test_cpus_and_engine_are_as_busy_as_the_papers():
+    """Footnote 16; under GPUSync(3,2,FIFO), which drops no frames."""
+    best = next(one for one in SIMULATED if one.name == "GPUSync(3,2,FIFO)")
+    result = laxity.simulate(workload(best, Options()), duration="4 s")
+    # The pipelines fill first.
+    assert np.sum(result.cpus["utilization"].to_numpy()) == pytest.approx(CPU_LOAD, rel=0.02)
+    assert result.engines["utilization"][0].as_py() == pytest.approx(ENGINE_LOAD, rel=0.02)
+
+
+def test_the_same_loads_result_whatever_the_callbacks_cost():
+    best = next(one for one in SIMULATED if one.name == "GPUSync(6,1,FIFO)")
+    result = laxity.simulate(workload(best, Options(callback_us=60)), duration="2 s")
+    assert np.sum(result.cpus["utilization"].to_numpy()) == pytest.approx(CPU_LOAD, rel=0.04)
+
+
+@pytest.mark.parametrize("text", ["held", "held=1001", "replicas=0", "waiting=poll", "colour=3", "held=-1"])
+def test_an_option_that_cannot_be_is_refused_with_those_that_can(text):
+    with pytest.raises(ValueError, match=r"no option of this study; there are held=0\.\.1000.*waiting=suspend\|spin"):
+        options(text)
+
+
+def test_options_are_read_as_they_are_written():
+    chosen = options("held=300 waiting=spin")
+    assert options(str(chosen)) == chosen == Options(held=300, waiting="spin")
+
+
+# --- What is measured -------------------------------------------------------------------------------------------------
+
+
+def test_completions_are_those_of_the_trace():
+    found = laxity.simulate(
+        workload(SIMULATED[1], Options()), duration="300 ms", trace=True, completions=[f"G1/{SINK}", f"G3/{SINK}"]
+    )
+    jobs = found.trace.jobs().to_pandas()
+    jobs = jobs[jobs.task_name.isin([f"G1/{SINK}", f"G3/{SINK}"]) & jobs.completion_ns.notna()].sort_values("completion_ns")
+    ours = found.completions.to_pandas()
+    assert len(ours) > 15
+    assert ours.task_name.tolist() == jobs.task_name.astype(str).tolist()
+    assert ours.job.tolist() == jobs.job.tolist()
+    assert ours.completion_ns.tolist() == jobs.completion_ns.tolist()
+
+
+def test_completions_of_an_unknown_task_are_refused(pair):
+    with pytest.raises(ValueError, match='there is no task "slower"'):
+        laxity.simulate(pair, completions=["slower"])
+    assert laxity.simulate(pair).completions.num_rows == 0
+
+
+def test_a_simulation_can_be_told_to_stop(pair):
+    stop = StudyStop()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt):
+        laxity.simulate(pair, duration="10 min", stop=stop)
+    assert small().evaluate(Simulation(0, 0, 400), stop) is None
+
+
+def test_the_delays_of_a_known_schedule():
+    """Frames due every 10 ms: shown at 5, 15, 35, 40 ms; the fifth never."""
+    row = summary(np.array([40, 5, 15, 35]) * 1_000_000, 5)
+    assert row.dropped_percent == pytest.approx(20)
+    assert (row.max, row.median) == (20, 10)
+    assert row.mean == pytest.approx(35 / 3)
+    assert row.std == pytest.approx(np.std([10, 20, 5]))
+    starved = summary(np.array([7]), 4)
+    assert starved.dropped_percent == 75
+    assert np.isnan(starved.max)
+
+
+def test_averages_are_reckoned_as_in_table_5_14():
+    """Of the paper's own Tables 5.3 to 5.13, which have two digits."""
+    for one in CONFIGURATIONS:
+        rows = [(published()[one.name, graph], float(period)) for graph, period in zip(GRAPHS, PERIODS_MS, strict=True)]
+        ours, paper = averaged(rows), published_summary()[one.name]
+        for measure in MEASURES:
+            assert getattr(ours, measure) == pytest.approx(getattr(paper, measure), abs=0.012), (one.name, measure)
+
+
+def test_the_measured_times_are_plausible():
+    us = node_times().us
+    assert us.shape[1] == len(NODES)
+    assert len(us) > 500
+    assert us.min() >= 0
+    assert "stabilize --sequential" in node_times().source
+
+
+# --- The run and its page ---------------------------------------------------------------------------------------------
+
+
+def test_the_result_does_not_depend_on_threads_and_interruptions(tmp_path):
+    what = dataclasses.replace(small(1), seconds=1)
+    whole = run(what, tmp_path / "one", threads=2)
+    store = Store(tmp_path / "two", what)
+    for chunk in what.chunks()[:4]:
+        store.write(chunk, what.evaluate(chunk))
+    assert len(store.missing()) == len(what.chunks()) - 4
+    assert run(what, tmp_path / "two", threads=1).read_bytes() == whole.read_bytes()
+
+
+def test_a_folder_of_another_run_is_refused(reference):
+    with pytest.raises(LaxityError, match="different seconds"):
+        Store(reference.parent, small(3))
+
+
+def test_other_readings_are_run_where_they_differ():
+    plan = vision_plan("held=0")
+    assert str(plan.options[0]) == "held=0 callback_us=30 waiting=suspend replicas=9"
+    chunks = plan.chunks()
+    assert {chunk.count for chunk in chunks if chunk.variant == 0} == {400}
+    assert not any(plan.options[chunk.variant] == plan.options[0] for chunk in chunks if chunk.variant)
+    spinning = [chunk for chunk in chunks if plan.options[chunk.variant].waiting == "spin"]
+    assert [SIMULATED[chunk.configuration].tokens for chunk in spinning] == [0, 0]
+
+
+def test_frames_and_latencies_are_those_of_the_simulation(reference):
+    results = VisionResults(reference)
+    assert results.simulated.configurations == NAMES
+    frames = results.simulated.frames("GPUSync(6,1,FIFO)", "G1")
+    assert np.all(np.diff(frames.release_ns) == 20_000_000)
+    assert np.all(frames.completion_ns > frames.release_ns)
+    assert frames.delays.mean == pytest.approx(20, abs=0.3)
+    table = pq.read_table(reference)
+    assert len(table) == table["graph"].null_count + sum(
+        len(one.completion_ns) for name in NAMES for one in results.simulated.all_frames(name)
+    )
+
+
+def test_one_token_is_too_few_and_three_are_enough(reference):
+    """Observation 28, in two seconds."""
+    dropped = {name: VisionResults(reference).simulated.averaged(name).dropped_percent for name in NAMES}
+    assert dropped["GPUSync(1,6,FIFO)"] > 25
+    assert dropped["GPUSync(3,2,FIFO)"] < dropped["GPUSync(2,3,FIFO)"] + 1 < dropped["GPUSync(1,6,FIFO)"]
+
+
+def test_every_observation_has_a_verdict(page):
+    claims = list(csv.DictReader((page / "claims.csv").read_text().splitlines()))
+    assert [row["claim"] for row in claims] == [claim.key for claim in elliott2015vision.CLAIMS]
+    assert {f"observation-{number}" for number in range(28, 45)} <= {row["claim"] for row in claims}
+    for row in claims:
+        assert row["verdict"] in VERDICTS
+        assert row["verdict"] == "reproduced" or row["why"], f"{row['claim']} does not reproduce and has no reason"
+        assert (row["verdict"] == "undecided") is (row["claim"].startswith("live") or row["claim"] == "observation-30")
+
+
+def test_the_page_has_every_table_and_figure(page):
+    text = (page / "index.md").read_text()
+    for number in range(4, 15):
+        assert f"## Table 5.{number}" in text
+    figures = sorted((page / "figures").glob("*.svg"))
+    assert len(figures) == 4
+    for figure in figures:
+        assert f"figures/{figure.name}" in text
+        ElementTree.parse(figure)
+        assert figure.with_suffix(".png").stat().st_size > 10_000
+
+
+def test_what_the_repository_keeps_is_the_page_its_numbers_and_figures(reference, tmp_path):
+    publish(reference, tmp_path)
+    rows = list(csv.DictReader((tmp_path / "completion_delays.csv").read_text().splitlines()))
+    assert len(rows) == len(GRAPHS) * (len(CONFIGURATIONS) + len(SIMULATED))
+    assert len(list(csv.DictReader((tmp_path / "latencies.csv").read_text().splitlines()))) == len(SIMULATED)
+    assert "not simulated" in (tmp_path / "README.md").read_text()
+
+
+def test_claims_of_a_run_without_frames_are_undecided_and_not_an_error(tmp_path):
+    short = run(dataclasses.replace(small(1), seconds=1), tmp_path, threads=2)
+    assert {finding.verdict for _, finding in check(VisionResults(short))} <= VERDICTS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--step", "2"], "neither scenarios"),
+        (["--seconds", "0"], "seconds is 0"),
+        (["--options", "held=2000"], "no option"),
+        (["--by-option"], "other options in every run"),
+        (["--live", "--for", "10 ms"], "too short"),
+        (["--live", "--instances", "18"], "1 to 17"),
+        (["--live", "--stabilize", "/nowhere/stabilize"], "make vision"),
+    ],
+)
+def test_a_wrong_argument_is_refused_with_the_way_out(arguments, says, tmp_path, capsys):
+    assert main([STUDY, *arguments, "--out", str(tmp_path)]) == 2
+    assert says in capsys.readouterr().err
