@@ -1,0 +1,99 @@
+"""Numbers as readers want them, and the sentences that sum up a run."""
+
+from __future__ import annotations
+
+from laxity.report._results import Configuration, Results, Video
+from laxity.report._summary import summarize
+from laxity.report._workload import Workload
+
+ALIKE = 1.05
+"""Ratios below this are not called a difference."""
+
+
+def milliseconds(ns: float | None) -> str:
+    """A span in ms with four digits; a dash for none."""
+    return "-" if ns is None else digits(ns / 1e6)
+
+
+def digits(value: float | None) -> str:
+    """A number with three digits, or all that are before the point; a dash for none."""
+    if value is None:
+        return "-"
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+
+
+def percent(part: int, whole: int) -> str:
+    """A share; none only for none."""
+    share = 100 * part / max(whole, 1)
+    return "0 %" if part == 0 else "< 0.01 %" if share < 0.005 else f"{share:.2f} %"
+
+
+def count(number: int, what: str) -> str:
+    """`1 frame`, `2,000 frames`."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def change(before: float | None, after: float | None) -> str:
+    """How the second compares with the first: `2.1 x less`."""
+    if before is None or after is None or before <= 0 or after <= 0:
+        return "-"
+    if before / after >= ALIKE:
+        return f"{before / after:.1f} x less" if before / after < 100 else f"{before / after:.0f} x less"
+    return f"{after / before:.1f} x more" if after / before >= ALIKE else "alike"
+
+
+def verdict(results: Results) -> list[str]:
+    """What came out, in a few sentences; the numbers decide what they say."""
+    sentences = []
+    if results.video is not None:
+        sentences += _of_video(results.video)
+    if results.workload is not None:
+        sentences += _of_workload(results.workload)
+    if results.stabilized is not None:
+        before, after = results.stabilized.before_px, results.stabilized.after_px
+        sentences.append(
+            f"What shook by {digits(before)} px shakes by {digits(after)} px after the stabilizer: {change(before, after)}."
+        )
+    return sentences or ["Nothing ran; below it says why."]
+
+
+def _of_video(video: Video) -> list[str]:
+    first, last = video.configurations[0], video.configurations[-1]
+    seconds = digits(video.duration_ns / 1e9).removesuffix(".00").removesuffix(".0")
+    if first is last:
+        return [f"{_dropped(first)} in {seconds} s."]
+    sentences = [
+        f"{count(len(first.instances), 'video stabilizer')} ran for {seconds} s each way: {_dropped(first)}, "
+        f"{_dropped(last)}."
+    ]
+    before, after = summarize(first).delays, summarize(last).delays
+    if before is not None and after is not None:
+        sentences.append(
+            f"The longest completion delay was {digits(before.max)} periods under {first.name} and {digits(after.max)} "
+            f"under {last.name} ({change(before.max, after.max)}), its standard deviation {digits(before.deviation)} and "
+            f"{digits(after.deviation)} periods ({change(before.deviation, after.deviation)}), as means over the "
+            "stabilizers."
+        )
+    return sentences
+
+
+def _dropped(configuration: Configuration) -> str:
+    total = summarize(configuration)
+    share = f" ({percent(total.dropped, total.expected)})" if total.dropped else ""
+    return f"{configuration.name} dropped {total.dropped:,} of {total.expected:,} frames{share}"
+
+
+def _of_workload(workload: Workload) -> list[str]:
+    bounded = sum(line.bound_ns is not None for line in workload.lines)
+    if bounded == 0:
+        return [f"The analysis gives no bound for {workload.name}: {workload.why or workload.status}."]
+    beyond = workload.beyond_bounds()
+    if not beyond:
+        return [f"In {workload.name} nothing took longer than its proven bound, neither simulated nor live ({bounded} bounds)."]
+    line, run, ns = max(beyond, key=lambda item: item[2] / (item[0].bound_ns or 1))
+    where = "simulated" if run is None else f"live under {run.name}"
+    return [
+        f"In {workload.name} {count(len(beyond), 'maximum').replace('maximums', 'maxima')} exceeded a proven bound; most "
+        f"of all {line.name} {where}, with {milliseconds(ns)} ms where {milliseconds(line.bound_ns)} ms were proven."
+    ]
