@@ -120,6 +120,6 @@ Graph stabilizer(cv::Size image, double crop, Source &source, Sink &sink, Log &l
 
     node("display_stabilized_image", Place::Cpu, { input("stabilized") },
          [=, &sink](const Arguments &to) { sink.show(color(to.bytes_in(0))); });
-    log.node_us.resize(graph.nodes.size());
+    log.node_times.resize(graph.nodes.size());
     return graph;
 }

@@ -39,6 +39,18 @@ void write_elements(std::ofstream &out, const double *elements)
 
 } // namespace
 
+void Log::reserve(size_t jobs)
+{
+    for (NodeTimes &times : node_times) {
+        times.us.reserve(jobs);
+        times.cpu_us.reserve(jobs);
+    }
+    motions.reserve(jobs);
+    corrections.reserve(jobs);
+    releases_ns.reserve(jobs);
+    completions_ns.reserve(jobs);
+}
+
 void write_frames(const std::string &file, const Log &log, const std::vector<std::string> &nodes)
 {
     std::ofstream out = create(file);
@@ -55,10 +67,20 @@ void write_frames(const std::string &file, const Log &log, const std::vector<std
         out << ',' << motion.pairs << ',' << motion.inliers;
         write_elements(out, motion.matrix.at);
         write_elements(out, log.corrections.at(frame + LATENCY).at);
-        for (const std::vector<double> &us : log.node_us)
-            out << ',' << us.at(frame);
+        for (const NodeTimes &times : log.node_times)
+            out << ',' << times.us.at(frame);
         out << '\n';
     }
+    close(out, file);
+}
+
+void write_times(const std::string &file, const Log &log)
+{
+    std::ofstream out = create(file);
+
+    out << "frame,release_us,completion_us\n";
+    for (size_t job = 0; job < log.completions_ns.size(); job++)
+        out << job << ',' << log.releases_ns.at(job) / 1000 << ',' << log.completions_ns[job] / 1000 << '\n';
     close(out, file);
 }
 

@@ -1,9 +1,11 @@
 #include "options.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <getopt.h>
 #include <stdexcept>
+
+#include "values.h"
 
 namespace
 {
@@ -17,9 +19,19 @@ How to run it:
   --jitter SEED        nodes pause at random, which changes nothing but the time it takes
   --sequential         a plain loop
 
+In real time:
+  --period TIME        a frame comes once in 20ms, for instance; the clip is cached (see below)
+  --duration TIME      for so long; otherwise for --frames, or until Ctrl-C
+  --start-at NS        the first frame comes then (CLOCK_MONOTONIC); otherwise when the clip is in memory
+  --scheduler NAME     of the threads: other (what happens if nothing is said), fifo or deadline
+  --base-priority N    of the first node under fifo, deeper ones have more; 1 if nothing is said
+  --budget FACTOR      under deadline a node may run so many times the median of its CPU time, measured before the
+                       start, in each period; 1.25 if nothing is said
+
 What comes in:
   --size WxH           resize frames; 640x360 if nothing is said
   --frames N           end after N frames
+  --cache-frames N     decode N frames before the start, and use them again and again; 200 if there is a --period
   --shake SEED         shake the clip, by a random walk of translation and rotation
   --shake-keep PART    how much of it is left one frame later, 0 to 1; 0.5 if nothing is said
 
@@ -27,81 +39,69 @@ What goes out:
   --out FILE           stabilized frames: a video (.avi) or images (frame%04d.png)
   --crop PART          cut off so much of each side, 0 to 0.4; 0.1 if nothing is said
   --csv FILE           by frame: hash, motion, correction, time of each node
+  --times FILE         by frame: when it was released and when it was complete, in us of CLOCK_MONOTONIC
   --shake-csv FILE     by frame: the path of the shake
   --sheet FILE         an image of frames before and after
   --sheet-frame N      that begins at frame N; 100 if nothing is said
+  --summary FORM       text (what happens if nothing is said) or json
   --help
 )";
 
-constexpr int SIDE_MIN = 64, SIDE_MAX = 4096; // pixels
-
-[[noreturn]] void refuse(const std::string &option, const std::string &value, const std::string &want)
-{
-    throw std::invalid_argument("--" + option + " " + value + ": is not " + want);
-}
-
-uint64_t whole(const std::string &option, const std::string &value, uint64_t least, uint64_t most)
-{
-    const auto want = [&] { return "a whole number from " + std::to_string(least) + " to " + std::to_string(most); };
-
-    if (value.empty() || value.size() > 20 || value.find_first_not_of("0123456789") != std::string::npos)
-        refuse(option, value, want());
-    try {
-        const uint64_t number = std::stoull(value);
-        if (number >= least && number <= most)
-            return number;
-    } catch (const std::out_of_range &) {
-    }
-    refuse(option, value, want());
-}
-
-double part(const std::string &option, const std::string &value, double most)
-{
-    char *end = nullptr;
-    const double number = std::strtod(value.c_str(), &end);
-
-    if (value.empty() || *end != '\0' || !(number >= 0 && number <= most))
-        refuse(option, value, cv::format("a number from 0 to %g", most));
-    return number;
-}
-
-cv::Size size(const std::string &option, const std::string &value)
-{
-    const size_t cross = value.find('x');
-
-    if (cross == std::string::npos)
-        refuse(option, value, "a width and a height, as 640x360");
-    return { static_cast<int>(whole(option, value.substr(0, cross), SIDE_MIN, SIDE_MAX)),
-             static_cast<int>(whole(option, value.substr(cross + 1), SIDE_MIN, SIDE_MAX)) };
-}
+constexpr uint64_t CACHE_FRAMES = 200;
 
 enum Letter {
     PIPELINED,
     REPLICAS,
     JITTER,
     SEQUENTIAL,
+    PERIOD,
+    DURATION,
+    START_AT,
+    SCHEDULER,
+    BASE_PRIORITY,
+    BUDGET,
     SIZE,
     FRAMES,
+    CACHE,
     SHAKE,
     SHAKE_KEEP,
     OUT,
     CROP,
     CSV,
+    TIMES,
     SHAKE_CSV,
     SHEET,
     SHEET_FRAME,
+    SUMMARY,
     HELP
 };
 
 const option LONG[] = {
-    { "pipelined", no_argument, nullptr, PIPELINED }, { "replicas", required_argument, nullptr, REPLICAS },
-    { "jitter", required_argument, nullptr, JITTER }, { "sequential", no_argument, nullptr, SEQUENTIAL },
-    { "size", required_argument, nullptr, SIZE },     { "frames", required_argument, nullptr, FRAMES },
-    { "shake", required_argument, nullptr, SHAKE },   { "shake-keep", required_argument, nullptr, SHAKE_KEEP },
-    { "out", required_argument, nullptr, OUT },       { "crop", required_argument, nullptr, CROP },
-    { "csv", required_argument, nullptr, CSV },       { "shake-csv", required_argument, nullptr, SHAKE_CSV },
-    { "sheet", required_argument, nullptr, SHEET },   { "sheet-frame", required_argument, nullptr, SHEET_FRAME },
-    { "help", no_argument, nullptr, HELP },           {},
+    { "pipelined", no_argument, nullptr, PIPELINED },
+    { "replicas", required_argument, nullptr, REPLICAS },
+    { "jitter", required_argument, nullptr, JITTER },
+    { "sequential", no_argument, nullptr, SEQUENTIAL },
+    { "period", required_argument, nullptr, PERIOD },
+    { "duration", required_argument, nullptr, DURATION },
+    { "start-at", required_argument, nullptr, START_AT },
+    { "scheduler", required_argument, nullptr, SCHEDULER },
+    { "base-priority", required_argument, nullptr, BASE_PRIORITY },
+    { "budget", required_argument, nullptr, BUDGET },
+    { "size", required_argument, nullptr, SIZE },
+    { "frames", required_argument, nullptr, FRAMES },
+    { "cache-frames", required_argument, nullptr, CACHE },
+    { "shake", required_argument, nullptr, SHAKE },
+    { "shake-keep", required_argument, nullptr, SHAKE_KEEP },
+    { "out", required_argument, nullptr, OUT },
+    { "crop", required_argument, nullptr, CROP },
+    { "csv", required_argument, nullptr, CSV },
+    { "times", required_argument, nullptr, TIMES },
+    { "shake-csv", required_argument, nullptr, SHAKE_CSV },
+    { "sheet", required_argument, nullptr, SHEET },
+    { "sheet-frame", required_argument, nullptr, SHEET_FRAME },
+    { "summary", required_argument, nullptr, SUMMARY },
+    { "help", no_argument, nullptr, HELP },
+    {},
 };
 
 void set(Options &options, int letter, const std::string &name, const std::string &value)
@@ -114,31 +114,55 @@ void set(Options &options, int letter, const std::string &name, const std::strin
         options.is_pipelined = false;
         break;
     case REPLICAS:
-        options.replicas = static_cast<uint32_t>(whole(name, value, 1, 1000));
+        options.replicas = static_cast<uint32_t>(to_whole(name, value, 1, 1000));
         break;
     case JITTER:
-        options.jitter_seed = whole(name, value, 0, UINT64_MAX);
+        options.jitter_seed = to_whole(name, value, 0, UINT64_MAX);
+        break;
+    case PERIOD:
+        options.period_ns = to_ns(name, value);
+        break;
+    case DURATION:
+        options.duration_ns = to_ns(name, value);
+        break;
+    case START_AT:
+        options.start_ns = to_whole(name, value, 1, INT64_MAX);
+        break;
+    case SCHEDULER:
+        options.policy = static_cast<Scheduling::Policy>(to_choice(name, value, { "other", "fifo", "deadline" }));
+        break;
+    case BASE_PRIORITY:
+        options.base_priority = static_cast<uint8_t>(to_whole(name, value, 1, 97));
+        break;
+    case BUDGET:
+        options.budget = to_number(name, value, 0.1, 100);
         break;
     case SIZE:
-        options.source.image = size(name, value);
+        options.clip.image = to_size(name, value);
         break;
     case FRAMES:
-        options.source.frames = whole(name, value, 1, UINT64_MAX);
+        options.frames = to_whole(name, value, 1, UINT64_MAX);
+        break;
+    case CACHE:
+        options.cache_frames = to_whole(name, value, 1, UINT32_MAX);
         break;
     case SHAKE:
-        options.source.shake_seed = whole(name, value, 0, UINT64_MAX);
+        options.clip.shake_seed = to_whole(name, value, 0, UINT64_MAX);
         break;
     case SHAKE_KEEP:
-        options.source.shake_keep = part(name, value, 1);
+        options.clip.shake_keep = to_number(name, value, 0, 1);
         break;
     case OUT:
         options.out = value;
         break;
     case CROP:
-        options.crop = part(name, value, 0.4);
+        options.crop = to_number(name, value, 0, 0.4);
         break;
     case CSV:
         options.csv = value;
+        break;
+    case TIMES:
+        options.times = value;
         break;
     case SHAKE_CSV:
         options.shake_csv = value;
@@ -147,19 +171,54 @@ void set(Options &options, int letter, const std::string &name, const std::strin
         options.sheet = value;
         break;
     case SHEET_FRAME:
-        options.sheet_frame = whole(name, value, 0, UINT32_MAX);
+        options.sheet_frame = to_whole(name, value, 0, UINT32_MAX);
+        break;
+    case SUMMARY:
+        options.is_json = to_choice(name, value, { "text", "json" }) == 1;
         break;
     }
 }
 
+void refuse_if(bool condition, const char *reason)
+{
+    if (condition)
+        throw std::invalid_argument(reason);
+}
+
+// What options say together.
+void check(const Options &options)
+{
+    const bool is_fifo = options.policy == Scheduling::Policy::Fifo;
+    const bool is_deadline = options.policy == Scheduling::Policy::Deadline;
+
+    refuse_if(!options.is_pipelined && (options.replicas != 0 || options.jitter_seed),
+              "--replicas and --jitter are of --pipelined; leave --sequential out, or them");
+    refuse_if(!options.is_pipelined && (options.period_ns || options.policy != Scheduling::Policy::Other),
+              "--period and --scheduler are of --pipelined; leave --sequential out, or them");
+    refuse_if(!options.period_ns && (options.duration_ns || options.start_ns || !options.times.empty() || is_deadline),
+              "--duration, --start-at, --times and --scheduler deadline are about a --period; add it");
+    refuse_if(options.duration_ns && *options.duration_ns < *options.period_ns,
+              "--duration is less than one --period, and no frame would come; lengthen it");
+    refuse_if(!is_fifo && options.base_priority != 1, "--base-priority is of --scheduler fifo; add it");
+    refuse_if(!options.period_ns && options.cache_frames > 0 && options.frames == UINT64_MAX,
+              "--cache-frames: has no end by itself; add --frames N, or a --period");
+    refuse_if(!options.shake_csv.empty() && !options.clip.shake_seed,
+              "--shake-csv: there is no shake whose path could be written; add --shake SEED");
+}
+
 } // namespace
+
+uint64_t Options::jobs() const
+{
+    return duration_ns ? std::min(frames, *duration_ns / *period_ns) : frames;
+}
 
 std::optional<Options> parse(int argc, char **argv)
 {
     Options options;
     int letter, position = 0;
 
-    options.source.image = { 640, 360 };
+    options.clip.image = { 640, 360 };
     opterr = 0;
     while ((letter = getopt_long(argc, argv, ":", LONG, &position)) != -1) {
         if (letter == HELP) {
@@ -174,10 +233,10 @@ std::optional<Options> parse(int argc, char **argv)
     }
     if (optind != argc - 1)
         throw std::invalid_argument(std::to_string(argc - optind) + " clips: name one; see --help");
-    options.source.clip = argv[optind];
-    if (!options.is_pipelined && (options.replicas != 0 || options.jitter_seed))
-        throw std::invalid_argument("--replicas and --jitter are of --pipelined; leave --sequential out, or them");
-    if (!options.shake_csv.empty() && !options.source.shake_seed)
-        throw std::invalid_argument("--shake-csv: there is no shake whose path could be written; add --shake SEED");
+    options.clip.clip = argv[optind];
+    check(options);
+    if (options.period_ns && options.cache_frames == 0)
+        options.cache_frames = CACHE_FRAMES;
+    options.clip.frames = options.cache_frames > 0 ? options.cache_frames : options.frames;
     return options;
 }

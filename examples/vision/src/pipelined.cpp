@@ -1,5 +1,6 @@
 #include "pipelined.h"
 
+#include <algorithm>
 #include <exception>
 #include <laxity.h>
 #include <mutex>
@@ -9,7 +10,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "stopwatch.h"
+#include "clock.h"
 
 namespace
 {
@@ -104,14 +105,13 @@ void describe(laxity_pipeline *pipeline, const Graph &graph)
 uint32_t create(const Graph &graph, const PipelineSettings &settings, LiveGraph &live)
 {
     const std::string name = "stabilizer-" + std::to_string(getpid());
-    const auto period_ns = static_cast<uint64_t>(1e9 / settings.rate);
     uint32_t replicas = settings.replicas;
     Registry registry;
     Pipeline pipeline;
     Spec spec;
 
     check(laxity_registry_new(nullptr, registry.out()));
-    check(laxity_pipeline_new(name.c_str(), period_ns, pipeline.out()));
+    check(laxity_pipeline_new(name.c_str(), settings.period_ns, pipeline.out()));
     describe(pipeline, graph);
     if (replicas == 0)
         check(laxity_pipeline_depth(pipeline, &replicas));
@@ -136,55 +136,111 @@ Arguments arguments(laxity_job *job, const Node &node)
     return Arguments(std::move(addresses));
 }
 
-// The jobs of a node, until it or those before it have no more.
-void run_jobs(const Node &node, laxity_node *live, Jitter jitter, std::vector<double> &us)
+// The thread of a node.
+class Worker
 {
-    laxity_job *job;
-    laxity_result result = LAXITY_TERMINATED;
-
-    while ((!node.has_more || node.has_more()) &&
-           (result = laxity_node_wait(live, LAXITY_FOREVER, &job)) == LAXITY_OK) {
-        const Arguments to = arguments(job, node);
-        jitter.pause();
-        const Stopwatch stopwatch;
-        node.work(to);
-        us.push_back(stopwatch.us());
-        jitter.pause();
-        check(laxity_job_complete(job));
+public:
+    Worker(const Graph &graph, size_t number, const PipelineSettings &settings, Log &log)
+        : number_(number),
+          node_(graph.nodes[number]),
+          settings_(settings),
+          jitter_(settings.jitter_seed, number),
+          times_(log.node_times[number]),
+          completions_ns_(number + 1 == graph.nodes.size() ? &log.completions_ns : nullptr)
+    {
     }
-    if (result != LAXITY_TERMINATED && result != LAXITY_OK)
-        check(result);
-}
 
-// The thread of a node. If it fails it ends the whole graph before it lets go of the node, so that its own error is the
-// first.
-void be(const Node &node, laxity_graph *graph, const Jitter &jitter, std::vector<double> &us, FirstError &error)
-{
-    LiveNode live;
+    // If it fails it ends the whole graph before it lets go of the node, so that its own error is the first.
+    void be(laxity_graph *graph, FirstError &error)
+    {
+        LiveNode live;
 
-    try {
-        check(laxity_graph_claim(graph, node.name.c_str(), live.out()));
-        run_jobs(node, live, jitter, us);
-        check(laxity_node_terminate(live.out()));
-    } catch (...) {
-        error.set(std::current_exception());
-        laxity_graph_terminate(graph, nullptr);
+        try {
+            check(laxity_graph_claim(graph, node_.name.c_str(), live.out()));
+            schedule(live);
+            if (node_.has_more && settings_.start_ns)
+                check(laxity_node_set_releasing(live, LAXITY_RELEASING_ON_TIME));
+            run_jobs(live);
+            check(laxity_node_terminate(live.out()));
+        } catch (...) {
+            error.set(std::current_exception());
+            laxity_graph_terminate(graph, nullptr);
+        }
     }
-}
+
+private:
+    void schedule(laxity_node *live) const
+    {
+        const Scheduling &scheduling = settings_.scheduling;
+
+        if (scheduling.policy == Scheduling::Policy::Fifo)
+            check(laxity_node_schedule_fifo(live, scheduling.base_priority));
+        if (scheduling.policy == Scheduling::Policy::Deadline)
+            check(laxity_node_schedule_deadline(live, scheduling.runtimes_ns.at(number_)));
+    }
+
+    // The jobs of the node, until it or those before it have no more.
+    void run_jobs(laxity_node *live)
+    {
+        laxity_job *job;
+        laxity_result result;
+
+        while ((result = wait(live, &job)) == LAXITY_OK) {
+            const Arguments to = arguments(job, node_);
+            jitter_.pause();
+            const Stopwatch stopwatch;
+            node_.work(to);
+            times_.add(stopwatch);
+            if (completions_ns_)
+                completions_ns_->push_back(now_ns());
+            jitter_.pause();
+            check(laxity_job_complete(job));
+        }
+        if (result != LAXITY_TERMINATED)
+            check(result);
+    }
+
+    // A source looks up now and then, as Ctrl-C is no token.
+    laxity_result wait(laxity_node *live, laxity_job **job) const
+    {
+        constexpr uint64_t LOOK_UP_NS = 100'000'000;
+        uint64_t now;
+
+        if (!node_.has_more)
+            return laxity_node_wait(live, LAXITY_FOREVER, job);
+        while (node_.has_more() && (now = now_ns()) < settings_.end_ns) {
+            const laxity_result result = laxity_node_wait(live, std::min(LOOK_UP_NS, settings_.end_ns - now), job);
+            if (result != LAXITY_TIMED_OUT)
+                return result;
+        }
+        return LAXITY_TERMINATED;
+    }
+
+    size_t number_;
+    const Node &node_;
+    const PipelineSettings &settings_;
+    Jitter jitter_;
+    NodeTimes &times_;
+    std::vector<uint64_t> *completions_ns_; // of the last node alone
+};
 
 } // namespace
 
-uint32_t run_pipelined(const Graph &graph, const PipelineSettings &settings, Log &log)
+PipelineRun run_pipelined(const Graph &graph, const PipelineSettings &settings, Log &log)
 {
     LiveGraph live;
-    const uint32_t replicas = create(graph, settings, live);
+    PipelineRun run = { create(graph, settings, live), 0 };
     FirstError error;
     std::vector<std::thread> threads;
 
+    if (settings.start_ns)
+        check(laxity_graph_start(live, *settings.start_ns, nullptr));
     try {
         for (size_t number = 0; number < graph.nodes.size(); number++) {
             threads.emplace_back([&, number] {
-                be(graph.nodes[number], live, Jitter(settings.jitter_seed, number), log.node_us[number], error);
+                Worker(graph, number, settings, log).be(live, error);
+                if (graph.nodes[number].has_more)
+                    run.source_end_ns = now_ns();
             });
         }
     } catch (const std::system_error &) {
@@ -195,5 +251,7 @@ uint32_t run_pipelined(const Graph &graph, const PipelineSettings &settings, Log
     for (std::thread &thread : threads)
         thread.join();
     error.rethrow();
-    return replicas;
+    for (size_t job = 0; settings.start_ns && job < log.completions_ns.size(); job++)
+        log.releases_ns.push_back(*settings.start_ns + job * settings.period_ns);
+    return run;
 }

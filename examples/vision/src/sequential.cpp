@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "stopwatch.h"
-
 namespace
 {
 
@@ -56,7 +54,7 @@ void run_sequential(const Graph &graph, Log &log)
                 addresses.push_back(objects[position(graph, access.object)].of(job, access.ago));
             const Stopwatch stopwatch;
             node.work(Arguments(std::move(addresses)));
-            log.node_us[number].push_back(stopwatch.us());
+            log.node_times[number].add(stopwatch);
         }
     }
 }

@@ -68,15 +68,15 @@ private:
     cv::Size picture_;
 };
 
-std::vector<cv::Mat> read(const Source::Settings &settings, uint64_t first)
+std::vector<cv::Mat> read(const Clip::Settings &settings, uint64_t first)
 {
     const std::atomic<bool> stop(false);
-    Source source(settings, stop);
+    Clip clip(settings, stop);
     std::vector<cv::Mat> frames;
 
-    for (uint64_t frame = 0; frame < first + SHEET_FRAMES && source.has_more(); frame++) {
+    for (uint64_t frame = 0; frame < first + SHEET_FRAMES && clip.has_more(); frame++) {
         cv::Mat image(settings.image, CV_8UC3);
-        source.read(image);
+        clip.read(image);
         if (frame >= first)
             frames.push_back(image);
     }
@@ -85,13 +85,14 @@ std::vector<cv::Mat> read(const Source::Settings &settings, uint64_t first)
 
 } // namespace
 
-void write_sheet(const std::string &file, const Source::Settings &settings, uint64_t first,
+void write_sheet(const std::string &file, const Clip::Settings &settings, uint64_t first,
                  const std::vector<cv::Mat> &stabilized, const Log &log)
 {
     if (stabilized.size() < SHEET_FRAMES)
         throw std::runtime_error(cv::format("%s: frames %ju to %ju are to be shown, but there are %zu; "
                                             "choose earlier ones with --sheet-frame",
-                                            file.c_str(), first, first + SHEET_FRAMES - 1, log.hashes.size()));
+                                            file.c_str(), first, first + SHEET_FRAMES - 1,
+                                            log.corrections.size() - LATENCY));
     const cv::Size image = settings.image;
     const cv::Size picture(WIDTH, WIDTH * image.height / image.width);
     const int row = picture.height + LINE + GAP;

@@ -50,10 +50,12 @@ void Sink::show(const cv::Mat &stabilized)
     if (calls_++ < LATENCY)
         return;
     const uint64_t frame = calls_ - 1 - LATENCY;
-    log_.hashes.push_back(hash(stabilized));
-    write(stabilized, frame);
+    stabilized.copyTo(screen_);
+    if (settings_.is_hashed)
+        log_.hashes.push_back(hash(screen_));
+    write(screen_, frame);
     if (frame >= settings_.keep_from && frame - settings_.keep_from < settings_.keep_count)
-        kept_.push_back(stabilized.clone());
+        kept_.push_back(screen_.clone());
     say_progress(frame + 1);
 }
 

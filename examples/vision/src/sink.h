@@ -1,4 +1,4 @@
-// Where stabilized frames go.
+// Where stabilized frames go: in any case to a picture in memory, which is all the screen there is.
 
 #pragma once
 
@@ -18,6 +18,8 @@ public:
         cv::Size image;
         // For progress; 0 if unknown.
         uint64_t frames_expected;
+        // Whether the hash of each frame is logged.
+        bool is_hashed;
         // Of these frames copies are kept.
         uint64_t keep_from = 0, keep_count = 0;
     };
@@ -37,6 +39,7 @@ private:
     Settings settings_;
     Log &log_;
     cv::VideoWriter video_;
+    cv::Mat screen_;
     std::vector<cv::Mat> kept_;
     uint64_t calls_ = 0;
     bool is_terminal_;

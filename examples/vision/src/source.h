@@ -1,55 +1,17 @@
-// Where frames come from: a clip, shaken if so desired.
+// Where the frames of a graph come from.
 
 #pragma once
 
-#include <atomic>
-#include <opencv2/videoio.hpp>
-#include <optional>
-#include <string>
-
-#include "data.h"
-#include "shake.h"
+#include <opencv2/core.hpp>
 
 class Source
 {
 public:
-    struct Settings {
-        std::string clip;
-        cv::Size image;
-        // Stop after so many frames.
-        uint64_t frames = UINT64_MAX;
-        std::optional<uint64_t> shake_seed = {};
-        double shake_keep = 0.5;
-    };
+    virtual ~Source() = default;
 
-    // Throws std::runtime_error if the clip has no frame that can be read. When `stop` becomes true the clip ends.
-    Source(const Settings &settings, const std::atomic<bool> &stop);
-
-    // Whether read() may be called. At the end there are LATENCY copies of the last frame, so that as many frames leave
-    // the stabilizer as entered.
-    bool has_more() const { return has_frame_ || copies_ < LATENCY; }
+    // Whether read() may be called.
+    virtual bool has_more() const = 0;
 
     // The next frame, into an image that has the size and 3 channels of 8 bits.
-    void read(cv::Mat frame);
-
-    // Frames a second.
-    double rate() const;
-
-    // Frames that there should be; an estimate, 0 if nobody knows.
-    uint64_t frames_expected() const;
-
-    // Where each frame that was read shows what the clip has at a point.
-    const std::vector<cv::Matx33d> &path() const { return path_; }
-
-private:
-    void resize(const cv::Mat &picture);
-
-    Settings settings_;
-    const std::atomic<bool> &stop_;
-    cv::VideoCapture capture_;
-    std::optional<Shake> shake_;
-    std::vector<cv::Matx33d> path_;
-    cv::Mat frame_;
-    bool has_frame_ = false;
-    uint64_t copies_ = 0;
+    virtual void read(cv::Mat frame) = 0;
 };

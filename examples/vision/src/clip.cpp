@@ -1,4 +1,4 @@
-#include "source.h"
+#include "clip.h"
 
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
@@ -13,7 +13,7 @@ constexpr double RATE_DEFAULT = 25;
 
 } // namespace
 
-Source::Source(const Settings &settings, const std::atomic<bool> &stop) : settings_(settings), stop_(stop)
+Clip::Clip(const Settings &settings, const std::atomic<bool> &stop) : settings_(settings), stop_(stop)
 {
     if (!capture_.open(settings.clip))
         throw std::runtime_error(settings.clip + ": no video that OpenCV can open; check the name and the format");
@@ -24,7 +24,7 @@ Source::Source(const Settings &settings, const std::atomic<bool> &stop) : settin
         shake_.emplace(*settings.shake_seed, settings.shake_keep, settings.image);
 }
 
-void Source::read(cv::Mat frame)
+void Clip::read(cv::Mat frame)
 {
     if (has_frame_) {
         cv::Mat picture;
@@ -39,7 +39,18 @@ void Source::read(cv::Mat frame)
     frame_.copyTo(frame);
 }
 
-void Source::resize(const cv::Mat &picture)
+std::vector<cv::Mat> Clip::read_all()
+{
+    std::vector<cv::Mat> frames;
+
+    while (has_frame_) {
+        frames.emplace_back(settings_.image, CV_8UC3);
+        read(frames.back());
+    }
+    return frames;
+}
+
+void Clip::resize(const cv::Mat &picture)
 {
     const cv::Size image = settings_.image;
 
@@ -57,7 +68,7 @@ void Source::resize(const cv::Mat &picture)
     cv::warpPerspective(resized, frame_, path_.back() * to_center, image, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
 }
 
-double Source::rate() const
+double Clip::rate() const
 {
     const double rate = capture_.get(cv::CAP_PROP_FPS);
 
@@ -65,7 +76,7 @@ double Source::rate() const
     return rate >= 1 && rate <= 1000 ? rate : RATE_DEFAULT;
 }
 
-uint64_t Source::frames_expected() const
+uint64_t Clip::frames_expected() const
 {
     const double frames = capture_.get(cv::CAP_PROP_FRAME_COUNT);
 
