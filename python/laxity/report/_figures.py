@@ -13,7 +13,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from laxity.plots._style import tidy
@@ -26,6 +26,9 @@ SERIES = ("#d55e00", "#0072b2", "#009e73", "#cc79a7")
 VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--grid"} | {
     colour: f"--series-{number}" for number, colour in enumerate(SERIES)
 }
+
+MARKERS = "os^v"
+SIMULATED = "D"
 
 WIDTH = 4.9
 """Inches; as wide as a phone, so that letters are read there, too."""
@@ -92,6 +95,28 @@ def delays(video: Video) -> Plot:
     )
 
 
+def longest(video: Video) -> Plot:
+    """The longest completion delay of each instance."""
+    names = [one.name for one in video.configurations[0].instances]
+    with mpl.rc_context(SETTINGS):
+        figure, ax = _axes(2.9)
+        for number, (one, colour) in enumerate(zip(video.configurations, SERIES, strict=False)):
+            of = [(row, frames) for row, frames in enumerate(one.instances) if frames.delays_ns.size]
+            periods = [frames.delays_ns.max() / frames.period_ns for _, frames in of]
+            rows = [row for row, _ in of]
+            ax.plot(rows, periods, MARKERS[number], color=colour, markersize=5, label=one.name)
+        ax.axhline(1, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
+        # Every other name where all would run into each other.
+        step = 1 + len(names) // 12
+        ax.set_xticks(range(0, len(names), step), names[::step])
+        ax.set_ylim(bottom=0)
+        ax.set_xlabel("stabilizer, shortest period first")
+        ax.set_ylabel("longest completion delay, periods")
+        _legend(ax)
+        svg = _svg(figure, "longest")
+    return Plot(svg, "The longest time between two frames of each stabilizer, in its periods.")
+
+
 def latencies(video: Video) -> list[Plot]:
     """Latency from release to completion: which share of frames took at most, and which share took longer."""
     values = {one.name: _latencies(one) for one in video.configurations}
@@ -138,19 +163,18 @@ def bounds(workload: Workload) -> Plot:
             at = [(row, ns) for row, line in enumerate(lines) if (ns := _seen(line)[number]) is not None]
             colour = FAINT if number == 0 else SERIES[number - 1]
             rows = [row + shifts[number] for row, _ in at]
-            ax.plot([ns / 1e6 for _, ns in at], rows, "Dos^v"[number % 5], color=colour, markersize=4.5, label=name)
+            ax.plot([ns / 1e6 for _, ns in at], rows, (SIMULATED + MARKERS)[number], color=colour, markersize=4.5, label=name)
         ax.set_yticks(range(len(lines)), [line.name for line in lines])
         ax.set_ylim(len(lines) - 0.5, -0.5)
         ax.tick_params(axis="y", length=0)
         ax.grid(visible=False, axis="y")
-        ax.set_xscale("log")
-        ax.xaxis.set_major_formatter(_plain())
+        _log_axis(ax)
         ax.set_xlabel("longest response time, ms")
         _legend(ax, columns=2)
         svg = _svg(figure, "bounds")
     return Plot(
         svg,
-        "Longest response times of each task, on a logarithmic axis. A bar ends where `laxity check` proves that none is "
+        "Longest response times of each task, on a logarithmic axis. A bar ends where the analysis proves that none is "
         "longer under the workload's own scheduler.",
     )
 
@@ -192,9 +216,16 @@ def _looks() -> Iterator[tuple[str, str]]:
 
 
 def _time_axis(ax: Axes) -> None:
-    ax.set_xscale("log")
-    ax.xaxis.set_major_formatter(_plain())
+    _log_axis(ax)
     ax.set_xlabel("latency, ms")
+
+
+def _log_axis(ax: Axes) -> None:
+    """A number at 1, 2 and 5 of each decade: there may be one decade alone."""
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(_plain())
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _plain() -> FuncFormatter:

@@ -1,8 +1,8 @@
 """Frames that a video program put out, and how regularly.
 
 The *completion delay* is the time between the completions of consecutive frames. A frame is *dropped* if it was due, but
-is not complete when the time is over. Source: Elliott, "Real-Time Scheduling for GPUs with Applications in Advanced
-Automotive Systems" (2015), section 5.5.3.1.
+nobody had begun to work on it when the time was over. Source: Elliott, "Real-Time Scheduling for GPUs with Applications
+in Advanced Automotive Systems" (2015), section 5.5.3.1.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Frames:
     @property
     def completed(self) -> int:
         """Frames that came out."""
-        return min(len(self.completion_ns), self.expected)
+        return len(self.completion_ns)
 
     @property
     def dropped(self) -> int:
@@ -106,11 +106,10 @@ class Frames:
 def read_frames(path: Path, name: str, period_ns: int, duration_ns: int) -> Frames:
     """Reads a file of frames, ordered by completion, of a program that ran for so long.
 
-    Only frames that were complete within `duration_ns` of the first release count. Of a file that ends in the middle of
-    a line, as that of a killed program may, the whole lines count.
+    Of a file that ends in the middle of a line, as that of a killed program may, the whole lines count.
 
     Raises:
-        ResultsError: if the file is missing or malformed.
+        ResultsError: if the file is missing or malformed, or has more frames than were due.
     """
     content = text(path)
     lines = content.splitlines() if content.endswith("\n") else content.splitlines()[:-1]
@@ -121,10 +120,13 @@ def read_frames(path: Path, name: str, period_ns: int, duration_ns: int) -> Fram
     for number, row in enumerate(rows[1:]):
         times[number] = _times(path, number + 2, row)
     times = times[np.argsort(times[:, 1], kind="stable")]
-    if len(times):
-        times = times[times[:, 1] <= times[:, 0].min() + duration_ns]
     # Whole periods: a frame that is released when the time is over is not due.
-    return Frames(name, period_ns, duration_ns // period_ns, times[:, 0], times[:, 1])
+    expected = duration_ns // period_ns
+    if len(times) > expected:
+        raise ResultsError(
+            f"{path}: has {len(times)} frames, but a period of {period_ns} ns has only {expected} in {duration_ns} ns"
+        )
+    return Frames(name, period_ns, expected, times[:, 0], times[:, 1])
 
 
 def _times(path: Path, line: int, row: list[str]) -> tuple[int, int]:

@@ -44,7 +44,6 @@ def render(results: Results) -> str:
         verdict=_words.verdict(results),
         video=_video(results.video) if results.video else None,
         bounds=_figures.bounds(results.workload) if results.workload else None,
-        spread=_tables.SPREAD,
         css=Path(__file__).with_name("page.css").read_text(encoding="utf-8"),
     )
 
@@ -56,5 +55,5 @@ def _video(video: Video) -> dict[str, Any]:
         "tiles": _tables.tiles(video),
         "totals": _tables.totals(video),
         "groups": _tables.by_period(video),
-        "plots": [_figures.delays(video), *_figures.latencies(video)] if has_frames else [],
+        "plots": [_figures.delays(video), _figures.longest(video), *_figures.latencies(video)] if has_frames else [],
     }

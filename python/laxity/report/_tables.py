@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from laxity.report._frames import Spread
 from laxity.report._results import Configuration, Video
@@ -15,7 +17,7 @@ SPREAD = {
     "p99": "99th percentile",
     "median": "median",
     "mean": "mean",
-    "deviation": "standard deviation",
+    "deviation": "deviation",
 }
 """The numbers of a spread, and what they are called."""
 
@@ -37,24 +39,25 @@ class Group:
     rows: list[Row]
 
 
-def totals(video: Video) -> list[Row]:
-    """A row a number, a column a configuration, and how the last compares with the first where less is better."""
+def totals(video: Video) -> dict[str, list[Row]]:
+    """By what they are about: a row a number, a column a configuration, and how the last compares with the first."""
     all_of_them = [summarize(one) for one in video.configurations]
-    first, last = all_of_them[0], all_of_them[-1]
-    rows = [
-        Row("frames expected", [f"{total.expected:,}" for total in all_of_them] + [""]),
-        Row("frames completed", [f"{total.completed:,}" for total in all_of_them] + [""]),
-        Row("frames dropped", [f"{total.dropped:,}" for total in all_of_them] + [change(first.dropped, last.dropped)]),
+    frames = [
+        Row("expected", [*(f"{total.expected:,}" for total in all_of_them), ""]),
+        Row("completed", [*(f"{total.completed:,}" for total in all_of_them), ""]),
+        _compared("dropped", [total.dropped for total in all_of_them], "{:,}".format),
     ]
+    delays, latencies = [], []
     for field, name in SPREAD.items():
-        values = [_number(total.delays, field) for total in all_of_them]
+        row = _compared(name, [_number(total.delays, field) for total in all_of_them], digits)
         # Median and mean should be 1: less is not better.
-        compared = "" if field in ("median", "mean") else change(values[0], values[-1])
-        rows.append(Row(f"completion delay, {name}", [*map(digits, values), compared]))
-    for field, name in SPREAD.items():
-        values = [_number(total.latencies, field) for total in all_of_them]
-        rows.append(Row(f"latency, {name}", [*map(digits, values), change(values[0], values[-1])]))
-    return rows
+        delays.append(Row(name, [*row.cells[:-1], ""]) if field in ("median", "mean") else row)
+        latencies.append(_compared(name, [_number(total.latencies, field) for total in all_of_them], digits))
+    return {"frames": frames, "completion delay, periods": delays, "latency, periods": latencies}
+
+
+def _compared(name: str, values: Sequence[float | None], written: Callable[[Any], str]) -> Row:
+    return Row(name, [*map(written, values), change(values[0], values[-1])])
 
 
 def by_period(video: Video) -> list[Group]:
@@ -79,7 +82,7 @@ def tiles(video: Video) -> list[tuple[str, list[Row]]]:
     return [
         tile("frames dropped", [percent(total.dropped, total.expected) for _, total in named]),
         tile("longest completion delay, periods", [digits(_number(total.delays, "max")) for _, total in named]),
-        tile("its standard deviation, periods", [digits(_number(total.delays, "deviation")) for _, total in named]),
+        tile("deviation of completion delays, periods", [digits(_number(total.delays, "deviation")) for _, total in named]),
         tile("latency, 99th percentile, periods", [digits(_number(total.latencies, "p99")) for _, total in named]),
     ]
 

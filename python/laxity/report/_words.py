@@ -36,8 +36,12 @@ def count(number: int, what: str) -> str:
 
 def change(before: float | None, after: float | None) -> str:
     """How the second compares with the first: `2.1 x less`."""
-    if before is None or after is None or before <= 0 or after <= 0:
+    if before is None or after is None:
         return "-"
+    if before == after:
+        return "alike"
+    if before <= 0 or after <= 0:
+        return "none left" if after <= 0 else "-"
     if before / after >= ALIKE:
         return f"{before / after:.1f} x less" if before / after < 100 else f"{before / after:.0f} x less"
     return f"{after / before:.1f} x more" if after / before >= ALIKE else "alike"

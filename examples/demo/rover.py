@@ -1,0 +1,67 @@
+"""A workload that is analysed, simulated, and run under plain Linux and under Laxity."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import children
+
+FILE = Path(__file__).parents[1] / "workloads" / "rover.toml"
+FOR_S = 6
+SHOWN = ("1 s", "2 s")
+"""Of the schedule: a second, when everything has begun."""
+
+WAYS = (
+    ("plain Linux", "other", False, "SCHED_OTHER, what every program gets."),
+    ("Laxity", "fifo", True, "SCHED_FIFO with the priorities of the workload's policy."),
+)
+
+
+def run(laxity: Path, out: Path) -> dict[str, Any]:
+    """Does all of it in `out`/workload and returns what `run.json` says of it. Raises children.Failed."""
+    folder = out / "workload"
+    folder.mkdir(parents=True, exist_ok=True)
+    check = folder / "check.json"
+    check.write_text(children.output(laxity, "check", FILE, "--json"))
+    print(f"  laxity check: {_status(check)}", flush=True)
+    simulated = folder / "simulated.json"
+    simulated.write_text(children.output(laxity, "simulate", FILE, "--for", f"{FOR_S} s", "--json"))
+    runs = [_live(laxity, folder, *way) for way in WAYS]
+    return {
+        "name": FILE.stem,
+        "file": f"examples/workloads/{FILE.name}",
+        "check": f"{folder.name}/{check.name}",
+        "simulated": f"{folder.name}/{simulated.name}",
+        "runs": runs,
+    }
+
+
+def _live(laxity: Path, folder: Path, name: str, scheduler: str, is_bounded: bool, says: str) -> dict[str, Any]:
+    """Runs it one way, beside as many busy loops as there are CPUs: on an idle machine every scheduler looks good."""
+    cpus = len(os.sched_getaffinity(0))
+    trace = folder / f"{scheduler}.lxt"
+    command = [laxity, "run", FILE, "--for", f"{FOR_S} s", "--scheduler", scheduler, "--trace", trace, "--json"]
+    with children.busy_loops(cpus):
+        children.run_together([command], folder / scheduler, f"laxity run, {name}", FOR_S)
+    measured = folder / scheduler / "0.out"
+    gantt, perfetto = trace.with_suffix(".svg"), trace.with_suffix(".pftrace")
+    children.output(laxity, "trace", trace, "gantt", "--from", SHOWN[0], "--to", SHOWN[1], "--svg", gantt)
+    children.output(laxity, "trace", trace, "export", "-o", perfetto)
+    return {
+        "name": name,
+        "says": f"{says} {cpus} busy loops compete for the CPUs.",
+        "measured": f"{folder.name}/{scheduler}/{measured.name}",
+        "is_bounded": is_bounded,
+        "gantt": f"{folder.name}/{gantt.name}",
+        "files": [
+            {"name": "trace for Perfetto", "file": f"{folder.name}/{perfetto.name}"},
+            {"name": "trace for laxity", "file": f"{folder.name}/{trace.name}"},
+        ],
+    }
+
+
+def _status(check: Path) -> str:
+    return str(json.loads(check.read_text())["hard"]["status"]).replace("_", " ")
