@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
+from typing import NamedTuple
 
 
 def describe() -> dict[str, str | int]:
@@ -16,6 +17,26 @@ def describe() -> dict[str, str | int]:
         "kernel": platform.release(),
         "system": _system(),
     }
+
+
+class Times(NamedTuple):
+    """CPU time since the machine started, in ticks: first line of /proc/stat, see proc_stat(5)."""
+
+    total: int
+    stolen: int
+    """By the hypervisor, for other machines: nothing that Linux schedules can run then."""
+
+    @classmethod
+    def now(cls) -> Times:
+        """Up to now."""
+        line = Path("/proc/stat").read_text().splitlines()[0]
+        # cpu user nice system idle iowait irq softirq steal guest guest_nice; the last two are part of the first two.
+        ticks = [int(word) for word in line.split()[1:9]]
+        return cls(sum(ticks), ticks[7])
+
+    def stolen_since(self, before: Times) -> float:
+        """Which part of all CPU time was stolen since then, 0 to 1."""
+        return (self.stolen - before.stolen) / max(self.total - before.total, 1)
 
 
 def _cpu() -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import children
+import machine
 
 FILE = Path(__file__).parents[1] / "workloads" / "rover.toml"
 FOR_S = 6
@@ -44,15 +45,17 @@ def _live(laxity: Path, folder: Path, name: str, scheduler: str, is_bounded: boo
     cpus = len(os.sched_getaffinity(0))
     trace = folder / f"{scheduler}.lxt"
     command = [laxity, "run", FILE, "--for", f"{FOR_S} s", "--scheduler", scheduler, "--trace", trace, "--json"]
+    before = machine.Times.now()
     with children.busy_loops(cpus):
         children.run_together([command], folder / scheduler, f"laxity run, {name}", FOR_S)
+    stolen = machine.Times.now().stolen_since(before)
     measured = folder / scheduler / "0.out"
     gantt, perfetto = trace.with_suffix(".svg"), trace.with_suffix(".pftrace")
     children.output(laxity, "trace", trace, "gantt", "--from", SHOWN[0], "--to", SHOWN[1], "--svg", gantt)
     children.output(laxity, "trace", trace, "export", "-o", perfetto)
     return {
         "name": name,
-        "says": f"{says} {cpus} busy loops compete for the CPUs.",
+        "says": f"{says} {cpus} busy loops compete for the CPUs; the hypervisor took {stolen:.1%} of their time.",
         "measured": f"{folder.name}/{scheduler}/{measured.name}",
         "is_bounded": is_bounded,
         "gantt": f"{folder.name}/{gantt.name}",

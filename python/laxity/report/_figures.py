@@ -110,7 +110,7 @@ def longest(video: Video) -> Plot:
         step = 1 + len(names) // 12
         ax.set_xticks(range(0, len(names), step), names[::step])
         ax.set_ylim(bottom=0)
-        ax.set_xlabel("stabilizer, shortest period first")
+        ax.set_xlabel("stabilizer")
         ax.set_ylabel("longest completion delay, periods")
         _legend(ax)
         svg = _svg(figure, "longest")

@@ -55,5 +55,6 @@ def _video(video: Video) -> dict[str, Any]:
         "tiles": _tables.tiles(video),
         "totals": _tables.totals(video),
         "groups": _tables.by_period(video),
-        "plots": [_figures.delays(video), _figures.longest(video), *_figures.latencies(video)] if has_frames else [],
+        "of_delays": [_figures.delays(video), _figures.longest(video)] if has_frames else [],
+        "of_latencies": _figures.latencies(video) if has_frames else [],
     }

@@ -67,11 +67,12 @@ def _of_video(video: Video) -> list[str]:
     seconds = digits(video.duration_ns / 1e9).removesuffix(".00").removesuffix(".0")
     if first is last:
         return [f"{_dropped(first)} in {seconds} s."]
-    sentences = [
-        f"{count(len(first.instances), 'video stabilizer')} ran for {seconds} s each way: {_dropped(first)}, "
-        f"{_dropped(last)}."
-    ]
-    before, after = summarize(first).delays, summarize(last).delays
+    totals = summarize(first), summarize(last)
+    dropped = f"{_dropped(first)}, {_dropped(last)}"
+    if not any(total.dropped for total in totals):
+        dropped = f"neither dropped any of {totals[0].expected:,} frames"
+    sentences = [f"{count(len(first.instances), 'video stabilizer')} ran for {seconds} s each way: {dropped}."]
+    before, after = (total.delays for total in totals)
     if before is not None and after is not None:
         sentences.append(
             f"The longest completion delay was {digits(before.max)} periods under {first.name} and {digits(after.max)} "
