@@ -73,18 +73,19 @@ PipelineSettings pipeline_of(const Options &options, double rate, const std::vec
         settings.scheduling.runtimes_ns = estimate_runtimes(frames, options.crop, options.budget);
     if (options.period_ns) {
         settings.start_ns = start_of(options);
-        if (options.jobs() < (UINT64_MAX - *settings.start_ns) / settings.period_ns)
+        if (options.duration_ns)
             settings.end_ns = *settings.start_ns + options.jobs() * settings.period_ns;
     }
     return settings;
 }
 
-// How many frames were released until `end_ns`.
-uint64_t released(const PipelineSettings &settings, uint64_t end_ns)
+// How many frames should have begun until the first node ended.
+uint64_t released(const Options &options, const PipelineSettings &settings, uint64_t source_end_ns)
 {
     const uint64_t start_ns = *settings.start_ns;
+    const uint64_t periods = source_end_ns <= start_ns ? 0 : (source_end_ns - 1 - start_ns) / settings.period_ns + 1;
 
-    return end_ns <= start_ns ? 0 : 1 + (end_ns - 1 - start_ns) / settings.period_ns;
+    return std::min(options.jobs(), periods);
 }
 
 // Runs the graph, and says how.
@@ -115,8 +116,7 @@ Summary run(const Graph &graph, const Options &options, double rate, const std::
     summary.completed = options.cache_frames > 0 ? jobs : jobs - LATENCY;
     summary.expected = summary.completed;
     if (options.period_ns)
-        summary.expected =
-            std::max(summary.completed, released(*pipeline, std::min(how.source_end_ns, pipeline->end_ns)));
+        summary.expected = std::max(summary.completed, released(options, *pipeline, how.source_end_ns));
     return summary;
 }
 

@@ -21,12 +21,13 @@ How to run it:
 
 In real time:
   --period TIME        a frame comes once in 20ms, for instance; the clip is cached (see below)
-  --duration TIME      for so long; otherwise for --frames, or until Ctrl-C
+  --duration TIME      for so long, and frames that have not begun by then are dropped; otherwise for --frames, or
+                       until Ctrl-C
   --start-at NS        the first frame comes then (CLOCK_MONOTONIC); otherwise when the clip is in memory
   --scheduler NAME     of the threads: other (what happens if nothing is said), fifo or deadline
   --base-priority N    of the first node under fifo, deeper ones have more; 1 if nothing is said
   --budget FACTOR      under deadline a node may run so many times the median of its CPU time, measured before the
-                       start, in each period; 1.25 if nothing is said
+                       start, in each period; 2 if nothing is said
 
 What comes in:
   --size WxH           resize frames; 640x360 if nothing is said

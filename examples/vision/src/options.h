@@ -25,7 +25,7 @@ struct Options {
     std::optional<uint64_t> start_ns; // on CLOCK_MONOTONIC
     Scheduling::Policy policy = Scheduling::Policy::Other;
     uint8_t base_priority = 1;
-    double budget = 1.25;
+    double budget = 2;
 
     double crop = 0.1;
     std::string out, csv, times, shake_csv, sheet;
