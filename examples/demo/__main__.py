@@ -80,7 +80,7 @@ class Demo:
         print(f"\n{title}", flush=True)
         try:
             self.told[name] = run()
-        except children.Failed as failure:
+        except children.FailedError as failure:
             self.leave_out(title, str(failure))
 
     def leave_out(self, what: str, why: str) -> None:
@@ -100,7 +100,7 @@ class Demo:
 def no_video(stabilize: Path | None) -> str:
     """Why the stabilizer cannot be run; empty if it can."""
     if stabilize is None or not stabilize.is_file():
-        return "the stabilizer is not built, as OpenCV is not installed; run `make demo` as root, or `make vision` first"
+        return "the stabilizer is not built, as OpenCV is not installed; run `make demo` as root"
     if not CLIP.is_file():
         return f"there is no clip at {CLIP}; install Debian's package opencv-doc"
     return ""

@@ -28,19 +28,19 @@ while os.getppid() == parent:
 """Computes until the process that started it is gone."""
 
 
-class Failed(Exception):
+class FailedError(Exception):
     """A program did not do what the demo needs; the text says which, and what it said."""
 
 
 def output(*command: object) -> str:
-    """Runs a program and returns what it prints. Raises Failed if it fails, with its own message."""
+    """Runs a program and returns what it prints. Raises FailedError if it fails, with its own message."""
     done = subprocess.run(_words(command), capture_output=True, text=True, check=False)
     _check(command, done.returncode, done.stderr)
     return done.stdout
 
 
 def run(*command: object) -> None:
-    """Runs a program whose output is ours. Raises Failed if it fails."""
+    """Runs a program whose output is ours. Raises FailedError if it fails."""
     done = subprocess.run(_words(command), check=False)
     _check(command, done.returncode, "")
 
@@ -48,7 +48,7 @@ def run(*command: object) -> None:
 def run_together(commands: Sequence[Command], folder: Path, label: str, expected_s: float) -> None:
     """Runs programs at the same time, says how far they are, and ends all of them whatever happens.
 
-    What each says is in `folder`, in NUMBER.out and NUMBER.err. Raises Failed if one fails.
+    What each says is in `folder`, in NUMBER.out and NUMBER.err. Raises FailedError if one fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as ending:
@@ -122,4 +122,4 @@ def _check(command: Command, code: int, said: str) -> None:
     if code:
         why = said.strip().splitlines()
         name = Path(str(command[0])).name
-        raise Failed(f"{name} {command[1]} ended with {code}" + (f": {why[-1]}" if why else ""))
+        raise FailedError(f"{name} {command[1]} ended with {code}" + (f": {why[-1]}" if why else ""))

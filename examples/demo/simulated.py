@@ -37,7 +37,7 @@ OVERHEADS = "brandenburg2009-worst"
 
 
 def run(command: Path, out: Path) -> list[dict[str, Any]]:
-    """Simulates and draws in `out`/simulated; returns the sections of the report. Raises children.Failed."""
+    """Simulates and draws in `out`/simulated; returns the sections of the report. Raises children.FailedError."""
     folder = out / "simulated"
     folder.mkdir(parents=True, exist_ok=True)
     realizations = laxity.measured_realizations()
@@ -61,8 +61,8 @@ def run(command: Path, out: Path) -> list[dict[str, Any]]:
         ),
         section(
             "Simulated: GPU interrupts, three ways to handle them",
-            "A short run of what Elliott and Anderson (2012) measured on twelve CPUs and eight GPUs, with the overheads "
-            "they published.",
+            "A short run of what Elliott and Anderson (2012) measured on twelve CPUs and eight GPUs, with the "
+            "overheads they published.",
             [(f"{folder.name}/{name}", says) for name, says in interrupts],
         ),
     ]

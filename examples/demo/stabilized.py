@@ -18,7 +18,7 @@ SHAKE = 1
 
 
 def run(stabilize: Path, clip: Path, out: Path) -> dict[str, Any]:
-    """Stabilizes the clip and returns what `run.json` says of it. Raises children.Failed."""
+    """Stabilizes the clip and returns what `run.json` says of it. Raises children.FailedError."""
     folder = out / "stabilized"
     folder.mkdir(parents=True, exist_ok=True)
     frames, shake, sheet, video = (folder / name for name in ("frames.csv", "shake.csv", "sheet.jpg", "stable.avi"))
@@ -30,8 +30,8 @@ def run(stabilize: Path, clip: Path, out: Path) -> dict[str, Any]:
     print(f"  shake {measured.before:.1f} px before, {measured.after:.2f} px after", flush=True)
     return {
         "sheet": f"{folder.name}/{sheet.name}",
-        "says": f"{FRAMES} frames of {clip.name}, shaken by a random walk of shifts and turns. Shake is how fast the corners "
-        "of the scene change their motion (acceleration, root mean square).",
+        "says": f"{FRAMES} frames of {clip.name}, shaken by a random walk of shifts and turns. Shake is how fast the "
+        "corners of the scene change their motion (acceleration, root mean square).",
         "before_px": measured.before,
         "after_px": measured.after,
         "files": [{"name": "stabilized video", "file": f"{folder.name}/{video.name}"}],

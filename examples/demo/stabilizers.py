@@ -46,11 +46,6 @@ class Way:
     scheduler: str
     says: str
 
-    def options(self, instance: Instance) -> list[object]:
-        """Of this instance."""
-        chosen: list[object] = ["--scheduler", self.scheduler]
-        return chosen + (["--base-priority", instance.priority] if self.scheduler == "fifo" else [])
-
 
 WAYS = (
     Way("plain Linux", "other", "SCHED_OTHER, what every program gets."),
@@ -59,14 +54,20 @@ WAYS = (
 
 
 def run(stabilize: Path, clip: Path, out: Path) -> dict[str, Any]:
-    """Runs all of them under each configuration and returns what `run.json` says of it. Raises children.Failed."""
+    """Runs all of them under each configuration and returns what `run.json` says of it. Raises children.FailedError."""
     shutil.rmtree(out / "video", ignore_errors=True)
     start_s, frame_ms = _calibrate(stabilize, clip)
     instances = _instances(frame_ms)
     load = frame_ms * sum(1e6 / one.period_ns for one in instances) / _cpus()
-    print(f"  a frame takes {frame_ms:.1f} ms of CPU time; {len(instances)} instances need {load:.0%} of {_cpus()} CPUs")
+    print(f"  a frame takes {frame_ms:.1f} ms of CPU time; {len(instances)} need {load:.0%} of {_cpus()} CPUs")
+    # All decode their frames at first, on the same CPUs; longer than that should take.
+    wait_s = 2 + 1.5 * start_s * len(instances) / _cpus()
     for way in WAYS:
-        _together(stabilize, clip, out / "video", instances, way, start_s)
+        folder = out / "video" / way.scheduler
+        folder.mkdir(parents=True)
+        start_ns = time.monotonic_ns() + round(wait_s * 1e9)
+        commands = [[stabilize, *_options(one, way, start_ns, folder), clip] for one in instances]
+        children.run_together(commands, folder / "said", f"{len(instances)} stabilizers, {way.name}", wait_s + FOR_S)
     periods = sorted({one.period_ns / 1e6 for one in instances})
     return {
         "clip": clip.name,
@@ -77,9 +78,7 @@ def run(stabilize: Path, clip: Path, out: Path) -> dict[str, Any]:
         f"Elliott (2015), scaled to {periods[0]:.1f} to {periods[-1]:.1f} ms, so that all together need {load:.0%} of "
         f"{_cpus()} CPUs.",
         "instances": [{"name": one.name, "period_ns": one.period_ns} for one in instances],
-        "configurations": [
-            {"name": way.name, "says": way.says, "folder": f"video/{way.scheduler}"} for way in WAYS
-        ],
+        "configurations": [{"name": way.name, "says": way.says, "folder": f"video/{way.scheduler}"} for way in WAYS],
     }
 
 
@@ -105,21 +104,13 @@ def _instances(frame_ms: float) -> list[Instance]:
     ]
 
 
-def _together(stabilize: Path, clip: Path, out: Path, instances: list[Instance], way: Way, start_s: float) -> None:
-    # All decode their frames at first, on the same CPUs; twice as long as that should take.
-    wait_s = 2 + 2 * start_s * len(instances) / _cpus()
-    start_ns = time.monotonic_ns() + round(wait_s * 1e9)
-    folder = out / way.scheduler
-    folder.mkdir(parents=True)
-    commands = [
-        [
-            *(stabilize, *_common(), *way.options(one)),
-            *("--period", f"{one.period_ns // 1000}us", "--duration", f"{FOR_S}s", "--start-at", start_ns),
-            *("--times", folder / f"{one.name}.csv", "--summary", "json", clip),
-        ]
-        for one in instances
+def _options(instance: Instance, way: Way, start_ns: int, folder: Path) -> list[object]:
+    return [
+        *(*_common(), "--scheduler", way.scheduler),
+        *(["--base-priority", instance.priority] if way.scheduler == "fifo" else []),
+        *("--period", f"{instance.period_ns // 1000}us", "--duration", f"{FOR_S}s", "--start-at", start_ns),
+        *("--times", folder / f"{instance.name}.csv", "--summary", "json"),
     ]
-    children.run_together(commands, folder / "said", f"{len(instances)} stabilizers, {way.name}", wait_s + FOR_S)
 
 
 def _common() -> list[object]:

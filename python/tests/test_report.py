@@ -325,7 +325,9 @@ def test_a_browser_shows_it_on_a_phone_and_on_a_screen(copy, tmp_path):
         print("skipped: there is no browser; install Debian's package chromium")
         pytest.skip("there is no browser; install Debian's package chromium")
     report.write(copy, copy / "report.html")
-    frames = [f'<iframe src="report.html" style="border:0;width:{width}px;height:800px"></iframe>' for width in (390, 1280)]
+    frames = [
+        f'<iframe src="report.html" style="border:0;width:{width}px;height:800px"></iframe>' for width in (390, 1280)
+    ]
     (copy / "looks.html").write_text(LOOKS.format(frames="".join(frames)))
     command = [browser, "--headless", "--disable-gpu", "--allow-file-access-from-files", "--no-first-run"]
     command += ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses to have one as root

@@ -7,7 +7,14 @@ from typing import Any
 
 from laxity.report._files import ResultsError, table
 
-KINDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", dict: "an object", list: "a list"}
+KINDS = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    dict: "an object",
+    list: "a list",
+}
 
 
 class Fields:

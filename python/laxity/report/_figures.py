@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -33,7 +34,7 @@ SIMULATED = "D"
 WIDTH = 4.9
 """Inches; as wide as a phone, so that letters are read there, too."""
 
-SETTINGS = {
+SETTINGS: dict[Any, Any] = {
     "font.size": 9.5,
     "path.simplify": True,
     "path.simplify_threshold": 0.3,
@@ -90,8 +91,8 @@ def delays(video: Video) -> Plot:
     last = f" Longer ones are in the last bin, at {end}." if longest > end else ""
     return Plot(
         svg,
-        "Time between the completions of consecutive frames, in periods, of all instances together; regular playback is "
-        f"1 (dotted). The share of frames has a logarithmic axis, so that single outliers are seen.{last}",
+        "Time between the completions of consecutive frames, in periods, of all instances together; regular playback "
+        f"is 1 (dotted). The share of frames has a logarithmic axis, so that single outliers are seen.{last}",
     )
 
 
@@ -142,8 +143,8 @@ def latencies(video: Video) -> list[Plot]:
     return [
         Plot(
             at_most,
-            "Latency: from the release of a frame to the completion of its last node, in milliseconds, of all instances "
-            "together, as cumulative distribution.",
+            "Latency: from the release of a frame to the completion of its last node, in milliseconds, of all "
+            "instances together, as cumulative distribution.",
         ),
         Plot(at_least, "The same from the other end, with a logarithmic axis: how rare the longest latencies are."),
     ]
@@ -163,7 +164,14 @@ def bounds(workload: Workload) -> Plot:
             at = [(row, ns) for row, line in enumerate(lines) if (ns := _seen(line)[number]) is not None]
             colour = FAINT if number == 0 else SERIES[number - 1]
             rows = [row + shifts[number] for row, _ in at]
-            ax.plot([ns / 1e6 for _, ns in at], rows, (SIMULATED + MARKERS)[number], color=colour, markersize=4.5, label=name)
+            ax.plot(
+                [ns / 1e6 for _, ns in at],
+                rows,
+                (SIMULATED + MARKERS)[number],
+                color=colour,
+                markersize=4.5,
+                label=name,
+            )
         ax.set_yticks(range(len(lines)), [line.name for line in lines])
         ax.set_ylim(len(lines) - 0.5, -0.5)
         ax.tick_params(axis="y", length=0)
@@ -242,7 +250,7 @@ def _legend(ax: Axes, columns: int = 2) -> None:
 
 
 def _svg(figure: Figure, name: str) -> Markup:
-    """The figure as an element of a page. Its ids begin with `name`, as they must differ from those of other figures."""
+    """The figure as an element of a page. Its ids begin with `name`: those of other figures are the same else."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     svg = out.getvalue()
@@ -253,6 +261,11 @@ def _svg(figure: Figure, name: str) -> Markup:
     for colour, variable in VARIABLES.items():
         svg = svg.replace(colour, f"var({variable})")
     # Its size is that of the box it is in; the view box has the proportions.
-    svg = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg role="img" \1 xmlns="http://www.w3.org/2000/svg" '
-                 r'xmlns:xlink="http://www.w3.org/1999/xlink">', svg, count=1)
+    svg = re.sub(
+        r'<svg [^>]*?(viewBox="[^"]*")[^>]*>',
+        r'<svg role="img" \1 xmlns="http://www.w3.org/2000/svg" '
+        r'xmlns:xlink="http://www.w3.org/1999/xlink">',
+        svg,
+        count=1,
+    )
     return Markup(svg)

@@ -1,8 +1,8 @@
 """Frames that a video program put out, and how regularly.
 
-The *completion delay* is the time between the completions of consecutive frames. A frame is *dropped* if it was due, but
-nobody had begun to work on it when the time was over. Source: Elliott, "Real-Time Scheduling for GPUs with Applications
-in Advanced Automotive Systems" (2015), section 5.5.3.1.
+The *completion delay* is the time between the completions of consecutive frames. A frame is *dropped* if it was due,
+but nobody had begun to work on it when the time was over. Source: Elliott, "Real-Time Scheduling for GPUs with
+Applications in Advanced Automotive Systems" (2015), section 5.5.3.1.
 """
 
 from __future__ import annotations

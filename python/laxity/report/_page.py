@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from laxity.report import _figures, _tables, _words
 from laxity.report._results import Results, Video, read
 
+
 def write(folder: Path, page: Path) -> None:
     """Writes the page about a folder of results; a page that was there is replaced at once, or stays as it was.
 

@@ -139,7 +139,9 @@ def _video(folder: Path, video: Fields) -> Video:
     duration_ns = video.whole("duration_ns")
     instances = [(instance.text("name"), instance.whole("period_ns")) for instance in video.each("instances")]
     if not instances or any(period_ns < 1 or period_ns > duration_ns for _, period_ns in instances):
-        raise ResultsError(f"{folder / 'run.json'}: video: instances need periods from 1 ns to the {duration_ns} ns run")
+        raise ResultsError(
+            f"{folder / 'run.json'}: video: instances need periods from 1 ns to the {duration_ns} ns run"
+        )
     configurations = [
         Configuration(
             run.text("name"),
@@ -175,5 +177,3 @@ def _stabilized(folder: Path, stabilized: Fields) -> Stabilized:
 def _section(folder: Path, section: Fields) -> Section:
     pictures = [Picture(picture(folder / item.text("file")), item.text("says")) for item in section.each("pictures")]
     return Section(section.text("title"), section.text("says"), tuple(pictures))
-
-

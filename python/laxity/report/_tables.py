@@ -82,7 +82,10 @@ def tiles(video: Video) -> list[tuple[str, list[Row]]]:
     return [
         tile("frames dropped", [percent(total.dropped, total.expected) for _, total in named]),
         tile("longest completion delay, periods", [digits(_number(total.delays, "max")) for _, total in named]),
-        tile("deviation of completion delays, periods", [digits(_number(total.delays, "deviation")) for _, total in named]),
+        tile(
+            "deviation of delays, periods",
+            [digits(_number(total.delays, "deviation")) for _, total in named],
+        ),
         tile("latency, 99th percentile, periods", [digits(_number(total.latencies, "p99")) for _, total in named]),
     ]
 

@@ -57,7 +57,8 @@ def verdict(results: Results) -> list[str]:
     if results.stabilized is not None:
         before, after = results.stabilized.before_px, results.stabilized.after_px
         sentences.append(
-            f"What shook by {digits(before)} px shakes by {digits(after)} px after the stabilizer: {change(before, after)}."
+            f"What shook by {digits(before)} px shakes by {digits(after)} px after the stabilizer: "
+            f"{change(before, after)}."
         )
     return sentences or ["Nothing ran; below it says why."]
 
@@ -76,8 +77,8 @@ def _of_video(video: Video) -> list[str]:
     if before is not None and after is not None:
         sentences.append(
             f"The longest completion delay was {digits(before.max)} periods under {first.name} and {digits(after.max)} "
-            f"under {last.name} ({change(before.max, after.max)}), its standard deviation {digits(before.deviation)} and "
-            f"{digits(after.deviation)} periods ({change(before.deviation, after.deviation)}), as means over the "
+            f"under {last.name} ({change(before.max, after.max)}), its standard deviation {digits(before.deviation)} "
+            f"and {digits(after.deviation)} periods ({change(before.deviation, after.deviation)}), as means over the "
             "stabilizers."
         )
     return sentences
@@ -95,10 +96,12 @@ def _of_workload(workload: Workload) -> list[str]:
         return [f"The analysis gives no bound for {workload.name}: {workload.why or workload.status}."]
     beyond = workload.beyond_bounds()
     if not beyond:
-        return [f"In {workload.name} nothing took longer than its proven bound, neither simulated nor live ({bounded} bounds)."]
+        whole = f"{bounded} bounds, simulated and live"
+        return [f"In {workload.name} nothing took longer than its proven bound ({whole})."]
     line, run, ns = max(beyond, key=lambda item: item[2] / (item[0].bound_ns or 1))
     where = "simulated" if run is None else f"live under {run.name}"
     return [
-        f"In {workload.name} {count(len(beyond), 'maximum').replace('maximums', 'maxima')} exceeded a proven bound; most "
-        f"of all {line.name} {where}, with {milliseconds(ns)} ms where {milliseconds(line.bound_ns)} ms were proven."
+        f"In {workload.name} {len(beyond)} of the longest response times exceeded a proven bound; "
+        f"most of all that of {line.name}, {where}, with {milliseconds(ns)} ms "
+        f"where {milliseconds(line.bound_ns)} ms were proven."
     ]
