@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 Command: TypeAlias = Sequence[object]
 
@@ -45,23 +45,34 @@ def run(*command: object) -> None:
     _check(command, done.returncode, "")
 
 
-def run_together(commands: Sequence[Command], folder: Path, label: str, expected_s: float) -> None:
+class Observer(NamedTuple):
+    """A program that looks at another, which must be there for some time."""
+
+    after_s: float
+    command: Callable[[int], Command]
+    """Of the first program's process number."""
+
+
+def run_together(
+    commands: Sequence[Command], folder: Path, label: str, expected_s: float, observer: Observer | None = None
+) -> None:
     """Runs programs at the same time, says how far they are, and ends all of them whatever happens.
 
-    What each says is in `folder`, in NUMBER.out and NUMBER.err. Raises FailedError if one fails.
+    What each says is in `folder`, in NUMBER.out and NUMBER.err. Raises FailedError if one fails, but not if the
+    observer does: what it should have written is not there, then.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as ending:
-        running = []
-        for number, command in enumerate(commands):
-            out = ending.enter_context((folder / f"{number}.out").open("w"))
-            err = ending.enter_context((folder / f"{number}.err").open("w"))
-            running.append(ending.enter_context(_ended(subprocess.Popen(_words(command), stdout=out, stderr=err))))
+        running = [_start(command, folder / str(number), ending) for number, command in enumerate(commands)]
         started = time.monotonic()
         while any(child.poll() is None for child in running):
             if any(child.returncode for child in running):
                 break
-            show(label, time.monotonic() - started, expected_s)
+            elapsed_s = time.monotonic() - started
+            if observer is not None and elapsed_s > observer.after_s:
+                _start(observer.command(running[0].pid), folder / "observer", ending)
+                observer = None
+            show(label, elapsed_s, expected_s)
             time.sleep(LOOK_EVERY_S)
         show(label, expected_s, expected_s, is_last=True)
         for number, (command, child) in enumerate(zip(commands, running, strict=True)):
@@ -94,6 +105,12 @@ def interrupt_on_termination() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
+
+
+def _start(command: Command, says: Path, ending: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+    out = ending.enter_context(says.with_suffix(".out").open("w"))
+    err = ending.enter_context(says.with_suffix(".err").open("w"))
+    return ending.enter_context(_ended(subprocess.Popen(_words(command), stdout=out, stderr=err)))
 
 
 @contextlib.contextmanager

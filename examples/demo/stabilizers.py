@@ -8,7 +8,7 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import children
 
@@ -21,6 +21,8 @@ interrupts and the demo itself need some, too."""
 
 FOR_S = 15
 SIZE = (640, 360)
+SHOWN = ("--from", "2 s", "--to", "2500 ms")
+"""Of the schedule of the first instance."""
 CACHED = 60
 """Frames that each instance has in memory: 41 MB."""
 
@@ -53,24 +55,26 @@ WAYS = (
 )
 
 
-def run(stabilize: Path, clip: Path, out: Path) -> dict[str, Any]:
+class Programs(NamedTuple):
+    """What is started."""
+
+    laxity: Path
+    stabilize: Path
+    clip: Path
+
+
+def run(programs: Programs, out: Path) -> dict[str, Any]:
     """Runs all of them under each configuration and returns what `run.json` says of it. Raises children.FailedError."""
     shutil.rmtree(out / "video", ignore_errors=True)
-    start_s, frame_ms = _calibrate(stabilize, clip)
+    start_s, frame_ms = _calibrate(programs)
     instances = _instances(frame_ms)
     load = frame_ms * sum(1e6 / one.period_ns for one in instances) / _cpus()
     print(f"  a frame takes {frame_ms:.1f} ms of CPU time; {len(instances)} need {load:.0%} of {_cpus()} CPUs")
     # All decode their frames at first, on the same CPUs; longer than that should take.
     wait_s = 2 + 1.5 * start_s * len(instances) / _cpus()
-    for way in WAYS:
-        folder = out / "video" / way.scheduler
-        folder.mkdir(parents=True)
-        start_ns = time.monotonic_ns() + round(wait_s * 1e9)
-        commands = [[stabilize, *_options(one, way, start_ns, folder), clip] for one in instances]
-        children.run_together(commands, folder / "said", f"{len(instances)} stabilizers, {way.name}", wait_s + FOR_S)
     periods = sorted({one.period_ns / 1e6 for one in instances})
     return {
-        "clip": clip.name,
+        "clip": programs.clip.name,
         "width": SIZE[0],
         "height": SIZE[1],
         "duration_ns": FOR_S * 1_000_000_000,
@@ -78,16 +82,46 @@ def run(stabilize: Path, clip: Path, out: Path) -> dict[str, Any]:
         f"Elliott (2015), scaled to {periods[0]:.1f} to {periods[-1]:.1f} ms, so that all together need {load:.0%} of "
         f"{_cpus()} CPUs.",
         "instances": [{"name": one.name, "period_ns": one.period_ns} for one in instances],
-        "configurations": [{"name": way.name, "says": way.says, "folder": f"video/{way.scheduler}"} for way in WAYS],
+        "configurations": [_configuration(programs, out / "video", instances, way, wait_s) for way in WAYS],
     }
 
 
-def _calibrate(stabilize: Path, clip: Path) -> tuple[float, float]:
+def _configuration(programs: Programs, out: Path, instances: list[Instance], way: Way, wait_s: float) -> dict[str, Any]:
+    folder = out / way.scheduler
+    folder.mkdir(parents=True)
+    trace = folder / f"{instances[0].name}.lxt"
+    start_ns = time.monotonic_ns() + round(wait_s * 1e9)
+    commands = [[programs.stabilize, *_options(one, way, start_ns, folder), programs.clip] for one in instances]
+    recorder = children.Observer(wait_s, lambda pid: [programs.laxity, "graph", "record", f"stabilizer-{pid}", trace])
+    label = f"{len(instances)} stabilizers, {way.name}"
+    children.run_together(commands, folder / "said", label, wait_s + FOR_S, recorder)
+    told = {"name": way.name, "says": way.says, "folder": f"{out.name}/{folder.name}"}
+    return told | (_schedule(programs.laxity, trace, f"{out.name}/{folder.name}") if trace.exists() else {})
+
+
+def _schedule(laxity: Path, trace: Path, folder: str) -> dict[str, Any]:
+    """A picture of half a second of a trace, and the trace for others."""
+    gantt, perfetto = trace.with_suffix(".svg"), trace.with_suffix(".pftrace")
+    children.output(laxity, "trace", trace, "gantt", *SHOWN, "--by", "task", "--svg", gantt)
+    children.output(laxity, "trace", trace, "export", "-o", perfetto)
+    return {
+        "gantt": f"{folder}/{gantt.name}",
+        "gantt_says": f"Half a second of the nodes of {trace.stem}",
+        "files": [
+            {"name": f"trace of {trace.stem} for Perfetto", "file": f"{folder}/{perfetto.name}"},
+            {"name": f"trace of {trace.stem} for laxity", "file": f"{folder}/{trace.name}"},
+        ],
+    }
+
+
+def _calibrate(programs: Programs) -> tuple[float, float]:
     """How long an instance takes before its first frame, in s, and the CPU time of a frame, in ms: the sum of the
     medians of its nodes in a plain loop.
     """
     before = time.monotonic()
-    said = children.output(stabilize, "--sequential", *_common(), "--frames", 2 * CACHED, "--summary", "json", clip)
+    said = children.output(
+        *(programs.stabilize, "--sequential", *_common(), "--frames", 2 * CACHED, "--summary", "json", programs.clip)
+    )
     summary = json.loads(said)
     start_s = time.monotonic() - before - summary["elapsed_s"]
     return start_s, sum(node["cpu_median_us"] for node in summary["nodes"]) / 1000

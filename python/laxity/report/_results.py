@@ -10,12 +10,13 @@
     video                        clip, width, height, duration_ns, load
         instances                each {name, period_ns}
         configurations           each {name, says, folder}, the first to compare the others with; the folder has
-                                 NAME.csv for each instance
-    stabilized                   sheet (a picture), says, before_px, after_px
+                                 NAME.csv for each instance; maybe gantt (a picture), gantt_says and files
+    stabilized                   sheet (a picture), says, before_px, after_px; maybe files
     workload                     name, file, check and simulated (of `laxity check --json` and `laxity simulate --json`)
-        runs                     each {name, says, measured (of `laxity run --json`), is_bounded, gantt, files}, where
-                                 files are each {name, file}
+        runs                     each {name, says, measured (of `laxity run --json`), is_bounded, gantt; maybe files}
     sections                     each {title, says, pictures}, where pictures are each {file, says}
+
+where files, which lie beside the page, are each {name, file}.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from laxity.report._beside import beside
 from laxity.report._fields import Fields
 from laxity.report._files import ResultsError, picture
 from laxity.report._frames import Frames, read_frames
@@ -31,12 +33,22 @@ from laxity.report._workload import Workload, read_workload
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A picture, as a URI that has all of it."""
+
+    uri: str
+    says: str
+
+
+@dataclass(frozen=True)
 class Configuration:
-    """A way to run all instances, and what they put out."""
+    """A way to run all instances, and what they put out; of one of them maybe a part of its schedule."""
 
     name: str
     says: str
     instances: tuple[Frames, ...]
+    gantt: Picture | None
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -59,14 +71,7 @@ class Stabilized:
     says: str
     before_px: float
     after_px: float
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture, as a URI that has all of it."""
-
-    uri: str
-    says: str
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -150,6 +155,8 @@ def _video(folder: Path, video: Fields) -> Video:
                 read_frames(folder / run.text("folder") / f"{name}.csv", name, period_ns, duration_ns)
                 for name, period_ns in instances
             ),
+            Picture(picture(folder / run.text("gantt")), run.text("gantt_says")) if "gantt" in run else None,
+            beside(folder, run.each("files")),
         )
         for run in video.each("configurations")
     ]
@@ -171,6 +178,7 @@ def _stabilized(folder: Path, stabilized: Fields) -> Stabilized:
         stabilized.text("says"),
         stabilized.number("before_px"),
         stabilized.number("after_px"),
+        beside(folder, stabilized.each("files")),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from laxity.report._beside import beside
 from laxity.report._fields import Fields
-from laxity.report._files import ResultsError, picture
+from laxity.report._files import picture
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,6 @@ def read_workload(folder: Path, workload: Fields) -> Workload:
 
 def _run(folder: Path, run: Fields, measured: Fields) -> LiveRun:
     total = measured.inner("total")
-    files = {item.text("name"): item.text("file") for item in run.each("files")}
-    for file in files.values():
-        if not (folder / file).is_file():
-            raise ResultsError(f"{folder / file}: is not there, though run.json names it")
     return LiveRun(
         run.text("name"),
         run.text("says"),
@@ -112,7 +109,7 @@ def _run(folder: Path, run: Fields, measured: Fields) -> LiveRun:
         total.whole("missed"),
         run.flag("is_bounded"),
         picture(folder / run.text("gantt")),
-        files,
+        beside(folder, run.each("files")),
     )
 
 
