@@ -59,14 +59,14 @@ def _live(laxity: Path, folder: Path, way: Way) -> dict[str, Any]:
     before = machine.Times.now()
     with children.busy_loops(cpus):
         children.run_together([command], folder / way.scheduler, f"laxity run, {way.name}", FOR_S)
-    stolen = machine.Times.now().stolen_since(before)
+    others = machine.Times.now().since(before)
     measured = folder / way.scheduler / "0.out"
     gantt, perfetto = trace.with_suffix(".svg"), trace.with_suffix(".pftrace")
     children.output(laxity, "trace", trace, "gantt", "--from", SHOWN[0], "--to", SHOWN[1], "--svg", gantt)
     children.output(laxity, "trace", trace, "export", "-o", perfetto)
     return {
         "name": way.name,
-        "says": f"{way.says} {cpus} busy loops compete for the CPUs; the hypervisor took {stolen:.1%} of their time.",
+        "says": f"{way.says} {cpus} busy loops compete for the CPUs. {others}",
         "measured": f"{folder.name}/{way.scheduler}/{measured.name}",
         "is_bounded": way.is_bounded,
         "gantt": f"{folder.name}/{gantt.name}",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import children
+import machine
 
 PERIODS_MS = (20, 20, 30, 30, 40, 40, 60, 60, 60, 60, 60, 80, 80, 80, 80, 100, 100)
 """Of the 17 instances in Table 5.2 of Elliott (2015); scaled to the machine."""
@@ -94,8 +95,10 @@ def _configuration(programs: Programs, out: Path, instances: list[Instance], way
     commands = [[programs.stabilize, *_options(one, way, start_ns, folder), programs.clip] for one in instances]
     recorder = children.Observer(wait_s, lambda pid: [programs.laxity, "graph", "record", f"stabilizer-{pid}", trace])
     label = f"{len(instances)} stabilizers, {way.name}"
+    before = machine.Times.now()
     children.run_together(commands, folder / "said", label, wait_s + FOR_S, recorder)
-    told = {"name": way.name, "says": way.says, "folder": f"{out.name}/{folder.name}"}
+    says = f"{way.says} {machine.Times.now().since(before)}"
+    told = {"name": way.name, "says": says, "folder": f"{out.name}/{folder.name}"}
     return told | (_schedule(programs.laxity, trace, f"{out.name}/{folder.name}") if trace.exists() else {})
 
 

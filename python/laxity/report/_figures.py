@@ -229,9 +229,11 @@ def _time_axis(ax: Axes) -> None:
 
 
 def _log_axis(ax: Axes) -> None:
-    """A number at 1, 2 and 5 of each decade: there may be one decade alone."""
+    """A number at 1, 2 and 5 of each decade where there are few, so that there are at least two."""
     ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    left, right = ax.get_xlim()
+    subs = (1,) if right > 1000 * left else (1, 3) if right > 100 * left else (1, 2, 5)
+    ax.xaxis.set_major_locator(LogLocator(subs=subs))
     ax.xaxis.set_major_formatter(_plain())
     ax.xaxis.set_minor_formatter(NullFormatter())
 

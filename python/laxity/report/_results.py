@@ -3,7 +3,7 @@
 `run.json` has, with all files named relative to the folder:
 
     laxity, date                 version and time (ISO 8601)
-    machine                      cpu, cpus, memory_bytes, kernel, system
+    machine                      cpu, cpus, memory_bytes, kernel, system, load (what else it was doing)
     gpu                          what stood in for a GPU; left out if nothing did
     command                      what does it all again
     missing                      each {what, why}: parts that are not there
@@ -136,6 +136,7 @@ def _machine(run: Fields) -> dict[str, str]:
         "CPU": f"{machine.whole('cpus')} x {machine.text('cpu')}",
         "Memory": f"{gigabytes:.0f} GiB",
         "System": f"{machine.text('system')}, Linux {machine.text('kernel')}",
+        "Others": machine.text("load"),
         "GPU": run.text("gpu") if "gpu" in run else "none; nothing here used one",
     }
 
