@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # capi.sh PREFIX [PROFILE]: builds the C library with cargo's PROFILE (release) and installs it below PREFIX, with its
-# header and what pkg-config asks for.
+# header, what pkg-config asks for, and the server of soft GPUs.
 set -eu
 mkdir -p "$1"
 prefix=$(cd "$1" && pwd)
@@ -11,14 +11,15 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # Until 1.0 a minor version may break programs; capi/build.rs gives the library the same name.
 soname=liblaxity.so.${version%.*}
 
-cargo build --quiet -p laxity-capi --profile "$profile"
+cargo build --quiet -p laxity-capi -p laxity-softgpu --profile "$profile"
 built=${CARGO_TARGET_DIR:-target}/$profile
 [ "$profile" = dev ] && built=${CARGO_TARGET_DIR:-target}/debug
 
-install -d "$prefix/lib/pkgconfig" "$prefix/include"
+install -d "$prefix/lib/pkgconfig" "$prefix/include" "$prefix/bin"
 install -m 644 capi/include/laxity.h "$prefix/include/laxity.h"
 install -m 644 "$built/liblaxity.a" "$prefix/lib/liblaxity.a"
 install -m 755 "$built/liblaxity.so" "$prefix/lib/liblaxity.so.$version"
+install -m 755 "$built/laxity-softgpu-server" "$prefix/bin/laxity-softgpu-server"
 ln -sf "liblaxity.so.$version" "$prefix/lib/$soname"
 ln -sf "$soname" "$prefix/lib/liblaxity.so"
 cat >"$prefix/lib/pkgconfig/laxity.pc" <<END

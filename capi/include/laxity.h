@@ -11,8 +11,8 @@
 //           invalid. NULL and handles of another type are refused. A released handle is refused where memory still
 //           tells; do not count on it. Handles may be released in any order.
 // Threads   Registries, graphs, descriptions and recordings may be used by many threads at once, a node and its job by
-//           one at a time: a second one gets LAXITY_ERROR_BUSY. A client of GPUs belongs to the thread that
-//           registered it.
+//           one at a time: a second one gets LAXITY_ERROR_BUSY. A client of GPUs, and a thread of a device,
+//           belongs to the thread that registered it.
 // Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.
 // Processes All are trusted with the memory that they share. A child made by fork() attaches by itself, or executes
 //           another program.
@@ -121,6 +121,20 @@ enum laxity_result {
     LAXITY_ERROR_NO_TOKEN = 56,
     // Another thread registered the client.
     LAXITY_ERROR_THREAD = 57,
+    // A soft GPU cannot be opened: its server cannot be started, or is of another version or user.
+    LAXITY_ERROR_NO_SOFT_GPU = 60,
+    // The server of a soft GPU ended: what was pending does not happen, and device memory is lost. Open it again.
+    LAXITY_ERROR_GONE = 61,
+    // Bytes that are not within the buffer.
+    LAXITY_ERROR_RANGE = 62,
+    // Two operations use the same bytes of device memory at the same time, and one writes.
+    LAXITY_ERROR_RACE = 63,
+    // A buffer is another device's, or in the memory of another GPU than the one that the job uses.
+    LAXITY_ERROR_BUFFER = 64,
+    // A GPU kernel failed; the details have its number.
+    LAXITY_ERROR_KERNEL = 65,
+    // A GPU kernel cannot issue operations.
+    LAXITY_ERROR_INSIDE = 66,
     // A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 };
@@ -174,6 +188,25 @@ enum laxity_releasing {
     LAXITY_RELEASING_ON_TIME = 1,
 };
 
+// How a thread of the soft GPU is scheduled that works on behalf of others.
+enum laxity_service {
+    // As urgently as those threads of this process that hold a token of the GPU; without an arbitration, as it is.
+    LAXITY_SERVICE_OWNERS = 0,
+    // As the thread that opened the device.
+    LAXITY_SERVICE_AS_IS = 1,
+    // Under SCHED_FIFO at a priority of its own.
+    LAXITY_SERVICE_FIXED = 2,
+};
+
+// Memory of a GPU. Threads share it.
+struct laxity_buffer;
+
+// The soft GPUs that this process uses. Threads share it.
+struct laxity_device;
+
+// A thread that uses a device. That thread alone uses and releases it.
+struct laxity_device_thread;
+
 // A thread that is registered with an arbitration. That thread alone uses and releases it.
 struct laxity_gpu_client;
 
@@ -204,6 +237,9 @@ struct laxity_registry;
 
 // The description of a graph.
 struct laxity_spec;
+
+// What a kernel sees of device memory, while it runs.
+struct laxity_view;
 
 // What went wrong, with names. It and its texts belong to the library; they are there until another call of the same
 // thread does not return LAXITY_OK, or the thread ends.
@@ -308,6 +344,36 @@ struct laxity_gpu_config {
     // Copies are broken into chunks of at most this many bytes; 0: they are not.
     uint64_t chunk_bytes;
 };
+
+// What a device is like. All zeros but for `name`: one soft GPU with defaults.
+struct laxity_device_config {
+    // The name of the soft GPU; if there are several, theirs are this and .0, .1 and so on.
+    const char *name;
+    // How many soft GPUs; 0: as many as the arbitration has, or one.
+    uint16_t gpus;
+    // Copy engines of each: 1 or 2; 0: as many as the arbitration has, or 2.
+    uint8_t copy_engines;
+    // Threads that wait for an operation look again and again instead of being suspended.
+    bool spins;
+    // Bytes of memory of each; 0: 64 MiB.
+    uint64_t memory;
+    // Bytes that a copy engine copies in a second at most; 0: as fast as this machine does.
+    uint64_t copy_rate;
+    // How the threads are scheduled that handle interrupts and call callbacks: one of enum laxity_service.
+    uint32_t handling;
+    // How those are scheduled that carry out kernels and copies in this process.
+    uint32_t engines;
+    // The priorities for LAXITY_SERVICE_FIXED, 1 to 99.
+    uint8_t handling_priority;
+    uint8_t engines_priority;
+    // The program that is the soft GPU's server; NULL: LAXITY_SOFTGPU_SERVER of the environment, or
+    // laxity-softgpu-server beside this program or in PATH.
+    const char *server;
+};
+
+// A GPU kernel: a function that runs in this process, on a thread of the soft GPU's, while the execution engine is its
+// own. It returns 0, or a number of its own that says what went wrong; it must not throw. It cannot issue operations.
+typedef int32_t (*laxity_kernel)(void *argument, const struct laxity_view *view);
 
 #ifdef __cplusplus
 extern "C" {
@@ -663,6 +729,111 @@ enum laxity_result laxity_gpu_chunk(struct laxity_gpu_client *client,
 
 // Lets go of all engines that the client holds.
 enum laxity_result laxity_gpu_engines_release(struct laxity_gpu_client *client);
+
+// Opens soft GPUs, whose servers are started if there are none. `gpus` is the arbitration that says who uses them when,
+// which this keeps; with NULL operations are served first come, first served.
+enum laxity_result laxity_device_open(const struct laxity_device_config *config,
+                                      const struct laxity_gpus *gpus,
+                                      struct laxity_device **device);
+
+// Releases the handle of a device; its threads and buffers go on. `*device` is NULL then; if it is already, nothing
+// happens.
+enum laxity_result laxity_device_release(struct laxity_device **device);
+
+// `size` bytes of the memory of GPU `gpu`. LAXITY_ERROR_MEMORY if there are not as many in one piece.
+enum laxity_result laxity_buffer_alloc(const struct laxity_device *device,
+                                       uint32_t gpu,
+                                       size_t size,
+                                       struct laxity_buffer **buffer);
+
+// Releases the handle of a buffer, whose memory is free once the last operation that uses it is complete. `*buffer` is
+// NULL then; if it is already, nothing happens.
+enum laxity_result laxity_buffer_release(struct laxity_buffer **buffer);
+
+// Has this thread use the device under a name of 1 to 64 bytes, which traces have. `priority` and `deadline_ns` say how
+// urgent it is, as for laxity_gpus_register, until a job says otherwise.
+enum laxity_result laxity_device_register(const struct laxity_device *device,
+                                          const char *name,
+                                          uint8_t priority,
+                                          uint64_t deadline_ns,
+                                          struct laxity_device_thread **thread);
+
+// Lets go of what the thread holds, and forgets it. `*thread` is NULL then; if it is already, nothing happens.
+enum laxity_result laxity_device_thread_release(struct laxity_device_thread **thread);
+
+// A job begins, number `number` of its task as traces have it, as urgent as `priority` and `deadline_ns` say. One that
+// has not ended ends now.
+enum laxity_result laxity_device_begin_job(struct laxity_device_thread *thread,
+                                           uint32_t number,
+                                           uint8_t priority,
+                                           uint64_t deadline_ns);
+
+// The job is over: lets go of the token.
+enum laxity_result laxity_device_end_job(struct laxity_device_thread *thread);
+
+// The job needs no GPU any more, though it goes on: lets go of the token early. The next operation takes another.
+enum laxity_result laxity_device_release_token(struct laxity_device_thread *thread);
+
+// Whether the thread holds a token.
+enum laxity_result laxity_device_holds_token(struct laxity_device_thread *thread, bool *holds);
+
+// Takes a token now, if there is an arbitration and the thread holds none, rather than with the first operation. Writes
+// to `gpu`, which may be NULL, which GPU the job uses.
+enum laxity_result laxity_device_acquire_token(struct laxity_device_thread *thread,
+                                               uint32_t *gpu);
+
+// Has jobs of the thread use GPU `gpu` from now on, or, if that is negative, whichever the arbitration gives them. A
+// buffer always has its own GPU used.
+enum laxity_result laxity_device_use_gpu(struct laxity_device_thread *thread,
+                                         int32_t gpu);
+
+// Copies `size` bytes from `bytes` to `offset` of `buffer`, chunk by chunk if the arbitration says so, and returns when
+// the GPU has done it.
+enum laxity_result laxity_device_copy_in(struct laxity_device_thread *thread,
+                                         const struct laxity_buffer *buffer,
+                                         size_t offset,
+                                         const void *bytes,
+                                         size_t size);
+
+// Copies `size` bytes from `offset` of `buffer` to `bytes`, chunk by chunk if the arbitration says so, and returns when
+// the GPU has done it.
+enum laxity_result laxity_device_copy_out(struct laxity_device_thread *thread,
+                                          const struct laxity_buffer *buffer,
+                                          size_t offset,
+                                          void *bytes,
+                                          size_t size);
+
+// Occupies the copy engine of a direction, LAXITY_ENGINE_COPY_IN or LAXITY_ENGINE_COPY_OUT, for as long as a copy of
+// `size` bytes takes by `copy_rate`. Nothing is copied, and no CPU is used meanwhile.
+enum laxity_result laxity_device_copy_timed(struct laxity_device_thread *thread,
+                                            uint32_t direction,
+                                            size_t size);
+
+// Occupies the execution engine for `duration_ns`. No CPU is used meanwhile.
+enum laxity_result laxity_device_launch_timed(struct laxity_device_thread *thread, uint64_t duration_ns);
+
+// Runs a GPU kernel, and returns when it has returned; the execution engine is busy for `duration_ns` at least.
+// `argument` is the kernel's. LAXITY_ERROR_KERNEL with the number that it returned if that is not 0.
+enum laxity_result laxity_device_launch(struct laxity_device_thread *thread,
+                                        laxity_kernel kernel,
+                                        void *argument,
+                                        uint64_t duration_ns);
+
+// `size` bytes from `offset` of `buffer` on, to read until the kernel returns. LAXITY_ERROR_RACE if somebody writes
+// there, this kernel included.
+enum laxity_result laxity_view_read(const struct laxity_view *view,
+                                    const struct laxity_buffer *buffer,
+                                    size_t offset,
+                                    size_t size,
+                                    const void **bytes);
+
+// `size` bytes from `offset` of `buffer` on, to read and write until the kernel returns. LAXITY_ERROR_RACE if somebody
+// uses them, this kernel included.
+enum laxity_result laxity_view_write(const struct laxity_view *view,
+                                     const struct laxity_buffer *buffer,
+                                     size_t offset,
+                                     size_t size,
+                                     void **bytes);
 
 #ifdef __cplusplus
 }  // extern "C"

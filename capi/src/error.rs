@@ -117,6 +117,21 @@ pub enum laxity_result {
     /// Another thread registered the client.
     LAXITY_ERROR_THREAD = 57,
 
+    /// A soft GPU cannot be opened: its server cannot be started, or is of another version or user.
+    LAXITY_ERROR_NO_SOFT_GPU = 60,
+    /// The server of a soft GPU ended: what was pending does not happen, and device memory is lost. Open it again.
+    LAXITY_ERROR_GONE = 61,
+    /// Bytes that are not within the buffer.
+    LAXITY_ERROR_RANGE = 62,
+    /// Two operations use the same bytes of device memory at the same time, and one writes.
+    LAXITY_ERROR_RACE = 63,
+    /// A buffer is another device's, or in the memory of another GPU than the one that the job uses.
+    LAXITY_ERROR_BUFFER = 64,
+    /// A GPU kernel failed; the details have its number.
+    LAXITY_ERROR_KERNEL = 65,
+    /// A GPU kernel cannot issue operations.
+    LAXITY_ERROR_INSIDE = 66,
+
     /// A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 }
@@ -170,6 +185,13 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_ORDER, c"a token comes first, then engines in the order of GPUs"),
     (LAXITY_ERROR_NO_TOKEN, c"the thread holds no token"),
     (LAXITY_ERROR_THREAD, c"another thread registered the client"),
+    (LAXITY_ERROR_NO_SOFT_GPU, c"a soft GPU cannot be opened"),
+    (LAXITY_ERROR_GONE, c"the server of a soft GPU ended"),
+    (LAXITY_ERROR_RANGE, c"bytes that are not within the buffer"),
+    (LAXITY_ERROR_RACE, c"bytes that another operation uses at the same time"),
+    (LAXITY_ERROR_BUFFER, c"a buffer is another device's or GPU's"),
+    (LAXITY_ERROR_KERNEL, c"a GPU kernel failed"),
+    (LAXITY_ERROR_INSIDE, c"a GPU kernel cannot issue operations"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 
@@ -299,6 +321,8 @@ pub(crate) enum Error {
     Claim(ClaimError),
     Wait(WaitError),
     Gpu(crate::gpu::Fault),
+    Device(::laxity_device::DeviceError),
+    View(laxity_softgpu::GpuError),
     Message {
         node: String,
         edge: Option<(String, String)>,
@@ -365,6 +389,8 @@ impl Error {
             Error::Message { error: MessageError::TooLong { .. }, .. } => LAXITY_ERROR_TOO_LONG,
             Error::Message { error: MessageError::Lost { .. }, .. } => LAXITY_ERROR_MESSAGE_LOST,
             Error::Gpu(fault) => fault.result(),
+            Error::Device(error) => crate::device::result(error),
+            Error::View(error) => crate::device::of_gpu(error),
             Error::Internal { .. } => LAXITY_ERROR_INTERNAL,
         }
     }
@@ -564,6 +590,8 @@ impl fmt::Display for Error {
             Error::Claim(error) => write!(f, "{error}"),
             Error::Wait(error) => write!(f, "{error}"),
             Error::Gpu(fault) => write!(f, "{fault}"),
+            Error::Device(error) => write!(f, "{error}"),
+            Error::View(error) => write!(f, "{error}"),
             Error::Message { node, edge: Some((from, to)), error } => {
                 write!(f, "node {node}, edge {from} -> {to}: {error}")
             }

@@ -123,17 +123,18 @@ pub(crate) struct OfThread<T> {
     value: RefCell<T>,
 }
 
-// SAFETY: `OfThread::get` gives the value to its owner only, and `laxity_gpu_client_release` drops it there only.
+// SAFETY: `OfThread::get` gives the value to its owner only, and the functions that release handles drop it there
+// only.
 unsafe impl<T> Send for OfThread<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for OfThread<T> {}
 
 impl<T> OfThread<T> {
-    fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         OfThread { owner: thread::current().id(), value: RefCell::new(value) }
     }
 
-    fn get(&self) -> Result<RefMut<'_, T>, Error> {
+    pub fn get(&self) -> Result<RefMut<'_, T>, Error> {
         if thread::current().id() == self.owner { Ok(self.value.borrow_mut()) } else { Err(Fault::Thread.into()) }
     }
 }
@@ -362,7 +363,7 @@ pub unsafe extern "C" fn laxity_gpus_gc(directory: *const c_char, removed: *mut 
 }
 
 /// How urgent a thread is, from two numbers.
-fn base(priority: u8, deadline_ns: u64) -> Base {
+pub(crate) fn base(priority: u8, deadline_ns: u64) -> Base {
     match (priority, deadline_ns) {
         (0, 0) => Base::Background,
         (0, _) => Base::Deadline(Instant(deadline_ns)),

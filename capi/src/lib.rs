@@ -4,16 +4,19 @@
 //! ```text
 //! C  ->  functions (registry, spec, graph, node, job, recording)  ->  laxity-graph
 //!        gpu (gpus, client)                         ->  laxity-gpu
+//!        device, kernel                             ->  laxity-device
 //!        error::answer    a panic or an error becomes a number, the details wait in the thread
 //!        handle::get      a pointer becomes a reference, if it is one of ours
 //! ```
 #![allow(non_camel_case_types, reason = "types have the names that they have in C")]
 #![allow(clippy::missing_safety_doc, reason = "what callers must keep to is said once, at the head of laxity.h")]
 
+mod device;
 mod error;
 mod gpu;
 mod graph;
 mod handle;
+mod kernel;
 mod node;
 mod object;
 mod pipeline;

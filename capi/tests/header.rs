@@ -4,8 +4,20 @@ use std::fs;
 use std::path::Path;
 
 /// In the order in which a reader meets them.
-const SOURCES: &[&str] =
-    &["error", "registry", "spec", "pipeline", "graph", "node", "object", "schedule", "recording", "gpu"];
+const SOURCES: &[&str] = &[
+    "error",
+    "registry",
+    "spec",
+    "pipeline",
+    "graph",
+    "node",
+    "object",
+    "schedule",
+    "recording",
+    "gpu",
+    "device",
+    "kernel",
+];
 
 const BEGINNING: &str = "\
 // Laxity for C: live graphs, threads and processes that exchange tokens and data over named graphs in shared memory; and
@@ -21,8 +33,8 @@ const BEGINNING: &str = "\
 //           invalid. NULL and handles of another type are refused. A released handle is refused where memory still
 //           tells; do not count on it. Handles may be released in any order.
 // Threads   Registries, graphs, descriptions and recordings may be used by many threads at once, a node and its job by
-//           one at a time: a second one gets LAXITY_ERROR_BUSY. A client of GPUs belongs to the thread that
-//           registered it.
+//           one at a time: a second one gets LAXITY_ERROR_BUSY. A client of GPUs, and a thread of a device,
+//           belongs to the thread that registered it.
 // Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.
 // Processes All are trusted with the memory that they share. A child made by fork() attaches by itself, or executes
 //           another program.";

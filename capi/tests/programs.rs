@@ -151,6 +151,31 @@ fn misuse_of_gpus_gets_a_number_and_a_text() {
     assert!(place.is_empty());
 }
 
+/// A soft GPU, and a token for each job.
+#[test]
+fn two_processes_copy_and_launch_on_a_soft_gpu() {
+    let program = build("examples/c/device.c", Linked::Shared);
+    let place = Place::new("device");
+    let start = |name: &str| {
+        let mut command = command(&program);
+        command.arg(name).env("LAXITY_DIRECTORY", &place.0).stdout(std::process::Stdio::piped());
+        command.spawn().expect("it was built")
+    };
+    let outputs = ["camera", "lidar"].map(start).map(|process| process.wait_with_output().expect("it ends"));
+    assert!(outputs.iter().all(|output| output.status.success()));
+    let said = outputs.each_ref().map(stdout);
+    assert_eq!(said, ["camera", "lidar"].map(|name| format!("{name}: 10 jobs, 45000 pixels are 255\n")));
+    assert!(place.is_empty(), "the last one out took the arbitration along");
+}
+
+#[test]
+fn misuse_of_devices_gets_a_number_and_a_text() {
+    let program = build("capi/tests/c/device_misuse.c", Linked::Shared);
+    let place = Place::new("device-misuse");
+    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    assert!(place.is_empty());
+}
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("capi/ has a parent")
 }
@@ -199,6 +224,7 @@ fn flag(letter: &str, folder: &str) -> String {
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", PREFIX.join("lib"));
+    command.env("LAXITY_SOFTGPU_SERVER", PREFIX.join("bin/laxity-softgpu-server"));
     command
 }
 

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use laxity_model::{Instant, LockId};
+use laxity_model::{Instant, LockId, ReplicaId};
 use laxity_sys::{clock, scheduling};
 
 /// Entries of a ring: a second of a task that leaves one every 30 us, which is far longer than collectors are away.
@@ -41,18 +41,21 @@ pub(crate) enum Deed {
     Resume,
     /// It asks for a lock, and may have it at once.
     Request(LockId),
-    /// It did not get it at once, and waits.
+    /// It did not get it at once, and waits. Noted of resources only.
     Wait(LockId),
-    /// It has the lock, and a CPU.
-    Grant(LockId),
+    /// It has a replica of the lock, and a CPU.
+    Grant(LockId, ReplicaId),
     /// It is about to give it up.
-    Unlock(LockId),
+    Unlock(LockId, ReplicaId),
+    /// It waits from here on without giving up its CPU.
+    SpinBegin,
+    SpinEnd,
     Complete,
 }
 
 #[derive(Debug)]
 struct Log {
-    /// Time; deed, lock and job; CPU.
+    /// Time; deed, lock and job; replica and CPU.
     ring: Box<[[AtomicU64; 3]]>,
     /// How many entries were written, and taken.
     written: AtomicU64,
@@ -97,8 +100,9 @@ impl Writer {
         log.is_writing.store(true, Ordering::SeqCst);
         let at = clock::now().0;
         let entry = &log.ring[(written % CAPACITY) as usize];
-        let (number, lock) = deed.encode();
-        let words = [at, number << 48 | u64::from(lock.0) << 32 | u64::from(index), scheduling::current_cpu() as u64];
+        let (number, lock, replica) = deed.encode();
+        let cpu = scheduling::current_cpu() as u64 & u64::from(u32::MAX);
+        let words = [at, number << 48 | u64::from(lock) << 32 | u64::from(index), u64::from(replica) << 32 | cpu];
         for (word, value) in entry.iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
@@ -121,9 +125,9 @@ impl Reader {
         let (taken, written) = (log.taken.load(Ordering::Relaxed), log.written.load(Ordering::Acquire));
         for position in taken..written {
             let words = log.ring[(position % CAPACITY) as usize].each_ref().map(|word| word.load(Ordering::Relaxed));
-            let lock = LockId((words[1] >> 32) as u16);
-            let deed = Deed::decode((words[1] >> 48) as u8, lock);
-            entries.push_back(Entry { at: Instant(words[0]), cpu: words[2] as usize, index: words[1] as u32, deed });
+            let deed = Deed::decode((words[1] >> 48) as u8, (words[1] >> 32) as u16, (words[2] >> 32) as u16);
+            let cpu = words[2] as u32 as usize;
+            entries.push_back(Entry { at: Instant(words[0]), cpu, index: words[1] as u32, deed });
         }
         log.taken.store(written, Ordering::Release);
         // What comes next may have the time of the last.
@@ -137,22 +141,26 @@ impl Reader {
 }
 
 impl Deed {
-    fn encode(self) -> (u64, LockId) {
+    /// Its number, the lock that it is about, and the replica.
+    fn encode(self) -> (u64, u16, u16) {
         match self {
-            Deed::Begin => (0, LockId(0)),
-            Deed::NonPreemptiveBegin => (1, LockId(0)),
-            Deed::NonPreemptiveEnd => (2, LockId(0)),
-            Deed::Suspend => (3, LockId(0)),
-            Deed::Resume => (4, LockId(0)),
-            Deed::Request(lock) => (5, lock),
-            Deed::Wait(lock) => (6, lock),
-            Deed::Grant(lock) => (7, lock),
-            Deed::Unlock(lock) => (8, lock),
-            Deed::Complete => (9, LockId(0)),
+            Deed::Begin => (0, 0, 0),
+            Deed::NonPreemptiveBegin => (1, 0, 0),
+            Deed::NonPreemptiveEnd => (2, 0, 0),
+            Deed::Suspend => (3, 0, 0),
+            Deed::Resume => (4, 0, 0),
+            Deed::Request(lock) => (5, lock.0, 0),
+            Deed::Wait(lock) => (6, lock.0, 0),
+            Deed::Grant(lock, replica) => (7, lock.0, replica.0),
+            Deed::Unlock(lock, replica) => (8, lock.0, replica.0),
+            Deed::Complete => (9, 0, 0),
+            Deed::SpinBegin => (10, 0, 0),
+            Deed::SpinEnd => (11, 0, 0),
         }
     }
 
-    fn decode(number: u8, lock: LockId) -> Deed {
+    fn decode(number: u8, lock: u16, replica: u16) -> Deed {
+        let (lock, replica) = (LockId(lock), ReplicaId(replica));
         match number {
             0 => Deed::Begin,
             1 => Deed::NonPreemptiveBegin,
@@ -161,9 +169,11 @@ impl Deed {
             4 => Deed::Resume,
             5 => Deed::Request(lock),
             6 => Deed::Wait(lock),
-            7 => Deed::Grant(lock),
-            8 => Deed::Unlock(lock),
+            7 => Deed::Grant(lock, replica),
+            8 => Deed::Unlock(lock, replica),
             9 => Deed::Complete,
+            10 => Deed::SpinBegin,
+            11 => Deed::SpinEnd,
             other => unreachable!("entries are written by `encode` only, which knows no {other}"),
         }
     }
@@ -177,8 +187,16 @@ mod tests {
     fn what_was_noted_is_taken_once_in_order_and_nothing_later_is_as_early_as_the_answer() {
         let (mut writer, mut reader) = log();
         let mut entries = VecDeque::new();
-        let deeds =
-            [Deed::Begin, Deed::Request(LockId(7)), Deed::Grant(LockId(7)), Deed::Unlock(LockId(7)), Deed::Complete];
+        let (lock, replica) = (LockId(7), ReplicaId(u16::MAX));
+        let deeds = [
+            Deed::Begin,
+            Deed::Request(lock),
+            Deed::Grant(lock, replica),
+            Deed::SpinBegin,
+            Deed::SpinEnd,
+            Deed::Unlock(lock, replica),
+            Deed::Complete,
+        ];
         for deed in deeds {
             writer.note(u32::MAX, deed);
         }

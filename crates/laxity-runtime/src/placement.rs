@@ -1,7 +1,7 @@
 //! Which CPUs of this machine stand for those of the workload, and where each task may run.
 
-use laxity_model::{CpuId, Scheduler, Scope, Workload};
-use laxity_policy::cpu::worst_fit;
+use laxity_model::CpuId;
+use laxity_trace::TraceHeader;
 
 /// Where tasks run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,18 +9,18 @@ pub(crate) struct Placement {
     /// For each CPU of the workload its number in Linux.
     pub linux: Vec<usize>,
     /// The CPUs of each cluster.
-    pub clusters: Vec<Vec<CpuId>>,
+    clusters: Vec<Vec<CpuId>>,
     /// The cluster of each task.
-    pub cluster_of: Vec<usize>,
+    cluster_of: Vec<usize>,
 }
 
 impl Placement {
-    /// The first of the `usable` CPUs stand for those of `workload`. Tasks are assigned as in simulations.
+    /// The first of the `usable` CPUs stand for those of `header`, which says who runs where.
     ///
     /// # Errors
     /// If there are not enough.
-    pub fn new(workload: &Workload, scheduler: &Scheduler, usable: &[usize]) -> Result<Placement, String> {
-        let count = workload.platform.cpus;
+    pub fn new(header: &TraceHeader, usable: &[usize]) -> Result<Placement, String> {
+        let count = header.cpus;
         let Some(linux) = usable.get(..count) else {
             return Err(format!(
                 "the workload is for {count} CPUs and this process may use {}; run it on a larger machine, allow it more \
@@ -29,28 +29,8 @@ impl Placement {
                 usable.len()
             ));
         };
-        let all = || (0..count as u16).map(CpuId);
-        let clusters: Vec<Vec<CpuId>> = match scheduler.scope {
-            Scope::Global => vec![all().collect()],
-            Scope::Clustered => workload.platform.clusters.clone(),
-            Scope::Partitioned => all().map(|cpu| vec![cpu]).collect(),
-        };
-        let mut tasks = workload.tasks.clone();
-        for task in &mut tasks {
-            let wanted = task.cluster.filter(|_| scheduler.scope != Scope::Global);
-            if let Some(cluster) = wanted.filter(|&cluster| cluster >= clusters.len()) {
-                return Err(format!(
-                    "task \"{}\": there is no cluster {cluster} under {scheduler}, which has {}; name another or leave \
-                     it out to have the task assigned",
-                    task.name,
-                    clusters.len()
-                ));
-            }
-            task.cluster = wanted;
-        }
-        let sizes: Vec<usize> = clusters.iter().map(Vec::len).collect();
-        let cluster_of = worst_fit(&tasks, &sizes);
-        Ok(Placement { linux: linux.to_vec(), clusters, cluster_of })
+        let cluster_of = header.tasks.iter().map(|task| task.cluster).collect();
+        Ok(Placement { linux: linux.to_vec(), clusters: header.clusters.clone(), cluster_of })
     }
 
     /// The CPUs, numbered as Linux does, that `task` may use.

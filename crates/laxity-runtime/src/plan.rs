@@ -1,16 +1,22 @@
-//! From a workload to what its threads do, and a refusal by name of what cannot be run live.
+//! From a workload to what its threads do.
 
-use std::fmt;
+use std::sync::Arc;
 
-use laxity_model::{EngineOrder, Instant, Nanos, ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, Workload};
-use laxity_policy::cpu::Ranking;
+use laxity_gpu::Config as Arbitration;
+use laxity_model::{
+    EngineOrder, GpuArbitration, GpuId, Graph, Instant, InterruptHandling, LockId, Nanos, OverheadCosts, PriorityRule,
+    ResourceProtocol, Scheduler, Scope, Step, Task, ThreadPriority, Workload,
+};
+use laxity_policy::lock;
+use laxity_sim::steps::Op;
+use laxity_sim::{GraphPlan, Setup};
 use laxity_sys::scheduling;
-use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
+use laxity_trace::{LockInfo, LockKind, Origin, TraceHeader};
 
-use crate::body::{Op, flatten};
 use crate::draws::{Draws, Releases};
 use crate::linux::{self, Attributes, LinuxScheduler};
 use crate::placement::Placement;
+use crate::refusal::{self, Refusal};
 
 /// How to run a workload.
 #[derive(Clone, Copy, Debug)]
@@ -34,22 +40,60 @@ pub struct Plan {
     pub(crate) duration: Nanos,
     pub(crate) placement: Placement,
     pub(crate) tasks: Vec<TaskPlan>,
-    pub(crate) locks: usize,
+    /// Locks with smaller numbers are resources.
+    pub(crate) resources: usize,
+    /// The graphs, and how they are carried out.
+    pub(crate) graphs: Vec<(Graph, GraphPlan)>,
+    /// The GPUs, if anybody uses one.
+    pub(crate) gpus: Vec<laxity_model::Gpu>,
+    pub(crate) pools: Vec<Pool>,
+}
+
+/// GPUs that are granted by one lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    pub lock: LockId,
+    pub gpus: Vec<GpuId>,
+    pub arbitration: Arbitration,
 }
 
 /// What one thread does.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskPlan {
     pub name: String,
-    pub ops: Vec<Op>,
+    pub ops: Arc<[Op]>,
     pub draws: Draws,
-    pub releases: Releases,
+    pub trigger: Trigger,
+    /// Relative.
+    pub deadline: Nanos,
     pub working_set: u64,
     /// The CPUs that it keeps to, numbered as Linux does; `None`: it may use all.
     pub cpus: Option<Vec<usize>>,
     pub attributes: Attributes,
+    /// How urgent it is among those who wait for GPUs; `None`: as its deadline is.
+    pub urgency: Option<u8>,
+    /// Jobs spin, rather than suspend, until their GPU operations are complete.
+    pub spins: bool,
     /// Under `SCHED_FIFO` the priority of non-preemptive sections, and for each lock that of its ceiling, if it has one.
     pub raised: Option<Raised>,
+}
+
+/// What releases jobs.
+#[derive(Clone, Debug)]
+pub(crate) enum Trigger {
+    /// Timers.
+    Time(Releases),
+    /// Timers, and there must be room: a source of a graph.
+    Source(NodeId, Releases),
+    /// Tokens: any other node.
+    Tokens(NodeId),
+}
+
+/// A node of a graph, by their positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeId {
+    pub graph: usize,
+    pub node: usize,
 }
 
 /// Priorities of sections.
@@ -60,26 +104,38 @@ pub(crate) struct Raised {
     pub ceilings: Vec<Option<u8>>,
 }
 
-/// What cannot be run live, each thing by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    reasons: Vec<String>,
-}
+impl Trigger {
+    /// The releases that only time decides.
+    pub fn releases(&self) -> Option<&Releases> {
+        match self {
+            Trigger::Time(releases) | Trigger::Source(_, releases) => Some(releases),
+            Trigger::Tokens(_) => None,
+        }
+    }
 
-impl Refusal {
-    /// The reasons, each with the way out.
-    pub fn reasons(&self) -> &[String] {
-        &self.reasons
+    /// The node, if it is one.
+    pub fn node(&self) -> Option<NodeId> {
+        match self {
+            Trigger::Time(_) => None,
+            Trigger::Source(node, _) | Trigger::Tokens(node) => Some(*node),
+        }
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reasons.join("\n"))
+impl TaskPlan {
+    pub fn uses_gpu(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Issue(_)))
+    }
+
+    /// The pool of GPUs that its jobs lock.
+    pub fn pool(&self, plan: &Plan) -> Option<usize> {
+        let pool = |op: &Op| match op {
+            Op::Lock { lock, .. } => plan.pools.iter().position(|pool| pool.lock == *lock),
+            _ => None,
+        };
+        self.ops.iter().find_map(pool)
     }
 }
-
-impl std::error::Error for Refusal {}
 
 impl Plan {
     /// Prepares `workload`, which must be valid, and tries out what it needs of Linux.
@@ -87,61 +143,78 @@ impl Plan {
     /// # Errors
     /// What cannot be run live, or not by this user on this machine.
     pub fn new(workload: &Workload, options: &Options) -> Result<Plan, Refusal> {
-        let reasons = unsupported(workload);
+        let reasons = refusal::unsupported(workload);
         if !reasons.is_empty() {
-            return Err(Refusal { reasons });
+            return Err(Refusal::of(reasons));
         }
-        Plan::of_supported(workload, options).map_err(|reason| Refusal { reasons: vec![reason] })
-    }
-
-    fn of_supported(workload: &Workload, options: &Options) -> Result<Plan, String> {
+        let one = |reason| Refusal::of(vec![reason]);
         let scheduler =
             Scheduler { rule: options.scheduler.rule, scope: options.scheduler.scope, ..Scheduler::GLOBAL_EDF };
+        let modelled = without_modelled_interrupts(workload);
+        // Before the simulator, whose reasons are about more than CPUs.
         let usable =
-            scheduling::usable_cpus().map_err(|error| format!("cannot ask which CPUs may be used: {error}"))?;
-        let placement = Placement::new(workload, &scheduler, &usable)?;
+            scheduling::usable_cpus().map_err(|error| one(format!("cannot ask which CPUs may be used: {error}")))?;
+        let setup = Setup::new(&modelled, &scheduler, options.seed)
+            .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
+        Plan::of(workload, &setup, &usable, options).map_err(one)
+    }
+
+    /// The same jobs, step by step, that are simulated.
+    fn of(workload: &Workload, setup: &Setup, usable: &[usize], options: &Options) -> Result<Plan, String> {
+        let scheduler = setup.header().scheduler;
+        let placement = Placement::new(setup.header(), usable)?;
         let uses_all = scheduler.scope == Scope::Global && placement.linux.len() == usable.len();
-        let (linux, note) = linux::choose(&scheduler, options.linux, &workload.tasks, uses_all)?;
-        let ranking = Ranking::new(scheduler.rule, &workload.tasks);
-        let rank = |task: usize| ranking.rank(TaskId(task as u32));
-        let header = TraceHeader {
-            clusters: placement.clusters.clone(),
-            quantum: workload.platform.quantum,
-            seed: options.seed,
-            tasks: TaskInfo::of(&workload.tasks, |task| (placement.cluster_of[task], rank(task))),
-            locks: locks(workload, linux),
-            ..TraceHeader::new(Origin::Live, &workload.name, workload.platform.cpus, scheduler)
+        let models = setup.models(workload);
+        let (linux, note) = linux::choose(&scheduler, options.linux, &models, uses_all)?;
+        let header = header(setup, workload, linux);
+        let rank = |task: usize| header.tasks[task].rank;
+        let priority = |task: usize| linux::priority(rank(task), models.len());
+        let raised = |task: usize| {
+            let non_preemptive = linux::priority(0, models.len()) + 1;
+            (linux == LinuxScheduler::Fifo).then(|| Raised {
+                base: priority(task),
+                non_preemptive,
+                ceilings: ceilings(workload, &models, priority),
+            })
         };
-        let notes = note.into_iter().chain(left_out(workload, linux)).collect();
         let end = Instant::ZERO.saturating_add(options.duration);
-        let task_plan = |(number, task): (usize, &Task)| {
+        let task_plan = |(number, (task, ops)): (usize, (&Task, &[Op]))| {
             let draws = Draws { seed: options.seed, task: number as u32 };
-            let priority = |task: usize| linux::priority(rank(task), workload.tasks.len());
-            let (attributes, raised) = match linux {
-                LinuxScheduler::Other => (Attributes::Other, None),
-                LinuxScheduler::Deadline => (Attributes::deadline(task), None),
-                LinuxScheduler::Fifo => {
-                    let base = priority(number);
-                    let non_preemptive = linux::priority(0, workload.tasks.len()) + 1;
-                    let raised = Raised { base, non_preemptive, ceilings: ceilings(workload, priority) };
-                    (Attributes::Fifo { priority: base }, Some(raised))
-                }
+            let attributes = match linux {
+                LinuxScheduler::Other => Attributes::Other,
+                LinuxScheduler::Deadline => Attributes::deadline(task),
+                LinuxScheduler::Fifo => Attributes::Fifo { priority: priority(number) },
             };
             TaskPlan {
                 name: task.name.clone(),
-                ops: flatten(&task.body),
+                ops: ops.into(),
                 draws,
-                releases: Releases::new(task, draws, end),
+                deadline: task.deadline,
+                trigger: trigger(number, setup.graphs(), Releases::new(task, draws, end)),
                 working_set: task.working_set.unwrap_or(0),
                 // Who has all may not say so: SCHED_DEADLINE takes no other.
                 cpus: (!uses_all).then(|| placement.cpus(number)),
                 attributes,
-                raised,
+                urgency: (scheduler.rule != PriorityRule::Edf).then(|| priority(number)),
+                spins: workload.gpu_management.arbitration == GpuArbitration::DriverSpinning,
+                raised: raised(number),
             }
         };
-        let tasks = workload.tasks.iter().enumerate().map(task_plan).collect();
-        let locks = workload.resources.len();
-        Ok(Plan { header, linux, notes, duration: options.duration, placement, tasks, locks })
+        let tasks: Vec<TaskPlan> = models.iter().zip(setup.steps()).enumerate().map(task_plan).collect();
+        let use_gpus = tasks.iter().any(TaskPlan::uses_gpu);
+        let pools = if use_gpus { pools(&header, setup.locks(), workload, &tasks)? } else { Vec::new() };
+        Ok(Plan {
+            linux,
+            notes: note.into_iter().chain(left_out(workload, linux, use_gpus)).collect(),
+            duration: options.duration,
+            placement,
+            resources: workload.resources.len(),
+            graphs: workload.graphs.iter().cloned().zip(setup.graphs().iter().cloned()).collect(),
+            gpus: if use_gpus { workload.platform.gpus.clone() } else { Vec::new() },
+            pools,
+            tasks,
+            header,
+        })
     }
 
     /// What a trace of it begins with.
@@ -160,62 +233,87 @@ impl Plan {
     }
 }
 
-/// What no live run can do yet, by name.
-fn unsupported(workload: &Workload) -> Vec<String> {
-    let mut reasons = Vec::new();
-    for graph in &workload.graphs {
-        reasons.push(format!(
-            "graph \"{}\": `laxity run` runs tasks, not graphs; `laxity graph run` runs it, so move it to a file of its own",
-            graph.name
-        ));
-    }
-    for task in &workload.best_effort {
-        reasons.push(format!("best-effort task \"{}\": is not run live yet; leave it out", task.name));
-    }
-    for task in &workload.tasks {
-        if task.body.iter().any(uses_gpu) {
-            reasons.push(format!(
-                "task \"{}\": GPU operations are not run live yet (the soft GPU comes); leave them out, or simulate",
-                task.name
-            ));
-        }
-        if let Some(budget) = task.budget {
-            reasons.push(format!(
-                "task \"{}\": its budget of {budget} is not enforced live yet; leave it out, or simulate",
-                task.name
-            ));
-        }
-    }
-    let used =
-        |resource: usize| workload.tasks.iter().any(|task| task.body.iter().any(|step| locks_it(step, resource)));
-    for (_, resource) in workload.resources.iter().enumerate().filter(|&(index, _)| used(index)) {
-        if resource.replicas > 1 {
-            reasons.push(format!(
-                "resource \"{}\": {} replicas, and locks of Linux have one; write replicas = 1, or simulate",
-                resource.name, resource.replicas
-            ));
-        }
-        if resource.protocol == ResourceProtocol::Fifo {
-            reasons.push(format!(
-                "resource \"{}\": locks of Linux that lend priorities are granted by priority, not first come first \
-                 served; take priority inheritance or a ceiling, or simulate",
-                resource.name
-            ));
-        }
-    }
-    if workload.tasks.is_empty() && reasons.is_empty() {
-        reasons.push("the workload has no task; add a [[task]]".to_owned());
-    }
-    reasons
+/// Live each GPU has a thread that handles its interrupts, above all tasks where there are priorities; what the halves of
+/// interrupts take there is measured and not modelled.
+fn without_modelled_interrupts(workload: &Workload) -> Workload {
+    let mut workload = workload.clone();
+    workload.gpu_management.handling = InterruptHandling::PreemptRt(ThreadPriority::High);
+    workload.gpu_management.callback = None;
+    workload
 }
 
-/// What `linux` does not do for `workload`.
-fn left_out(workload: &Workload, linux: LinuxScheduler) -> Vec<String> {
-    if linux == LinuxScheduler::Fifo {
-        return Vec::new();
+fn header(setup: &Setup, workload: &Workload, linux: LinuxScheduler) -> TraceHeader {
+    let mut header = TraceHeader { origin: Origin::Live, costs: OverheadCosts::default(), ..setup.header().clone() };
+    // Linux grants its own locks by priority, and has none among threads of `SCHED_OTHER`.
+    let order = if linux == LinuxScheduler::Other { EngineOrder::Fifo } else { EngineOrder::Priority };
+    for LockInfo { kind, .. } in &mut header.locks[..workload.resources.len()] {
+        *kind = LockKind::Resource { order };
     }
+    header
+}
+
+/// What releases the jobs of task `number`; `releases` are those that time alone would bring.
+fn trigger(number: usize, graphs: &[GraphPlan], releases: Releases) -> Trigger {
+    let within = |(graph, plan): (usize, &GraphPlan)| {
+        let node = number.checked_sub(plan.first_task)?;
+        let is_source = plan.plan.nodes().get(node)?.is_source;
+        Some((NodeId { graph, node }, is_source))
+    };
+    match graphs.iter().enumerate().find_map(within) {
+        None => Trigger::Time(releases),
+        Some((node, true)) => Trigger::Source(node, releases),
+        Some((node, false)) => Trigger::Tokens(node),
+    }
+}
+
+/// The pools of GPUs of `header`, whose locks are configured by `locks`.
+fn pools(
+    header: &TraceHeader,
+    locks: &[lock::Config],
+    workload: &Workload,
+    tasks: &[TaskPlan],
+) -> Result<Vec<Pool>, String> {
+    let arbitration = workload.gpu_management.arbitration;
+    let mut pools = Vec::new();
+    for (number, (info, config)) in header.locks.iter().zip(locks).enumerate() {
+        let (LockKind::KFmlp { gpus } | LockKind::Tokens { gpus }) = &info.kind else { continue };
+        let lock = LockId(number as u16);
+        let users = tasks.iter().filter(|task| task.ops.iter().any(|op| is_lock(op, lock))).count();
+        let first = &workload.platform.gpus[gpus[0].index()];
+        let arbitration = Arbitration {
+            cpus: match config {
+                lock::Config::Tokens { cpus, .. } => *cpus,
+                lock::Config::KFmlp { .. } | lock::Config::Queue { .. } => 1,
+            },
+            gpus: gpus.len() as u16,
+            copy_engines: first.copy_engines,
+            arbitration,
+            clients: users.clamp(1, usize::from(u16::MAX)) as u16,
+        };
+        arbitration.validate().map_err(|error| format!("GPUs of \"{}\": {error}", info.name))?;
+        pools.push(Pool { lock, gpus: gpus.clone(), arbitration });
+    }
+    Ok(pools)
+}
+
+fn is_lock(op: &Op, wanted: LockId) -> bool {
+    matches!(op, Op::Lock { lock, .. } if *lock == wanted)
+}
+
+/// What `linux` does not do for `workload`, or does in its own way.
+fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    if workload.tasks.iter().any(|task| task.body.iter().any(is_non_preemptive)) {
+    if use_gpus {
+        notes.push(
+            "GPUs are soft: operations take the time of the model, on no CPU; each raises one interrupt, which a thread \
+             of this process handles"
+                .to_owned(),
+        );
+    }
+    if linux == LinuxScheduler::Fifo {
+        return notes;
+    }
+    if refusal::bodies(workload).any(|body| body.iter().any(refusal::is_non_preemptive)) {
         notes.push(format!("non-preemptive sections can be preempted under {linux}"));
     }
     if workload.resources.iter().any(|resource| resource.protocol == ResourceProtocol::PriorityCeiling) {
@@ -224,46 +322,14 @@ fn left_out(workload: &Workload, linux: LinuxScheduler) -> Vec<String> {
     notes
 }
 
-/// What the trace says of the resources. Linux grants by priority, and has none among threads of `SCHED_OTHER`.
-fn locks(workload: &Workload, linux: LinuxScheduler) -> Vec<LockInfo> {
-    let order = if linux == LinuxScheduler::Other { EngineOrder::Fifo } else { EngineOrder::Priority };
-    let info = |resource: &laxity_model::Resource| LockInfo {
-        name: resource.name.clone(),
-        kind: LockKind::Resource { order },
-        replicas: resource.replicas.min(u32::from(u16::MAX)) as u16,
-    };
-    workload.resources.iter().map(info).collect()
-}
-
 /// For each resource with a ceiling the highest priority among its users.
-fn ceilings(workload: &Workload, priority: impl Fn(usize) -> u8) -> Vec<Option<u8>> {
+fn ceilings(workload: &Workload, tasks: &[Task], priority: impl Fn(usize) -> u8) -> Vec<Option<u8>> {
     let ceiling = |(index, resource): (usize, &laxity_model::Resource)| {
         if resource.protocol != ResourceProtocol::PriorityCeiling {
             return None;
         }
-        let uses = |task: &Task| task.body.iter().any(|step| locks_it(step, index));
-        (0..workload.tasks.len()).filter(|&task| uses(&workload.tasks[task])).map(&priority).max()
+        let uses = |task: &Task| task.body.iter().any(|step: &Step| refusal::locks_it(step, index));
+        (0..tasks.len()).filter(|&task| uses(&tasks[task])).map(&priority).max()
     };
     workload.resources.iter().enumerate().map(ceiling).collect()
-}
-
-/// Whether `step` or what is inside satisfies `condition`.
-fn any(step: &Step, condition: &dyn Fn(&Step) -> bool) -> bool {
-    let inner = match step {
-        Step::Critical { body, .. } | Step::GpuSection { body } => body.as_slice(),
-        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) | Step::Gpu(_) => &[],
-    };
-    condition(step) || inner.iter().any(|step| any(step, condition))
-}
-
-fn uses_gpu(step: &Step) -> bool {
-    any(step, &|step| matches!(step, Step::Gpu(_) | Step::GpuSection { .. }))
-}
-
-fn is_non_preemptive(step: &Step) -> bool {
-    any(step, &|step| matches!(step, Step::NonPreemptive(_)))
-}
-
-fn locks_it(step: &Step, wanted: usize) -> bool {
-    any(step, &|step| matches!(step, Step::Critical { resource, .. } if *resource == wanted))
 }

@@ -1,9 +1,10 @@
 //! A workload that runs: its threads, and who looks after them.
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::thread::{Builder, JoinHandle};
 
+use laxity_graph::{Registry, Spec};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::pi_lock::PiLock;
 use laxity_sys::{clock, memory};
@@ -11,7 +12,10 @@ use laxity_trace::Sink;
 
 use crate::collector::Collector;
 use crate::control::Control;
-use crate::log::{self, Writer};
+use crate::gpus::{Gpus, Share};
+use crate::halt::Halt;
+use crate::jobs::Jobs;
+use crate::log;
 use crate::plan::{Plan, TaskPlan};
 use crate::worker::Worker;
 
@@ -28,7 +32,7 @@ const LEAD: Nanos = Nanos::from_millis(20);
 pub struct Run {
     start: Instant,
     end: Instant,
-    control: Arc<Control>,
+    halt: Arc<Halt>,
     threads: Vec<JoinHandle<Result<(), String>>>,
     collector: Collector,
     is_stopped: bool,
@@ -45,43 +49,49 @@ pub struct Outcome {
     pub is_whole: bool,
 }
 
-/// A thread that was started.
+/// A thread that is ready.
 struct Started {
-    readiness: Receiver<Result<(), String>>,
     begin: Sender<Instant>,
     thread: JoinHandle<Result<(), String>>,
 }
 
 impl Run {
-    /// Starts a thread for each task, and all of them at one time, a moment from now.
+    /// Opens the graphs and GPUs, starts a thread for each task and node, and all of them at one time, a moment from now.
     ///
     /// # Errors
-    /// What Linux refuses, of which task, and the way out.
+    /// What is refused, of which task, and the way out.
     pub fn start(plan: &Plan) -> Result<Run, String> {
-        let control = Arc::new(Control::default());
-        let locks: Arc<[PiLock]> = (0..plan.locks).map(|_| PiLock::default()).collect();
-        let (writers, readers): (Vec<_>, Vec<_>) = plan.tasks.iter().map(|_| log::log()).unzip();
+        let halt = Arc::new(Halt { control: Control::default(), graphs: graphs(plan)? });
+        let resources: Arc<[PiLock]> = (0..plan.resources).map(|_| PiLock::default()).collect();
+        let logs = plan.tasks.len() + plan.gpus.len();
+        let (mut writers, readers): (Vec<_>, Vec<_>) = (0..logs).map(|_| log::log()).unzip();
+        let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()))?;
         let mut started = Vec::new();
-        for (task, writer) in plan.tasks.iter().zip(writers) {
-            // Those that were started wait for their begin, and end when nobody can give it.
-            started.push(start(task.clone(), writer, Arc::clone(&locks), Arc::clone(&control))?);
-        }
-        for thread in &started {
-            thread.readiness.recv().unwrap_or_else(|_| Err("a thread ended at once".to_owned()))?;
+        let mut streams = Vec::new();
+        for (task, log) in plan.tasks.iter().zip(writers) {
+            let share = gpus.share(plan, task)?;
+            let numbers = share.as_ref().map(|share| share.streams.iter().map(|stream| stream.number()).collect());
+            streams.push(numbers.unwrap_or_default());
+            let jobs = Jobs::new(plan, task.clone(), share.as_ref(), log, Arc::clone(&resources), Arc::clone(&halt));
+            let jobs = jobs.map_err(|error| format!("task \"{}\": {error}", task.name))?;
+            // One is ready before the next is started, so that equals are registered in their order. Those that were
+            // started wait for their begin, and end when nobody can give it.
+            started.push(start(task, jobs, share, Arc::clone(&halt))?);
         }
         // After the stacks of all threads are there.
         let unlocked = |error| format!("memory is not locked: {error}; a page fault may delay a job (`ulimit -l`)");
         let note = memory::lock_all().map_err(unlocked).err();
         let start = clock::now().saturating_add(LEAD);
-        let collector = Collector::new(plan, start, readers);
-        let threads = started.into_iter().map(|Started { begin, thread, .. }| {
+        halt.graphs.iter().for_each(|graph| _ = graph.start(start));
+        let collector = Collector::new(plan, start, readers, gpus, streams);
+        let threads = started.into_iter().map(|Started { begin, thread }| {
             // If it is over already, there is nothing to begin.
             let _ = begin.send(start);
             thread
         });
         let threads = threads.collect();
         let end = start.saturating_add(plan.duration);
-        Ok(Run { start, end, control, threads, collector, is_stopped: false, note })
+        Ok(Run { start, end, halt, threads, collector, is_stopped: false, note })
     }
 
     /// What is weaker than it should be.
@@ -98,13 +108,13 @@ impl Run {
     pub fn is_over(&self) -> bool {
         let are_done = self.threads.iter().all(JoinHandle::is_finished);
         // Who fails stops the others.
-        are_done && (self.control.is_stopped() || clock::now() >= self.end) || self.collector.is_broken()
+        are_done && (self.halt.is_stopped() || clock::now() >= self.end) || self.collector.is_broken()
     }
 
     /// Ends all jobs where they are.
     pub fn stop(&mut self) {
         self.is_stopped = true;
-        self.control.stop();
+        self.halt.stop();
     }
 
     /// Until when it is known what happened, from time 0.
@@ -122,8 +132,8 @@ impl Run {
     /// # Errors
     /// Why a thread could not go on. The trace is whole up to there all the same.
     pub fn finish(mut self, sink: &mut impl Sink) -> (Outcome, Result<(), String>) {
-        let is_over = !self.is_stopped && self.is_over() && !self.control.is_stopped();
-        self.control.stop();
+        let is_over = !self.is_stopped && self.is_over() && !self.halt.is_stopped();
+        self.halt.stop();
         let mut failed = Ok(());
         for thread in self.threads.drain(..) {
             let ended = thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned()));
@@ -137,15 +147,26 @@ impl Run {
     }
 }
 
-fn start(plan: TaskPlan, log: Writer, locks: Arc<[PiLock]>, control: Arc<Control>) -> Result<Started, String> {
+/// The graphs of `plan`, under their names, so that others can watch them.
+fn graphs(plan: &Plan) -> Result<Vec<laxity_graph::Graph>, String> {
+    let create = |(graph, _): &(laxity_model::Graph, laxity_sim::GraphPlan)| {
+        let refused = |error: &dyn std::fmt::Display| format!("graph \"{}\": {error}", graph.name);
+        let spec = Spec::new(graph.clone()).map_err(|error| refused(&error))?;
+        Registry::default().create(&spec).map_err(|error| refused(&error))
+    };
+    plan.graphs.iter().map(create).collect()
+}
+
+/// Starts the thread of `task`, and waits until it is ready.
+fn start(task: &TaskPlan, jobs: Jobs, share: Option<Share>, halt: Arc<Halt>) -> Result<Started, String> {
     let (ready, readiness) = mpsc::channel();
     let (begin, begins) = mpsc::channel();
     // Linux shows the first 15 bytes; names of threads end at a NUL.
-    let builder = Builder::new().name(plan.name.replace('\0', " "));
-    let name = plan.name.clone();
+    let builder = Builder::new().name(task.name.replace('\0', " "));
+    let plan = task.clone();
     let body = move || {
-        let stop = Arc::clone(&control);
-        let worker = match Worker::new(plan, log, locks, control) {
+        let stop = Arc::clone(&halt);
+        let worker = match Worker::new(&plan, jobs, share.as_ref(), halt) {
             Ok(worker) => worker,
             Err(error) => {
                 // Whoever no longer listens does not care.
@@ -157,6 +178,8 @@ fn start(plan: TaskPlan, log: Writer, locks: Arc<[PiLock]>, control: Arc<Control
         let Ok(start) = begins.recv() else { return Ok(()) };
         worker.run(start).inspect_err(|_| stop.stop())
     };
-    let thread = builder.spawn(body).map_err(|error| format!("cannot start a thread for task \"{name}\": {error}"))?;
-    Ok(Started { readiness, begin, thread })
+    let cannot = |error| format!("cannot start a thread for task \"{}\": {error}", task.name);
+    let thread = builder.spawn(body).map_err(cannot)?;
+    readiness.recv().unwrap_or_else(|_| Err("a thread ended at once".to_owned()))?;
+    Ok(Started { begin, thread })
 }

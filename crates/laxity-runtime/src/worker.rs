@@ -1,53 +1,52 @@
-//! The thread of a task.
+//! The thread of a task or a node: it waits for the release of its jobs, and carries them out.
 
-use std::io;
 use std::sync::Arc;
 
-use laxity_model::{ExecutionTime, Instant, LockId, Nanos};
-use laxity_sys::pi_lock::PiLock;
-use laxity_sys::{clock, scheduling};
+use laxity_gpu::Client;
+use laxity_graph::{Node, WaitError};
+use laxity_model::{Instant, Nanos};
+use laxity_sys::scheduling;
 
-use crate::body::Op;
-use crate::control::Control;
-use crate::log::{Deed, Writer};
-use crate::plan::{Raised, TaskPlan};
-use crate::work::Work;
+use crate::gpus::Share;
+use crate::halt::Halt;
+use crate::jobs::{Cut, Jobs};
+use crate::plan::{TaskPlan, Trigger};
 
 /// What the thread of a task has.
 pub(crate) struct Worker {
-    plan: TaskPlan,
-    log: Writer,
-    locks: Arc<[PiLock]>,
-    control: Arc<Control>,
-    work: Work,
-    /// The priorities that it raised itself to, the last one last.
-    priorities: Vec<u8>,
-}
-
-/// Why a job did not come to its end.
-enum Cut {
-    /// Everything was stopped.
-    Stopped,
-    /// Something does not work.
-    Failed(String),
+    name: String,
+    jobs: Jobs,
+    trigger: Trigger,
+    relative_deadline: Nanos,
+    /// If it is one.
+    node: Option<Node>,
+    /// If it locks GPUs.
+    client: Option<Client>,
+    halt: Arc<Halt>,
 }
 
 impl Worker {
     /// Makes the calling thread that of the task.
     ///
     /// # Errors
-    /// What Linux refuses, and the way out.
-    pub fn new(plan: TaskPlan, log: Writer, locks: Arc<[PiLock]>, control: Arc<Control>) -> Result<Worker, String> {
-        let of_task = |error: String| format!("task \"{}\": {error}", plan.name);
-        let work = Work::new(plan.working_set).map_err(of_task)?;
+    /// What is refused, and the way out.
+    pub fn new(task: &TaskPlan, jobs: Jobs, share: Option<&Share>, halt: Arc<Halt>) -> Result<Worker, String> {
+        let of_task = |error: String| format!("task \"{}\": {error}", task.name);
         // A thread that is late now and then is no reason not to run.
         let _ = scheduling::expire_on_time();
-        if let Some(cpus) = &plan.cpus {
+        if let Some(cpus) = &task.cpus {
             scheduling::keep_on(cpus).map_err(|error| of_task(format!("cannot keep to CPUs {cpus:?}: {error}")))?;
         }
-        plan.attributes.apply().map_err(of_task)?;
-        let priorities = Vec::with_capacity(plan.ops.len());
-        Ok(Worker { plan, log, locks, control, work, priorities })
+        task.attributes.apply().map_err(of_task)?;
+        // When Linux schedules it as it will: whoever inherits from it asks.
+        let client = share.map(|share| share.register(task)).transpose().map_err(of_task)?.flatten();
+        let claim = |id: crate::plan::NodeId| {
+            let graph = &halt.graphs[id.graph];
+            graph.claim(&graph.spec().graph().nodes[id.node].name).map_err(|error| of_task(error.to_string()))
+        };
+        let node = task.trigger.node().map(claim).transpose()?;
+        let (name, trigger, relative_deadline) = (task.name.clone(), task.trigger.clone(), task.deadline);
+        Ok(Worker { name, jobs, trigger, relative_deadline, node, client, halt })
     }
 
     /// Runs all jobs, the first no earlier than `start`, unless it is stopped.
@@ -55,156 +54,59 @@ impl Worker {
     /// # Errors
     /// Why it cannot go on.
     pub fn run(mut self, start: Instant) -> Result<(), String> {
-        while let Some(release) = self.plan.releases.next() {
-            let at = start.saturating_add(Nanos(release.at.0));
-            // A futex and not `clock_nanosleep`: it has the same absolute timer, and can be ended from outside.
-            if !self.control.suspend_until(at) {
-                return Ok(());
-            }
-            match self.job(release.index) {
-                Ok(()) => {}
-                Err(Cut::Stopped) => return Ok(()),
-                Err(Cut::Failed(reason)) => return Err(format!("task \"{}\": {reason}", self.plan.name)),
-            }
-        }
-        Ok(())
-    }
-
-    fn job(&mut self, index: u32) -> Result<(), Cut> {
-        self.log.note(index, Deed::Begin);
-        self.work.begin_job();
-        for position in 0..self.plan.ops.len() {
-            let outcome = self.op(index, position);
-            if let Err(cut) = outcome {
-                self.give_up_locks(index, position);
-                return Err(cut);
-            }
-        }
-        self.work.end_job();
-        self.log.note(index, Deed::Complete);
-        Ok(())
-    }
-
-    fn op(&mut self, index: u32, position: usize) -> Result<(), Cut> {
-        match &self.plan.ops[position] {
-            Op::Pass => Ok(()),
-            Op::Run(time) => {
-                let span = self.draw(time, index, position);
-                self.execute(span)
-            }
-            Op::NonPreemptive(time) => {
-                let span = self.draw(time, index, position);
-                self.non_preemptive(index, span)
-            }
-            Op::Suspend(time) => {
-                let span = self.draw(time, index, position);
-                self.suspend(index, span)
-            }
-            &Op::Lock(lock) => self.lock(index, lock),
-            &Op::Unlock(lock) => self.unlock(index, lock),
+        let outcome = self.run_jobs(start);
+        // Its consumers end when they have used what it produced.
+        self.node.into_iter().for_each(Node::terminate);
+        match outcome {
+            Ok(()) | Err(Cut::Stopped) => Ok(()),
+            Err(Cut::Failed(reason)) => Err(format!("task \"{}\": {reason}", self.name)),
         }
     }
 
-    fn draw(&self, time: &ExecutionTime, index: u32, position: usize) -> Nanos {
-        self.plan.draws.step(&time.actual, time.wcet, index, position)
-    }
-
-    fn execute(&mut self, span: Nanos) -> Result<(), Cut> {
-        if self.work.execute(span, &self.control) { Ok(()) } else { Err(Cut::Stopped) }
-    }
-
-    fn suspend(&mut self, index: u32, span: Nanos) -> Result<(), Cut> {
-        let until = clock::now().saturating_add(span);
-        self.log.note(index, Deed::Suspend);
-        if !self.control.suspend_until(until) {
-            return Err(Cut::Stopped);
+    fn run_jobs(&mut self, start: Instant) -> Result<(), Cut> {
+        let absolute = |at: Instant| start.saturating_add(Nanos(at.0));
+        match self.trigger.releases().cloned() {
+            Some(releases) => {
+                for release in releases {
+                    // A futex and not `clock_nanosleep`: it has the same absolute timer, and can be ended from outside.
+                    if !self.halt.control.suspend_until(absolute(release.at)) {
+                        return Err(Cut::Stopped);
+                    }
+                    if self.node.is_some() {
+                        if !self.next_job()? {
+                            return Ok(());
+                        }
+                        continue;
+                    }
+                    self.jobs.carry_out(release.index, absolute(release.deadline), self.client.as_mut())?;
+                }
+                Ok(())
+            }
+            None => {
+                // Tokens that are there from the start arrive then, too.
+                if !self.halt.control.suspend_until(start) {
+                    return Err(Cut::Stopped);
+                }
+                while self.next_job()? {}
+                Ok(())
+            }
         }
-        self.log.note(index, Deed::Resume);
-        Ok(())
     }
 
-    /// Noted only where it is one: under `SCHED_FIFO`, and within it.
-    fn non_preemptive(&mut self, index: u32, span: Nanos) -> Result<(), Cut> {
-        let Some(priority) = self.plan.raised.as_ref().map(|raised| raised.non_preemptive) else {
-            return self.execute(span);
+    /// Waits for the tokens of the node's next job, and for room, and carries it out. Answers whether there was one.
+    fn next_job(&mut self) -> Result<bool, Cut> {
+        let node = self.node.as_mut().expect("only nodes wait for tokens");
+        let job = match node.wait() {
+            Ok(job) => job,
+            // Its producers have ended, or everything has; nobody claims a lost node again.
+            Err(WaitError::Terminated { .. } | WaitError::Lost { .. }) => return Ok(false),
+            Err(error) => return Err(Cut::Failed(error.to_string())),
         };
-        self.raise(Some(priority))?;
-        self.log.note(index, Deed::NonPreemptiveBegin);
-        let outcome = self.execute(span);
-        self.log.note(index, Deed::NonPreemptiveEnd);
-        self.lower()?;
-        outcome
+        let release = job.release().expect("the graphs of runs have recorders");
+        let deadline = release.saturating_add(self.relative_deadline);
+        // Jobs of a trace have 32 bits, too.
+        self.jobs.carry_out(job.index() as u32, deadline, self.client.as_mut())?;
+        job.complete();
+        Ok(true)
     }
-
-    fn lock(&mut self, index: u32, lock: LockId) -> Result<(), Cut> {
-        self.log.note(index, Deed::Request(lock));
-        let ceiling = self.plan.raised.as_ref().and_then(|raised| raised.ceilings[lock.index()]);
-        let locks = Arc::clone(&self.locks);
-        let guard = &locks[lock.index()];
-        if !guard.try_lock() {
-            self.log.note(index, Deed::Wait(lock));
-            guard.lock().map_err(|error| self.no_lock(lock, &error))?;
-        }
-        self.log.note(index, Deed::Grant(lock));
-        self.raise(ceiling)
-    }
-
-    fn unlock(&mut self, index: u32, lock: LockId) -> Result<(), Cut> {
-        // Before it is true: nobody is granted earlier.
-        self.log.note(index, Deed::Unlock(lock));
-        self.locks[lock.index()].unlock().map_err(|error| self.no_lock(lock, &error))?;
-        self.lower()
-    }
-
-    fn no_lock(&self, lock: LockId, error: &io::Error) -> Cut {
-        let circle = match error.kind() {
-            io::ErrorKind::Deadlock => ": tasks wait for one another; lock resources in the same order everywhere",
-            _ => "",
-        };
-        Cut::Failed(format!("resource {} cannot be locked or unlocked: {error}{circle}", lock.0))
-    }
-
-    /// Unlocks what the job holds at `position`, so that others get on to where they are stopped.
-    fn give_up_locks(&mut self, index: u32, position: usize) {
-        let mut held: Vec<LockId> = Vec::new();
-        for op in &self.plan.ops[..position] {
-            match op {
-                Op::Lock(lock) => held.push(*lock),
-                Op::Unlock(_) => drop(held.pop()),
-                _ => {}
-            }
-        }
-        while let Some(lock) = held.pop() {
-            // It held what it locked before; and if Linux disagrees, all are stopped anyway.
-            let _ = self.unlock(index, lock);
-        }
-    }
-
-    /// Has `priority`, if any, and at least the present one, until [`Worker::lower`].
-    fn raise(&mut self, priority: Option<u8>) -> Result<(), Cut> {
-        let Some(now) = self.priority() else { return Ok(()) };
-        let raised = priority.map_or(now, |priority| priority.max(now));
-        self.priorities.push(raised);
-        change(now, raised)
-    }
-
-    fn lower(&mut self) -> Result<(), Cut> {
-        let Some(now) = self.priority() else { return Ok(()) };
-        self.priorities.pop();
-        change(now, self.priority().unwrap_or(now))
-    }
-
-    /// The priority that it gave itself, where there are any.
-    fn priority(&self) -> Option<u8> {
-        let base = self.plan.raised.as_ref().map(|&Raised { base, .. }| base)?;
-        Some(self.priorities.last().copied().unwrap_or(base))
-    }
-}
-
-fn change(from: u8, to: u8) -> Result<(), Cut> {
-    if from == to {
-        return Ok(());
-    }
-    let refused = |error| Cut::Failed(format!("cannot go from SCHED_FIFO priority {from} to {to}: {error}"));
-    scheduling::set_fifo(to).map_err(refused)
 }

@@ -11,8 +11,9 @@ use laxity_trace::{DeviceId, Event, Sink};
 use crate::Simulator;
 use crate::halves::Half;
 use crate::interrupt::{Interrupt, TopHalf};
-use crate::setup::{On, Op, OperationTime, Setup};
+use crate::setup::Setup;
 use crate::simulator::{Timer, TimerKind, Wait};
+use crate::steps::{On, Op, OperationTime};
 
 /// What a random draw of a device is for. The first word is no task's: tasks have 32-bit numbers.
 mod stream {

@@ -9,8 +9,9 @@ use laxity_trace::{Event, Sink};
 
 use crate::Simulator;
 use crate::interrupt::Interrupt;
-use crate::setup::{Op, Setup, TaskPlan};
+use crate::setup::{Setup, TaskPlan};
 use crate::simulator::{Activity, TaskRun, Timer, TimerKind, Wait};
+use crate::steps::Op;
 
 /// What a random draw is for; keeps the streams of one job apart. Steps of the body follow from `STEP` on.
 mod stream {

@@ -30,6 +30,7 @@ mod process;
 mod servers;
 mod setup;
 mod simulator;
+pub mod steps;
 
-pub use setup::{Refusal, Setup};
+pub use setup::{GraphPlan, Refusal, Setup};
 pub use simulator::Simulator;

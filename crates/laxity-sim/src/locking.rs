@@ -8,8 +8,9 @@ use laxity_trace::{self as trace, DeviceId, LockKind, Sink};
 use crate::Simulator;
 use crate::halves::{ABOVE_ALL, BELOW_ALL};
 use crate::interrupt::Interrupt;
-use crate::setup::{Op, Setup, Target, Wanted};
+use crate::setup::Setup;
 use crate::simulator::{Activity, Sharing, Wait};
+use crate::steps::{Op, Target, Wanted};
 
 /// The arbiter and what the simulator adds to it.
 pub(crate) struct Locking {

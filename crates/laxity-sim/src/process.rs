@@ -18,8 +18,8 @@ use laxity_policy::cpu;
 use laxity_trace::{Event, Sink};
 
 use crate::Simulator;
-use crate::setup::Op;
 use crate::simulator::{Activity, Work};
+use crate::steps::Op;
 
 impl<S: Sink> Simulator<S> {
     /// Lets `cpu` do what is due now, until it is busy with something that takes time.

@@ -58,7 +58,7 @@ impl Config {
     }
 
     /// How long a copy of `bytes` takes at least.
-    pub(crate) fn copy_time(&self, bytes: usize) -> Nanos {
+    pub fn copy_time(&self, bytes: usize) -> Nanos {
         let Some(rate) = self.copy_rate else { return Nanos::ZERO };
         // 2^40 bytes at 1 byte/s are 2^70 ns: more than there is, but not more than a u128 holds.
         let nanos = (bytes as u128 * 1_000_000_000).div_ceil(u128::from(rate));

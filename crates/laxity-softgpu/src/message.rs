@@ -16,7 +16,7 @@ use crate::config::{Config, NAME_MAX};
 use crate::server::history::{Entry, WORDS};
 
 /// Of the language; processes with another one are turned away.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 /// The longest packet in bytes.
 pub(crate) const PACKET_MAX: usize = 4096;
 /// Entries of a history in one packet.
@@ -29,6 +29,8 @@ pub(crate) struct Issue {
     pub operation: u64,
     /// Whose order it keeps.
     pub stream: u32,
+    /// For which job of its owner, if that was said.
+    pub job: Option<u32>,
     /// What runs it.
     pub engine: Engine,
     /// How long the engine is busy with it at least.
@@ -69,8 +71,10 @@ impl Request {
             Request::Name(stream) => packet(3, [u64::from(*stream)]),
             Request::Allocate(bytes) => packet(4, [*bytes]),
             Request::Free(offset) => packet(5, [*offset]),
-            Request::Issue(Issue { operation, stream, engine, duration, has_work }) => {
-                packet(6, [*operation, u64::from(*stream), engine.index() as u64, duration.0, u64::from(*has_work)])
+            Request::Issue(Issue { operation, stream, job, engine, duration, has_work }) => {
+                let job = job.map_or(0, |job| u64::from(job) + 1);
+                let (stream, engine) = (u64::from(*stream), engine.index() as u64);
+                packet(6, [*operation, stream, engine, duration.0, u64::from(*has_work), job])
             }
             Request::Worked(operation) => packet(7, [*operation]),
             Request::History(from) => packet(8, [*from]),
@@ -87,9 +91,10 @@ impl Request {
             [3, stream] => Request::Name(u32::try_from(stream).ok()?),
             [4, bytes] => Request::Allocate(bytes),
             [5, offset] => Request::Free(offset),
-            [6, operation, stream, engine, duration, has_work @ 0..=1] => Request::Issue(Issue {
+            [6, operation, stream, engine, duration, has_work @ 0..=1, job] => Request::Issue(Issue {
                 operation,
                 stream: u32::try_from(stream).ok()?,
+                job: job.checked_sub(1).map(u32::try_from).transpose().ok()?,
                 engine: *Engine::ALL.get(usize::try_from(engine).ok()?)?,
                 duration: Nanos(duration),
                 has_work: has_work == 1,
@@ -177,14 +182,15 @@ mod tests {
             copy_rate,
             linger: Nanos(linger),
         });
-        let issue = (any::<u64>(), any::<u32>(), 0usize..3, any::<u64>(), any::<bool>());
+        let issue = (any::<u64>(), any::<u32>(), any::<Option<u32>>(), 0usize..3, any::<u64>(), any::<bool>());
         prop_oneof![
             config.prop_map(Request::Hello),
             "[a-zé]{0,30}".prop_map(Request::Stream),
             any::<u64>().prop_map(Request::Allocate),
-            issue.prop_map(|(operation, stream, engine, duration, has_work)| Request::Issue(Issue {
+            issue.prop_map(|(operation, stream, job, engine, duration, has_work)| Request::Issue(Issue {
                 operation,
                 stream,
+                job,
                 engine: Engine::ALL[engine],
                 duration: Nanos(duration),
                 has_work,

@@ -10,8 +10,9 @@ use crate::client::SoftGpu;
 use crate::error::GpuError;
 use crate::server::history::{Entry, What};
 
-/// What the engines of a soft GPU did, for all processes. Each stream is a task, and each operation of it a job, though
-/// no CPU executes it; the name of the workload says that the GPU is soft. An interrupt's CPU is that on which the
+/// What the engines of a soft GPU did, for all processes. Each stream is a task, which no CPU executes. Its operations
+/// are for the jobs that its owner said ([`Stream::set_job`](crate::Stream::set_job)); where nobody did, each is a job.
+/// Where a stream alone has its name, so does the task. The name of the workload says that the GPU is soft. An interrupt's CPU is that on which the
 /// server raised it. Times count from the first record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
@@ -35,10 +36,11 @@ impl SoftGpu {
             let next = TaskId(tasks.len() as u32);
             tasks.entry(entry.stream).or_insert(next);
         }
-        let mut infos = Vec::new();
+        let mut names = BTreeMap::new();
         for &stream in tasks.keys() {
-            infos.push(task(stream, self.stream_name(stream)?, tasks[&stream]));
+            names.insert(stream, self.stream_name(stream)?);
         }
+        let mut infos: Vec<_> = tasks.iter().map(|(&stream, &id)| task(full_name(stream, &names), id)).collect();
         infos.sort_by_key(|info| info.rank);
         Ok(Trace { header: self.header(infos), records: records(&entries, &tasks, lost == 0), lost })
     }
@@ -72,8 +74,17 @@ impl SoftGpu {
     }
 }
 
-fn task(stream: u32, name: String, task: TaskId) -> TaskInfo {
-    let name = if name.is_empty() { format!("stream {stream}") } else { format!("{name}/{stream}") };
+/// What tells `stream` from the others.
+fn full_name(stream: u32, names: &BTreeMap<u32, String>) -> String {
+    let name = &names[&stream];
+    match names.values().filter(|&other| other == name).count() {
+        _ if name.is_empty() => format!("stream {stream}"),
+        1 => name.clone(),
+        _ => format!("{name}/{stream}"),
+    }
+}
+
+fn task(name: String, task: TaskId) -> TaskInfo {
     // Nobody has said.
     let unknown = Nanos::ZERO;
     TaskInfo { name, period: unknown, deadline: unknown, wcet: unknown, cluster: 0, rank: task.0, kind: TaskKind::Task }
@@ -87,7 +98,7 @@ fn records(entries: &[Entry], tasks: &BTreeMap<u32, TaskId>, is_whole: bool) -> 
     let mut records = Vec::new();
     for entry in entries {
         let engine = entry.engine;
-        let job = JobId { task: tasks[&entry.stream], index: entry.index };
+        let job = JobId { task: tasks[&entry.stream], index: entry.job.unwrap_or(entry.index) };
         let busy = &mut is_busy[engine.index()];
         let event = match entry.what {
             What::Began => {

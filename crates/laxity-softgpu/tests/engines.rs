@@ -283,6 +283,47 @@ fn the_trace_of_a_soft_gpu_is_legal_and_says_soft() {
     assert!(policy.is_clean(), "{policy}");
 }
 
+/// Two processes' streams may have one name; jobs are the owner's, and any number of operations is for one.
+#[test]
+fn a_trace_says_whose_job_an_operation_is_for() {
+    let gpu = open(&name("jobs"));
+    let streams = ["detector", "tracker", "tracker"].map(|name| gpu.stream(name).expect("a stream"));
+    for job in [7, 8] {
+        streams[0].set_job(Some(job));
+        (0..2).for_each(|_| drop(streams[0].launch_timed(Nanos(1)).expect("issued")));
+    }
+    streams[0].set_job(None);
+    (0..5).for_each(|_| drop(streams[0].launch_timed(Nanos(1)).expect("issued")));
+    streams[1..].iter().for_each(|stream| drop(stream.launch_timed(Nanos(1)).expect("issued")));
+    streams.iter().for_each(|stream| stream.synchronize(Wait::Blocking).expect("done"));
+    let trace = gpu.trace().expect("the server is there");
+    let names: Vec<_> = trace.header.tasks.iter().map(|task| task.name.clone()).collect();
+    let numbers = streams.each_ref().map(|stream| stream.number());
+    assert_eq!(names, ["detector".to_owned(), format!("tracker/{}", numbers[1]), format!("tracker/{}", numbers[2])]);
+    let jobs = trace.records.iter().filter_map(|record| match record.event {
+        laxity_trace::Event::EngineBegin { job, .. } if job.task.0 == 0 => Some(job.index),
+        _ => None,
+    });
+    assert_eq!(jobs.collect::<Vec<_>>(), [7, 7, 8, 8, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn a_timed_copy_occupies_the_engine_of_its_direction_for_as_long_as_the_rate_says() {
+    use laxity_model::{CopyDirection, Engine};
+    let gpu = try_open(&name("timed"), Config { copy_rate: Some(1_000_000), ..config() }).expect("a soft GPU");
+    let stream = gpu.stream("s").expect("a stream");
+    for direction in [CopyDirection::In, CopyDirection::Out] {
+        stream.copy_timed(direction, 1_000).expect("issued");
+    }
+    stream.synchronize(Wait::Blocking).expect("done");
+    let entries = history(&gpu);
+    for (copy, engine) in [Engine::Copy(0), Engine::Copy(1)].into_iter().enumerate() {
+        let at = |what| entries.iter().find(|one| (one.what, one.index) == (what, copy as u32)).expect("it did");
+        assert_eq!((at(What::Began).engine, at(What::Ended).engine), (engine, engine));
+        assert!(at(What::Ended).at.saturating_since(at(What::Began).at) >= Nanos::from_millis(1));
+    }
+}
+
 #[test]
 fn what_was_issued_goes_on_as_long_as_somebody_can_wait_for_it() {
     let gpu = open(&name("handles"));

@@ -186,6 +186,17 @@ impl Attributes {
         Attributes { policy: libc::SCHED_FIFO as u32, priority: priority.into(), nice: 0, ..self }
     }
 
+    /// `SCHED_FIFO` at `priority`.
+    ///
+    /// # Errors
+    /// Unless it is 1 to 99 (invalid input).
+    pub fn fixed(self, priority: u8) -> io::Result<Self> {
+        if !(1..=99).contains(&priority) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Attributes { policy: libc::SCHED_FIFO as u32, priority: priority.into(), nice: 0, ..self })
+    }
+
     /// As two numbers.
     pub fn to_words(self) -> [u64; 2] {
         let Attributes { policy, flags, nice, priority } = self;

@@ -1,6 +1,13 @@
 //! `laxity run`. How late jobs are is the machine's business: nothing here depends on it.
 
-use crate::support::{fixture, folder, run};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{example, fixture, folder, run};
+use crate::terminal::Terminal;
 
 #[test]
 fn a_live_run_is_measured_as_a_simulation_and_leaves_a_trace_that_is_one() {
@@ -27,8 +34,71 @@ fn what_is_not_run_live_is_refused_by_name() {
         assert_eq!((code, out.as_str()), (1, ""), "{err}");
         err
     };
-    assert!(refused("gpu.toml", &[]).contains("GPU operations are not run live yet"));
+    assert!(refused("semaphore.toml", &[]).contains("shared by k_fmlp or gpusync"));
     assert!(refused("best-effort.toml", &[]).contains("is not run live yet"));
     assert!(refused("two.toml", &["--scheduler", "fifo"]).contains("take --scheduler deadline"));
     assert_eq!(run(["run", "x.toml", "--scheduler", "rr"]).0, 2);
+}
+
+/// A graph, GPUs under GPUSync, resources and plain tasks in one run; the trace is one that checkers and pictures take.
+#[test]
+fn graphs_and_gpus_run_in_one_process_and_leave_one_trace() {
+    let folder = folder();
+    let trace = folder.path().join("live.lxt").display().to_string();
+    let file = example("live-gpu.toml").display().to_string();
+    let (code, out, err) = run(["run", &file, "--for", "300ms", "--scheduler", "other", "--trace", &trace]);
+    assert_eq!(code, 0, "{err}");
+    let row = |name: &str| out.lines().find(|line| line.starts_with(name)).map(str::to_owned).unwrap_or_default();
+    for (task, jobs) in [("control", "30"), ("recorder", "2"), ("vision/camera", "10"), ("vision/show", "10")] {
+        assert!(row(task).split_whitespace().any(|word| word == jobs), "{task}: {jobs}\n{out}");
+    }
+    let (code, out, err) = run(["trace", &trace, "info"]);
+    assert_eq!(code, 0, "{out}{err}");
+    for verb in ["metrics", "gantt"] {
+        assert_eq!(run(["trace", &trace, verb]).0, 0, "{verb}");
+    }
+}
+
+/// In the middle of jobs, with tokens held and waited for.
+#[test]
+fn ctrl_c_ends_a_run_at_once_and_leaves_nothing() {
+    let folder = folder();
+    let trace = folder.path().join("live.lxt");
+    let file = folder.path().join("long.toml");
+    let name = format!("interrupted-{}", std::process::id());
+    let text = std::fs::read_to_string(example("live-gpu.toml")).expect("an example");
+    std::fs::write(&file, text.replace("name = \"vision\"", &format!("name = \"{name}\""))).expect("a folder");
+    let child = Command::new(assert_cmd::cargo::cargo_bin!("laxity"))
+        .args(["run", "--for", "10 h", "--scheduler", "other", "--trace"])
+        .args([&trace, &file])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("runs");
+    let (pid, is_there) = (child.id(), |folder: &str, text: &str| {
+        let mut entries = std::fs::read_dir(folder).expect("a folder");
+        entries.any(|entry| entry.expect("entry").file_name().to_string_lossy().contains(text))
+    });
+    let arbitration = format!("run-{pid}-");
+    while !is_there("/dev/shm", &name) || !is_there("/dev/shm", &arbitration) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    kill(Pid::from_raw(i32::try_from(pid).expect("a process id")), Signal::SIGINT).expect("a child of ours");
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!is_there("/dev/shm", &name) && !is_there("/dev/shm", &arbitration));
+    let (code, out, err) = run(["trace", trace.to_str().expect("UTF-8"), "info"]);
+    assert_eq!(code, 0, "{out}{err}");
+}
+
+#[test]
+fn on_a_terminal_a_table_shows_what_tasks_do() {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("laxity"));
+    command.args(["run", "--for", "2s", "--scheduler", "other"]).arg(fixture("gpu.toml"));
+    let mut terminal = Terminal::start(command);
+    // The last column, which the summary does not have.
+    terminal.read_until(" now");
+    let written = terminal.finish();
+    assert!(written.contains("recorded live"), "{written}");
 }

@@ -6,6 +6,7 @@ use laxity_model::{Instant, Nanos, Scope, Step, Warning, Workload};
 pub const EXAMPLES: &[(&str, &str)] = &[
     ("gpu_pool.toml", include_str!("../../../../examples/workloads/gpu_pool.toml")),
     ("interrupts.toml", include_str!("../../../../examples/workloads/interrupts.toml")),
+    ("live-gpu.toml", include_str!("../../../../examples/workloads/live-gpu.toml")),
     ("paper002_fig1.toml", include_str!("../../../../examples/workloads/paper002_fig1.toml")),
     ("pedestrians.toml", include_str!("../../../../examples/workloads/pedestrians.toml")),
     ("pipeline.toml", include_str!("../../../../examples/workloads/pipeline.toml")),

@@ -1,16 +1,16 @@
-//! Who holds which lock, and who is next.
+//! Who holds which replica of which lock, and who is next.
 //!
-//! A thread notes that it has a lock when it is on a CPU again. It had the lock before: Linux hands it over when it is
-//! unlocked, or at once if it is free. So a lock that is free and wanted is granted there and then, to whoever notes
-//! next that it has it; the collector reads on until it knows who that is.
+//! A thread notes that it has a lock when it is on a CPU again. It had the lock before: a replica is handed over when it
+//! is unlocked, or at once if it is free. So a replica that is free is granted there and then to whoever of those that
+//! wait notes next that it has it; the collector reads on until it knows whether one does.
 
-use laxity_model::LockId;
+use laxity_model::{LockId, ReplicaId};
 
 /// The state of all locks, as far as the trace has come.
 #[derive(Debug)]
 pub(super) struct Locks {
-    /// For each lock the task that holds it.
-    holders: Vec<Option<usize>>,
+    /// For each replica of each lock the task that holds it.
+    holders: Vec<Vec<Option<usize>>>,
     /// For each task the lock that it asked for and has not noted to have.
     wanted: Vec<Option<Wanted>>,
 }
@@ -26,8 +26,10 @@ pub(super) struct Wanted {
 }
 
 impl Locks {
-    pub fn new(locks: usize, tasks: usize) -> Locks {
-        Locks { holders: vec![None; locks], wanted: vec![None; tasks] }
+    /// Of so many `replicas` each, for that many tasks.
+    pub fn new(replicas: impl Iterator<Item = u16>, tasks: usize) -> Locks {
+        let holders = replicas.map(|replicas| vec![None; replicas.into()]).collect();
+        Locks { holders, wanted: vec![None; tasks] }
     }
 
     pub fn request(&mut self, task: usize, lock: LockId) {
@@ -44,28 +46,34 @@ impl Locks {
         self.wanted[task].take()
     }
 
-    pub fn grant(&mut self, task: usize, lock: LockId) {
-        self.holders[lock.index()] = Some(task);
+    pub fn grant(&mut self, task: usize, lock: LockId, replica: ReplicaId) {
+        self.holders[lock.index()][replica.index()] = Some(task);
         if let Some(wanted) = &mut self.wanted[task] {
             wanted.granted = true;
         }
     }
 
-    pub fn unlock(&mut self, lock: LockId) {
-        self.holders[lock.index()] = None;
+    pub fn unlock(&mut self, lock: LockId, replica: ReplicaId) {
+        self.holders[lock.index()][replica.index()] = None;
     }
 
-    /// A lock that is free and wanted.
-    pub fn undecided(&self) -> Option<LockId> {
-        let waits =
-            |lock: usize| self.wanted.iter().flatten().any(|wanted| wanted.lock.index() == lock && !wanted.granted);
-        (0..self.holders.len())
-            .find(|&lock| self.holders[lock].is_none() && waits(lock))
-            .map(|lock| LockId(lock as u16))
+    /// The replicas that are free, of locks that are wanted.
+    pub fn undecided(&self) -> impl Iterator<Item = (LockId, ReplicaId)> {
+        let wanted = self.wanted.iter().flatten().filter(|wanted| !wanted.granted).map(|wanted| wanted.lock);
+        wanted.flat_map(|lock| {
+            let holders = self.holders[lock.index()].iter().enumerate();
+            holders.filter(|(_, holder)| holder.is_none()).map(move |(at, _)| (lock, ReplicaId(at as u16)))
+        })
     }
 
     /// Whether `task` waits for `lock`.
     pub fn waits(&self, task: usize, lock: LockId) -> bool {
         self.wanted[task].is_some_and(|wanted| wanted.lock == lock && !wanted.granted)
+    }
+
+    /// A task that waits for a lock that is none of the first `resources`, and is not suspended.
+    pub fn awake(&self, resources: usize) -> Option<usize> {
+        let is_awake = |wanted: &Wanted| !wanted.granted && !wanted.suspended && wanted.lock.index() >= resources;
+        self.wanted.iter().position(|wanted| wanted.as_ref().is_some_and(is_awake))
     }
 }

@@ -1,32 +1,45 @@
-//! What all threads noted, as one trace.
+//! What all threads noted, and all GPUs remember, as one trace.
 
+mod gpus;
+mod grants;
+mod graphs;
 mod locks;
 mod stage;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
-use laxity_model::{CpuId, Instant, JobId, LockId, ReplicaId, TaskId};
+use laxity_model::{CpuId, Instant, JobId, TaskId};
 use laxity_sys::clock;
-use laxity_trace::{Event, Sink};
+use laxity_trace::{DeviceId, Event, Sink};
 
+use self::gpus::{Gpus, Said};
+use self::graphs::Graphs;
 use self::locks::Locks;
 use self::stage::Stage;
-use crate::draws::Releases;
+use crate::draws::{Release, Releases};
 use crate::log::{Deed, Entry, Reader};
 use crate::plan::Plan;
 
-/// Merges by time what the threads noted, and when jobs were released.
+/// Merges by time what the threads noted, what the GPUs did, and when jobs were released.
 #[derive(Debug)]
 pub(crate) struct Collector {
     start: Instant,
+    /// The tasks, and then for each GPU the thread that handles its interrupts.
     sources: Vec<Source>,
+    tasks: usize,
     stage: Stage,
     locks: Locks,
+    /// Locks with smaller numbers are resources.
+    resources: usize,
+    graphs: Graphs,
+    gpus: Gpus,
+    /// When the jobs are due that were released and are not complete.
+    deadlines: BTreeMap<JobId, Instant>,
     /// For each CPU of the workload its number in Linux.
     linux: Vec<usize>,
-    /// Where each task was last.
-    places: Vec<CpuId>,
+    /// Where each task was last, and with which job.
+    places: Vec<(CpuId, u32)>,
     /// When the last record was, from the start.
     reached: Instant,
     /// Until when all is known, from the start.
@@ -36,28 +49,51 @@ pub(crate) struct Collector {
 
 #[derive(Debug)]
 struct Source {
-    releases: Peekable<Releases>,
+    releases: Option<Peekable<Releases>>,
     reader: Reader,
     entries: VecDeque<Entry>,
 }
 
+/// What comes next. Of one instant tokens come first, then releases, and before what they lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    /// Something happens to a graph because time passes.
+    Timeout(usize),
+    /// A job of a task.
+    Release(usize),
+    /// A GPU does something.
+    Gpu(usize),
+    /// A thread noted something.
+    Entry(usize),
+}
+
 impl Collector {
-    /// For threads whose first job is released at `start` or later, in the order of the tasks.
-    pub fn new(plan: &Plan, start: Instant, readers: Vec<Reader>) -> Collector {
-        let source = |(task, reader): (&crate::plan::TaskPlan, Reader)| Source {
-            releases: task.releases.clone().peekable(),
-            reader,
-            entries: VecDeque::new(),
-        };
-        let count = plan.tasks.len();
+    /// For threads whose first job is released at `start` or later, in the order of the tasks, and then those that
+    /// handle the interrupts of `gpus`; `streams` are the numbers of each task's streams.
+    pub fn new(
+        plan: &Plan,
+        start: Instant,
+        readers: Vec<Reader>,
+        gpus: crate::gpus::Gpus,
+        streams: Vec<Vec<u32>>,
+    ) -> Collector {
+        let releases = plan.tasks.iter().map(|task| task.trigger.releases().cloned().map(Iterator::peekable));
+        let source = |(releases, reader): (_, Reader)| Source { releases, reader, entries: VecDeque::new() };
+        let count = readers.len();
+        let sources = releases.chain(std::iter::repeat(None)).zip(readers).map(source).collect();
         let linux = plan.placement.linux.clone();
         Collector {
             start,
-            sources: plan.tasks.iter().zip(readers).map(source).collect(),
+            sources,
+            tasks: plan.tasks.len(),
             stage: Stage::new(linux.len(), count),
-            locks: Locks::new(plan.locks, count),
+            locks: Locks::new(plan.header().locks.iter().map(|lock| lock.replicas), count),
+            resources: plan.resources,
+            graphs: Graphs::new(plan),
+            gpus: Gpus::new(gpus, &streams),
+            deadlines: BTreeMap::new(),
             linux,
-            places: vec![CpuId(0); count],
+            places: vec![(CpuId(0), 0); count],
             reached: Instant::ZERO,
             seen: Instant::ZERO,
             completed: 0,
@@ -74,12 +110,12 @@ impl Collector {
     /// Answers when the trace ends, and whether it is whole. One that is not has no [`Event::End`].
     pub fn finish(mut self, end: Instant, sink: &mut impl Sink) -> (Instant, bool) {
         let horizon = self.read();
-        if self.sources.iter().any(|source| source.reader.is_full()) {
+        if self.is_broken() {
             self.merge(horizon, false, sink);
             return (self.reached, false);
         }
-        let last =
-            self.sources.iter().filter_map(|source| source.entries.back()).map(|entry| self.since(entry.at)).max();
+        let noted = self.sources.iter().filter_map(|source| source.entries.back()).map(|entry| entry.at);
+        let last = noted.chain(self.gpus.last()).max().map(|at| self.since(at));
         let end = last.map_or(end, |last| last.max(end)).max(self.reached);
         self.merge(self.start.saturating_add(end - Instant::ZERO), true, sink);
         sink.record(end, Event::End);
@@ -96,16 +132,17 @@ impl Collector {
         self.completed
     }
 
-    /// Whether a thread had to stop noting.
+    /// Whether a thread had to stop noting, or a GPU forgot what was not read.
     pub fn is_broken(&self) -> bool {
-        self.sources.iter().any(|source| source.reader.is_full())
+        self.gpus.is_broken() || self.sources.iter().any(|source| source.reader.is_full())
     }
 
     /// Takes what was noted. Answers until when that is all.
     fn read(&mut self) -> Instant {
         let now = clock::now();
+        self.gpus.read();
         let taken = self.sources.iter_mut().map(|source| source.reader.take(now, &mut source.entries));
-        taken.min().unwrap_or(now)
+        taken.min().unwrap_or(now).min(now)
     }
 
     fn since(&self, at: Instant) -> Instant {
@@ -115,75 +152,75 @@ impl Collector {
     fn merge(&mut self, horizon: Instant, is_last: bool, sink: &mut impl Sink) {
         let until = self.since(horizon);
         while self.decide(horizon, is_last, sink) {
-            let Some((at, source, is_release)) = self.next() else { break };
+            self.put_to_sleep(sink);
+            let Some((at, next)) = self.next() else { break };
             if at > until {
                 break;
             }
             self.reached = self.reached.max(at);
-            if is_release {
-                let release = self.sources[source].releases.next().expect("it was seen");
-                let job = JobId { task: TaskId(source as u32), index: release.index };
-                sink.record(self.reached, Event::Release { job, deadline: release.deadline });
-            } else {
-                let entry = self.sources[source].entries.pop_front().expect("it was seen");
-                self.entry(source, entry, sink);
-            }
+            self.carry_on(next, sink);
         }
         self.seen = self.seen.max(until);
     }
 
-    /// What comes next of all: when, of which task, and whether it is a release. Releases come before what they lead to.
-    fn next(&mut self) -> Option<(Instant, usize, bool)> {
-        let start = self.start;
+    /// What comes next of all, and when.
+    fn next(&mut self) -> Option<(Instant, Next)> {
+        let since = |at: Instant| Instant(at.saturating_since(self.start).0);
+        let timeout = self.graphs.next_timeout().map(|(at, graph)| (at, Next::Timeout(graph)));
+        let gpu = self.gpus.next().map(|(at, gpu)| (since(at), Next::Gpu(gpu)));
         let heads = self.sources.iter_mut().enumerate().filter_map(|(task, source)| {
-            let release = source.releases.peek().map(|release| (release.at, false, task));
-            let entry = source.entries.front().map(|entry| (Instant(entry.at.saturating_since(start).0), true, task));
+            let release = source.releases.as_mut().and_then(Peekable::peek);
+            let release = release.map(|release| (release.at, Next::Release(task)));
+            let entry = source.entries.front().map(|entry| (since(entry.at), Next::Entry(task)));
             release.into_iter().chain(entry).min()
         });
-        heads.min().map(|(at, is_entry, task)| (at, task, !is_entry))
+        heads.chain(timeout).chain(gpu).min()
     }
 
-    /// Grants locks that are free and wanted. Answers whether none is left for which it is not known yet who got it.
-    fn decide(&mut self, horizon: Instant, is_last: bool, sink: &mut impl Sink) -> bool {
-        while let Some(lock) = self.locks.undecided() {
-            let Some(task) = self.next_holder(lock, horizon) else { return is_last };
-            if !self.locks.waits(task, lock) {
-                // Asked at the same instant as who waits, and was faster: it is about to ask here, too.
-                return true;
-            }
-            self.grant(task, lock, sink);
-        }
-        true
-    }
-
-    /// Who notes next that it has `lock`.
-    fn next_holder(&self, lock: LockId, horizon: Instant) -> Option<usize> {
-        let noted = |(task, source): (usize, &Source)| {
-            let is_grant = |entry: &&Entry| entry.at <= horizon && entry.deed == Deed::Grant(lock);
-            source.entries.iter().find(is_grant).map(|entry| (entry.at, task))
-        };
-        self.sources.iter().enumerate().filter_map(noted).min().map(|(_, task)| task)
-    }
-
-    fn grant(&mut self, task: usize, lock: LockId, sink: &mut impl Sink) {
+    fn carry_on(&mut self, next: Next, sink: &mut impl Sink) {
         let at = self.reached;
-        let job = self.sources[task].entries.front().map_or(0, |entry| entry.index);
-        let job = JobId { task: TaskId(task as u32), index: job };
-        sink.record(at, Event::Grant { job, lock, replica: ReplicaId(0) });
-        if self.locks.wanted(task).is_some_and(|wanted| wanted.suspended) {
-            sink.record(at, Event::Resume { cpu: self.places[task], job });
+        let deadlines = &mut self.deadlines;
+        let mut record = |event| {
+            if let Event::Release { job, deadline } = event {
+                deadlines.insert(job, deadline);
+            }
+            sink.record(at, event);
+        };
+        match next {
+            Next::Timeout(graph) => self.graphs.timeout(graph, at, &mut record),
+            Next::Release(task) => {
+                let releases = self.sources[task].releases.as_mut().and_then(Iterator::next);
+                let Release { index, deadline, .. } = releases.expect("it was seen");
+                if !self.graphs.arrive(task, at, &mut record) {
+                    record(Event::Release { job: JobId { task: TaskId(task as u32), index }, deadline });
+                }
+            }
+            Next::Gpu(gpu) => match self.gpus.take(gpu) {
+                Some(Said::Event(event)) => record(event),
+                Some(Said::Interrupt { cpu, job }) => {
+                    let cpu = self.cpu(cpu);
+                    sink.record(at, Event::Interrupt { cpu, device: DeviceId(gpu as u16), job: Some(job) });
+                }
+                None => {}
+            },
+            Next::Entry(task) => {
+                let entry = self.sources[task].entries.pop_front().expect("it was seen");
+                self.entry(task, entry, sink);
+            }
         }
-        self.locks.grant(task, lock);
     }
 
     fn entry(&mut self, task: usize, entry: Entry, sink: &mut impl Sink) {
         let at = self.reached;
         let job = JobId { task: TaskId(task as u32), index: entry.index };
         let cpu = self.cpu(entry.cpu);
-        self.places[task] = cpu;
+        self.places[task] = (cpu, entry.index);
         let mut record = |event| sink.record(at, event);
         match entry.deed {
             Deed::Begin => {
+                if let Some(gpu) = task.checked_sub(self.tasks) {
+                    self.serve(job, gpu, &mut record);
+                }
                 record(Event::Ready { job, cpu });
                 self.stage.be_on(job, cpu, &mut record);
             }
@@ -191,19 +228,17 @@ impl Collector {
                 record(Event::Resume { cpu, job });
                 self.stage.be_on(job, cpu, &mut record);
             }
-            Deed::NonPreemptiveBegin => {
+            Deed::NonPreemptiveBegin | Deed::NonPreemptiveEnd | Deed::SpinBegin | Deed::SpinEnd => {
                 self.stage.be_on(job, cpu, &mut record);
-                record(Event::NonPreemptiveBegin { cpu, job });
-            }
-            Deed::NonPreemptiveEnd => {
-                self.stage.be_on(job, cpu, &mut record);
-                record(Event::NonPreemptiveEnd { cpu, job });
+                record(match entry.deed {
+                    Deed::NonPreemptiveBegin => Event::NonPreemptiveBegin { cpu, job },
+                    Deed::NonPreemptiveEnd => Event::NonPreemptiveEnd { cpu, job },
+                    Deed::SpinBegin => Event::SpinBegin { cpu, job },
+                    _ => Event::SpinEnd { cpu, job },
+                });
             }
             Deed::Suspend => self.stage.leave(job, cpu, Event::Suspend { cpu, job }, &mut record),
-            Deed::Complete => {
-                self.completed += 1;
-                self.stage.leave(job, cpu, Event::Complete { cpu, job }, &mut record);
-            }
+            Deed::Complete => self.complete(job, cpu, sink),
             Deed::Request(lock) => {
                 self.stage.be_on(job, cpu, &mut record);
                 record(Event::Request { job, lock });
@@ -216,28 +251,36 @@ impl Collector {
                     self.stage.leave(job, cpu, Event::Suspend { cpu, job }, &mut record);
                 }
             }
-            Deed::Grant(lock) => self.noted(task, job, cpu, lock, sink),
-            Deed::Unlock(lock) => {
+            Deed::Grant(lock, replica) => self.noted(task, job, cpu, (lock, replica), sink),
+            Deed::Unlock(lock, replica) => {
                 self.stage.be_on(job, cpu, &mut record);
-                record(Event::Unlock { job, lock, replica: ReplicaId(0) });
-                self.locks.unlock(lock);
+                record(Event::Unlock { job, lock, replica });
+                self.locks.unlock(lock, replica);
             }
         }
     }
 
-    /// The job has its lock and is on a CPU.
-    fn noted(&mut self, task: usize, job: JobId, cpu: CpuId, lock: LockId, sink: &mut impl Sink) {
-        let at = self.reached;
-        let wanted = self.locks.noted(task);
-        if wanted.is_none_or(|wanted| !wanted.granted) {
-            // Somebody else was thought to have it, which only a race of two requests explains.
-            sink.record(at, Event::Grant { job, lock, replica: ReplicaId(0) });
-            if wanted.is_some_and(|wanted| wanted.suspended) {
-                sink.record(at, Event::Resume { cpu, job });
+    /// `thread` handles an interrupt of the GPU of that number, for its owner.
+    fn serve(&mut self, thread: JobId, gpu: usize, record: &mut impl FnMut(Event)) {
+        let owner = self.gpus.handle(gpu);
+        let deadline = owner.and_then(|owner| self.deadlines.get(&owner)).copied().unwrap_or(self.reached);
+        record(Event::Release { job: thread, deadline });
+        record(Event::Serve { thread, device: DeviceId(gpu as u16), job: owner });
+    }
+
+    fn complete(&mut self, job: JobId, cpu: CpuId, sink: &mut impl Sink) {
+        let (at, task) = (self.reached, job.task.index());
+        self.completed += u64::from(task < self.tasks);
+        self.deadlines.remove(&job);
+        let deadlines = &mut self.deadlines;
+        let mut record = |event| {
+            if let Event::Release { job, deadline } = event {
+                deadlines.insert(job, deadline);
             }
-            self.locks.grant(task, lock);
-        }
-        self.stage.be_on(job, cpu, &mut |event| sink.record(at, event));
+            sink.record(at, event);
+        };
+        self.stage.leave(job, cpu, Event::Complete { cpu, job }, &mut record);
+        self.graphs.complete(task, at, &mut record);
     }
 
     /// The CPU of the workload that stands for that of Linux; the last if none does.

@@ -12,95 +12,12 @@
 //! ```
 
 use laxity_model::{
-    CopyDirection, Engine, ExecutionTime, Gpu, GpuArbitration, GpuId, GpuOperation, GpuSync, GpuWork, LockId,
-    MigrationPath, Nanos, Step, TokenHold, Waiting,
+    CopyDirection, ExecutionTime, Gpu, GpuArbitration, GpuId, GpuOperation, GpuSync, GpuWork, LockId, MigrationPath,
+    Nanos, Step, TokenHold, Waiting,
 };
-use laxity_policy::gpu::copy_engine;
 
 use super::management::Pool;
-
-/// A step of a job. Steps that take no time are carried out when the job has the CPU; after one that may suspend the job
-/// comes one that has it dispatched again: `Run`, `NonPreemptive` or `Dispatch`.
-#[derive(Clone, Debug)]
-pub(crate) enum Op {
-    Run(ExecutionTime),
-    NonPreemptive(ExecutionTime),
-    Suspend(ExecutionTime),
-    /// The job has the CPU from here on.
-    Dispatch,
-    Lock {
-        lock: LockId,
-        /// Bound on how long it will be held.
-        length: Nanos,
-        /// The only GPU of the pool that will do, by its position there.
-        only: Option<u16>,
-    },
-    Unlock(LockId),
-    /// Skips the given number of steps unless the GPU just granted is another than last time.
-    UnlessMoved(u32),
-    /// The lock of an engine.
-    LockEngine(Target),
-    UnlockEngine(Target),
-    /// Hands an operation to a GPU.
-    Issue(Box<Operation>),
-    /// Until all operations the job issued are complete.
-    Wait,
-}
-
-/// Which engine of a GPU that is known only when the job runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    Execution,
-    Copy(CopyDirection),
-}
-
-/// An engine to lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// That of the GPU whose token the job holds.
-    Own(Wanted),
-    /// The two copy engines of a copy from the GPU that the job left to that whose token it holds: that of the GPU of
-    /// lower number first, so that no two jobs wait for each other.
-    LowerPeer,
-    UpperPeer,
-}
-
-/// Which GPU carries out an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum On {
-    Gpu(GpuId),
-    /// That which the job's lock stands for.
-    Granted,
-    /// That which the job was granted the time before.
-    Left,
-}
-
-/// A GPU operation.
-#[derive(Clone, Debug)]
-pub(crate) struct Operation {
-    pub gpu: On,
-    pub engine: Wanted,
-    pub time: OperationTime,
-    pub interrupts: u32,
-}
-
-/// How long an operation takes.
-#[derive(Clone, Debug)]
-pub(crate) enum OperationTime {
-    Given(ExecutionTime),
-    /// A copy of so many bytes, which depends on the GPU.
-    Bytes(u64),
-}
-
-impl Wanted {
-    /// The engine on a GPU with that many copy engines.
-    pub fn on(self, copy_engines: u8) -> Engine {
-        match self {
-            Wanted::Execution => Engine::Execution,
-            Wanted::Copy(direction) => copy_engine(copy_engines, direction),
-        }
-    }
-}
+use crate::steps::{On, Op, Operation, OperationTime, Target, Wanted};
 
 /// What the flattening of one body depends on.
 pub(super) struct Context<'a> {

@@ -4,13 +4,14 @@ use laxity_model::{Arrival, Graph, Nanos, Replicas, Task, TaskId, Workload};
 use laxity_policy::graph::{EdgeKind, Plan};
 use laxity_trace::{self as trace, EdgeInfo, GraphInfo, TaskKind};
 
-/// A graph as the simulator runs it.
+/// A graph as it is carried out.
 #[derive(Clone, Debug)]
-pub(crate) struct GraphPlan {
+pub struct GraphPlan {
     /// The task that is its first node; the others follow.
     pub first_task: usize,
     /// The number of its first edge in the trace; the others follow.
     pub first_edge: usize,
+    /// Its rules.
     pub plan: Plan,
 }
 

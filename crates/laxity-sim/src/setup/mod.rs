@@ -20,11 +20,11 @@ use laxity_policy::server;
 use laxity_trace::{DeviceInfo, GpuInfo, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 
 use crate::Simulator;
+use crate::steps::Op;
 use assign::{assign, cluster_plans};
 use callbacks::Callbacks;
 use flatten::{Context, flatten};
-pub(crate) use flatten::{On, Op, OperationTime, Target, Wanted};
-pub(crate) use graphs::GraphPlan;
+pub use graphs::GraphPlan;
 use management::{Locks, reachable_gpus, threads};
 
 /// A simulation that is ready to start.
@@ -249,6 +249,30 @@ impl Setup {
     /// What a trace of this simulation begins with.
     pub fn header(&self) -> &TraceHeader {
         &self.header
+    }
+
+    /// What jobs do, for each task of the header that is one of the workload or a node of a graph; interrupt threads,
+    /// which come after them, do what they are told.
+    pub fn steps(&self) -> impl ExactSizeIterator<Item = &[Op]> {
+        self.tasks[..self.first_thread].iter().map(|task| &*task.ops)
+    }
+
+    /// How each lock of the header is configured.
+    pub fn locks(&self) -> &[laxity_policy::lock::Config] {
+        &self.locks.configs
+    }
+
+    /// The graphs, as they are carried out.
+    pub fn graphs(&self) -> &[GraphPlan] {
+        &self.graphs
+    }
+
+    /// The tasks of `workload`, from which this was made, and the nodes of its graphs as the tasks that they amount to: as
+    /// many as [`Setup::steps`].
+    pub fn models(&self, workload: &Workload) -> Vec<Task> {
+        let mut models = workload.tasks.clone();
+        models.extend(graphs::nodes(workload, &self.graphs));
+        models
     }
 
     /// A simulator at time 0 that writes to `sink`.

@@ -13,6 +13,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use laxity_model::Engine;
+
 pub use self::buffer::Buffer;
 pub use self::start::SERVER_VARIABLE;
 pub use self::stream::{CopyOut, Event, KernelResult, Stream, Wait};
@@ -112,9 +114,15 @@ impl SoftGpu {
     }
 
     /// The numbers, as Linux has them, of the threads that work on behalf of the owners of streams: the handling thread
-    /// and the callback thread. 0 for one that has not begun.
+    /// and the callback thread.
     pub fn handling_threads(&self) -> [u32; 2] {
-        lock(&self.handle.threads).as_ref().map_or([0; 2], Threads::numbers)
+        self.threads(Threads::handling)
+    }
+
+    /// The numbers, as Linux has them, of the threads that carry out the work of the engines in this process, in the
+    /// order of [`Engine::ALL`]: they stand for hardware, which does not wait for a CPU, though they do.
+    pub fn engine_threads(&self) -> [u32; Engine::ALL.len()] {
+        self.threads(Threads::engines)
     }
 
     /// What the engines did lately, for all processes, from entry number `from` on: some entries, and the number of the
@@ -138,6 +146,11 @@ impl SoftGpu {
             Reply::Name(name) => Ok(name),
             _ => Err(self.handle.shared.gone()),
         }
+    }
+
+    fn threads<T>(&self, numbers: impl FnOnce(&Threads) -> T) -> T {
+        let threads = lock(&self.handle.threads);
+        numbers(threads.as_ref().expect("they go with the last handle, and this is one"))
     }
 
     fn ask(&self, request: &Request) -> Result<Reply, GpuError> {

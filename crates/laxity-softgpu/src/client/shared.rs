@@ -133,7 +133,8 @@ impl Shared {
         place: Place,
     ) -> Result<(), GpuError> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let issue = Issue { operation: number, stream: core.number, engine, duration, has_work: work.is_some() };
+        let (stream, job, has_work) = (core.number, core.job(), work.is_some());
+        let issue = Issue { operation: number, stream, job, engine, duration, has_work };
         let outstanding = Outstanding { core: core.clone(), index, engine, work, failure: None, _place: place };
         {
             let mut operations = lock(&self.operations);

@@ -57,6 +57,8 @@ pub struct CopyOut {
 pub(super) struct Core {
     pub number: u32,
     pub name: String,
+    /// For which job of the owner operations are issued now, and one more; 0: nobody says.
+    job: AtomicU64,
     /// Operations that are complete, and callbacks that have returned.
     completed: AtomicU64,
     called: AtomicU64,
@@ -86,6 +88,7 @@ impl Stream {
         let core = Core {
             number,
             name: name.to_owned(),
+            job: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             called: AtomicU64::new(0),
             is_gone: AtomicBool::new(false),
@@ -98,6 +101,11 @@ impl Stream {
     /// Its number, which no other stream of this soft GPU's server has.
     pub fn number(&self) -> u32 {
         self.core.number
+    }
+
+    /// What is issued from now on is for job number `job` of the stream's owner, as traces say then.
+    pub fn set_job(&self, job: Option<u32>) {
+        self.core.job.store(job.map_or(0, |job| u64::from(job) + 1), Ordering::Relaxed);
     }
 
     /// Issues a copy of `bytes` to `offset` of `buffer`, and goes on.
@@ -170,6 +178,23 @@ impl Stream {
     /// [`GpuError`].
     pub fn launch_timed(&self, duration: Nanos) -> Result<Event, GpuError> {
         self.issue(Engine::Execution, duration, None)
+    }
+
+    /// Issues a copy that moves nothing and takes `duration`, of which no CPU knows, and goes on.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn copy_timed_for(&self, direction: CopyDirection, duration: Nanos) -> Result<Event, GpuError> {
+        self.issue(self.engine(direction), duration, None)
+    }
+
+    /// Issues a copy of as many bytes that nobody has: it takes the time that a copy of them takes by the configured
+    /// rate ([`Config::copy_time`](crate::Config::copy_time)), of which no CPU knows, and goes on.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn copy_timed(&self, direction: CopyDirection, bytes: usize) -> Result<Event, GpuError> {
+        self.issue(self.engine(direction), self.shared().config.copy_time(bytes), None)
     }
 
     /// Has `callback` called once all that was issued before is complete: by the process's callback thread, after those
@@ -285,6 +310,11 @@ impl CopyOut {
 impl Core {
     fn lock(&self) -> MutexGuard<'_, Progress> {
         lock(&self.progress)
+    }
+
+    /// The job of its owner that operations are issued for now.
+    pub fn job(&self) -> Option<u32> {
+        self.job.load(Ordering::Relaxed).checked_sub(1).map(|job| job as u32)
     }
 
     /// Another operation is complete, and so the time of some callbacks has come.

@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use laxity_model::Engine;
+use laxity_model::{Engine, Instant};
 use laxity_sys::packets::Received;
-use laxity_sys::scheduling;
+use laxity_sys::{futex, scheduling};
 
 use super::inside;
 use super::shared::{Begun, Call, Shared, Work};
@@ -65,7 +65,29 @@ pub(super) struct Threads {
     engines: Vec<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
     is_closing: Arc<AtomicBool>,
-    numbers: Arc<[AtomicU32; 2]>,
+    numbers: Arc<Numbers>,
+}
+
+/// What Linux calls the threads that a user may want to schedule.
+#[derive(Debug, Default)]
+struct Numbers {
+    handling: [AtomicU32; 2],
+    engines: [AtomicU32; Engine::ALL.len()],
+    /// How many of them have noted theirs: all of them before anybody asks.
+    begun: AtomicU32,
+}
+
+impl Numbers {
+    /// Waits until all threads have begun.
+    fn wait(&self) {
+        let all = (self.handling.len() + self.engines.len()) as u32;
+        loop {
+            match self.begun.load(Ordering::SeqCst) {
+                begun if begun == all => return,
+                begun => drop(futex::wait(&self.begun, begun, Instant::NEVER)),
+            }
+        }
+    }
 }
 
 impl Threads {
@@ -86,19 +108,32 @@ impl Threads {
                 engines.push(begin);
                 let (shared, is_closing) = (shared.clone(), threads.is_closing.clone());
                 let name = format!("softgpu-{}", engine_name(engine));
-                threads.engines.push(spawn(name, move || work(&shared, &begun, &is_closing))?);
+                let begin = threads.begin(move |numbers| &numbers.engines[engine.index()]);
+                threads.engines.push(spawn(name, move || {
+                    begin();
+                    work(&shared, &begun, &is_closing);
+                })?);
             }
             *lock(&shared.engines) = engines.try_into().ok();
-            let (h, n) = (handling.clone(), threads.numbers.clone());
-            threads.others.push(spawn("softgpu-callback".to_owned(), move || call_back(&calls, &*h, &n[1]))?);
-            let (s, h, n) = (shared.clone(), handling.clone(), threads.numbers.clone());
-            threads.others.push(spawn("softgpu-handling".to_owned(), move || handle(&s, &interrupts, &*h, &n[0]))?);
+            let (h, begin) = (handling.clone(), threads.begin(|numbers| &numbers.handling[1]));
+            threads.others.push(spawn("softgpu-callback".to_owned(), move || {
+                begin();
+                call_back(&calls, &*h);
+            })?);
+            let (s, h, begin) = (shared.clone(), handling.clone(), threads.begin(|numbers| &numbers.handling[0]));
+            threads.others.push(spawn("softgpu-handling".to_owned(), move || {
+                begin();
+                handle(&s, &interrupts, &*h);
+            })?);
             let s = shared.clone();
             threads.others.push(spawn("softgpu-link".to_owned(), move || link(&s, &answers, &interrupt))?);
             Ok(())
         })();
         match started {
-            Ok(()) => Ok(threads),
+            Ok(()) => {
+                threads.numbers.wait();
+                Ok(threads)
+            }
             Err(error) => {
                 // Without a link nobody else would say so to those that run.
                 *lock(&shared.callbacks) = None;
@@ -108,9 +143,24 @@ impl Threads {
         }
     }
 
-    /// The numbers of the handling thread and the callback thread, 0 if one has not begun.
-    pub fn numbers(&self) -> [u32; 2] {
-        [0, 1].map(|thread| self.numbers[thread].load(Ordering::Acquire))
+    /// What a thread does first: it notes its number in `place`.
+    fn begin(&self, place: impl Fn(&Numbers) -> &AtomicU32 + Send + 'static) -> impl FnOnce() + Send + 'static {
+        let numbers = self.numbers.clone();
+        move || {
+            place(&numbers).store(scheduling::current_thread(), Ordering::SeqCst);
+            numbers.begun.fetch_add(1, Ordering::SeqCst);
+            futex::wake_all(&numbers.begun);
+        }
+    }
+
+    /// The numbers of the handling thread and the callback thread.
+    pub fn handling(&self) -> [u32; 2] {
+        self.numbers.handling.each_ref().map(|number| number.load(Ordering::SeqCst))
+    }
+
+    /// The numbers of the threads that carry out the work of engines, in the order of [`Engine::ALL`].
+    pub fn engines(&self) -> [u32; Engine::ALL.len()] {
+        self.numbers.engines.each_ref().map(|number| number.load(Ordering::SeqCst))
     }
 
     /// Ends all of them. Work that runs ends first: until then the engine, and the memory that it uses, are this
@@ -171,8 +221,7 @@ fn work(shared: &Shared, begun: &Receiver<Begun>, is_closing: &AtomicBool) {
     }
 }
 
-fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling, number: &AtomicU32) {
-    number.store(scheduling::current_thread(), Ordering::Release);
+fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling) {
     while let Ok(operation) = interrupts.recv() {
         let Some((core, failure)) = shared.take(operation) else { continue };
         handling.serve(Server::Interrupts, &core.name);
@@ -184,8 +233,7 @@ fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling, 
     *lock(&shared.callbacks) = None;
 }
 
-fn call_back(calls: &Receiver<Call>, handling: &dyn Handling, number: &AtomicU32) {
-    number.store(scheduling::current_thread(), Ordering::Release);
+fn call_back(calls: &Receiver<Call>, handling: &dyn Handling) {
     while let Ok((core, callback)) = calls.recv() {
         handling.serve(Server::Callbacks, &core.name);
         // What a callback does is its owner's; the panic was printed.

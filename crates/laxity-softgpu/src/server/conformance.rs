@@ -72,7 +72,7 @@ impl Bench {
                 let Some(streams) = self.streams.get(&client) else { return };
                 let operation = self.issued;
                 let (stream, engine) = (streams[stream], Engine::ALL[engine]);
-                let issue = Issue { operation, stream, engine, duration: Nanos(duration), has_work };
+                let issue = Issue { operation, stream, job: None, engine, duration: Nanos(duration), has_work };
                 self.issued += 1;
                 self.pending.entry(client).or_default().push(operation);
                 assert_eq!(self.device.issue(self.now, client, issue, &mut effects), Ok(()));
@@ -190,7 +190,7 @@ proptest! {
 }
 
 fn issue(operation: u64, stream: u32, engine: Engine) -> Issue {
-    Issue { operation, stream, engine, duration: Nanos(5), has_work: true }
+    Issue { operation, stream, job: None, engine, duration: Nanos(5), has_work: true }
 }
 
 /// Work takes 3, then 9, where the model says 5 at least.

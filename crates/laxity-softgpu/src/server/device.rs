@@ -48,6 +48,7 @@ struct Owned {
     operation: u64,
     stream: u32,
     index: u32,
+    job: Option<u32>,
     has_work: bool,
 }
 
@@ -119,14 +120,14 @@ impl Device {
 
     /// `client` issues an operation.
     pub fn issue(&mut self, now: Now, client: u32, issue: Issue, effects: &mut Vec<Effect>) -> Result<(), Violation> {
-        let Issue { operation, stream: number, engine, duration, has_work } = issue;
+        let Issue { operation, stream: number, job, engine, duration, has_work } = issue;
         let exists = !matches!(engine, Engine::Copy(copy) if copy >= self.copy_engines);
         let outstanding = self.clients.get_mut(&client).ok_or(Violation)?;
         let stream = self.streams.get_mut(&number).filter(|stream| stream.client == client).ok_or(Violation)?;
         if !exists || outstanding.len() >= OUTSTANDING_MAX || !outstanding.insert(operation) {
             return Err(Violation);
         }
-        let what = Owned { client, operation, stream: number, index: stream.issued, has_work };
+        let what = Owned { client, operation, stream: number, index: stream.issued, job, has_work };
         // Jobs of a trace have 32 bits, too.
         stream.issued = stream.issued.wrapping_add(1);
         self.note(now, What::Issued, engine, what);
@@ -215,7 +216,7 @@ impl Device {
     }
 
     fn note(&mut self, now: Now, what: What, engine: Engine, operation: Owned) {
-        let Owned { stream, index, .. } = operation;
-        self.history.push(Entry { at: now.at, what, engine, cpu: now.cpu, stream, index });
+        let Owned { stream, index, job, .. } = operation;
+        self.history.push(Entry { at: now.at, what, engine, cpu: now.cpu, stream, index, job });
     }
 }

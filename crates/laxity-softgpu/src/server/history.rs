@@ -37,22 +37,26 @@ pub struct Entry {
     pub stream: u32,
     /// Which operation of the stream it is, from 0.
     pub index: u32,
+    /// For which job of the stream's owner it is, if that was said: [`Stream::set_job`](crate::Stream::set_job).
+    pub job: Option<u32>,
 }
 
 impl Entry {
     pub(crate) fn to_words(self) -> [u64; WORDS] {
-        let Entry { at, what, engine, cpu, stream, index } = self;
+        let Entry { at, what, engine, cpu, stream, index, job } = self;
         let what = match what {
             What::Issued => 0,
             What::Began => 1,
             What::Ended => 2,
             What::Interrupted => 3,
         };
+        let what = what | job.map_or(0, |job| u64::from(job) + 1) << 8;
         [at.0, what, (engine.index() as u64) << 16 | u64::from(cpu), u64::from(stream) << 32 | u64::from(index)]
     }
 
     pub(crate) fn from_words(&[at, what, place, operation]: &[u64; WORDS]) -> Option<Entry> {
-        let what = match what {
+        let job = (what >> 8).checked_sub(1).map(u32::try_from).transpose().ok()?;
+        let what = match what & 0xff {
             0 => What::Issued,
             1 => What::Began,
             2 => What::Ended,
@@ -61,7 +65,7 @@ impl Entry {
         };
         let engine = *Engine::ALL.get((place >> 16) as usize)?;
         let (stream, index) = ((operation >> 32) as u32, operation as u32);
-        Some(Entry { at: Instant(at), what, engine, cpu: place as u16, stream, index })
+        Some(Entry { at: Instant(at), what, engine, cpu: place as u16, stream, index, job })
     }
 }
 
@@ -103,11 +107,14 @@ mod tests {
             cpu: 3,
             stream: 9,
             index,
+            job: index.checked_sub(7),
         };
         let mut history = History::default();
         (0..DEPTH as u32 + 5).for_each(|index| history.push(entry(index)));
         assert_eq!(history.from(0, 2), (5, vec![entry(5), entry(6)]));
         assert_eq!(history.from(u64::MAX, 2).1, []);
-        assert_eq!(Entry::from_words(&entry(7).to_words()), Some(entry(7)));
+        for entry in [entry(6), entry(7), Entry { job: Some(u32::MAX), ..entry(8) }] {
+            assert_eq!(Entry::from_words(&entry.to_words()), Some(entry));
+        }
     }
 }

@@ -1,5 +1,8 @@
-//! `laxity run`: the tasks of a workload, live on this machine.
+//! `laxity run`: a workload, live on this machine.
 
+mod view;
+
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -10,28 +13,31 @@ use laxity_runtime::{LinuxScheduler, Machine, Options, Plan, Run};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 
+use self::view::View;
+use super::graph::display::Display;
 use super::simulate::{default_duration, parse_duration};
 use crate::error::CliError;
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::output_file::{Failed, OutputFile};
-use crate::progress::Progress;
-use crate::quantity::short;
+use crate::quantity::{counted, short};
 use crate::report::{self, Report};
+use crate::style::{RESET, STRONG};
 
 /// How often what happened is collected.
 const COLLECT: Duration = Duration::from_millis(20);
 
-/// Run the tasks of a workload live, and measure them as a simulation is measured.
+/// Run a workload live, and measure it as a simulation is measured.
 ///
-/// Each task gets a thread. Timers release its jobs; a job computes for the CPU time that is drawn for it, sleeps where it suspends itself, and locks what it locks. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late.
+/// Each task and each node of a graph gets a thread. Timers release jobs, and tokens those of nodes; a job computes for the CPU time that is drawn for it, sleeps where it suspends itself, locks what it locks, and uses soft GPUs under the workload's arbitration. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late.
 ///
-/// Linux schedules: by SCHED_FIFO with the priorities of the policy (RM, DM, FP), or SCHED_DEADLINE for EDF, where this user may, and otherwise by SCHED_OTHER, which is said. Graphs are for `laxity graph run`; GPU operations are not run yet. Ctrl-C ends the run at once; what was measured is printed, and the trace is complete up to there.
+/// Linux schedules: by SCHED_FIFO with the priorities of the policy (RM, DM, FP), or SCHED_DEADLINE for EDF, where this user may, and otherwise by SCHED_OTHER, which is said. On a terminal a table shows what each task does. Ctrl-C ends the run at once; what was measured is printed, and the trace is complete up to there.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity run car.toml
   laxity run car.toml --for 10s --policy P-RM --scheduler fifo
+  laxity run examples/workloads/live-gpu.toml --for 10s
   laxity run car.toml --trace live.lxt && laxity trace live.lxt gantt
   laxity simulate car.toml --json > model.json; laxity run car.toml --json > machine.json
 
@@ -121,35 +127,50 @@ fn carry_out(
     interrupt: &Interrupt,
 ) -> Result<(Report, bool, Result<(), String>), CliError> {
     let quiet = arguments.quiet || arguments.json;
+    let header = plan.header();
     let (trace, write_failed) = open_trace(arguments, plan)?;
-    let mut sink = (Metrics::new(plan.header()), trace);
+    let mut sink = (Metrics::new(header), (View::new(header), trace));
     let mut run = Run::start(plan).map_err(|message| CliError::Live { message })?;
     if let Some(note) = run.note().filter(|_| !quiet) {
         output::note(note);
     }
-    let progress = Progress::new(String::new(), duration, quiet);
+    let mut display = Display::new(None, quiet || !io::stderr().is_terminal());
     while !run.is_over() && !write_failed.get() {
         if interrupt.is_requested() {
             run.stop();
         }
         thread::sleep(COLLECT);
         run.collect(&mut sink);
-        progress.update(run.seen().min(Instant::ZERO + duration), run.completed());
+        let view = &sink.1.0;
+        if display.is_due() {
+            let reached = run.seen().min(Instant::ZERO + duration);
+            show(&mut display, view, &header.workload, (reached, duration), run.completed());
+        }
     }
     let was_interrupted = interrupt.is_requested();
     let (outcome, failed) = run.finish(&mut sink);
-    progress.finish();
-    let (metrics, trace) = sink;
+    display.clear();
+    let (metrics, (_, trace)) = sink;
     if let (Some(writer), Some(path)) = (trace, &arguments.trace) {
         writer.finish().map_err(|source| CliError::Write { path: path.clone(), source })?.commit()?;
     }
     let report = Report {
-        header: plan.header().clone(),
+        header: header.clone(),
         overheads: None,
         summary: metrics.finish(outcome.reached),
         cut_short: was_interrupted.then_some(duration),
     };
     Ok((report, outcome.is_whole, failed))
+}
+
+/// Shows how far the run is, and what each task does.
+fn show(display: &mut Display, view: &View, name: &str, (reached, duration): (Instant, Nanos), jobs: u64) {
+    // To the tenth of a second: digits that race by tell nothing.
+    let reached = short(Nanos(reached.0 / 100_000_000 * 100_000_000));
+    let jobs = counted(jobs, "job");
+    let line = format!("{STRONG}{name}{RESET}: {reached} of {}, {jobs}, {} missed", short(duration), view.missed());
+    let rows = display.rows();
+    display.show(&line, |width| view.table(rows).render(width));
 }
 
 /// Where the records go, if anywhere, and whether writing them failed.

@@ -2,93 +2,19 @@
 //!
 //! Nothing here bounds how long anything takes: the machine may be busy, and jobs late.
 
+mod bounds;
+mod gpus;
+mod graphs;
+mod harness;
+mod schedulers;
+
+use harness::{completions, grants, live, live_by, ms, releases, simulated, uniform};
 use laxity_model::{
-    Arrival, Distribution, ExecutionTime, Instant, JobId, LockId, Nanos, Platform, Resource, ResourceProtocol,
-    Scheduler, Step, Task, Workload,
+    Arrival, Distribution, ExecutionTime, Nanos, Platform, Resource, ResourceProtocol, Scheduler, Step, Task, Workload,
 };
 use laxity_runtime::{LinuxScheduler, Options, Plan, Run};
-use laxity_sim::Setup;
 use laxity_trace::check::LegalityCheck;
-use laxity_trace::{Event, Record, Sink};
-
-const SEED: u64 = 7;
-
-fn ms(millis: u64) -> Nanos {
-    Nanos::from_millis(millis)
-}
-
-fn uniform(min: Nanos, max: Nanos) -> ExecutionTime {
-    ExecutionTime { wcet: max, actual: Distribution::Uniform { min, max } }
-}
-
-/// Runs `workload` live by `SCHED_OTHER`, which is permitted everywhere; its records, after the checker has seen them.
-fn live(workload: &Workload, duration: Nanos) -> Vec<Record> {
-    live_by(workload, duration, LinuxScheduler::Other).expect("permitted everywhere")
-}
-
-/// As [`live`], by another class; nothing if that is not permitted here.
-fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> Option<Vec<Record>> {
-    let options = Options { scheduler: workload.scheduler, linux: Some(linux), seed: SEED, duration };
-    let plan = match Plan::new(workload, &options) {
-        Ok(plan) => plan,
-        Err(refusal) if refusal.to_string().contains("is not permitted") => {
-            eprintln!("skipped: {refusal}");
-            return None;
-        }
-        Err(refusal) => panic!("{refusal}"),
-    };
-    let mut records = Vec::new();
-    let mut run = Run::start(&plan).expect("threads");
-    while !run.is_over() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        run.collect(&mut records);
-    }
-    let (outcome, failed) = run.finish(&mut records);
-    assert_eq!(failed, Ok(()));
-    assert!(outcome.is_whole && outcome.reached >= Instant::ZERO + duration);
-    assert_eq!(records.last(), Some(&Record { at: outcome.reached, event: Event::End }));
-    let mut check = LegalityCheck::new(plan.header()).with_all_jobs();
-    records.iter().for_each(|record| check.record(record.at, record.event));
-    let report = check.finish();
-    assert!(report.is_clean(), "{:?}", report.violations);
-    Some(records)
-}
-
-fn simulated(workload: &Workload, duration: Nanos) -> Vec<Record> {
-    let setup = Setup::new(workload, &workload.scheduler, SEED).expect("it can be simulated");
-    let mut simulator = setup.start(Vec::new());
-    simulator.run_until(Instant::ZERO + duration);
-    simulator.finish()
-}
-
-/// Releases by task and index, with their times and deadlines.
-fn releases(records: &[Record]) -> Vec<(JobId, Instant, Instant)> {
-    let release = |record: &Record| match record.event {
-        Event::Release { job, deadline } => Some((job, record.at, deadline)),
-        _ => None,
-    };
-    let mut releases: Vec<_> = records.iter().filter_map(release).collect();
-    releases.sort();
-    releases
-}
-
-fn completions(records: &[Record]) -> Vec<(JobId, Instant)> {
-    let completion = |record: &Record| match record.event {
-        Event::Complete { job, .. } => Some((job, record.at)),
-        _ => None,
-    };
-    let mut completions: Vec<_> = records.iter().filter_map(completion).collect();
-    completions.sort();
-    completions
-}
-
-fn grants(records: &[Record]) -> Vec<(JobId, LockId)> {
-    let grant = |record: &Record| match record.event {
-        Event::Grant { job, lock, .. } => Some((job, lock)),
-        _ => None,
-    };
-    records.iter().filter_map(grant).collect()
-}
+use laxity_trace::{Event, Sink};
 
 /// One CPU each, alone there: the simulated response time of a job is then what it needs, sleep included.
 #[test]

@@ -1,0 +1,440 @@
+//! GPUs as jobs use them.
+//!
+//! ```text
+//!        laxity_device_begin_job          the first operation             _end_job or _release_token
+//! thread -----------------------> job ------------------------> token ------------------------------> no token
+//! ```
+
+use std::ffi::{c_char, c_void};
+use std::path::PathBuf;
+use std::slice;
+
+use ::laxity_device::{Buffer, Device, DeviceError, DeviceOptions, DeviceThread, Service, Wait};
+use laxity_model::{CopyDirection, Nanos};
+use laxity_softgpu::{GpuError, OpenError};
+
+use crate::error::laxity_result::{self, *};
+use crate::error::{Error, answer};
+use crate::gpu::{Fault, OfThread, base, laxity_engine, laxity_gpus};
+use crate::handle::{self, Handle, out, text};
+
+/// The soft GPUs that this process uses. Threads share it.
+pub struct laxity_device {
+    _opaque: (),
+}
+
+/// A thread that uses a device. That thread alone uses and releases it.
+pub struct laxity_device_thread {
+    _opaque: (),
+}
+
+/// Memory of a GPU. Threads share it.
+pub struct laxity_buffer {
+    _opaque: (),
+}
+
+/// How a thread of the soft GPU is scheduled that works on behalf of others.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum laxity_service {
+    /// As urgently as those threads of this process that hold a token of the GPU; without an arbitration, as it is.
+    LAXITY_SERVICE_OWNERS = 0,
+    /// As the thread that opened the device.
+    LAXITY_SERVICE_AS_IS = 1,
+    /// Under SCHED_FIFO at a priority of its own.
+    LAXITY_SERVICE_FIXED = 2,
+}
+
+/// What a device is like. All zeros but for `name`: one soft GPU with defaults.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct laxity_device_config {
+    /// The name of the soft GPU; if there are several, theirs are this and .0, .1 and so on.
+    name: *const c_char,
+    /// How many soft GPUs; 0: as many as the arbitration has, or one.
+    gpus: u16,
+    /// Copy engines of each: 1 or 2; 0: as many as the arbitration has, or 2.
+    copy_engines: u8,
+    /// Threads that wait for an operation look again and again instead of being suspended.
+    spins: bool,
+    /// Bytes of memory of each; 0: 64 MiB.
+    memory: u64,
+    /// Bytes that a copy engine copies in a second at most; 0: as fast as this machine does.
+    copy_rate: u64,
+    /// How the threads are scheduled that handle interrupts and call callbacks: one of enum laxity_service.
+    handling: u32,
+    /// How those are scheduled that carry out kernels and copies in this process.
+    engines: u32,
+    /// The priorities for LAXITY_SERVICE_FIXED, 1 to 99.
+    handling_priority: u8,
+    engines_priority: u8,
+    /// The program that is the soft GPU's server; NULL: LAXITY_SOFTGPU_SERVER of the environment, or
+    /// laxity-softgpu-server beside this program or in PATH.
+    server: *const c_char,
+}
+
+impl Handle for laxity_device {
+    type Value = Device;
+    const TAG: u64 = u64::from_le_bytes(*b"lax-devi");
+    const NAME: &'static str = "device";
+}
+
+impl Handle for laxity_device_thread {
+    type Value = OfThread<DeviceThread>;
+    const TAG: u64 = u64::from_le_bytes(*b"lax-devt");
+    const NAME: &'static str = "thread";
+}
+
+impl Handle for laxity_buffer {
+    type Value = Buffer;
+    const TAG: u64 = u64::from_le_bytes(*b"lax-buff");
+    const NAME: &'static str = "buffer";
+}
+
+impl laxity_device_config {
+    /// # Safety
+    /// Its texts are null or end with NUL.
+    unsafe fn options(&self, arbitration: Option<&laxity_gpu::Arbitration>) -> Result<DeviceOptions, Error> {
+        // SAFETY: as the caller promises.
+        let mut options = DeviceOptions::new(unsafe { text(self.name, "config->name") }?);
+        let or = |number: u64| (number != 0).then_some(number);
+        let arbitrated = arbitration.map(laxity_gpu::Arbitration::config);
+        options.gpus = match self.gpus {
+            0 => arbitrated.map_or(1, |config| config.gpus),
+            gpus => gpus,
+        };
+        options.gpu.copy_engines = match self.copy_engines {
+            0 => arbitrated.map_or(options.gpu.copy_engines, |config| config.copy_engines),
+            engines => engines,
+        };
+        options.gpu.memory = or(self.memory).unwrap_or(options.gpu.memory);
+        options.gpu.copy_rate = or(self.copy_rate);
+        options.arbitration = arbitration.cloned();
+        options.wait = if self.spins { Wait::Spinning } else { Wait::Blocking };
+        options.handling = service("config->handling", self.handling, self.handling_priority)?;
+        options.engines = service("config->engines", self.engines, self.engines_priority)?;
+        if !self.server.is_null() {
+            // SAFETY: not null, and otherwise as the caller promises.
+            options.server = Some(PathBuf::from(unsafe { text(self.server, "config->server") }?));
+        }
+        Ok(options)
+    }
+}
+
+fn service(argument: &'static str, number: u32, priority: u8) -> Result<Service, Error> {
+    match number {
+        number if number == laxity_service::LAXITY_SERVICE_OWNERS as u32 => Ok(Service::Owners),
+        number if number == laxity_service::LAXITY_SERVICE_AS_IS as u32 => Ok(Service::AsIs),
+        number if number == laxity_service::LAXITY_SERVICE_FIXED as u32 => Ok(Service::Fixed(priority)),
+        value => Err(Error::Value { argument, value, of: "enum laxity_service" }),
+    }
+}
+
+/// Opens soft GPUs, whose servers are started if there are none. `gpus` is the arbitration that says who uses them when,
+/// which this keeps; with NULL operations are served first come, first served.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_open(
+    config: *const laxity_device_config,
+    gpus: *const laxity_gpus,
+    device: *mut *mut laxity_device,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `device` can be written.
+        let place = unsafe { out(device, "device") }?;
+        *place = std::ptr::null_mut();
+        // SAFETY: the caller promises that `config` can be read unless it is null.
+        let config = unsafe { config.as_ref() }.ok_or(Error::Null { argument: "config" })?;
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        let arbitration = if gpus.is_null() { None } else { Some(unsafe { handle::get(gpus) }?) };
+        // SAFETY: the caller promises that texts end with NUL.
+        let options = unsafe { config.options(arbitration) }?;
+        *place = handle::make(Device::open(&options)?);
+        Ok(())
+    })
+}
+
+/// Releases the handle of a device; its threads and buffers go on. `*device` is NULL then; if it is already, nothing
+/// happens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_release(device: *mut *mut laxity_device) -> laxity_result {
+    // SAFETY: the caller promises that nobody uses the handle any more.
+    answer(|| unsafe { handle::take(device) }.map(drop))
+}
+
+/// `size` bytes of the memory of GPU `gpu`. LAXITY_ERROR_MEMORY if there are not as many in one piece.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_buffer_alloc(
+    device: *const laxity_device,
+    gpu: u32,
+    size: usize,
+    buffer: *mut *mut laxity_buffer,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `buffer` can be written.
+        let place = unsafe { out(buffer, "buffer") }?;
+        *place = std::ptr::null_mut();
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        let device = unsafe { handle::get(device) }?;
+        *place = handle::make(device.alloc_on(u16::try_from(gpu).unwrap_or(u16::MAX), size)?);
+        Ok(())
+    })
+}
+
+/// Releases the handle of a buffer, whose memory is free once the last operation that uses it is complete. `*buffer` is
+/// NULL then; if it is already, nothing happens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_buffer_release(buffer: *mut *mut laxity_buffer) -> laxity_result {
+    // SAFETY: the caller promises that nobody uses the handle any more.
+    answer(|| unsafe { handle::take(buffer) }.map(drop))
+}
+
+/// Has this thread use the device under a name of 1 to 64 bytes, which traces have. `priority` and `deadline_ns` say how
+/// urgent it is, as for laxity_gpus_register, until a job says otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_register(
+    device: *const laxity_device,
+    name: *const c_char,
+    priority: u8,
+    deadline_ns: u64,
+    thread: *mut *mut laxity_device_thread,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `thread` can be written.
+        let place = unsafe { out(thread, "thread") }?;
+        *place = std::ptr::null_mut();
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `name` ends with NUL.
+        let (device, name) = unsafe { (handle::get(device)?, text(name, "name")?) };
+        *place = handle::make(OfThread::new(device.thread(name, base(priority, deadline_ns))?));
+        Ok(())
+    })
+}
+
+/// Lets go of what the thread holds, and forgets it. `*thread` is NULL then; if it is already, nothing happens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_thread_release(thread: *mut *mut laxity_device_thread) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `thread` can be written.
+        let place = unsafe { out(thread, "thread") }?;
+        if place.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller promises that nobody uses the handle any more.
+        drop(unsafe { handle::get(*place) }?.get()?);
+        // SAFETY: as above.
+        unsafe { handle::take(place) }.map(drop)
+    })
+}
+
+/// Does `call` with the thread.
+///
+/// # Safety
+/// `thread` is null, or a handle that is not released meanwhile.
+pub(crate) unsafe fn with(
+    thread: *mut laxity_device_thread,
+    call: impl FnOnce(&mut DeviceThread) -> Result<(), Error>,
+) -> laxity_result {
+    // SAFETY: as the caller promises.
+    answer(|| call(&mut *unsafe { handle::get(thread) }?.get()?))
+}
+
+/// A job begins, number `number` of its task as traces have it, as urgent as `priority` and `deadline_ns` say. One that
+/// has not ended ends now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_begin_job(
+    thread: *mut laxity_device_thread,
+    number: u32,
+    priority: u8,
+    deadline_ns: u64,
+) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, |thread| Ok(thread.begin_job(number, base(priority, deadline_ns))?)) }
+}
+
+/// The job is over: lets go of the token.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_end_job(thread: *mut laxity_device_thread) -> laxity_result {
+    let end = |thread: &mut DeviceThread| {
+        thread.end_job();
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, end) }
+}
+
+/// The job needs no GPU any more, though it goes on: lets go of the token early. The next operation takes another.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_release_token(thread: *mut laxity_device_thread) -> laxity_result {
+    let release = |thread: &mut DeviceThread| {
+        thread.release();
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, release) }
+}
+
+/// Whether the thread holds a token.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_holds_token(
+    thread: *mut laxity_device_thread,
+    holds: *mut bool,
+) -> laxity_result {
+    let ask = |thread: &mut DeviceThread| {
+        // SAFETY: the caller promises that `holds` can be written.
+        *unsafe { out(holds, "holds") }? = thread.holds_token();
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, ask) }
+}
+
+/// Takes a token now, if there is an arbitration and the thread holds none, rather than with the first operation. Writes
+/// to `gpu`, which may be NULL, which GPU the job uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_acquire_token(
+    thread: *mut laxity_device_thread,
+    gpu: *mut u32,
+) -> laxity_result {
+    let acquire = |thread: &mut DeviceThread| {
+        let acquired = thread.acquire()?;
+        // SAFETY: the caller promises that `gpu` can be written unless it is null.
+        if let Some(gpu) = unsafe { gpu.as_mut() } {
+            *gpu = acquired.into();
+        }
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, acquire) }
+}
+
+/// Has jobs of the thread use GPU `gpu` from now on, or, if that is negative, whichever the arbitration gives them. A
+/// buffer always has its own GPU used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_use_gpu(thread: *mut laxity_device_thread, gpu: i32) -> laxity_result {
+    // A number that is too large for a GPU is none.
+    let gpu = (gpu >= 0).then(|| u16::try_from(gpu).unwrap_or(u16::MAX));
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, |thread| Ok(thread.use_gpu(gpu)?)) }
+}
+
+/// Copies `size` bytes from `bytes` to `offset` of `buffer`, chunk by chunk if the arbitration says so, and returns when
+/// the GPU has done it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_copy_in(
+    thread: *mut laxity_device_thread,
+    buffer: *const laxity_buffer,
+    offset: usize,
+    bytes: *const c_void,
+    size: usize,
+) -> laxity_result {
+    let copy = |thread: &mut DeviceThread| {
+        if bytes.is_null() && size > 0 {
+            return Err(Error::Null { argument: "bytes" });
+        }
+        // SAFETY: not null (checked above), and the caller promises that `size` bytes can be read and do not change.
+        let bytes = if size == 0 { &[] } else { unsafe { slice::from_raw_parts(bytes.cast(), size) } };
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        Ok(thread.copy_in(unsafe { handle::get(buffer) }?, offset, bytes)?)
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, copy) }
+}
+
+/// Copies `size` bytes from `offset` of `buffer` to `bytes`, chunk by chunk if the arbitration says so, and returns when
+/// the GPU has done it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_copy_out(
+    thread: *mut laxity_device_thread,
+    buffer: *const laxity_buffer,
+    offset: usize,
+    bytes: *mut c_void,
+    size: usize,
+) -> laxity_result {
+    let copy = |thread: &mut DeviceThread| {
+        if bytes.is_null() && size > 0 {
+            return Err(Error::Null { argument: "bytes" });
+        }
+        // SAFETY: not null (checked above), and the caller promises that nobody else uses these `size` bytes, which
+        // have been written before: they are bytes, of which all values are fine.
+        let bytes = if size == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(bytes.cast(), size) } };
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        Ok(thread.copy_out(unsafe { handle::get(buffer) }?, offset, bytes)?)
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, copy) }
+}
+
+/// Occupies the copy engine of a direction, LAXITY_ENGINE_COPY_IN or LAXITY_ENGINE_COPY_OUT, for as long as a copy of
+/// `size` bytes takes by `copy_rate`. Nothing is copied, and no CPU is used meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_copy_timed(
+    thread: *mut laxity_device_thread,
+    direction: u32,
+    size: usize,
+) -> laxity_result {
+    let copy = |thread: &mut DeviceThread| {
+        let direction = match direction {
+            number if number == laxity_engine::LAXITY_ENGINE_COPY_IN as u32 => CopyDirection::In,
+            number if number == laxity_engine::LAXITY_ENGINE_COPY_OUT as u32 => CopyDirection::Out,
+            number => return Err(Fault::NoEngine { number }.into()),
+        };
+        Ok(thread.copy_timed(direction, size)?)
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, copy) }
+}
+
+/// Occupies the execution engine for `duration_ns`. No CPU is used meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_launch_timed(
+    thread: *mut laxity_device_thread,
+    duration_ns: u64,
+) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, |thread| Ok(thread.launch_timed(Nanos(duration_ns))?)) }
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::Register(error) => Fault::Register(error).into(),
+            DeviceError::Lock(error) => Fault::Lock(error).into(),
+            error => Error::Device(error),
+        }
+    }
+}
+
+/// The number of an error that is not one of the arbitration.
+pub(crate) fn result(error: &DeviceError) -> laxity_result {
+    match error {
+        DeviceError::NoGpus | DeviceError::Different { .. } => LAXITY_ERROR_CONFIG,
+        DeviceError::Open(error) => match error {
+            OpenError::Name(_) => LAXITY_ERROR_NAME,
+            OpenError::Config(_) => LAXITY_ERROR_CONFIG,
+            OpenError::Different { .. } => LAXITY_ERROR_DIFFERENT,
+            OpenError::Memory(_) => LAXITY_ERROR_MEMORY,
+            OpenError::System { .. } => LAXITY_ERROR_SYSTEM,
+            OpenError::Start { .. } | OpenError::Refused { .. } | OpenError::NoServer { .. } => {
+                LAXITY_ERROR_NO_SOFT_GPU
+            }
+        },
+        DeviceError::Gpu(error) => of_gpu(error),
+        DeviceError::NoSuchGpu { .. } => LAXITY_ERROR_NO_GPU,
+        DeviceError::Elsewhere { .. } => LAXITY_ERROR_BUFFER,
+        DeviceError::Schedule { .. } => LAXITY_ERROR_SCHEDULE,
+        DeviceError::Register(_) | DeviceError::Lock(_) => unreachable!("those are of the arbitration"),
+    }
+}
+
+pub(crate) fn of_gpu(error: &GpuError) -> laxity_result {
+    match error {
+        GpuError::Gone { .. } => LAXITY_ERROR_GONE,
+        GpuError::Memory { .. } => LAXITY_ERROR_MEMORY,
+        GpuError::Range { .. } => LAXITY_ERROR_RANGE,
+        GpuError::Foreign => LAXITY_ERROR_BUFFER,
+        GpuError::Name(_) => LAXITY_ERROR_CLIENT,
+        GpuError::Race { .. } => LAXITY_ERROR_RACE,
+        // A copy fails for a reason of ours, a kernel for its own.
+        GpuError::Failed { reason, .. } => reason.downcast_ref().map_or(LAXITY_ERROR_KERNEL, of_gpu),
+        GpuError::Inside => LAXITY_ERROR_INSIDE,
+    }
+}

@@ -1,0 +1,134 @@
+//! The GPUs that the threads of a process use.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use laxity_gpu::{Arbitration, Base};
+use laxity_softgpu::{self as softgpu, SoftGpu, Unmanaged, Wait};
+
+use crate::error::DeviceError;
+use crate::options::DeviceOptions;
+use crate::service::{self, Servants};
+use crate::thread::DeviceThread;
+
+/// Soft GPUs, and the arbitration that says who uses them when: one for a process. Cheap to clone; threads share it.
+#[derive(Clone, Debug)]
+pub struct Device {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    // Before the GPUs: their threads are scheduled by themselves again before they end.
+    _servants: Vec<Servants>,
+    gpus: Vec<SoftGpu>,
+    arbitration: Option<Arbitration>,
+    wait: Wait,
+}
+
+/// Device memory of one GPU, freed with the last handle and the last operation that uses it. Kernels read and write it
+/// through their view.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    gpu: u16,
+    memory: softgpu::Buffer,
+}
+
+impl Device {
+    /// Opens the soft GPUs, whose servers are started if there are none.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    pub fn open(options: &DeviceOptions) -> Result<Device, DeviceError> {
+        if options.gpus == 0 {
+            return Err(DeviceError::NoGpus);
+        }
+        service::check(options)?;
+        if let Some(arbitration) = &options.arbitration {
+            agree("GPUs", options.gpus, arbitration.config().gpus)?;
+            agree("copy engines", options.gpu.copy_engines, arbitration.config().copy_engines)?;
+        }
+        let open = |gpu| {
+            let name = options.gpu_name(gpu);
+            SoftGpu::open_with(&name, options.gpu, options.server.as_deref(), Arc::new(Unmanaged))
+        };
+        let gpus: Vec<SoftGpu> = (0..options.gpus).map(open).collect::<Result<_, _>>().map_err(DeviceError::Open)?;
+        let servants = (0..).zip(&gpus).map(|(number, gpu)| Servants::engage(options, number, gpu));
+        Ok(Device {
+            shared: Arc::new(Shared {
+                _servants: servants.collect::<Result<_, _>>()?,
+                gpus,
+                arbitration: options.arbitration.clone(),
+                wait: options.wait,
+            }),
+        })
+    }
+
+    /// `bytes` of the memory of GPU 0.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`].
+    pub fn alloc(&self, bytes: usize) -> Result<Buffer, DeviceError> {
+        self.alloc_on(0, bytes)
+    }
+
+    /// `bytes` of the memory of `gpu`.
+    ///
+    /// # Errors
+    /// [`DeviceError::Gpu`], [`DeviceError::NoSuchGpu`].
+    pub fn alloc_on(&self, gpu: u16, bytes: usize) -> Result<Buffer, DeviceError> {
+        self.check(gpu)?;
+        Ok(Buffer { gpu, memory: self.shared.gpus[usize::from(gpu)].alloc(bytes)? })
+    }
+
+    /// Has the calling thread use the device, called `name` in traces and by those who watch, as urgent as `base` among
+    /// those that wait until a job says otherwise. A name has 1 to 64 bytes.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    pub fn thread(&self, name: &str, base: Base) -> Result<DeviceThread, DeviceError> {
+        DeviceThread::new(self.clone(), name, base)
+    }
+
+    /// The soft GPUs, which know what their engines did: [`SoftGpu::trace`].
+    pub fn gpus(&self) -> &[SoftGpu] {
+        &self.shared.gpus
+    }
+
+    /// Who says which thread uses what when.
+    pub fn arbitration(&self) -> Option<&Arbitration> {
+        self.shared.arbitration.as_ref()
+    }
+
+    pub(crate) fn wait(&self) -> Wait {
+        self.shared.wait
+    }
+
+    /// Whether there is a GPU of that number.
+    pub(crate) fn check(&self, gpu: u16) -> Result<(), DeviceError> {
+        match self.gpus().len() as u16 {
+            gpus if gpu < gpus => Ok(()),
+            gpus => Err(DeviceError::NoSuchGpu { gpu, gpus }),
+        }
+    }
+}
+
+fn agree(what: &'static str, device: impl Into<u64>, arbitration: impl Into<u64>) -> Result<(), DeviceError> {
+    let (device, arbitration) = (device.into(), arbitration.into());
+    if device == arbitration { Ok(()) } else { Err(DeviceError::Different { what, device, arbitration }) }
+}
+
+impl Buffer {
+    /// The GPU in whose memory it is.
+    pub fn gpu(&self) -> u16 {
+        self.gpu
+    }
+}
+
+impl Deref for Buffer {
+    type Target = softgpu::Buffer;
+
+    fn deref(&self) -> &softgpu::Buffer {
+        &self.memory
+    }
+}

@@ -1,0 +1,116 @@
+//! What a thread has a GPU do: lock the engine, issue, wait, unlock (GPUSync's pattern).
+
+use std::ops::Range;
+
+use laxity_model::{CopyDirection, Instant, Nanos};
+use laxity_softgpu::{DeviceView, Event, GpuError, KernelResult, Stream};
+
+use crate::device::Buffer;
+use crate::error::DeviceError;
+use crate::thread::DeviceThread;
+
+impl DeviceThread {
+    /// Copies `bytes` to `offset` of `buffer`, chunk by chunk if the arbitration says so.
+    ///
+    /// # Errors
+    /// [`DeviceError`]. What was copied before stays copied.
+    pub fn copy_in(&mut self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
+        check(buffer, offset, bytes.len())?;
+        let wait = self.device.wait();
+        self.copy(Some(buffer), CopyDirection::In, bytes.len(), |stream, part| {
+            // Threads of the soft GPU carry it out, and must own what they copy from.
+            let owned = bytes[part.clone()].to_vec();
+            Ok(stream.copy_in(buffer, offset + part.start, owned)?.wait(wait)?)
+        })
+    }
+
+    /// Copies from `offset` of `buffer` to all of `bytes`, chunk by chunk if the arbitration says so.
+    ///
+    /// # Errors
+    /// [`DeviceError`]. What was copied before stays copied.
+    pub fn copy_out(&mut self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        check(buffer, offset, bytes.len())?;
+        let wait = self.device.wait();
+        self.copy(Some(buffer), CopyDirection::Out, bytes.len(), |stream, part| {
+            let copied = stream.copy_out(buffer, offset + part.start..offset + part.end)?.wait(wait)?;
+            bytes[part].copy_from_slice(&copied);
+            Ok(())
+        })
+    }
+
+    /// Occupies a copy engine for as long as a copy of that many bytes takes by the soft GPU's rate
+    /// ([`copy_time`](laxity_softgpu::Config::copy_time)), chunk by chunk if the arbitration says so. Nothing is copied.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    pub fn copy_timed(&mut self, direction: CopyDirection, bytes: usize) -> Result<(), DeviceError> {
+        let wait = self.device.wait();
+        self.copy(None, direction, bytes, |stream, part| Ok(stream.copy_timed(direction, part.len())?.wait(wait)?))
+    }
+
+    /// Runs a GPU kernel: a host function that uses device memory through its view.
+    ///
+    /// # Errors
+    /// [`DeviceError`]; [`GpuError::Failed`] with what the kernel says if it fails or panics.
+    pub fn launch<K>(&mut self, kernel: K) -> Result<(), DeviceError>
+    where
+        K: FnOnce(&DeviceView<'_>) -> KernelResult + Send + 'static,
+    {
+        self.launch_for(Nanos::ZERO, kernel)
+    }
+
+    /// As [`DeviceThread::launch`], and the execution engine is busy for `duration` at least.
+    ///
+    /// # Errors
+    /// As [`DeviceThread::launch`].
+    pub fn launch_for<K>(&mut self, duration: Nanos, kernel: K) -> Result<(), DeviceError>
+    where
+        K: FnOnce(&DeviceView<'_>) -> KernelResult + Send + 'static,
+    {
+        self.execute(|stream| stream.launch_for(duration, kernel))
+    }
+
+    /// Occupies the execution engine for `duration`; no CPU is used meanwhile.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    pub fn launch_timed(&mut self, duration: Nanos) -> Result<(), DeviceError> {
+        self.execute(|stream| stream.launch_timed(duration))
+    }
+
+    /// Has `issue` issue a kernel with the execution engine locked.
+    fn execute(&mut self, issue: impl FnOnce(&Stream) -> Result<Event, GpuError>) -> Result<(), DeviceError> {
+        let gpu = self.occupy(None)?;
+        let token = self.token.as_ref().map(|token| token.token());
+        let _engine = token.as_ref().map(|token| token.execute_engine()).transpose()?;
+        Ok(issue(&self.streams[usize::from(gpu)])?.wait(self.device.wait())?)
+    }
+
+    /// Has `issue` copy each part with the engine locked.
+    fn copy(
+        &mut self,
+        buffer: Option<&Buffer>,
+        direction: CopyDirection,
+        bytes: usize,
+        mut issue: impl FnMut(&Stream, Range<usize>) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let gpu = self.occupy(buffer.map(Buffer::gpu))?;
+        let stream = &self.streams[usize::from(gpu)];
+        let Some(token) = self.token.as_ref().map(|token| token.token()) else { return issue(stream, 0..bytes) };
+        let mut chunks = token.copy_chunks(direction, bytes as u64, Instant::NEVER);
+        while let Some(chunk) = chunks.next()? {
+            let Range { start, end } = chunk.range();
+            // Within `bytes`, which was a `usize`.
+            issue(stream, start as usize..end as usize)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether that many bytes from `offset` on are within `buffer`, before anything is waited for.
+fn check(buffer: &Buffer, offset: usize, bytes: usize) -> Result<(), DeviceError> {
+    match offset.checked_add(bytes) {
+        Some(end) if end <= buffer.len() => Ok(()),
+        end => Err(GpuError::Range { start: offset, end: end.unwrap_or(usize::MAX), length: buffer.len() }.into()),
+    }
+}

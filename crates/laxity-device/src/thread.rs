@@ -1,0 +1,153 @@
+//! A thread that uses a device, and its jobs.
+
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+
+use laxity_gpu::{Ask, Base, Client, OwnedToken};
+use laxity_softgpu::Stream;
+
+use crate::device::Device;
+use crate::error::DeviceError;
+
+/// A thread that uses a device, which alone has this. When it is dropped it lets go of whatever it holds.
+///
+/// Operations are synchronous: a call returns when the GPU has done it. The first one takes a token if the thread holds
+/// none, which it keeps until [`DeviceThread::end_job`] or [`DeviceThread::release`].
+#[derive(Debug)]
+pub struct DeviceThread {
+    pub(crate) device: Device,
+    /// One of each GPU.
+    pub(crate) streams: Vec<Stream>,
+    // Before the client, which it shares.
+    pub(crate) token: Option<OwnedToken>,
+    client: Option<Rc<Client>>,
+    base: Base,
+    /// The GPU to use.
+    choice: Option<u16>,
+}
+
+/// A job of a [`DeviceThread`], which ends when it is dropped.
+#[derive(Debug)]
+#[must_use = "the job ends at once"]
+pub struct Job<'a>(&'a mut DeviceThread);
+
+impl DeviceThread {
+    pub(crate) fn new(device: Device, name: &str, base: Base) -> Result<Self, DeviceError> {
+        let register = |arbitration: &laxity_gpu::Arbitration| arbitration.register(name, base);
+        let client = device.arbitration().map(register).transpose().map_err(DeviceError::Register)?;
+        let streams = device.gpus().iter().map(|gpu| gpu.stream(name)).collect::<Result<_, _>>()?;
+        Ok(DeviceThread { device, streams, token: None, client: client.map(Rc::new), base, choice: None })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Has jobs use `gpu` from now on, or, with `None`, whichever the arbitration gives them: with a migration cost in
+    /// its configuration the one that GPUSync's affinity predictor advises. At first it is `None`. A buffer always has
+    /// its own GPU used. Without an arbitration `None` is GPU 0. A token that is held stays what it is.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchGpu`].
+    pub fn use_gpu(&mut self, gpu: Option<u16>) -> Result<(), DeviceError> {
+        gpu.map_or(Ok(()), |gpu| self.device.check(gpu))?;
+        self.choice = gpu;
+        Ok(())
+    }
+
+    /// A job begins, number `number` of its task as traces have it, as urgent as `base`: under fixed priorities always
+    /// the same, under EDF its deadline. One that has not ended ends now.
+    ///
+    /// # Errors
+    /// [`DeviceError::Register`] if it cannot have that priority.
+    pub fn begin_job(&mut self, number: u32, base: Base) -> Result<(), DeviceError> {
+        self.end_job();
+        self.streams.iter().for_each(|stream| stream.set_job(Some(number)));
+        if base == self.base {
+            return Ok(());
+        }
+        if let Some(client) = &mut self.client {
+            let client = Rc::get_mut(client).expect("only the token shares it, which was let go");
+            client.rebase(base).map_err(DeviceError::Register)?;
+        }
+        self.base = base;
+        Ok(())
+    }
+
+    /// As [`DeviceThread::begin_job`], for the scope of the result: however it is left, the job ends then.
+    ///
+    /// # Errors
+    /// As [`DeviceThread::begin_job`].
+    pub fn job(&mut self, number: u32, base: Base) -> Result<Job<'_>, DeviceError> {
+        self.begin_job(number, base)?;
+        Ok(Job(self))
+    }
+
+    /// The job needs no GPU any more, though it goes on: lets go of the token early (paper 003, Fig. 5.7). The next
+    /// operation would take another.
+    pub fn release(&mut self) {
+        self.token = None;
+    }
+
+    /// The job is over: lets go of the token. What is issued from now on is for none.
+    pub fn end_job(&mut self) {
+        self.release();
+        self.streams.iter().for_each(|stream| stream.set_job(None));
+    }
+
+    /// Whether it holds a token.
+    pub fn holds_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// The GPU whose token it holds.
+    pub fn token_gpu(&self) -> Option<u16> {
+        self.token.as_ref().map(|token| token.token().gpu())
+    }
+
+    /// Takes a token now, if there is an arbitration and it holds none, rather than with the first operation; says
+    /// which GPU the job uses.
+    ///
+    /// # Errors
+    /// [`DeviceError::Lock`].
+    pub fn acquire(&mut self) -> Result<u16, DeviceError> {
+        self.occupy(None)
+    }
+
+    /// The GPU that the job uses, which must be that of `buffer`: with a token, taken if there is none.
+    pub(crate) fn occupy(&mut self, buffer: Option<u16>) -> Result<u16, DeviceError> {
+        let Some(client) = &self.client else {
+            return Ok(buffer.or(self.choice).unwrap_or(0));
+        };
+        let token = match self.token.take() {
+            Some(token) => token,
+            None => OwnedToken::request(client, Ask { gpu: buffer.or(self.choice), ..Ask::default() })?,
+        };
+        let gpu = self.token.insert(token).token().gpu();
+        match buffer {
+            Some(buffer) if buffer != gpu => Err(DeviceError::Elsewhere { buffer, job: gpu }),
+            _ => Ok(gpu),
+        }
+    }
+}
+
+impl Deref for Job<'_> {
+    type Target = DeviceThread;
+
+    fn deref(&self) -> &DeviceThread {
+        self.0
+    }
+}
+
+impl DerefMut for Job<'_> {
+    fn deref_mut(&mut self) -> &mut DeviceThread {
+        self.0
+    }
+}
+
+impl Drop for Job<'_> {
+    fn drop(&mut self) {
+        self.0.end_job();
+    }
+}

@@ -1,0 +1,145 @@
+//! Tokens, engines, and operations of GPUs.
+
+use laxity_gpu::{Ask, EngineLock, LockError, Token};
+use laxity_model::{Engine, Gpu, GpuId, Instant, LockId, ReplicaId};
+use laxity_sim::steps::{On, Op, Operation, OperationTime, Target, Wanted};
+use laxity_softgpu::{Event, GpuError, Stream, Wait};
+use laxity_trace::{LockInfo, LockKind};
+
+use super::{Cut, Holding, Jobs};
+use crate::gpus::Share;
+use crate::log::Deed;
+use crate::plan::{Plan, TaskPlan};
+
+/// The GPUs that a task uses.
+pub(super) struct Gpus {
+    models: Vec<Gpu>,
+    streams: Vec<Stream>,
+    /// Its pool and the GPUs there, if they are locked.
+    pool: Option<(LockId, Vec<GpuId>)>,
+    /// For each GPU the locks of its engines, if they are locked.
+    engines: Vec<Vec<(Engine, LockId)>>,
+    /// Operations that the job issued and did not wait for.
+    outstanding: Vec<Event>,
+}
+
+impl Jobs {
+    pub(super) fn is_pool(&self, lock: LockId) -> bool {
+        self.gpus().is_some_and(|gpus| gpus.pool.as_ref().is_some_and(|&(pool, _)| pool == lock))
+    }
+
+    fn gpus(&self) -> Option<&Gpus> {
+        self.gpus.as_ref()
+    }
+
+    /// Carries out what comes while the job holds a token; answers where it was given up.
+    pub(super) fn with_token(&mut self, at: usize, ask: Ask, holding: Holding<'_>) -> Result<usize, Cut> {
+        let Op::Lock { lock, .. } = self.plan.ops[at] else { unreachable!("it is about a token") };
+        let client = holding.client.expect("who locks GPUs is registered");
+        self.note(Deed::Request(lock));
+        let token = client.request(ask).map_err(not_granted)?;
+        self.note(Deed::Grant(lock, token.replica()));
+        let outcome = self.steps(at + 1, Holding { client: Some(client), token: Some(&token) });
+        self.note(Deed::Unlock(lock, token.replica()));
+        drop(token);
+        outcome
+    }
+
+    /// Carries out what comes while the job holds an engine; answers where it was given up.
+    pub(super) fn with_engine(&mut self, at: usize, target: Target, holding: Holding<'_>) -> Result<usize, Cut> {
+        let Target::Own(wanted) = target else { unreachable!("a plan refuses what moves from GPU to GPU") };
+        let token = holding.token.expect("engines are locked by holders of a token");
+        let gpus = self.gpus().expect("who locks engines uses GPUs");
+        let gpu = gpus.granted(token);
+        let engine = wanted.on(gpus.models[gpu.index()].copy_engines);
+        let lock = gpus.engine_lock(gpu, engine);
+        self.note(Deed::Request(lock));
+        let locked: EngineLock<'_> = token.engine(engine, Instant::NEVER).map_err(not_granted)?;
+        self.note(Deed::Grant(lock, ReplicaId(0)));
+        let outcome = self.steps(at + 1, holding);
+        self.note(Deed::Unlock(lock, ReplicaId(0)));
+        drop(locked);
+        outcome
+    }
+
+    pub(super) fn issue(&mut self, operation: &Operation, at: usize, holding: Holding<'_>) -> Result<(), Cut> {
+        let gpus = self.gpus().expect("who issues operations uses GPUs");
+        let gpu = match operation.gpu {
+            On::Gpu(gpu) => gpu,
+            On::Granted => gpus.granted(holding.token.expect("the lock's grant comes first")),
+            On::Left => unreachable!("a plan refuses what moves from GPU to GPU"),
+        };
+        let span = match &operation.time {
+            OperationTime::Given(time) => self.draw(time, at),
+            OperationTime::Bytes(bytes) => gpus.models[gpu.index()].copy_time(*bytes),
+        };
+        let gpus = self.gpus.as_mut().expect("still there");
+        let stream = &gpus.streams[gpu.index()];
+        stream.set_job(Some(self.index));
+        let issued = match operation.engine {
+            Wanted::Execution => stream.launch_timed(span),
+            Wanted::Copy(direction) => stream.copy_timed_for(direction, span),
+        };
+        gpus.outstanding.push(issued.map_err(gone)?);
+        Ok(())
+    }
+
+    /// Until all operations that the job issued are complete.
+    pub(super) fn wait(&mut self) -> Result<(), Cut> {
+        let gpus = self.gpus.as_mut().expect("who waits for operations uses GPUs");
+        let outstanding = std::mem::take(&mut gpus.outstanding);
+        if outstanding.iter().all(Event::is_complete) {
+            return Ok(());
+        }
+        let (before, after, how) = match self.plan.spins {
+            true => (Deed::SpinBegin, Deed::SpinEnd, Wait::Spinning),
+            false => (Deed::Suspend, Deed::Resume, Wait::Blocking),
+        };
+        self.note(before);
+        outstanding.iter().try_for_each(|operation| operation.wait(how)).map_err(gone)?;
+        self.note(after);
+        if self.halt.is_stopped() { Err(Cut::Stopped) } else { Ok(()) }
+    }
+}
+
+impl Gpus {
+    pub(super) fn new(plan: &Plan, task: &TaskPlan, share: &Share) -> Gpus {
+        let engines = |gpu: usize| {
+            let locks = plan.header().locks.iter().enumerate();
+            let engine = |(lock, info): (usize, &LockInfo)| match info.kind {
+                LockKind::Engine { gpu: GpuId(of), engine, .. } if usize::from(of) == gpu => {
+                    Some((engine, LockId(lock as u16)))
+                }
+                _ => None,
+            };
+            locks.filter_map(engine).collect()
+        };
+        let pool = task.pool(plan).map(|pool| &plan.pools[pool]);
+        Gpus {
+            models: plan.gpus.clone(),
+            streams: share.streams.clone(),
+            pool: pool.map(|pool| (pool.lock, pool.gpus.clone())),
+            engines: (0..plan.gpus.len()).map(engines).collect(),
+            outstanding: Vec::new(),
+        }
+    }
+
+    /// The GPU that `token` is one of.
+    fn granted(&self, token: &Token<'_>) -> GpuId {
+        let (_, gpus) = self.pool.as_ref().expect("a token is one of a pool");
+        gpus[usize::from(token.gpu())]
+    }
+
+    fn engine_lock(&self, gpu: GpuId, engine: Engine) -> LockId {
+        let found = self.engines[gpu.index()].iter().find(|(of, _)| *of == engine);
+        found.map(|&(_, lock)| lock).expect("an engine that exists has a lock")
+    }
+}
+
+fn not_granted(error: LockError) -> Cut {
+    Cut::Failed(error.to_string())
+}
+
+fn gone(error: GpuError) -> Cut {
+    Cut::Failed(error.to_string())
+}

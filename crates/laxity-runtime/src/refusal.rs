@@ -1,0 +1,135 @@
+//! What cannot be run live.
+
+use std::fmt;
+
+use laxity_model::{GpuArbitration, ResourceProtocol, Step, Workload};
+
+/// What cannot be run live, each thing by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    reasons: Vec<String>,
+}
+
+impl Refusal {
+    pub(crate) fn of(reasons: Vec<String>) -> Refusal {
+        Refusal { reasons }
+    }
+
+    /// The reasons, each with the way out.
+    pub fn reasons(&self) -> &[String] {
+        &self.reasons
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reasons.join("\n"))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What of `workload` can be simulated and not be run.
+pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for task in &workload.best_effort {
+        reasons.push(format!("best-effort task \"{}\": is not run live yet; leave it out", task.name));
+    }
+    for task in &workload.tasks {
+        if let Some(budget) = task.budget {
+            reasons.push(format!(
+                "task \"{}\": its budget of {budget} is not enforced live yet; leave it out, or simulate",
+                task.name
+            ));
+        }
+    }
+    for device in &workload.platform.devices {
+        reasons.push(format!(
+            "device \"{}\": its interrupts are those of a model, and live there are only real ones; leave it out, or \
+             simulate",
+            device.name
+        ));
+    }
+    resources(workload, &mut reasons);
+    if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
+        gpus(workload, &mut reasons);
+    }
+    if workload.tasks.is_empty() && workload.graphs.is_empty() && reasons.is_empty() {
+        reasons.push("the workload has no task; add a [[task]] or a [[graph]]".to_owned());
+    }
+    reasons
+}
+
+fn resources(workload: &Workload, reasons: &mut Vec<String>) {
+    let used = |resource: usize| bodies(workload).any(|body| body.iter().any(|step| locks_it(step, resource)));
+    for (_, resource) in workload.resources.iter().enumerate().filter(|&(index, _)| used(index)) {
+        if resource.replicas > 1 {
+            reasons.push(format!(
+                "resource \"{}\": {} replicas, and locks of Linux have one; write replicas = 1, or simulate",
+                resource.name, resource.replicas
+            ));
+        }
+        if resource.protocol == ResourceProtocol::Fifo {
+            reasons.push(format!(
+                "resource \"{}\": locks of Linux that lend priorities are granted by priority, not first come first \
+                 served; take priority inheritance or a ceiling, or simulate",
+                resource.name
+            ));
+        }
+    }
+}
+
+fn gpus(workload: &Workload, reasons: &mut Vec<String>) {
+    match workload.gpu_management.arbitration {
+        GpuArbitration::Semaphore => reasons.push(
+            "arbitration semaphore: live GPUs are shared by k_fmlp or gpusync, or left to the driver; choose one of \
+             these, or simulate"
+                .to_owned(),
+        ),
+        GpuArbitration::GpuSync(sync) if sync.migration.is_some() => reasons.push(
+            "arbitration gpusync: live tasks have no state that moves with them from GPU to GPU; leave migration out, or \
+             simulate"
+                .to_owned(),
+        ),
+        _ => {}
+    }
+    let engines = |gpu: &laxity_model::Gpu| gpu.copy_engines;
+    let gpus = &workload.platform.gpus;
+    let is_managed =
+        !matches!(workload.gpu_management.arbitration, GpuArbitration::Driver | GpuArbitration::DriverSpinning);
+    if let Some(other) = gpus.iter().find(|gpu| engines(gpu) != engines(&gpus[0])).filter(|_| is_managed) {
+        reasons.push(format!(
+            "GPU \"{}\": {} copy engines where \"{}\" has {}, and GPUs that are shared live are alike; give both as \
+             many, or simulate",
+            other.name, other.copy_engines, gpus[0].name, gpus[0].copy_engines
+        ));
+    }
+}
+
+/// The bodies of all tasks and nodes.
+pub(crate) fn bodies(workload: &Workload) -> impl Iterator<Item = &[Step]> {
+    let nodes = workload.graphs.iter().flat_map(|graph| &graph.nodes);
+    let nodes = nodes.map(|node| node.body.as_slice());
+    workload.tasks.iter().map(|task| task.body.as_slice()).chain(nodes)
+}
+
+/// Whether `step` or what is inside satisfies `condition`.
+fn any(step: &Step, condition: &dyn Fn(&Step) -> bool) -> bool {
+    let inner = match step {
+        Step::Critical { body, .. } | Step::GpuSection { body } => body.as_slice(),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) | Step::Gpu(_) => &[],
+    };
+    condition(step) || inner.iter().any(|step| any(step, condition))
+}
+
+pub(crate) fn uses_gpu(step: &Step) -> bool {
+    any(step, &|step| matches!(step, Step::Gpu(_)))
+}
+
+pub(crate) fn is_non_preemptive(step: &Step) -> bool {
+    any(step, &|step| matches!(step, Step::NonPreemptive(_)))
+}
+
+pub(crate) fn locks_it(step: &Step, wanted: usize) -> bool {
+    any(step, &|step| matches!(step, Step::Critical { resource, .. } if *resource == wanted))
+}

@@ -1,0 +1,158 @@
+//! A workload simulated and run live, and what is compared.
+
+use laxity_model::{Distribution, ExecutionTime, Instant, JobId, LockId, Nanos, ReplicaId, Workload};
+use laxity_runtime::{LinuxScheduler, Options, Plan, Run};
+use laxity_sim::Setup;
+use laxity_trace::check::LegalityCheck;
+use laxity_trace::{Event, Record, Sink};
+
+/// Of all draws.
+pub const SEED: u64 = 7;
+
+pub fn ms(millis: u64) -> Nanos {
+    Nanos::from_millis(millis)
+}
+
+pub fn uniform(min: Nanos, max: Nanos) -> ExecutionTime {
+    ExecutionTime { wcet: max, actual: Distribution::Uniform { min, max } }
+}
+
+/// Runs `workload` live by `SCHED_OTHER`, which is permitted everywhere; its records, after the checker has seen them.
+pub fn live(workload: &Workload, duration: Nanos) -> Vec<Record> {
+    live_by(workload, duration, LinuxScheduler::Other).expect("permitted everywhere")
+}
+
+/// As [`live`], by another class; nothing if that is not permitted here.
+pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> Option<Vec<Record>> {
+    let options = Options { scheduler: workload.scheduler, linux: Some(linux), seed: SEED, duration };
+    let plan = match Plan::new(workload, &options) {
+        Ok(plan) => plan,
+        Err(refusal) if is_about_permission(&refusal.to_string()) => {
+            eprintln!("skipped: {refusal}");
+            return None;
+        }
+        Err(refusal) => panic!("{refusal}"),
+    };
+    let mut records = Vec::new();
+    let mut run = match Run::start(&plan) {
+        Ok(run) => run,
+        Err(refusal) if is_about_permission(&refusal) => {
+            eprintln!("skipped: {refusal}");
+            return None;
+        }
+        Err(refusal) => panic!("{refusal}"),
+    };
+    while !run.is_over() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        run.collect(&mut records);
+    }
+    let (outcome, failed) = run.finish(&mut records);
+    assert_eq!(failed, Ok(()));
+    assert!(outcome.is_whole && outcome.reached >= Instant::ZERO + duration);
+    assert_eq!(records.last(), Some(&Record { at: outcome.reached, event: Event::End }));
+    let mut check = LegalityCheck::new(plan.header()).with_all_jobs();
+    records.iter().for_each(|record| check.record(record.at, record.event));
+    let report = check.finish();
+    assert!(report.is_clean(), "{:?}", report.violations);
+    Some(records)
+}
+
+/// Whether Linux says so, or that others have what is wanted.
+fn is_about_permission(refusal: &str) -> bool {
+    refusal.contains("is not permitted") || refusal.contains("is not admitted")
+}
+
+pub fn simulated(workload: &Workload, duration: Nanos) -> Vec<Record> {
+    let setup = Setup::new(workload, &workload.scheduler, SEED).expect("it can be simulated");
+    let mut simulator = setup.start(Vec::new());
+    simulator.run_until(Instant::ZERO + duration);
+    simulator.finish()
+}
+
+/// Releases by task and index, with their times and deadlines.
+pub fn releases(records: &[Record]) -> Vec<(JobId, Instant, Instant)> {
+    let release = |record: &Record| match record.event {
+        Event::Release { job, deadline } => Some((job, record.at, deadline)),
+        _ => None,
+    };
+    let mut releases: Vec<_> = records.iter().filter_map(release).collect();
+    releases.sort();
+    releases
+}
+
+pub fn completions(records: &[Record]) -> Vec<(JobId, Instant)> {
+    let completion = |record: &Record| match record.event {
+        Event::Complete { job, .. } => Some((job, record.at)),
+        _ => None,
+    };
+    let mut completions: Vec<_> = records.iter().filter_map(completion).collect();
+    completions.sort();
+    completions
+}
+
+pub fn grants(records: &[Record]) -> Vec<(JobId, LockId)> {
+    let grant = |record: &Record| match record.event {
+        Event::Grant { job, lock, .. } => Some((job, lock)),
+        _ => None,
+    };
+    records.iter().filter_map(grant).collect()
+}
+
+/// Grants by job, lock and replica, in their order.
+pub fn replicas(records: &[Record]) -> Vec<(JobId, LockId, ReplicaId)> {
+    let grant = |record: &Record| match record.event {
+        Event::Grant { job, lock, replica } => Some((job, lock, replica)),
+        _ => None,
+    };
+    records.iter().filter_map(grant).collect()
+}
+
+/// The workload that `text` describes.
+pub fn workload(text: &str) -> Workload {
+    let text = format!("laxity = 1\nname = \"test\"\n{text}");
+    Workload::from_toml(&text, "test.toml").unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// Runs `workload` live until `facts` about it are those of its simulation.
+///
+/// What is compared is an order that does not depend on the machine as long as nothing is later than half the distance
+/// of the workload's events, `slack`. A machine that is busy with other things can be later: a run in which something
+/// was is said to be none, and is tried again. If none is undisturbed nothing is known, which is printed.
+pub fn same_live<T: PartialEq + std::fmt::Debug>(
+    workload: &Workload,
+    duration: Nanos,
+    slack: Nanos,
+    facts: impl Fn(&[Record]) -> T,
+) -> Option<Vec<Record>> {
+    let simulation = simulated(workload, duration);
+    let expected = facts(&simulation);
+    for _ in 0..5 {
+        let records = live(workload, duration);
+        let found = facts(&records);
+        if found == expected {
+            return Some(records);
+        }
+        let disturbed = disturbance(&simulation, &records);
+        assert!(disturbed > slack, "simulated {expected:?}\nlive {found:?}\nnothing was later than {disturbed}");
+        eprintln!("once more: something was {disturbed} later than simulated");
+    }
+    eprintln!("skipped: this machine is too busy to say anything about an order of events {slack} apart");
+    None
+}
+
+/// By how much any request, release or completion came later live than simulated.
+fn disturbance(simulation: &[Record], live: &[Record]) -> Nanos {
+    let steps = |records: &[Record]| {
+        let step = |record: &Record| match record.event {
+            Event::Request { job, .. } | Event::Ready { job, .. } | Event::Complete { job, .. } => {
+                Some((job, record.at))
+            }
+            _ => None,
+        };
+        let mut steps: Vec<(JobId, Instant)> = records.iter().filter_map(step).collect();
+        steps.sort();
+        steps
+    };
+    let late = |((_, simulated), (_, live)): (&(JobId, Instant), &(JobId, Instant))| live.saturating_since(*simulated);
+    steps(simulation).iter().zip(&steps(live)).map(late).max().unwrap_or_default()
+}
