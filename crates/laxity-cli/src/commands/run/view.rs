@@ -77,7 +77,7 @@ impl View {
     /// At most `rows` of the tasks as a table; those that missed deadlines come first.
     pub fn table(&self, rows: usize) -> Table {
         let unit = TimeUnit::for_longest(self.tasks.iter().map(|task| task.longest).max().unwrap_or_default());
-        let response = format!("response, {}", unit.name());
+        let response = format!("response, {}", unit.name);
         let mut table =
             Table::of("task").group("jobs", &["released", "completed", "missed"]).group(&response, &["last", "max"]);
         table = table.text("now");
