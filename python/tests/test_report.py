@@ -147,7 +147,7 @@ def test_bounds_stand_beside_what_was_simulated_and_seen(page):
     check, simulated, *live = (
         json.loads((RESULTS / "workload" / f"{name}.json").read_text()) for name in ("check", "simulated", *WAYS)
     )
-    for number, row in enumerate(page.tables["bounds"][1:]):
+    for number, row in enumerate(page.tables["bounds-rover"][1:]):
         task = check["tasks"][number]
         longest = [one["tasks"][number]["response_time_ns"]["max"] for one in (simulated, *live)]
         spans = [task["period_ns"], task["deadline_ns"], task["response_time_ns"], *longest]
@@ -173,7 +173,7 @@ def max_over(folder, beyond_ns):
         file.write_text(json.dumps(told))
     results = report.read(folder)
     text = report.render(results)
-    assert len(results.workload.beyond_bounds()) == text.count('<td class="over">')
+    assert len(results.workloads[0].beyond_bounds()) == text.count('<td class="over">')
     assert ("nothing took longer than its proven bound" in text) == (text.count('<td class="over">') == 0)
     return text.count('<td class="over">')
 
@@ -216,7 +216,7 @@ def test_what_is_missing_is_said_and_what_is_said_is_escaped(text):
     assert "a GPU &lt;soft&gt;: this folder is of a test, which has none &amp; says so" in text
 
 
-@pytest.mark.parametrize("part", ["video", "stabilized", "workload", "sections"])
+@pytest.mark.parametrize("part", ["video", "stabilized", "workloads", "sections"])
 def test_a_page_without_a_part_is_a_page(copy, part):
     change(copy, lambda told: told.pop(part))
     text = report.render(report.read(copy))
@@ -274,7 +274,7 @@ def test_a_bad_file_of_frames_is_refused_with_its_line(tmp_path, content, says):
         (lambda told: told["video"].update(instances=[]), "instances need periods"),
         (lambda told: told["video"].update(instances=[3]), "instances[0] is 3, not an object"),
         (lambda told: told["video"].update(configurations=[]), '"configurations" is empty'),
-        (lambda told: told["workload"]["runs"][0]["files"][0].update(file="gone"), "gone: is not there"),
+        (lambda told: told["workloads"][0]["runs"][0]["files"][0].update(file="gone"), "gone: is not there"),
         (lambda told: told["stabilized"].update(sheet="run.json"), "is no picture that a page can have"),
     ],
 )

@@ -179,11 +179,11 @@ def bounds(workload: Workload) -> Plot:
         _log_axis(ax)
         ax.set_xlabel("longest response time, ms")
         _legend(ax, columns=2)
-        svg = _svg(figure, "bounds")
+        svg = _svg(figure, f"bounds-{workload.name}")
     return Plot(
         svg,
-        "Longest response times of each task, on a logarithmic axis. A bar ends where the analysis proves that none is "
-        "longer under the workload's own scheduler.",
+        "Longest response times of each task, on a logarithmic axis."
+        + (" A bar ends where the analysis proves that none is longer." if workload.bounds else ""),
     )
 
 

@@ -44,7 +44,7 @@ def render(results: Results) -> str:
         results=results,
         verdict=_words.verdict(results),
         video=_video(results.video) if results.video else None,
-        bounds=_figures.bounds(results.workload) if results.workload else None,
+        bounds=[_figures.bounds(workload) for workload in results.workloads],
         css=Path(__file__).with_name("page.css").read_text(encoding="utf-8"),
     )
 

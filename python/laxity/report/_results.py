@@ -12,7 +12,7 @@
         configurations           each {name, says, folder}, the first to compare the others with; the folder has
                                  NAME.csv for each instance; maybe gantt (a picture), gantt_says and files
     stabilized                   sheet (a picture), says, before_px, after_px; maybe files
-    workload                     name, file, check and simulated (of `laxity check --json` and `laxity simulate --json`)
+    workloads                    each {name, file, says, check, simulated, runs}: JSON of `laxity check` and `simulate`
         runs                     each {name, says, measured (of `laxity run --json`), is_bounded, gantt; maybe files}
     sections                     each {title, says, pictures}, where pictures are each {file, says}
 
@@ -102,7 +102,7 @@ class Results:
     missing: tuple[Missing, ...]
     video: Video | None
     stabilized: Stabilized | None
-    workload: Workload | None
+    workloads: tuple[Workload, ...]
     sections: tuple[Section, ...]
 
 
@@ -117,7 +117,7 @@ def read(folder: Path) -> Results:
         missing=tuple(Missing(part.text("what"), part.text("why")) for part in run.each("missing")),
         video=_video(folder, run.inner("video")) if "video" in run else None,
         stabilized=_stabilized(folder, run.inner("stabilized")) if "stabilized" in run else None,
-        workload=read_workload(folder, run.inner("workload")) if "workload" in run else None,
+        workloads=tuple(read_workload(folder, workload) for workload in run.each("workloads")),
         sections=tuple(_section(folder, section) for section in run.each("sections")),
     )
 

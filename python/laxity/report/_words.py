@@ -52,8 +52,8 @@ def verdict(results: Results) -> list[str]:
     sentences = []
     if results.video is not None:
         sentences += _of_video(results.video)
-    if results.workload is not None:
-        sentences += _of_workload(results.workload)
+    for workload in results.workloads:
+        sentences += _of_workload(workload)
     if results.stabilized is not None:
         before, after = results.stabilized.before_px, results.stabilized.after_px
         sentences.append(
@@ -91,12 +91,15 @@ def _dropped(configuration: Configuration) -> str:
 
 
 def _of_workload(workload: Workload) -> list[str]:
-    bounded = sum(line.bound_ns is not None for line in workload.lines)
-    if bounded == 0:
-        return [f"The analysis gives no bound for {workload.name}: {workload.why or workload.status}."]
+    missed = [f"{run.missed:,} of {run.completed:,} jobs under {run.name}" for run in workload.runs]
+    sentences = [f"In {workload.name} deadlines were missed by {' and '.join(missed)}."] if missed else []
+    return sentences + (_of_bounds(workload) if workload.bounds else [])
+
+
+def _of_bounds(workload: Workload) -> list[str]:
     beyond = workload.beyond_bounds()
     if not beyond:
-        whole = f"{bounded} bounds, simulated and live"
+        whole = f"{workload.bounds} bounds, simulated and live"
         return [f"In {workload.name} nothing took longer than its proven bound ({whole})."]
     line, run, ns = max(beyond, key=lambda item: item[2] / (item[0].bound_ns or 1))
     where = "simulated" if run is None else f"live under {run.name}"

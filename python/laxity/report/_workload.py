@@ -7,7 +7,7 @@ from pathlib import Path
 
 from laxity.report._beside import beside
 from laxity.report._fields import Fields
-from laxity.report._files import picture
+from laxity.report._files import ResultsError, picture
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,38 @@ class Line:
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload, its bounds, and what was seen of it."""
+    """A workload, its bounds, and what was seen of it.
+
+    Attributes:
+        name: of the workload.
+        file: that it is from.
+        says: what there is to say of it.
+        scheduler: of the analysis and the simulation.
+        status: what the analysis answers.
+        why: why it does not prove that deadlines are met, if it does not.
+        overheads: that it charges.
+        simulated_missed: simulated jobs that missed their deadlines.
+        simulated_completed: simulated jobs.
+        runs: on the machine.
+        lines: response times.
+    """
 
     name: str
     file: str
+    says: str
     scheduler: str
     status: str
     why: str
+    overheads: str
     simulated_missed: int
     simulated_completed: int
     runs: tuple[LiveRun, ...]
     lines: tuple[Line, ...]
+
+    @property
+    def bounds(self) -> int:
+        """How many there are."""
+        return sum(line.bound_ns is not None for line in self.lines)
 
     def beyond_bounds(self) -> list[tuple[Line, LiveRun | None, int]]:
         """What took longer than the analysis says, and how long; no run stands for the simulation."""
@@ -85,19 +106,32 @@ def read_workload(folder: Path, workload: Fields) -> Workload:
     check = Fields.read(folder / workload.text("check"))
     simulated = Fields.read(folder / workload.text("simulated"))
     runs = [(run, Fields.read(folder / run.text("measured"))) for run in workload.each("runs")]
+    for run, measured in runs:
+        _match(folder / run.text("measured"), measured, simulated)
     hard = check.inner("hard")
-    failures = hard.each("failures")
+    reasons = [f"{thing.text('subject')}: {thing.text('reason')}" for thing in check.each("refused")]
+    reasons += [failure.text("message") for failure in hard.each("failures")]
     return Workload(
         name=workload.text("name"),
         file=workload.text("file"),
+        says=workload.text("says"),
         scheduler=check.text("scheduler"),
-        status=hard.text("status"),
-        why=failures[0].text("message") if failures else "",
+        status=hard.text("status").replace("_", " "),
+        why=reasons[0] if reasons else "",
+        overheads=check.inner("overheads").text("profile"),
         simulated_missed=simulated.inner("total").whole("missed"),
         simulated_completed=simulated.inner("total").whole("completed"),
         runs=tuple(_run(folder, run, measured) for run, measured in runs),
         lines=tuple(_lines(check, simulated, [measured for _, measured in runs])),
     )
+
+
+def _match(path: Path, measured: Fields, simulated: Fields) -> None:
+    """Raises ResultsError if what was measured is not of the tasks and graphs that were simulated."""
+    for kind in ("tasks", "graphs"):
+        ran, expected = ([thing.text("name") for thing in one.each(kind)] for one in (measured, simulated))
+        if ran != expected:
+            raise ResultsError(f"{path}: has the {kind} {', '.join(ran)}, simulated were {', '.join(expected)}")
 
 
 def _run(folder: Path, run: Fields, measured: Fields) -> LiveRun:
@@ -114,35 +148,34 @@ def _run(folder: Path, run: Fields, measured: Fields) -> LiveRun:
 
 
 def _lines(check: Fields, simulated: Fields, measured: list[Fields]) -> list[Line]:
-    """One for each task that the analysis knows, and one for each graph."""
+    """One for each task or node of a graph, and one for each graph: all number them alike."""
+    bounds = {task.whole("task"): task.maybe("response_time_ns") for task in check.each("tasks")}
     tasks = [
         Line(
             task.text("name"),
             task.whole("period_ns"),
             task.whole("deadline_ns"),
-            task.maybe("response_time_ns"),
-            _longest(simulated, "tasks", "response_time_ns", "max", task.text("name")),
-            tuple(_longest(run, "tasks", "response_time_ns", "max", task.text("name")) for run in measured),
+            bounds.get(task.whole("task")),
+            _longest(task, "response_time_ns", "max"),
+            tuple(_longest(run.each("tasks")[number], "response_time_ns", "max") for run in measured),
         )
-        for task in check.each("tasks")
+        for number, task in enumerate(simulated.each("tasks"))
     ]
+    from_end_to_end = {graph.text("name"): graph.maybe("end_to_end_ns") for graph in check.each("graphs")}
     graphs = [
         Line(
             f"{graph.text('name')}, from end to end",
             None,
             None,
-            graph.maybe("end_to_end_ns"),
-            _longest(simulated, "graphs", "end_to_end", "max_ns", graph.text("name")),
-            tuple(_longest(run, "graphs", "end_to_end", "max_ns", graph.text("name")) for run in measured),
+            from_end_to_end.get(graph.text("name")),
+            _longest(graph, "end_to_end", "max_ns"),
+            tuple(_longest(run.each("graphs")[number], "end_to_end", "max_ns") for run in measured),
         )
-        for graph in check.each("graphs")
+        for number, graph in enumerate(simulated.each("graphs"))
     ]
     return tasks + graphs
 
 
-def _longest(measured: Fields, of: str, what: str, longest: str, name: str) -> int | None:
-    """The longest span that was measured of the thing of this name; None if there was none."""
-    for thing in measured.each(of):
-        if thing.text("name") == name:
-            return thing.inner(what).whole(longest) if what in thing else None
-    return None
+def _longest(measured: Fields, what: str, longest: str) -> int | None:
+    """The longest span that was measured; None if there was none."""
+    return measured.inner(what).whole(longest) if what in measured else None
