@@ -10,9 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 Command: TypeAlias = Sequence[object]
+
+Popen = TypeVar("Popen", bound="subprocess.Popen[Any]")
 
 LOOK_EVERY_S = 0.2
 TO_END_S = 10.0
@@ -93,6 +95,16 @@ def busy_loops(count: int) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def serving(*command: object) -> Iterator[None]:
+    """A program that is there while the context lasts. Raises FailedError if it does not say a line when it begins."""
+    service = subprocess.Popen(_words(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with service, _ended(service):
+        if not service.stdout.readline():
+            _check(command, service.wait(), service.stderr.read())
+        yield
+
+
 def show(label: str, done_s: float, expected_s: float, *, is_last: bool = False) -> None:
     """How far something is: redrawn on a terminal, else a line when it is over."""
     text = f"  {label}: {min(done_s, expected_s):.0f} of {expected_s:.0f} s"
@@ -118,7 +130,7 @@ def _start(command: Command, says: Path, ending: contextlib.ExitStack) -> subpro
 
 
 @contextlib.contextmanager
-def _ended(child: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+def _ended(child: Popen) -> Iterator[Popen]:
     """Sees to it that `child` is over when the context is: asked first, so that it can clean up."""
     try:
         yield child

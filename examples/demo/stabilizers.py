@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,9 +18,11 @@ import machine
 PERIODS_MS = (20, 20, 30, 30, 40, 40, 60, 60, 60, 60, 60, 80, 80, 80, 80, 100, 100)
 """Of the 17 instances in Table 5.2 of Elliott (2015); scaled to the machine."""
 
-LOAD = 0.85
-"""Of all CPUs, that the instances need together. Linux keeps 5 % from real-time threads, and reading the clip, the
+CPU_LOAD = 0.85
+"""Of all CPUs, that the instances need together at most. Linux keeps 5 % from real-time threads, and reading the clip,
 interrupts and the demo itself need some, too."""
+ENGINE_LOAD = 0.66
+"""Of the GPU's engine for kernels at most; as in section 5.5.2 there."""
 
 FOR_S = 15
 SIZE = (640, 360)
@@ -26,6 +30,9 @@ SHOWN = ("--from", "2 s", "--to", "2500 ms")
 """Of the schedule of the first instance."""
 CACHED = 60
 """Frames that each instance has in memory: 41 MB."""
+
+CLIENTS = 22
+"""Of the arbitration, for an instance: twice its nodes."""
 
 LEVELS = 10
 """Priorities of an instance: its nodes have one more for each step of the longest path of the graph, which has nine."""
@@ -47,13 +54,35 @@ class Way:
 
     name: str
     scheduler: str
+    is_managed: bool
+    """Whether the GPU is."""
     says: str
 
 
 WAYS = (
-    Way("plain Linux", "other", "SCHED_OTHER, what every program gets."),
-    Way("Laxity", "fifo", "SCHED_FIFO: shorter periods first, within a graph deeper nodes first."),
+    Way("plain Linux", "other", False, "SCHED_OTHER, what every program gets; operations on the GPU as they come."),
+    Way(
+        "Laxity",
+        "fifo",
+        True,
+        "SCHED_FIFO: shorter periods first, within a graph deeper nodes first. The GPU is shared by the rules of "
+        "GPUSync: as many tokens as CPUs, engine locks by priority, interrupts as urgent as whom they are for.",
+    ),
 )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a frame, in ms; and how long an instance takes before its first frame, in s."""
+
+    cpu_ms: float
+    engine_ms: float
+    start_s: float
+
+    def scale(self) -> float:
+        """What periods are multiplied by, so that neither CPUs nor the engine have more to do than they should."""
+        per_ms = sum(1 / period for period in PERIODS_MS)
+        return max(self.cpu_ms * per_ms / (CPU_LOAD * _cpus()), self.engine_ms * per_ms / ENGINE_LOAD)
 
 
 class Programs(NamedTuple):
@@ -67,21 +96,22 @@ class Programs(NamedTuple):
 def run(programs: Programs, out: Path) -> dict[str, Any]:
     """Runs all of them under each configuration and returns what `run.json` says of it. Raises children.FailedError."""
     shutil.rmtree(out / "video", ignore_errors=True)
-    start_s, frame_ms = _calibrate(programs)
-    instances = _instances(frame_ms)
-    load = frame_ms * sum(1e6 / one.period_ns for one in instances) / _cpus()
-    print(f"  a frame takes {frame_ms:.1f} ms of CPU time; {len(instances)} need {load:.0%} of {_cpus()} CPUs")
+    cost = _calibrate(programs)
+    instances = _instances(cost.scale())
+    per_ms = sum(1e6 / one.period_ns for one in instances)
+    cpu, engine = f"{cost.cpu_ms * per_ms / _cpus():.0%} of {_cpus()} CPUs", f"{cost.engine_ms * per_ms:.0%} of the GPU"
+    print(f"  {len(instances)} stabilizers need {cpu} and {engine}", flush=True)
     # All decode their frames at first, on the same CPUs; longer than that should take.
-    wait_s = 2 + 1.5 * start_s * len(instances) / _cpus()
+    wait_s = 2 + 1.5 * cost.start_s * len(instances) / _cpus()
     periods = sorted({one.period_ns / 1e6 for one in instances})
     return {
         "clip": programs.clip.name,
         "width": SIZE[0],
         "height": SIZE[1],
         "duration_ns": FOR_S * 1_000_000_000,
-        "load": f"A frame takes {frame_ms:.1f} ms of CPU time, measured before; periods are those of Table 5.2 of "
-        f"Elliott (2015), scaled to {periods[0]:.1f} to {periods[-1]:.1f} ms, so that all together need {load:.0%} of "
-        f"{_cpus()} CPUs.",
+        "load": f"A frame takes {cost.cpu_ms:.1f} ms of CPU time; the GPU's kernels take {cost.engine_ms:.1f} ms in a "
+        "plain loop. The GPU is soft: CPUs run its kernels, one at a time. Periods are those of Table 5.2 of Elliott "
+        f"(2015), scaled to {periods[0]:.1f} to {periods[-1]:.1f} ms, so that all together need {cpu} and {engine}.",
         "instances": [{"name": one.name, "period_ns": one.period_ns} for one in instances],
         "configurations": [_configuration(programs, out / "video", instances, way, wait_s) for way in WAYS],
     }
@@ -96,8 +126,10 @@ def _configuration(programs: Programs, out: Path, instances: list[Instance], way
     recorder = children.Observer(wait_s, lambda pid: [programs.laxity, "graph", "record", f"stabilizer-{pid}", trace])
     label = f"{len(instances)} stabilizers, {way.name}"
     before = machine.Times.now()
-    children.run_together(commands, folder / "said", label, wait_s + FOR_S, recorder)
-    says = f"{way.says} {machine.Times.now().since(before)}"
+    # On an idle machine every scheduler looks good.
+    with _arbitration(programs.laxity, way, len(instances)), children.busy_loops(_cpus()):
+        children.run_together(commands, folder / "said", label, wait_s + FOR_S, recorder)
+    says = f"{way.says} {_cpus()} busy loops compete for the CPUs. {machine.Times.now().since(before)}"
     told = {"name": way.name, "says": says, "folder": f"{out.name}/{folder.name}"}
     return told | (_schedule(programs.laxity, trace, f"{out.name}/{folder.name}") if trace.exists() else {})
 
@@ -117,23 +149,39 @@ def _schedule(laxity: Path, trace: Path, folder: str) -> dict[str, Any]:
     }
 
 
-def _calibrate(programs: Programs) -> tuple[float, float]:
-    """How long an instance takes before its first frame, in s, and the CPU time of a frame, in ms: the sum of the
-    medians of its nodes in a plain loop.
-    """
-    before = time.monotonic()
-    said = children.output(
-        *(programs.stabilize, "--sequential", *_common(), "--frames", 2 * CACHED, "--summary", "json", programs.clip)
-    )
-    summary = json.loads(said)
-    start_s = time.monotonic() - before - summary["elapsed_s"]
-    return start_s, sum(node["cpu_median_us"] for node in summary["nodes"]) / 1000
+def _arbitration(laxity: Path, way: Way, instances: int) -> AbstractContextManager[None]:
+    """That of the GPU, where it is managed: rho f = m, and f = 1 (Elliott 2015, section 5.5.2)."""
+    if not way.is_managed:
+        return nullcontext()
+    sizes = ["--gpus", 1, "--copy-engines", 2, "--cpus", _cpus(), "--tokens", _cpus(), "--fifo-length", 1]
+    rules = ["--engine-order", "priority", "--clients", CLIENTS * instances]
+    return children.serving(laxity, "gpu", "create", _gpu(way), *sizes, *rules)
 
 
-def _instances(frame_ms: float) -> list[Instance]:
-    """The instances, with periods so long that they need LOAD of the CPUs; to 0.1 ms."""
-    unscaled = frame_ms * sum(1 / period for period in PERIODS_MS)
-    scale = unscaled / (LOAD * _cpus())
+def _gpu(way: Way) -> str:
+    """The name of the soft GPU, and of its arbitration."""
+    return f"laxity-demo-{os.getpid()}-{way.scheduler}"
+
+
+def _calibrate(programs: Programs) -> Cost:
+    """What a frame costs: CPU time of an instance that is alone, and in a plain loop that of the GPU's nodes."""
+    began = time.monotonic()
+    loop = _summary(programs, ["--sequential", "--frames", 2 * CACHED])
+    start_s = time.monotonic() - began - loop["elapsed_s"]
+    engine_ms = sum(node["cpu_median_us"] / 1000 for node in loop["nodes"] if node["place"] == "GPU")
+    alone = ["--gpu", f"soft:laxity-demo-{os.getpid()}-alone", "--period", "50ms", "--duration", "2s"]
+    live = _summary(programs, alone)
+    return Cost(1000 * live["cpu_s"] / live["frames"]["completed"], engine_ms, start_s)
+
+
+def _summary(programs: Programs, options: Sequence[object]) -> dict[str, Any]:
+    """What an instance says of itself."""
+    said = children.output(programs.stabilize, *_common(), *options, "--summary", "json", programs.clip)
+    return dict(json.loads(said))
+
+
+def _instances(scale: float) -> list[Instance]:
+    """The instances; periods to 0.1 ms."""
     ranks = {period: rank for rank, period in enumerate(sorted(set(PERIODS_MS), reverse=True))}
     return [
         Instance(f"G{number}", round(10 * period * scale) * 100_000, 1 + LEVELS * ranks[period])
@@ -143,7 +191,8 @@ def _instances(frame_ms: float) -> list[Instance]:
 
 def _options(instance: Instance, way: Way, start_ns: int, folder: Path) -> list[object]:
     return [
-        *(*_common(), "--scheduler", way.scheduler),
+        *(*_common(), "--scheduler", way.scheduler, "--gpu", f"soft:{_gpu(way)}"),
+        *(["--arbitration", _gpu(way)] if way.is_managed else []),
         *(["--base-priority", instance.priority] if way.scheduler == "fifo" else []),
         *("--period", f"{instance.period_ns // 1000}us", "--duration", f"{FOR_S}s", "--start-at", start_ns),
         *("--times", folder / f"{instance.name}.csv", "--summary", "json"),
