@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # capi.sh PREFIX [PROFILE]: builds the C library with cargo's PROFILE (release) and installs it below PREFIX, with its
-# header, what pkg-config asks for, and the server of soft GPUs.
+# headers, what pkg-config asks for, and the server of soft GPUs.
 set -eu
 mkdir -p "$1"
 prefix=$(cd "$1" && pwd)
@@ -15,8 +15,9 @@ cargo build --quiet -p laxity-capi -p laxity-softgpu --profile "$profile"
 built=${CARGO_TARGET_DIR:-target}/$profile
 [ "$profile" = dev ] && built=${CARGO_TARGET_DIR:-target}/debug
 
-install -d "$prefix/lib/pkgconfig" "$prefix/include" "$prefix/bin"
+install -d "$prefix/lib/pkgconfig" "$prefix/include/laxity" "$prefix/bin"
 install -m 644 capi/include/laxity.h "$prefix/include/laxity.h"
+install -m 644 capi/include/laxity/*.hpp "$prefix/include/laxity/"
 install -m 644 "$built/liblaxity.a" "$prefix/lib/liblaxity.a"
 install -m 755 "$built/liblaxity.so" "$prefix/lib/liblaxity.so.$version"
 install -m 755 "$built/laxity-softgpu-server" "$prefix/bin/laxity-softgpu-server"
@@ -28,7 +29,7 @@ libdir=\${prefix}/lib
 includedir=\${prefix}/include
 
 Name: laxity
-Description: Live graphs and GPUs that processes share
+Description: Live graphs, vision graphs, and GPUs that processes share
 Version: $version
 Libs: -L\${libdir} -llaxity
 Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc

@@ -27,6 +27,12 @@
 // As a time-out: wait for ever.
 #define LAXITY_FOREVER UINT64_MAX
 
+// What the input callback returns if there is no frame any more.
+#define LAXITY_VX_END -1
+
+// Where the items of an array begin; its first 8 bytes are a `uint64_t` that says how many there are.
+#define LAXITY_VX_ARRAY_ITEMS 64
+
 // How a call went. The numbers stay what they are; later versions may add some.
 enum laxity_result {
     // It did what it says.
@@ -135,6 +141,10 @@ enum laxity_result {
     LAXITY_ERROR_KERNEL = 65,
     // A GPU kernel cannot issue operations.
     LAXITY_ERROR_INSIDE = 66,
+    // A vision graph cannot be executed.
+    LAXITY_ERROR_VERIFY = 70,
+    // A node of a vision graph has failed, and the graph has stopped.
+    LAXITY_ERROR_FAILED = 71,
     // A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 };
@@ -198,6 +208,19 @@ enum laxity_service {
     LAXITY_SERVICE_FIXED = 2,
 };
 
+// How Linux schedules the threads of nodes.
+enum laxity_vx_policy {
+    // SCHED_OTHER: as other programs.
+    LAXITY_VX_OTHER = 0,
+    // SCHED_FIFO: `base_priority`, and the length of the longest path to the node.
+    LAXITY_VX_FIFO = 1,
+    // SCHED_DEADLINE: the node's budget in each period.
+    LAXITY_VX_DEADLINE = 2,
+    // SCHED_DEADLINE with budgets that are measured: after `measured_frames` frames under SCHED_OTHER, for nodes that do
+    // not say theirs.
+    LAXITY_VX_DEADLINE_MEASURED = 3,
+};
+
 // Memory of a GPU. Threads share it.
 struct laxity_buffer;
 
@@ -240,6 +263,19 @@ struct laxity_spec;
 
 // What a kernel sees of device memory, while it runs.
 struct laxity_view;
+
+// A vision graph that is being described. Who waits for whom follows from what nodes do with objects, when it is
+// verified.
+struct laxity_vx_graph;
+
+// What a kernel sees of its node in one frame, until it returns; for the thread that runs it.
+struct laxity_vx_job;
+
+// A vision graph that is executed. Threads share it.
+struct laxity_vx_run;
+
+// A vision graph that can be spawned, again when it has ended. Threads share it.
+struct laxity_vx_verified;
 
 // What went wrong, with names. It and its texts belong to the library; they are there until another call of the same
 // thread does not return LAXITY_OK, or the thread ends.
@@ -374,6 +410,67 @@ struct laxity_device_config {
 // A GPU kernel: a function that runs in this process, on a thread of the soft GPU's, while the execution engine is its
 // own. It returns 0, or a number of its own that says what went wrong; it must not throw. It cannot issue operations.
 typedef int32_t (*laxity_kernel)(void *argument, const struct laxity_view *view);
+
+// A parameter of a node: an input reads an object, an output writes all of it, and what does both changes it in place.
+struct laxity_vx_parameter {
+    // The object: the number that it was given.
+    uint32_t object;
+    // Whether the node reads it.
+    bool reads;
+    // Whether the node writes it.
+    bool writes;
+    // For an input: reads the slot of so many jobs ago.
+    uint32_t ago;
+};
+
+// What a node executes in each frame: a function of this process, on the node's own thread, which gets the node's
+// `argument` and its job. It returns 0, or a number of its own that says what went wrong: then the graph stops. It must
+// not throw. The input callback may also return LAXITY_VX_END.
+typedef int32_t (*laxity_vx_kernel)(void *argument, struct laxity_vx_job *job);
+
+// How a graph is executed. All zeros but for `period_ns`: for ever, under SCHED_OTHER.
+struct laxity_vx_options {
+    // A frame is released so often.
+    uint64_t period_ns;
+    // One of enum laxity_vx_policy.
+    uint32_t policy;
+    // For LAXITY_VX_FIFO: the priority of the input callback, 1 to 97.
+    uint8_t base_priority;
+    // For LAXITY_VX_DEADLINE: the budget of nodes that say nothing; 0: they are refused.
+    uint64_t default_budget_ns;
+    // For LAXITY_VX_DEADLINE_MEASURED: how many frames, at least 1, and how much is added, in hundredths.
+    uint32_t measured_frames;
+    uint32_t margin_percent;
+    // Replicas of each object: how many frames can be worked on at the same time; 0: the graph's depth.
+    uint32_t replicas;
+    // When time 0 is, on CLOCK_MONOTONIC; 0: when all threads are ready.
+    uint64_t start_ns;
+    // The first frame is released so long after time 0.
+    uint64_t phase_ns;
+    // The graph ends after so many frames; 0: it does not.
+    uint64_t frames;
+    // No frame is released so long after the first, or later; 0: they are.
+    uint64_t duration_ns;
+    // The CPUs that threads keep to; NULL: all.
+    const uint32_t *cpus;
+    size_t cpus_count;
+    // What kernels use through laxity_vx_job_gpu, or NULL; kept by the run.
+    const struct laxity_device *gpu;
+    // Whether all memory of the process is kept in RAM.
+    bool lock_memory;
+    // How many of its last jobs each node remembers, for traces; 0: 256.
+    uint32_t recorder;
+};
+
+// One frame, in ns of CLOCK_MONOTONIC.
+struct laxity_vx_frame {
+    // Its number, from 0.
+    uint64_t index;
+    // When it was due: by the timer, not when a thread came to it.
+    uint64_t release_ns;
+    // When the output callback was done with it.
+    uint64_t completion_ns;
+};
 
 #ifdef __cplusplus
 extern "C" {
@@ -834,6 +931,156 @@ enum laxity_result laxity_view_write(const struct laxity_view *view,
                                      size_t offset,
                                      size_t size,
                                      void **bytes);
+
+// Begins the description of a graph called `name`, which it has in `registry` while it runs; in the default one if that is
+// NULL. While it runs no other one of this name can.
+enum laxity_result laxity_vx_graph_new(const struct laxity_registry *registry,
+                                       const char *name,
+                                       struct laxity_vx_graph **graph);
+
+// Adds an object of `bytes` bytes, or, if `slots` is not 1, a delay of so many: slot 0 is written in this job, slot k was k
+// jobs ago, up to `slots` - 1. What no job wrote is `initial`, which is as long, or zeros if it is NULL. `object` is its
+// number.
+enum laxity_result laxity_vx_graph_object(struct laxity_vx_graph *graph,
+                                          const char *name,
+                                          size_t bytes,
+                                          uint32_t slots,
+                                          const void *initial,
+                                          uint32_t *object);
+
+// As laxity_vx_graph_object, for an array of up to `capacity` items of `item_bytes` bytes: how many there are is in its
+// first 8 bytes, and the items begin at LAXITY_VX_ARRAY_ITEMS. What a node gets to write is empty at first.
+enum laxity_result laxity_vx_graph_array(struct laxity_vx_graph *graph,
+                                         const char *name,
+                                         size_t item_bytes,
+                                         size_t capacity,
+                                         uint32_t slots,
+                                         const void *initial,
+                                         uint32_t *object);
+
+// Adds a node with its `count` parameters, which may be NULL if there are none. Nodes that use one object do so in the
+// order in which they are added, the one that writes it first. `budget_ns` is the CPU time that a job needs at most, for
+// LAXITY_VX_DEADLINE; 0 says nothing. `kernel` and `argument` are used until the graph, verified, is released.
+enum laxity_result laxity_vx_graph_node(struct laxity_vx_graph *graph,
+                                        const char *name,
+                                        const struct laxity_vx_parameter *parameters,
+                                        size_t count,
+                                        laxity_vx_kernel kernel,
+                                        void *argument,
+                                        uint64_t budget_ns);
+
+// Sets what is called at the release of each frame, before all nodes: it may write objects that are the graph's input, and
+// returns LAXITY_VX_END if there is no frame. Otherwise as laxity_vx_graph_node.
+enum laxity_result laxity_vx_graph_input(struct laxity_vx_graph *graph,
+                                         const struct laxity_vx_parameter *parameters,
+                                         size_t count,
+                                         laxity_vx_kernel kernel,
+                                         void *argument,
+                                         uint64_t budget_ns);
+
+// Sets what is called when all nodes are done with a frame; it may read objects that are the graph's output. Otherwise as
+// laxity_vx_graph_node.
+enum laxity_result laxity_vx_graph_output(struct laxity_vx_graph *graph,
+                                          const struct laxity_vx_parameter *parameters,
+                                          size_t count,
+                                          laxity_vx_kernel kernel,
+                                          void *argument,
+                                          uint64_t budget_ns);
+
+// Derives who waits for whom. Releases the description, also if the graph cannot be executed (LAXITY_ERROR_VERIFY, with the
+// name of OpenVX's status in the message): `*graph` is NULL then.
+enum laxity_result laxity_vx_graph_verify(struct laxity_vx_graph **graph,
+                                          struct laxity_vx_verified **verified);
+
+// Releases a description. `*graph` is NULL then; if it is already, nothing happens.
+enum laxity_result laxity_vx_graph_release(struct laxity_vx_graph **graph);
+
+// The number of nodes on the longest path: by rule of thumb the number of replicas.
+enum laxity_result laxity_vx_verified_depth(const struct laxity_vx_verified *verified, uint32_t *depth);
+
+// The graph in the language of Graphviz, back-edges dashed; the text is there as long as the verified graph.
+enum laxity_result laxity_vx_verified_dot(const struct laxity_vx_verified *verified, const char **dot);
+
+// Releases a verified graph; runs of it go on, and so the arguments of its kernels are used until these are released, too.
+// `*verified` is NULL then; if it is already, nothing happens.
+enum laxity_result laxity_vx_verified_release(struct laxity_vx_verified **verified);
+
+// The frame, from 0.
+enum laxity_result laxity_vx_job_index(const struct laxity_vx_job *job, uint64_t *index);
+
+// What the job's deadline is counted from, and the deadline, both of CLOCK_MONOTONIC; either may be NULL.
+enum laxity_result laxity_vx_job_times(const struct laxity_vx_job *job,
+                                       uint64_t *release_ns,
+                                       uint64_t *deadline_ns);
+
+// An object that is an input of the node, or a slot of a delay, as it was so many jobs `ago`: in place, and there until the
+// kernel returns. `length` may be NULL.
+enum laxity_result laxity_vx_job_read(const struct laxity_vx_job *job,
+                                      uint32_t object,
+                                      uint32_t ago,
+                                      const void **bytes,
+                                      size_t *length);
+
+// An object that is an output of the node, in which anything may be (only arrays are empty), or one that it changes: in
+// place, until the kernel returns. `length` may be NULL.
+enum laxity_result laxity_vx_job_write(struct laxity_vx_job *job,
+                                       uint32_t object,
+                                       void **bytes,
+                                       size_t *length);
+
+// The GPU as the node's thread uses it: for copies and launches until the kernel returns. It belongs to the job, and is not
+// released. The first operation takes a token if there is an arbitration; the end of the job lets it go, or, earlier,
+// laxity_device_release_token. LAXITY_ERROR_NO_GPU if the graph was spawned without one.
+enum laxity_result laxity_vx_job_gpu(struct laxity_vx_job *job,
+                                     struct laxity_device_thread **thread);
+
+// Says why the kernel is about to fail: what it returns must not be 0, and who waits for the graph gets this text.
+enum laxity_result laxity_vx_job_fail(struct laxity_vx_job *job,
+                                      const char *why);
+
+// Executes the graph periodically: a thread a node, consecutive frames at the same time. Returns when all threads are ready
+// and the first release is settled. If it fails no thread is left, and it can be tried again with other options.
+enum laxity_result laxity_vx_spawn(const struct laxity_vx_verified *verified,
+                                   const struct laxity_vx_options *options,
+                                   struct laxity_vx_run **run);
+
+// Releases no more frames. Those that were begun are completed. Does not wait for that.
+enum laxity_result laxity_vx_run_stop(struct laxity_vx_run *run);
+
+// Ends as soon as kernels return. Frames that were begun are given up. Does not wait for that.
+enum laxity_result laxity_vx_run_terminate(struct laxity_vx_run *run);
+
+// Waits until the graph has ended, `timeout_ns` at most (LAXITY_TIMED_OUT), or for ever with LAXITY_FOREVER.
+// LAXITY_ERROR_FAILED says which node has failed, and how, if one did.
+enum laxity_result laxity_vx_run_wait(const struct laxity_vx_run *run, uint64_t timeout_ns);
+
+// Waits until `frames` frames are completed, or the graph has ended, `timeout_ns` at most, or for ever with LAXITY_FOREVER.
+// `completed` is how many are, whatever came first.
+enum laxity_result laxity_vx_run_wait_for_frames(const struct laxity_vx_run *run,
+                                                 uint64_t frames,
+                                                 uint64_t timeout_ns,
+                                                 uint64_t *completed);
+
+// How many frames were begun, and how many are completed; either may be NULL.
+enum laxity_result laxity_vx_run_counts(const struct laxity_vx_run *run,
+                                        uint64_t *begun,
+                                        uint64_t *completed);
+
+// Writes the last completed frames to `frames`, the oldest first, as many as there are or, if that is less, `capacity`;
+// `count` is how many. The graph remembers 2^20, or as many as it was to execute.
+enum laxity_result laxity_vx_run_frames(const struct laxity_vx_run *run,
+                                        struct laxity_vx_frame *frames,
+                                        size_t capacity,
+                                        size_t *count);
+
+// The graph as other processes see it: to be recorded, and asked for the state of nodes. Whoever got it releases it, and it
+// keeps the graph's memory and name.
+enum laxity_result laxity_vx_run_graph(const struct laxity_vx_run *run,
+                                       struct laxity_graph **graph);
+
+// Terminates a run that has not ended, and releases it: its threads have ended then. `*run` is NULL then; if it is already,
+// nothing happens.
+enum laxity_result laxity_vx_run_release(struct laxity_vx_run **run);
 
 #ifdef __cplusplus
 }  // extern "C"

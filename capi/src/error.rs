@@ -132,6 +132,11 @@ pub enum laxity_result {
     /// A GPU kernel cannot issue operations.
     LAXITY_ERROR_INSIDE = 66,
 
+    /// A vision graph cannot be executed.
+    LAXITY_ERROR_VERIFY = 70,
+    /// A node of a vision graph has failed, and the graph has stopped.
+    LAXITY_ERROR_FAILED = 71,
+
     /// A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 }
@@ -192,6 +197,8 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_BUFFER, c"a buffer is another device's or GPU's"),
     (LAXITY_ERROR_KERNEL, c"a GPU kernel failed"),
     (LAXITY_ERROR_INSIDE, c"a GPU kernel cannot issue operations"),
+    (LAXITY_ERROR_VERIFY, c"the vision graph cannot be executed"),
+    (LAXITY_ERROR_FAILED, c"a node of the vision graph has failed"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 
@@ -322,6 +329,7 @@ pub(crate) enum Error {
     Wait(WaitError),
     Gpu(crate::gpu::Fault),
     Device(::laxity_device::DeviceError),
+    Vx(crate::vx::Fault),
     View(laxity_softgpu::GpuError),
     Message {
         node: String,
@@ -390,6 +398,7 @@ impl Error {
             Error::Message { error: MessageError::Lost { .. }, .. } => LAXITY_ERROR_MESSAGE_LOST,
             Error::Gpu(fault) => fault.result(),
             Error::Device(error) => crate::device::result(error),
+            Error::Vx(fault) => fault.result(),
             Error::View(error) => crate::device::of_gpu(error),
             Error::Internal { .. } => LAXITY_ERROR_INTERNAL,
         }
@@ -403,6 +412,7 @@ impl Error {
             Error::Spec(error) | Error::Pipeline(PipelineError::Spec(error)) => of_spec(error),
             Error::Pipeline(error) => of_pipeline(error),
             Error::Parameter { node, .. } => Names::node(node),
+            Error::Vx(fault) => Names { node: fault.node(), ..Names::default() },
             Error::Hook(HookError { node, .. }) => Names::node(node),
             Error::Object(
                 ObjectError::NoSuchObject { node, .. }
@@ -591,6 +601,7 @@ impl fmt::Display for Error {
             Error::Wait(error) => write!(f, "{error}"),
             Error::Gpu(fault) => write!(f, "{fault}"),
             Error::Device(error) => write!(f, "{error}"),
+            Error::Vx(fault) => write!(f, "{fault}"),
             Error::View(error) => write!(f, "{error}"),
             Error::Message { node, edge: Some((from, to)), error } => {
                 write!(f, "node {node}, edge {from} -> {to}: {error}")

@@ -134,6 +134,11 @@ impl<T> OfThread<T> {
         OfThread { owner: thread::current().id(), value: RefCell::new(value) }
     }
 
+    /// The value. Called by its owner.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+
     pub fn get(&self) -> Result<RefMut<'_, T>, Error> {
         if thread::current().id() == self.owner { Ok(self.value.borrow_mut()) } else { Err(Fault::Thread.into()) }
     }
@@ -591,7 +596,7 @@ fn of_registry(error: &RegistryError) -> laxity_result {
     }
 }
 
-fn of_state(error: &StateError) -> laxity_result {
+pub(crate) fn of_state(error: &StateError) -> laxity_result {
     match error {
         StateError::System(_) => LAXITY_ERROR_SYSTEM,
         StateError::Damaged(_) => LAXITY_ERROR_FOREIGN,

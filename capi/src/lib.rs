@@ -5,6 +5,7 @@
 //! C  ->  functions (registry, spec, graph, node, job, recording)  ->  laxity-graph
 //!        gpu (gpus, client)                         ->  laxity-gpu
 //!        device, kernel                             ->  laxity-device
+//!        vx, vx_job, vx_run                         ->  laxity-vx
 //!        error::answer    a panic or an error becomes a number, the details wait in the thread
 //!        handle::get      a pointer becomes a reference, if it is one of ours
 //! ```
@@ -24,3 +25,6 @@ mod recording;
 mod registry;
 mod schedule;
 mod spec;
+mod vx;
+mod vx_job;
+mod vx_run;

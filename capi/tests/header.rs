@@ -17,6 +17,9 @@ const SOURCES: &[&str] = &[
     "gpu",
     "device",
     "kernel",
+    "vx",
+    "vx_job",
+    "vx_run",
 ];
 
 const BEGINNING: &str = "\

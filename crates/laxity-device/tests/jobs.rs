@@ -270,3 +270,22 @@ fn what_cannot_be_is_refused_with_both_numbers() {
     assert!(error.ends_with("the GPU kernel panicked: no way"), "{error}");
     thread.launch(|_| Ok(())).expect("the engine works");
 }
+
+/// GPUSync, *budget*: the signal is masked in operations; then the job lets go of everything.
+#[test]
+fn a_job_without_budget_lets_go_with_its_next_operation_and_goes_on_when_it_has_some() {
+    let (_place, device) = arbitrated("budget", GpuSync::DEFAULT);
+    let mut thread = device.thread("worker", BASE).expect("a thread");
+    let budget = thread.budget().expect("there is an arbitration");
+    let mut job = thread.job(0, BASE).expect("begun");
+    let of_kernel = budget.clone();
+    job.launch(move |_| Ok(of_kernel.exhaust()?)).expect("what is under way becomes complete");
+    assert!(job.holds_token());
+    assert!(matches!(job.launch_timed(Nanos(1)), Err(DeviceError::Exhausted)));
+    assert!(!job.holds_token() && holders(&device).is_empty());
+    budget.replenish().expect("whole");
+    job.launch_timed(Nanos(1)).expect("launched");
+    drop(job);
+    let plain = self::device(&options("no-budget"));
+    assert!(plain.thread("worker", BASE).expect("a thread").budget().is_none());
+}

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The edges that follow from who uses an object keep its users apart ([`Pipeline`](crate::Pipeline)).
-#![allow(unsafe_code, reason = "objects are slices of shared memory; the two blocks argue their case")]
+#![allow(unsafe_code, reason = "objects are slices of shared memory; each block argues its case")]
 
 use std::fmt;
 
@@ -288,6 +288,15 @@ impl<'a> ObjectOutputs<'a> {
         objects: [K; COUNT],
     ) -> Result<[&mut [u8]; COUNT], ObjectError> {
         ObjectOutputs { view: self.view }.into_disjoint(objects)
+    }
+
+    /// All objects that the node writes or changes, each once, until the job ends: by position in [`Spec::objects`].
+    pub fn into_all(self) -> impl Iterator<Item = (usize, &'a mut [u8])> {
+        let ports = self.view.ports.ports.iter().filter(|port| !matches!(port.access, Access::Read { .. }));
+        // SAFETY: a node writes or changes an object at most once (`PipelineError::UsedTwice`), so that these differ, and
+        // within this process these outputs are the one way to them: they come of an exclusive borrow of the job, are not
+        // `Clone`, and are consumed here.
+        ports.map(move |port| (port.object, unsafe { self.view.bytes_mut(port) }))
     }
 
     /// As [`ObjectOutputs::get`], for the only object that is written.

@@ -122,6 +122,12 @@ impl Pipeline {
         Pipeline { name: name.to_owned(), period, objects: Vec::new(), nodes: Vec::new(), edges: Vec::new() }
     }
 
+    /// The same graph, which runs once in `period`.
+    #[must_use]
+    pub fn with_period(self, period: Nanos) -> Pipeline {
+        Pipeline { period, ..self }
+    }
+
     /// Declares an object of `bytes` bytes.
     #[must_use]
     pub fn object(self, name: &str, bytes: usize) -> Pipeline {

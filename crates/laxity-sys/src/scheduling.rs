@@ -34,6 +34,11 @@ pub fn set_fifo(priority: u8) -> io::Result<()> {
     }
 }
 
+/// The highest priority of `SCHED_FIFO` that this process may have without `CAP_SYS_NICE` (`RLIMIT_RTPRIO`); 0 for none.
+pub fn fifo_limit() -> u64 {
+    rustix::process::getrlimit(rustix::process::Resource::Rtprio).current.unwrap_or(u64::MAX)
+}
+
 /// The number of this thread in its PID namespace.
 pub fn current_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32

@@ -1,0 +1,70 @@
+//! The GPU as the thread of a node uses it.
+
+use laxity_device::{Device, DeviceError, DeviceThread};
+use laxity_gpu::Base;
+use laxity_model::Instant;
+
+/// The GPU as the thread of a node uses it. Most nodes use none: whoever does registers with its first operation.
+#[derive(Debug)]
+pub(crate) struct Gpu {
+    device: Device,
+    name: String,
+    /// The thread's, under `SCHED_FIFO`.
+    priority: Option<u8>,
+    thread: Option<DeviceThread>,
+    is_in_job: bool,
+}
+
+/// The longest name that an arbitration takes, in bytes.
+const NAME_MAX: usize = 64;
+
+impl Gpu {
+    /// For the thread of `node` of `graph`, which has this priority under `SCHED_FIFO`.
+    pub fn new(device: Device, graph: &str, node: &str, priority: Option<u8>) -> Gpu {
+        let mut name = format!("{graph}.{node}");
+        name.truncate(name.floor_char_boundary(NAME_MAX));
+        Gpu { device, name, priority, thread: None, is_in_job: false }
+    }
+
+    /// For job `index` of the node, due at `deadline`: jobs are as urgent to the GPU as to Linux.
+    ///
+    /// # Errors
+    /// [`DeviceError`], if the thread cannot register.
+    pub fn of_job(&mut self, index: u64, deadline: Option<Instant>) -> Result<&mut DeviceThread, DeviceError> {
+        let base = match (self.priority, deadline) {
+            (Some(priority), _) => Base::Fixed(priority),
+            (None, Some(deadline)) => Base::Deadline(deadline),
+            (None, None) => Base::Background,
+        };
+        let thread = match self.thread.take() {
+            Some(thread) => thread,
+            None => self.device.thread(&self.name, base)?,
+        };
+        let thread = self.thread.insert(thread);
+        if !self.is_in_job {
+            // As traces count jobs.
+            thread.begin_job(index as u32, base)?;
+            self.is_in_job = true;
+        }
+        Ok(thread)
+    }
+
+    /// The thread that [`Gpu::of_job`] answered with, by value.
+    pub fn lend(&mut self) -> Option<DeviceThread> {
+        self.thread.take()
+    }
+
+    /// The thread that was lent.
+    pub fn take_back(&mut self, thread: DeviceThread) {
+        self.thread = Some(thread);
+    }
+
+    /// The job is over: lets go of its token.
+    pub fn end_job(&mut self) {
+        if std::mem::take(&mut self.is_in_job)
+            && let Some(thread) = &mut self.thread
+        {
+            thread.end_job();
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A graph that is executed.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use laxity_graph::Graph;
+use laxity_model::Instant;
+
+use crate::error::Failure;
+use crate::frames::FrameTimes;
+use crate::shared::Shared;
+
+/// A graph that is executed. Dropped, it is [terminated](RunHandle::terminate), and its threads have ended. Its memory and
+/// its name stay until then, also when it has ended.
+#[derive(Debug)]
+pub struct Run {
+    handle: RunHandle,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What any thread may do with a [`Run`], at any time.
+#[derive(Clone, Debug)]
+pub struct RunHandle {
+    shared: Arc<Shared>,
+}
+
+impl Run {
+    pub(crate) fn new(shared: Arc<Shared>) -> Run {
+        Run { handle: RunHandle { shared }, threads: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, thread: JoinHandle<()>) {
+        self.threads.push(thread);
+    }
+
+    /// For other threads, such as one that hears of Ctrl-C. It keeps the graph's memory, too.
+    pub fn handle(&self) -> RunHandle {
+        self.handle.clone()
+    }
+
+    /// Waits until the graph has ended. Answers with when its frames were released and done.
+    ///
+    /// # Errors
+    /// [`Failure`], of the first node that failed.
+    pub fn wait(&mut self) -> Result<FrameTimes, Arc<Failure>> {
+        for thread in self.threads.drain(..) {
+            // Kernels that panic are failures; nothing else does.
+            thread.join().expect("a thread of a graph does not panic");
+        }
+        self.failure().map_or_else(|| Ok(self.times()), Err)
+    }
+}
+
+impl RunHandle {
+    /// The graph as all processes see it: to be recorded, watched, and asked for the state of nodes.
+    pub fn graph(&self) -> &Graph {
+        &self.shared.graph
+    }
+
+    /// Releases no more frames. Those that were begun are completed. Does not wait for that.
+    pub fn stop(&self) {
+        self.shared.control.end();
+    }
+
+    /// Ends as soon as kernels return. Frames that were begun are given up. Does not wait for that.
+    pub fn terminate(&self) {
+        self.shared.terminate();
+    }
+
+    /// Waits until `frames` frames are completed, or the graph has ended, or `deadline`, an instant of the monotonic clock
+    /// ([`Instant::NEVER`]: for ever). Answers with how many are completed.
+    pub fn wait_for_frames(&self, frames: u64, deadline: Instant) -> u64 {
+        self.shared.frames.wait_for(frames, deadline)
+    }
+
+    /// Whether all nodes have ended: frames or time were over, it was stopped, or it failed.
+    pub fn has_ended(&self) -> bool {
+        self.shared.frames.have_ended()
+    }
+
+    /// Why it failed, if it did.
+    pub fn failure(&self) -> Option<Arc<Failure>> {
+        self.shared.failure.get().cloned()
+    }
+
+    /// Frames that were begun, and those that are completed.
+    pub fn counts(&self) -> (u64, u64) {
+        self.shared.frames.counts()
+    }
+
+    /// When frames were released and done so far.
+    pub fn times(&self) -> FrameTimes {
+        self.shared.frames.times()
+    }
+}
+
+impl Deref for Run {
+    type Target = RunHandle;
+
+    fn deref(&self) -> &RunHandle {
+        &self.handle
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            self.terminate();
+            self.threads.drain(..).for_each(|thread| drop(thread.join()));
+        }
+    }
+}
