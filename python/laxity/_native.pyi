@@ -16,6 +16,10 @@ _Arbitration: TypeAlias = Literal["driver", "driver_spinning", "semaphore", "k_f
 _Handling: TypeAlias = Literal["linux", "preempt_rt_low", "preempt_rt_high", "pai", "klmirqd"]
 
 __all__ = [
+    "Arbitration",
+    "Client",
+    "CopyChunks",
+    "Engine",
     "Graph",
     "Job",
     "Node",
@@ -27,6 +31,7 @@ __all__ = [
     "Spec",
     "Study",
     "StudyStop",
+    "Token",
     "Trace",
     "Violation",
     "Workload",
@@ -36,8 +41,11 @@ __all__ = [
     "_overhead_points",
     "_restore_trace",
     "_restore_workload",
+    "gc",
     "load",
+    "look",
     "measured_realizations",
+    "names",
     "nanos",
     "overhead_profiles",
     "read_trace",
@@ -438,3 +446,95 @@ class Job:
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None: ...
+
+@final
+class Arbitration:
+    @staticmethod
+    def create_or_attach(
+        name: str,
+        *,
+        gpus: int,
+        cpus: int | None = None,
+        tokens: int = 1,
+        fifo: int | None = None,
+        engines: Literal["fifo", "prio"] = "fifo",
+        copy_engines: int = 2,
+        chunk: str | None = None,
+        clients: int = 64,
+        protocol: Literal["gpusync", "k_fmlp"] = "gpusync",
+        directory: _Path | None = None,
+    ) -> Arbitration: ...
+    @staticmethod
+    def create(
+        name: str,
+        *,
+        gpus: int,
+        cpus: int | None = None,
+        tokens: int = 1,
+        fifo: int | None = None,
+        engines: Literal["fifo", "prio"] = "fifo",
+        copy_engines: int = 2,
+        chunk: str | None = None,
+        clients: int = 64,
+        protocol: Literal["gpusync", "k_fmlp"] = "gpusync",
+        directory: _Path | None = None,
+    ) -> Arbitration: ...
+    @staticmethod
+    def attach(name: str, *, directory: _Path | None = None) -> Arbitration: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def gpus(self) -> int: ...
+    @property
+    def inherits(self) -> bool: ...
+    def client(self, name: str, priority: int | None = None, *, deadline_ns: int | None = None) -> Client: ...
+    def snapshot(self) -> pa.Table: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_raised: object) -> None: ...
+
+@final
+class Client:
+    @property
+    def name(self) -> str: ...
+    @property
+    def id(self) -> int: ...
+    def rebase(self, priority: int | None = None, *, deadline_ns: int | None = None) -> None: ...
+    def token(self, gpu: int | None = None, *, timeout: str | None = None, length: str | None = None) -> Token: ...
+    def release(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_raised: object) -> None: ...
+
+@final
+class Token:
+    @property
+    def gpu(self) -> int: ...
+    @property
+    def replica(self) -> int: ...
+    def execution_engine(self, *, timeout: str | None = None) -> Engine: ...
+    def copy_engine(self, direction: Literal["h2d", "d2h"], *, timeout: str | None = None) -> Engine: ...
+    def copy_chunks(
+        self, direction: Literal["h2d", "d2h"], nbytes: int, *, timeout: str | None = None
+    ) -> CopyChunks: ...
+    def release(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_raised: object) -> None: ...
+
+@final
+class Engine:
+    @property
+    def gpu(self) -> int: ...
+    @property
+    def name(self) -> Literal["EE", "CE0", "CE1"]: ...
+    def release(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_raised: object) -> None: ...
+
+@final
+class CopyChunks:
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> slice: ...
+
+def look(name: str, *, directory: _Path | None = None) -> pa.Table: ...
+def names(*, directory: _Path | None = None) -> list[str]: ...
+def gc(*, directory: _Path | None = None) -> list[str]: ...

@@ -1,10 +1,10 @@
 //! The extension module of the `laxity` Python package: conversions between Python and the crates that decide.
 //!
 //! ```text
-//! Python   Workload   simulate, simulate_many   generate_many   Trace               live
-//! here     workload   simulate, study, pace     generate        trace, violation    live/
+//! Python   Workload   simulate, simulate_many   generate_many   Trace               live           gpu
+//! here     workload   simulate, study, pace     generate        trace, violation    live/          gpu/
 //!            |  errors, json, arrow + tables (pyarrow), parallel (GIL released, Ctrl-C) for all of them
-//! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace        laxity-graph
+//! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace        laxity-graph   laxity-gpu
 //! ```
 #![deny(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod arrow;
 mod completions;
 mod errors;
 mod generate;
+mod gpu;
 mod json;
 mod live;
 mod pace;
@@ -32,6 +33,8 @@ mod workload;
 mod _native {
     #[pymodule_export]
     use crate::generate::{_generate, _generate_many};
+    #[pymodule_export]
+    use crate::gpu::{PyArbitration, PyClient, PyCopyChunks, PyEngine, PyToken, gc, look, names};
     #[pymodule_export]
     use crate::live::{PyGraph, PyJob, PyNode, PyPipeline, PyRecording, PyRegistry, PySpec};
     #[pymodule_export]

@@ -8,7 +8,7 @@ const LAYERS: &[(u8, &[&str])] = &[
     (0, &["laxity-model"]),
     (1, &["laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen"]),
     (2, &["laxity-sim", "laxity-sys"]),
-    (3, &["laxity-study", "laxity-graph", "laxity-gpu", "laxity-softgpu", "laxity-scx"]),
+    (3, &["laxity-study", "laxity-measure", "laxity-graph", "laxity-gpu", "laxity-softgpu", "laxity-scx"]),
     (4, &["laxity-device"]),
     (5, &["laxity-runtime", "laxity-vx"]),
     (6, &["laxity-cli", "laxity-capi", "laxity-python", "laxity-examples", "laxity-tests", "laxity-benches"]),

@@ -45,6 +45,8 @@ pub enum Command {
     Schema,
     /// List the schedulers that can be named
     Policies,
+    #[cfg(target_os = "linux")]
+    Measure(commands::measure::Arguments),
     Overheads(commands::overheads::Arguments),
     #[cfg(target_os = "linux")]
     Gpu(commands::gpu::Arguments),

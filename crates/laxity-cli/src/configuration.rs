@@ -6,6 +6,7 @@ use laxity_model::{GpuManagement, OverheadProfile, Scheduler, Statistic, Workloa
 
 use crate::error::CliError;
 use crate::management::{arbitration_names, arbitrations, handling_names, handlings};
+use crate::overheads::Overheads;
 use crate::policy::{PolicyChoice, PolicyParser};
 
 /// What is to be taken instead of what the file says.
@@ -20,8 +21,9 @@ pub struct Alternatives {
         hide_possible_values = true
     )]
     pub policy: Vec<PolicyChoice>,
-    /// Charge PROFILE instead of the file's overheads: a published one (see `laxity overheads`), a family, or none
-    #[arg(long, value_name = "PROFILE")]
+    /// Charge PROFILE instead of the file's overheads: a published one (see `laxity overheads`), a family, none, or the
+    /// worst case in a FILE of `laxity measure` (its average as FILE:average)
+    #[arg(long, value_name = "PROFILE|FILE")]
     pub overheads: Option<String>,
     /// Share GPUs by NAME instead of the file's arbitration: driver, driver_spinning, semaphore, k_fmlp, gpusync, or
     /// all; repeatable
@@ -59,10 +61,11 @@ pub struct Configuration {
 /// A configuration for each combination of what is named, in that order, each once; of what is not named, the file's.
 pub fn configurations(instead: &Alternatives, workload: &Workload) -> Result<Vec<Configuration>, CliError> {
     let managements = managements(instead, &workload.gpu_management);
+    let instead_of_own = instead.overheads.as_deref().map(Overheads::read).transpose()?;
     let mut all = Vec::new();
     for (scheduler_name, scheduler) in schedulers(&instead.policy, workload) {
-        let overheads = match &instead.overheads {
-            Some(profile) => OverheadProfile::named(profile, &scheduler)?,
+        let overheads = match &instead_of_own {
+            Some(overheads) => overheads.of(&scheduler)?,
             None => own_overheads(workload, &scheduler),
         };
         for (way, gpu_management) in &managements {

@@ -20,18 +20,7 @@ pub fn name(path: &Path) -> String {
 ///
 /// The extension says whether it is TOML or JSON; without one, a text that begins with a brace is JSON, as no TOML does.
 pub fn workload(path: &Path) -> Result<Workload, CliError> {
-    let name = name(path);
-    let bytes = if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        fs::read(path)
-    };
-    let bytes = bytes.map_err(|source| CliError::Read { file: name.clone(), source })?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let sound = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        CliError::NotText { file: name.clone(), line: 1 + sound.iter().filter(|&&byte| byte == b'\n').count() }
-    })?;
+    let (name, text) = (name(path), text(path)?);
     let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
     let is_json = match extension.as_deref().and_then(|extension| extension.to_str()) {
         Some("json") => true,
@@ -40,4 +29,20 @@ pub fn workload(path: &Path) -> Result<Workload, CliError> {
     };
     let workload = if is_json { Workload::from_json(&text, &name) } else { Workload::from_toml(&text, &name) };
     Ok(workload?)
+}
+
+/// The text in `path`; `-` is standard input.
+pub fn text(path: &Path) -> Result<String, CliError> {
+    let name = name(path);
+    let bytes = if path.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    let bytes = bytes.map_err(|source| CliError::Read { file: name.clone(), source })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let sound = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        CliError::NotText { file: name.clone(), line: 1 + sound.iter().filter(|&&byte| byte == b'\n').count() }
+    })
 }

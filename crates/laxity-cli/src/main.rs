@@ -13,6 +13,7 @@ mod interrupt;
 mod management;
 mod output;
 mod output_file;
+mod overheads;
 mod policy;
 mod progress;
 mod quantity;
@@ -56,6 +57,8 @@ fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
         Command::Validate(arguments) => commands::validate::run(arguments, output),
         Command::Schema => commands::schema::run(output),
         Command::Policies => commands::policies::run(output),
+        #[cfg(target_os = "linux")]
+        Command::Measure(arguments) => commands::measure::run(arguments, output),
         Command::Overheads(arguments) => commands::overheads::run(arguments, output),
         #[cfg(target_os = "linux")]
         Command::Gpu(arguments) => commands::gpu::run(arguments, output),

@@ -1,5 +1,7 @@
 //! How far a simulation is, or a run.
 
+#[cfg(target_os = "linux")]
+use std::fmt::Display;
 use std::time::{Duration, Instant as WallInstant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -34,6 +36,18 @@ impl Progress {
 
     /// It reached `now` and has completed `jobs` jobs.
     pub fn update(&self, now: Instant, jobs: u64) {
+        let rate = |elapsed: Duration| format!("{} jobs/s", rough(jobs as f64 / elapsed.as_secs_f64()));
+        self.show(now, rate);
+    }
+
+    /// It reached `now` and is doing `what`.
+    #[cfg(target_os = "linux")]
+    pub fn doing(&self, now: Instant, what: impl Display) {
+        self.show(now, |_| what.to_string());
+    }
+
+    /// Shows that it reached `now`, and what else there is to say after this time.
+    fn show(&self, now: Instant, say: impl FnOnce(Duration) -> String) {
         let Some(bar) = &self.bar else { return };
         let elapsed = self.started.elapsed();
         if elapsed < SHOWN_AFTER {
@@ -44,12 +58,12 @@ impl Progress {
         }
         let done = now.0 as f64 / self.duration.0 as f64;
         let left = elapsed.as_secs_f64() * (1.0 - done) / done.max(1e-9);
-        let rate = rough(jobs as f64 / elapsed.as_secs_f64());
         // To the hundredth of the whole: digits that race by tell nothing.
         let hundredth = (self.duration.0 / 100).max(1);
         let reached = short(Nanos(now.0 / hundredth * hundredth));
+        let said = say(elapsed);
         bar.set_position((done * STEPS as f64) as u64);
-        bar.set_message(format!("{reached} of {}, {rate} jobs/s, {} left", short(self.duration), left_over(left)));
+        bar.set_message(format!("{reached} of {}, {said}, {} left", short(self.duration), left_over(left)));
     }
 
     /// Removes the bar.

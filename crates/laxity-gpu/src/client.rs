@@ -39,6 +39,9 @@ pub struct Client {
     not_send: PhantomData<*mut ()>,
 }
 
+/// How often a wait with a condition looks whether it is to go on: [`Client::request_while`].
+pub const BETWEEN_LOOKS: Nanos = Nanos::from_millis(50);
+
 /// What a request for a token says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
@@ -148,6 +151,19 @@ impl Client {
     /// # Errors
     /// [`LockError`].
     pub fn request(&self, ask: Ask) -> Result<Token<'_>, LockError> {
+        self.request_for(ask, None)
+    }
+
+    /// As [`Client::request`], but while it waits `go_on` is called after signals, and at least every [`BETWEEN_LOOKS`]:
+    /// the wait goes on, in its place of the queue, while that says yes.
+    ///
+    /// # Errors
+    /// [`LockError`]; [`LockError::TimedOut`] also if `go_on` said no.
+    pub fn request_while(&self, ask: Ask, go_on: &dyn Fn() -> bool) -> Result<Token<'_>, LockError> {
+        self.request_for(ask, Some(go_on))
+    }
+
+    fn request_for(&self, ask: Ask, go_on: Option<&dyn Fn() -> bool>) -> Result<Token<'_>, LockError> {
         let what = What::Token { gpu: ask.gpu };
         let gpus = self.shared().config.gpus;
         if let Some(gpu) = ask.gpu.filter(|&gpu| gpu >= gpus) {
@@ -158,7 +174,7 @@ impl Client {
             return Err(LockError::Order { what });
         }
         self.check()?;
-        let replica = self.acquire(TOKEN, ask, what)?;
+        let replica = self.acquire(TOKEN, ask, what, go_on)?;
         self.has_token.set(true);
         Ok(Token::new(self, replica))
     }
@@ -168,7 +184,11 @@ impl Client {
     ///
     /// # Errors
     /// [`RegisterError`].
+    ///
+    /// # Panics
+    /// If a token is held that was [kept](Token::keep).
     pub fn rebase(&mut self, base: Base) -> Result<(), RegisterError> {
+        assert!(!self.has_token.get(), "priorities change between jobs");
         base.check()?;
         if !self.membership.is_ours() {
             return Err(RegisterError::NotAttached);
@@ -210,12 +230,22 @@ impl Client {
         if self.membership.is_ours() { Ok(()) } else { Err(LockError::Forked) }
     }
 
-    /// Waits for `lock`.
+    pub(crate) fn membership(&self) -> &Arc<Membership> {
+        &self.membership
+    }
+
+    /// Waits for `lock`, as long as `go_on` says if there is one.
     #[inline]
-    pub(crate) fn acquire(&self, lock: LockId, ask: Ask, what: What) -> Result<ReplicaId, LockError> {
+    pub(crate) fn acquire(
+        &self,
+        lock: LockId,
+        ask: Ask,
+        what: What,
+        go_on: Option<&dyn Fn() -> bool>,
+    ) -> Result<ReplicaId, LockError> {
         match self.ask(lock, ask, what)? {
             Some(replica) => Ok(replica),
-            None => self.wait(lock, ask.deadline, what),
+            None => self.wait(lock, ask.deadline, what, go_on),
         }
     }
 
@@ -269,12 +299,25 @@ impl Client {
         Some(replica)
     }
 
-    fn wait(&self, lock: LockId, deadline: Instant, what: What) -> Result<ReplicaId, LockError> {
+    fn wait(
+        &self,
+        lock: LockId,
+        deadline: Instant,
+        what: What,
+        go_on: Option<&dyn Fn() -> bool>,
+    ) -> Result<ReplicaId, LockError> {
+        let word = self.shared().word(self.task);
         loop {
             if let Some(replica) = self.granted() {
                 return Ok(replica);
             }
-            if futex::wait(self.shared().word(self.task), Word::Waiting.value(), deadline) == Ended::TimedOut {
+            let until = match go_on {
+                None => deadline,
+                Some(_) => deadline.min(clock::now().saturating_add(BETWEEN_LOOKS)),
+            };
+            let is_late = futex::wait(word, Word::Waiting.value(), until) == Ended::TimedOut && until == deadline;
+            let is_over = is_late || go_on.is_some_and(|go_on| !go_on());
+            if is_over {
                 return self.give_up(lock)?.ok_or(LockError::TimedOut { what });
             }
         }

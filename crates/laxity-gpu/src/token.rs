@@ -91,7 +91,20 @@ impl<'a> Token<'a> {
     /// # Errors
     /// [`LockError`].
     pub fn engine(&self, engine: Engine, deadline: Instant) -> Result<EngineLock<'_>, LockError> {
-        self.engine_of(self.gpu(), engine, deadline)
+        self.engine_of(self.gpu(), engine, deadline, None)
+    }
+
+    /// As [`Token::engine`], but waits only as long as `go_on` says: see [`Client::request_while`].
+    ///
+    /// # Errors
+    /// [`LockError`]; [`LockError::TimedOut`] also if `go_on` said no.
+    pub fn engine_while(
+        &self,
+        engine: Engine,
+        deadline: Instant,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<EngineLock<'_>, LockError> {
+        self.engine_of(self.gpu(), engine, deadline, Some(go_on))
     }
 
     /// Waits for the engines for a copy from the GPU `from` to this one, in the order of GPUs, which is the same for
@@ -109,11 +122,11 @@ impl<'a> Token<'a> {
         }
         let (out, into) = (config.copy_engine(CopyDirection::Out), config.copy_engine(CopyDirection::In));
         let engines = if from < self.gpu() {
-            let source = self.engine_of(from, out, deadline)?;
-            [source, self.engine_of(self.gpu(), into, deadline)?]
+            let source = self.engine_of(from, out, deadline, None)?;
+            [source, self.engine_of(self.gpu(), into, deadline, None)?]
         } else {
-            let target = self.engine_of(self.gpu(), into, deadline)?;
-            [self.engine_of(from, out, deadline)?, target]
+            let target = self.engine_of(self.gpu(), into, deadline, None)?;
+            [self.engine_of(from, out, deadline, None)?, target]
         };
         Ok(PeerCopy { engines })
     }
@@ -137,7 +150,17 @@ impl<'a> Token<'a> {
         CopyChunks { token: self, direction, done: 0, bytes, chunk, deadline }
     }
 
-    fn engine_of(&self, gpu: u16, engine: Engine, deadline: Instant) -> Result<EngineLock<'_>, LockError> {
+    pub(crate) fn client(&self) -> &'a Client {
+        self.client
+    }
+
+    fn engine_of(
+        &self,
+        gpu: u16,
+        engine: Engine,
+        deadline: Instant,
+        go_on: Option<&dyn Fn() -> bool>,
+    ) -> Result<EngineLock<'_>, LockError> {
         let client = self.client;
         let what = What::Engine { gpu, engine };
         let lock = client.shared().config.engine_lock(gpu, engine);
@@ -145,13 +168,25 @@ impl<'a> Token<'a> {
             return Err(LockError::Order { what });
         }
         client.check()?;
-        client.acquire(lock, Ask { deadline, ..Ask::default() }, what)?;
+        client.acquire(lock, Ask { deadline, ..Ask::default() }, what, go_on)?;
         client.engines().borrow_mut().push(lock);
         Ok(EngineLock { client, lock, gpu, engine })
     }
 }
 
-impl EngineLock<'_> {
+impl<'a> EngineLock<'a> {
+    pub(crate) fn new(client: &'a Client, lock: LockId, gpu: u16, engine: Engine) -> Self {
+        EngineLock { client, lock, gpu, engine }
+    }
+
+    pub(crate) fn client(&self) -> &'a Client {
+        self.client
+    }
+
+    pub(crate) fn lock(&self) -> LockId {
+        self.lock
+    }
+
     /// Of which GPU.
     pub fn gpu(&self) -> u16 {
         self.gpu

@@ -14,6 +14,7 @@ mod graph;
 mod ids;
 mod limits;
 mod management;
+mod measurement;
 mod overheads;
 mod platform;
 mod published;
@@ -36,6 +37,7 @@ pub use ids::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, ReplicaId, TaskId};
 pub use management::{
     EngineOrder, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, MigrationPath, ThreadPriority, TokenHold,
 };
+pub use measurement::{MeasuredMachine, MeasuredQuantity, Measurement};
 pub use overheads::{OverheadCosts, OverheadKind, OverheadProfile, OverheadTable};
 pub use platform::{Gpu, Platform};
 pub use published::{Statistic, UnknownProfile};

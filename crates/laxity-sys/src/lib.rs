@@ -10,6 +10,7 @@
 //! | [`channel`] | named pipes, message queues, TCP | POSIX message queues for those |
 //! | [`bell`] | a descriptor that other processes make readable | |
 //! | [`event`] | a counter that event loops can poll | |
+//! | [`timer`] | a timer that can be armed apart from waiting | |
 //! | [`mutex`] | a lock that survives its holder's death | |
 //! | [`robust`] | a word that says that its holder died | |
 //! | [`process`] | whether a process is gone | `pidfd_open` (5.3) |
@@ -34,3 +35,4 @@ pub mod random;
 pub mod robust;
 pub mod scheduling;
 pub mod segment;
+pub mod timer;

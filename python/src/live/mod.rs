@@ -23,7 +23,7 @@ mod pipeline;
 mod recording;
 mod registry;
 mod spec;
-mod waiting;
+pub mod waiting;
 
 pub use graph::PyGraph;
 pub use job::PyJob;

@@ -13,6 +13,7 @@ use laxity_model::{OverheadProfile, Platform, Scheduler, Workload};
 use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::output_file::OutputFile;
+use crate::overheads::Overheads;
 use crate::policy::{PolicyChoice, PolicyParser};
 use crate::style::{FAINT, RESET, STRONG};
 
@@ -50,8 +51,8 @@ pub struct Arguments {
     /// The file's scheduler
     #[arg(long, value_name = "NAME", value_parser = PolicyParser, hide_possible_values = true)]
     policy: Option<PolicyChoice>,
-    /// The file's overheads: a published profile or a family
-    #[arg(long, value_name = "PROFILE")]
+    /// The file's overheads: a published profile, a family, or a FILE of `laxity measure`
+    #[arg(long, value_name = "PROFILE|FILE")]
     overheads: Option<String>,
 }
 
@@ -71,7 +72,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     };
     let overheads = match &arguments.overheads {
         None => OverheadProfile::zero(),
-        Some(name) => OverheadProfile::named(name, &scheduler)?,
+        Some(name) => Overheads::read(name)?.of(&scheduler)?,
     };
     if spec.gpu.is_some() && arguments.cpus.is_some() {
         let message =

@@ -8,6 +8,8 @@ pub mod gpu;
 #[cfg(target_os = "linux")]
 pub mod graph;
 #[cfg(target_os = "linux")]
+pub mod measure;
+#[cfg(target_os = "linux")]
 mod named;
 pub mod overheads;
 pub mod policies;

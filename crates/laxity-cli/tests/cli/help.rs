@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 27] = [
+const VERBS: [&[&str]; 28] = [
     &["simulate"],
     &["run"],
     &["check"],
@@ -16,6 +16,7 @@ const VERBS: [&[&str]; 27] = [
     &["validate"],
     &["schema"],
     &["policies"],
+    &["measure"],
     &["overheads"],
     &["gpu"],
     &["gpu", "create"],
@@ -51,11 +52,12 @@ fn the_long_help_has_what_the_short_one_leaves_out() {
         assert_eq!(code, 0, "{verb:?}");
         out.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let pairs: [(&[&str], &str); 8] = [
+    let pairs: [(&[&str], &str); 9] = [
         (&["simulate"], "the same schedule, byte for byte"),
         (&["check"], "What the analysis cannot treat is refused by name"),
         (&["trace"], "used up to where it broke"),
         (&["trace", "x", "check"], "a legal schedule at all"),
+        (&["measure"], "Ctrl-C ends it, and then nothing is written"),
         (&["gen"], "the same bytes on any machine"),
         (&["gpu", "create"], "others may come and go"),
         (&["graph", "run"], "the earliest of those whose tokens"),

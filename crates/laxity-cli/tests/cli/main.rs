@@ -19,6 +19,8 @@ mod help;
 mod interruption;
 mod json;
 mod lists;
+#[cfg(target_os = "linux")]
+mod measure;
 mod output_files;
 mod replicas;
 #[cfg(target_os = "linux")]
@@ -29,3 +31,5 @@ mod support;
 mod terminal;
 mod trace;
 mod validate;
+#[cfg(target_os = "linux")]
+mod witness;

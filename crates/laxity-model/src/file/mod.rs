@@ -13,6 +13,7 @@ mod cpu_list;
 mod decode;
 mod encode;
 mod json;
+mod measurement;
 mod quantity;
 mod reader;
 mod span;

@@ -13,6 +13,7 @@ mod task;
 mod warnings;
 
 pub(crate) use body::distribution;
+pub(crate) use platform::overheads;
 pub use warnings::Warning;
 
 use std::collections::BTreeMap;

@@ -123,7 +123,8 @@ pub(super) fn no_such_cluster(index: usize, platform: &Platform, at: FieldPath, 
     findings.report(at, ErrorKind::UnknownName, message);
 }
 
-fn overheads(profile: &OverheadProfile, at: &FieldPath, findings: &mut Findings) {
+/// Rules of overheads, wherever they are written.
+pub(crate) fn overheads(profile: &OverheadProfile, at: &FieldPath, findings: &mut Findings) {
     super::name(&profile.name, at, findings);
     for (kind, table) in OverheadKind::ALL.iter().zip(&profile.tables) {
         let at = at.key(kind.name());

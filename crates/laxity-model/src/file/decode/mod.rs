@@ -10,6 +10,7 @@ mod scheduler;
 mod task;
 
 pub(super) use body::distribution;
+pub(super) use platform::own_overheads;
 
 use super::reader::{Fields, Item};
 use super::tree::Node;
@@ -118,7 +119,8 @@ pub(super) fn workload(root: &Node, findings: &mut Findings) -> Workload {
     Workload { name, platform, scheduler, gpu_management, tasks, best_effort, resources, graphs }
 }
 
-fn format(fields: &Fields<'_>, findings: &mut Findings) {
+/// The version of the format, in every file.
+pub(super) fn format(fields: &Fields<'_>, findings: &mut Findings) {
     let example = format!("`laxity = {FORMAT}`, the version of the file format");
     if let Some(item) = fields.require("laxity", &example, findings)
         && let Some(version) = item.integer(0, u64::MAX, findings)

@@ -123,6 +123,11 @@ fn overheads(item: &Item<'_>, scheduler: &Scheduler, findings: &mut Findings) ->
             }
         };
     }
+    own_overheads(item, findings)
+}
+
+/// A table with a constant or measured points for each source.
+pub(in crate::file) fn own_overheads(item: &Item<'_>, findings: &mut Findings) -> Option<OverheadProfile> {
     let expected = "the name of a published profile, or a table of overheads, as in `{ release = \"10 us\" }`";
     let fields = item.table(fields::OVERHEADS, expected, findings)?;
     let name = fields.get("name").and_then(|item| item.text("text", findings)).unwrap_or("custom");

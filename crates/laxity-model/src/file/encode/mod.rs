@@ -98,6 +98,11 @@ fn overheads(profile: &OverheadProfile) -> Outline {
     if published.is_ok_and(|published| published == *profile) {
         return Text(profile.name.clone());
     }
+    Section(own_overheads(profile))
+}
+
+/// The numbers, whatever the name.
+pub(super) fn own_overheads(profile: &OverheadProfile) -> Fields {
     let mut fields = vec![("name", Text(profile.name.clone()))];
     for (kind, table) in OverheadKind::ALL.iter().zip(&profile.tables) {
         match table {
@@ -109,7 +114,7 @@ fn overheads(profile: &OverheadProfile) -> Outline {
             }
         }
     }
-    Section(fields)
+    fields
 }
 
 fn gpu(gpu: &Gpu, platform: &Platform) -> Fields {

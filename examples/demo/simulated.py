@@ -1,21 +1,21 @@
-"""The demo: schedulers under the overheads of real machines, simulated; run it with `make demo`.
+"""Schedulers under the overheads of real machines, simulated.
 
 Simulates random task sets on 32 CPUs under the realizations of global EDF measured by Brandenburg and Anderson (RTSS
 2009), with the worst overheads they published, and draws where deadlines begin to be missed, how long jobs take, and
 what a schedule looks like. Then GPUs interrupt the machine of Elliott and Anderson (2012), and what their bottom halves
-do to the schedule is measured as they measured it. Everything lands in one folder with a page to look at.
+do to the schedule is measured as they measured it.
 """
 
 from __future__ import annotations
 
-import argparse
-import html
+import contextlib
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import children
 import laxity
 import matplotlib
 
@@ -26,7 +26,8 @@ from laxity.studies import runtime_plan
 from laxity.studies._report import report
 from matplotlib import pyplot
 
-HERE = Path(__file__).parent
+WORKLOADS = Path(__file__).parents[1] / "workloads"
+QUICKSTART = WORKLOADS / "quickstart.toml"
 SCENARIO = "uni-light/short"
 CPUS = 32
 CAPS = (14, 16, 18, 20, 21, 22, 23, 24, 26)
@@ -35,53 +36,41 @@ SEED = 2009
 OVERHEADS = "brandenburg2009-worst"
 
 
-def main() -> None:
-    arguments = parse()
-    out: Path = arguments.out
-    out.mkdir(parents=True, exist_ok=True)
+def run(command: Path, out: Path) -> list[dict[str, Any]]:
+    """Simulates and draws in `out`/simulated; returns the sections of the report. Raises children.FailedError."""
+    folder = out / "simulated"
+    folder.mkdir(parents=True, exist_ok=True)
     realizations = laxity.measured_realizations()
-
-    print("one small workload under every measured realization:\n", flush=True)
-    quickstart = HERE / "workloads" / "quickstart.toml"
-    run(arguments.laxity, "simulate", quickstart, "--policy", "all", "--for", "10 s")
-
-    print(
-        f"\n{len(CAPS) * SETS_PER_CAP} task sets on {CPUS} CPUs under {len(realizations)} realizations:",
-        flush=True,
-    )
+    sets = len(CAPS) * SETS_PER_CAP
+    print(f"  {sets} task sets on {CPUS} CPUs under {len(realizations)} realizations of global EDF:", flush=True)
     misses = sweep(realizations)
     pictures = [
-        draw_misses(misses, out / "misses.svg"),
-        draw_comparison(realizations, out / "comparison.svg"),
-        draw_response_times(out / "response-times.svg"),
-        draw_schedule(arguments.laxity, quickstart, out),
-        draw_figure_1(out / "figure-1.svg"),
+        draw_misses(misses, folder / "misses.svg"),
+        draw_comparison(realizations, folder / "comparison.svg"),
+        draw_response_times(folder / "response-times.svg"),
+        draw_schedule(command, QUICKSTART, folder),
+        draw_figure_1(folder / "figure-1.svg"),
     ]
-    print("\nGPU interrupts on 12 CPUs and 8 GPUs under three ways to handle them:", flush=True)
-    interrupts = study_interrupts(out / "interrupts")
-    page = write_page(out, pictures, interrupts)
-    print(f"\npictures   {', '.join(name for name, _ in pictures + interrupts)}")
-    print("trace      schedule.perfetto (open it at ui.perfetto.dev), schedule.lxt")
-    print(f"look at    {page}")
+    print("  GPU interrupts on 12 CPUs and 8 GPUs under three ways to handle them:", flush=True)
+    interrupts = study_interrupts(folder / "interrupts")
+    return [
+        section(
+            "Simulated: global EDF, nine ways to build it",
+            "With the overheads that Brandenburg and Anderson measured on a Sun Niagara of 32 CPUs (RTSS 2009).",
+            [(f"{folder.name}/{name}", says) for name, says in pictures],
+        ),
+        section(
+            "Simulated: GPU interrupts, three ways to handle them",
+            "A short run of what Elliott and Anderson (2012) measured on twelve CPUs and eight GPUs, with the "
+            "overheads they published.",
+            [(f"{folder.name}/{name}", says) for name, says in interrupts],
+        ),
+    ]
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--laxity", type=Path, required=True, help="the laxity command")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("out/demo"),
-        help="folder for the pictures (out/demo)",
-    )
-    return parser.parse_args()
-
-
-def run(*command: object) -> None:
-    """Runs a command; its output is ours. A failure ends the demo with the command's own message."""
-    code = subprocess.run([str(word) for word in command], check=False).returncode
-    if code != 0:
-        sys.exit(code)
+def section(title: str, says: str, pictures: list[tuple[str, str]]) -> dict[str, Any]:
+    """What `run.json` says of pictures that belong together."""
+    return {"title": title, "says": says, "pictures": [{"file": file, "says": text} for file, text in pictures]}
 
 
 def sweep(realizations: list[str]) -> dict[str, list[float]]:
@@ -177,18 +166,18 @@ def draw_response_times(path: Path) -> tuple[str, str]:
 
 def draw_schedule(command: Path, workload: Path, out: Path) -> tuple[str, str]:
     trace = out / "schedule.lxt"
-    run(command, "simulate", workload, "--for", "200 ms", "--trace", trace, "--quiet")
-    run(command, "trace", trace, "check")
-    run(command, "trace", trace, "export", "-o", out / "schedule.perfetto")
-    run(command, "trace", trace, "gantt", "--to", "60 ms", "--svg", out / "schedule.svg")
+    children.output(command, "simulate", workload, "--for", "200 ms", "--trace", trace, "--quiet")
+    children.output(command, "trace", trace, "check")
+    children.output(command, "trace", trace, "export", "-o", out / "schedule.pftrace")
+    children.output(command, "trace", trace, "gantt", "--to", "60 ms", "--svg", out / "schedule.svg")
     return (
         "schedule.svg",
-        "Simulated: the first 60 ms of examples/workloads/quickstart.toml, as in schedule.perfetto.",
+        "Simulated: the first 60 ms of examples/workloads/quickstart.toml, as in schedule.pftrace.",
     )
 
 
 def draw_figure_1(path: Path) -> tuple[str, str]:
-    workload = laxity.load(HERE / "workloads" / "paper002_fig1.toml")
+    workload = laxity.load(WORKLOADS / "paper002_fig1.toml")
     result = laxity.simulate(workload, policy="G-EDF", duration="14 ms", trace=True)
     path.write_text(result.trace.gantt_svg(), encoding="utf-8")
     return (
@@ -200,7 +189,9 @@ def draw_figure_1(path: Path) -> tuple[str, str]:
 def study_interrupts(folder: Path) -> list[tuple[str, str]]:
     """A short form of `python -m laxity.studies elliott2012klmirqd_runtime`, with a page of its own."""
     shutil.rmtree(folder, ignore_errors=True)
-    report(run_study(runtime_plan(step=10, repetitions=1, seconds=10), folder), folder, every_figure=False)
+    results = run_study(runtime_plan(step=10, repetitions=1, seconds=10), folder)
+    with contextlib.redirect_stdout(None):  # verdicts on the paper's claims are on the study's own page
+        report(results, folder, every_figure=False)
     lengths = (
         "Simulated: how long priority inversions are that the bottom halves of GPU interrupts cause, and how long "
         "together, under standard Linux handling (SLIH), process-aware interrupts (PAI) and klmirqd. 10 s, total "
@@ -213,33 +204,3 @@ def study_interrupts(folder: Path) -> list[tuple[str, str]]:
     )
     figures = Path(folder.name) / "figures"
     return [(str(figures / "figures-003-004.svg"), lengths), (str(figures / "table-2.svg"), columns)]
-
-
-def in_figures(pictures: list[tuple[str, str]]) -> str:
-    return "\n".join(
-        f'<figure><img src="{name}" alt="{html.escape(text)}"><figcaption>{html.escape(text)}</figcaption></figure>'
-        for name, text in pictures
-    )
-
-
-def write_page(out: Path, pictures: list[tuple[str, str]], interrupts: list[tuple[str, str]]) -> Path:
-    page = out / "index.html"
-    page.write_text(
-        "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n<title>Laxity: demo</title>\n"
-        "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#202124}"
-        "figure{margin:2.5rem 0}img{max-width:100%}figcaption{color:#5f6368;font-size:.9rem;max-width:46rem}</style>\n"
-        "<h1>Global EDF, nine ways to build it</h1>\n"
-        "<p>Everything on this page is simulated. First with the overheads that Brandenburg and Anderson measured on a "
-        "Sun Niagara of 32 CPUs (RTSS 2009).</p>\n"
-        f"{in_figures(pictures)}\n"
-        "<h1>GPU interrupts, three ways to handle them</h1>\n"
-        "<p>A short run of what Elliott and Anderson (2012) measured on twelve CPUs and eight GPUs, with the overheads "
-        'they published; <a href="interrupts/index.html">every claim of theirs beside what we see</a>.</p>\n'
-        f"{in_figures(interrupts)}\n</html>\n",
-        encoding="utf-8",
-    )
-    return page
-
-
-if __name__ == "__main__":
-    main()

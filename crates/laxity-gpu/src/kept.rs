@@ -1,0 +1,173 @@
+//! What is held for longer than a scope of Rust: by an object of another language, say.
+
+use std::sync::Arc;
+
+use laxity_model::{Engine, LockId, ReplicaId, TaskId};
+
+use crate::arbitration::Membership;
+use crate::client::Client;
+use crate::token::{EngineLock, Token};
+
+/// A token that its client still holds after [`Token::keep`]. [`Client::resume`] makes it a token again; until then, or
+/// until the client is dropped, nobody lets go of it.
+#[derive(Debug)]
+#[must_use = "the token is held until the client is dropped"]
+pub struct KeptToken {
+    holder: Holder,
+    replica: ReplicaId,
+}
+
+/// An engine that its client still holds after [`EngineLock::keep`], as a [`KeptToken`].
+#[derive(Debug)]
+#[must_use = "the engine is held until the client is dropped"]
+pub struct KeptEngine {
+    holder: Holder,
+    lock: LockId,
+    gpu: u16,
+    engine: Engine,
+}
+
+/// Which client of which arbitration.
+#[derive(Debug)]
+struct Holder {
+    membership: Arc<Membership>,
+    task: TaskId,
+}
+
+impl Holder {
+    fn of(client: &Client) -> Self {
+        Holder { membership: client.membership().clone(), task: client.id() }
+    }
+
+    fn check(&self, client: &Client) {
+        let is_same = Arc::ptr_eq(&self.membership, client.membership()) && self.task == client.id();
+        assert!(is_same, "what a client holds goes back to that client");
+    }
+}
+
+impl Token<'_> {
+    /// Holds it beyond this scope. Engines are to be let go of, or kept, before.
+    pub fn keep(self) -> KeptToken {
+        let kept = KeptToken { holder: Holder::of(self.client()), replica: self.replica() };
+        // Its drop would let go of it.
+        std::mem::forget(self);
+        kept
+    }
+}
+
+impl EngineLock<'_> {
+    /// Holds it beyond this scope.
+    pub fn keep(self) -> KeptEngine {
+        let holder = Holder::of(self.client());
+        let kept = KeptEngine { holder, lock: self.lock(), gpu: self.gpu(), engine: self.engine() };
+        std::mem::forget(self);
+        kept
+    }
+}
+
+impl KeptToken {
+    /// Which of the tokens of all GPUs.
+    pub fn replica(&self) -> ReplicaId {
+        self.replica
+    }
+}
+
+impl KeptEngine {
+    /// Of which GPU.
+    pub fn gpu(&self) -> u16 {
+        self.gpu
+    }
+
+    /// Which.
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
+}
+
+impl Client {
+    /// The token that was kept: let go of when dropped.
+    ///
+    /// # Panics
+    /// If it is another client's.
+    pub fn resume(&self, kept: KeptToken) -> Token<'_> {
+        kept.holder.check(self);
+        Token::new(self, kept.replica)
+    }
+
+    /// The engine that was kept: let go of when dropped.
+    ///
+    /// # Panics
+    /// If it is another client's.
+    pub fn resume_engine(&self, kept: KeptEngine) -> EngineLock<'_> {
+        kept.holder.check(self);
+        EngineLock::new(self, kept.lock, kept.gpu, kept.engine)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::CopyDirection;
+
+    use crate::testing::Place;
+    use crate::{Base, Config, LockError, Registry};
+
+    #[test]
+    fn what_is_kept_is_held_until_it_is_resumed_and_dropped() {
+        let place = Place::new("kept");
+        let registry = Registry::at(&place.0);
+        let gpus = registry.create("kept", &Config::new(2, 1)).expect("created");
+        let client = gpus.register("a", Base::Fixed(1)).expect("registered");
+        let token = client.token().expect("free");
+        let engine = token.copy_engine(CopyDirection::In).expect("free").keep();
+        let token = token.keep();
+        assert!(matches!(client.try_token(), Err(LockError::Order { .. })), "it holds one");
+        let holders = |look: crate::Snapshot| {
+            (look.tokens.is_held(), look.engines[0].iter().filter(|engine| engine.is_held()).count())
+        };
+        assert_eq!(holders(gpus.snapshot().expect("a look")), (true, 1));
+        drop(client.resume_engine(engine));
+        assert_eq!(holders(gpus.snapshot().expect("a look")), (true, 0));
+        drop(client.resume(token));
+        assert_eq!(holders(gpus.snapshot().expect("a look")), (false, 0));
+        let again = client.token().expect("free again").keep();
+        drop(client);
+        assert_eq!(holders(gpus.snapshot().expect("a look")), (false, 0), "a client that is dropped holds nothing");
+        drop(again);
+    }
+
+    #[test]
+    #[should_panic(expected = "goes back to that client")]
+    fn nobody_resumes_what_another_client_holds() {
+        let place = Place::new("kept-by-others");
+        let registry = Registry::at(&place.0);
+        let gpus = registry.create("kept", &Config::new(2, 2)).expect("created");
+        let (a, b) = (gpus.register("a", Base::Background), gpus.register("b", Base::Background));
+        let (a, b) = (a.expect("registered"), b.expect("registered"));
+        let kept = a.token().expect("free").keep();
+        drop(b.resume(kept));
+    }
+
+    /// The holder is the same thread: whoever waits for it without giving up would do so for ever.
+    #[test]
+    fn a_wait_ends_when_it_is_told_not_to_go_on_and_nothing_is_left_of_it() {
+        let place = Place::new("patience");
+        let registry = Registry::at(&place.0);
+        let gpus = registry.create("patience", &Config::new(2, 1)).expect("created");
+        let (a, b) = (gpus.register("a", Base::Fixed(1)), gpus.register("b", Base::Fixed(2)));
+        let (a, b) = (a.expect("registered"), b.expect("registered"));
+        let token = a.token().expect("free");
+        let asked = std::cell::Cell::new(0);
+        let go_on = || {
+            assert_eq!(gpus.snapshot().expect("a look").tokens.waiting.len(), 1, "it keeps its place meanwhile");
+            asked.set(asked.get() + 1);
+            asked.get() < 3
+        };
+        assert!(matches!(b.request_while(crate::Ask::default(), &go_on), Err(LockError::TimedOut { .. })));
+        assert_eq!(asked.get(), 3);
+        assert!(gpus.snapshot().expect("a look").tokens.waiting.is_empty());
+        drop(token);
+        let token = b.request_while(crate::Ask::default(), &|| false).expect("who need not wait is not asked");
+        let engine = token.engine_while(laxity_model::Engine::Execution, laxity_model::Instant::NEVER, &|| false);
+        drop(engine.expect("free"));
+    }
+}

@@ -1,0 +1,132 @@
+"""Workloads that are analysed, simulated, and run under plain Linux and under Laxity."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import children
+import laxity
+import machine
+
+FOLDER = Path(__file__).parents[1] / "workloads"
+FOR_S = 6
+SHOWN = ("--from", "1 s", "--to", "2 s")
+"""Of the schedule: a second, when everything has begun."""
+MEASURE_S = 5
+WORST = "p99"
+"""What counts as the worst overhead: on a virtual machine the largest is when the host ran somebody else."""
+
+
+class Way(NamedTuple):
+    """How to run a workload."""
+
+    name: str
+    scheduler: str
+    file: Path
+    is_bounded: bool
+    """Whether the analysis is about this way."""
+    says: str
+
+
+def rover(command: Path, out: Path) -> dict[str, Any]:
+    """Tasks on CPUs, under the overheads of this machine. Returns what `run.json` says; raises FailedError."""
+    file = FOLDER / "rover.toml"
+    folder = _folder(out, file)
+    overheads, says = _overheads(command, file, folder)
+    ways = [
+        Way("plain Linux", "other", file, False, "SCHED_OTHER, what every program gets."),
+        Way("Laxity", "fifo", file, True, "SCHED_FIFO with the priorities of the workload's policy."),
+    ]
+    return _all(command, folder, ways, says, overheads)
+
+
+def live_gpu(command: Path, out: Path) -> dict[str, Any]:
+    """A pipeline on a soft GPU. Returns what `run.json` says; raises FailedError."""
+    file = FOLDER / "live-gpu.toml"
+    folder = _folder(out, file)
+    unmanaged = folder / "unmanaged.toml"
+    laxity.load(file).with_gpu_management(arbitration="driver", handling="linux").save(unmanaged)
+    ways = [
+        Way("plain Linux", "other", unmanaged, False, "SCHED_OTHER; operations on the GPU as they come."),
+        Way("Laxity", "fifo", file, True, "SCHED_FIFO by the policy; tokens and engine locks of GPUSync by priority."),
+    ]
+    says = (
+        "A camera pipeline on a GPU, beside a control task and a recorder that copies much. The GPU is soft: its "
+        "operations take the time that the file says, and each raises an interrupt that a thread handles."
+    )
+    return _all(command, folder, ways, says)
+
+
+def _folder(out: Path, file: Path) -> Path:
+    folder = out / "workloads" / file.stem
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _overheads(command: Path, file: Path, folder: Path) -> tuple[list[object], str]:
+    """What to charge, as arguments, and why: what is measured here, unless that leaves nothing to prove."""
+    measured = folder / "overheads.toml"
+    with children.busy_loops(_cpus()):
+        label = "laxity measure"
+        arguments = ["--for", f"{MEASURE_S} s", "--worst", WORST, "--out", measured, "--quiet"]
+        children.run_together([[command, "measure", *arguments]], folder / "measure", label, MEASURE_S)
+    checked = json.loads(children.output(command, "check", file, "--overheads", measured, "--json", may_end_with=(1,)))
+    says = "Five tasks on two CPUs; two of them share a lock. "
+    if checked["hard"]["status"] == "schedulable":
+        said = f"Analysis and simulation charge the overheads that were measured here right before ({WORST})."
+        return ["--overheads", measured], says + said
+    failures = checked["hard"]["failures"]
+    why = failures[0]["message"] if failures else checked["hard"]["status"]
+    said = f"With the overheads that were measured here right before ({WORST}) its deadlines are not proven ({why}),"
+    return [], f"{says}{said} so that analysis and simulation charge those that the file guesses."
+
+
+def _all(command: Path, folder: Path, ways: list[Way], says: str, overheads: Sequence[object] = ()) -> dict[str, Any]:
+    """Analyses and simulates the workload of the last way, and runs it in all."""
+    file = ways[-1].file
+    check, simulated = folder / "check.json", folder / "simulated.json"
+    # 1 says that it proves nothing, which is an answer.
+    check.write_text(children.output(command, "check", file, *overheads, "--json", may_end_with=(1,)))
+    print(f"  laxity check: {json.loads(check.read_text())['hard']['status'].replace('_', ' ')}", flush=True)
+    simulated.write_text(children.output(command, "simulate", file, *overheads, "--for", f"{FOR_S} s", "--json"))
+    within = f"{folder.parent.name}/{folder.name}"
+    return {
+        "name": file.stem,
+        "file": f"examples/workloads/{file.name}",
+        "says": says,
+        "check": f"{within}/{check.name}",
+        "simulated": f"{within}/{simulated.name}",
+        "runs": [_live(command, folder, within, way) for way in ways],
+    }
+
+
+def _live(command: Path, folder: Path, within: str, way: Way) -> dict[str, Any]:
+    """Runs it one way, beside as many busy loops as there are CPUs: on an idle machine every scheduler looks good."""
+    trace = folder / f"{way.scheduler}.lxt"
+    live = [command, "run", way.file, "--for", f"{FOR_S} s", "--scheduler", way.scheduler, "--trace", trace, "--json"]
+    before = machine.Times.now()
+    with children.busy_loops(_cpus()):
+        children.run_together([live], folder / way.scheduler, f"laxity run, {way.name}", FOR_S)
+    others = machine.Times.now().since(before)
+    gantt, perfetto = trace.with_suffix(".svg"), trace.with_suffix(".pftrace")
+    children.output(command, "trace", trace, "gantt", *SHOWN, "--svg", gantt)
+    children.output(command, "trace", trace, "export", "-o", perfetto)
+    return {
+        "name": way.name,
+        "says": f"{way.says} {_cpus()} busy loops compete for the CPUs. {others}",
+        "measured": f"{within}/{way.scheduler}/0.out",
+        "is_bounded": way.is_bounded,
+        "gantt": f"{within}/{gantt.name}",
+        "files": [
+            {"name": "trace for Perfetto", "file": f"{within}/{perfetto.name}"},
+            {"name": "trace for laxity", "file": f"{within}/{trace.name}"},
+        ],
+    }
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,62 @@
+//! `laxity.gpu.Engine`.
+
+use laxity_model::Engine;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::token::PyToken;
+
+/// An engine of a GPU, held since it was asked for. A context manager: at the end of `with` it is let go of. So it is
+/// with its token, and when nobody refers to it any more.
+#[pyclass(frozen, module = "laxity.gpu", name = "Engine")]
+pub struct PyEngine {
+    token: Py<PyToken>,
+    number: u64,
+    gpu: u16,
+    engine: Engine,
+}
+
+impl PyEngine {
+    pub fn new(token: Py<PyToken>, number: u64, gpu: u16, engine: Engine) -> Self {
+        PyEngine { token, number, gpu, engine }
+    }
+}
+
+#[pymethods]
+impl PyEngine {
+    /// Its GPU, counted from 0.
+    #[getter]
+    fn gpu(&self) -> u16 {
+        self.gpu
+    }
+
+    /// "EE", "CE0" or "CE1".
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    /// Lets go of it; of what was let go of already, nothing. Raises UseError in another thread.
+    fn release(&self, py: Python<'_>) -> PyResult<()> {
+        self.token.get().client().get().place().let_go(py, |own| own.release_engine(self.number))
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.release(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<laxity.gpu.Engine {} of GPU {}>", self.engine.name(), self.gpu)
+    }
+}
+
+impl Drop for PyEngine {
+    fn drop(&mut self) {
+        self.token.get().client().get().place().quietly(|own| own.release_engine(self.number));
+    }
+}

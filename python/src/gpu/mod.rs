@@ -1,0 +1,27 @@
+//! `laxity.gpu`: GPUs that processes share.
+//!
+//! ```text
+//! Python   Arbitration - client -> Client - token -> Token - execution_engine, copy_engine -> Engine
+//!                                                        '-- copy_chunks ------------------> CopyChunks
+//! here     arbitration             client            token                                   engine, chunks
+//!          own: what this thread holds; errors, table for all of them
+//! crates   laxity-gpu
+//! ```
+//!
+//! Objects of Python may go anywhere, clients of Rust may not leave their thread. So the latter stay, in memory of the
+//! thread, and objects of Python have no more than a number: in another thread nothing has that number.
+
+mod arbitration;
+mod chunks;
+mod client;
+mod engine;
+mod errors;
+mod own;
+mod table;
+mod token;
+
+pub use arbitration::{PyArbitration, gc, look, names};
+pub use chunks::PyCopyChunks;
+pub use client::PyClient;
+pub use engine::PyEngine;
+pub use token::PyToken;
