@@ -185,6 +185,9 @@ fn print(arguments: &Arguments, measurement: &Measurement, output: &mut Output) 
     output.line("")?;
     output.print(tables::profiles(measurement).render(width))?;
     output.finish()?;
+    if let Some(note) = tables::too_long(measurement) {
+        output::note(note);
+    }
     match &arguments.out {
         Some(path) => {
             let path = path.display();
