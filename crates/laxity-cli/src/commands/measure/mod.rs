@@ -70,7 +70,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let session = Session::new(options(&arguments)?).map_err(refused)?;
     let interrupt = Interrupt::watch();
     // Before anything is measured: nobody wants to hear after half a minute that there is no such folder.
-    let file = arguments.out.as_deref().map(|path| open(path)).transpose()?;
+    let file = arguments.out.as_deref().map(open).transpose()?;
     if !quiet {
         say(&session);
     }
