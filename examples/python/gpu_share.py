@@ -31,9 +31,9 @@ def job(me: gpu.Client) -> int:
 def main(role: str, jobs: int) -> None:
     """Takes part in the arbitration, which the first process creates and the last one takes along."""
     directory = os.environ.get("LAXITY_DIRECTORY")
-    with gpu.Arbitration.create_or_attach("share", gpus=1, chunk="64 KiB", directory=directory) as share:
-        with share.client(role, PRIORITIES[role]) as me:
-            results = {job(me) for _ in range(jobs)}
+    share = gpu.Arbitration.create_or_attach("share", gpus=1, chunk="64 KiB", directory=directory)
+    with share, share.client(role, PRIORITIES[role]) as me:
+        results = {job(me) for _ in range(jobs)}
     assert results == {zlib.crc32(IMAGE)}
     print(f"{role}: {jobs} jobs")
 

@@ -12,7 +12,7 @@ pub enum Overheads {
     /// A published profile, or a family of them, in which each scheduler has its own.
     Published(String),
     /// The same for all.
-    Measured(OverheadProfile),
+    Measured(Box<OverheadProfile>),
 }
 
 impl Overheads {
@@ -25,14 +25,14 @@ impl Overheads {
         }
         let path = Path::new(path);
         let measurement = Measurement::from_text(&input::text(path)?, &input::name(path))?;
-        Ok(Overheads::Measured(measurement.profile(statistic).clone()))
+        Ok(Overheads::Measured(Box::new(measurement.profile(statistic).clone())))
     }
 
     /// Those that `scheduler` is charged.
     pub fn of(&self, scheduler: &Scheduler) -> Result<OverheadProfile, CliError> {
         match self {
             Overheads::Published(name) => Ok(OverheadProfile::named(name, scheduler)?),
-            Overheads::Measured(profile) => Ok(profile.clone()),
+            Overheads::Measured(profile) => Ok((**profile).clone()),
         }
     }
 }

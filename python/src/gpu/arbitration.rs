@@ -116,6 +116,7 @@ impl PyArbitration {
     ///
     /// Raises ConfigError for what cannot be, DifferentError if it is there and configured otherwise, else GpuError.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     #[pyo3(signature = (
         name, *, gpus, cpus=None, tokens=1, fifo=None, engines="fifo", copy_engines=2, chunk=None, clients=64,
         protocol="gpusync", directory=None
@@ -144,6 +145,7 @@ impl PyArbitration {
     ///
     /// Raises ArbitrationExistsError if one is in use, ConfigError, else GpuError.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     #[pyo3(signature = (
         name, *, gpus, cpus=None, tokens=1, fifo=None, engines="fifo", copy_engines=2, chunk=None, clients=64,
         protocol="gpusync", directory=None

@@ -59,7 +59,7 @@ impl Own {
             for (_, engine) in self.engines.drain(..) {
                 drop(self.client.resume_engine(engine));
             }
-            for (_, token) in self.token.take() {
+            if let Some((_, token)) = self.token.take() {
                 drop(self.client.resume(token));
             }
         }

@@ -5,11 +5,12 @@ use laxity_model::{OverheadKind, OverheadProfile, OverheadTable};
 
 use crate::error::CliError;
 use crate::output::Output;
+use crate::overheads::Overheads;
 use crate::quantity::TimeUnit;
 use crate::style::{FAINT, RESET};
 use crate::table::{Cell, Table};
 
-/// List published overhead profiles, or show one.
+/// List published overhead profiles, or show one, or that of a file of `laxity measure`.
 ///
 /// A workload names one in [platform] overheads, a simulation in --overheads. A family, such as
 /// brandenburg2009-worst or brandenburg2009-average, stands for the profile of whatever realization is scheduled.
@@ -17,9 +18,11 @@ use crate::table::{Cell, Table};
 #[command(after_help = "Examples:
   laxity overheads                                       all profiles, at 100 tasks
   laxity overheads -n 50                                 at 50 tasks
-  laxity overheads brandenburg2009-CEm-worst-aligned     what was measured, for every number of tasks")]
+  laxity overheads brandenburg2009-CEm-worst-aligned     what was measured, for every number of tasks
+  laxity overheads profile.toml                          what laxity measure found")]
 pub struct Arguments {
-    /// Show what was measured for this profile
+    /// Show what was measured for this profile, or in this FILE (its average as FILE:average)
+    #[arg(value_name = "PROFILE|FILE")]
     profile: Option<String>,
     /// Show what a profile costs with so many tasks
     #[arg(short = 'n', long = "tasks", value_name = "TASKS", default_value_t = 100)]
@@ -31,7 +34,11 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let width = output.width();
     match &arguments.profile {
         Some(name) => {
-            let profile = OverheadProfile::published(name)?;
+            let profile = match Overheads::read(name)? {
+                // Not a family: which member of it is meant only a scheduler says.
+                Overheads::Published(name) => OverheadProfile::published(&name)?,
+                Overheads::Measured(profile) => *profile,
+            };
             output.print(points(&profile, arguments.tasks).render(width))
         }
         None => {

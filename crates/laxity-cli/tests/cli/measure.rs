@@ -79,6 +79,8 @@ fn what_a_file_says_is_what_is_charged() {
     let (worst, average) = (explained(&file.display().to_string()), explained(&format!("{}:average", file.display())));
     assert_ne!(worst, average);
     assert_eq!(worst, explained(&format!("{}:worst", file.display())));
+    let (code, out, err) = run(["overheads", &format!("{}:average", file.display())]);
+    assert!(code == 0 && out.contains("release") && out.contains("3.000") && !out.contains("7.000"), "{out}{err}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use laxity_sys::clock::now;
 
 pub(crate) use cache::Caches;
 
-use crate::crew::{Level, Part, Setting, Work, work_together};
+use crate::crew::{Level, Part, Setting, Slice, Work, work_together};
 use crate::options::MeasureError;
 use crate::probe::Probe;
 use crate::samples::Samples;
@@ -35,7 +35,7 @@ impl Place<'_> {
             Probe::Clock => self.repeat(probe, || Ok(()), samples),
             Probe::TimerLatencyIdle => timer::latency(self, probe, false, samples),
             Probe::TimerLatencyBusy => timer::latency(self, probe, true, samples),
-            Probe::Yield => self.repeat(probe, || Ok(std::thread::yield_now()), samples),
+            Probe::Yield => self.repeat(probe, give_way, samples),
             Probe::YieldSwitch => switch::measure(self, probe, samples),
             Probe::WakeupSame => wakeup::measure(self, probe, self.cpu, false, samples),
             Probe::WakeupCross => wakeup::measure(self, probe, self.other, false, samples),
@@ -67,7 +67,7 @@ impl Place<'_> {
         &self,
         probe: Probe,
         samples: &mut Samples,
-        work: &(dyn Fn(&crate::crew::Slice) -> Work + Sync),
+        work: &(dyn Fn(&Slice) -> Work + Sync),
     ) -> Result<(), MeasureError> {
         self.together(probe, &[Part { cpu: self.cpu, level: Level::High, work }], samples)
     }
@@ -75,6 +75,11 @@ impl Place<'_> {
     fn together(&self, probe: Probe, parts: &[Part<'_>], samples: &mut Samples) -> Result<(), MeasureError> {
         work_together(self.setting, probe.slice(), parts, samples)
     }
+}
+
+fn give_way() -> Work {
+    std::thread::yield_now();
+    Ok(())
 }
 
 /// What `whole` is more than `part`; nothing if it is less.

@@ -70,7 +70,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let session = Session::new(options(&arguments)?).map_err(refused)?;
     let interrupt = Interrupt::watch();
     // Before anything is measured: nobody wants to hear after half a minute that there is no such folder.
-    let file = arguments.out.as_deref().map(|path| open(path)).transpose()?;
+    let file = arguments.out.as_deref().map(open).transpose()?;
     if !quiet {
         say(&session);
     }
@@ -185,6 +185,9 @@ fn print(arguments: &Arguments, measurement: &Measurement, output: &mut Output) 
     output.line("")?;
     output.print(tables::profiles(measurement).render(width))?;
     output.finish()?;
+    if let Some(note) = tables::too_long(measurement) {
+        output::note(note);
+    }
     match &arguments.out {
         Some(path) => {
             let path = path.display();

@@ -1,7 +1,7 @@
 //! What was measured, as tables.
 
 use laxity_measure::{Bytes, Probe};
-use laxity_model::{Measurement, OverheadCosts, OverheadKind, OverheadProfile};
+use laxity_model::{Measurement, OverheadCosts, OverheadKind, OverheadProfile, Platform};
 
 use crate::quantity::{TimeUnit, bytes, short};
 use crate::table::{Cell, Table};
@@ -71,4 +71,60 @@ pub fn profiles(measurement: &Measurement) -> Table {
         table.row([kind.name().replace('_', " ").into()].into_iter().chain(all.iter().map(cell)).collect());
     }
     table
+}
+
+/// What to say of an interruption that leaves nothing of a tick, as those of virtual machines may be.
+pub fn too_long(measurement: &Measurement) -> Option<String> {
+    let (tick, longest) = (Platform::identical(1).tick, measurement.worst.at(1).tick);
+    (longest >= tick).then(|| {
+        let (longest, tick) = (short(longest), short(tick));
+        format!(
+            "a tick costs {longest} at worst, and one comes every {tick} unless the platform says otherwise: nothing can be \
+             proven with that; where a host takes CPUs away now and then, leave outliers out with --worst p99.9 or p99"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::{CpuId, MeasuredMachine, MeasuredQuantity, Nanos};
+
+    use super::*;
+
+    fn measured(tick: Nanos) -> Measurement {
+        let quantity = |name: &str, median| MeasuredQuantity {
+            name: name.to_owned(),
+            count: 3,
+            min: Nanos(1_000),
+            median,
+            mean: median,
+            p99: median,
+            p999: median,
+            max: Nanos(90_000_000),
+        };
+        Measurement {
+            machine: MeasuredMachine { cpus: vec![CpuId(0)], working_set: 65_536, ..MeasuredMachine::default() },
+            worst: OverheadProfile::constant("w", OverheadCosts { tick, ..OverheadCosts::default() }),
+            average: OverheadProfile::zero(),
+            quantities: vec![quantity("yield", Nanos(2_000)), quantity("copy_1MiB", Nanos(1_048_576))],
+        }
+    }
+
+    #[test]
+    fn quantities_have_their_samples_and_copies_their_bandwidth() {
+        let text = quantities(&measured(Nanos(1))).render(None);
+        let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        assert_eq!(row("yield ").split_whitespace().nth(3), Some("2.000"), "{text}");
+        assert!(row("copy_1MiB").ends_with("1000.0 MB/s"), "a byte a nanosecond: {text}");
+        assert!(row("clock").contains('0') && !row("clock").contains('.'), "no samples: {text}");
+    }
+
+    #[test]
+    fn a_tick_that_leaves_nothing_to_jobs_is_said() {
+        assert_eq!(too_long(&measured(Nanos(999_999))), None);
+        let said = too_long(&measured(Nanos::from_millis(3))).expect("too long");
+        assert!(said.starts_with("a tick costs 3 ms at worst, and one comes every 1 ms"), "{said}");
+        let table = profiles(&measured(Nanos::from_millis(3))).render(None);
+        assert!(table.contains("3000.000") && table.contains("paper 002"), "{table}");
+    }
 }
