@@ -9,8 +9,10 @@ use std::ptr;
 
 use ::laxity_graph::hooks::{FifoError, HookError};
 use ::laxity_graph::{
-    ClaimError, MessageError, NoRecorder, ObjectError, PipelineError, RegistryError, SpecError, WaitError,
+    ClaimError, MessageError, NoRecorder, ObjectError, PipelineError, RegistryError, SpecError, UserDataError,
+    WaitError,
 };
+use laxity_analysis::pgm::ReplicasError;
 use laxity_policy::graph::PlanError;
 use laxity_sys::segment::SegmentError;
 
@@ -28,6 +30,8 @@ pub enum laxity_result {
     /// A wait: a node that this one waits for was lost, with its process or in the middle of a job. Said once for each
     /// loss; whoever waits again waits for it to be claimed again, and to go on.
     LAXITY_LOST = 3,
+    /// A conditional write of user data: someone else has written since. Nothing was written.
+    LAXITY_CHANGED = 4,
 
     /// An argument is NULL that must not be.
     LAXITY_ERROR_NULL = 10,
@@ -100,6 +104,9 @@ pub enum laxity_result {
     /// A trace file cannot be written.
     LAXITY_ERROR_FILE = 48,
 
+    /// Messages of these edges cannot be swapped at this node, or the job leaves the message for the next.
+    LAXITY_ERROR_SWAP = 49,
+
     /// GPUs cannot be shared so: a number is outside its range, or the arbitration is none that can be done live.
     LAXITY_ERROR_CONFIG = 50,
     /// There is no such arbitration.
@@ -129,6 +136,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_TIMED_OUT, c"no job in time"),
     (LAXITY_TERMINATED, c"a node has ended"),
     (LAXITY_LOST, c"a node was lost"),
+    (LAXITY_CHANGED, c"someone else has written"),
     (LAXITY_ERROR_NULL, c"an argument is NULL"),
     (LAXITY_ERROR_HANDLE, c"not a handle of this type, or released"),
     (LAXITY_ERROR_TEXT, c"a text is not UTF-8"),
@@ -162,6 +170,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_MESSAGE_LOST, c"the message was lost with a former owner of a node"),
     (LAXITY_ERROR_NO_RECORDER, c"the graph has no recorder"),
     (LAXITY_ERROR_FILE, c"a trace file cannot be written"),
+    (LAXITY_ERROR_SWAP, c"the messages cannot be swapped"),
     (LAXITY_ERROR_CONFIG, c"GPUs cannot be shared so"),
     (LAXITY_ERROR_NO_ARBITRATION, c"the arbitration does not exist"),
     (LAXITY_ERROR_CLIENT, c"a thread's name or priority cannot be one"),
@@ -298,6 +307,18 @@ pub(crate) enum Error {
     Registry(RegistryError),
     Claim(ClaimError),
     Wait(WaitError),
+    UserData(UserDataError),
+    /// A conditional write that came too late.
+    Changed {
+        expected: u64,
+        found: u64,
+    },
+    /// The edge of a pipeline asks for more than one token a job.
+    Tokens {
+        from: String,
+        to: String,
+    },
+    Replicas(ReplicasError),
     Gpu(crate::gpu::Fault),
     Message {
         node: String,
@@ -342,9 +363,16 @@ impl Error {
             | Error::Pipeline(_)
             | Error::Parameter { .. }
             | Error::Derived { .. }
+            | Error::Tokens { .. }
             | Error::NoChannel { .. }
             | Error::Address { .. } => LAXITY_ERROR_SPEC,
-            Error::Value { .. } | Error::Fifo(_) => LAXITY_ERROR_VALUE,
+            Error::Value { .. }
+            | Error::Fifo(_)
+            | Error::Replicas(ReplicasError::Lengths { .. })
+            | Error::UserData(UserDataError::Length { .. }) => LAXITY_ERROR_VALUE,
+            Error::Replicas(_) => LAXITY_ERROR_SPEC,
+            Error::UserData(UserDataError::Lock(_)) => LAXITY_ERROR_SYSTEM,
+            Error::Changed { .. } => LAXITY_CHANGED,
             Error::Hook(_) => LAXITY_ERROR_SCHEDULE,
             Error::NoRecorder(_) => LAXITY_ERROR_NO_RECORDER,
             Error::File { .. } => LAXITY_ERROR_FILE,
@@ -364,6 +392,9 @@ impl Error {
             Error::Message { error: MessageError::NoMessage { .. }, .. } => LAXITY_ERROR_NO_MESSAGE,
             Error::Message { error: MessageError::TooLong { .. }, .. } => LAXITY_ERROR_TOO_LONG,
             Error::Message { error: MessageError::Lost { .. }, .. } => LAXITY_ERROR_MESSAGE_LOST,
+            Error::Message { error: MessageError::NotSwapping { .. } | MessageError::Kept { .. }, .. } => {
+                LAXITY_ERROR_SWAP
+            }
             Error::Gpu(fault) => fault.result(),
             Error::Internal { .. } => LAXITY_ERROR_INTERNAL,
         }
@@ -372,7 +403,7 @@ impl Error {
     fn names(&self) -> Names<'_> {
         match self {
             Error::NoNode { name } | Error::Claim(ClaimError::NoSuchNode { name }) => Names::node(name),
-            Error::NoEdge { from, to } => Names::edge(from, to),
+            Error::NoEdge { from, to } | Error::Tokens { from, to } => Names::edge(from, to),
             Error::NoJob { node } | Error::Incomplete { node, .. } => Names::node(node),
             Error::Spec(error) | Error::Pipeline(PipelineError::Spec(error)) => of_spec(error),
             Error::Pipeline(error) => of_pipeline(error),
@@ -392,7 +423,9 @@ impl Error {
             Error::Claim(ClaimError::Claimed { node, pid } | ClaimError::Ending { node, pid }) => {
                 Names { node: Some(node), edge: None, pid: *pid }
             }
-            Error::Wait(WaitError::TimedOut { node }) => Names::node(node),
+            Error::Wait(WaitError::TimedOut { node, in_flight }) => {
+                Names { node: Some(node), edge: in_flight.as_ref().map(|(from, to)| (&**from, &**to)), pid: 0 }
+            }
             Error::Wait(WaitError::Lost { node, edge: (from, to), pid }) => {
                 Names { node: Some(node), edge: Some((from, to)), pid: *pid }
             }
@@ -407,9 +440,11 @@ impl Error {
 
 fn of_spec(error: &SpecError) -> Names<'_> {
     match error {
-        SpecError::NodeName { name } | SpecError::Duplicate { name } => Names::node(name),
+        SpecError::NodeName { name } | SpecError::Duplicate { name } | SpecError::NoNode { name } => Names::node(name),
         SpecError::Span { node, .. } => Names::node(node),
-        SpecError::Capacity { from, to, .. } | SpecError::Address { from, to, .. } => Names::edge(from, to),
+        SpecError::Capacity { from, to, .. }
+        | SpecError::Address { from, to, .. }
+        | SpecError::Swapping { from, to, .. } => Names::edge(from, to),
         SpecError::Plan(
             PlanError::NoPeriod { node }
             | PlanError::Mismatch { node, .. }
@@ -563,6 +598,16 @@ impl fmt::Display for Error {
             Error::Registry(error) => write!(f, "{error}"),
             Error::Claim(error) => write!(f, "{error}"),
             Error::Wait(error) => write!(f, "{error}"),
+            Error::UserData(error) => write!(f, "{error}"),
+            Error::Changed { expected, found } => {
+                write!(f, "user data has version {found} and not {expected}; read it again, and write then")
+            }
+            Error::Tokens { from, to } => write!(
+                f,
+                "edge {from} -> {to}: edges of a pipeline hand over one token a job, and start with none; leave the \
+                 numbers of tokens 0"
+            ),
+            Error::Replicas(error) => write!(f, "{error}"),
             Error::Gpu(fault) => write!(f, "{fault}"),
             Error::Message { node, edge: Some((from, to)), error } => {
                 write!(f, "node {node}, edge {from} -> {to}: {error}")
@@ -582,6 +627,12 @@ impl From<SpecError> for Error {
 impl From<PipelineError> for Error {
     fn from(error: PipelineError) -> Self {
         Error::Pipeline(error)
+    }
+}
+
+impl From<UserDataError> for Error {
+    fn from(error: UserDataError) -> Self {
+        Error::UserData(error)
     }
 }
 

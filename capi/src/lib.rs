@@ -21,3 +21,4 @@ mod recording;
 mod registry;
 mod schedule;
 mod spec;
+mod user_data;
