@@ -32,7 +32,7 @@ mod _native {
     #[pymodule_export]
     use crate::generate::{_generate, _generate_many};
     #[pymodule_export]
-    use crate::live::{PyGraph, PyJob, PyNode, PyPipeline, PyRecording, PyRegistry, PySpec};
+    use crate::live::{PyGraph, PyJob, PyNode, PyPipeline, PyRecording, PyRegistry, PySpec, PyUserData};
     #[pymodule_export]
     use crate::result::SimulationResult;
     #[pymodule_export]
