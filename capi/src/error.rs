@@ -382,7 +382,7 @@ impl Error {
             Error::Registry(error) => of_registry(error),
             Error::Claim(ClaimError::Claimed { .. } | ClaimError::NoneFree) => LAXITY_ERROR_CLAIMED,
             Error::Claim(ClaimError::Ending { .. }) => LAXITY_ERROR_ENDING,
-            Error::Claim(ClaimError::Forked) => LAXITY_ERROR_FORKED,
+            Error::Claim(ClaimError::Forked) | Error::UserData(UserDataError::Forked) => LAXITY_ERROR_FORKED,
             Error::Claim(ClaimError::Listen { .. }) => LAXITY_ERROR_LISTEN,
             Error::Wait(WaitError::Unreachable { .. }) => LAXITY_ERROR_UNREACHABLE,
             Error::Wait(WaitError::TimedOut { .. }) => LAXITY_TIMED_OUT,

@@ -42,12 +42,13 @@ static struct laxity_graph *create(struct laxity_registry *registry)
 }
 
 // In another process.
-static void set_exposure(const char *directory)
+static void set_exposure(struct laxity_graph *parents, const char *directory)
 {
     const struct exposure longer = { .microseconds = 500, .gain = 2 };
     struct laxity_registry *registry;
     struct laxity_graph *graph;
 
+    EXPECT(laxity_data_write(parents, "camera", 0, &longer, sizeof(longer), NULL) == LAXITY_ERROR_FORKED);
     OK(laxity_registry_new(directory, &registry));
     OK(laxity_registry_attach(registry, "data", 0, &graph));
     OK(laxity_data_write(graph, "camera", 0, &longer, sizeof(longer), NULL));
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
 
     child = fork();
     if (child == 0) {
-        set_exposure(argv[1]);
+        set_exposure(graph, argv[1]);
         exit(0);
     }
     EXPECT(waitpid(child, &status, 0) == child && status == 0);

@@ -369,6 +369,12 @@ impl fmt::Display for RegistryError {
     }
 }
 
+impl From<SegmentError> for RegistryError {
+    fn from(error: SegmentError) -> Self {
+        RegistryError::Segment(error)
+    }
+}
+
 impl std::error::Error for RegistryError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {

@@ -162,23 +162,30 @@ impl Shared {
     /// The node's job `index` is complete: all its tokens and messages are there, at once.
     #[inline]
     pub fn complete(&self, node: usize, index: u64) {
-        self.segment.u64(self.words(node).completed).store(index + 1, Ordering::Release);
-        parking::published::<AtomicU32>();
-        for &dependent in &self.dependents[node] {
+        let (completed, dependents) = (self.segment.u64(self.words(node).completed), &self.dependents[node]);
+        if dependents.is_empty() {
+            completed.store(index + 1, Ordering::Release);
+        } else {
+            parking::publish(completed, index + 1);
+        }
+        for &dependent in dependents {
             if parking::wake_if(self.parked(dependent), || self.is_ready(dependent)) {
                 self.ring(dependent);
             }
         }
-        // Those who wait for a token that does not come were told to wait for this job.
+        // Those who wait for a token that does not come were told to wait for this job: see `is_over`, whose fence is also
+        // one between the two here.
+        compiler_fence(Ordering::SeqCst);
         if self.has_terminated(node) {
             self.rouse_all();
         }
     }
 
-    /// Whether the next job of a node that waits may run.
+    /// Whether the next job of a node that waits may run: for wakers, see [`parking::publish`].
     fn is_ready(&self, node: usize) -> bool {
-        let index = self.completed(node);
-        self.conditions[node].iter().all(|condition| condition.rule.suffices(self.completed(condition.peer), index))
+        let completed = |node: usize| self.segment.u64(self.words(node).completed).load(Ordering::SeqCst);
+        let index = completed(node);
+        self.conditions[node].iter().all(|condition| condition.rule.suffices(completed(condition.peer), index))
     }
 
     /// Nothing more will come from the node, but for the job that it has begun, if its owner lives.

@@ -275,7 +275,7 @@ impl Spec {
 
     /// The same, whose rings at `edges` exchange buffers: a job may [swap](crate::Job::swap) a message that came over
     /// one of them with one that goes over another, without a copy. Their longest messages are of one length. It costs
-    /// another 16 bytes a message.
+    /// another 8 bytes a message.
     ///
     /// # Errors
     /// [`SpecError::NoEdge`], [`SpecError::Swapping`].

@@ -25,7 +25,7 @@ use crate::shared::Shared;
 /// each other, and for those who just come or leave. It is not for data of jobs: these have messages and objects.
 #[derive(Clone, Copy, Debug)]
 pub struct UserData<'a> {
-    shared: &'a Shared,
+    graph: &'a Graph,
     place: Place,
     layout: UserDataLayout,
 }
@@ -49,6 +49,8 @@ pub enum UserDataError {
         /// How many were given.
         given: usize,
     },
+    /// Writing: this process was forked from the one that attached, which has the same lock.
+    Forked,
     /// The lock that writers take.
     Lock(SegmentError),
 }
@@ -56,12 +58,12 @@ pub enum UserDataError {
 impl Graph {
     /// What users keep with the node at `node`. Panics if there is no such node.
     pub fn node_data(&self, node: usize) -> UserData<'_> {
-        UserData { shared: self.shared(), place: Place::Node(node), layout: self.shared().layout.node_data(node) }
+        UserData { graph: self, place: Place::Node(node), layout: self.shared().layout.node_data(node) }
     }
 
     /// What users keep with the edge at `edge` of [`Spec::graph`](crate::Spec::graph). Panics if there is no such edge.
     pub fn edge_data(&self, edge: usize) -> UserData<'_> {
-        UserData { shared: self.shared(), place: Place::Edge(edge), layout: self.shared().layout.edge_data(edge) }
+        UserData { graph: self, place: Place::Edge(edge), layout: self.shared().layout.edge_data(edge) }
     }
 }
 
@@ -138,7 +140,10 @@ impl UserData<'_> {
         if self.is_empty() {
             return Ok(may(0));
         }
-        let _locked = self.shared.segment.lock().map_err(UserDataError::Lock)?;
+        if !self.graph.is_ours() {
+            return Err(UserDataError::Forked);
+        }
+        let _locked = self.shared().segment.lock().map_err(UserDataError::Lock)?;
         let version = self.version_word();
         let current = version.load(Ordering::Acquire);
         if !may(current) {
@@ -163,21 +168,25 @@ impl UserData<'_> {
     /// What it belongs to, as messages call it.
     fn owner(&self) -> String {
         match self.place {
-            Place::Node(node) => format!("node {}", self.shared.name(node)),
+            Place::Node(node) => format!("node {}", self.shared().name(node)),
             Place::Edge(edge) => {
-                let (from, to) = self.shared.ends(edge);
+                let (from, to) = self.shared().ends(edge);
                 format!("edge {from} -> {to}")
             }
         }
     }
 
+    fn shared(&self) -> &Shared {
+        self.graph.shared()
+    }
+
     fn version_word(&self) -> &AtomicU64 {
-        self.shared.segment.u64(self.layout.version)
+        self.shared().segment.u64(self.layout.version)
     }
 
     /// The words of the value of a version.
     fn copy_of(&self, version: u64) -> &[AtomicU64] {
-        self.shared.segment.u64s(self.layout.copy_of(version), self.layout.words())
+        self.shared().segment.u64s(self.layout.copy_of(version), self.layout.words())
     }
 }
 
@@ -188,6 +197,9 @@ impl fmt::Display for UserDataError {
                 f,
                 "{of}: {given} bytes for its {bytes} bytes of user data; give as many, or describe the graph with more"
             ),
+            UserDataError::Forked => {
+                write!(f, "this process was forked from the one that attached to the graph; attach here")
+            }
             UserDataError::Lock(error) => write!(f, "{error}"),
         }
     }
@@ -196,7 +208,7 @@ impl fmt::Display for UserDataError {
 impl std::error::Error for UserDataError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            UserDataError::Length { .. } => None,
+            UserDataError::Length { .. } | UserDataError::Forked => None,
             UserDataError::Lock(error) => Some(error),
         }
     }
