@@ -19,6 +19,7 @@ mod object;
 mod pipeline;
 mod recording;
 mod registry;
+mod result;
 mod schedule;
 mod spec;
 mod user_data;

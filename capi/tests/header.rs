@@ -4,8 +4,20 @@ use std::fs;
 use std::path::Path;
 
 /// In the order in which a reader meets them.
-const SOURCES: &[&str] =
-    &["error", "registry", "spec", "pipeline", "graph", "user_data", "node", "object", "schedule", "recording", "gpu"];
+const SOURCES: &[&str] = &[
+    "result",
+    "error",
+    "registry",
+    "spec",
+    "pipeline",
+    "graph",
+    "user_data",
+    "node",
+    "object",
+    "schedule",
+    "recording",
+    "gpu",
+];
 
 const BEGINNING: &str = "\
 // Laxity for C: live graphs, threads and processes that exchange tokens and data over named graphs in shared memory; and
