@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 toolchain=nightly-2026-05-20
 target=x86_64-unknown-linux-gnu
-tests=(--test tokens --test rings --test objects --test links --test conformance)
+tests=(--test tokens --test rings --test objects --test swapping --test user_data --test links --test conformance)
 
 for component in rust-src miri; do
     rustup component list --toolchain $toolchain 2>/dev/null | grep -q "^$component.*(installed)" ||

@@ -44,6 +44,8 @@ enum laxity_result {
     // A wait: a node that this one waits for was lost, with its process or in the middle of a job. Said once for each
     // loss; whoever waits again waits for it to be claimed again, and to go on.
     LAXITY_LOST = 3,
+    // A conditional write of user data: someone else has written since. Nothing was written.
+    LAXITY_CHANGED = 4,
     // An argument is NULL that must not be.
     LAXITY_ERROR_NULL = 10,
     // A handle is none, is released, or is of another type.
@@ -111,6 +113,8 @@ enum laxity_result {
     LAXITY_ERROR_NO_RECORDER = 47,
     // A trace file cannot be written.
     LAXITY_ERROR_FILE = 48,
+    // Messages of these edges cannot be swapped at this node, or the job leaves the message for the next.
+    LAXITY_ERROR_SWAP = 49,
     // GPUs cannot be shared so: a number is outside its range, or the arbitration is none that can be done live.
     LAXITY_ERROR_CONFIG = 50,
     // There is no such arbitration.
@@ -342,6 +346,10 @@ struct laxity_status {
     uint64_t completed;
     // Whether it has ended.
     bool has_terminated;
+    // Whether its owner is suspended until tokens, room, or its release come.
+    bool is_waiting;
+    // Whether its owner is telling two consumers or more that their tokens are there.
+    bool is_sending;
 };
 
 // What a recording did so far.
@@ -536,6 +544,22 @@ enum laxity_result laxity_spec_edge(struct laxity_spec *spec,
 enum laxity_result laxity_spec_recorder(struct laxity_spec *spec,
                                         uint32_t jobs);
 
+// Gives the node called `node` `bytes` bytes that users keep with it, for every process: see laxity_data_read.
+enum laxity_result laxity_spec_node_data(struct laxity_spec *spec,
+                                         const char *node,
+                                         uint32_t bytes);
+
+// Gives the edge numbered `edge` `bytes` bytes that users keep with it, for every process: see laxity_data_read.
+enum laxity_result laxity_spec_edge_data(struct laxity_spec *spec,
+                                         size_t edge,
+                                         uint32_t bytes);
+
+// Makes the `count` edges numbered `edges` exchange buffers: see laxity_job_swap. Their messages are in memory, and the
+// longest of each is of one length.
+enum laxity_result laxity_spec_swapping(struct laxity_spec *spec,
+                                        const size_t *edges,
+                                        size_t count);
+
 // Releases a description; graphs that were made of it stay. `*spec` is NULL then; if it is already, nothing happens.
 enum laxity_result laxity_spec_release(struct laxity_spec **spec);
 
@@ -562,15 +586,24 @@ enum laxity_result laxity_pipeline_node(struct laxity_pipeline *pipeline,
                                         size_t count);
 
 // Adds an edge beyond those that follow from objects: job j of the node `to` waits for job j of the node `from`, and
-// gets a message of up to `message_bytes` if `slots` is not 0. These are the first edges of the graph, in this order.
+// gets a message if `edge` says so, of whose fields those about messages count; all others are 0. `edge` may be NULL,
+// which is as if all of it were zero. These are the first edges of the graph, in this order.
 enum laxity_result laxity_pipeline_edge(struct laxity_pipeline *pipeline,
                                         const char *from,
                                         const char *to,
-                                        uint32_t message_bytes,
-                                        uint32_t slots);
+                                        const struct laxity_edge *edge);
 
 // The number of nodes on the longest path: a rule of thumb for the number of replicas.
 enum laxity_result laxity_pipeline_depth(const struct laxity_pipeline *pipeline, uint32_t *depth);
+
+// The least number of replicas with which no job waits for one. `response_times_ns` has for each of the `count` nodes, in
+// the order in which they were added, a bound on its response time, from its release on.
+//
+// LAXITY_ERROR_VALUE if there are more or fewer nodes; LAXITY_ERROR_SPEC says why there is no graph, or no such number.
+enum laxity_result laxity_pipeline_replicas_needed(const struct laxity_pipeline *pipeline,
+                                                   const uint64_t *response_times_ns,
+                                                   size_t count,
+                                                   uint32_t *replicas);
 
 // Derives the graph with `replicas` of every object, at least 1, and writes its description to `spec`, to which no node
 // or edge can be added. Any number of replicas computes the same; more let more runs of the graph overlap.
@@ -594,7 +627,7 @@ enum laxity_result laxity_graph_claim(const struct laxity_graph *graph,
                                       struct laxity_node **node);
 
 // Ends the node called `name` from outside, or every node if it is NULL: the next wait of those who have them says so,
-// and consumers end when they have used what is there.
+// and consumers end when they have used what is there, and what the job brings that is begun.
 enum laxity_result laxity_graph_terminate(const struct laxity_graph *graph,
                                           const char *name);
 
@@ -614,6 +647,33 @@ enum laxity_result laxity_graph_tokens(const struct laxity_graph *graph, size_t 
 
 // Bytes of shared memory that the graph takes.
 enum laxity_result laxity_graph_memory(const struct laxity_graph *graph, size_t *bytes);
+
+// The length of what users keep with the node called `node`, or with the edge numbered `edge` if that is NULL: what
+// laxity_spec_node_data or laxity_spec_edge_data said.
+enum laxity_result laxity_data_length(const struct laxity_graph *graph,
+                                      const char *node,
+                                      size_t edge,
+                                      size_t *length);
+
+// Copies what users keep with the node called `node`, or with the edge numbered `edge` if that is NULL, to `bytes`,
+// which is as long: one value, as it was written, never parts of two. `version`, which may be NULL, is how often it was
+// written. LAXITY_ERROR_VALUE if `length` is not theirs.
+enum laxity_result laxity_data_read(const struct laxity_graph *graph,
+                                    const char *node,
+                                    size_t edge,
+                                    void *bytes,
+                                    size_t length,
+                                    uint64_t *version);
+
+// Replaces what users keep with the node called `node`, or with the edge numbered `edge` if that is NULL, by `bytes`,
+// which is as long. If `version` is not NULL, only if nobody has written since that version, else LAXITY_CHANGED: for
+// whoever computes the new value from the old one. LAXITY_ERROR_VALUE if `length` is not theirs.
+enum laxity_result laxity_data_write(const struct laxity_graph *graph,
+                                     const char *node,
+                                     size_t edge,
+                                     const void *bytes,
+                                     size_t length,
+                                     const uint64_t *version);
 
 // Lets go of a node, so that someone else can claim it; in the middle of a job that counts as a loss. `*node` is NULL
 // then; if it is already, nothing happens.
@@ -674,6 +734,19 @@ enum laxity_result laxity_job_output(struct laxity_job *job,
 
 // Sets the length of a message that goes over `edge`.
 enum laxity_result laxity_job_truncate(struct laxity_job *job, size_t edge, uint32_t number, size_t length);
+
+// Swaps message `input_number` of those that came over the edge `input` with message `output_number` of those that go
+// over the edge `output`, each with its length and without a copy, however long they are: what came is what goes. Both
+// edges are of one group of laxity_spec_swapping.
+//
+// Pointers to the two messages are swapped, too: the one to what came now leads to what goes, and may be written to. If
+// the job is killed before it completes it is begun again with the message where it came from, and what was changed in
+// it may be half changed: see laxity_job_is_resumed.
+enum laxity_result laxity_job_swap(struct laxity_job *job,
+                                   size_t input,
+                                   uint32_t input_number,
+                                   size_t output,
+                                   uint32_t output_number);
 
 // Completes a job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at once.
 // Pointers to its messages are not valid any more.

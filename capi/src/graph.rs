@@ -44,6 +44,10 @@ pub struct laxity_status {
     completed: u64,
     /// Whether it has ended.
     has_terminated: bool,
+    /// Whether its owner is suspended until tokens, room, or its release come.
+    is_waiting: bool,
+    /// Whether its owner is telling two consumers or more that their tokens are there.
+    is_sending: bool,
 }
 
 /// Lets go of a graph; nodes that were claimed stay claimed, and keep this process attached. `*graph` is NULL then; if
@@ -80,7 +84,7 @@ pub unsafe extern "C" fn laxity_graph_claim(
 }
 
 /// Ends the node called `name` from outside, or every node if it is NULL: the next wait of those who have them says so,
-/// and consumers end when they have used what is there.
+/// and consumers end when they have used what is there, and what the job brings that is begun.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_graph_terminate(graph: *const laxity_graph, name: *const c_char) -> laxity_result {
     answer(|| {
@@ -113,8 +117,15 @@ pub unsafe extern "C" fn laxity_graph_status(
             Ownership::Claimed { pid } => (laxity_ownership::LAXITY_CLAIMED, pid),
             Ownership::Lost => (laxity_ownership::LAXITY_NODE_LOST, 0),
         };
-        let (started, completed, has_terminated) = (now.started, now.completed, now.has_terminated);
-        *status = laxity_status { ownership, pid, started, completed, has_terminated };
+        *status = laxity_status {
+            ownership,
+            pid,
+            started: now.started,
+            completed: now.completed,
+            has_terminated: now.has_terminated,
+            is_waiting: now.is_waiting,
+            is_sending: now.is_sending,
+        };
         Ok(())
     })
 }
@@ -168,6 +179,6 @@ pub unsafe extern "C" fn laxity_graph_memory(graph: *const laxity_graph, bytes: 
     })
 }
 
-fn position(graph: &Graph, name: &str) -> Result<usize, Error> {
+pub(crate) fn position(graph: &Graph, name: &str) -> Result<usize, Error> {
     graph.node(name).ok_or_else(|| Error::NoNode { name: name.to_owned() })
 }

@@ -359,6 +359,29 @@ pub unsafe extern "C" fn laxity_job_truncate(
     })
 }
 
+/// Swaps message `input_number` of those that came over the edge `input` with message `output_number` of those that go
+/// over the edge `output`, each with its length and without a copy, however long they are: what came is what goes. Both
+/// edges are of one group of laxity_spec_swapping.
+///
+/// Pointers to the two messages are swapped, too: the one to what came now leads to what goes, and may be written to. If
+/// the job is killed before it completes it is begun again with the message where it came from, and what was changed in
+/// it may be half changed: see laxity_job_is_resumed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_job_swap(
+    job: *mut laxity_job,
+    input: usize,
+    input_number: u32,
+    output: usize,
+    output_number: u32,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the node is not released meanwhile.
+        let mut state = lock(unsafe { handle::get(job.cast_const()) }?)?;
+        let done = state.job()?.swap((input, input_number), (output, output_number));
+        done.map_err(|error| state.named(input, error))
+    })
+}
+
 /// Completes a job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at once.
 /// Pointers to its messages are not valid any more.
 #[unsafe(no_mangle)]

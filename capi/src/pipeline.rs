@@ -3,12 +3,13 @@
 use std::ffi::{c_char, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ::laxity_graph::{Channel, Parameter, Pipeline};
+use ::laxity_graph::{Parameter, Pipeline};
+use laxity_analysis::pgm;
 use laxity_model::Nanos;
 
 use crate::error::{Error, answer, laxity_result};
 use crate::handle::{self, Handle, out, text};
-use crate::spec::{self, laxity_spec};
+use crate::spec::{self, laxity_edge, laxity_spec};
 
 /// A graph described by what its nodes do with data objects: memory that nodes share, of which consecutive runs of the
 /// graph have replicas. Edges follow: the graph computes what a loop computes that calls one node after the other. An
@@ -135,22 +136,26 @@ unsafe fn parameter(node: &str, given: &laxity_parameter) -> Result<Parameter, E
 }
 
 /// Adds an edge beyond those that follow from objects: job j of the node `to` waits for job j of the node `from`, and
-/// gets a message of up to `message_bytes` if `slots` is not 0. These are the first edges of the graph, in this order.
+/// gets a message if `edge` says so, of whose fields those about messages count; all others are 0. `edge` may be NULL,
+/// which is as if all of it were zero. These are the first edges of the graph, in this order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_pipeline_edge(
     pipeline: *mut laxity_pipeline,
     from: *const c_char,
     to: *const c_char,
-    message_bytes: u32,
-    slots: u32,
+    edge: *const laxity_edge,
 ) -> laxity_result {
     answer(|| {
-        // SAFETY: the caller promises that the handle is not released meanwhile, and that the names end with NUL.
-        let (pipeline, from, to) = unsafe { (handle::get(pipeline)?, text(from, "from")?, text(to, "to")?) };
-        let channel = match (message_bytes, slots) {
-            (0, 0) => Channel::Counter,
-            (message, capacity) => Channel::Ring { message, capacity },
+        // SAFETY: the caller promises that the handle is not released meanwhile, that the names end with NUL, and that
+        // `edge` can be read unless it is null.
+        let (pipeline, from, to, edge) = unsafe {
+            (handle::get(pipeline)?, text(from, "from")?, text(to, "to")?, edge.as_ref().copied().unwrap_or_default())
         };
+        if !edge.is_plain() {
+            return Err(Error::Tokens { from: from.to_owned(), to: to.to_owned() });
+        }
+        // SAFETY: the caller promises that the address is NULL or ends with NUL.
+        let channel = unsafe { spec::channel(&edge) }?;
         add(pipeline, |pipeline| pipeline.edge(from, to, channel));
         Ok(())
     })
@@ -163,6 +168,32 @@ pub unsafe extern "C" fn laxity_pipeline_depth(pipeline: *const laxity_pipeline,
         // SAFETY: the caller promises that the handle is not released meanwhile, and that `depth` can be written.
         let (pipeline, depth) = unsafe { (handle::get(pipeline)?, out(depth, "depth")?) };
         *depth = lock(pipeline).depth()?;
+        Ok(())
+    })
+}
+
+/// The least number of replicas with which no job waits for one. `response_times_ns` has for each of the `count` nodes, in
+/// the order in which they were added, a bound on its response time, from its release on.
+///
+/// LAXITY_ERROR_VALUE if there are more or fewer nodes; LAXITY_ERROR_SPEC says why there is no graph, or no such number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_pipeline_replicas_needed(
+    pipeline: *const laxity_pipeline,
+    response_times_ns: *const u64,
+    count: usize,
+    replicas: *mut u32,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `replicas` can be written.
+        let (pipeline, replicas) = unsafe { (handle::get(pipeline)?, out(replicas, "replicas")?) };
+        if response_times_ns.is_null() {
+            return Err(Error::Null { argument: "response_times_ns" });
+        }
+        // SAFETY: not null, and the caller promises that `count` numbers can be read there.
+        let given = unsafe { std::slice::from_raw_parts(response_times_ns, count) };
+        let graph = lock(pipeline).graph()?;
+        let bounds: Vec<Nanos> = given.iter().copied().map(Nanos::from_nanos).collect();
+        *replicas = pgm::replicas_needed(&graph, &bounds).map_err(Error::Replicas)?;
         Ok(())
     })
 }

@@ -20,6 +20,11 @@ pub(crate) struct Draft {
     channels: Vec<Channel>,
     /// How many jobs of each node are remembered.
     recorder: u32,
+    /// Bytes of user data of nodes, by name, and of edges.
+    node_data: Vec<(String, u32)>,
+    edge_data: Vec<(usize, u32)>,
+    /// Groups of edges that exchange buffers.
+    swapping: Vec<Vec<usize>>,
     /// What a pipeline derived instead, to which nothing can be added.
     derived: Option<Spec>,
 }
@@ -68,6 +73,14 @@ pub struct laxity_edge {
     /// Where the consumer listens, for LAXITY_CHANNEL_TCP: an address with a port, where 0 lets Linux choose one. NULL is
     /// 127.0.0.1:0. For as long as the call lasts.
     address: *const c_char,
+}
+
+impl laxity_edge {
+    /// Whether it hands over one token a job, forward, and starts with none.
+    pub(crate) fn is_plain(&self) -> bool {
+        let one = |number| number <= 1;
+        one(self.produce) && one(self.consume) && one(self.threshold) && self.initial == 0 && !self.back_edge
+    }
 }
 
 impl Default for laxity_edge {
@@ -165,7 +178,7 @@ pub unsafe extern "C" fn laxity_spec_edge(
 ///
 /// # Safety
 /// Its address is NULL or ends with NUL.
-unsafe fn channel(edge: &laxity_edge) -> Result<Channel, Error> {
+pub(crate) unsafe fn channel(edge: &laxity_edge) -> Result<Channel, Error> {
     const KINDS: [(laxity_channel, ChannelKind); 4] = [
         (laxity_channel::LAXITY_CHANNEL_MEMORY, ChannelKind::Ring),
         (laxity_channel::LAXITY_CHANNEL_FIFO, ChannelKind::Fifo),
@@ -201,6 +214,51 @@ pub unsafe extern "C" fn laxity_spec_recorder(spec: *mut laxity_spec, jobs: u32)
     })
 }
 
+/// Gives the node called `node` `bytes` bytes that users keep with it, for every process: see laxity_data_read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_spec_node_data(
+    spec: *mut laxity_spec,
+    node: *const c_char,
+    bytes: u32,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `node` ends with NUL.
+        let (spec, node) = unsafe { (handle::get(spec.cast_const())?, text(node, "node")?) };
+        lock(spec).node_data.push((node.to_owned(), bytes));
+        Ok(())
+    })
+}
+
+/// Gives the edge numbered `edge` `bytes` bytes that users keep with it, for every process: see laxity_data_read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_spec_edge_data(spec: *mut laxity_spec, edge: usize, bytes: u32) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        lock(unsafe { handle::get(spec.cast_const()) }?).edge_data.push((edge, bytes));
+        Ok(())
+    })
+}
+
+/// Makes the `count` edges numbered `edges` exchange buffers: see laxity_job_swap. Their messages are in memory, and the
+/// longest of each is of one length.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_spec_swapping(
+    spec: *mut laxity_spec,
+    edges: *const usize,
+    count: usize,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        let spec = unsafe { handle::get(spec.cast_const()) }?;
+        if edges.is_null() {
+            return Err(Error::Null { argument: "edges" });
+        }
+        // SAFETY: not null, and the caller promises that `count` numbers can be read there.
+        lock(spec).swapping.push(unsafe { std::slice::from_raw_parts(edges, count) }.to_vec());
+        Ok(())
+    })
+}
+
 /// Releases a description; graphs that were made of it stay. `*spec` is NULL then; if it is already, nothing happens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_spec_release(spec: *mut *mut laxity_spec) -> laxity_result {
@@ -211,7 +269,15 @@ pub unsafe extern "C" fn laxity_spec_release(spec: *mut *mut laxity_spec) -> lax
 impl Draft {
     fn new(name: &str, derived: Option<Spec>) -> Self {
         let graph = model::Graph::new(name, Vec::new(), Vec::new());
-        Draft { graph, channels: Vec::new(), recorder: RECORDER_DEFAULT, derived }
+        Draft {
+            graph,
+            channels: Vec::new(),
+            recorder: RECORDER_DEFAULT,
+            node_data: Vec::new(),
+            edge_data: Vec::new(),
+            swapping: Vec::new(),
+            derived,
+        }
     }
 
     /// Itself, if something can be added.
@@ -238,7 +304,17 @@ pub(crate) fn check(spec: &Mutex<Draft>) -> Result<Spec, Error> {
         Some(spec) => spec.clone(),
         None => Spec::with_channels(draft.graph.clone(), draft.channels.clone())?,
     };
-    Ok(spec.with_recorder(draft.recorder)?)
+    let mut spec = spec.with_recorder(draft.recorder)?;
+    for (node, bytes) in &draft.node_data {
+        spec = spec.with_node_data(node, *bytes)?;
+    }
+    for &(edge, bytes) in &draft.edge_data {
+        spec = spec.with_edge_data(edge, bytes)?;
+    }
+    for edges in &draft.swapping {
+        spec = spec.with_swapping(edges)?;
+    }
+    Ok(spec)
 }
 
 fn lock(spec: &Mutex<Draft>) -> std::sync::MutexGuard<'_, Draft> {

@@ -5,11 +5,13 @@ use std::path::Path;
 
 /// In the order in which a reader meets them.
 const SOURCES: &[&str] = &[
+    "result",
     "error",
     "registry",
     "spec",
     "pipeline",
     "graph",
+    "user_data",
     "node",
     "object",
     "schedule",

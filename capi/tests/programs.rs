@@ -27,10 +27,15 @@ enum Linked {
     Static,
 }
 
+const PIPELINE: &str = "10 images, 45 is the sum of their first pixels, doubled: 90\n";
+
 #[test]
-fn the_pipeline_filters_every_image() {
-    let expected = "10 images, 45 is the sum of their first pixels, doubled: 90\n";
-    assert_eq!(said("examples/c/pipeline.c"), expected);
+fn the_pipeline_filters_every_image_whichever_of_its_processes_starts_first() {
+    let program = build("examples/c/pipeline.c", Linked::Shared);
+    for roles in [["camera", "filter", "display"], ["display", "filter", "camera"], ["filter", "camera", "display"]] {
+        let place = Place::new(&roles.join("-"));
+        assert_eq!(said_together(|| command(&program), &roles, &place), PIPELINE);
+    }
 }
 
 /// The same loop without a graph.
@@ -56,8 +61,12 @@ fn objects_are_changed_in_place_and_remembered_in_a_delay() {
 fn a_static_library_needs_nothing_where_it_runs() {
     let program = build("examples/c/pipeline.c", Linked::Static);
     let place = Place::new("static");
-    let output = run(Command::new(program).env_remove("LD_LIBRARY_PATH").env("LAXITY_DIRECTORY", &place.0));
-    assert!(stdout(&output).starts_with("10 images"));
+    let bare = || {
+        let mut command = Command::new(&program);
+        command.env_remove("LD_LIBRARY_PATH");
+        command
+    };
+    assert_eq!(said_together(bare, &["camera", "filter", "display"], &place), PIPELINE);
 }
 
 /// Neither process knows whether the other is there.
@@ -66,17 +75,18 @@ fn fork_and_join_are_processes_that_start_in_any_order() {
     let program = build("examples/c/fork_join.c", Linked::Shared);
     for roles in [["split", "join"], ["join", "split"]] {
         let place = Place::new(&format!("{}-first", roles[0]));
-        let start = |role: &str| {
-            let mut command = command(&program);
-            command.arg(role).env("LAXITY_DIRECTORY", &place.0).stdout(std::process::Stdio::piped());
-            command.spawn().expect("it was built")
-        };
-        let processes = roles.map(start);
-        let outputs = processes.map(|process| process.wait_with_output().expect("it ends"));
-        assert!(outputs.iter().all(|output| output.status.success()));
-        let said: String = outputs.iter().map(stdout).collect();
+        let said = said_together(|| command(&program), &roles, &place);
         assert_eq!(said, "joined 25 times: sum 4950, count 100\n");
-        assert!(place.is_empty(), "the last one out took the graph along");
+    }
+}
+
+#[test]
+fn user_data_is_for_every_process_and_messages_are_handed_on_without_a_copy() {
+    for source in ["capi/tests/c/data.c", "capi/tests/c/swap.c"] {
+        let program = build(source, Linked::Shared);
+        let place = Place::new(program.file_name().and_then(OsStr::to_str).expect("a name"));
+        assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+        assert!(place.is_empty());
     }
 }
 
@@ -114,6 +124,21 @@ fn jobs_have_releases_and_deadlines_and_leave_a_trace() {
     assert!(check::legality(&trace.header, &trace.records, |_| None).violations.is_empty());
     fs::remove_file(path).expect("it is there");
     assert!(place.is_empty());
+}
+
+/// What processes print together, one for each role, started in this order; they leave nothing.
+fn said_together(program: impl Fn() -> Command, roles: &[&str], place: &Place) -> String {
+    let start = |role: &&str| {
+        let mut command = program();
+        command.arg(role).env("LAXITY_DIRECTORY", &place.0).stdout(std::process::Stdio::piped());
+        command.spawn().expect("it was built")
+    };
+    let processes: Vec<_> = roles.iter().map(start).collect();
+    let outputs: Vec<Output> =
+        processes.into_iter().map(|process| process.wait_with_output().expect("it ends")).collect();
+    assert!(outputs.iter().all(|output| output.status.success()));
+    assert!(place.is_empty(), "the last one out took the graph along");
+    outputs.iter().map(stdout).collect()
 }
 
 /// What an example prints; it leaves nothing.

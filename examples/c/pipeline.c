@@ -1,15 +1,15 @@
-// Camera -> filter -> display: three threads and two rings. Each image is written, filtered and shown in place.
+// Camera -> filter -> display: three processes and two rings. Each image is written, filtered and shown in place. Start
+// them in any order.
 //
-//     cc pipeline.c $(pkg-config --cflags --libs laxity) -pthread -o pipeline && ./pipeline
+//     cc pipeline.c $(pkg-config --cflags --libs laxity) -o pipeline
+//     ./pipeline camera & ./pipeline filter & ./pipeline display
 //
 // Prints "10 images, 45 is the sum of their first pixels, doubled: 90".
 
 #include <laxity.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { WIDTH = 640, HEIGHT = 480, IMAGES = 10 };
 enum { RAW, FILTERED }; // the edges, in the order in which they are added
@@ -22,19 +22,46 @@ static void check(enum laxity_result result)
     }
 }
 
-// The next job, or NULL if there will be none.
+// The next job, or NULL if there will be none. Goes on when a lost process comes back.
 static struct laxity_job *next(struct laxity_node *node)
 {
     struct laxity_job *job;
-    enum laxity_result result = laxity_node_wait(node, LAXITY_FOREVER, &job);
 
-    if (result == LAXITY_TERMINATED)
-        return NULL;
-    check(result);
-    return job;
+    for (;;) {
+        enum laxity_result result = laxity_node_wait(node, LAXITY_FOREVER, &job);
+
+        if (result == LAXITY_TERMINATED)
+            return NULL;
+        if (result != LAXITY_LOST) {
+            check(result);
+            return job;
+        }
+        fprintf(stderr, "%s\n", laxity_last_error()->message);
+    }
 }
 
-static void *camera(void *graph)
+// All three processes describe the graph; whoever is first creates it.
+static struct laxity_graph *open_graph(void)
+{
+    const struct laxity_edge images = { .message_bytes = WIDTH * HEIGHT, .slots = 4 };
+    struct laxity_registry *registry;
+    struct laxity_spec *spec;
+    struct laxity_graph *graph;
+
+    check(laxity_registry_new(getenv("LAXITY_DIRECTORY"), &registry));
+    check(laxity_spec_new("pipeline-example", &spec));
+    check(laxity_spec_node(spec, "camera", 33 * 1000 * 1000));
+    check(laxity_spec_node(spec, "filter", 0));
+    check(laxity_spec_node(spec, "display", 0));
+    check(laxity_spec_edge(spec, "camera", "filter", &images));
+    check(laxity_spec_edge(spec, "filter", "display", &images));
+    check(laxity_registry_create_or_attach(registry, spec, &graph));
+    check(laxity_spec_release(&spec));
+    check(laxity_registry_release(&registry));
+    return graph;
+}
+
+static void camera(struct laxity_graph *graph)
 {
     struct laxity_node *node;
 
@@ -49,10 +76,9 @@ static void *camera(void *graph)
         check(laxity_job_complete(job));
     }
     check(laxity_node_terminate(&node));
-    return NULL;
 }
 
-static void *filter(void *graph)
+static void filter(struct laxity_graph *graph)
 {
     struct laxity_node *node;
     struct laxity_job *job;
@@ -70,10 +96,9 @@ static void *filter(void *graph)
         check(laxity_job_complete(job));
     }
     check(laxity_node_release(&node));
-    return NULL;
 }
 
-static void *display(void *graph)
+static void display(struct laxity_graph *graph)
 {
     struct laxity_node *node;
     struct laxity_job *job;
@@ -90,35 +115,21 @@ static void *display(void *graph)
     }
     check(laxity_node_release(&node));
     printf("%d images, %d is the sum of their first pixels, doubled: %d\n", images, sum / 2, sum);
-    return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct laxity_edge images = { .message_bytes = WIDTH * HEIGHT, .slots = 4 };
-    void *(*const nodes[])(void *) = { camera, filter, display };
-    pthread_t threads[3];
-    struct laxity_registry *registry;
-    struct laxity_spec *spec;
-    struct laxity_graph *graph;
-    char name[64];
+    const char *role = argc == 2 ? argv[1] : "";
+    struct laxity_graph *graph = open_graph();
 
-    snprintf(name, sizeof(name), "pipeline-%d", (int)getpid());
-    check(laxity_registry_new(getenv("LAXITY_DIRECTORY"), &registry));
-    check(laxity_spec_new(name, &spec));
-    check(laxity_spec_node(spec, "camera", 33 * 1000 * 1000));
-    check(laxity_spec_node(spec, "filter", 0));
-    check(laxity_spec_node(spec, "display", 0));
-    check(laxity_spec_edge(spec, "camera", "filter", &images));
-    check(laxity_spec_edge(spec, "filter", "display", &images));
-    check(laxity_registry_create(registry, spec, &graph));
-    check(laxity_spec_release(&spec));
-
-    for (int i = 0; i < 3; i++)
-        pthread_create(&threads[i], NULL, nodes[i], graph);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    if (strcmp(role, "camera") == 0)
+        camera(graph);
+    else if (strcmp(role, "filter") == 0)
+        filter(graph);
+    else if (strcmp(role, "display") == 0)
+        display(graph);
+    else
+        fprintf(stderr, "usage: %s camera|filter|display\n", argv[0]);
     check(laxity_graph_release(&graph));
-    check(laxity_registry_release(&registry));
     return 0;
 }

@@ -36,7 +36,7 @@ mod _native {
     #[pymodule_export]
     use crate::gpu::{PyArbitration, PyClient, PyCopyChunks, PyEngine, PyToken, gc, look, names};
     #[pymodule_export]
-    use crate::live::{PyGraph, PyJob, PyNode, PyPipeline, PyRecording, PyRegistry, PySpec};
+    use crate::live::{PyGraph, PyJob, PyNode, PyPipeline, PyRecording, PyRegistry, PySpec, PyUserData};
     #[pymodule_export]
     use crate::result::SimulationResult;
     #[pymodule_export]

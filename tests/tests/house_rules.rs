@@ -159,6 +159,10 @@ fn unsafe_code_stays_where_it_argues_its_case() {
 #[test]
 fn files_are_readable_at_one_sitting() {
     for path in files(&root(), &["rs", "py", "c", "h", "cpp"]) {
+        // Made from files that are.
+        if path.ends_with("capi/include/laxity.h") {
+            continue;
+        }
         let lines = read(&path).lines().count();
         assert!(lines <= 700, "{}: {lines} lines; which two ideas share the file?", path.display());
     }

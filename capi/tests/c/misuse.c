@@ -269,7 +269,10 @@ static void objects_are_used_as_declared(struct laxity_registry *registry)
     const void *input;
     void *output;
     size_t length;
-    uint32_t depth;
+    const uint64_t bounds[] = { 900 * 1000, 900 * 1000, 1100 * 1000 };
+    const struct laxity_edge queue = { .message_bytes = 8, .slots = 4, .channel = LAXITY_CHANNEL_QUEUE };
+    const struct laxity_edge pairs = { .produce = 2 };
+    uint32_t depth, replicas;
 
     OK(laxity_pipeline_new("objects", 1000 * 1000, &pipeline));
     OK(laxity_pipeline_object(pipeline, "image", 100));
@@ -284,9 +287,17 @@ static void objects_are_used_as_declared(struct laxity_registry *registry)
     EXPECT(laxity_pipeline_build(pipeline, 2, &spec) == LAXITY_ERROR_SPEC);
     EXPECT(spec == NULL && equal(laxity_last_error()->node, "read"));
     OK(laxity_pipeline_node(pipeline, "keep", keeps, 2));
-    OK(laxity_pipeline_edge(pipeline, "read", "keep", 0, 0));
+    EXPECT(laxity_pipeline_edge(pipeline, "read", "keep", &pairs) == LAXITY_ERROR_SPEC);
+    EXPECT(equal(laxity_last_error()->from, "read") && strstr(laxity_last_error()->message, "one token a job"));
+    OK(laxity_pipeline_edge(pipeline, "read", "keep", NULL));
+    OK(laxity_pipeline_edge(pipeline, "write", "keep", &queue));
     OK(laxity_pipeline_depth(pipeline, &depth));
     EXPECT(depth == 3);
+    // 2.9 ms pass from a release of `write`, which is every millisecond, to the end of the job of `keep`.
+    OK(laxity_pipeline_replicas_needed(pipeline, bounds, 3, &replicas));
+    EXPECT(replicas == 3);
+    EXPECT(laxity_pipeline_replicas_needed(pipeline, bounds, 2, &replicas) == LAXITY_ERROR_VALUE);
+    EXPECT(laxity_pipeline_replicas_needed(pipeline, NULL, 3, &replicas) == LAXITY_ERROR_NULL);
     EXPECT(laxity_pipeline_build(pipeline, 0, &spec) == LAXITY_ERROR_SPEC);
     OK(laxity_pipeline_build(pipeline, 2, &spec));
     EXPECT(laxity_spec_node(spec, "more", 0) == LAXITY_ERROR_SPEC);
@@ -304,6 +315,8 @@ static void objects_are_used_as_declared(struct laxity_registry *registry)
     EXPECT(input == NULL && equal(laxity_last_error()->node, "write"));
     EXPECT(laxity_job_write(job, "past", &output, NULL) == LAXITY_ERROR_ACCESS);
     EXPECT(laxity_job_write(job, "imag", &output, NULL) == LAXITY_ERROR_NO_OBJECT);
+    OK(laxity_job_output(job, 1, 0, &output, &length));
+    EXPECT(length == 8);
     OK(laxity_job_write(job, "image", &output, &length));
     EXPECT(length == 100);
     memset(output, 7, length);

@@ -69,6 +69,9 @@ pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
         });
     });
     bytes.u32(spec.recorder());
+    bytes.list(spec.node_data(), |bytes, &size| bytes.u32(size));
+    bytes.list(spec.edge_data(), |bytes, &size| bytes.u32(size));
+    bytes.list(spec.swapping(), |bytes, group| bytes.list(group, |bytes, &edge| bytes.u32(edge as u32)));
     bytes.0
 }
 
@@ -77,13 +80,44 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Spec, DescriptionError> {
     let mut bytes = Reader(bytes);
     let (graph, channels) = read(&mut bytes).ok_or(DescriptionError::Malformed)?;
     let (declared, objects) = read_objects(&mut bytes).ok_or(DescriptionError::Malformed)?;
-    let recorder = bytes.u32().filter(|_| bytes.0.is_empty()).ok_or(DescriptionError::Malformed)?;
+    let extras = read_extras(&mut bytes).filter(|_| bytes.0.is_empty()).ok_or(DescriptionError::Malformed)?;
     let spec = if objects.is_empty() {
         Spec::with_channels(graph, channels).map_err(DescriptionError::Spec)?
     } else {
         pipelined(graph, channels, objects, declared)?
     };
-    spec.with_recorder(recorder).map_err(DescriptionError::Spec)
+    extras.added_to(spec).map_err(DescriptionError::Spec)
+}
+
+/// What a spec has beyond its graph, channels and objects.
+struct Extras {
+    recorder: u32,
+    node_data: Vec<u32>,
+    edge_data: Vec<u32>,
+    swapping: Vec<Vec<usize>>,
+}
+
+fn read_extras(bytes: &mut Reader) -> Option<Extras> {
+    Some(Extras {
+        recorder: bytes.u32()?,
+        node_data: bytes.list(Reader::u32)?,
+        edge_data: bytes.list(Reader::u32)?,
+        swapping: bytes.list(|bytes| bytes.list(|bytes| Some(bytes.u32()? as usize)))?,
+    })
+}
+
+impl Extras {
+    fn added_to(self, spec: Spec) -> Result<Spec, SpecError> {
+        let mut spec = spec.with_recorder(self.recorder)?;
+        let names: Vec<String> = spec.graph().nodes.iter().map(|node| node.name.clone()).collect();
+        for (name, size) in names.iter().zip(self.node_data) {
+            spec = spec.with_node_data(name, size)?;
+        }
+        for (edge, size) in self.edge_data.into_iter().enumerate() {
+            spec = spec.with_edge_data(edge, size)?;
+        }
+        self.swapping.iter().try_fold(spec, |spec, edges| spec.with_swapping(edges))
+    }
 }
 
 /// The edges keep the users of an object apart, so that they must be those that follow from it.
@@ -287,7 +321,9 @@ mod tests {
             Channel::Queue { message, capacity },
             Channel::Stream { message, capacity, address },
         ];
-        Spec::with_channels(graph, channels).and_then(|spec| spec.with_recorder(16)).expect("it is valid")
+        let spec = Spec::with_channels(graph, channels).and_then(|spec| spec.with_recorder(16));
+        let spec = spec.and_then(|spec| spec.with_node_data("b", 40)).and_then(|spec| spec.with_edge_data(1, 3));
+        spec.and_then(|spec| spec.with_swapping(&[0])).expect("it is valid")
     }
 
     fn pipelined() -> Spec {

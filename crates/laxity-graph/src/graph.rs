@@ -122,6 +122,11 @@ impl Graph {
         &self.membership.shared
     }
 
+    /// Whether this is the process that attached, not one forked from it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.membership.is_ours()
+    }
+
     /// Bytes of shared memory that it takes.
     pub fn memory(&self) -> usize {
         self.shared().segment.len()
@@ -175,7 +180,7 @@ impl Graph {
 
     fn claim_node(&self, node: usize) -> Result<Node, ClaimError> {
         let shared = self.shared();
-        if std::process::id() != self.membership.pid {
+        if !self.is_ours() {
             return Err(ClaimError::Forked);
         }
         shared.bury();

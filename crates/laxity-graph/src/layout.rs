@@ -6,10 +6,12 @@
 //! members        one cache line each: who is attached
 //! nodes          two pairs of cache lines each: what its owner writes, what others write
 //! rings          lengths of the messages, then the messages
+//! swapped rings  for each: words of filled and of free buffers; for each group of them: the buffers
 //! objects        replicas, or the slots of a delay
 //! identity       a random number
 //! links          for each edge through a channel of Linux: its words, then what was sent with each token
 //! recorder       for each node the last jobs, one cache line each
+//! user data      for each node and edge that has any: a version, and two copies
 //! ```
 
 use laxity_sys::futex;
@@ -19,7 +21,7 @@ use crate::recorder::SLOT;
 use crate::spec::{Channel, Spec};
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 3 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 4 };
 
 /// The most processes at a graph: their guardians wait on the words of all of them, and on one more.
 pub const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
@@ -46,6 +48,7 @@ pub(crate) struct Layout {
     members: usize,
     nodes: usize,
     rings: Vec<Option<RingLayout>>,
+    swaps: Vec<Option<SwapLayout>>,
     objects: Vec<ObjectLayout>,
     recorder: usize,
     /// Slots of a node, a power of two or 0.
@@ -53,6 +56,8 @@ pub(crate) struct Layout {
     /// A random number that tells this graph from all others: 64 bits.
     pub identity: usize,
     links: Vec<Option<LinkLayout>>,
+    node_data: Vec<UserDataLayout>,
+    edge_data: Vec<UserDataLayout>,
     /// Bytes, the segment's header included.
     pub total: usize,
 }
@@ -65,6 +70,30 @@ pub(crate) struct RingLayout {
     /// The messages.
     pub messages: usize,
     /// From one message to the next; a multiple of a cache line.
+    pub stride: usize,
+}
+
+/// The offsets of the ring of an edge that exchanges buffers with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SwapLayout {
+    /// For each slot the buffer and the length of the message in it: 64 bits, written by the producer.
+    pub filled: usize,
+    /// For each slot the buffer that is free for the next message in it: 32 bits, written by the consumer.
+    pub free: usize,
+    /// The first of the buffers that were its own when the graph was made.
+    pub first: u32,
+    /// The buffers of its group.
+    pub pool: PoolLayout,
+}
+
+/// The offsets of the buffers of rings that exchange them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolLayout {
+    /// The first buffer.
+    pub start: usize,
+    /// How many there are.
+    pub buffers: u32,
+    /// From one buffer to the next; a multiple of a cache line.
     pub stride: usize,
 }
 
@@ -90,6 +119,15 @@ pub(crate) struct LinkLayout {
     pub listening: usize,
     /// What was sent with each token, [`LinkLayout::SLOT`] bytes.
     pub slots: usize,
+}
+
+/// The offsets of what users keep with a node or an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UserDataLayout {
+    /// How often it was written: 64 bits, if there are any bytes.
+    pub version: usize,
+    /// How many bytes there are.
+    pub bytes: usize,
 }
 
 impl LinkLayout {
@@ -140,17 +178,22 @@ impl Layout {
         let nodes = members.checked_add((MEMBERS_MAX + 1) * LINE)?;
         let mut end = nodes.checked_add(spec.graph().nodes.len().checked_mul(2 * PAIR)?)?;
         let mut rings = Vec::with_capacity(spec.channels().len());
-        for channel in spec.channels() {
-            let Channel::Ring { message, capacity } = *channel else {
+        for (edge, channel) in spec.channels().iter().enumerate() {
+            let is_swapped = spec.swapping().iter().flatten().any(|&swapped| swapped == edge);
+            let (Channel::Ring { message, capacity }, false) = (*channel, is_swapped) else {
                 rings.push(None);
                 continue;
             };
             let (message, capacity) = (message as usize, capacity as usize);
-            let stride = message.max(1).next_multiple_of(LINE);
+            let stride = stride_of(message);
             let lengths = end;
             let messages = lengths.checked_add(capacity.checked_mul(4)?)?.checked_next_multiple_of(PAIR)?;
             end = messages.checked_add(capacity.checked_mul(stride)?)?.checked_next_multiple_of(PAIR)?;
             rings.push(Some(RingLayout { lengths, messages, stride }));
+        }
+        let mut swaps = vec![None; spec.channels().len()];
+        for group in spec.swapping() {
+            end = place_group(group, spec.channels(), end, &mut swaps)?;
         }
         let mut objects = Vec::with_capacity(spec.objects().len());
         for object in spec.objects() {
@@ -177,8 +220,28 @@ impl Layout {
         let recorder = end.checked_next_multiple_of(PAIR)?;
         let recorded = u64::from(spec.recorder());
         let slots = spec.graph().nodes.len().checked_mul(spec.recorder() as usize)?;
-        let total = recorder.checked_add(slots.checked_mul(SLOT)?)?;
-        Some(Layout { members, nodes, rings, objects, identity, links, recorder, recorded, total })
+        let mut total = recorder.checked_add(slots.checked_mul(SLOT)?)?;
+        let mut place = |&bytes: &u32| {
+            let data = UserDataLayout { version: total, bytes: bytes as usize };
+            total = total.checked_add(data.total()?)?;
+            Some(data)
+        };
+        let node_data = spec.node_data().iter().map(&mut place).collect::<Option<_>>()?;
+        let edge_data = spec.edge_data().iter().map(&mut place).collect::<Option<_>>()?;
+        Some(Layout {
+            members,
+            nodes,
+            rings,
+            swaps,
+            objects,
+            identity,
+            links,
+            recorder,
+            recorded,
+            node_data,
+            edge_data,
+            total,
+        })
     }
 
     pub fn member(&self, member: usize) -> Member {
@@ -212,15 +275,59 @@ impl Layout {
         self.rings.get(edge).copied().flatten()
     }
 
+    /// The ring of an edge of the graph, if it exchanges buffers with others.
+    pub fn swap(&self, edge: usize) -> Option<SwapLayout> {
+        self.swaps.get(edge).copied().flatten()
+    }
+
     /// A data object, by its position in the spec.
     pub fn object(&self, object: usize) -> ObjectLayout {
         self.objects[object]
+    }
+
+    /// What users keep with a node.
+    pub fn node_data(&self, node: usize) -> UserDataLayout {
+        self.node_data[node]
+    }
+
+    /// What users keep with an edge of the graph.
+    pub fn edge_data(&self, edge: usize) -> UserDataLayout {
+        self.edge_data[edge]
     }
 
     /// The words of an edge of the graph, if it goes through a channel of Linux.
     pub fn link(&self, edge: usize) -> Option<LinkLayout> {
         self.links.get(edge).copied().flatten()
     }
+}
+
+/// From one message to the next.
+fn stride_of(message: usize) -> usize {
+    message.max(1).next_multiple_of(LINE)
+}
+
+/// Places the rings of a `group`, which are of messages of one length, from `start` on. Answers with where they end;
+/// `None` if that exceeds the address space, or buffers the numbers that they have.
+fn place_group(group: &[usize], channels: &[Channel], start: usize, swaps: &mut [Option<SwapLayout>]) -> Option<usize> {
+    let mut end = start;
+    let mut pool = PoolLayout { start, buffers: 0, stride: LINE };
+    let mut placed = Vec::with_capacity(group.len());
+    for &edge in group {
+        let Channel::Ring { message, capacity } = channels[edge] else { continue };
+        let filled = end;
+        let free = filled.checked_add(8 * capacity as usize)?.checked_next_multiple_of(PAIR)?;
+        end = free.checked_add(4 * capacity as usize)?.checked_next_multiple_of(PAIR)?;
+        placed.push((edge, filled, free, pool.buffers));
+        pool = PoolLayout {
+            start: end,
+            buffers: pool.buffers.checked_add(capacity)?,
+            stride: stride_of(message as usize),
+        };
+    }
+    for (edge, filled, free, first) in placed {
+        swaps[edge] = Some(SwapLayout { filled, free, first, pool });
+    }
+    end.checked_add(pool.stride.checked_mul(pool.buffers as usize)?)?.checked_next_multiple_of(PAIR)
 }
 
 impl ObjectLayout {
@@ -230,5 +337,25 @@ impl ObjectLayout {
     pub fn place(&self, job: u64, ago: u32) -> usize {
         let slot = (job % self.copies + self.copies - u64::from(ago)) % self.copies;
         self.start + self.stride * slot as usize
+    }
+}
+
+impl UserDataLayout {
+    /// 64-bit words of one copy.
+    pub fn words(&self) -> usize {
+        self.bytes.div_ceil(8)
+    }
+
+    /// Where the value of a version is.
+    pub fn copy_of(&self, version: u64) -> usize {
+        self.version + 8 + 8 * self.words() * (version % 2) as usize
+    }
+
+    /// Bytes from one to the next; a multiple of a cache line.
+    fn total(&self) -> Option<usize> {
+        if self.bytes == 0 {
+            return Some(0);
+        }
+        self.words().checked_mul(2 * 8)?.checked_add(8)?.checked_next_multiple_of(LINE)
     }
 }

@@ -94,7 +94,9 @@ mod responses;
 mod ring;
 mod shared;
 mod spec;
+mod swap;
 mod topology;
+mod user_data;
 
 pub use bytemuck::Pod;
 pub use channel::{ChannelKind, UnknownChannel};
@@ -107,5 +109,6 @@ pub use pipeline::{Access, Link, Object, Parameter, Pipeline, PipelineError, Use
 pub use registry::{GRAPH_NAME_MAX, Registry, RegistryError};
 pub use releases::{NoRecorder, Releasing};
 pub use ring::{Inputs, MessageError, Outputs};
-pub use spec::{COUNT_MAX, Channel, NAME_MAX, RECORDER_DEFAULT, RECORDER_MAX, Spec, SpecError};
+pub use spec::{COUNT_MAX, Channel, NAME_MAX, RECORDER_DEFAULT, RECORDER_MAX, Spec, SpecError, SwappingError};
 pub use topology::Topology;
+pub use user_data::{UserData, UserDataError};

@@ -77,6 +77,9 @@ pub enum WaitError {
     TimedOut {
         /// The node that waits.
         node: String,
+        /// Producer and consumer of an edge, if all that the job waits for is a message that Linux has taken and not
+        /// delivered.
+        in_flight: Option<(String, String)>,
     },
     /// A node died that this one waits for, or let go in the middle of a job. Said once for each loss: whoever waits
     /// again waits for the node to be claimed again, and to go on.
@@ -223,7 +226,7 @@ impl Node {
         let index = self.shared().completed(self.node);
         let (shared, node, sights) = (&self.membership.shared, self.node, &mut self.sights);
         let links = &mut self.ports.links;
-        let mut look = || look(shared, node, index, sights, links).transpose();
+        let mut look = || look(shared, node, index, sights, links, deadline).transpose();
         let mut found = look();
         if found.is_none() && deadline != Instant::ZERO {
             if !self.spin.is_zero() && are_elsewhere(shared, node, index) {
@@ -240,7 +243,7 @@ impl Node {
         match found {
             Some(Ok(())) => self.begin(index, deadline),
             Some(Err(error)) => Err(error),
-            None => Err(WaitError::TimedOut { node: shared.name(node) }),
+            None => Err(WaitError::TimedOut { node: shared.name(node), in_flight: None }),
         }
     }
 
@@ -254,19 +257,28 @@ impl Node {
     /// Job `index`, all of whose tokens and room are there, begins: at its release, if it has to wait for that.
     fn begin(&mut self, index: u64, deadline: Instant) -> Result<Job<'_>, WaitError> {
         let (shared, node) = (&self.membership.shared, self.node);
-        let mut release = None;
-        if let Some(releases) = &mut self.releases {
+        self.ports
+            .links
+            .fetch(shared, index, deadline)
+            .map_err(|edge| WaitError::TimedOut { node: shared.name(node), in_flight: Some(shared.ends(edge)) })?;
+        let mut began = None;
+        if let Some(releases) = &self.releases {
             let mut now = clock::now();
             let arrival = releases.arrival(shared, index, now);
             if releases.is_too_early(arrival, now) {
                 now = await_release(shared, node, arrival.at, deadline)?;
             }
-            shared.record_begin(node, index, arrival, now, current_cpu());
-            releases.begun(index, arrival);
-            release = Some(arrival.at);
+            began = Some((arrival, now));
         }
         let is_resumed = shared.started(node) > index;
-        shared.segment.u64(shared.words(node).started).store(index + 1, Ordering::Relaxed);
+        if !shared.begin(node, index) {
+            return Err(WaitError::Terminated { node: shared.name(node), edge: None });
+        }
+        if let (Some(releases), Some((arrival, now))) = (&mut self.releases, began) {
+            shared.record_begin(node, index, arrival, now, current_cpu());
+            releases.begun(index, arrival);
+        }
+        let release = began.map(|(arrival, _)| arrival.at);
         self.ports.begin(shared, index);
         if let Some(hooks) = &mut self.hooks {
             hooks.begin(release, release.map(|release| deadline_of(shared, node, release)));
@@ -316,7 +328,7 @@ fn await_release(shared: &Shared, node: usize, release: Instant, deadline: Insta
         return Err(WaitError::Terminated { node: shared.name(node), edge: None });
     }
     let now = clock::now();
-    if now < release { Err(WaitError::TimedOut { node: shared.name(node) }) } else { Ok(now) }
+    if now < release { Err(WaitError::TimedOut { node: shared.name(node), in_flight: None }) } else { Ok(now) }
 }
 
 fn deadline_of(shared: &Shared, node: usize, release: Instant) -> Instant {
@@ -365,6 +377,7 @@ fn look(
     index: u64,
     sights: &mut [Sight],
     links: &mut Ends,
+    deadline: Instant,
 ) -> Result<Option<()>, WaitError> {
     if shared.has_terminated(node) {
         return Err(WaitError::Terminated { node: shared.name(node), edge: None });
@@ -397,7 +410,7 @@ fn look(
             }
         }
     }
-    if is_ready { links.prepare(shared) } else { Ok(None) }
+    if is_ready { links.prepare(shared, deadline) } else { Ok(None) }
 }
 
 fn has_come(shared: &Shared, condition: &Condition, sight: &mut Sight, index: u64) -> bool {
@@ -414,7 +427,7 @@ enum Absence {
 /// Why the peer of a condition may not fulfil it.
 fn absence(shared: &Shared, condition: &Condition, reported: u64) -> Absence {
     let owner = shared.owner(condition.peer);
-    if shared.has_terminated(condition.peer) {
+    if shared.is_over(condition.peer) {
         Absence::Terminated
     } else if owner.state == State::Lost && owner.word() != reported {
         Absence::Lost(owner)
@@ -468,6 +481,11 @@ impl Job<'_> {
         (ports.messages(&membership.shared), objects.of_job(&membership.shared, self.begun.index))
     }
 
+    /// The rings and channels at its node.
+    pub(crate) fn ports(&mut self) -> &mut Ports {
+        &mut self.node.ports
+    }
+
     pub(crate) fn object_inputs(&self) -> ObjectInputs<'_> {
         self.node.objects.inputs_of(self.node.shared(), self.begun.index)
     }
@@ -494,7 +512,7 @@ impl Job<'_> {
         let Job { node, begun: Begun { index, .. } } = self;
         node.interrupted = None;
         node.begun = None;
-        node.ports.links.send(&node.membership.shared, index);
+        node.ports.complete(&node.membership.shared, index);
         let shared = &node.membership.shared;
         if node.releases.is_some() {
             shared.record_completion(node.node, index, clock::now(), current_cpu());
@@ -515,7 +533,14 @@ impl Job<'_> {
 impl fmt::Display for WaitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WaitError::TimedOut { node } => write!(f, "node {node}: no job in time; wait again, or longer"),
+            WaitError::TimedOut { node, in_flight: None } => {
+                write!(f, "node {node}: no job in time; wait again, or longer")
+            }
+            WaitError::TimedOut { node, in_flight: Some((from, to)) } => write!(
+                f,
+                "node {node}: no job in time, as Linux has not delivered a message of edge {from} -> {to} that was sent; \
+                 wait again, or longer"
+            ),
             WaitError::Lost { node, edge: (from, to), pid } => write!(
                 f,
                 "node {node} of edge {from} -> {to} was lost by process {pid}; claim it again and wait again, or end"

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use laxity_model::Instant;
 use laxity_sys::channel::ChannelError;
 use laxity_sys::directory::Watch;
+use laxity_sys::membarrier;
 use laxity_sys::random;
 use laxity_sys::segment::{Segment, SegmentError};
 
@@ -21,6 +22,7 @@ use crate::link::{self, Channels};
 use crate::objects;
 use crate::shared::Shared;
 use crate::spec::{Channel, Spec, SpecError};
+use crate::swap;
 
 /// Where graphs have their names: a directory in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -284,6 +286,9 @@ impl Registry {
                     segment.u32(ring.lengths + 4 * token).store(*message, Ordering::Relaxed);
                 }
             }
+            if let (Channel::Ring { message, capacity }, Some(swap)) = (channel, layout.swap(edge)) {
+                swap::initialize(&segment, swap, *capacity, rule.initial, *message);
+            }
             if let (Some(message), Some(link)) = (channel.message(), layout.link(edge)) {
                 for token in 0..rule.initial as usize {
                     segment.u32(link.slots + LinkLayout::SLOT * token).store(message, Ordering::Relaxed);
@@ -328,6 +333,8 @@ fn join(shared: &Arc<Shared>) -> Result<Graph, RegistryError> {
     let channels = Channels::open(shared)?;
     shared.prepare_to_ring().map_err(system("make a socket to wake those who poll"))?;
     let full = || RegistryError::Full { name: shared.spec.graph().name.clone() };
+    // Whoever cannot take part is seen to begin a job some nanoseconds late, which matters if its node is ended then.
+    membarrier::register();
     let member = shared.take_place().ok_or_else(full)?;
     let guardian = Guardian::start(shared, member).map_err(system("start the thread that watches for deaths"))?;
     Ok(Graph::new(shared.clone(), channels, member, guardian))
@@ -359,6 +366,12 @@ impl fmt::Display for RegistryError {
             RegistryError::Segment(error) => write!(f, "{error}"),
             RegistryError::System { action, error } => write!(f, "cannot {action}: {error}"),
         }
+    }
+}
+
+impl From<SegmentError> for RegistryError {
+    fn from(error: SegmentError) -> Self {
+        RegistryError::Segment(error)
     }
 }
 

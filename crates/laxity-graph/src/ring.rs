@@ -16,6 +16,7 @@ use crate::layout::RingLayout;
 use crate::link::{Ends, Inbox, Outbox};
 use crate::shared::Shared;
 use crate::spec::Channel;
+use crate::swap::{SwapPort, Swaps};
 
 /// Why there is no such message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,22 @@ pub enum MessageError {
         /// The number of its token, counted from the first that ever was on the edge.
         token: u64,
     },
+    /// Messages of one edge cannot be swapped with those of another.
+    NotSwapping {
+        /// The edge over which a message came.
+        from: usize,
+        /// The edge over which one goes.
+        to: usize,
+    },
+    /// A message that the job reads and leaves for the next, and so cannot give away.
+    Kept {
+        /// The edge.
+        edge: usize,
+        /// Its number.
+        number: u32,
+        /// How many messages the job takes away.
+        consume: u32,
+    },
 }
 
 /// The rings at a node, and its edges through channels of Linux.
@@ -58,6 +75,7 @@ pub enum MessageError {
 pub(crate) struct Ports {
     inputs: Vec<Port>,
     outputs: Vec<Port>,
+    swaps: Swaps,
     pub links: Ends,
 }
 
@@ -83,6 +101,7 @@ struct Port {
 pub struct Inputs<'a> {
     shared: &'a Shared,
     ports: &'a [Port],
+    swaps: &'a [SwapPort],
     inboxes: &'a [Inbox],
 }
 
@@ -91,12 +110,14 @@ pub struct Inputs<'a> {
 pub struct Outputs<'a> {
     shared: &'a Shared,
     ports: &'a [Port],
+    swaps: &'a mut [SwapPort],
     outboxes: &'a mut [Outbox],
 }
 
 impl Ports {
     pub fn new(shared: &Shared, node: usize) -> Self {
-        let mut ports = Ports { inputs: Vec::new(), outputs: Vec::new(), links: Ends::default() };
+        let swaps = Swaps::new(shared, node);
+        let mut ports = Ports { inputs: Vec::new(), outputs: Vec::new(), swaps, links: Ends::default() };
         for (edge, (rule, channel)) in shared.spec.plan().edges().iter().zip(shared.spec.channels()).enumerate() {
             let (Channel::Ring { message, capacity }, Some(ring)) = (*channel, shared.layout.ring(edge)) else {
                 continue;
@@ -132,13 +153,30 @@ impl Ports {
                 shared.segment.u32(port.length_of(port.slot(number))).store(0, Ordering::Relaxed);
             }
         }
-        self.links.begin(shared, index);
+        self.swaps.begin(shared, index);
+        self.links.begin();
+    }
+
+    /// Job `index` is about to be complete.
+    #[inline]
+    pub fn complete(&mut self, shared: &Shared, index: u64) {
+        self.swaps.complete(shared);
+        self.links.send(shared, index);
+    }
+
+    /// Swaps a message of the job that began last with one that it writes.
+    pub fn swap(&mut self, from: (usize, u32), to: (usize, u32)) -> Result<(), MessageError> {
+        self.swaps.swap(from, to)
     }
 
     /// Those of the job that began last.
     pub fn messages<'a>(&'a mut self, shared: &'a Shared) -> (Inputs<'a>, Outputs<'a>) {
-        let Ports { inputs, outputs, links: Ends { inboxes, outboxes, .. } } = self;
-        (Inputs { shared, ports: inputs, inboxes }, Outputs { shared, ports: outputs, outboxes })
+        let Ports { inputs, outputs, swaps, links: Ends { inboxes, outboxes, .. } } = self;
+        let Swaps { inputs: swapped_inputs, outputs: swapped_outputs } = swaps;
+        (
+            Inputs { shared, ports: inputs, swaps: swapped_inputs, inboxes },
+            Outputs { shared, ports: outputs, swaps: swapped_outputs, outboxes },
+        )
     }
 }
 
@@ -186,11 +224,11 @@ fn find(ports: &[Port], edge: usize, number: u32) -> Result<&Port, MessageError>
 }
 
 #[inline]
-fn check_number(edge: usize, number: u32, count: u32) -> Result<(), MessageError> {
+pub(crate) fn check_number(edge: usize, number: u32, count: u32) -> Result<(), MessageError> {
     if number < count { Ok(()) } else { Err(MessageError::NoMessage { edge, number, count }) }
 }
 
-fn check_length(edge: usize, length: usize, longest: u32) -> Result<u32, MessageError> {
+pub(crate) fn check_length(edge: usize, length: usize, longest: u32) -> Result<u32, MessageError> {
     let fitting = u32::try_from(length).ok().filter(|&length| length <= longest);
     fitting.ok_or(MessageError::TooLong { edge, length, longest })
 }
@@ -205,6 +243,9 @@ impl<'a> Inputs<'a> {
     pub fn get(&self, edge: usize, number: u32) -> Result<&'a [u8], MessageError> {
         if let Some(inbox) = self.inboxes.iter().find(|inbox| inbox.edge == edge) {
             return inbox.get(number);
+        }
+        if let Some(port) = self.swaps.iter().find(|port| port.edge == edge) {
+            return port.message(self.shared, number);
         }
         let port = find(self.ports, edge, number)?;
         let slot = port.slot(number);
@@ -226,7 +267,8 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// [`MessageError`].
     pub fn get(&mut self, edge: usize, number: u32) -> Result<&mut [u8], MessageError> {
-        Outputs { shared: self.shared, ports: self.ports, outboxes: self.outboxes }.into_message(edge, number)
+        let Outputs { shared, ports, ref mut swaps, ref mut outboxes } = *self;
+        Outputs { shared, ports, swaps, outboxes }.into_message(edge, number)
     }
 
     /// As [`Outputs::get`], for the only message that is written.
@@ -235,6 +277,9 @@ impl<'a> Outputs<'a> {
         if let Some(outbox) = self.outboxes.iter_mut().find(|outbox| outbox.edge == edge) {
             check_number(edge, number, outbox.count())?;
             return Ok(outbox.message(number));
+        }
+        if let Some(port) = self.swaps.iter_mut().find(|port| port.edge == edge) {
+            return port.message_mut(self.shared, number);
         }
         let port = find(self.ports, edge, number)?;
         let slot = port.slot(number);
@@ -258,6 +303,9 @@ impl<'a> Outputs<'a> {
             check_length(edge, length, outbox.longest)?;
             outbox.truncate(number, length);
             return Ok(());
+        }
+        if let Some(port) = self.swaps.iter_mut().find(|port| port.edge == edge) {
+            return port.truncate(number, length);
         }
         let port = find(self.ports, edge, number)?;
         let length = check_length(edge, length, port.longest)?;
@@ -297,6 +345,14 @@ impl fmt::Display for MessageError {
             MessageError::Lost { edge, token } => {
                 write!(f, "edge {edge}: message {token} was lost with a former owner of a node; go on without it")
             }
+            MessageError::NotSwapping { from, to } => write!(
+                f,
+                "edges {from} and {to} exchange no buffers at this node; describe the graph so that they do, or copy"
+            ),
+            MessageError::Kept { edge, number, consume } => write!(
+                f,
+                "edge {edge}: a job takes {consume} messages away and leaves number {number} for the next; copy it"
+            ),
         }
     }
 }

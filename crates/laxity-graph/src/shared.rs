@@ -5,11 +5,12 @@
 //! or not begun.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use laxity_model::Instant;
 use laxity_policy::graph::{Edge, EdgeKind};
 use laxity_sys::bell::Ringer;
+use laxity_sys::membarrier;
 use laxity_sys::process::Process;
 use laxity_sys::segment::Segment;
 
@@ -120,29 +121,74 @@ impl Shared {
         self.segment.u32(self.words(node).flags)
     }
 
+    /// Whether the node was ended, by its owner or from outside. Its owner may be in the middle of a job, the last.
+    #[inline]
     pub fn has_terminated(&self, node: usize) -> bool {
         self.segment.u32(self.words(node).terminated).load(Ordering::Acquire) != 0
+    }
+
+    /// Whether the node was ended and completes no job any more.
+    ///
+    /// A job that begins is announced before its owner looks, again, whether the node was ended ([`Shared::begin`]). So
+    /// whoever looks in the other order sees the job, or the job does not begin; the fence between is carried out here
+    /// for the owner, too, who begins many jobs and ends once.
+    #[cold]
+    pub fn is_over(&self, node: usize) -> bool {
+        if !self.has_terminated(node) {
+            return false;
+        }
+        membarrier::everywhere();
+        // In this order: what was started and is not complete when that is read is the job that goes on.
+        let is_begun = || self.started(node) > self.completed(node);
+        self.owner(node).state != State::Claimed || !is_begun()
+    }
+
+    /// The node's job `index` begins, unless the node was ended: whether it does. To be called by its owner.
+    #[inline]
+    pub fn begin(&self, node: usize, index: u64) -> bool {
+        let started = self.segment.u64(self.words(node).started);
+        let before = started.load(Ordering::Relaxed);
+        started.store(index + 1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if self.has_terminated(node) {
+            // Whoever saw the job waits for its end.
+            started.store(before, Ordering::Release);
+            self.rouse_all();
+            return false;
+        }
+        true
     }
 
     /// The node's job `index` is complete: all its tokens and messages are there, at once.
     #[inline]
     pub fn complete(&self, node: usize, index: u64) {
-        self.segment.u64(self.words(node).completed).store(index + 1, Ordering::Release);
-        parking::published::<AtomicU32>();
-        for &dependent in &self.dependents[node] {
+        let (completed, dependents) = (self.segment.u64(self.words(node).completed), &self.dependents[node]);
+        if dependents.is_empty() {
+            completed.store(index + 1, Ordering::Release);
+        } else {
+            parking::publish(completed, index + 1);
+        }
+        for &dependent in dependents {
             if parking::wake_if(self.parked(dependent), || self.is_ready(dependent)) {
                 self.ring(dependent);
             }
         }
+        // Those who wait for a token that does not come were told to wait for this job: see `is_over`, whose fence is also
+        // one between the two here.
+        compiler_fence(Ordering::SeqCst);
+        if self.has_terminated(node) {
+            self.rouse_all();
+        }
     }
 
-    /// Whether the next job of a node that waits may run.
+    /// Whether the next job of a node that waits may run: for wakers, see [`parking::publish`].
     fn is_ready(&self, node: usize) -> bool {
-        let index = self.completed(node);
-        self.conditions[node].iter().all(|condition| condition.rule.suffices(self.completed(condition.peer), index))
+        let completed = |node: usize| self.segment.u64(self.words(node).completed).load(Ordering::SeqCst);
+        let index = completed(node);
+        self.conditions[node].iter().all(|condition| condition.rule.suffices(completed(condition.peer), index))
     }
 
-    /// Nothing more will come from the node.
+    /// Nothing more will come from the node, but for the job that it has begun, if its owner lives.
     pub fn terminate(&self, node: usize) {
         self.segment.u32(self.words(node).terminated).store(1, Ordering::Release);
         self.rouse_all();

@@ -70,6 +70,12 @@ pub struct Spec {
     /// How many of the edges do not follow from the objects.
     declared: usize,
     recorder: u32,
+    /// Bytes of user data of each node.
+    node_data: Vec<u32>,
+    /// Bytes of user data of each edge of the graph.
+    edge_data: Vec<u32>,
+    /// Groups of rings that exchange buffers; no ring is in two.
+    swapping: Vec<Vec<usize>>,
 }
 
 /// Why a graph cannot be carried out live.
@@ -137,6 +143,43 @@ pub enum SpecError {
         /// The address.
         address: SocketAddr,
     },
+    /// No node has this name.
+    NoNode {
+        /// The name.
+        name: String,
+    },
+    /// No edge has this position.
+    NoEdge {
+        /// The position.
+        edge: usize,
+        /// How many edges there are.
+        edges: usize,
+    },
+    /// An edge cannot exchange buffers with others.
+    Swapping {
+        /// Its producer.
+        from: String,
+        /// Its consumer.
+        to: String,
+        /// Why not.
+        reason: SwappingError,
+    },
+}
+
+/// Why an edge cannot exchange buffers with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwappingError {
+    /// Its messages are not in shared memory.
+    NoRing,
+    /// It does so with others already, or is named twice.
+    Twice,
+    /// Its longest message is another one.
+    Length {
+        /// That of the first edge.
+        first: u32,
+        /// Its own.
+        own: u32,
+    },
 }
 
 /// The longest name of a node, in bytes. Names are never cut.
@@ -186,7 +229,9 @@ impl Spec {
         }
         check_addresses(&graph, &channels)?;
         let declared = channels.len();
-        Ok(Spec { graph, channels, plan, objects: Vec::new(), declared, recorder: RECORDER_DEFAULT })
+        let (node_data, edge_data) = (vec![0; graph.nodes.len()], vec![0; graph.edges.len()]);
+        let (objects, swapping, recorder) = (Vec::new(), Vec::new(), RECORDER_DEFAULT);
+        Ok(Spec { graph, channels, plan, objects, declared, recorder, node_data, edge_data, swapping })
     }
 
     /// `graph` as a pipeline derived it of its `objects`, from which all but the first `declared` edges follow.
@@ -214,6 +259,74 @@ impl Spec {
     /// How many of its last jobs each node remembers; 0: none.
     pub fn recorder(&self) -> u32 {
         self.recorder
+    }
+
+    /// The same, with `bytes` of user data at the node called `node`: see [`UserData`](crate::UserData).
+    ///
+    /// # Errors
+    /// [`SpecError::NoNode`].
+    pub fn with_node_data(mut self, node: &str, bytes: u32) -> Result<Spec, SpecError> {
+        let found = self.graph.nodes.iter().position(|known| known.name == node);
+        let position = found.ok_or_else(|| SpecError::NoNode { name: node.to_owned() })?;
+        self.node_data[position] = bytes;
+        Ok(self)
+    }
+
+    /// The same, with `bytes` of user data at the edge at `edge` of the graph: see [`UserData`](crate::UserData).
+    ///
+    /// # Errors
+    /// [`SpecError::NoEdge`].
+    pub fn with_edge_data(mut self, edge: usize, bytes: u32) -> Result<Spec, SpecError> {
+        let edges = self.edge_data.len();
+        *self.edge_data.get_mut(edge).ok_or(SpecError::NoEdge { edge, edges })? = bytes;
+        Ok(self)
+    }
+
+    /// The same, whose rings at `edges` exchange buffers: a job may [swap](crate::Job::swap) a message that came over
+    /// one of them with one that goes over another, without a copy. Their longest messages are of one length. It costs
+    /// another 8 bytes a message.
+    ///
+    /// # Errors
+    /// [`SpecError::NoEdge`], [`SpecError::Swapping`].
+    pub fn with_swapping(mut self, edges: &[usize]) -> Result<Spec, SpecError> {
+        let mut longest = None;
+        for (number, &edge) in edges.iter().enumerate() {
+            let count = self.channels.len();
+            let channel = self.channels.get(edge).ok_or(SpecError::NoEdge { edge, edges: count })?;
+            let is_taken = self.swapping.iter().any(|group| group.contains(&edge)) || edges[..number].contains(&edge);
+            let reason = match *channel {
+                _ if is_taken => Some(SwappingError::Twice),
+                Channel::Ring { message, .. } => {
+                    let first = *longest.get_or_insert(message);
+                    (first != message).then_some(SwappingError::Length { first, own: message })
+                }
+                _ => Some(SwappingError::NoRing),
+            };
+            if let Some(reason) = reason {
+                let name = |node: usize| self.graph.nodes[node].name.clone();
+                let ends = &self.graph.edges[edge];
+                return Err(SpecError::Swapping { from: name(ends.producer), to: name(ends.consumer), reason });
+            }
+        }
+        if !edges.is_empty() {
+            self.swapping.push(edges.to_vec());
+        }
+        Ok(self)
+    }
+
+    /// Bytes of user data of each node.
+    pub fn node_data(&self) -> &[u32] {
+        &self.node_data
+    }
+
+    /// Bytes of user data of each edge of [`Spec::graph`].
+    pub fn edge_data(&self) -> &[u32] {
+        &self.edge_data
+    }
+
+    /// The groups of edges that exchange buffers.
+    pub fn swapping(&self) -> &[Vec<usize>] {
+        &self.swapping
     }
 
     /// The graph; the bodies of its nodes are empty.
@@ -328,6 +441,24 @@ impl fmt::Display for SpecError {
             SpecError::Address { from, to, address } => {
                 write!(f, "edge {from} -> {to}: another edge listens at {address}; give it another port, or 0 for any")
             }
+            SpecError::NoNode { name } => write!(f, "no node is called {name}; names match exactly"),
+            SpecError::NoEdge { edge, edges } => {
+                write!(f, "there is no edge {edge}: the graph has {edges}, numbered from 0")
+            }
+            SpecError::Swapping { from, to, reason } => match reason {
+                SwappingError::NoRing => write!(
+                    f,
+                    "edge {from} -> {to}: its messages are not in shared memory and cannot be swapped; make it a ring"
+                ),
+                SwappingError::Twice => {
+                    write!(f, "edge {from} -> {to}: it exchanges buffers already; name it once, in one group")
+                }
+                SwappingError::Length { first, own } => write!(
+                    f,
+                    "edge {from} -> {to}: its messages have up to {own} bytes and those that they are swapped with \
+                     {first}; make them one"
+                ),
+            },
         }
     }
 }

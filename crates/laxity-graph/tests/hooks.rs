@@ -187,7 +187,7 @@ fn a_job_on_time_waits_for_its_release_and_can_be_given_up_meanwhile() {
     let mut a = claim(&far, "a");
     a.set_releasing(Releasing::OnTime).expect("it has a recorder");
     a.wait().expect("the first").complete();
-    assert_eq!(a.wait_for(Nanos(1)).err(), Some(WaitError::TimedOut { node: "a".to_owned() }));
+    assert_eq!(a.wait_for(Nanos(1)).err(), Some(WaitError::TimedOut { node: "a".to_owned(), in_flight: None }));
     thread::scope(|scope| {
         let waiting = scope.spawn(|| a.wait().map(|_| ()));
         until_it_waits(&far, 0);

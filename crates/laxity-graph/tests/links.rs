@@ -162,6 +162,9 @@ fn a_full_edge_suspends_its_producer_until_there_is_room_or_its_time_is_over() {
                 write(&mut a, &[2; 5000]);
                 (clock::thread_cpu_time().saturating_sub(used), suspensions() - switches)
             });
+            while !graph.status(0).is_waiting {
+                thread::yield_now();
+            }
             thread::sleep(std::time::Duration::from_millis(60));
             assert!(!producer.is_finished(), "{kind}");
             assert_eq!(read(&mut b).expect("the first"), [0; 5000]);

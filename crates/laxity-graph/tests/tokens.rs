@@ -126,7 +126,7 @@ fn a_wait_ends_at_its_deadline_and_loses_nothing() {
     let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1)])).expect("the name is free");
     let [mut a, mut b] = claim_all(&graph);
     let deadline = now().saturating_add(Nanos::from_millis(3));
-    assert!(matches!(b.wait_until(deadline), Err(WaitError::TimedOut { node }) if node == "b"));
+    assert!(matches!(b.wait_until(deadline), Err(WaitError::TimedOut { node, .. }) if node == "b"));
     assert!(now() >= deadline);
     assert!(b.wait_for(Nanos(1)).is_err());
     run(&mut a);
@@ -224,6 +224,72 @@ fn a_waiting_node_hears_of_the_end_also_when_it_comes_from_outside() {
     thread::sleep(Duration::from_millis(2));
     place.attach("g").expect("it is there").terminate(0);
     assert!(matches!(waiting.join().expect("no panic"), Err(WaitError::Terminated { node, .. }) if node == "a"));
+}
+
+/// The job is not lost, and nobody ends before it is used.
+#[test]
+fn a_node_that_is_ended_in_the_middle_of_a_job_completes_it_before_its_consumer_ends() {
+    let place = Place::new("outside-begun");
+    let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1)])).expect("the name is free");
+    let [mut a, mut b] = claim_all(&graph);
+    let job = a.wait().expect("a source");
+    graph.terminate(0);
+    assert!(matches!(b.wait_for(Nanos::from_millis(1)), Err(WaitError::TimedOut { .. })), "its job goes on");
+    job.complete();
+    assert_eq!(run(&mut b), 0);
+    assert!(matches!(b.wait(), Err(WaitError::Terminated { node, .. }) if node == "a"));
+    assert!(matches!(a.wait(), Err(WaitError::Terminated { node, edge: None }) if node == "a"));
+}
+
+/// b needs two tokens and gets one more.
+#[test]
+fn who_waits_for_the_last_job_of_a_node_hears_of_the_end_if_that_does_not_suffice_or_is_given_up() {
+    for is_completed in [true, false] {
+        let place = Place::new(&format!("outside-short-{is_completed}"));
+        let edges = vec![Edge { consume: 2, threshold: 2, ..edge(0, 1) }];
+        let graph = place.create(&spec(&["a", "b"], edges)).expect("the name is free");
+        let [mut a, mut b] = claim_all(&graph);
+        let job = a.wait().expect("a source");
+        graph.terminate(0);
+        let waiting = thread::spawn(move || b.wait_until(Instant::NEVER).map(|_| ()));
+        thread::sleep(Duration::from_millis(2));
+        if is_completed {
+            job.complete();
+        } else {
+            drop(job);
+            a.release();
+        }
+        assert!(matches!(waiting.join().expect("no panic"), Err(WaitError::Terminated { node, .. }) if node == "a"));
+    }
+}
+
+/// Whenever a node is ended, each of its jobs that it completes is used.
+#[test]
+fn a_consumer_uses_all_that_a_producer_completed_whenever_that_is_ended() {
+    let place = Place::new("outside-any");
+    for round in 0..300 {
+        let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1), back(1, 0, 2)])).expect("the name is free");
+        let count = |name: &str| -> u64 {
+            let mut node = graph.claim(name).expect("it is free");
+            node.spin_for(Nanos::from_micros(round % 3 * 20));
+            let mut jobs = 0;
+            while let Ok(job) = node.wait() {
+                job.complete();
+                jobs += 1;
+            }
+            jobs
+        };
+        let (produced, used) = thread::scope(|scope| {
+            let threads = ["a", "b"].map(|name| scope.spawn(|| count(name)));
+            while graph.status(1).completed < round % 7 {
+                thread::yield_now();
+            }
+            graph.terminate(0);
+            let [a, b] = threads.map(|thread| thread.join().expect("no panic"));
+            (a, b)
+        });
+        assert_eq!(used, produced, "round {round}");
+    }
 }
 
 /// a -> b -> c share an object of which there are two replicas: c must be done with one before a writes to it again,

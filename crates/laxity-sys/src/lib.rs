@@ -6,6 +6,7 @@
 //! | [`directory`] | that something appeared under a name | |
 //! | [`futex`] | waiting on a word of memory | `futex_waitv` (5.16) for more than one |
 //! | [`pi_lock`] | a lock that lends its holder the priority of its waiters | |
+//! | [`membarrier`] | a fence of all threads | `membarrier` (4.16), or does with less |
 //! | [`memory`] | memory that stays in RAM | `RLIMIT_MEMLOCK` |
 //! | [`channel`] | named pipes, message queues, TCP | POSIX message queues for those |
 //! | [`bell`] | a descriptor that other processes make readable | |
@@ -26,6 +27,7 @@ pub mod directory;
 pub mod event;
 pub mod futex;
 pub mod journal;
+pub mod membarrier;
 pub mod memory;
 pub mod mutex;
 pub mod packets;

@@ -120,7 +120,7 @@ fn a_connection_holds_what_was_agreed_on_though_nobody_receives() {
         let listener = Listener::bind(loopback()).expect("a port");
         let address = SocketAddr::new(loopback().ip(), listener.port().expect("a port"));
         // Connected before it is accepted.
-        let mut producer = Stream::connect(address, total as u64).expect("someone listens");
+        let mut producer = Stream::connect(address, total as u64, Nanos::from_secs(1)).expect("someone listens");
         for message in 0..count {
             let bytes = vec![message as u8; length];
             assert!(producer.send(&[&bytes[..8], &bytes[8..]]).expect("connected"), "{message} of {count} x {length}");
@@ -152,6 +152,6 @@ fn nobody_who_listens_is_an_error_at_once() {
     let listener = Listener::bind(loopback()).expect("a port");
     let address = SocketAddr::new(loopback().ip(), listener.port().expect("a port"));
     drop(listener);
-    let error = Stream::connect(address, 1).expect_err("nobody listens");
+    let error = Stream::connect(address, 1, Nanos::ZERO).expect_err("nobody listens");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
 }

@@ -39,7 +39,7 @@ Nodes that share memory rather than hand over messages are described by a `Pipel
 The documentation of the Rust crate ``laxity-graph`` has the rules; every decision is made there.
 """
 
-from laxity._native import Graph, Job, Node, Pipeline, Recording, Registry, Spec
+from laxity._native import Graph, Job, Node, Pipeline, Recording, Registry, Spec, UserData
 from laxity.live._describe import (
     Channel,
     Collected,
@@ -110,5 +110,6 @@ __all__ = [
     "UnknownError",
     "UnreachableError",
     "UseError",
+    "UserData",
     "WaitError",
 ]

@@ -131,7 +131,9 @@ class NodeStatus:
         is_lost: whether its process died, or let go of it in the middle of a job.
         started: jobs that were begun.
         completed: jobs that are complete.
-        has_terminated: whether it ended.
+        has_terminated: whether it ended, or was told to.
+        is_waiting: whether its owner is suspended until tokens, room, or its release come.
+        is_sending: whether its owner is telling two consumers or more that their tokens are there.
     """
 
     pid: int | None
@@ -139,6 +141,8 @@ class NodeStatus:
     started: int
     completed: int
     has_terminated: bool
+    is_waiting: bool = False
+    is_sending: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

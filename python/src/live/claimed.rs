@@ -23,7 +23,7 @@ pub struct Claimed {
     /// `None` only once `is_leaving`.
     state: Mutex<Option<State>>,
     pid: u32,
-    /// Jobs completed through this claim: views of their messages cannot be made any more.
+    /// Jobs completed, and swaps made, through this claim: views of messages from before cannot be made any more.
     epoch: AtomicU64,
     /// Views of messages and data objects of the job.
     views: AtomicUsize,
@@ -166,6 +166,11 @@ impl Held<'_> {
             "node {name}: {views} of its job's messages or objects are still in use, by numpy arrays or other views; \
              before you {action}, delete them or return from the function that has them, and copy what must live longer"
         )))
+    }
+
+    /// Messages of the job are not where they were.
+    pub fn moved(&self) {
+        self.claimed.epoch.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The job is complete.

@@ -47,7 +47,7 @@ pub fn claim_error(py: Python<'_>, error: &ClaimError) -> PyErr {
 pub fn wait_error(py: Python<'_>, error: &WaitError) -> PyErr {
     let text = error.to_string();
     match error {
-        WaitError::TimedOut { node } => exception(py, "TimedOutError", (text, node)),
+        WaitError::TimedOut { node, .. } => exception(py, "TimedOutError", (text, node)),
         WaitError::Lost { node, edge, pid } => exception(py, "LostError", (text, node, edge, *pid)),
         WaitError::Terminated { node, edge } => exception(py, "TerminatedError", (text, node, edge.as_ref())),
         WaitError::Unreachable { node, edge, code } => exception(py, "UnreachableError", (text, node, edge, *code)),
@@ -69,6 +69,19 @@ pub fn message_error(py: Python<'_>, spec: &Spec, position: usize, error: &Messa
         MessageError::TooLong { length, longest, .. } => {
             let text =
                 format!("edge {edge}: a message of {length} bytes exceeds its {longest} bytes; enlarge the channel");
+            exception(py, "MessageError", (text,))
+        }
+        MessageError::NotSwapping { to, .. } => {
+            let text = format!(
+                "edges {edge} and {} exchange no buffers at this node; describe the graph with_swapping, or copy",
+                edges::name(spec, *to)
+            );
+            exception(py, "MessageError", (text,))
+        }
+        MessageError::Kept { number, consume, .. } => {
+            let text = format!(
+                "edge {edge}: a job takes {consume} messages away and leaves number {number} for the next; copy it"
+            );
             exception(py, "MessageError", (text,))
         }
         MessageError::Lost { token, .. } => {

@@ -15,6 +15,7 @@ use super::errors::{claim_error, misuse};
 use super::node::PyNode;
 use super::recording::PyRecording;
 use super::spec::{self, PySpec};
+use super::user_data::{Place, PyUserData};
 use crate::errors::value_error;
 
 /// A graph that this process is attached to. A context manager: at the end of `with` it is closed.
@@ -107,6 +108,8 @@ impl PyGraph {
         fields.set_item("started", status.started)?;
         fields.set_item("completed", status.completed)?;
         fields.set_item("has_terminated", status.has_terminated)?;
+        fields.set_item("is_waiting", status.is_waiting)?;
+        fields.set_item("is_sending", status.is_sending)?;
         py.import("laxity.live._describe")?.getattr("NodeStatus")?.call((), Some(&fields))
     }
 
@@ -122,8 +125,27 @@ impl PyGraph {
         Ok(graph.tokens(edge))
     }
 
+    /// What users keep with the node called `name`. Raises UnknownError.
+    fn node_data(&self, py: Python<'_>, name: &str) -> PyResult<PyUserData> {
+        let graph = self.graph(py)?;
+        let node = spec::node(py, graph.spec(), name)?;
+        Ok(PyUserData::new(graph, Place::Node(node)))
+    }
+
+    /// What users keep with an edge.
+    ///
+    /// Args:
+    ///     edge: the names of its producer and consumer, or its position.
+    ///
+    /// Raises UnknownError.
+    fn edge_data(&self, py: Python<'_>, edge: EdgeOfGraph) -> PyResult<PyUserData> {
+        let graph = self.graph(py)?;
+        let edge = edges::of_graph(py, graph.spec(), &edge)?;
+        Ok(PyUserData::new(graph, Place::Edge(edge)))
+    }
+
     /// Ends the node called `name` from outside: its owner's next wait says so, and its consumers end when they have
-    /// used what it produced. Without a name it ends all sources, and so in time the graph.
+    /// used what it produced, the job included that it may have begun. Without a name it ends all sources, and so in time the graph.
     ///
     /// Raises UnknownError.
     #[pyo3(signature = (name=None))]

@@ -267,6 +267,45 @@ impl PyJob {
         self.lend_object(py, |job| job.write(object).map(|bytes| Message::output(claimed, bytes)))
     }
 
+    /// Swaps a message that came over the edge `input` with one that goes over the edge `output`, each with its length and
+    /// without a copy, however long they are: what came is what goes. The edges exchange buffers: `Spec.with_swapping`.
+    ///
+    /// The memoryviews that the job handed out end. `output(output)` then is the message that came, to be changed in place,
+    /// as long as can be, until `truncate` says less. If the process is killed before the job is complete it is begun
+    /// again with the message where it came from, and what was changed in it may be half changed: `is_resumed`.
+    ///
+    /// Args:
+    ///     input: the node that the message came from, or the edge's position.
+    ///     output: the node that it goes to, or the edge's position.
+    ///     input_number: which of the messages that the job takes away, from 0.
+    ///     output_number: which of those that it adds.
+    ///
+    /// Raises MessageError if the edges exchange no buffers or the job leaves the message for the next one, UnknownError
+    /// for an edge that there is not, BufferError while messages are in use by numpy arrays or other views.
+    #[pyo3(signature = (input, output, input_number=0, output_number=0))]
+    fn swap(
+        &self,
+        py: Python<'_>,
+        input: EdgeOfNode,
+        output: EdgeOfNode,
+        input_number: u32,
+        output_number: u32,
+    ) -> PyResult<()> {
+        let mut held = self.claimed.hold(py)?;
+        let state = held.begun(py, self.ticket, self.index)?;
+        let (spec, node) = (state.graph.spec(), state.node.position());
+        let from = edges::of_node(py, spec, node, Direction::In, &input)?;
+        let to = edges::of_node(py, spec, node, Direction::Out, &output)?;
+        self.end_views(py)?;
+        held.check_views("swap messages")?;
+        let state = held.begun(py, self.ticket, self.index)?;
+        let mut job = state.node.job().ok_or_else(nothing)?;
+        let swapped = job.swap((from, input_number), (to, output_number));
+        swapped.map_err(|error| message_error(py, state.graph.spec(), at_fault(&error, from, to), &error))?;
+        held.moved();
+        Ok(())
+    }
+
     /// Completes the job: what it read is gone; what it wrote and its tokens are there for its consumers, all at once.
     ///
     /// Raises BufferError while its messages or data objects are in use by more than the memoryviews that it handed out itself, such as
@@ -312,6 +351,14 @@ impl PyJob {
 impl Drop for PyJob {
     fn drop(&mut self) {
         self.claimed.abandon(self.ticket);
+    }
+}
+
+/// The edge that an error of a swap is about.
+fn at_fault(error: &MessageError, from: usize, to: usize) -> usize {
+    match *error {
+        MessageError::NoMessage { edge, .. } if edge == to => to,
+        _ => from,
     }
 }
 

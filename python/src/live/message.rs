@@ -20,7 +20,7 @@ use super::claimed::Claimed;
 #[pyclass(frozen, module = "laxity.live", name = "Message")]
 pub struct Message {
     claimed: Arc<Claimed>,
-    /// How many jobs the node had completed when this was lent.
+    /// How many jobs the node had completed, and swaps it had made, when this was lent.
     epoch: u64,
     /// Its first byte: an address, which any thread may have.
     start: usize,
@@ -67,7 +67,9 @@ impl Message {
             message.claimed.give_back();
             PyErr::fetch(slf.py())
         } else {
-            PyBufferError::new_err("the job is complete, and its memory is gone; ask the next job for its own")
+            PyBufferError::new_err(
+                "its job is complete, or has swapped messages since, and the memory is gone; ask the job for it again, or the next",
+            )
         };
         if !view.is_null() {
             // SAFETY: Python's, as above; this is how it learns that nothing was lent.

@@ -3,6 +3,7 @@
 //! ```text
 //! Python   Spec   Registry - create, attach -> Graph - claim -> Node - wait -> Job - input, output -> memoryview
 //! here     spec   registry                     graph            node, claimed  job                    message
+//!                                                user_data: what users keep with nodes and edges
 //!          pipeline: a Spec that follows from what nodes read and write; recording: from a Graph to a Trace
 //!            |  edges (which one is meant), channel, errors, waiting (GIL released, Ctrl-C) for all of them
 //! crates   laxity-graph
@@ -23,6 +24,7 @@ mod pipeline;
 mod recording;
 mod registry;
 mod spec;
+mod user_data;
 pub mod waiting;
 
 pub use graph::PyGraph;
@@ -32,3 +34,4 @@ pub use pipeline::PyPipeline;
 pub use recording::PyRecording;
 pub use registry::PyRegistry;
 pub use spec::PySpec;
+pub use user_data::PyUserData;

@@ -43,11 +43,16 @@ impl PyNode {
         let State { node, spin, ticket, tickets, .. } = held.waiting(py)?;
         let interrupted = node.interrupted();
         let (spin, began) = (*spin, clock::now());
+        // The last time-out, which may say what it was that did not come.
+        let mut late = None;
         let mut look = |until| {
             // What was spun before is not spun again.
             node.spin_for(spin.saturating_sub(clock::now().saturating_since(began)));
             match node.wait_until(until) {
-                Err(WaitError::TimedOut { .. }) => None,
+                Err(error @ WaitError::TimedOut { .. }) => {
+                    late = Some(error);
+                    None
+                }
                 Err(error) => Some(Err(error)),
                 Ok(job) => {
                     let is_resumed = interrupted == Some(job.index());
@@ -68,7 +73,7 @@ impl PyNode {
                 Ok(PyJob::new(self.claimed.clone(), *tickets, index, begun))
             }
             Some(Err(error)) => Err(error),
-            None => Err(WaitError::TimedOut { node: self.claimed.name.clone() }),
+            None => Err(late.unwrap_or(WaitError::TimedOut { node: self.claimed.name.clone(), in_flight: None })),
         })
     }
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use super::channel;
-use super::edges;
+use super::edges::{self, EdgeOfGraph};
 use super::errors::{spec_error, unknown};
 use crate::workload::PyWorkload;
 
@@ -117,6 +117,60 @@ impl PySpec {
     fn with_recorder(&self, py: Python<'_>, jobs: u32) -> PyResult<Self> {
         let spec = self.spec.clone().with_recorder(jobs);
         Ok(PySpec { spec: spec.map_err(|error| spec_error(py, &error))? })
+    }
+
+    /// The same, with `size` bytes that users keep with the node called `node`: see `Graph.node_data`.
+    ///
+    /// Raises UnknownError.
+    fn with_node_data(&self, py: Python<'_>, node: &str, size: u32) -> PyResult<Self> {
+        self.node(py, node)?;
+        let spec = self.spec.clone().with_node_data(node, size);
+        Ok(PySpec { spec: spec.map_err(|error| spec_error(py, &error))? })
+    }
+
+    /// The same, with `size` bytes that users keep with an edge: see `Graph.edge_data`.
+    ///
+    /// Args:
+    ///     edge: the names of its producer and consumer, or its position.
+    ///     size: how many bytes.
+    ///
+    /// Raises UnknownError.
+    fn with_edge_data(&self, py: Python<'_>, edge: EdgeOfGraph, size: u32) -> PyResult<Self> {
+        let edge = edges::of_graph(py, &self.spec, &edge)?;
+        let spec = self.spec.clone().with_edge_data(edge, size);
+        Ok(PySpec { spec: spec.map_err(|error| spec_error(py, &error))? })
+    }
+
+    /// The same, whose rings at `edges` exchange buffers: a job may hand a message on from one of them to another without
+    /// a copy, by `Job.swap`. Their longest messages are of one length.
+    ///
+    /// Args:
+    ///     edges: each the names of its producer and consumer, or its position.
+    ///
+    /// Raises UnknownError, SpecError.
+    fn with_swapping(&self, py: Python<'_>, edges: Vec<EdgeOfGraph>) -> PyResult<Self> {
+        let found = edges.iter().map(|edge| edges::of_graph(py, &self.spec, edge)).collect::<PyResult<Vec<usize>>>()?;
+        let spec = self.spec.clone().with_swapping(&found);
+        Ok(PySpec { spec: spec.map_err(|error| spec_error(py, &error))? })
+    }
+
+    /// The bytes that users keep with nodes, by name; of those that have any.
+    #[getter]
+    fn node_data(&self) -> BTreeMap<&str, u32> {
+        let sizes = self.spec.graph().nodes.iter().zip(self.spec.node_data());
+        sizes.filter(|(_, size)| **size > 0).map(|(node, &size)| (node.name.as_str(), size)).collect()
+    }
+
+    /// The bytes that users keep with edges, by position; of those that have any.
+    #[getter]
+    fn edge_data(&self) -> BTreeMap<usize, u32> {
+        self.spec.edge_data().iter().copied().enumerate().filter(|(_, size)| *size > 0).collect()
+    }
+
+    /// The groups of edges that exchange buffers, by position.
+    #[getter]
+    fn swapping(&self) -> Vec<Vec<usize>> {
+        self.spec.swapping().to_vec()
     }
 
     /// How many of its last jobs each node remembers: 256, unless `with_recorder` said otherwise.

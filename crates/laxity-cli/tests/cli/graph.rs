@@ -21,6 +21,11 @@ pub fn names(folder: &Path) -> Vec<String> {
 
 /// camera (33 ms) -- 1 image --> detector -- 2 at a time --> planner, created by this process.
 pub fn create(folder: &Path) -> Graph {
+    create_with(folder, |spec| spec)
+}
+
+/// The same, with `more` in its description.
+fn create_with(folder: &Path, more: impl FnOnce(Spec) -> Spec) -> Graph {
     let node = |name: &str, period| Node {
         name: name.to_owned(),
         period,
@@ -43,8 +48,9 @@ pub fn create(folder: &Path) -> Graph {
     let nodes = vec![node("camera", Some(Nanos::from_millis(33))), node("detector", None), node("planner", None)];
     let graph = model::Graph::new("car", nodes, vec![edge(0, 1, 1), edge(1, 2, 2)]);
     let channels = vec![Channel::Ring { message: 640, capacity: 4 }, Channel::Counter];
-    let spec = Spec::with_channels(graph, channels).expect("a graph that can be");
-    Registry::at(folder).create(&spec).expect("the name is free")
+    Registry::at(folder)
+        .create(&more(Spec::with_channels(graph, channels).expect("a graph that can be")))
+        .expect("the name is free")
 }
 
 /// `laxity graph --folder FOLDER` with these words.
@@ -118,6 +124,27 @@ fn a_graph_is_shown_as_text_json_and_drawing() {
 
     let (_, dot, _) = graph(folder.path(), &["show", "car", "--dot"]);
     assert!(dot.starts_with("digraph \"car\" {") && dot.contains("n1 -> n2 [label=\"1:2\"]"), "{dot}");
+}
+
+#[test]
+fn user_data_is_shown_with_its_size_and_rings_that_exchange_buffers_are_marked() {
+    let folder = memory();
+    let _running = create_with(folder.path(), |spec| {
+        let spec = spec.with_node_data("camera", 48).and_then(|spec| spec.with_edge_data(1, 7));
+        spec.and_then(|spec| spec.with_swapping(&[0])).expect("they are there")
+    });
+    let (_, out, _) = graph(folder.path(), &["show", "car"]);
+    let ends = |start: &str, end: &str| {
+        let line = out.lines().find(|line| line.starts_with(start)).expect(start);
+        assert!(line.trim_end().ends_with(end), "{out}");
+    };
+    ends("camera  ", " 48 B");
+    ends("detector  ", " -");
+    ends("camera -> detector", "640 B, swapped  -");
+    ends("detector -> planner", " 7 B");
+    let shown = json(folder.path(), &["show", "car", "--json"]);
+    assert_eq!((&shown["nodes"][0]["user_data_bytes"], &shown["edges"][1]["user_data_bytes"]), (&48.into(), &7.into()));
+    assert_eq!((&shown["edges"][0]["swapping"], &shown["edges"][1]["swapping"]), (&true.into(), &false.into()));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use laxity_model::Instant;
+
 use super::channels::{self, Channels};
 use super::{Inbox, Outbox};
 use crate::graph::ClaimError;
@@ -41,7 +43,8 @@ impl Ends {
     }
 
     /// Whether the node's next job can send all that it may write; `None` if it has to wait for a consumer to listen.
-    pub fn prepare(&mut self, shared: &Shared) -> Result<Option<()>, WaitError> {
+    /// Nothing here goes on much beyond `deadline`.
+    pub fn prepare(&mut self, shared: &Shared, deadline: Instant) -> Result<Option<()>, WaitError> {
         let mut is_ready = true;
         for (outbox, reported) in self.outboxes.iter_mut().zip(&mut self.reported) {
             let (edge, consumer) = (outbox.edge, outbox.consumer);
@@ -50,7 +53,7 @@ impl Ends {
                 continue;
             }
             let owner = shared.owner(consumer);
-            let is_connected = outbox.prepare(shared).map_err(|error| {
+            let is_connected = outbox.prepare(shared, deadline).map_err(|error| {
                 let node = shared.name(consumer);
                 WaitError::Unreachable { node, edge: shared.ends(edge), code: code(&error) }
             })?;
@@ -64,10 +67,18 @@ impl Ends {
         Ok(is_ready.then_some(()))
     }
 
-    /// Job `index` begins.
+    /// Takes the messages of job `index`, which is about to begin, out of the channels.
+    ///
+    /// # Errors
+    /// The edge of one that Linux has not delivered by `deadline`.
     #[inline]
-    pub fn begin(&mut self, shared: &Shared, index: u64) {
-        self.inboxes.iter_mut().for_each(|inbox| inbox.fetch(shared, index));
+    pub fn fetch(&mut self, shared: &Shared, index: u64, deadline: Instant) -> Result<(), usize> {
+        self.inboxes.iter_mut().try_for_each(|inbox| inbox.fetch(shared, index, deadline))
+    }
+
+    /// A job begins.
+    #[inline]
+    pub fn begin(&mut self) {
         self.outboxes.iter_mut().for_each(Outbox::begin);
     }
 

@@ -4,7 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use laxity_model::{Instant, Nanos};
 use laxity_policy::graph::Edge;
+use laxity_sys::clock;
 
 use super::assembly::{Assembly, Progress};
 use super::channels::{Channels, Packets};
@@ -16,6 +18,20 @@ use super::{Sent, Slots};
 use crate::ring::MessageError;
 use crate::shared::Shared;
 use crate::spec::Channel;
+
+/// Within which Linux delivers on one machine what it has taken; a message that takes longer counts as lost.
+const DELIVERY: Nanos = Nanos::from_secs(10);
+
+/// What came of looking into a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// Frames, whatever they are.
+    Came,
+    /// Nothing in time.
+    Late,
+    /// Nothing, and nothing will of the message that was looked for.
+    Gone,
+}
 
 /// The messages of a job that came over one edge, in memory of this process.
 #[derive(Debug)]
@@ -29,6 +45,8 @@ pub(crate) struct Inbox {
     /// The first token of the job that began last, and what became of its messages.
     first: u64,
     held: Vec<Held>,
+    /// The token whose message is awaited, and when it counts as lost.
+    awaited: Option<(u64, Instant)>,
 }
 
 /// A message of a job.
@@ -74,27 +92,42 @@ impl Inbox {
         };
         let held = vec![Held::Lost; rule.threshold as usize];
         let assembly = Assembly::new(longest, capacity);
-        Ok(Some(Inbox { edge, slots, longest, consume: rule.consume.into(), source, assembly, first: 0, held }))
+        Ok(Some(Inbox {
+            edge,
+            slots,
+            longest,
+            consume: rule.consume.into(),
+            source,
+            assembly,
+            first: 0,
+            held,
+            awaited: None,
+        }))
     }
 
-    /// Job `index` begins: takes its messages out of the channel. All of them were sent, so that this waits for nobody;
-    /// at most for Linux to deliver what is on its way.
-    pub fn fetch(&mut self, shared: &Shared, index: u64) {
+    /// Takes the messages of job `index`, which is about to begin, out of the channel. All of them were sent, so that this
+    /// waits for nobody; at most for Linux to deliver what is on its way, until `deadline`. What came by then is kept.
+    ///
+    /// # Errors
+    /// The edge, if the time is over.
+    pub fn fetch(&mut self, shared: &Shared, index: u64, deadline: Instant) -> Result<(), usize> {
         self.first = index * self.consume;
         for number in 0..self.held.len() {
             let token = self.first + number as u64;
             let sent = self.slots.read(shared, token);
-            self.held[number] = self.hold(token, sent);
+            self.held[number] = self.hold(token, sent, deadline).ok_or(self.edge)?;
         }
+        Ok(())
     }
 
-    fn hold(&mut self, token: u64, sent: Sent) -> Held {
+    /// What becomes of a message that was `sent` with `token`; `None` if that is not known by `deadline`.
+    fn hold(&mut self, token: u64, sent: Sent, deadline: Instant) -> Option<Held> {
         // Also whatever a process that is wrong may have written there.
         if sent.length > self.longest {
-            return Held::Lost;
+            return Some(Held::Lost);
         }
         if sent.length == 0 || sent.epoch == 0 {
-            return Held::Zeros(vec![0; sent.length as usize]);
+            return Some(Held::Zeros(vec![0; sent.length as usize]));
         }
         #[cfg(feature = "iceoryx2")]
         if let Source::Iceoryx(inlet) = &mut self.source {
@@ -102,13 +135,28 @@ impl Inbox {
         }
         loop {
             match self.assembly.progress(token, sent.epoch, sent.length) {
-                Progress::There => return Held::There,
-                Progress::Lost => return Held::Lost,
+                Progress::There => return Some(Held::There),
+                Progress::Lost => return Some(Held::Lost),
                 Progress::Awaited => {}
             }
+            let lost_at = self.patience(token);
             let (first, assembly) = (self.first, &mut self.assembly);
-            if !self.source.receive(sent, |frame| assembly.accept(frame, first)) {
-                self.assembly.give_up(token, sent.epoch);
+            match self.source.receive(sent, deadline.min(lost_at), |frame| assembly.accept(frame, first)) {
+                Arrival::Came => {}
+                Arrival::Late if clock::now() < lost_at => return None,
+                Arrival::Late | Arrival::Gone => self.assembly.give_up(token, sent.epoch),
+            }
+        }
+    }
+
+    /// When the message of `token` counts as lost, however often it was waited for.
+    fn patience(&mut self, token: u64) -> Instant {
+        match self.awaited {
+            Some((awaited, lost_at)) if awaited == token => lost_at,
+            _ => {
+                let lost_at = clock::now().saturating_add(DELIVERY);
+                self.awaited = Some((token, lost_at));
+                lost_at
             }
         }
     }
@@ -138,19 +186,19 @@ impl Inbox {
 }
 
 impl Source {
-    /// Gives frames that came to `accept`; answers whether more may come of a message that was `sent`.
-    fn receive(&mut self, sent: Sent, mut accept: impl FnMut(Frame<'_>)) -> bool {
+    /// Gives frames that came to `accept`; if none did, waits for those of a message that was `sent`.
+    fn receive(&mut self, sent: Sent, deadline: Instant, mut accept: impl FnMut(Frame<'_>)) -> Arrival {
         match self {
-            Source::Stream(listening) => listening.receive(sent, accept),
+            Source::Stream(listening) => listening.receive(sent, deadline, accept),
             // Packets are there as soon as they are sent.
             Source::Packets(packets, buffer) => match packets.receive(buffer) {
                 Ok(Some(packet)) => {
                     if let Some(frame) = Frame::of_packet(packet) {
                         accept(frame);
                     }
-                    true
+                    Arrival::Came
                 }
-                Ok(None) | Err(_) => false,
+                Ok(None) | Err(_) => Arrival::Gone,
             },
             // Has no frames.
             #[cfg(feature = "iceoryx2")]

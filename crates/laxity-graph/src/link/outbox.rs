@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use laxity_model::Instant;
 use laxity_policy::graph::Edge;
 
 use super::channels::{self, Channels, Packets};
@@ -86,10 +87,10 @@ impl Outbox {
     ///
     /// # Errors
     /// If Linux refuses to connect to who listens.
-    pub fn prepare(&mut self, shared: &Shared) -> io::Result<bool> {
+    pub fn prepare(&mut self, shared: &Shared, deadline: Instant) -> io::Result<bool> {
         match &mut self.sink {
             Sink::Packets { .. } => Ok(true),
-            Sink::Stream { sending, bytes } => sending.connect(shared, self.edge, self.slots, *bytes),
+            Sink::Stream { sending, bytes } => sending.connect(shared, self.edge, self.slots, *bytes, deadline),
             #[cfg(feature = "iceoryx2")]
             Sink::Iceoryx(outlet) => outlet.connect(shared, self.consumer, self.slots),
         }

@@ -14,22 +14,20 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
-use laxity_model::Nanos;
+use laxity_model::Instant;
 use laxity_sys::channel::stream::{Listener, Received, Stream};
 use laxity_sys::channel::wait_readable;
 use laxity_sys::clock;
 
 use super::channels::{self, HELLO};
 use super::frame::{Frame, Start};
+use super::inbox::Arrival;
 use super::{Sent, Slots};
 use crate::owner::State;
 use crate::shared::Shared;
 
 /// The longest frame, in bytes.
 pub(super) const FRAME_MAX: usize = 32 << 10;
-
-/// Within which Linux delivers on one machine what it has taken; a message that takes longer counts as lost.
-const DELIVERY: Nanos = Nanos::from_secs(10);
 
 /// The most connections that have not said who they are: strangers cannot fill our memory.
 const STRANGERS_MAX: usize = 16;
@@ -69,12 +67,11 @@ impl Listening {
     }
 
     /// Gives what came in the connection in which a message was sent to `accept`. If nothing did, waits until something
-    /// does. Answers whether more may come.
-    pub fn receive(&mut self, sent: Sent, mut accept: impl FnMut(Frame<'_>)) -> bool {
+    /// does.
+    pub fn receive(&mut self, sent: Sent, deadline: Instant, mut accept: impl FnMut(Frame<'_>)) -> Arrival {
         if sent.listener != self.number {
-            return false;
+            return Arrival::Gone;
         }
-        let deadline = clock::now().saturating_add(DELIVERY);
         loop {
             while let Some(stream) = self.listener.accept() {
                 self.connections.push(Connection { stream, epoch: None, bytes: Vec::new(), has_ended: false });
@@ -85,14 +82,14 @@ impl Listening {
                 connection.receive(&mut self.buffer);
                 let has_come = connection.give_frames(&mut accept);
                 if has_come || connection.has_ended {
-                    return has_come;
+                    return if has_come { Arrival::Came } else { Arrival::Gone };
                 }
             }
             let may_be_it = |connection: &&Connection| connection.epoch.is_none_or(|epoch| epoch == sent.epoch);
             let mut descriptors = vec![self.listener.as_fd()];
             descriptors.extend(self.connections.iter().filter(may_be_it).map(|connection| connection.stream.as_fd()));
             if !wait_readable(&descriptors, deadline) {
-                return false;
+                return Arrival::Late;
             }
         }
     }
@@ -183,7 +180,15 @@ struct Connected {
 
 impl Sending {
     /// Whether it is connected to who has the consumer's node now; connects if that listens.
-    pub fn connect(&mut self, shared: &Shared, edge: usize, slots: Slots, bytes: u64) -> io::Result<bool> {
+    /// That takes no time unless too many others do; then until `deadline`, or a second.
+    pub fn connect(
+        &mut self,
+        shared: &Shared,
+        edge: usize,
+        slots: Slots,
+        bytes: u64,
+        deadline: Instant,
+    ) -> io::Result<bool> {
         let owner = shared.owner(shared.spec.plan().edges()[edge].consumer);
         let listening = shared.segment.u64(slots.layout.listening).load(Ordering::Acquire);
         let (listener, port) = ((listening >> 32) as u32, listening as u16);
@@ -197,8 +202,11 @@ impl Sending {
             return Ok(false);
         }
         address.set_port(port);
-        let mut stream = match Stream::connect(address, bytes) {
+        let left = deadline.saturating_since(clock::now());
+        let mut stream = match Stream::connect(address, bytes, left) {
             Ok(stream) => stream,
+            // Whoever waits is out of time.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut && clock::now() >= deadline => return Ok(false),
             // It was killed a moment ago, or has not begun to listen since: news of either wakes who waits.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
@@ -222,5 +230,62 @@ impl Sending {
             self.connected = None;
         }
         (was_sent, epoch, listener)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpStream;
+
+    use laxity_model::{Edge, Graph, Nanos, Node};
+
+    use super::*;
+    use crate::{ChannelKind, Registry, Spec, WaitError};
+
+    /// Linux is not made to be late: what it delivers is sent by the test, after the token that says that it was sent.
+    #[test]
+    fn a_message_that_linux_has_not_delivered_holds_a_wait_up_to_its_deadline_and_not_longer() {
+        let place = std::env::temp_dir().join(format!("laxity-late-{}", std::process::id()));
+        std::fs::create_dir_all(&place).expect("writable");
+        let node = |name: &str, period| Node {
+            name: name.into(),
+            period,
+            phase: Nanos::ZERO,
+            deadline: None,
+            priority: None,
+            cluster: None,
+            body: vec![],
+        };
+        let (produce, consume, threshold) = (1, 1, 1);
+        let edge =
+            Edge { producer: 0, consumer: 1, produce, consume, threshold, initial: 0, back_edge: false, delay: 0 };
+        let graph = Graph::new("g", vec![node("a", Some(Nanos::from_millis(1))), node("b", None)], vec![edge]);
+        let spec = Spec::with_channels(graph, vec![ChannelKind::Stream.channel(8, 2)]).expect("it can be");
+        let graph = Registry::at(&place).create(&spec).expect("the name is free");
+        let mut b = graph.claim("b").expect("it is free");
+        let shared = graph.shared();
+        let slots = Slots { layout: shared.layout.link(0).expect("a stream"), capacity: 2 };
+        let listening = shared.segment.u64(slots.layout.listening).load(Ordering::Acquire);
+        let (listener, port) = ((listening >> 32) as u32, listening as u16);
+        slots.write(shared, 0, Sent { length: 5, epoch: 1, listener });
+        shared.complete(0, 0);
+
+        let late = Err(WaitError::TimedOut { node: "b".into(), in_flight: Some(("a".into(), "b".into())) });
+        assert_eq!(b.try_wait().map(|_| ()), late);
+        assert_eq!(b.wait_for(Nanos::from_millis(1)).map(|_| ()), late);
+        assert_eq!(graph.status(1).started, 0, "the job has not begun");
+        let mut producer = TcpStream::connect(("127.0.0.1", port)).expect("b listens");
+        producer.write_all(&channels::hello(shared, 0, 1)).expect("there is room");
+        assert_eq!(b.wait_for(Nanos::from_millis(1)).map(|_| ()), late, "half of it");
+        for frame in Frame::all(0, 1, b"hello", FRAME_MAX) {
+            producer.write_all(&frame.header()).expect("there is room");
+            producer.write_all(frame.bytes).expect("there is room");
+        }
+        let mut job = b.wait_for(Nanos::from_secs(20)).expect("it comes");
+        assert_eq!(job.input(0, 0), Ok(&b"hello"[..]));
+        job.complete();
+        drop((b, graph));
+        std::fs::remove_dir_all(&place).expect("ours");
     }
 }

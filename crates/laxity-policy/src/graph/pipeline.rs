@@ -6,6 +6,8 @@
 //!             A <---------- C        descendant that uses the same replica
 //! ```
 
+use std::collections::BTreeSet;
+
 use laxity_model::Graph;
 
 use super::{Edge, EdgeKind, Plan, PlanError};
@@ -54,19 +56,23 @@ impl Plan {
 /// object, by object and node. No pair twice.
 fn pairs(edges: &[Edge], accessors: &[Vec<usize>], nodes: usize) -> Vec<(usize, usize)> {
     let mut pairs: Vec<(usize, usize)> = Vec::new();
-    let mut is_there = vec![vec![false; nodes]; nodes];
+    let mut is_there = BTreeSet::new();
     let mut add = |ancestor: usize, descendant: usize| {
-        if !std::mem::replace(&mut is_there[ancestor][descendant], true) {
+        if is_there.insert((ancestor, descendant)) {
             pairs.push((ancestor, descendant));
         }
     };
     for edge in edges {
         add(edge.producer, edge.consumer);
     }
-    let descendants: Vec<Vec<bool>> = (0..nodes).map(|node| descendants(edges, node, nodes)).collect();
+    let mut successors = vec![Vec::new(); nodes];
+    for edge in edges.iter().filter(|edge| edge.kind == EdgeKind::Token) {
+        successors[edge.producer].push(edge.consumer);
+    }
     for touching in accessors {
         for &ancestor in touching {
-            for &descendant in touching.iter().filter(|&&other| descendants[ancestor][other]) {
+            let is_reached = descendants(&successors, ancestor);
+            for &descendant in touching.iter().filter(|&&other| is_reached[other]) {
                 add(ancestor, descendant);
             }
         }
@@ -75,13 +81,13 @@ fn pairs(edges: &[Edge], accessors: &[Vec<usize>], nodes: usize) -> Vec<(usize, 
 }
 
 /// Which nodes a path of token edges leads to from `start`; not to itself.
-fn descendants(edges: &[Edge], start: usize, nodes: usize) -> Vec<bool> {
-    let mut is_reached = vec![false; nodes];
+fn descendants(successors: &[Vec<usize>], start: usize) -> Vec<bool> {
+    let mut is_reached = vec![false; successors.len()];
     let mut to_visit = vec![start];
     while let Some(node) = to_visit.pop() {
-        for edge in edges.iter().filter(|edge| edge.producer == node && edge.kind == EdgeKind::Token) {
-            if !std::mem::replace(&mut is_reached[edge.consumer], true) {
-                to_visit.push(edge.consumer);
+        for &next in &successors[node] {
+            if !std::mem::replace(&mut is_reached[next], true) {
+                to_visit.push(next);
             }
         }
     }

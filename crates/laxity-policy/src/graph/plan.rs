@@ -141,15 +141,18 @@ impl Plan {
     /// Links the edges to the nodes; all indices are in range.
     pub(super) fn with(nodes: Vec<Node>, edges: Vec<Edge>, replicas: u32) -> Plan {
         let mut links = vec![Links::default(); nodes.len()];
+        let (feedback, tokens): (Vec<usize>, Vec<usize>) =
+            (0..edges.len()).partition(|&edge| edges[edge].kind == EdgeKind::Feedback);
+        for &edge in &feedback {
+            links[edges[edge].consumer].feedback_in.push(edge);
+        }
+        for &edge in &tokens {
+            links[edges[edge].consumer].tokens_in.push(edge);
+        }
+        for edge in feedback.into_iter().chain(tokens) {
+            links[edges[edge].producer].out.push(edge);
+        }
         for (node, links) in links.iter_mut().enumerate() {
-            let select = |is_wanted: &dyn Fn(&Edge) -> bool| -> Vec<usize> {
-                (0..edges.len()).filter(|&edge| is_wanted(&edges[edge])).collect()
-            };
-            let is_feedback = |edge: &Edge| edge.kind == EdgeKind::Feedback;
-            links.tokens_in = select(&|edge| edge.consumer == node && !is_feedback(edge));
-            links.feedback_in = select(&|edge| edge.consumer == node && is_feedback(edge));
-            links.out = select(&|edge| edge.producer == node && is_feedback(edge));
-            links.out.extend(select(&|edge| edge.producer == node && !is_feedback(edge)));
             links.affected = links.out.iter().map(|&edge| edges[edge].consumer).chain([node]).collect();
             links.affected.sort_unstable();
             links.affected.dedup();

@@ -5,12 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use laxity_model::Nanos;
 use rustix::net::sockopt;
 
 use super::{ChannelError, system};
 
-/// How long Linux may take to connect two sockets of one machine.
-const CONNECTING: Duration = Duration::from_secs(1);
+/// How long Linux may take to connect two sockets of one machine: the least that it is given, as it does so at once
+/// unless many others connect, and the most.
+const CONNECTING: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
 
 /// A socket that others connect to.
 #[derive(Debug)]
@@ -99,12 +101,14 @@ impl Listener {
 }
 
 impl Stream {
-    /// Connects to `address`, with a buffer for `bytes`.
+    /// Connects to `address`, with a buffer for `bytes`, `within` a time; a millisecond at least, a second at most.
     ///
     /// # Errors
-    /// [`ErrorKind::ConnectionRefused`] if nobody listens.
-    pub fn connect(address: SocketAddr, bytes: u64) -> io::Result<Stream> {
-        let socket = TcpStream::connect_timeout(&to_itself(address), CONNECTING)?;
+    /// [`ErrorKind::ConnectionRefused`] if nobody listens, [`ErrorKind::TimedOut`].
+    pub fn connect(address: SocketAddr, bytes: u64, within: Nanos) -> io::Result<Stream> {
+        let [least, most] = CONNECTING;
+        let within = Duration::from_nanos(within.0).clamp(least, most);
+        let socket = TcpStream::connect_timeout(&to_itself(address), within)?;
         socket.set_nodelay(true)?;
         socket.set_nonblocking(true)?;
         enlarge(socket.as_fd(), bytes)?;

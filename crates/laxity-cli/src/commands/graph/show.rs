@@ -65,35 +65,61 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
 
 fn node_table(graph: &Graph) -> Table {
     let mut table = Table::of("node").group("jobs", &["begun", "completed"]).group("process", &[""]).text("state");
+    let sizes = graph.spec().node_data();
+    let has_data = sizes.iter().any(|&size| size > 0);
+    if has_data {
+        table = table.text("user data");
+    }
     for (position, node) in graph.spec().graph().nodes.iter().enumerate() {
         let status = graph.status(position);
         let process = pid(&status).map_or(Cell::faint("-"), |pid| pid.to_string().into());
         let state = State::of(&status).cell();
         let begun = status.started.to_string();
-        table.row(vec![node.name.clone().into(), begun.into(), status.completed.to_string().into(), process, state]);
+        let mut row = vec![node.name.clone().into(), begun.into(), status.completed.to_string().into(), process, state];
+        row.extend(has_data.then(|| data_cell(sizes[position])));
+        table.row(row);
     }
     table
 }
 
+/// The size of user data, if there is any.
+fn data_cell(size: u32) -> Cell {
+    if size == 0 { Cell::faint("-") } else { bytes(size.into()).into() }
+}
+
+/// What an edge carries, and whether it may be handed on without a copy.
+fn carried(graph: &Graph, position: usize, channel: Channel) -> String {
+    if channel == Channel::Counter {
+        return "events".to_owned();
+    }
+    let (capacity, message) = (channel.capacity().unwrap_or(0), channel.message().unwrap_or(0));
+    let swapped = if is_swapping(graph, position) { ", swapped" } else { "" };
+    format!("{} of {}{swapped}", counted(capacity.into(), "message"), bytes(message.into()))
+}
+
+fn is_swapping(graph: &Graph, edge: usize) -> bool {
+    graph.spec().swapping().iter().flatten().any(|&swapped| swapped == edge)
+}
+
 fn edge_table(graph: &Graph) -> Table {
     let mut table = Table::of("edge").group("tokens", &["there", "produce", "consume", "threshold"]).text("carries");
+    let sizes = graph.spec().edge_data();
+    let has_data = sizes.iter().any(|&size| size > 0);
+    if has_data {
+        table = table.text("user data");
+    }
     for (position, (edge, channel)) in edges(graph) {
         let name = format!("{} -> {}", node_name(graph, edge.producer), node_name(graph, edge.consumer));
-        let carries = match channel {
-            Channel::Counter => "events".to_owned(),
-            _ => {
-                let (capacity, message) = (channel.capacity().unwrap_or(0), channel.message().unwrap_or(0));
-                format!("{} of {}", counted(capacity.into(), "message"), bytes(message.into()))
-            }
-        };
-        table.row(vec![
+        let mut row = vec![
             name.into(),
             graph.tokens(position).to_string().into(),
             edge.produce.to_string().into(),
             edge.consume.to_string().into(),
             edge.threshold.to_string().into(),
-            carries.into(),
-        ]);
+            carried(graph, position, channel).into(),
+        ];
+        row.extend(has_data.then(|| data_cell(sizes[position])));
+        table.row(row);
     }
     table
 }
@@ -131,6 +157,7 @@ fn json(graph: &Graph) -> String {
         pid: Option<u32>,
         started: u64,
         completed: u64,
+        user_data_bytes: u32,
     }
     #[derive(Serialize)]
     struct JsonEdge<'a> {
@@ -144,12 +171,16 @@ fn json(graph: &Graph) -> String {
         tokens: u64,
         message_bytes: Option<u32>,
         capacity: Option<u32>,
+        swapping: bool,
+        user_data_bytes: u32,
     }
     let model = graph.spec().graph();
     let nodes = model.nodes.iter().enumerate().map(|(position, node)| {
         let status = graph.status(position);
         let (period_ns, state, pid) = (node.period.map(|period| period.0), State::of(&status).name(), pid(&status));
-        JsonNode { name: &node.name, period_ns, state, pid, started: status.started, completed: status.completed }
+        let (started, completed) = (status.started, status.completed);
+        let user_data_bytes = graph.spec().node_data()[position];
+        JsonNode { name: &node.name, period_ns, state, pid, started, completed, user_data_bytes }
     });
     let edges = edges(graph).map(|(position, (edge, channel))| {
         let (message_bytes, capacity) = (channel.message(), channel.capacity());
@@ -164,6 +195,8 @@ fn json(graph: &Graph) -> String {
             tokens: graph.tokens(position),
             message_bytes,
             capacity,
+            swapping: is_swapping(graph, position),
+            user_data_bytes: graph.spec().edge_data()[position],
         }
     });
     super::pretty(&JsonGraph {

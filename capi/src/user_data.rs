@@ -1,0 +1,107 @@
+//! What users keep with nodes and edges.
+
+use std::ffi::{c_char, c_void};
+
+use ::laxity_graph::{Graph, UserData};
+
+use crate::error::{Error, answer, laxity_result};
+use crate::graph::{laxity_graph, position};
+use crate::handle::{self, out, text};
+
+/// The length of what users keep with the node called `node`, or with the edge numbered `edge` if that is NULL: what
+/// laxity_spec_node_data or laxity_spec_edge_data said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_data_length(
+    graph: *const laxity_graph,
+    node: *const c_char,
+    edge: usize,
+    length: *mut usize,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, that `length` can be written, and that
+        // `node` ends with NUL unless it is null.
+        let (graph, length) = unsafe { (handle::get(graph)?, out(length, "length")?) };
+        // SAFETY: as above.
+        *length = unsafe { find(graph, node, edge) }?.len();
+        Ok(())
+    })
+}
+
+/// Copies what users keep with the node called `node`, or with the edge numbered `edge` if that is NULL, to `bytes`,
+/// which is as long: one value, as it was written, never parts of two. `version`, which may be NULL, is how often it was
+/// written. LAXITY_ERROR_VALUE if `length` is not theirs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_data_read(
+    graph: *const laxity_graph,
+    node: *const c_char,
+    edge: usize,
+    bytes: *mut c_void,
+    length: usize,
+    version: *mut u64,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `node` ends with NUL unless it
+        // is null.
+        let data = unsafe { find(handle::get(graph)?, node, edge) }?;
+        if bytes.is_null() {
+            return Err(Error::Null { argument: "bytes" });
+        }
+        // SAFETY: not null, and the caller promises that `length` bytes can be written there, which nobody else uses.
+        let bytes = unsafe {
+            // Whatever was in them before.
+            bytes.cast::<u8>().write_bytes(0, length);
+            std::slice::from_raw_parts_mut(bytes.cast::<u8>(), length)
+        };
+        let found = data.read_into(bytes)?;
+        // SAFETY: the caller promises that `version` can be written unless it is null.
+        if let Some(version) = unsafe { version.as_mut() } {
+            *version = found;
+        }
+        Ok(())
+    })
+}
+
+/// Replaces what users keep with the node called `node`, or with the edge numbered `edge` if that is NULL, by `bytes`,
+/// which is as long. If `version` is not NULL, only if nobody has written since that version, else LAXITY_CHANGED: for
+/// whoever computes the new value from the old one. LAXITY_ERROR_VALUE if `length` is not theirs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_data_write(
+    graph: *const laxity_graph,
+    node: *const c_char,
+    edge: usize,
+    bytes: *const c_void,
+    length: usize,
+    version: *const u64,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `node` ends with NUL unless it
+        // is null.
+        let data = unsafe { find(handle::get(graph)?, node, edge) }?;
+        if bytes.is_null() {
+            return Err(Error::Null { argument: "bytes" });
+        }
+        // SAFETY: not null, and the caller promises that `length` bytes can be read there and do not change.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) };
+        // SAFETY: the caller promises that `version` can be read unless it is null.
+        match unsafe { version.as_ref() } {
+            None => Ok(data.write(bytes)?),
+            Some(&version) if data.write_if(version, bytes)? => Ok(()),
+            Some(&expected) => Err(Error::Changed { expected, found: data.version() }),
+        }
+    })
+}
+
+/// # Safety
+/// `node` is null, or ends with NUL and does not change.
+unsafe fn find(graph: &Graph, node: *const c_char, edge: usize) -> Result<UserData<'_>, Error> {
+    if !node.is_null() {
+        // SAFETY: as the caller promises.
+        let name = unsafe { text(node, "node") }?;
+        return Ok(graph.node_data(position(graph, name)?));
+    }
+    let edges = graph.spec().graph().edges.len();
+    if edge >= edges {
+        return Err(Error::NoPosition { edge, edges });
+    }
+    Ok(graph.edge_data(edge))
+}
