@@ -76,7 +76,12 @@ fn a_job_takes_its_token_with_the_first_operation_and_keeps_it_to_its_end() {
     let mut thread = device.thread("worker", BASE).expect("a thread");
     thread.begin_job(0, BASE).expect("begun");
     assert!(!thread.holds_token() && holders(&device).is_empty(), "it used no GPU yet");
-    thread.launch_timed(Nanos(1)).expect("launched");
+    let (tell, told) = channel();
+    let of_kernel = device.clone();
+    let kernel = move |_: &laxity_device::DeviceView<'_>| Ok(tell.send(snapshot(&of_kernel).engines)?);
+    thread.launch(kernel).expect("launched");
+    let held: Vec<bool> = told.recv().expect("it ran")[0].iter().map(|engine| engine.is_held()).collect();
+    assert_eq!(held, [true, false, false], "the execution engine is locked while a kernel runs");
     assert!(thread.holds_token());
     thread.copy_timed(CopyDirection::In, 1).expect("copied");
     assert_eq!(holders(&device), ["worker"]);
@@ -184,6 +189,7 @@ fn an_engine_is_locked_for_each_chunk_anew() {
         let mut thread = device.thread("short", BASE).expect("a thread");
         let is_copying = || history(&device.gpus()[0]).iter().any(|entry| entry.engine == Engine::Copy(0));
         until("the long copy is under way", is_copying);
+        until("its engine is locked", || snapshot(&device).engines[0][1].is_held());
         thread.job(0, BASE).expect("begun").copy_timed(CopyDirection::In, 1).expect("copied");
     });
     let trace = device.gpus()[0].trace().expect("the server is there");
@@ -209,6 +215,8 @@ fn operations_are_for_the_jobs_that_issued_them() {
     assert_eq!(issued.map(|entry| entry.job).collect::<Vec<_>>(), [Some(5), Some(5), Some(9), Some(9), None]);
     let trace = device.gpus()[0].trace().expect("the server is there");
     assert_eq!(trace.header.tasks[0].name, "detector");
+    let report = laxity_trace::check::legality(&trace.header, &trace.records, |_| None);
+    assert!(report.is_clean(), "{report}");
 }
 
 #[test]
