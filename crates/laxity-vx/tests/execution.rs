@@ -254,12 +254,23 @@ fn every_thread_has_the_name_of_its_node() {
     assert_eq!(*names.lock().expect("no panic"), BTreeSet::from(expected));
 }
 
+/// Also when it ended in the middle of a job, which is then begun and no more.
 #[test]
 fn a_run_leaves_a_legal_trace() {
     let place = Place::new("trace");
     let graph = chain(&place.context(), |_, _| Ok(()));
     let mut run = graph.spawn(&frames(30)).expect("it can be");
     run.wait().expect("no kernel fails");
+    is_legal(&run);
+    drop(run);
+    let failing = |name: &str, frame| if (name, frame) == ("second", 7) { Err("enough".into()) } else { Ok(()) };
+    let graph = chain(&place.context(), failing);
+    let mut run = graph.spawn(&frames(30)).expect("it can be");
+    run.wait().expect_err("it fails");
+    is_legal(&run);
+}
+
+fn is_legal(run: &laxity_vx::Run) {
     let collector = Collector::new(run.graph()).expect("it has a recorder");
     let (header, mut records) = (collector.header().clone(), Vec::<Record>::new());
     assert_eq!(collector.finish(&mut records).lost, 0);

@@ -17,13 +17,13 @@ mod edges;
 mod errors;
 mod graph;
 mod job;
-mod message;
+pub mod message;
 mod node;
 mod pipeline;
 mod recording;
 mod registry;
 mod spec;
-mod waiting;
+pub mod waiting;
 
 pub use graph::PyGraph;
 pub use job::PyJob;
