@@ -15,12 +15,12 @@ use crate::error::DeviceError;
 /// none, which it keeps until [`DeviceThread::end_job`] or [`DeviceThread::release`].
 #[derive(Debug)]
 pub struct DeviceThread {
-    pub(crate) device: Device,
-    /// One of each GPU.
-    pub(crate) streams: Vec<Stream>,
-    // Before the client, which it shares.
+    // In this order: others need not wait for its token until threads of the soft GPU have ended.
     pub(crate) token: Option<OwnedToken>,
     client: Option<Rc<Client>>,
+    /// One of each GPU.
+    pub(crate) streams: Vec<Stream>,
+    pub(crate) device: Device,
     base: Base,
     /// The GPU to use.
     choice: Option<u16>,

@@ -190,6 +190,8 @@ impl Arbitration {
             shared.segment.store_bytes(words.name, name.as_bytes());
             inheritance::store(shared, words.own, own);
             inheritance::store(shared, words.applied, own);
+            // Whoever had the number before was somebody else.
+            inside.desk.arbiter.forget(task);
             inside.handle(Event::Pending { priority: Priority::of(base.level(), task) });
             inside.publish();
             life.keep();

@@ -139,11 +139,23 @@ fn without_budget_a_client_asks_for_nothing_before_it_has_some() {
     });
     assert!(!client.is_exhausted());
     drop(client.try_token().expect("it is free"));
-    // Its number is the next one's.
-    drop(client);
-    let next = arbitration.register("next", Base::Background).expect("there is room");
-    let token = next.try_token().expect("it is free");
-    budget.exhaust().expect("whole");
-    assert!(!next.is_exhausted());
-    drop(token);
+}
+
+#[test]
+fn the_budget_of_a_client_that_is_gone_is_nobody_s() {
+    let place = Place::new("gone");
+    let arbitration = &place.create("g", &one_token()).expect("the name is free");
+    thread::scope(|scope| {
+        let (granted, grants) = channel();
+        let holder = job(scope, arbitration, "holder", &granted);
+        assert_eq!(grants.recv(), Ok("holder"));
+        let gone = arbitration.register("gone", Base::Background).expect("there is room").budget();
+        let next = job(scope, arbitration, "next", &granted);
+        let ids: Vec<u32> = arbitration.snapshot().expect("whole").clients.iter().map(|client| client.id.0).collect();
+        assert_eq!(ids, [0, 1], "it has the number of the one that is gone");
+        gone.exhaust().expect("whole");
+        assert_eq!(standing(arbitration, "next"), QUEUED);
+        drop((holder.let_go, next.let_go));
+        assert_eq!(grants.recv(), Ok("next"));
+    });
 }

@@ -224,6 +224,12 @@ impl Arbiter {
         }
     }
 
+    /// `task`, which has no pending job, is another one from now on: nothing is predicted from what it did before.
+    pub fn forget(&mut self, task: TaskId) {
+        assert!(self.base(task).is_none(), "a task with a pending job is not replaced");
+        self.locks.iter_mut().for_each(|lock| lock.discipline.forget(task));
+    }
+
     /// The effective priority of the pending job of `task`.
     pub fn priority(&self, task: TaskId) -> Option<Priority> {
         self.priorities.effective(task)

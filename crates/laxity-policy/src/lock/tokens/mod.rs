@@ -157,6 +157,10 @@ impl Discipline for Tokens {
         self.donate();
     }
 
+    fn forget(&mut self, task: TaskId) {
+        self.affinity.iter_mut().for_each(|affinity| affinity.forget(task));
+    }
+
     fn overran(&self) -> bool {
         self.fifos.overran()
     }
