@@ -27,7 +27,7 @@ impl Verified {
     pub fn spawn(&self, options: &SpawnOptions) -> Result<Run, SpawnError> {
         check(options)?;
         let replicas = options.replicas.unwrap_or(self.depth());
-        let spec = self.spec(options.period, replicas).map_err(SpawnError::Replicas)?;
+        let spec = self.spec(options.period, replicas).map_err(|error| SpawnError::Replicas(Box::new(error)))?;
         let spec = spec.with_recorder(options.recorder).expect("it was checked");
         let planned = scheduling::plan(&spec, &self.nodes, options.policy)?;
         let graph = self.registry.create(&spec).map_err(|error| match error {

@@ -164,7 +164,7 @@ impl Execution<'_> {
         }
         job.complete();
         self.measure(frame, Nanos(clock::thread_cpu_time().0.saturating_sub(cpu_time.0)))
-            .map_err(|error| (None, FailureReason::Budget(error)))?;
+            .map_err(|error| (None, FailureReason::Budget(Box::new(error))))?;
         Ok(true)
     }
 

@@ -239,10 +239,13 @@ fn options_that_cannot_be_are_refused_with_the_way_out() {
     assert_eq!(graph.spawn(&frames(1)).expect("it can be").wait().expect("no kernel fails").completed, 1);
 }
 
+/// The name of a node, and that of the thread that executes it.
+type NodeAndThread = (String, Option<String>);
+
 #[test]
 fn every_thread_has_the_name_of_its_node() {
     let place = Place::new("names");
-    let names: Arc<Mutex<BTreeSet<(String, Option<String>)>>> = Arc::default();
+    let names: Arc<Mutex<BTreeSet<NodeAndThread>>> = Arc::default();
     let found = names.clone();
     let graph = chain(&place.context(), move |name, _| {
         let thread = thread::current().name().map(str::to_owned);
