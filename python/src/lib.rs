@@ -1,10 +1,10 @@
 //! The extension module of the `laxity` Python package: conversions between Python and the crates that decide.
 //!
 //! ```text
-//! Python   Workload   simulate, simulate_many   generate_many   Trace               live           gpu
-//! here     workload   simulate, study, pace     generate        trace, violation    live/          gpu/
+//! Python   Workload   simulate, simulate_many   generate_many   Trace               live, vx                 gpu
+//! here     workload   simulate, study, pace     generate        trace, violation    live/, vx/               gpu/
 //!            |  errors, json, arrow + tables (pyarrow), parallel (GIL released, Ctrl-C) for all of them
-//! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace        laxity-graph   laxity-gpu
+//! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace        laxity-graph, laxity-vx  laxity-gpu
 //! ```
 #![deny(unsafe_code)]
 
@@ -26,6 +26,7 @@ mod study_chunks;
 mod tables;
 mod trace;
 mod violation;
+mod vx;
 mod workload;
 
 /// The native part of `laxity`; import from `laxity` instead.
@@ -53,6 +54,8 @@ mod _native {
     use crate::trace::{_restore_trace, PyTrace, read_trace};
     #[pymodule_export]
     use crate::violation::PyViolation;
+    #[pymodule_export]
+    use crate::vx::{VxGraph, VxJob, VxRun, VxVerified};
     #[pymodule_export]
     use crate::workload::{_restore_workload, PyWorkload, load, measured_realizations, overhead_profiles};
 

@@ -31,7 +31,7 @@ pub enum SpawnError {
         allowed: &'static str,
     },
     /// It cannot be with so many replicas.
-    Replicas(VerifyError),
+    Replicas(Box<VerifyError>),
     /// Its memory.
     Memory(RegistryError),
     /// A node cannot be had.
@@ -129,7 +129,7 @@ pub enum FailureReason {
     /// Its kernel panicked.
     Panic(String),
     /// Linux does not reserve what was measured.
-    Budget(SpawnError),
+    Budget(Box<SpawnError>),
     /// It waits in vain.
     Wait(WaitError),
 }
@@ -248,7 +248,7 @@ impl fmt::Display for SpawnError {
 impl std::error::Error for SpawnError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            SpawnError::Replicas(error) => Some(error),
+            SpawnError::Replicas(error) => Some(error.as_ref()),
             SpawnError::Memory(error) => Some(error),
             SpawnError::Claim(error) => Some(error),
             SpawnError::Priority(error) => Some(error),
@@ -283,7 +283,7 @@ impl std::error::Error for Failure {
         match &self.reason {
             FailureReason::Kernel(error) => Some(error.as_ref()),
             FailureReason::Panic(_) => None,
-            FailureReason::Budget(error) => Some(error),
+            FailureReason::Budget(error) => Some(error.as_ref()),
             FailureReason::Wait(error) => Some(error),
         }
     }

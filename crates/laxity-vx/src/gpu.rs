@@ -22,7 +22,8 @@ impl Gpu {
     /// For the thread of `node` of `graph`, which has this priority under `SCHED_FIFO`.
     pub fn new(device: Device, graph: &str, node: &str, priority: Option<u8>) -> Gpu {
         let mut name = format!("{graph}.{node}");
-        name.truncate(name.floor_char_boundary(NAME_MAX));
+        let end = (0..=NAME_MAX).rev().find(|&end| name.is_char_boundary(end));
+        name.truncate(end.unwrap_or(0));
         Gpu { device, name, priority, thread: None, is_in_job: false }
     }
 

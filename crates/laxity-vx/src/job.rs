@@ -3,7 +3,7 @@
 use std::fmt;
 
 use laxity_device::{DeviceError, DeviceThread};
-use laxity_graph::{ObjectError, ObjectInputs, ObjectOutputs};
+use laxity_graph::{Graph, ObjectError, ObjectInputs, ObjectOutputs};
 use laxity_model::Instant;
 
 use crate::exemplar::Exemplar;
@@ -14,6 +14,7 @@ use crate::object::{Key, Readable, Writable};
 #[derive(Debug)]
 pub struct Job<'a> {
     job: laxity_graph::Job<'a>,
+    live: &'a Graph,
     graph: u64,
     /// If the graph was spawned with one.
     gpu: Option<&'a mut Gpu>,
@@ -53,8 +54,13 @@ pub enum JobError {
 }
 
 impl<'a> Job<'a> {
-    pub(crate) fn new(job: laxity_graph::Job<'a>, graph: u64, gpu: Option<&'a mut Gpu>) -> Self {
-        Job { job, graph, gpu }
+    pub(crate) fn new(job: laxity_graph::Job<'a>, live: &'a Graph, graph: u64, gpu: Option<&'a mut Gpu>) -> Self {
+        Job { job, live, graph, gpu }
+    }
+
+    /// The graph as all processes see it, whose memory objects are in.
+    pub fn live(&self) -> &'a Graph {
+        self.live
     }
 
     /// The frame, from 0.

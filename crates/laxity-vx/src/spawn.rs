@@ -27,7 +27,7 @@ impl Verified {
     pub fn spawn(&self, options: &SpawnOptions) -> Result<Run, SpawnError> {
         check(options)?;
         let replicas = options.replicas.unwrap_or(self.depth());
-        let spec = self.spec(options.period, replicas).map_err(SpawnError::Replicas)?;
+        let spec = self.spec(options.period, replicas).map_err(|error| SpawnError::Replicas(Box::new(error)))?;
         let spec = spec.with_recorder(options.recorder).expect("it was checked");
         let planned = scheduling::plan(&spec, &self.nodes, options.policy)?;
         let graph = self.registry.create(&spec).map_err(|error| match error {
@@ -80,13 +80,16 @@ fn check(options: &SpawnOptions) -> Result<(), SpawnError> {
     }
 }
 
+/// That of threads in C and C++ programs, whose kernels count on it.
+const STACK: usize = 8 << 20;
+
 /// Starts a thread for each worker, and answers when all of them are ready.
 fn start_threads(workers: Vec<Worker>, run: &mut Run) -> Result<(), SpawnError> {
     let (count, (sender, ready)) = (workers.len(), mpsc::channel());
     for worker in workers {
         let (sender, node) = (sender.clone(), worker.executable.name.clone());
         // Linux shows the first 15 bytes; a NUL would be no name.
-        let thread = Builder::new().name(node.replace('\0', "?"));
+        let thread = Builder::new().name(node.replace('\0', "?")).stack_size(STACK);
         let thread: JoinHandle<()> = thread
             .spawn(move || {
                 worker.run(|outcome| {

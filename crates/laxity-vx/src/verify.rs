@@ -53,9 +53,9 @@ pub enum VerifyError {
         /// The object.
         object: String,
         /// What the node takes.
-        expected: Format,
+        expected: Box<Format>,
         /// What it is given.
-        found: Format,
+        found: Box<Format>,
     },
     /// Who waits for whom cannot be derived.
     Derivation(PipelineError),
@@ -136,8 +136,8 @@ fn check_node(graph: &Graph, node: &NodeDescription) -> Result<(), VerifyError> 
         }
         match parameter.expected {
             Some(expected) if expected != object.format => {
-                let (object, found) = (object.name.clone(), object.format);
-                return Err(VerifyError::Format { node: name(), object, expected, found });
+                let (object, found) = (object.name.clone(), Box::new(object.format));
+                return Err(VerifyError::Format { node: name(), object, expected: Box::new(expected), found });
             }
             _ => {}
         }

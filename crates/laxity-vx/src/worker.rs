@@ -145,7 +145,7 @@ impl Execution<'_> {
                 Err(error @ WaitError::Unreachable { .. }) => return Err((Some(frame), FailureReason::Wait(error))),
             }
         };
-        let mut job = Job::new(job, self.worker.graph_id, self.gpu.as_mut());
+        let mut job = Job::new(job, &shared.graph, self.worker.graph_id, self.gpu.as_mut());
         job.clear(&self.worker.executable.arrays);
         let result = catch_unwind(AssertUnwindSafe(|| kernel(&mut job)));
         job.end_gpu();
@@ -164,7 +164,7 @@ impl Execution<'_> {
         }
         job.complete();
         self.measure(frame, Nanos(clock::thread_cpu_time().0.saturating_sub(cpu_time.0)))
-            .map_err(|error| (None, FailureReason::Budget(error)))?;
+            .map_err(|error| (None, FailureReason::Budget(Box::new(error))))?;
         Ok(true)
     }
 

@@ -239,10 +239,13 @@ fn options_that_cannot_be_are_refused_with_the_way_out() {
     assert_eq!(graph.spawn(&frames(1)).expect("it can be").wait().expect("no kernel fails").completed, 1);
 }
 
+/// The name of a node, and that of the thread that executes it.
+type NodeAndThread = (String, Option<String>);
+
 #[test]
 fn every_thread_has_the_name_of_its_node() {
     let place = Place::new("names");
-    let names: Arc<Mutex<BTreeSet<(String, Option<String>)>>> = Arc::default();
+    let names: Arc<Mutex<BTreeSet<NodeAndThread>>> = Arc::default();
     let found = names.clone();
     let graph = chain(&place.context(), move |name, _| {
         let thread = thread::current().name().map(str::to_owned);
@@ -254,12 +257,23 @@ fn every_thread_has_the_name_of_its_node() {
     assert_eq!(*names.lock().expect("no panic"), BTreeSet::from(expected));
 }
 
+/// Also when it ended in the middle of a job, which is then begun and no more.
 #[test]
 fn a_run_leaves_a_legal_trace() {
     let place = Place::new("trace");
     let graph = chain(&place.context(), |_, _| Ok(()));
     let mut run = graph.spawn(&frames(30)).expect("it can be");
     run.wait().expect("no kernel fails");
+    is_legal(&run);
+    drop(run);
+    let failing = |name: &str, frame| if (name, frame) == ("second", 7) { Err("enough".into()) } else { Ok(()) };
+    let graph = chain(&place.context(), failing);
+    let mut run = graph.spawn(&frames(30)).expect("it can be");
+    run.wait().expect_err("it fails");
+    is_legal(&run);
+}
+
+fn is_legal(run: &laxity_vx::Run) {
     let collector = Collector::new(run.graph()).expect("it has a recorder");
     let (header, mut records) = (collector.header().clone(), Vec::<Record>::new());
     assert_eq!(collector.finish(&mut records).lost, 0);

@@ -38,6 +38,9 @@ fn device(test: &str, arbitration: Option<Arbitration>) -> Device {
 /// What was seen of tokens: before the first operation, behind it, and after letting go early.
 type Seen = Arc<Mutex<Vec<[bool; 3]>>>;
 
+/// What a GPU kernel makes of a byte.
+type Change = fn(u8) -> u8;
+
 /// fill -> two nodes that invert and add on the GPU -> a check. Whether each holds a token is seen on the way.
 fn inverting(context: &Context, device: &Device, seen: &Seen) -> Verified {
     let mut graph = context.graph("inverting");
@@ -47,9 +50,9 @@ fn inverting(context: &Context, device: &Device, seen: &Seen) -> Verified {
         job.write(raw)?.fill(shade);
         Ok(())
     });
-    let steps: [(_, _, _, fn(u8) -> u8); 2] =
-        [("invert", raw, inverted, |byte| !byte), ("add", inverted, added, |byte| byte.wrapping_add(1))];
-    for (name, from, to, change) in steps {
+    let invert: Change = |byte| !byte;
+    let add: Change = |byte| byte.wrapping_add(1);
+    for (name, from, to, change) in [("invert", raw, inverted, invert), ("add", inverted, added, add)] {
         let buffer = device.alloc(BYTES).expect("memory");
         let seen = seen.clone();
         graph.node(name, [Parameter::input(from), Parameter::output(to)], move |job| {
@@ -84,8 +87,7 @@ fn run(place: &Place, device: &Device) -> Vec<[bool; 3]> {
     let options = SpawnOptions { gpu: Some(device.clone()), ..frames(20) };
     let times = graph.spawn(&options).expect("it can be").wait().unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(times.completed, 20);
-    let seen = seen.lock().expect("no panic").clone();
-    seen
+    seen.lock().expect("no panic").clone()
 }
 
 #[test]

@@ -169,7 +169,7 @@ struct Pauses {
 impl Pauses {
     fn of(seed: u64, node: usize) -> Pauses {
         let random = digest(node, seed, &[]);
-        Pauses { is_slow: random % 3 == 0, random }
+        Pauses { is_slow: random.is_multiple_of(3), random }
     }
 
     fn pause(&mut self) {

@@ -67,8 +67,7 @@ fn scheduled(test: &str, options: &SpawnOptions) -> Option<BTreeMap<&'static str
         }
         Err(error) => panic!("{error}"),
     }
-    let seen = seen.lock().expect("no panic").clone();
-    Some(seen)
+    Some(seen.lock().expect("no panic").clone())
 }
 
 /// Paper 003, section 5.4.1: the longest path from the input callback, plus the base.

@@ -16,6 +16,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
 use super::errors::misuse;
+use super::message::Lender;
 
 /// A claimed node. Nothing here waits for the GIL with the lock held; a wait holds the lock without the GIL.
 pub struct Claimed {
@@ -91,9 +92,11 @@ impl Claimed {
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)
     }
+}
 
+impl Lender for Claimed {
     /// Counts one more view, if the job is still the one of `epoch`.
-    pub fn lend(&self, epoch: u64) -> bool {
+    fn lend(&self, epoch: u64) -> bool {
         let is_begun = self.epoch() == epoch && !self.is_released();
         if is_begun {
             self.views.fetch_add(1, Ordering::Relaxed);
@@ -102,13 +105,15 @@ impl Claimed {
     }
 
     /// Counts one view less. The last one lets the node go, if that was put off.
-    pub fn give_back(&self) {
+    fn give_back(&self) {
         let is_last = self.views.fetch_sub(1, Ordering::Relaxed) == 1;
         if is_last && self.is_released() && self.is_ours() {
             drop(self.state.lock().unwrap_or_else(PoisonError::into_inner).take());
         }
     }
+}
 
+impl Claimed {
     /// The job of `ticket` is over without being complete: the next wait has it again.
     pub fn abandon(&self, ticket: u64) {
         // Nobody waits while a job is begun, so that the lock is free unless this process was forked meanwhile.

@@ -19,7 +19,7 @@ use super::claimed::Claimed;
 /// A message or data object of a job: what `memoryview.obj` of its views is.
 #[pyclass(frozen, module = "laxity.live", name = "Message")]
 pub struct Message {
-    claimed: Arc<Claimed>,
+    lender: Arc<dyn Lender>,
     /// How many jobs the node had completed, and swaps it had made, when this was lent.
     epoch: u64,
     /// Its first byte: an address, which any thread may have.
@@ -28,17 +28,39 @@ pub struct Message {
     is_input: bool,
 }
 
+/// Whoever has the memory. Called with the GIL.
+pub trait Lender: Send + Sync {
+    /// Counts one more view, if the job is still the one of `epoch`. While any is counted the memory stays mapped, and
+    /// the job is not complete.
+    fn lend(&self, epoch: u64) -> bool;
+
+    /// Counts one view less.
+    fn give_back(&self);
+}
+
 impl Message {
     /// What the job only reads. `bytes` are those of the job that `claimed` has begun.
     pub fn input(claimed: &Arc<Claimed>, bytes: &[u8]) -> Message {
         let (start, length) = (bytes.as_ptr().expose_provenance(), bytes.len());
-        Message { claimed: claimed.clone(), epoch: claimed.epoch(), start, length, is_input: true }
+        Message { lender: claimed.clone(), epoch: claimed.epoch(), start, length, is_input: true }
     }
 
     /// What the job writes. `bytes` are those of the job that `claimed` has begun.
     pub fn output(claimed: &Arc<Claimed>, bytes: &mut [u8]) -> Message {
         let (start, length) = (bytes.as_mut_ptr().expose_provenance(), bytes.len());
-        Message { claimed: claimed.clone(), epoch: claimed.epoch(), start, length, is_input: false }
+        Message { lender: claimed.clone(), epoch: claimed.epoch(), start, length, is_input: false }
+    }
+
+    /// What the only job of `lender` reads.
+    pub fn read(lender: Arc<dyn Lender>, bytes: &[u8]) -> Message {
+        let (start, length) = (bytes.as_ptr().expose_provenance(), bytes.len());
+        Message { lender, epoch: 0, start, length, is_input: true }
+    }
+
+    /// What the only job of `lender` writes.
+    pub fn written(lender: Arc<dyn Lender>, bytes: &mut [u8]) -> Message {
+        let (start, length) = (bytes.as_mut_ptr().expose_provenance(), bytes.len());
+        Message { lender, epoch: 0, start, length, is_input: false }
     }
 }
 
@@ -52,9 +74,9 @@ impl Message {
         let message = slf.get();
         let (start, length) = (std::ptr::with_exposed_provenance_mut(message.start), message.length as ffi::Py_ssize_t);
         // Counted before it is lent. The GIL is held from here on, and by whoever completes the job.
-        let filled = if message.claimed.lend(message.epoch) {
+        let filled = if message.lender.lend(message.epoch) {
             // SAFETY: `view` is Python's. `start` and `length` are those of a slice that `Job::input`,
-            // `output`, `read_past` or `write` answered for a job that is still begun (`lend` compares epochs). The
+            // `output`, `read_past` or `write` answered for a job that is still begun (`lend` says so). The
             // memory stays mapped, and nobody else writes what it reads or touches what it writes, until the node is
             // released or the job is complete; both are refused, or put off, while the view is counted. No reference of
             // Rust to these bytes lives beyond the function that made it.
@@ -64,7 +86,7 @@ impl Message {
             if result == 0 {
                 return Ok(());
             }
-            message.claimed.give_back();
+            message.lender.give_back();
             PyErr::fetch(slf.py())
         } else {
             PyBufferError::new_err(
@@ -83,7 +105,7 @@ impl Message {
     /// # Safety
     /// Called by Python, once for each view that was lent.
     unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
-        self.claimed.give_back();
+        self.lender.give_back();
     }
 
     fn __len__(&self) -> usize {

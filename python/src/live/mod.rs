@@ -18,7 +18,7 @@ mod edges;
 mod errors;
 mod graph;
 mod job;
-mod message;
+pub mod message;
 mod node;
 mod pipeline;
 mod recording;

@@ -1,0 +1,104 @@
+//! A job of a vision graph, while its kernel runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use laxity_graph::{Access, Graph};
+use laxity_vx::{Action, Delay, Format, Job, KernelError};
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+
+use crate::live::message::{Lender, Message};
+
+/// An object that a node uses, and how.
+pub type Used = (u32, Delay<Format>, Access);
+
+/// The memory of a job. Whoever has a view of it after the kernel keeps it mapped; the job is not completed then, so that
+/// nobody else writes there.
+struct Memory {
+    is_open: AtomicBool,
+    views: AtomicUsize,
+    _graph: Graph,
+}
+
+impl Lender for Memory {
+    fn lend(&self, _epoch: u64) -> bool {
+        let is_open = self.is_open.load(Ordering::Relaxed);
+        if is_open {
+            self.views.fetch_add(1, Ordering::Relaxed);
+        }
+        is_open
+    }
+
+    fn give_back(&self) {
+        self.views.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a kernel gets: the objects of its node in one frame, as buffers.
+#[pyclass(frozen, module = "laxity._native", name = "_VxJob")]
+pub struct VxJob {
+    #[pyo3(get)]
+    index: u64,
+    #[pyo3(get)]
+    release_ns: Option<u64>,
+    #[pyo3(get)]
+    deadline_ns: Option<u64>,
+    buffers: Vec<(u32, Access, Py<Message>)>,
+}
+
+#[pymethods]
+impl VxJob {
+    /// An input, or what was in it so many jobs ago: a read-only buffer; None if the node does not declare that.
+    fn read(&self, py: Python<'_>, object: u32, ago: u32) -> Option<Py<Message>> {
+        self.find(py, object, |access| access == Access::Read { ago })
+    }
+
+    /// An output, or what the node changes: a buffer; None if the node does not declare that.
+    fn write(&self, py: Python<'_>, object: u32) -> Option<Py<Message>> {
+        self.find(py, object, |access| matches!(access, Access::Write | Access::Change))
+    }
+}
+
+impl VxJob {
+    fn find(&self, py: Python<'_>, object: u32, is_wanted: impl Fn(Access) -> bool) -> Option<Py<Message>> {
+        let is_it = |(number, access, _): &&(u32, Access, _)| *number == object && is_wanted(*access);
+        self.buffers.iter().find(is_it).map(|(_, _, buffer)| buffer.clone_ref(py))
+    }
+}
+
+/// Calls `kernel` with `job`, whose node uses `used`. It says that there is no frame by answering False.
+pub fn call(kernel: &Py<PyAny>, job: &mut Job<'_>, used: &[Used]) -> Result<Action, KernelError> {
+    Python::attach(|py| {
+        let (is_open, views) = (AtomicBool::new(true), AtomicUsize::new(0));
+        let memory = Arc::new(Memory { is_open, views, _graph: job.live().clone() });
+        let given = Py::new(py, lend(py, job, used, &memory)?)?;
+        let answer = kernel.call1(py, (given,));
+        // From here on nobody gets a view, and with the GIL held nobody is getting one.
+        memory.is_open.store(false, Ordering::Relaxed);
+        let answer = answer?;
+        match memory.views.load(Ordering::Relaxed) {
+            0 => Ok(if answer.bind(py).is(pyo3::types::PyBool::new(py, false)) { Action::End } else { Action::Continue }),
+            views => Err(PyBufferError::new_err(format!(
+                "{views} of its job's objects are still in use, by numpy arrays or other views that the kernel has kept; \
+                 copy what must live longer"
+            ))
+            .into()),
+        }
+    })
+}
+
+fn lend(py: Python<'_>, job: &mut Job<'_>, used: &[Used], memory: &Arc<Memory>) -> Result<VxJob, KernelError> {
+    let (index, release_ns, deadline_ns) = (job.index(), job.release(), job.deadline());
+    let (inputs, mut outputs) = job.objects();
+    let mut buffers = Vec::with_capacity(used.len());
+    for &(number, object, access) in used {
+        let buffer = match access {
+            Access::Read { ago } => Message::read(memory.clone(), inputs.read(object.ago(ago))?),
+            Access::Write | Access::Change => Message::written(memory.clone(), outputs.write(object)?),
+        };
+        buffers.push((number, access, Py::new(py, buffer)?));
+    }
+    let [release_ns, deadline_ns] = [release_ns, deadline_ns].map(|at| at.map(|at| at.0));
+    Ok(VxJob { index, release_ns, deadline_ns, buffers })
+}

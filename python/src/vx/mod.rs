@@ -1,0 +1,30 @@
+//! What `laxity.vx` is made of: vision graphs whose kernels are callables of Python.
+//!
+//! ```text
+//! Python   vx.Graph - verify -> vx.Verified - spawn -> vx.Run        arrays: shapes and types are Python's
+//! here     graph                graph                  run           job: memory of a job, while its kernel runs
+//! crates   laxity-vx
+//! ```
+
+mod graph;
+mod job;
+mod run;
+
+pub use graph::{VxGraph, VxVerified};
+pub use job::VxJob;
+pub use run::VxRun;
+
+use laxity_vx::{SpawnError, VerifyError};
+use pyo3::prelude::*;
+
+use crate::errors::exception_of;
+
+/// `laxity.vx.VerifyError`.
+fn verify_error(py: Python<'_>, error: &VerifyError) -> PyErr {
+    exception_of(py, "laxity.vx", "VerifyError", (error.to_string(), error.status().name()))
+}
+
+/// `laxity.vx.SpawnError`.
+fn spawn_error(py: Python<'_>, error: &SpawnError) -> PyErr {
+    exception_of(py, "laxity.vx", "SpawnError", (error.to_string(), error.status().name()))
+}

@@ -1,0 +1,151 @@
+//! Vision graphs that are executed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use laxity_vx::{Failure, FailureReason, FrameTimes, Run, RunHandle};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::errors::exception_of;
+use crate::live::PyGraph;
+use crate::live::waiting;
+
+/// A vision graph that is executed.
+#[pyclass(frozen, module = "laxity._native", name = "_VxRun")]
+pub struct VxRun {
+    state: Mutex<State>,
+}
+
+enum State {
+    Open(Run),
+    Closed(End),
+}
+
+/// What is left of a run.
+struct End {
+    times: FrameTimes,
+    failure: Option<Arc<Failure>>,
+}
+
+/// Period, first release, frames begun and completed; then number, release and completion of each frame.
+type Times = (u64, u64, u64, u64, Vec<(u64, u64, u64)>);
+
+impl VxRun {
+    pub fn new(run: Run) -> Self {
+        VxRun { state: Mutex::new(State::Open(run)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A state is replaced as a whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing once it is closed. To be dropped soon, as it keeps the graph's memory.
+    fn handle(&self) -> Option<RunHandle> {
+        match &*self.lock() {
+            State::Open(run) => Some(run.handle()),
+            State::Closed(_) => None,
+        }
+    }
+
+    fn failure(&self) -> Option<Arc<Failure>> {
+        match &*self.lock() {
+            State::Open(run) => run.failure(),
+            State::Closed(end) => end.failure.clone(),
+        }
+    }
+
+    fn frame_times(&self) -> FrameTimes {
+        match &*self.lock() {
+            State::Open(run) => run.times(),
+            State::Closed(end) => end.times.clone(),
+        }
+    }
+}
+
+#[pymethods]
+impl VxRun {
+    /// Waits until the graph has ended. Answers whether it has; raises GraphFailedError if a node has failed.
+    fn wait(&self, py: Python<'_>, timeout: Option<&str>) -> PyResult<bool> {
+        let deadline = waiting::deadline(timeout)?;
+        let has_ended = match self.handle() {
+            None => true,
+            Some(run) => {
+                let look = |until| {
+                    run.wait_for_frames(u64::MAX, until);
+                    run.has_ended().then_some(())
+                };
+                waiting::wait_until(py, deadline, look)?.is_some()
+            }
+        };
+        match self.failure() {
+            Some(failure) if has_ended => Err(failed(py, &failure)),
+            _ => Ok(has_ended),
+        }
+    }
+
+    /// Waits until so many frames are completed, or the graph has ended. Answers with how many are.
+    fn wait_for_frames(&self, py: Python<'_>, frames: u64, timeout: Option<&str>) -> PyResult<u64> {
+        let deadline = waiting::deadline(timeout)?;
+        let Some(run) = self.handle() else { return Ok(self.frame_times().completed) };
+        waiting::wait_until(py, deadline, |until| {
+            let completed = run.wait_for_frames(frames, until);
+            (completed >= frames || run.has_ended()).then_some(())
+        })?;
+        Ok(run.counts().1)
+    }
+
+    fn stop(&self) {
+        self.handle().iter().for_each(RunHandle::stop);
+    }
+
+    fn terminate(&self) {
+        self.handle().iter().for_each(RunHandle::terminate);
+    }
+
+    #[getter]
+    fn has_ended(&self) -> bool {
+        self.handle().is_none_or(|run| run.has_ended())
+    }
+
+    fn times(&self) -> Times {
+        let times = self.frame_times();
+        let frames = times.frames.iter().map(|frame| (frame.index, frame.release.0, frame.completion.0)).collect();
+        (times.period.0, times.first_release.0, times.begun, times.completed, frames)
+    }
+
+    fn graph(&self) -> PyResult<PyGraph> {
+        let closed = || PyRuntimeError::new_err("the run is closed, and its graph is gone; ask before");
+        Ok(PyGraph::new(self.handle().ok_or_else(closed)?.graph().clone()))
+    }
+
+    /// Terminates it, if it has not ended, and waits for its threads.
+    fn close(&self, py: Python<'_>) {
+        let Some(handle) = self.handle() else { return };
+        handle.terminate();
+        // Kernels need the GIL to end.
+        py.detach(|| handle.wait_for_frames(u64::MAX, laxity_model::Instant::NEVER));
+        let end = State::Closed(End { times: handle.times(), failure: handle.failure() });
+        let run = std::mem::replace(&mut *self.lock(), end);
+        drop(handle);
+        py.detach(move || drop(run));
+    }
+}
+
+impl Drop for VxRun {
+    fn drop(&mut self) {
+        Python::attach(|py| self.close(py));
+    }
+}
+
+/// `laxity.vx.GraphFailedError`, because of what the kernel has raised.
+fn failed(py: Python<'_>, failure: &Failure) -> PyErr {
+    let args = (failure.to_string(), &failure.node, failure.frame, failure.status().name());
+    let error = exception_of(py, "laxity.vx", "GraphFailedError", args);
+    if let FailureReason::Kernel(cause) = &failure.reason
+        && let Some(cause) = cause.downcast_ref::<PyErr>()
+    {
+        error.set_cause(py, Some(cause.clone_ref(py)));
+    }
+    error
+}
