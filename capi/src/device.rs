@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use std::slice;
 
 use ::laxity_device::{Buffer, Device, DeviceError, DeviceOptions, DeviceThread, Service, Wait};
+use laxity_gpu::FollowError;
 use laxity_model::{CopyDirection, Nanos};
 use laxity_softgpu::{GpuError, OpenError};
 
 use crate::error::laxity_result::{self, *};
 use crate::error::{Error, answer};
-use crate::gpu::{Fault, OfThread, base, laxity_engine, laxity_gpus};
+use crate::gpu::{Fault, OfThread, base, laxity_engine, laxity_gpus, of_state};
 use crate::handle::{self, Handle, out, text};
 
 /// The soft GPUs that this process uses. Threads share it.
@@ -421,6 +422,11 @@ pub(crate) fn result(error: &DeviceError) -> laxity_result {
         DeviceError::NoSuchGpu { .. } => LAXITY_ERROR_NO_GPU,
         DeviceError::Elsewhere { .. } => LAXITY_ERROR_BUFFER,
         DeviceError::Schedule { .. } => LAXITY_ERROR_SCHEDULE,
+        DeviceError::Follow(FollowError::State(error)) => of_state(error),
+        DeviceError::Follow(FollowError::NotAttached) => LAXITY_ERROR_FORKED,
+        DeviceError::Follow(FollowError::Full { .. }) => LAXITY_ERROR_FULL,
+        DeviceError::Follow(FollowError::NoSuchGpu { .. } | FollowError::NoSuchThread { .. }) => LAXITY_ERROR_INTERNAL,
+        DeviceError::Exhausted => unreachable!("C watches no budgets"),
         DeviceError::Register(_) | DeviceError::Lock(_) => unreachable!("those are of the arbitration"),
     }
 }

@@ -591,7 +591,7 @@ fn of_registry(error: &RegistryError) -> laxity_result {
     }
 }
 
-fn of_state(error: &StateError) -> laxity_result {
+pub(crate) fn of_state(error: &StateError) -> laxity_result {
     match error {
         StateError::System(_) => LAXITY_ERROR_SYSTEM,
         StateError::Damaged(_) => LAXITY_ERROR_FOREIGN,

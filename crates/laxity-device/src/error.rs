@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use laxity_gpu::{LockError, RegisterError};
+use laxity_gpu::{FollowError, LockError, RegisterError};
 use laxity_softgpu::{GpuError, OpenError};
 
 /// Why a device cannot be had, or does not do what it was asked for.
@@ -42,6 +42,10 @@ pub enum DeviceError {
         /// That of the job.
         job: u16,
     },
+    /// A thread of the soft GPU cannot follow those that hold tokens.
+    Follow(FollowError),
+    /// The budget of the job is exhausted. It lets go of its token; operations are possible when it has budget again.
+    Exhausted,
     /// Linux does not schedule the soft GPU's threads as the options say.
     Schedule {
         /// The priority.
@@ -64,6 +68,7 @@ impl fmt::Display for DeviceError {
             DeviceError::Register(error) => write!(f, "{error}"),
             DeviceError::Lock(error) => write!(f, "{error}"),
             DeviceError::Gpu(error) => write!(f, "{error}"),
+            DeviceError::Follow(error) => write!(f, "{error}"),
             DeviceError::NoSuchGpu { gpu, gpus } => {
                 write!(f, "GPU {gpu}: the device has {gpus}, counted from 0; ask for one of them")
             }
@@ -72,6 +77,9 @@ impl fmt::Display for DeviceError {
                 "the buffer is in the memory of GPU {buffer}, and the job uses GPU {job}; have the thread use GPU \
                  {buffer}, or allocate on GPU {job}"
             ),
+            DeviceError::Exhausted => {
+                write!(f, "the job's budget is exhausted and its token let go; go on when it is replenished")
+            }
             DeviceError::Schedule { priority, error } => write!(
                 f,
                 "the soft GPU's threads cannot have priority {priority}: {error}; use 1 to 99 and allow SCHED_FIFO \
@@ -88,11 +96,13 @@ impl std::error::Error for DeviceError {
             DeviceError::Register(error) => Some(error),
             DeviceError::Lock(error) => Some(error),
             DeviceError::Gpu(error) => Some(error),
+            DeviceError::Follow(error) => Some(error),
             DeviceError::Schedule { error, .. } => Some(error),
             DeviceError::NoGpus
             | DeviceError::Different { .. }
             | DeviceError::NoSuchGpu { .. }
-            | DeviceError::Elsewhere { .. } => None,
+            | DeviceError::Elsewhere { .. }
+            | DeviceError::Exhausted => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a thread has a GPU do: lock the engine, issue, wait, unlock (GPUSync's pattern).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use laxity_model::{CopyDirection, Instant, Nanos};
 use laxity_softgpu::{DeviceView, Event, GpuError, KernelResult, Stream};
@@ -17,11 +18,14 @@ impl DeviceThread {
     pub fn copy_in(&mut self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
         check(buffer, offset, bytes.len())?;
         let wait = self.device.wait();
-        self.copy(Some(buffer), CopyDirection::In, bytes.len(), |stream, part| {
-            // Threads of the soft GPU carry it out, and must own what they copy from.
-            let owned = bytes[part.clone()].to_vec();
-            Ok(stream.copy_in(buffer, offset + part.start, owned)?.wait(wait)?)
-        })
+        // Threads of the soft GPU carry it out, and must own what they copy from. Not while the engine is locked.
+        let owned: Arc<[u8]> = bytes.into();
+        let issue = |stream: &Stream, range: Range<usize>| {
+            let start = offset + range.start;
+            let part = Part { bytes: owned.clone(), range };
+            Ok(stream.copy_in(buffer, start, part)?.wait(wait)?)
+        };
+        self.copy(Some(buffer), CopyDirection::In, bytes.len(), issue, |(), _| ())
     }
 
     /// Copies from `offset` of `buffer` to all of `bytes`, chunk by chunk if the arbitration says so.
@@ -30,12 +34,13 @@ impl DeviceThread {
     /// [`DeviceError`]. What was copied before stays copied.
     pub fn copy_out(&mut self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
         check(buffer, offset, bytes.len())?;
-        let wait = self.device.wait();
-        self.copy(Some(buffer), CopyDirection::Out, bytes.len(), |stream, part| {
-            let copied = stream.copy_out(buffer, offset + part.start..offset + part.end)?.wait(wait)?;
-            bytes[part].copy_from_slice(&copied);
-            Ok(())
-        })
+        let (wait, length) = (self.device.wait(), bytes.len());
+        let issue = |stream: &Stream, range: Range<usize>| {
+            let part = offset + range.start..offset + range.end;
+            Ok(stream.copy_out(buffer, part)?.wait(wait)?)
+        };
+        let take = |copied: Vec<u8>, range: Range<usize>| bytes[range].copy_from_slice(&copied);
+        self.copy(Some(buffer), CopyDirection::Out, length, issue, take)
     }
 
     /// Occupies a copy engine for as long as a copy of that many bytes takes by the soft GPU's rate
@@ -45,7 +50,8 @@ impl DeviceThread {
     /// [`DeviceError`].
     pub fn copy_timed(&mut self, direction: CopyDirection, bytes: usize) -> Result<(), DeviceError> {
         let wait = self.device.wait();
-        self.copy(None, direction, bytes, |stream, part| Ok(stream.copy_timed(direction, part.len())?.wait(wait)?))
+        let issue = |stream: &Stream, range: Range<usize>| Ok(stream.copy_timed(direction, range.len())?.wait(wait)?);
+        self.copy(None, direction, bytes, issue, |(), _| ())
     }
 
     /// Runs a GPU kernel: a host function that uses device memory through its view.
@@ -86,24 +92,42 @@ impl DeviceThread {
         Ok(issue(&self.streams[usize::from(gpu)])?.wait(self.device.wait())?)
     }
 
-    /// Has `issue` copy each part with the engine locked.
-    fn copy(
+    /// Has `issue` copy each part with the engine locked, and `take` have the result when it is not any more.
+    fn copy<T>(
         &mut self,
         buffer: Option<&Buffer>,
         direction: CopyDirection,
         bytes: usize,
-        mut issue: impl FnMut(&Stream, Range<usize>) -> Result<(), DeviceError>,
+        issue: impl Fn(&Stream, Range<usize>) -> Result<T, DeviceError>,
+        mut take: impl FnMut(T, Range<usize>),
     ) -> Result<(), DeviceError> {
         let gpu = self.occupy(buffer.map(Buffer::gpu))?;
         let stream = &self.streams[usize::from(gpu)];
-        let Some(token) = self.token.as_ref().map(|token| token.token()) else { return issue(stream, 0..bytes) };
+        let Some(token) = self.token.as_ref().map(|token| token.token()) else {
+            take(issue(stream, 0..bytes)?, 0..bytes);
+            return Ok(());
+        };
         let mut chunks = token.copy_chunks(direction, bytes as u64, Instant::NEVER);
         while let Some(chunk) = chunks.next()? {
-            let Range { start, end } = chunk.range();
             // Within `bytes`, which was a `usize`.
-            issue(stream, start as usize..end as usize)?;
+            let range = chunk.range().start as usize..chunk.range().end as usize;
+            let copied = issue(stream, range.clone())?;
+            drop(chunk);
+            take(copied, range);
         }
         Ok(())
+    }
+}
+
+/// A part of bytes that several operations copy from.
+struct Part {
+    bytes: Arc<[u8]>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[self.range.clone()]
     }
 }
 

@@ -1,25 +1,34 @@
 //! How the threads of a soft GPU are scheduled that work on behalf of others.
 
+use laxity_gpu::Follower;
 use laxity_softgpu::SoftGpu;
 use laxity_sys::scheduling::Attributes;
 
 use crate::error::DeviceError;
 use crate::options::{DeviceOptions, Service};
 
-/// The threads of one soft GPU in this process that are scheduled as the options say.
+/// The threads of one soft GPU in this process, which are scheduled as the options say until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Servants {}
+pub(crate) struct Servants {
+    _followers: Vec<Follower>,
+}
 
 impl Servants {
     /// Those of `gpu`, which the arbitration knows as `number`.
-    pub fn engage(options: &DeviceOptions, _number: u16, gpu: &SoftGpu) -> Result<Self, DeviceError> {
-        for thread in gpu.handling_threads() {
-            schedule(options.handling, thread)?;
+    pub fn engage(options: &DeviceOptions, number: u16, gpu: &SoftGpu) -> Result<Self, DeviceError> {
+        let handling = gpu.handling_threads().map(|thread| (thread, options.handling));
+        let engines = gpu.engine_threads().map(|thread| (thread, options.engines));
+        let mut followers = Vec::new();
+        for (thread, service) in handling.into_iter().chain(engines) {
+            match (service, &options.arbitration) {
+                (Service::Fixed(priority), _) => fix(thread, priority)?,
+                (Service::Owners, Some(arbitration)) => {
+                    followers.push(arbitration.follow(number, thread).map_err(DeviceError::Follow)?);
+                }
+                (Service::Owners, None) | (Service::AsIs, _) => {}
+            }
         }
-        for thread in gpu.engine_threads() {
-            schedule(options.engines, thread)?;
-        }
-        Ok(Servants {})
+        Ok(Servants { _followers: followers })
     }
 }
 
@@ -36,8 +45,7 @@ pub(crate) fn check(options: &DeviceOptions) -> Result<(), DeviceError> {
     Ok(())
 }
 
-fn schedule(service: Service, thread: u32) -> Result<(), DeviceError> {
-    let Service::Fixed(priority) = service else { return Ok(()) };
+fn fix(thread: u32, priority: u8) -> Result<(), DeviceError> {
     let fixed = || Attributes::of(thread)?.fixed(priority)?.give_to(thread);
     fixed().map_err(|error| DeviceError::Schedule { priority, error })
 }

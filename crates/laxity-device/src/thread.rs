@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-use laxity_gpu::{Ask, Base, Client, OwnedToken};
+use laxity_gpu::{Ask, Base, Budget, Client, OwnedToken};
 use laxity_softgpu::Stream;
 
 use crate::device::Device;
@@ -15,12 +15,12 @@ use crate::error::DeviceError;
 /// none, which it keeps until [`DeviceThread::end_job`] or [`DeviceThread::release`].
 #[derive(Debug)]
 pub struct DeviceThread {
-    pub(crate) device: Device,
-    /// One of each GPU.
-    pub(crate) streams: Vec<Stream>,
-    // Before the client, which it shares.
+    // In this order: others need not wait for its token until threads of the soft GPU have ended.
     pub(crate) token: Option<OwnedToken>,
     client: Option<Rc<Client>>,
+    /// One of each GPU.
+    pub(crate) streams: Vec<Stream>,
+    pub(crate) device: Device,
     base: Base,
     /// The GPU to use.
     choice: Option<u16>,
@@ -115,12 +115,21 @@ impl DeviceThread {
         self.occupy(None)
     }
 
+    /// What is told when a job has exhausted its budget; there is none without an arbitration. A job that holds a token
+    /// then has its next operation fail with [`DeviceError::Exhausted`], after what was under way is complete, and lets
+    /// go; one that holds none waits for a token, and for budget.
+    pub fn budget(&self) -> Option<Budget> {
+        self.client.as_ref().map(|client| client.budget())
+    }
+
     /// The GPU that the job uses, which must be that of `buffer`: with a token, taken if there is none.
     pub(crate) fn occupy(&mut self, buffer: Option<u16>) -> Result<u16, DeviceError> {
         let Some(client) = &self.client else {
             return Ok(buffer.or(self.choice).unwrap_or(0));
         };
         let token = match self.token.take() {
+            // All that it launched is complete, as operations are synchronous: it unwinds (GPUSync, *budget*).
+            Some(_) if client.is_exhausted() => return Err(DeviceError::Exhausted),
             Some(token) => token,
             None => OwnedToken::request(client, Ask { gpu: buffer.or(self.choice), ..Ask::default() })?,
         };

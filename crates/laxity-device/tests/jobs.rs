@@ -76,7 +76,12 @@ fn a_job_takes_its_token_with_the_first_operation_and_keeps_it_to_its_end() {
     let mut thread = device.thread("worker", BASE).expect("a thread");
     thread.begin_job(0, BASE).expect("begun");
     assert!(!thread.holds_token() && holders(&device).is_empty(), "it used no GPU yet");
-    thread.launch_timed(Nanos(1)).expect("launched");
+    let (tell, told) = channel();
+    let of_kernel = device.clone();
+    let kernel = move |_: &laxity_device::DeviceView<'_>| Ok(tell.send(snapshot(&of_kernel).engines)?);
+    thread.launch(kernel).expect("launched");
+    let held: Vec<bool> = told.recv().expect("it ran")[0].iter().map(|engine| engine.is_held()).collect();
+    assert_eq!(held, [true, false, false], "the execution engine is locked while a kernel runs");
     assert!(thread.holds_token());
     thread.copy_timed(CopyDirection::In, 1).expect("copied");
     assert_eq!(holders(&device), ["worker"]);
@@ -184,6 +189,7 @@ fn an_engine_is_locked_for_each_chunk_anew() {
         let mut thread = device.thread("short", BASE).expect("a thread");
         let is_copying = || history(&device.gpus()[0]).iter().any(|entry| entry.engine == Engine::Copy(0));
         until("the long copy is under way", is_copying);
+        until("its engine is locked", || snapshot(&device).engines[0][1].is_held());
         thread.job(0, BASE).expect("begun").copy_timed(CopyDirection::In, 1).expect("copied");
     });
     let trace = device.gpus()[0].trace().expect("the server is there");
@@ -209,6 +215,8 @@ fn operations_are_for_the_jobs_that_issued_them() {
     assert_eq!(issued.map(|entry| entry.job).collect::<Vec<_>>(), [Some(5), Some(5), Some(9), Some(9), None]);
     let trace = device.gpus()[0].trace().expect("the server is there");
     assert_eq!(trace.header.tasks[0].name, "detector");
+    let report = laxity_trace::check::legality(&trace.header, &trace.records, |_| None);
+    assert!(report.is_clean(), "{report}");
 }
 
 #[test]
@@ -269,4 +277,23 @@ fn what_cannot_be_is_refused_with_both_numbers() {
     let error = thread.launch(|_| panic!("no way")).expect_err("it panicked").to_string();
     assert!(error.ends_with("the GPU kernel panicked: no way"), "{error}");
     thread.launch(|_| Ok(())).expect("the engine works");
+}
+
+/// GPUSync, *budget*: the signal is masked in operations; then the job lets go of everything.
+#[test]
+fn a_job_without_budget_lets_go_with_its_next_operation_and_goes_on_when_it_has_some() {
+    let (_place, device) = arbitrated("budget", GpuSync::DEFAULT);
+    let mut thread = device.thread("worker", BASE).expect("a thread");
+    let budget = thread.budget().expect("there is an arbitration");
+    let mut job = thread.job(0, BASE).expect("begun");
+    let of_kernel = budget.clone();
+    job.launch(move |_| Ok(of_kernel.exhaust()?)).expect("what is under way becomes complete");
+    assert!(job.holds_token());
+    assert!(matches!(job.launch_timed(Nanos(1)), Err(DeviceError::Exhausted)));
+    assert!(!job.holds_token() && holders(&device).is_empty());
+    budget.replenish().expect("whole");
+    job.launch_timed(Nanos(1)).expect("launched");
+    drop(job);
+    let plain = self::device(&options("no-budget"));
+    assert!(plain.thread("worker", BASE).expect("a thread").budget().is_none());
 }

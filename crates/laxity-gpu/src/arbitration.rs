@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use laxity_model::Instant;
 use laxity_policy::cpu::Priority;
@@ -33,8 +33,10 @@ pub struct Arbitration {
 #[derive(Debug)]
 pub(crate) struct Membership {
     pub shared: Arc<Shared>,
-    place: usize,
+    pub place: usize,
     guardian: Option<Guardian>,
+    /// How many of its threads follow holders.
+    pub followers: AtomicUsize,
     /// As [`process::forks`] said when it attached.
     forks: u32,
 }
@@ -114,8 +116,13 @@ impl Base {
 
 impl Arbitration {
     pub(crate) fn new(shared: Arc<Shared>, place: usize, guardian: Guardian) -> Self {
-        let membership = Membership { shared, place, guardian: Some(guardian), forks: process::forks() };
+        let forks = process::forks();
+        let membership = Membership { shared, place, guardian: Some(guardian), followers: AtomicUsize::new(0), forks };
         Arbitration { membership: Arc::new(membership) }
+    }
+
+    pub(crate) fn membership(&self) -> &Arc<Membership> {
+        &self.membership
     }
 
     /// What is arbitrated, and by which rules.
@@ -183,6 +190,8 @@ impl Arbitration {
             shared.segment.store_bytes(words.name, name.as_bytes());
             inheritance::store(shared, words.own, own);
             inheritance::store(shared, words.applied, own);
+            // Whoever had the number before was somebody else.
+            inside.desk.arbiter.forget(task);
             inside.handle(Event::Pending { priority: Priority::of(base.level(), task) });
             inside.publish();
             life.keep();
@@ -193,6 +202,16 @@ impl Arbitration {
 }
 
 impl Membership {
+    /// The threads that follow holders of this process get what those demand, as one of them took or let go of a token
+    /// without the arbiter.
+    #[cold]
+    pub fn raise_followers(&self) {
+        // If the memory is damaged nobody looks at it any more.
+        if let Ok(inside) = self.shared.enter(clock::now()) {
+            inside.raise_followers_of(self.place);
+        }
+    }
+
     /// Whether this is the process that attached, not one forked from it.
     #[inline]
     pub fn is_ours(&self) -> bool {

@@ -14,6 +14,7 @@ use laxity_sys::scheduling::Attributes;
 use laxity_sys::{clock, scheduling};
 
 use crate::arbitration::{Base, Membership, RegisterError};
+use crate::budget::State;
 use crate::config::TOKEN;
 use crate::gate::StateError;
 use crate::inheritance;
@@ -31,6 +32,7 @@ pub struct Client {
     membership: Arc<Membership>,
     task: TaskId,
     has_token: Cell<bool>,
+    budget: Arc<State>,
     /// Locks of engines, ascending.
     engines: RefCell<Vec<LockId>>,
     /// Locks and lives belong to a thread.
@@ -105,7 +107,8 @@ pub enum LockError {
 impl Client {
     pub(crate) fn new(membership: Arc<Membership>, task: TaskId) -> Self {
         let engines = RefCell::new(Vec::with_capacity(4));
-        Client { membership, task, has_token: Cell::new(false), engines, not_send: PhantomData }
+        let budget = Arc::default();
+        Client { membership, task, has_token: Cell::new(false), budget, engines, not_send: PhantomData }
     }
 
     /// Waits for a token of any GPU.
@@ -186,6 +189,14 @@ impl Client {
         self.task
     }
 
+    pub(crate) fn membership(&self) -> &Arc<Membership> {
+        &self.membership
+    }
+
+    pub(crate) fn budget_state(&self) -> &Arc<State> {
+        &self.budget
+    }
+
     pub(crate) fn shared(&self) -> &Shared {
         &self.membership.shared
     }
@@ -214,8 +225,14 @@ impl Client {
         if lock == TOKEN {
             self.shared().say(self.task, ask.length, ask.gpu);
         }
+        if lock == TOKEN && self.budget.is_exhausted() {
+            return self.ask_the_arbiter(lock, ask, what);
+        }
         match self.shared().take(self.task, lock, ask.gpu) {
-            Some(replica) => Ok(Some(replica)),
+            Some(replica) => {
+                self.note_token(lock);
+                Ok(Some(replica))
+            }
             None => self.ask_the_arbiter(lock, ask, what),
         }
     }
@@ -224,12 +241,16 @@ impl Client {
     fn ask_the_arbiter(&self, lock: LockId, ask: Ask, what: What) -> Result<Option<ReplicaId>, LockError> {
         let (shared, task) = (self.shared(), self.task);
         let mut inside = shared.enter(clock::now()).map_err(LockError::State)?;
+        // Without budget it asks for nothing before it has some again, and waits for that.
+        let is_barred = lock == TOKEN && self.budget.is_exhausted();
         inside.arbitrate(lock);
         shared.segment.u32(shared.client(task).wanted).store(lock.0.into(), Ordering::Relaxed);
         shared.word(task).store(Word::Waiting.value(), Ordering::Relaxed);
-        inside.handle(Event::Request { task, lock, length: ask.length, only: ask.gpu });
+        if !is_barred {
+            inside.handle(Event::Request { task, lock, length: ask.length, only: ask.gpu });
+        }
         let is_late = inside.granted(task, lock).is_none() && ask.deadline == Instant::ZERO;
-        if is_late {
+        if is_late && !is_barred {
             inside.handle(Event::Withdraw { task, lock });
         }
         inside.publish();
@@ -267,7 +288,10 @@ impl Client {
             return Ok(Some(replica));
         }
         shared.word(task).store(Word::Idle.value(), Ordering::Relaxed);
-        inside.handle(Event::Withdraw { task, lock });
+        // Unless that was done because its budget is exhausted.
+        if inside.desk.arbiter.waits_for(task) == Some(lock) {
+            inside.handle(Event::Withdraw { task, lock });
+        }
         inside.publish();
         Ok(None)
     }
@@ -283,8 +307,18 @@ impl Client {
         } else {
             self.engines.borrow_mut().retain(|&held| held != lock);
         }
-        if !self.shared().release(lock, replica) {
+        if self.shared().release(lock, replica) {
+            self.note_token(lock);
+        } else {
             self.release_by_arbiter(lock);
+        }
+    }
+
+    /// The arbiter was not asked about `lock`: if it is that of the tokens, those that follow holders are to know.
+    #[inline]
+    fn note_token(&self, lock: LockId) {
+        if lock == TOKEN && self.membership.followers.load(Ordering::Relaxed) > 0 {
+            self.membership.raise_followers();
         }
     }
 
@@ -302,6 +336,7 @@ impl Drop for Client {
         if !self.membership.is_ours() {
             return;
         }
+        self.budget.end();
         let (shared, inside) = (self.shared(), self.shared().enter(clock::now()));
         // If the memory is damaged nobody looks at it any more.
         let _ = shared.life(self.task).unlock();

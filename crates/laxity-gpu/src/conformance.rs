@@ -42,6 +42,8 @@ struct Step {
     length: u64,
     only: Option<u16>,
     tries: bool,
+    /// The budget of its job is exhausted, and replenished at once.
+    exhausts: bool,
     /// Another process took part meanwhile: what this one remembers is old.
     forgets: bool,
 }
@@ -49,14 +51,15 @@ struct Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let only = prop_oneof![3 => Just(None), 1 => (0..4_u16).prop_map(Some)];
     let few = || prop::bool::weighted(0.15);
-    let step = (0..CLIENTS, prop::bool::weighted(0.4), 0..6_usize, 0..9_u64, only, few(), few());
-    let step = step.prop_map(|(client, gives_up, lock, length, only, tries, forgets)| Step {
+    let step = (0..CLIENTS, prop::bool::weighted(0.4), 0..6_usize, 0..9_u64, only, few(), few(), few());
+    let step = step.prop_map(|(client, gives_up, lock, length, only, tries, exhausts, forgets)| Step {
         client,
         gives_up,
         lock,
         length,
         only,
         tries,
+        exhausts,
         forgets,
     });
     prop::collection::vec(step, 0..120)
@@ -79,6 +82,9 @@ impl Both<'_> {
             self.clients[0].shared().desk.lock().expect("nobody panicked").version = None;
         }
         let held: Vec<LockId> = self.pure.holds(task).map(|(lock, _)| lock).collect();
+        if step.exhausts {
+            return self.exhaust(task);
+        }
         if let Some(lock) = self.pure.waits_for(task) {
             if step.gives_up {
                 assert_eq!(self.clients[step.client].give_up(lock).expect("whole"), None, "it was not granted");
@@ -95,6 +101,24 @@ impl Both<'_> {
             if held.iter().all(|&held| held < lock) {
                 self.ask(task, lock, step);
             }
+        }
+    }
+
+    /// By the rules of `laxity_policy::lock::budget`.
+    fn exhaust(&mut self, task: TaskId) {
+        let (budget, waits) = (self.clients[task.index()].budget(), self.pure.waits_for(task));
+        let holds = self.pure.holds(task).any(|(lock, _)| lock == TOKEN);
+        budget.exhaust().expect("whole");
+        if holds {
+            self.expect(Event::Overrun { task, lock: TOKEN }, None);
+        } else if let Some(lock) = waits {
+            self.expect(Event::Withdraw { task, lock }, None);
+        }
+        self.now += Nanos(1);
+        budget.replenish().expect("whole");
+        if let Some(lock) = waits.filter(|_| !holds) {
+            let (length, only) = self.clients[task.index()].shared().said(task, lock);
+            self.expect(Event::Request { task, lock, length, only }, None);
         }
     }
 

@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use laxity_model::LockId;
+use laxity_model::{LockId, TaskId};
 use laxity_policy::lock::{Action, Arbiter, Damaged};
 
 use crate::owners;
@@ -28,13 +28,16 @@ pub(crate) struct Desk {
     pub open: Vec<bool>,
     /// What the arbiter wants done, once the state is published.
     pub actions: Vec<Action>,
+    /// The tasks that something happened to since somebody entered.
+    pub touched: Vec<TaskId>,
     /// Scratch.
     numbers: Vec<u64>,
 }
 
 impl Desk {
     pub fn new(arbiter: Arbiter, locks: usize) -> Self {
-        Desk { version: None, arbiter, open: vec![false; locks], actions: Vec::new(), numbers: Vec::new() }
+        let (actions, touched, numbers) = (Vec::new(), Vec::new(), Vec::new());
+        Desk { version: None, arbiter, open: vec![false; locks], actions, touched, numbers }
     }
 
     /// A state in which nobody is registered and every lock is open that may be.

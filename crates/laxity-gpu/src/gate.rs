@@ -20,6 +20,7 @@ use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_policy::lock::{Action, Damaged, Event};
 use laxity_sys::mutex::{self, Attempt};
 
+use crate::config::TOKEN;
 use crate::desk::Desk;
 use crate::inheritance;
 use crate::owners::{self, Owners, REPLICAS};
@@ -61,6 +62,7 @@ impl Shared {
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.version().load(Ordering::Acquire);
         let mut inside = Inside { shared: self, desk, now, version, woken: Vec::new(), gate };
+        inside.desk.touched.clear();
         if inside.gate.is_inherited || inside.desk.version != Some(version) {
             inside.desk.load(self, version).map_err(StateError::Damaged)?;
         }
@@ -114,7 +116,8 @@ impl<'a> Inside<'a> {
 
     /// The arbiter takes note of `event`.
     pub fn handle(&mut self, event: Event) {
-        let Desk { version, arbiter, actions, .. } = &mut *self.desk;
+        let Desk { version, arbiter, actions, touched, .. } = &mut *self.desk;
+        touched.push(event.task());
         *version = None;
         arbiter.handle(self.now, event, actions);
     }
@@ -184,13 +187,16 @@ impl<'a> Inside<'a> {
 
     fn may_reopen(&self, lock: LockId) -> bool {
         let may_open = self.shared.locks[usize::from(lock.0)].may_open;
-        may_open && !self.desk.is_open(lock) && self.desk.arbiter.waiting(lock) == 0
+        // The words do not say who overran.
+        let arbiter = &self.desk.arbiter;
+        may_open && !self.desk.is_open(lock) && arbiter.waiting(lock) == 0 && !arbiter.overran(lock)
     }
 
     /// What the arbiter wants done.
     fn carry_out(&mut self) {
         let mut actions = std::mem::take(&mut self.desk.actions);
         for action in actions.drain(..) {
+            self.desk.touched.push(action.task());
             match action {
                 Action::Grant { task, replica, .. } => self.deliver(task, replica),
                 Action::Prioritize { priority } => {
@@ -200,6 +206,7 @@ impl<'a> Inside<'a> {
             }
         }
         self.desk.actions = actions;
+        self.raise_followers_for(&self.desk.touched);
     }
 
     fn deliver(&mut self, task: TaskId, replica: ReplicaId) {
@@ -226,10 +233,22 @@ impl<'a> Inside<'a> {
                 granted.into_iter().for_each(|replica| self.deliver(task, replica));
             }
         }
+        self.raise_all_followers();
         // Who was to be woken by the dead. To wake one for nothing does no harm.
         for task in std::mem::take(&mut self.woken) {
             self.shared.wake(task);
         }
+    }
+
+    /// Who holds a token.
+    pub fn holder(&self, replica: ReplicaId) -> Option<TaskId> {
+        if !self.desk.is_open(TOKEN) {
+            return self.desk.arbiter.holder(TOKEN, replica);
+        }
+        let word = self.shared.owner_words(TOKEN).nth(usize::from(replica.0) / REPLICAS)?;
+        let owner = Owners::of(word).owner(usize::from(replica.0) % REPLICAS);
+        // Words come from memory that others can write to.
+        owner.filter(|task| task.index() < usize::from(self.shared.config.clients))
     }
 
     /// What `task` holds of `lock` according to its words, if it is open.

@@ -22,7 +22,7 @@ const UNKNOWN: u64 = u64::MAX;
 /// Schedules the thread of `priority.task` as its effective priority demands, unless it is already. At the gate.
 pub(crate) fn apply(shared: &Shared, priority: Priority, base: Option<Priority>) {
     let wanted = wanted(shared, priority, base);
-    if applied(shared, priority.task) != Some(wanted) {
+    if applied(shared, shared.client(priority.task).applied) != Some(wanted) {
         give(shared, priority.task, wanted);
     }
 }
@@ -33,7 +33,8 @@ pub(crate) fn hasten(shared: &Shared, task: TaskId) {
     let _ = give_to_thread(shared, task, own(shared, task).at_least(HIGHEST));
 }
 
-fn wanted(shared: &Shared, priority: Priority, base: Option<Priority>) -> Attributes {
+/// How the thread of `priority.task` is to be scheduled.
+pub(crate) fn wanted(shared: &Shared, priority: Priority, base: Option<Priority>) -> Attributes {
     let own = own(shared, priority.task);
     if base == Some(priority) {
         return own;
@@ -43,7 +44,11 @@ fn wanted(shared: &Shared, priority: Priority, base: Option<Priority>) -> Attrib
     if lender.index() >= usize::from(shared.config.clients) {
         return own;
     }
-    let lent = self::own(shared, lender);
+    raised(own, self::own(shared, lender))
+}
+
+/// `own`, at least as urgent as what is `lent`.
+pub(crate) fn raised(own: Attributes, lent: Attributes) -> Attributes {
     let lent = lent.fixed_priority().or_else(|| lent.is_above_fixed().then_some(HIGHEST));
     lent.map_or(own, |lent| own.at_least(lent.clamp(1, 99)))
 }
@@ -53,8 +58,7 @@ fn give(shared: &Shared, task: TaskId, wanted: Attributes) {
         return;
     }
     let words = shared.client(task);
-    // Who is killed before the end has it done again.
-    shared.segment.u64(words.applied).store(UNKNOWN, Ordering::Relaxed);
+    forget(shared, words.applied);
     let error = give_to_thread(shared, task, wanted).err().and_then(|error| error.raw_os_error());
     store(shared, words.applied, wanted);
     if error.is_some() || wanted != own(shared, task) {
@@ -74,15 +78,20 @@ pub(crate) fn own(shared: &Shared, task: TaskId) -> Attributes {
     load(shared, shared.client(task).own)
 }
 
-/// What it was told last; `None` if whoever told it was killed.
-fn applied(shared: &Shared, task: TaskId) -> Option<Attributes> {
-    let offset = shared.client(task).applied;
+/// What Linux was told last of the thread that has its word there; `None` if whoever told it was killed.
+pub(crate) fn applied(shared: &Shared, offset: usize) -> Option<Attributes> {
     let is_known = shared.segment.u64(offset).load(Ordering::Relaxed) != UNKNOWN;
     is_known.then(|| load(shared, offset))
 }
 
-fn load(shared: &Shared, offset: usize) -> Attributes {
+/// What was noted there.
+pub(crate) fn load(shared: &Shared, offset: usize) -> Attributes {
     Attributes::from_words([0, 8].map(|word| shared.segment.u64(offset + word).load(Ordering::Relaxed)))
+}
+
+/// Linux is about to be told something else: who is killed before the end has it done again.
+pub(crate) fn forget(shared: &Shared, offset: usize) {
+    shared.segment.u64(offset).store(UNKNOWN, Ordering::Relaxed);
 }
 
 /// Notes how Linux schedules a thread. The first word comes last.

@@ -6,6 +6,7 @@
 //! version        which of the two copies counts
 //! owners         for each lock who holds it while it is open
 //! members        one cache line each: the processes
+//! followers      one cache line each: of every process those threads that are as urgent as its holders
 //! clients        five cache lines each: the threads
 //! copies         the state, twice
 //! ```
@@ -19,7 +20,7 @@ use crate::config::{self, Config};
 use crate::owners::REPLICAS;
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 1 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 2 };
 
 /// The most processes: their guardians wait on the words of all of them, and on one more.
 pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
@@ -46,7 +47,12 @@ pub(crate) const GATE: usize = (COMINGS + 4).next_multiple_of(PAIR);
 const _: () = assert!(mutex::SIZE == LINE);
 /// How often the state was changed: 64 bits. An even number means the first copy.
 pub(crate) const VERSION: usize = GATE + PAIR;
+/// Whether any thread ever followed a holder: 32 bits. With the version, which is read anyway.
+pub(crate) const FOLLOWED: usize = VERSION + 8;
 const OWNERS: usize = VERSION + PAIR;
+/// For a GPU the threads of one process that may follow its holders: those for interrupts, callbacks and each engine,
+/// and some to spare.
+const FOLLOWERS_OF_GPU: usize = 8;
 
 /// The offsets of one arbitration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +60,8 @@ pub(crate) struct Layout {
     /// For each lock where its owners are.
     owners: Vec<usize>,
     members: usize,
+    followers: usize,
+    followers_max: usize,
     clients: usize,
     copies: [usize; 2],
     /// Numbers that fit into a copy.
@@ -69,6 +77,20 @@ pub(crate) struct Member {
     pub word: usize,
     /// Who it is: four times 64 bits.
     pub process: usize,
+}
+
+/// The words of a thread that follows holders.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FollowerWords {
+    /// Its number, 0 if there is none: 32 bits.
+    pub thread: usize,
+    /// The GPU whose holders it follows: 32 bits.
+    pub gpu: usize,
+    /// Why Linux did not let it have what it was to have, else 0: 32 bits.
+    pub refused: usize,
+    /// How Linux schedules it, by itself and as we last said: two words of 64 bits each.
+    pub own: usize,
+    pub applied: usize,
 }
 
 /// The words of a client, a thread.
@@ -108,13 +130,15 @@ impl Layout {
             end += (8 * words(lock.replicas())).next_multiple_of(PAIR);
         }
         let members = end;
-        let clients = members + (MEMBERS_MAX + 1) * LINE;
+        let followers = members + (MEMBERS_MAX + 1) * LINE;
+        let followers_max = FOLLOWERS_OF_GPU * usize::from(config.gpus);
+        let clients = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
         end = clients + usize::from(config.clients) * CLIENT;
         // The length, which locks are open, and the arbiter's.
         let copy_length = 1 + owners.len().div_ceil(64) + arbiter.saved_max();
         let copy = (8 * copy_length).next_multiple_of(PAIR);
         let copies = [end, end + copy];
-        Layout { owners, members, clients, copies, copy_length, total: end + 2 * copy }
+        Layout { owners, members, followers, followers_max, clients, copies, copy_length, total: end + 2 * copy }
     }
 
     /// The words that say who holds `lock` while it is open.
@@ -125,6 +149,16 @@ impl Layout {
     pub fn member(&self, place: usize) -> Member {
         let start = self.members + place * LINE;
         Member { word: start, process: start + 8 }
+    }
+
+    /// How many threads of a process may follow holders.
+    pub fn followers_max(&self) -> usize {
+        self.followers_max
+    }
+
+    pub fn follower(&self, place: usize, slot: usize) -> FollowerWords {
+        let start = self.followers + (place * self.followers_max + slot) * LINE;
+        FollowerWords { thread: start, gpu: start + 4, refused: start + 8, own: start + 16, applied: start + 32 }
     }
 
     pub fn client(&self, task: TaskId) -> ClientWords {

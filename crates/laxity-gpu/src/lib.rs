@@ -43,6 +43,7 @@
 #![deny(unsafe_code)]
 
 mod arbitration;
+mod budget;
 mod client;
 mod config;
 #[cfg(test)]
@@ -50,6 +51,7 @@ mod conformance;
 #[cfg(test)]
 mod crashes;
 mod desk;
+mod followers;
 mod gate;
 mod guardian;
 mod inheritance;
@@ -65,8 +67,10 @@ mod testing;
 mod token;
 
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
+pub use budget::Budget;
 pub use client::{Ask, Client, LockError, What};
 pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
+pub use followers::{FollowError, Follower};
 pub use gate::StateError;
 pub use laxity_policy::lock::Standing;
 pub use layout::NAME_MAX;

@@ -35,6 +35,10 @@ impl Shared {
     /// Takes a free place for this process, under the segment's lock. It counts once its word is held.
     pub fn take_place(&self) -> Option<usize> {
         let place = (0..MEMBERS_MAX).find(|&place| self.holder(place) == Holder::Nobody)?;
+        // Threads of the one who had it before.
+        for slot in 0..self.layout.followers_max() {
+            self.segment.u32(self.layout.follower(place, slot).thread).store(0, Ordering::Relaxed);
+        }
         let start = self.layout.member(place).process;
         let Process { pid, started, namespace, boot } = Process::current();
         for (number, value) in [pid.into(), started, namespace, boot].into_iter().enumerate() {

@@ -101,6 +101,11 @@ impl Shared {
         unsafe { self.segment.mutex(offset) }
     }
 
+    /// A word of 32 bits.
+    pub fn number(&self, offset: usize) -> u32 {
+        self.segment.u32(offset).load(Ordering::Relaxed)
+    }
+
     pub fn version(&self) -> &AtomicU64 {
         self.segment.u64(VERSION)
     }

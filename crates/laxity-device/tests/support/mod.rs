@@ -9,13 +9,17 @@ use std::time::{Duration, Instant};
 use laxity_device::DeviceOptions;
 use laxity_gpu::{Arbitration, Config, Registry};
 use laxity_model::{GpuArbitration, GpuSync, Nanos};
-use laxity_softgpu::{Entry, SoftGpu};
+use laxity_softgpu::{Entry, SERVER_VARIABLE, SoftGpu};
 
 /// Longer than anything takes on a machine that is busy with other things.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The soft GPU's server, which is another package's program: built where this test was.
+/// The soft GPU's server, which is another package's program: built where this test was, unless somebody says where it
+/// is.
 static SERVER: LazyLock<PathBuf> = LazyLock::new(|| {
+    if let Some(server) = std::env::var_os(SERVER_VARIABLE) {
+        return server.into();
+    }
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--package", "laxity-softgpu", "--bin", "laxity-softgpu-server"]);

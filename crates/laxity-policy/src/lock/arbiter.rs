@@ -98,6 +98,31 @@ pub enum Action {
     },
 }
 
+impl Event {
+    /// The task that it happened to.
+    pub const fn task(&self) -> TaskId {
+        match *self {
+            Event::Pending { priority } | Event::Rebase { priority } => priority.task,
+            Event::Complete { task }
+            | Event::Request { task, .. }
+            | Event::Adopt { task, .. }
+            | Event::Unlock { task, .. }
+            | Event::Overrun { task, .. }
+            | Event::Withdraw { task, .. } => task,
+        }
+    }
+}
+
+impl Action {
+    /// The task that it is about.
+    pub const fn task(&self) -> TaskId {
+        match *self {
+            Action::Grant { task, .. } => task,
+            Action::Prioritize { priority } => priority.task,
+        }
+    }
+}
+
 /// A lock and how contended it is.
 #[derive(Debug)]
 struct Lock {
@@ -199,6 +224,12 @@ impl Arbiter {
         }
     }
 
+    /// `task`, which has no pending job, is another one from now on: nothing is predicted from what it did before.
+    pub fn forget(&mut self, task: TaskId) {
+        assert!(self.base(task).is_none(), "a task with a pending job is not replaced");
+        self.locks.iter_mut().for_each(|lock| lock.discipline.forget(task));
+    }
+
     /// The effective priority of the pending job of `task`.
     pub fn priority(&self, task: TaskId) -> Option<Priority> {
         self.priorities.effective(task)
@@ -212,6 +243,11 @@ impl Arbiter {
     /// How many jobs wait for `lock`.
     pub fn waiting(&self, lock: LockId) -> usize {
         self.locks[lock.index()].waiting as usize
+    }
+
+    /// Whether somebody holds `lock` who overran ([`Event::Overrun`]), and whose place another may have.
+    pub fn overran(&self, lock: LockId) -> bool {
+        self.locks[lock.index()].discipline.overran()
     }
 
     /// Calls `stands` for everyone who waits for `lock`, those of a queue in its order.

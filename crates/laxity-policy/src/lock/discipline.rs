@@ -148,6 +148,14 @@ pub trait Discipline: std::fmt::Debug + Send {
     /// next one is, as if it had unlocked. It keeps the replica until it unlocks.
     fn overrun(&mut self, _now: Instant, _task: TaskId, _levels: Levels<'_>, _grants: &mut Vec<Grant>) {}
 
+    /// `task`, which neither holds nor waits, is another one from now on: nothing is predicted from what it did before.
+    fn forget(&mut self, _task: TaskId) {}
+
+    /// Whether a holder overran, which it took notice of.
+    fn overran(&self) -> bool {
+        false
+    }
+
     /// Priorities changed for other reasons than this lock: whoever waits in priority order is to be sorted again.
     fn reordered(&mut self, now: Instant, levels: Levels<'_>, grants: &mut Vec<Grant>);
 

@@ -93,6 +93,13 @@ impl Affinity {
         history.last_gpu = Some(hold.gpu);
     }
 
+    /// `task` is another one from now on.
+    pub fn forget(&mut self, task: TaskId) {
+        if let Some(history) = self.tasks.get_mut(task.index()) {
+            *history = History::default();
+        }
+    }
+
     pub fn save(&self, numbers: &mut Vec<u64>) {
         numbers.push(self.tasks.len() as u64);
         for History { last_gpu, current, at_home, away } in &self.tasks {

@@ -125,6 +125,11 @@ impl Fifos {
         Some(replica)
     }
 
+    /// Whether a holder has lost its place.
+    pub fn overran(&self) -> bool {
+        self.queues.iter().any(|queue| queue.overran.is_some())
+    }
+
     /// `task` holds a replica no longer; the head of its queue does.
     pub fn release(&mut self, task: TaskId) -> Released {
         let replica = self.held_by(task);

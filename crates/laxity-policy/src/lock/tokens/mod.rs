@@ -157,6 +157,14 @@ impl Discipline for Tokens {
         self.donate();
     }
 
+    fn forget(&mut self, task: TaskId) {
+        self.affinity.iter_mut().for_each(|affinity| affinity.forget(task));
+    }
+
+    fn overran(&self) -> bool {
+        self.fifos.overran()
+    }
+
     fn request(&mut self, now: Instant, request: Request, levels: Levels<'_>, grants: &mut Vec<Grant>) {
         let base = levels.base.get(request.task.index()).copied().flatten();
         self.requests.insert(request, base.expect("only a pending job requests"));

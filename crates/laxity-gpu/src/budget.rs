@@ -1,0 +1,125 @@
+//! What becomes of a client's request and token when the budget of its job is exhausted (GPUSync's rules).
+//!
+//! ```text
+//!                exhausted                            replenished
+//! holds nothing  ---------> asks for nothing          -----------> asks for a token as before
+//! waits          ---------> its request is withdrawn  -----------> its request is made again, as if new
+//! holds a token  ---------> the next waiter is admitted as if the token were free, and has it when it is
+//! ```
+//!
+//! Who watches budgets is somebody else, as the thread may wait or run: another thread, or a handler of a timer's signal
+//! that tells one. The rules are those of `laxity_policy::lock::budget`, which the simulator uses.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use laxity_model::{LockId, TaskId};
+use laxity_policy::lock::Event;
+use laxity_sys::clock;
+
+use crate::arbitration::Membership;
+use crate::client::Client;
+use crate::config::TOKEN;
+use crate::gate::{Inside, StateError};
+use crate::shared::Word;
+
+/// The budget of a client's jobs, for whoever watches it: any thread of the process. The process stays attached to the
+/// arbitration while there is one.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    membership: Arc<Membership>,
+    task: TaskId,
+    state: Arc<State>,
+}
+
+/// Changed at the gate only.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    is_exhausted: AtomicBool,
+    /// The client is dropped, and its number may be another's.
+    is_over: AtomicBool,
+}
+
+impl State {
+    #[inline]
+    pub fn is_exhausted(&self) -> bool {
+        self.is_exhausted.load(Ordering::Relaxed)
+    }
+
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Client {
+    /// What is told when a job of this client has exhausted its budget.
+    pub fn budget(&self) -> Budget {
+        Budget { membership: self.membership().clone(), task: self.id(), state: self.budget_state().clone() }
+    }
+
+    /// Whether the budget of its job is exhausted. One that holds a token had best let go of it.
+    pub fn is_exhausted(&self) -> bool {
+        self.budget_state().is_exhausted()
+    }
+}
+
+impl Budget {
+    /// The job has no budget any more: its request is withdrawn, though its thread goes on waiting; if it holds a token,
+    /// the next in the queue is admitted in its place. Nothing happens if that is known.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn exhaust(&self) -> Result<(), StateError> {
+        self.change(true, |inside| {
+            if inside.token_of(self.task) {
+                inside.arbitrate(TOKEN);
+                inside.handle(Event::Overrun { task: self.task, lock: TOKEN });
+            } else if let Some(lock) = inside.desk.arbiter.waits_for(self.task) {
+                inside.handle(Event::Withdraw { task: self.task, lock });
+            }
+        })
+    }
+
+    /// The job has budget again: it asks for what it asked for, behind those who have meanwhile. A token that it still
+    /// holds is not given back its place in the queue. Nothing happens if that is known.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn replenish(&self) -> Result<(), StateError> {
+        self.change(false, |inside| {
+            let (shared, task) = (inside.shared(), self.task);
+            let is_waiting = Word::of(shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
+            if !is_waiting || inside.desk.arbiter.waits_for(task).is_some() {
+                return;
+            }
+            let lock = LockId(shared.number(shared.client(task).wanted) as u16);
+            if usize::from(lock.0) < shared.locks.len() {
+                let (length, only) = shared.said(task, lock);
+                inside.arbitrate(lock);
+                inside.handle(Event::Request { task, lock, length, only });
+            }
+        })
+    }
+
+    fn change(&self, is_exhausted: bool, change: impl FnOnce(&mut Inside<'_>)) -> Result<(), StateError> {
+        if !self.membership.is_ours() {
+            return Ok(());
+        }
+        let mut inside = self.membership.shared.enter(clock::now())?;
+        // A client that is dropped says so before it waits for the gate.
+        let is_news = self.state.is_exhausted() != is_exhausted && !self.state.is_over.load(Ordering::SeqCst);
+        if is_news {
+            self.state.is_exhausted.store(is_exhausted, Ordering::Relaxed);
+            change(&mut inside);
+            inside.publish();
+        }
+        Ok(())
+    }
+}
+
+impl Inside<'_> {
+    /// Whether `task` holds a token.
+    fn token_of(&self, task: TaskId) -> bool {
+        self.granted(task, TOKEN).or_else(|| self.owned(task, TOKEN)).is_some()
+    }
+}
