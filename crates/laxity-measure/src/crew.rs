@@ -1,6 +1,6 @@
 //! The threads of a probe: each on its CPU, with its priority, for one slice of time.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::io;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -45,7 +45,7 @@ pub(crate) type Work = Result<(), io::Error>;
 /// The time of a thread, and what it samples.
 pub(crate) struct Slice {
     until: Instant,
-    tally: Cell<Option<Tally>>,
+    tally: RefCell<Tally>,
 }
 
 impl Slice {
@@ -56,9 +56,7 @@ impl Slice {
 
     /// Takes a sample.
     pub fn take(&self, span: Nanos) {
-        let mut tally = self.tally.take().unwrap_or_else(Tally::new);
-        tally.take(span);
-        self.tally.set(Some(tally));
+        self.tally.borrow_mut().take(span);
     }
 
     /// Computes until it is over.
@@ -125,7 +123,7 @@ pub(crate) fn work_together(
             .map(|part| {
                 let (barrier, has_failed) = (&barrier, &has_failed);
                 scope.spawn(move || {
-                    let tally = Cell::new(Some(Tally::new()));
+                    let tally = RefCell::new(Tally::new());
                     let prepared = prepare(setting, part);
                     has_failed.fetch_or(prepared.is_err(), Ordering::Relaxed);
                     // All begin together, or none does.
@@ -138,7 +136,7 @@ pub(crate) fn work_together(
                     let failed =
                         |source| MeasureError::Thread { cpu: part.cpu, what: "do what is to be measured", source };
                     (part.work)(&slice).map_err(failed)?;
-                    Ok(slice.tally.take())
+                    Ok(Some(slice.tally.into_inner()))
                 })
             })
             .collect();
