@@ -81,12 +81,12 @@ capi: $(STAMPS)/tools
 vision: capi
 	@scripts/vision.sh $(PREFIX) $(OUT)/vision
 
-test-vision: vision $(STAMPS)/venv
+test-vision: vision target/debug/laxity $(STAMPS)/venv
 	STABILIZE=$(OUT)/vision/stabilize $(PYTHON) -m pytest examples/vision/tests
 
 # With the dev profile, which the other tests have built. vision.sh ends with 77 where OpenCV is not there and cannot be
 # installed.
-test-vision-short: $(STAMPS)/venv
+test-vision-short: target/debug/laxity $(STAMPS)/venv
 	@scripts/capi.sh $(OUT)/dev/capi dev; \
 	status=0; scripts/vision.sh $(OUT)/dev/capi $(OUT)/dev/vision || status=$$?; \
 	case $$status in \
