@@ -12,6 +12,7 @@
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
+#   make study-vision   seventeen video stabilizers: 60 s live under each configuration, and simulated; half an hour
 #   make release     the optimized command, and a wheel of the Python package
 #   make capi        the C library, its header and laxity.pc, installed below PREFIX (out/capi)
 #   make vision      the video stabilizer of examples/vision; as root it installs OpenCV
@@ -33,7 +34,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python check test-kill test-iceoryx2 test-races bench-analysis bench-gpu \
-        bench-graph bench-sim study-gedf study-klmirqd study-klmirqd-runtime release capi vision test-vision \
+        bench-graph bench-sim study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision test-vision \
         test-vision-short clean venv
 
 help:
@@ -140,6 +141,15 @@ study-gedf study-klmirqd study-klmirqd-runtime: $(STAMPS)/venv
 study-gedf: STUDY := brandenburg2009gedf
 study-klmirqd: STUDY := elliott2012klmirqd
 study-klmirqd-runtime: STUDY := elliott2012klmirqd_runtime
+
+# Nothing else should run meanwhile. Resumable; FOR=10s for a shorter one.
+FOR ?= 60s
+study-vision: vision $(STAMPS)/venv
+	cargo build --release --quiet -p laxity-cli
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet --release -m python/Cargo.toml
+	@rm -f $(STAMPS)/python
+	@$(PYTHON) -m laxity.studies elliott2015vision --live --for $(FOR) --stabilize $(OUT)/vision/stabilize \
+	    --laxity target/release/laxity --out $(OUT)/elliott2015vision
 
 bench-analysis: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches

@@ -4,6 +4,7 @@ FAKE says what goes wrong: ``late``, the clip takes half a second; ``crash``; ``
 ``admission``, SCHED_DEADLINE has room for budgets of 1 only; ``starve``, graphs of 100 ms show nothing.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ NODES = ("read_frame", "warp_perspective")
 
 def main() -> int:
     words = sys.argv[1:]
-    options = {name: value for name, value in zip(words, words[1:], strict=False) if name.startswith("--")}
+    options = {name: value for name, value in itertools.pairwise(words) if name.startswith("--")}
     wrong = os.environ.get("FAKE", "")
     if "--sequential" in words:
         print(json.dumps({"nodes": [{"name": name, "cpu_median_us": 500.0} for name in NODES]}))

@@ -1,4 +1,4 @@
-"""The driver of the live runs of elliott2015vision: what it starts, what it does when that fails, and that nothing is left."""
+"""The driver of the live runs of elliott2015vision: what it starts, what it does when that fails, and what is left."""
 
 import json
 import os
@@ -188,7 +188,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 from laxity.studies import _vision_live
 from laxity.studies._vision_live_plan import Programs, Size
-_vision_live.Attempt.__init__ = lambda self, margin_s=0.6, budget=0: self.__dict__.update(margin_s=margin_s, budget=budget)
+def soon(self, margin_s=0.6, budget=0): self.__dict__.update(margin_s=margin_s, budget=budget)
+_vision_live.Attempt.__init__ = soon
 at = Path({str(tmp_path)!r})
 programs = Programs(at / "stabilize", at / "laxity", at / "clip")
 _vision_live.Live(at / "out", programs, Size(1.0, "64x64", 2)).run(1.0)
@@ -205,7 +206,10 @@ _vision_live.Live(at / "out", programs, Size(1.0, "64x64", 2)).run(1.0)
     assert [path for path in driver.parts.iterdir() if path.is_dir()] == []
 
 
-@pytest.mark.parametrize("text", ["frame,release_us\n0,1\n", "frame,release_us,completion_us\n0,1,x\n", "frame,release_us,completion_us\n0,1\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["frame,release_us\n0,1\n", "frame,release_us,completion_us\n0,1,x\n", "frame,release_us,completion_us\n0,1\n"],
+)
 def test_times_that_are_no_times_are_an_error_that_names_the_graph(text):
     with pytest.raises(FailedError, match="G7: its --times"):
         times(text, "G7")
@@ -216,12 +220,22 @@ def test_times_of_a_graph_that_showed_nothing_are_empty():
 
 
 def test_the_server_of_a_soft_gpu_is_found_by_its_name(tmp_path):
-    server = program(tmp_path / SERVER, "import time\ntime.sleep(60)\n")
-    # As Linux starts it: without the interpreter the command line would begin with that.
-    with open(os.devnull, "wb") as nothing, Processes(os.environ) as processes:
-        command = ["bash", "-c", f"exec -a {server} sleep 60 > /dev/null; true"]
-        processes.start("x", command, subprocess.DEVNULL, nothing)
-        assert server_of("no such gpu") is None
+    gpu = f"gpu-{os.getpid()}"
+    # The command line of a server: its program, then the name of its soft GPU. The shell is all three.
+    shell = tmp_path / SERVER
+    shell.symlink_to("/bin/bash")
+    (tmp_path / gpu).write_text("trap 'kill $!' TERM; sleep 60 & wait")
+    with (
+        open(os.devnull, "wb") as nothing,
+        Processes({**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}) as processes,
+    ):
+        started = processes.start("server", [shell, gpu], subprocess.DEVNULL, nothing)
+        while server_of(gpu) is None:
+            assert started.poll() is None
+            time.sleep(0.01)
+        assert server_of(gpu) == started.pid
+        assert server_of(f"{gpu}x") is None
+    assert server_of(gpu) is None
     assert cpu_seconds(os.getpid()) > 0
     assert cpu_seconds(2**22 + 1) == 0
 
@@ -231,7 +245,7 @@ def test_the_server_of_a_soft_gpu_is_found_by_its_name(tmp_path):
 
 @pytest.fixture
 def whole(tmp_path, monkeypatch):
-    """Simulations of a second, and live runs of two CPUs beside them, made up: delays grow with the place in the list."""
+    """Simulations of a second, and live runs of two CPUs beside them, made up: ever longer delays."""
     from test_vision_study import small  # noqa: PLC0415
 
     from laxity.studies import run  # noqa: PLC0415
@@ -244,7 +258,9 @@ def whole(tmp_path, monkeypatch):
     live._claim()
     generator = np.random.default_rng(1)
     for place, one in enumerate(configurations(2)):
-        monkeypatch.setattr(_vision_live._Run, "_text", lambda self, name, place=place: _written(name, place, generator))
+        monkeypatch.setattr(
+            _vision_live._Run, "_text", lambda self, name, place=place: _written(name, place, generator)
+        )
         made = _vision_live._Run(live, one, 1.0, Attempt(), "gpu", tmp_path, Processes({}))
         pq.write_table(made._read(0, 1.0, 0.1), live._part(one))
     live._merge(configurations(2), 1.0)
@@ -255,7 +271,9 @@ def _written(name, place, generator):
     if name.endswith(".json"):
         return json.dumps({"cpu_s": 0.1})
     period = 1_000 * planned.PERIODS_MS[GRAPHS.index(name.removesuffix(".csv"))]
-    frames = [f"{k},{k * period},{k * period + int(generator.integers(1, 200 * (place + 1)))}" for k in range(10**6 // period)]
+    frames = [
+        f"{k},{k * period},{k * period + int(generator.integers(1, 200 * (place + 1)))}" for k in range(10**6 // period)
+    ]
     return "\n".join(["frame,release_us,completion_us", *frames])
 
 

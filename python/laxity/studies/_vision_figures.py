@@ -114,7 +114,7 @@ def _densities(
     canvas: Canvas[VisionResults], runs: Runs, titles: dict[str, str], name: str, *, caption: str, wider: int = 1
 ) -> Path:
     """A density for each configuration, all on the same axes."""
-    fig, axes = _sheet(len(titles))
+    fig, axes = _sheet(len(titles), sharey=True)
     bucket = BUCKET * wider
     edges = np.arange(0, X_MAX + bucket / 2, bucket)
     curves = {one: _density(runs.delays(one), edges) for one in titles if one in runs.shown}
@@ -143,8 +143,8 @@ def _density(values: Array, edges: Array) -> Array:
 
 def _histograms(canvas: Canvas[VisionResults], runs: Runs, titles: dict[str, str], name: str, caption: str) -> Path:
     """Completion delays in ms, a line for the graphs of each period."""
-    fig, axes = _sheet(len(titles))
-    longest = max(runs.frames(runs.configurations[0], graph).period_ms for graph in GRAPHS)
+    fig, axes = _sheet(len(titles), sharey=False)
+    longest = max(PERIODS_MS) * float(runs.run.get("periods_scaled", 1.0))
     bucket, right = (scale * max(1.0, longest / max(PERIODS_MS)) for scale in (MS_BUCKET, MS_MAX))
     edges = np.arange(0, right + bucket / 2, bucket)
     for ax, (one, title) in zip(axes, titles.items(), strict=False):
@@ -156,7 +156,9 @@ def _histograms(canvas: Canvas[VisionResults], runs: Runs, titles: dict[str, str
             ax.text(0.5, 0.5, _missing(one, runs), transform=ax.transAxes, ha="center", color=GRAY)
             continue
         for period, colour in BY_PERIOD.items():
-            of = [runs.frames(one, graph) for graph, its in zip(GRAPHS, PERIODS_MS, strict=True) if its == period]
+            of = [runs.frames(one, graph) for graph in runs.graphs if PERIODS_MS[GRAPHS.index(graph)] == period]
+            if not of:
+                continue
             delays = np.concatenate([delays_ms(frames.completion_ns) for frames in of])
             counts, _ = np.histogram(delays, edges)
             ax.stairs(counts / max(len(delays), 1), edges, color=colour, linewidth=0.9)
@@ -177,13 +179,15 @@ def _missing(configuration: str, runs: Runs) -> str:
     return "no frames" if configuration in runs.configurations else "not simulated"
 
 
-def _sheet(count: int) -> tuple[Any, list[Axes]]:
-    """A figure of so many small graphs."""
+def _sheet(count: int, *, sharey: bool) -> tuple[Any, list[Axes]]:
+    """A figure of so many small graphs with one horizontal axis."""
     rows = math.ceil(count / COLUMNS)
-    fig = figure(8.4, 0.7 + 1.45 * rows)
-    axes = list(fig.subplots(rows, COLUMNS, squeeze=False).flat)
+    fig = figure(8.4, 0.7 + 1.35 * rows)
+    axes = list(fig.subplots(rows, COLUMNS, squeeze=False, sharex=True, sharey=sharey).flat)
     for ax in axes[count:]:
         ax.set_visible(False)
+    for ax in axes[max(0, count - COLUMNS) : count]:
+        ax.tick_params(labelbottom=True)
     return fig, axes
 
 

@@ -120,7 +120,12 @@ class Runs:
 
     def all_frames(self, configuration: str, variant: str = "") -> list[Frames]:
         """What all graphs showed."""
-        return [self.frames(configuration, graph, variant) for graph in GRAPHS]
+        return [self.frames(configuration, graph, variant) for graph in self.graphs]
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """The graphs that ran."""
+        return GRAPHS[: int(self.run.get("instances", len(GRAPHS)))]
 
     def averaged(self, configuration: str, variant: str = "") -> Delays:
         """The configuration's row of Table 5.14."""
@@ -238,7 +243,7 @@ class VisionResults:
         latencies = [["source", "configuration", "frames", *(f"p{percent}_periods" for percent in percents)]]
         for runs in every:
             for configuration in runs.configurations:
-                for graph in GRAPHS:
+                for graph in runs.graphs:
                     one = runs.frames(configuration, graph)
                     delays.append([runs.kind, configuration, graph, f"{one.period_ms:g}", *_numbers(one.delays)])
                 if configuration in runs.shown:

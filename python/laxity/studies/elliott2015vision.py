@@ -114,7 +114,7 @@ def _graphs_of(runs: Runs, name: str, number: str) -> Table:
 
 def _graphs_live(runs: Runs, name: str) -> Table:
     rows = []
-    for graph in GRAPHS:
+    for graph in runs.graphs:
         one = runs.frames(name, graph)
         rows.append([graph, f"{one.period_ms:g}", *_cells(one.delays)])
     return Table(f"{name}, live", "In ms.", ["", "period", *HEADINGS], rows)
