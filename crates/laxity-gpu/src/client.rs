@@ -230,10 +230,6 @@ impl Client {
         if self.membership.is_ours() { Ok(()) } else { Err(LockError::Forked) }
     }
 
-    pub(crate) fn membership(&self) -> &Arc<Membership> {
-        &self.membership
-    }
-
     /// Waits for `lock`, as long as `go_on` says if there is one.
     #[inline]
     pub(crate) fn acquire(
