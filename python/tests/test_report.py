@@ -178,6 +178,30 @@ def max_over(folder, beyond_ns):
     return text.count('<td class="over">')
 
 
+def test_what_has_no_bound_says_why_and_marks_nothing(copy):
+    file = copy / "workload" / "check.json"
+    told = json.loads(file.read_text())
+    refused = [{"subject": 'GPU arbitration "gpusync"', "reason": "no bound is known"}]
+    told |= {"refused": refused, "tasks": [], "hard": {"status": "refused", "failures": []}}
+    file.write_text(json.dumps(told))
+    text = report.render(report.read(copy))
+    assert "<b>refused</b> (GPU arbitration &#34;gpusync&#34;: no bound is known)" in text
+    assert "Simulated, live: rover" in text
+    assert "proven bound (" not in text
+    assert {row[3] for row in Page(text).tables["bounds-rover"][1:]} == {"-"}
+
+
+def test_a_run_of_other_tasks_is_refused(copy):
+    file = copy / "workload" / "fifo.json"
+    told = json.loads(file.read_text())
+    told["tasks"][1]["name"] = "sonar"
+    file.write_text(json.dumps(told))
+    with pytest.raises(
+        report.ResultsError, match=r"fifo.json: has the tasks motors, sonar, .* simulated were motors, li"
+    ):
+        report.read(copy)
+
+
 def test_the_verdict_has_the_numbers_of_the_table(page, text):
     verdict = re.search(r'class="verdict".*?</section>', text, re.DOTALL)[0]
     longest = page.tables["totals"][6]
@@ -198,7 +222,7 @@ def test_a_verdict_says_so_where_laxity_is_worse(copy):
 
 
 def test_every_link_and_picture_is_there(page):
-    assert len(page.links) == 3
+    assert len(page.links) == 4
     for link in page.links:
         assert link == OUTSIDE or (RESULTS / link).is_file()
     assert page.sources
