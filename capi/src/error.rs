@@ -1,7 +1,7 @@
 //! Results and their details.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CString, c_char};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -508,6 +508,8 @@ impl From<ClaimError> for Error {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CStr;
+
     use super::*;
 
     fn text(pointer: *const c_char) -> String {

@@ -197,7 +197,7 @@ impl SwapPort {
     }
 
     /// Message `number` of those that came.
-    pub fn message<'a>(&self, shared: &'a Shared, number: u32) -> Result<&'a [u8], MessageError> {
+    pub fn message<'a>(&'a self, shared: &'a Shared, number: u32) -> Result<&'a [u8], MessageError> {
         self.check(number)?;
         let Held { buffer, length } = self.held[number as usize];
         // SAFETY: nobody writes the buffer while the job lasts, which the result does not outlive, as `Inputs::get`
@@ -208,7 +208,7 @@ impl SwapPort {
     }
 
     /// Message `number` of those that go, as long as can be.
-    pub fn message_mut<'a>(&mut self, shared: &'a Shared, number: u32) -> Result<&'a mut [u8], MessageError> {
+    pub fn message_mut<'a>(&'a mut self, shared: &'a Shared, number: u32) -> Result<&'a mut [u8], MessageError> {
         self.check(number)?;
         let held = &mut self.held[number as usize];
         held.length = self.longest;

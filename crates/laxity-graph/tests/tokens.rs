@@ -256,7 +256,7 @@ fn who_waits_for_the_last_job_of_a_node_hears_of_the_end_if_that_does_not_suffic
         if is_completed {
             job.complete();
         } else {
-            drop(job);
+            // The job with it.
             a.release();
         }
         assert!(matches!(waiting.join().expect("no panic"), Err(WaitError::Terminated { node, .. }) if node == "a"));
