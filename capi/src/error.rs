@@ -329,7 +329,7 @@ pub(crate) enum Error {
     Wait(WaitError),
     Gpu(crate::gpu::Fault),
     Device(::laxity_device::DeviceError),
-    Vx(crate::vx::Fault),
+    Vx(Box<crate::vx::Fault>),
     View(laxity_softgpu::GpuError),
     Message {
         node: String,
