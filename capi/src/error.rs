@@ -151,7 +151,7 @@ pub(crate) enum Error {
     Replicas(ReplicasError),
     Gpu(crate::gpu::Fault),
     Device(::laxity_device::DeviceError),
-    Vx(crate::vx::Fault),
+    Vx(Box<crate::vx::Fault>),
     View(laxity_softgpu::GpuError),
     Message {
         node: String,

@@ -154,7 +154,7 @@ impl fmt::Display for Fault {
 
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
-        Error::Vx(fault)
+        Error::Vx(Box::new(fault))
     }
 }
 
@@ -442,9 +442,9 @@ impl Described {
             // SAFETY: not null, and otherwise as the caller promises.
             (false, _) => unsafe { slice::from_raw_parts(parameters, count) },
         };
-        let object = |number: u32| {
+        let object = |number: u32| -> Result<Delay<Format>, Error> {
             let missing = || Fault::NoObject { node: node.to_owned(), object: number, objects: self.objects.len() };
-            self.objects.get(number as usize).copied().ok_or_else(missing)
+            self.objects.get(number as usize).copied().ok_or_else(|| missing().into())
         };
         let parameter = |given: &laxity_vx_parameter| {
             let object = object(given.object)?;
@@ -457,7 +457,7 @@ impl Described {
         };
         let parameters = given.iter().map(parameter).collect::<Result<Vec<_>, Error>>()?;
         let objects = given.iter().map(|given| Ok((given.object, object(given.object)?)));
-        let objects = objects.collect::<Result<Vec<_>, Fault>>()?;
+        let objects = objects.collect::<Result<Vec<_>, Error>>()?;
         Ok((parameters, Kernel { function, argument, objects }))
     }
 }
