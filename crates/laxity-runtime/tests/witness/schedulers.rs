@@ -52,7 +52,7 @@ wcet = "1 ms"
 /// klmirqd does; one of a high fixed priority does not.
 #[test]
 fn a_thread_that_follows_its_owner_handles_interrupts_at_the_owners_priority() {
-    let handled_late = |handling: &str| {
+    let once = |handling: &str| {
         let workload = workload(&format!(
             r#"
 [platform]
@@ -85,11 +85,12 @@ body = [{{ cpu = "1 us" }}, {{ kernel = "100 ms" }}, {{ cpu = "1 us" }}]
         let begun = position(&|event| matches!(event, Event::Dispatch { job, .. } if job.task.0 == 0))?;
         let ended = position(&|event| matches!(event, Event::EngineEnd { .. }))?;
         if !(begun..computed).contains(&ended) {
-            eprintln!("skipped: this machine is too busy for a kernel to end while another job computes");
+            eprintln!("not said: this machine was too busy for a kernel to end while another job computed");
             return None;
         }
         Some(served > computed)
     };
+    let handled_late = |handling: &str| (0..4).find_map(|_| once(handling));
     let (Some(followed), Some(fixed)) = (handled_late("klmirqd"), handled_late("preempt_rt_high")) else { return };
     assert!(followed && !fixed, "late if it follows: {followed}; late at a fixed priority: {fixed}");
 }
