@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, process, thread};
 
-use laxity_gpu::{Arbitration, Base, Client, Registry};
+use laxity_gpu::{Arbitration, Base, Client, Follower, Registry};
 use laxity_model::{Instant, Nanos};
 use laxity_softgpu::server::Server;
 use laxity_softgpu::{Config, Handling, HandlingThread, SoftGpu, Stream};
@@ -32,6 +32,8 @@ pub(crate) struct Gpus {
     pub gpus: Vec<SoftGpu>,
     /// For each pool.
     arbitrations: Vec<Arbitration>,
+    /// Threads that handle interrupts and are as urgent as those who hold tokens.
+    _followers: Vec<Follower>,
 }
 
 /// What the thread of a task has of them.
@@ -57,19 +59,25 @@ impl Gpus {
         for (number, (gpu, writer)) in plan.gpus.iter().zip(writers).enumerate() {
             let thread = plan.tasks.len() + number;
             // Threads of `SCHED_DEADLINE` go before it, others must not.
-            let priority = (plan.linux() != LinuxScheduler::Other).then_some(PRIORITY_MAX);
+            let is_fixed = plan.linux() != LinuxScheduler::Other && !plan.follows_owners;
+            let priority = is_fixed.then_some(PRIORITY_MAX);
             let handler = Handler { cpus: plan.placement.cpus(thread), priority, log: Mutex::new((0, writer)) };
             let config = Config { copy_engines: gpu.copy_engines, memory: MEMORY, copy_rate: None, linger: LINGER };
             let opened = open(format!("{run}-{number}"), config, handler);
             gpus.push(opened.map_err(|error| format!("GPU \"{}\": {error}", gpu.name))?);
         }
-        let mut arbitrations = Vec::new();
+        let (mut arbitrations, mut followers) = (Vec::new(), Vec::new());
         for (number, pool) in plan.pools.iter().enumerate() {
             let created = Registry::default().create(&format!("{run}-{number}"), &pool.arbitration);
             let arbitration = created.map_err(|error| format!("GPUs cannot be shared: {error}"))?;
+            for (position, gpu) in pool.gpus.iter().enumerate().filter(|_| plan.follows_owners) {
+                let [interrupts, _] = gpus[gpu.index()].handling_threads();
+                let follower = arbitration.follow(position as u16, interrupts);
+                followers.push(follower.map_err(|error| format!("GPU \"{}\": {error}", plan.gpus[gpu.index()].name))?);
+            }
             arbitrations.push(arbitration);
         }
-        Ok(Gpus { gpus, arbitrations })
+        Ok(Gpus { gpus, arbitrations, _followers: followers })
     }
 
     /// What the thread of `task` needs, if it uses a GPU.

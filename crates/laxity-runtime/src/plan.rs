@@ -47,6 +47,8 @@ pub struct Plan {
     /// The GPUs, if anybody uses one.
     pub(crate) gpus: Vec<laxity_model::Gpu>,
     pub(crate) pools: Vec<Pool>,
+    /// Threads that handle interrupts are as urgent as those who hold the GPU: klmirqd.
+    pub(crate) follows_owners: bool,
 }
 
 /// GPUs that are granted by one lock.
@@ -205,6 +207,7 @@ impl Plan {
         let tasks: Vec<TaskPlan> = models.iter().zip(setup.steps()).enumerate().map(task_plan).collect();
         let use_gpus = tasks.iter().any(TaskPlan::uses_gpu);
         let pools = if use_gpus { pools(&header, setup.locks(), workload, &tasks)? } else { Vec::new() };
+        let handling = workload.gpu_management.handling;
         Ok(Plan {
             linux,
             notes: note.into_iter().chain(left_out(workload, linux, use_gpus)).collect(),
@@ -212,6 +215,7 @@ impl Plan {
             placement,
             resources: workload.resources.len(),
             graphs: workload.graphs.iter().cloned().zip(setup.graphs().iter().cloned()).collect(),
+            follows_owners: !pools.is_empty() && matches!(handling, InterruptHandling::Klmirqd { .. }),
             gpus: if use_gpus { workload.platform.gpus.clone() } else { Vec::new() },
             pools,
             tasks,
@@ -235,8 +239,8 @@ impl Plan {
     }
 }
 
-/// Live each GPU has a thread that handles its interrupts, above all tasks where there are priorities; what the halves of
-/// interrupts take there is measured and not modelled.
+/// Live each GPU has a thread that handles its interrupts; what the halves of interrupts take there is measured and not
+/// modelled.
 fn without_modelled_interrupts(workload: &Workload) -> Workload {
     let mut workload = workload.clone();
     workload.gpu_management.handling = InterruptHandling::PreemptRt(ThreadPriority::High);
