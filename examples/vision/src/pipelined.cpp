@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "memory.h"
 
 namespace
 {
@@ -250,6 +251,8 @@ PipelineRun Pipeline::run(uint32_t replicas)
         for (Worker &worker : workers_)
             worker.use(*gpu);
     }
+    // Only now: with a limit Linux would refuse the soft GPU's memory, which is large and mostly unused.
+    const bool is_memory_locked = settings_.is_in_real_time && lock_memory();
     refuse_late_start();
     const Meter meter;
     const vx::Run run = verified_->spawn(spawned);
@@ -266,7 +269,7 @@ PipelineRun Pipeline::run(uint32_t replicas)
     // If it was ended before the start there was none.
     const uint64_t start_ns = feeder_->start_ns() > 0 ? feeder_->start_ns() : now_ns();
     const double seconds = static_cast<double>(now_ns() - start_ns) / 1e9;
-    return { replicas, start_ns, feeder_->end_ns(), seconds, meter.cpu_seconds() };
+    return { replicas, start_ns, feeder_->end_ns(), seconds, meter.cpu_seconds(), is_memory_locked };
 }
 
 } // namespace

@@ -43,6 +43,8 @@ struct PipelineRun {
     uint64_t start_ns, source_end_ns;
     // From the start to the end, and what threads of this process were on CPUs.
     double seconds, cpu_seconds;
+    // In real time memory is, where Linux permits it.
+    bool is_memory_locked;
 };
 
 // Runs the graph until its source has no more. Throws laxity::Error, which names the node that failed, if one did, with
