@@ -176,8 +176,8 @@ def _36(results: VisionResults) -> Finding:
 LATENCIES = (
     "with rho = 3 the two graphs of 100 ms, which have 5 % of the frames, fall more than ten periods behind here and "
     "stay there, as tokens go to jobs of earlier deadlines; the paper's flat part at 5 % may be the same two. C-EDF "
-    "and rho = 6 have no such backlog here, whereas the paper's have. Its least latency under GPUSync, 7.5 periods, may "
-    "contain the six by which a frame that is shown is older than the one read meanwhile"
+    "and rho = 6 have no such backlog here, whereas the paper's have. The least latency of its GPUSync, 7.5 periods, "
+    "may contain the six by which a frame that is shown is older than the one read meanwhile"
 )
 
 
