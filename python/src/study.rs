@@ -96,11 +96,8 @@ fn prepare(py: Python<'_>, index: usize, mut workload: Workload, seed: u64) -> P
 fn simulate_all(jobs: Vec<Job>, end: Instant, stop: &AtomicBool) -> Result<Vec<Run>, Stopped> {
     jobs.into_par_iter()
         .map(|Job { workload, overheads, setup }| {
-            run(&setup, end, Keep::default(), || Stopped::check(stop)).map(|outcome| Run {
-                workload,
-                overheads,
-                outcome,
-            })
+            let outcome = run(&setup, end, Keep::default(), || Stopped::check(stop))?;
+            Ok(Run { workload, overheads, outcome })
         })
         .collect()
 }

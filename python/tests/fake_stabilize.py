@@ -1,7 +1,8 @@
 """Stands in for the stabilizer in tests of the driver: shows each frame half a period after it came.
 
 FAKE says what goes wrong: ``late``, the clip takes half a second; ``crash``; ``hang``, no end and no answer to SIGTERM;
-``admission``, SCHED_DEADLINE has room for budgets of 1 only; ``starve``, graphs of 100 ms show nothing.
+``admission``, SCHED_DEADLINE has room for budgets of 1 only; ``starve``, graphs of 100 ms show nothing;
+``tardy``, each frame takes ten periods.
 """
 
 import itertools
@@ -38,7 +39,8 @@ def main() -> int:
         times.write("frame,release_us,completion_us\n")
         for frame in range(shown):
             release = start + frame * period
-            times.write(f"{frame},{release // 1_000},{(release + period // 2) // 1_000}\n")
+            took = 10 * period if wrong == "tardy" else period // 2
+            times.write(f"{frame},{release // 1_000},{(release + took) // 1_000}\n")
     print(json.dumps({"cpu_s": 0.25, "command": words}))
     return 0
 

@@ -180,6 +180,13 @@ def test_graphs_that_show_nothing_are_a_result(driver, monkeypatch):
     assert table["frame"].null_count == len(table)
 
 
+def test_frames_that_are_shown_after_the_end_are_dropped(driver, monkeypatch):
+    """Fifty frames of 20 ms in a second, each ten periods late: the last nine or ten are not in time."""
+    monkeypatch.setenv("FAKE", "tardy")
+    table, _ = driver._measure(LiveConfiguration("other"), 1.0, Attempt())
+    assert len(table.filter(np.array(table["graph"]) == "G1")) in (40, 41)
+
+
 def test_ctrl_c_leaves_no_process_and_keeps_what_is_done(driver, tmp_path):
     """A driver of its own, interrupted in the middle of its second configuration."""
     script = f"""

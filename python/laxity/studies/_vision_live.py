@@ -51,7 +51,7 @@ from laxity.studies._vision_results import LIVE
 
 MARGIN_S = 15.0
 """From the start of the processes to the first frame: clips must be in memory by then. Doubled if it was too short."""
-MARGIN_MAX_S = 120.0
+MARGIN_MAX_S = 240.0
 TO_DRAIN_S = 120.0
 """How long frames that are under way at the end may take."""
 BUDGETS = (2.0, 1.5, 1.25, 1.0, 0.8, 0.6)
