@@ -8,7 +8,7 @@ use std::thread::{self, Scope};
 
 use laxity_gpu::{Arbitration, Base, Budget, Config, LockError, Standing};
 use laxity_model::{GpuArbitration, GpuSync, Nanos, ReplicaId};
-use support::{Place, until};
+use support::{HANG, Place, until};
 
 /// One token, whose queue has two places.
 fn one_token() -> Config {
@@ -32,7 +32,7 @@ fn job<'scope>(
     let body = move |told: Receiver<()>| {
         let client = arbitration.register(name, Base::Background).expect("there is room");
         say.send(client.budget()).expect("it is asked for");
-        let token = client.token().expect("granted some day");
+        let token = client.token_for(HANG).expect("granted some day");
         granted.send(name).expect("somebody listens");
         let _ = told.recv();
         drop(token);

@@ -277,6 +277,8 @@ mod tests {
         let raised = ordinary.at_least(7);
         assert_eq!(raised.fixed_priority(), Some(7));
         assert_eq!(raised.at_least(6), raised);
+        assert_eq!(raised.fixed(3).expect("there is such a priority").fixed_priority(), Some(3));
+        assert!(ordinary.fixed(0).is_err() && ordinary.fixed(100).is_err());
         assert_eq!(Attributes::from_words(raised.to_words()), raised);
         if let Err(error) = raised.give_to(thread) {
             eprintln!("skipped: no SCHED_FIFO: {error}");
