@@ -286,8 +286,10 @@ fn exchange(job: &mut Job<'_>) -> u32 {
         }
     }
     // Where buffers are exchanged some jobs hand on what came, as it is or written again in place.
-    if index % 3 != 0 && hands_on(job) && index % 3 == 1 {
-        return lost;
+    match index % 3 {
+        1 if hands_on(job) => return lost,
+        2 => _ = hands_on(job),
+        _ => {}
     }
     let mut outputs = job.messages().1;
     for edge in 0..6 {
