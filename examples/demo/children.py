@@ -21,13 +21,14 @@ TO_END_S = 10.0
 """For a program that was asked to end; then it is killed."""
 
 BUSY = """
-import os, signal
+import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 parent = os.getppid()
+time.sleep(float(sys.argv[1]))
 while os.getppid() == parent:
     sum(range(100_000))
 """
-"""Computes until the process that started it is gone."""
+"""Computes, after so many seconds, until the process that started it is gone."""
 
 
 class FailedError(Exception):
@@ -87,11 +88,11 @@ def run_together(
 
 
 @contextlib.contextmanager
-def busy_loops(count: int) -> Iterator[None]:
-    """So many programs that do nothing but compute, as ordinary threads, while the context lasts."""
+def busy_loops(count: int, after_s: float = 0) -> Iterator[None]:
+    """So many programs that from then on do nothing but compute, as ordinary threads, while the context lasts."""
     with contextlib.ExitStack() as ending:
         for _ in range(count):
-            ending.enter_context(_ended(subprocess.Popen([sys.executable, "-c", BUSY])))
+            ending.enter_context(_ended(subprocess.Popen([sys.executable, "-c", BUSY, str(after_s)])))
         yield
 
 

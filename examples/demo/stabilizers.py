@@ -31,6 +31,9 @@ SHOWN = ("--from", "2 s", "--to", "2500 ms")
 CACHED = 60
 """Frames that each instance has in memory: 41 MB."""
 
+TOO_EARLY = "start later"
+"""What an instance says that was not ready in time."""
+WAIT_MAX_S = 60
 CLIENTS = 22
 """Of the arbitration, for an instance: twice its nodes."""
 
@@ -113,13 +116,24 @@ def run(programs: Programs, out: Path) -> dict[str, Any]:
         "plain loop. The GPU is soft: CPUs run its kernels, one at a time. Periods are those of Table 5.2 of Elliott "
         f"(2015), scaled to {periods[0]:.1f} to {periods[-1]:.1f} ms, so that all together need {cpu} and {engine}.",
         "instances": [{"name": one.name, "period_ns": one.period_ns} for one in instances],
-        "configurations": [_configuration(programs, out / "video", instances, way, wait_s) for way in WAYS],
+        "configurations": [_in_time(programs, out / "video", instances, way, wait_s) for way in WAYS],
     }
+
+
+def _in_time(programs: Programs, out: Path, instances: list[Instance], way: Way, wait_s: float) -> dict[str, Any]:
+    """A run that begins when all instances are ready; tried again, later, if they were not."""
+    try:
+        return _configuration(programs, out, instances, way, wait_s)
+    except children.FailedError as failure:
+        if TOO_EARLY not in str(failure) or wait_s > WAIT_MAX_S:
+            raise
+    print(f"  not all were ready after {wait_s:.0f} s; again, with twice as much", flush=True)
+    return _in_time(programs, out, instances, way, 2 * wait_s)
 
 
 def _configuration(programs: Programs, out: Path, instances: list[Instance], way: Way, wait_s: float) -> dict[str, Any]:
     folder = out / way.scheduler
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     trace = folder / f"{instances[0].name}.lxt"
     start_ns = time.monotonic_ns() + round(wait_s * 1e9)
     commands = [[programs.stabilize, *_options(one, way, start_ns, folder), programs.clip] for one in instances]
@@ -127,7 +141,7 @@ def _configuration(programs: Programs, out: Path, instances: list[Instance], way
     label = f"{len(instances)} stabilizers, {way.name}"
     before = machine.Times.now()
     # On an idle machine every scheduler looks good.
-    with _arbitration(programs.laxity, way, len(instances)), children.busy_loops(_cpus()):
+    with _arbitration(programs.laxity, way, len(instances)), children.busy_loops(_cpus(), wait_s):
         children.run_together(commands, folder / "said", label, wait_s + FOR_S, recorder)
     says = f"{way.says} {_cpus()} busy loops compete for the CPUs. {machine.Times.now().since(before)}"
     told = {"name": way.name, "says": says, "folder": f"{out.name}/{folder.name}"}
