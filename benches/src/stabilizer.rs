@@ -68,7 +68,8 @@ impl Program {
         command.args(arbitration.iter().flat_map(|name| ["--arbitration", name]));
         let output = command.arg(&self.clip).output()?;
         if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into());
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{}: {}: {}", self.stabilize.display(), output.status, said.trim()).into());
         }
         Ok(serde_json::from_slice::<Summary>(&output.stdout)?.cpu_s)
     }

@@ -251,7 +251,7 @@ PipelineRun Pipeline::run(uint32_t replicas)
         for (Worker &worker : workers_)
             worker.use(*gpu);
     }
-    // Only now: with a limit Linux would refuse the soft GPU's memory, which is large and mostly unused.
+    // Only now: with a limit Linux would refuse the soft GPU's memory, most of which others use.
     const bool is_memory_locked = settings_.is_in_real_time && lock_memory();
     refuse_late_start();
     const Meter meter;
