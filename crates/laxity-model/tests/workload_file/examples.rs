@@ -11,6 +11,7 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("pedestrians.toml", include_str!("../../../../examples/workloads/pedestrians.toml")),
     ("pipeline.toml", include_str!("../../../../examples/workloads/pipeline.toml")),
     ("quickstart.toml", include_str!("../../../../examples/workloads/quickstart.toml")),
+    ("rover.toml", include_str!("../../../../examples/workloads/rover.toml")),
     ("stabilizer.toml", include_str!("../../../../examples/workloads/stabilizer.toml")),
     ("waters2019.toml", include_str!("../../../../examples/workloads/waters2019.toml")),
 ];
