@@ -44,7 +44,7 @@ impl Program {
         let name = format!("bench-stabilizer-{}", process::id());
         let _arbitration = registry.create(&name, &config)?;
         // Whoever is second finds caches warm: they take turns.
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             let without = self.cpu_seconds(&name, None)?;
             return Ok(self.cpu_seconds(&name, Some(&name))? / without);
         }

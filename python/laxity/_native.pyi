@@ -216,7 +216,7 @@ def simulate(
     overheads: str | None = None,
     arbitration: _Arbitration | None = None,
     handling: _Handling | None = None,
-    completions: Sequence[str] = (),
+    completions: Sequence[str] = ...,
     stop: StudyStop | None = None,
 ) -> Result: ...
 def simulate_many(

@@ -4,11 +4,13 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_model::Nanos;
 use laxity_sys::scheduling;
-use laxity_vx::{Budgets, Bytes, Context, Parameter, Policy, SpawnError, SpawnOptions, Status, Verified};
+use laxity_vx::{
+    Budgets, Bytes, Context, FailureReason, Parameter, Policy, SpawnError, SpawnOptions, Status, Verified,
+};
 use support::{Place, frames};
 
 /// How each node's thread was scheduled in its last job.
@@ -52,20 +54,31 @@ fn diamond(context: &Context, seen: &Seen) -> Verified {
     graph.verify().expect("it can be")
 }
 
-/// Runs `frames` frames. Nothing if Linux does not permit the policy here, which is said.
+/// Runs `frames` frames. Nothing if Linux does not permit the policy here, or has promised its CPUs to others, which is
+/// said.
 fn scheduled(test: &str, options: &SpawnOptions) -> Option<BTreeMap<&'static str, scheduling::Policy>> {
+    /// What one test reserves is not there for another.
+    static ONE_BY_ONE: Mutex<()> = Mutex::new(());
+    let _turn = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (place, seen) = (Place::new(test), Seen::default());
-    match diamond(&place.context(), &seen).spawn(options) {
-        Ok(mut run) => {
-            run.wait().expect("no kernel fails");
-        }
-        Err(SpawnError::Fifo { error, .. } | SpawnError::Deadline { error, .. })
-            if [io::ErrorKind::PermissionDenied, io::ErrorKind::ResourceBusy].contains(&error.kind()) =>
-        {
-            eprintln!("skipped: {test}: {error}");
-            return None;
-        }
+    let is_refusal = |error: &SpawnError| {
+        let (SpawnError::Fifo { error, .. } | SpawnError::Deadline { error, .. }) = error else { return false };
+        [io::ErrorKind::PermissionDenied, io::ErrorKind::ResourceBusy].contains(&error.kind())
+    };
+    let refused = match diamond(&place.context(), &seen).spawn(options) {
+        Ok(mut run) => match run.wait() {
+            Ok(_) => None,
+            Err(failure) => match &failure.reason {
+                FailureReason::Budget(error) if is_refusal(error) => Some(error.to_string()),
+                _ => panic!("{failure}"),
+            },
+        },
+        Err(error) if is_refusal(&error) => Some(error.to_string()),
         Err(error) => panic!("{error}"),
+    };
+    if let Some(refused) = refused {
+        eprintln!("skipped: {test}: {refused}");
+        return None;
     }
     Some(seen.lock().expect("no panic").clone())
 }
