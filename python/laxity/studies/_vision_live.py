@@ -246,8 +246,8 @@ class Live:
             "machine": f"{identity['cpus']} CPUs of {identity['machine']}",
             "date": max(part["date"] for part in parts.values()),
             "load": f"processes and soft GPU used {load.min():.2f} to {load.max():.2f} CPUs of {identity['cpus']} "
-            f"(aim: {CPU_SHARE:.0%} of them); budgets under SCHED_DEADLINE: {_budgets(parts)} of a node's median CPU "
-            "time",
+            f"(aim: {CPU_SHARE:.0%} of them){_bottleneck(load.max(), identity['cpus'])}; budgets under SCHED_DEADLINE: "
+            f"{_budgets(parts)} of a node's median CPU time",
             "parts": parts,
         }
         table = pa.concat_tables([one.replace_schema_metadata(None) for one in tables]).combine_chunks()
@@ -396,6 +396,17 @@ def _next(attempt: Attempt, configuration: LiveConfiguration, error: str) -> Att
     if configuration.scheduler == "deadline" and NOT_ADMITTED.search(error) and attempt.budget + 1 < len(BUDGETS):
         return replace(attempt, budget=attempt.budget + 1)
     return None
+
+
+def _bottleneck(used: float, cpus: int) -> str:
+    """What it says about a load if the CPUs were never as busy as they were meant to be, so that something else was."""
+    if used >= 0.8 * CPU_SHARE * cpus:
+        return ""
+    return (
+        ", so that frames are dropped for want of the soft GPU and not of CPUs: the kernels of all graphs go one by "
+        "one through its one execution engine, and so do the hand-overs between them; longer periods (--periods) would "
+        "show less of an overload"
+    )
 
 
 def _budgets(parts: dict[str, Any]) -> str:
