@@ -33,6 +33,7 @@ __all__ = [
     "StudyStop",
     "Token",
     "Trace",
+    "UserData",
     "Violation",
     "Workload",
     "_VxGraph",
