@@ -131,7 +131,7 @@ impl Inbox {
         }
         #[cfg(feature = "iceoryx2")]
         if let Source::Iceoryx(inlet) = &mut self.source {
-            return if inlet.take(token, sent, self.first) { Held::There } else { Held::Lost };
+            return Some(if inlet.take(token, sent, self.first) { Held::There } else { Held::Lost });
         }
         loop {
             match self.assembly.progress(token, sent.epoch, sent.length) {
@@ -202,7 +202,7 @@ impl Source {
             },
             // Has no frames.
             #[cfg(feature = "iceoryx2")]
-            Source::Iceoryx(_) => false,
+            Source::Iceoryx(_) => Arrival::Gone,
         }
     }
 }
