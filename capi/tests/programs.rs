@@ -1,25 +1,16 @@
 //! Programs in C: the examples and our own, built with a C compiler against the library as it is installed, and run.
 
+mod support;
+
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::LazyLock;
 
 use laxity_model::TaskId;
 use laxity_trace::codec::read_all;
 use laxity_trace::{Event, Record, check};
-
-/// What `make capi` makes, of the dev profile.
-static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
-    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
-    let mut install = Command::new(root().join("scripts/capi.sh"));
-    install.arg(&prefix).arg("dev");
-    // The target folder of this very test, wherever that is.
-    install.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder"));
-    run(&mut install);
-    prefix
-});
+use support::{PREFIX, Place, command, flag, libraries, root, run, stdout};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Linked {
@@ -201,10 +192,6 @@ fn misuse_of_devices_gets_a_number_and_a_text() {
     assert!(place.is_empty());
 }
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("capi/ has a parent")
-}
-
 fn build(source: &str, linked: Linked) -> PathBuf {
     let source = root().join(source);
     let name = source.file_stem().and_then(OsStr::to_str).expect("a name");
@@ -223,63 +210,9 @@ fn build(source: &str, linked: Linked) -> PathBuf {
     program
 }
 
-/// What pkg-config answers where it is installed; it has to be the same.
-fn libraries() -> Vec<String> {
-    let expected = vec![flag("-L", "lib"), "-llaxity".to_owned()];
-    let mut ask = Command::new("pkg-config");
-    ask.args(["--libs", "laxity"]).env("PKG_CONFIG_PATH", PREFIX.join("lib/pkgconfig"));
-    if let Ok(output) = ask.output() {
-        assert_eq!(stdout(&output).split_whitespace().collect::<Vec<_>>(), expected);
-    }
-    expected
-}
-
 /// What `laxity.pc` says that a static library needs.
 fn private_libraries() -> Vec<String> {
     let description = fs::read_to_string(PREFIX.join("lib/pkgconfig/laxity.pc")).expect("it is installed");
     let line = description.lines().find_map(|line| line.strip_prefix("Libs.private: ")).expect("there are some");
     line.split_whitespace().map(str::to_owned).collect()
-}
-
-fn flag(letter: &str, folder: &str) -> String {
-    format!("{letter}{}", PREFIX.join(folder).display())
-}
-
-/// `program`, which finds the shared library.
-fn command(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", PREFIX.join("lib"));
-    command.env("LAXITY_SOFTGPU_SERVER", PREFIX.join("bin/laxity-softgpu-server"));
-    command
-}
-
-fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// A directory of shared memory that goes with it.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(test: &str) -> Place {
-        let path = PathBuf::from(format!("/dev/shm/laxity-capi-{}-{test}", std::process::id()));
-        fs::create_dir_all(&path).expect("/dev/shm is writable");
-        Place(path)
-    }
-
-    fn is_empty(&self) -> bool {
-        fs::read_dir(&self.0).expect("it exists").next().is_none()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -1,0 +1,79 @@
+//! The library as it is installed, programs that are built against it, and shared memory of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+/// What `make capi` makes, of the dev profile.
+pub static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
+    let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
+    let mut install = Command::new(root().join("scripts/capi.sh"));
+    install.arg(&prefix).arg("dev");
+    // The target folder of this very test, wherever that is.
+    install.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder"));
+    run(&mut install);
+    prefix
+});
+
+/// The repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("capi/ has a parent")
+}
+
+/// What pkg-config answers where it is installed; it has to be the same.
+pub fn libraries() -> Vec<String> {
+    let expected = vec![flag("-L", "lib"), "-llaxity".to_owned()];
+    let mut ask = Command::new("pkg-config");
+    ask.args(["--libs", "laxity"]).env("PKG_CONFIG_PATH", PREFIX.join("lib/pkgconfig"));
+    if let Ok(output) = ask.output() {
+        assert_eq!(stdout(&output).split_whitespace().collect::<Vec<_>>(), expected);
+    }
+    expected
+}
+
+/// An option with the path of a folder of the installation.
+pub fn flag(letter: &str, folder: &str) -> String {
+    format!("{letter}{}", PREFIX.join(folder).display())
+}
+
+/// `program`, which finds the shared library.
+pub fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", PREFIX.join("lib"));
+    command.env("LAXITY_SOFTGPU_SERVER", PREFIX.join("bin/laxity-softgpu-server"));
+    command
+}
+
+/// What it says, if it succeeds.
+pub fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// As text.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A directory of shared memory that goes with it.
+pub struct Place(pub PathBuf);
+
+impl Place {
+    pub fn new(test: &str) -> Place {
+        let path = PathBuf::from(format!("/dev/shm/laxity-capi-{}-{test}", std::process::id()));
+        fs::create_dir_all(&path).expect("/dev/shm is writable");
+        Place(path)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        fs::read_dir(&self.0).expect("it exists").next().is_none()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
