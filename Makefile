@@ -35,7 +35,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
 .PHONY: help doctor demo test test-rust test-python check test-kill test-iceoryx2 test-races bench-analysis bench-gpu \
         bench-graph bench-sim study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision test-vision \
-        test-vision-short clean venv
+        test-vision-short clean venv opencv
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -53,8 +53,8 @@ $(STAMPS)/venv: python/requirements-dev.txt $(STAMPS)/tools
 	@scripts/venv.sh $(VENV) python/requirements-dev.txt
 	@touch $@
 
-# The Python package, built into the virtual environment.
-$(STAMPS)/python: $(STAMPS)/venv $(RUST_SOURCES) $(PYTHON_SOURCES)
+# The Python package, built into the virtual environment. After the command: cargo builds what both need once.
+$(STAMPS)/python: $(STAMPS)/venv $(RUST_SOURCES) $(PYTHON_SOURCES) | target/debug/laxity
 	@echo "building the Python package"
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet -m python/Cargo.toml
 	@touch $@
@@ -64,8 +64,8 @@ venv: $(STAMPS)/python
 # The `laxity` command. Tests and demo use the dev profile, which is optimized enough and shares what it builds;
 # `make release` has the fast ones.
 target/debug/laxity: $(STAMPS)/tools $(RUST_SOURCES)
-	@echo "building the laxity command"
-	@cargo build --quiet -p laxity-cli
+	@echo "building the laxity command and the C library"
+	@scripts/build.sh
 	@touch $@
 
 # For use: target/release/laxity and a wheel in target/wheels/.
@@ -98,8 +98,13 @@ test-vision-short: target/debug/laxity $(STAMPS)/venv
 
 # --- what people run -----------------------------------------------------------------------------------------------
 
+# What is downloaded is installed while cargo builds. One after the other, as both may call apt-get.
+opencv: | $(STAMPS)/venv
+	@scripts/opencv.sh 2>/dev/null || true
+
 # With the dev profile, which the other tests build, too. Without OpenCV the demo goes on, and its report says so.
-demo: target/debug/laxity $(STAMPS)/python
+demo:
+	@$(MAKE) --no-print-directory -j2 target/debug/laxity $(STAMPS)/python opencv
 	@scripts/capi.sh $(OUT)/dev/capi dev
 	@scripts/vision.sh $(OUT)/dev/capi $(OUT)/dev/vision || rm -f $(OUT)/dev/vision/stabilize
 	@$(PYTHON) examples/demo --laxity target/debug/laxity --stabilize $(OUT)/dev/vision/stabilize --out $(OUT)/demo
@@ -108,7 +113,6 @@ test: test-rust test-python test-vision-short
 
 test-rust: $(STAMPS)/tools
 	cargo test --workspace
-	cargo test -p laxity-trace --features parquet --test table
 
 test-python: $(STAMPS)/python
 	$(PYTHON) -m pytest python/tests tests/python

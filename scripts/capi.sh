@@ -11,9 +11,13 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # Until 1.0 a minor version may break programs; capi/build.rs gives the library the same name.
 soname=liblaxity.so.${version%.*}
 
-cargo build --quiet -p laxity-capi -p laxity-softgpu --profile "$profile"
 built=${CARGO_TARGET_DIR:-target}/$profile
-[ "$profile" = dev ] && built=${CARGO_TARGET_DIR:-target}/debug
+if [ "$profile" = dev ]; then
+    scripts/build.sh
+    built=${CARGO_TARGET_DIR:-target}/debug
+else
+    cargo build --quiet -p laxity-capi -p laxity-softgpu --profile "$profile"
+fi
 
 install -d "$prefix/lib/pkgconfig" "$prefix/include/laxity" "$prefix/bin"
 install -m 644 capi/include/laxity.h "$prefix/include/laxity.h"
