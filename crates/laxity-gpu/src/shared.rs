@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use laxity_model::{LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::lock::{self, Arbiter};
-use laxity_sys::process::Process;
 use laxity_sys::segment::Segment;
 use laxity_sys::{futex, mutex};
 
@@ -24,8 +23,6 @@ pub(crate) struct Shared {
     pub locks: Vec<Lock>,
     /// This process's arbiter, for whoever holds the gate.
     pub desk: Mutex<Desk>,
-    /// The boot that this process belongs to.
-    pub boot: u64,
 }
 
 /// What follows from a lock's configuration.
@@ -76,7 +73,7 @@ impl Shared {
         };
         let locks: Vec<Lock> = configs.iter().map(lock).collect();
         let desk = Mutex::new(Desk::new(arbiter, locks.len()));
-        Shared { segment, layout, name, config, locks, desk, boot: Process::current().boot }
+        Shared { segment, layout, name, config, locks, desk }
     }
 
     /// Where things are under a valid configuration.
