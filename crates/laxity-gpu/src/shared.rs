@@ -93,8 +93,9 @@ impl Shared {
 
     #[expect(unsafe_code, reason = "only the registry knows that the mutexes were made")]
     fn mutex(&self, offset: usize) -> mutex::Mutex<'_> {
-        // SAFETY: the registry makes these mutexes in every draft, before it is published, and attaches to segments
-        // only whose layout of mutexes, PID namespace and boot are ours.
+        // SAFETY: the registry makes these mutexes in every draft, before it is published. Segments whose layout of
+        // mutexes, PID namespace or boot are not ours are not admitted (`Kind::admit`), so nobody attaches to them,
+        // buries in them or looks at more than their members.
         unsafe { self.segment.mutex(offset) }
     }
 

@@ -25,7 +25,8 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// [`RegistryError::Damaged`], and whatever else keeps anyone from reading it.
     fn open(segment: Segment, name: &str) -> Result<Self, RegistryError<Self::Cause>>;
 
-    /// Whether this process can take part at all.
+    /// Whether this process can take part at all. Without that it neither becomes a member nor buries any, and
+    /// [`Names::open`](crate::Names::open) keeps the memory to itself; only leftovers are removed.
     ///
     /// # Errors
     /// Why not.

@@ -22,6 +22,9 @@ type Plain = Memory<false>;
 
 const FORMAT: Format = Format { magic: *b"lxt-memb", version: 1 };
 
+/// As many buried members mean that this process cannot take part.
+const ELSEWHERE: u64 = u64::MAX;
+
 impl<const HAS_HEIR: bool> Memory<HAS_HEIR> {
     fn draft(names: &Names) -> Self {
         let path = names.path::<Self>("m").expect("a name");
@@ -49,6 +52,11 @@ impl<const HAS_HEIR: bool> Kind for Memory<HAS_HEIR> {
         let is_whole = segment.len() == CONTENTS + 8;
         let damaged = || RegistryError::Damaged { name: name.to_owned(), reason: None };
         is_whole.then(|| Memory(segment)).ok_or_else(damaged)
+    }
+
+    fn admit(&self, _name: &str) -> Result<(), RegistryError<Nothing>> {
+        let is_ours = self.buried().load(Ordering::SeqCst) != ELSEWHERE;
+        is_ours.then_some(()).ok_or(RegistryError::Other(Nothing))
     }
 
     fn segment(&self) -> &Segment {
@@ -239,6 +247,23 @@ fn what_is_not_of_the_kind_is_refused_and_left_alone() {
     for name in ["", "a/b", "a\0b", &"x".repeat(201)] {
         assert!(matches!(names.path::<Plain>(name), Err(RegistryError::Name { .. })), "{name:?}");
     }
+}
+
+#[test]
+fn who_is_not_admitted_is_refused_and_removes_only_what_nobody_uses() {
+    let (directory, names) = scene("elsewhere");
+    let member = Plain::create(&names);
+    member.memory().buried().store(ELSEWHERE, Ordering::SeqCst);
+    assert!(matches!(names.attach::<Plain>("m"), Err(RegistryError::Other(Nothing))));
+    assert!(matches!(names.open::<Plain>("m"), Err(RegistryError::Other(Nothing))));
+    assert_eq!(names.gc::<Plain>().expect("readable"), Vec::<String>::new());
+    assert!(matches!(names.publish("m", Plain::draft(&names)), Err(RegistryError::Exists { .. })));
+    drop(member);
+    let draft = Plain::draft(&names);
+    draft.buried().store(ELSEWHERE, Ordering::SeqCst);
+    draft.0.publish().expect("the name is free");
+    assert_eq!(names.gc::<Plain>().expect("readable"), ["m"]);
+    assert!(directory.files().is_empty());
 }
 
 #[test]
