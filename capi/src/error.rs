@@ -9,8 +9,8 @@ use std::ptr;
 
 use ::laxity_graph::hooks::{FifoError, HookError};
 use ::laxity_graph::{
-    ClaimError, MessageError, NoRecorder, ObjectError, PipelineError, RegistryError, SpecError, UserDataError,
-    WaitError,
+    ClaimError, MessageError, NoChannel, NoRecorder, ObjectError, PipelineError, RegistryError, SpecError,
+    UserDataError, WaitError,
 };
 use laxity_analysis::pgm::ReplicasError;
 use laxity_policy::graph::PlanError;
@@ -252,7 +252,7 @@ impl Error {
                 | ObjectError::Changed { node, .. }
                 | ObjectError::Twice { node, .. },
             ) => Names::node(node),
-            Error::Registry(RegistryError::Channel { from, to, .. }) => Names::edge(from, to),
+            Error::Registry(RegistryError::Other(NoChannel { from, to, .. })) => Names::edge(from, to),
             Error::Claim(ClaimError::Listen { edge: (from, to), .. }) => Names::edge(from, to),
             Error::Wait(WaitError::Unreachable { node, edge: (from, to), .. }) => {
                 Names { node: Some(node), edge: Some((from, to)), pid: 0 }
@@ -324,7 +324,7 @@ fn of_registry(error: &RegistryError) -> laxity_result {
         RegistryError::Damaged { .. }
         | RegistryError::Segment(SegmentError::Foreign { .. } | SegmentError::Version { .. }) => LAXITY_ERROR_FOREIGN,
         RegistryError::Full { .. } => LAXITY_ERROR_FULL,
-        RegistryError::Channel { .. } => LAXITY_ERROR_CHANNEL,
+        RegistryError::Other(NoChannel { .. }) => LAXITY_ERROR_CHANNEL,
         RegistryError::Segment(SegmentError::Memory { .. }) => LAXITY_ERROR_MEMORY,
         RegistryError::Segment(SegmentError::System { .. }) | RegistryError::System { .. } => LAXITY_ERROR_SYSTEM,
     }

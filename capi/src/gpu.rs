@@ -14,8 +14,8 @@ use std::ptr::NonNull;
 use std::thread::{self, ThreadId};
 
 use laxity_gpu::{
-    Arbitration, Ask, Base, Client, Config, EngineLock, Inheritance, LockError, PeerCopy, RegisterError, Registry,
-    RegistryError, StateError, Token,
+    Arbitration, ArbitrationError, Ask, Base, Client, Config, EngineLock, Inheritance, LockError, PeerCopy,
+    RegisterError, Registry, RegistryError, StateError, Token,
 };
 use laxity_model::{CopyDirection, Engine, EngineOrder, GpuArbitration, GpuSync, Instant, Nanos};
 use laxity_sys::clock;
@@ -580,17 +580,17 @@ impl Fault {
 fn of_registry(error: &RegistryError) -> laxity_result {
     match error {
         RegistryError::Name { .. } => LAXITY_ERROR_NAME,
-        RegistryError::Config(_) => LAXITY_ERROR_CONFIG,
+        RegistryError::Other(ArbitrationError::Config(_)) => LAXITY_ERROR_CONFIG,
         RegistryError::Exists { .. } | RegistryError::Segment(SegmentError::Exists { .. }) => LAXITY_ERROR_EXISTS,
         RegistryError::NotFound { .. } | RegistryError::Segment(SegmentError::NotFound { .. }) => {
             LAXITY_ERROR_NO_ARBITRATION
         }
         RegistryError::Different { .. } => LAXITY_ERROR_DIFFERENT,
         RegistryError::Damaged { .. }
-        | RegistryError::Elsewhere { .. }
+        | RegistryError::Other(ArbitrationError::Elsewhere { .. })
         | RegistryError::Segment(SegmentError::Foreign { .. } | SegmentError::Version { .. }) => LAXITY_ERROR_FOREIGN,
         RegistryError::Full { .. } => LAXITY_ERROR_FULL,
-        RegistryError::State(error) => of_state(error),
+        RegistryError::Other(ArbitrationError::State(error)) => of_state(error),
         RegistryError::Segment(SegmentError::Memory { .. }) => LAXITY_ERROR_MEMORY,
         RegistryError::Segment(SegmentError::System { .. }) | RegistryError::System { .. } => LAXITY_ERROR_SYSTEM,
     }

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use laxity_model::TaskId;
+use laxity_testing::Directory;
 use laxity_trace::codec::read_all;
 use laxity_trace::{Event, Record, check};
-use support::{PREFIX, Place, command, flag, libraries, root, run, stdout};
+use support::{PREFIX, command, flag, libraries, root, run, stdout};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Linked {
@@ -24,7 +25,7 @@ const PIPELINE: &str = "10 images, 45 is the sum of their first pixels, doubled:
 fn the_pipeline_filters_every_image_whichever_of_its_processes_starts_first() {
     let program = build("examples/c/pipeline.c", Linked::Shared);
     for roles in [["camera", "filter", "display"], ["display", "filter", "camera"], ["filter", "camera", "display"]] {
-        let place = Place::new(&roles.join("-"));
+        let place = Directory::new(&roles.join("-"));
         assert_eq!(said_together(|| command(&program), &roles, &place), PIPELINE);
     }
 }
@@ -51,7 +52,7 @@ fn objects_are_changed_in_place_and_remembered_in_a_delay() {
 #[test]
 fn a_static_library_needs_nothing_where_it_runs() {
     let program = build("examples/c/pipeline.c", Linked::Static);
-    let place = Place::new("static");
+    let place = Directory::new("static");
     let bare = || {
         let mut command = Command::new(&program);
         command.env_remove("LD_LIBRARY_PATH");
@@ -65,7 +66,7 @@ fn a_static_library_needs_nothing_where_it_runs() {
 fn fork_and_join_are_processes_that_start_in_any_order() {
     let program = build("examples/c/fork_join.c", Linked::Shared);
     for roles in [["split", "join"], ["join", "split"]] {
-        let place = Place::new(&format!("{}-first", roles[0]));
+        let place = Directory::new(&format!("{}-first", roles[0]));
         let said = said_together(|| command(&program), &roles, &place);
         assert_eq!(said, "joined 25 times: sum 4950, count 100\n");
     }
@@ -75,8 +76,8 @@ fn fork_and_join_are_processes_that_start_in_any_order() {
 fn user_data_is_for_every_process_and_messages_are_handed_on_without_a_copy() {
     for source in ["capi/tests/c/data.c", "capi/tests/c/swap.c"] {
         let program = build(source, Linked::Shared);
-        let place = Place::new(program.file_name().and_then(OsStr::to_str).expect("a name"));
-        assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+        let place = Directory::new(program.file_name().and_then(OsStr::to_str).expect("a name"));
+        assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
         assert!(place.is_empty());
     }
 }
@@ -84,16 +85,16 @@ fn user_data_is_for_every_process_and_messages_are_handed_on_without_a_copy() {
 #[test]
 fn misuse_gets_a_number_and_a_text() {
     let program = build("capi/tests/c/misuse.c", Linked::Shared);
-    let place = Place::new("misuse");
-    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    let place = Directory::new("misuse");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
     assert!(place.is_empty());
 }
 
 #[test]
 fn messages_of_every_kind_of_channel_are_polled_for() {
     let program = build("capi/tests/c/links.c", Linked::Shared);
-    let place = Place::new("links");
-    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    let place = Directory::new("links");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
     assert!(place.is_empty());
 }
 
@@ -101,9 +102,9 @@ fn messages_of_every_kind_of_channel_are_polled_for() {
 #[test]
 fn jobs_have_releases_and_deadlines_and_leave_a_trace() {
     let program = build("capi/tests/c/times.c", Linked::Shared);
-    let place = Place::new("times");
-    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
-    let path = place.0.join("run.lxt");
+    let place = Directory::new("times");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
+    let path = place.path().join("run.lxt");
     let trace = read_all(&*fs::read(&path).expect("it was recorded")).expect("it is a trace");
     assert!(trace.damage.is_none());
     let completed = |task| {
@@ -118,10 +119,10 @@ fn jobs_have_releases_and_deadlines_and_leave_a_trace() {
 }
 
 /// What processes print together, one for each role, started in this order; they leave nothing.
-fn said_together(program: impl Fn() -> Command, roles: &[&str], place: &Place) -> String {
+fn said_together(program: impl Fn() -> Command, roles: &[&str], place: &Directory) -> String {
     let start = |role: &&str| {
         let mut command = program();
-        command.arg(role).env("LAXITY_DIRECTORY", &place.0).stdout(std::process::Stdio::piped());
+        command.arg(role).env("LAXITY_DIRECTORY", place.path()).stdout(std::process::Stdio::piped());
         command.spawn().expect("it was built")
     };
     let processes: Vec<_> = roles.iter().map(start).collect();
@@ -135,8 +136,8 @@ fn said_together(program: impl Fn() -> Command, roles: &[&str], place: &Place) -
 /// What an example prints; it leaves nothing.
 fn said(source: &str) -> String {
     let program = build(source, Linked::Shared);
-    let place = Place::new(program.file_name().and_then(OsStr::to_str).expect("a name"));
-    let said = stdout(&run(command(&program).env("LAXITY_DIRECTORY", &place.0)));
+    let place = Directory::new(program.file_name().and_then(OsStr::to_str).expect("a name"));
+    let said = stdout(&run(command(&program).env("LAXITY_DIRECTORY", place.path())));
     assert!(place.is_empty(), "the last one out took the graph along");
     said
 }
@@ -145,10 +146,10 @@ fn said(source: &str) -> String {
 #[test]
 fn two_processes_take_turns_on_a_gpu() {
     let program = build("examples/c/gpu_token.c", Linked::Shared);
-    let place = Place::new("gpu");
+    let place = Directory::new("gpu");
     let start = |name: &str| {
         let mut command = command(&program);
-        command.arg(name).env("LAXITY_DIRECTORY", &place.0).stdout(std::process::Stdio::piped());
+        command.arg(name).env("LAXITY_DIRECTORY", place.path()).stdout(std::process::Stdio::piped());
         command.spawn().expect("it was built")
     };
     let processes = ["camera", "lidar"].map(start);
@@ -162,8 +163,8 @@ fn two_processes_take_turns_on_a_gpu() {
 #[test]
 fn misuse_of_gpus_gets_a_number_and_a_text() {
     let program = build("capi/tests/c/gpu_misuse.c", Linked::Shared);
-    let place = Place::new("gpu-misuse");
-    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    let place = Directory::new("gpu-misuse");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
     assert!(place.is_empty());
 }
 
@@ -171,10 +172,10 @@ fn misuse_of_gpus_gets_a_number_and_a_text() {
 #[test]
 fn two_processes_copy_and_launch_on_a_soft_gpu() {
     let program = build("examples/c/device.c", Linked::Shared);
-    let place = Place::new("device");
+    let place = Directory::new("device");
     let start = |name: &str| {
         let mut command = command(&program);
-        command.arg(name).env("LAXITY_DIRECTORY", &place.0).stdout(std::process::Stdio::piped());
+        command.arg(name).env("LAXITY_DIRECTORY", place.path()).stdout(std::process::Stdio::piped());
         command.spawn().expect("it was built")
     };
     let outputs = ["camera", "lidar"].map(start).map(|process| process.wait_with_output().expect("it ends"));
@@ -187,8 +188,8 @@ fn two_processes_copy_and_launch_on_a_soft_gpu() {
 #[test]
 fn misuse_of_devices_gets_a_number_and_a_text() {
     let program = build("capi/tests/c/device_misuse.c", Linked::Shared);
-    let place = Place::new("device-misuse");
-    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    let place = Directory::new("device-misuse");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
     assert!(place.is_empty());
 }
 

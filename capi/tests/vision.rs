@@ -6,22 +6,23 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
-use support::{PREFIX, Place, command, flag, libraries, root, run, stdout};
+use laxity_testing::Directory;
+use support::{PREFIX, command, flag, libraries, root, run, stdout};
 
 #[test]
 fn a_graph_in_cpp_computes_fails_and_uses_a_gpu() {
     let Some(program) = build("capi/tests/cpp/vx.cpp") else { return };
-    let place = Place::new("cpp");
+    let place = Directory::new("cpp");
     let server = PREFIX.join("bin/laxity-softgpu-server");
-    assert_eq!(stdout(&run(command(&program).arg(&place.0).arg(server))), "ok\n");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()).arg(server))), "ok\n");
     assert!(place.is_empty(), "graphs are gone with their runs");
 }
 
 #[test]
 fn a_graph_in_c_fails_with_its_own_words() {
     let Some(program) = build("capi/tests/c/vx.c") else { return };
-    let place = Place::new("c");
-    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    let place = Directory::new("c");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
     assert!(place.is_empty(), "graphs are gone with their runs");
 }
 
@@ -29,8 +30,8 @@ fn a_graph_in_c_fails_with_its_own_words() {
 #[test]
 fn the_example_sees_what_moves() {
     let Some(program) = build("examples/cpp/motion.cpp") else { return };
-    let place = Place::new("motion");
-    let said = stdout(&run(command(&program).env("LAXITY_DIRECTORY", &place.0)));
+    let place = Directory::new("motion");
+    let said = stdout(&run(command(&program).env("LAXITY_DIRECTORY", place.path())));
     let expected: Vec<String> = (0..30).map(|frame| if frame < 2 { 480 } else { 960 }.to_string()).collect();
     assert_eq!(said.split_whitespace().collect::<Vec<_>>(), expected);
     assert!(place.is_empty(), "graphs are gone with their runs");

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// Crates from the bottom up; a crate may depend on crates of lower layers only.
 const LAYERS: &[(u8, &[&str])] = &[
     (0, &["laxity-model"]),
-    (1, &["laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen"]),
-    (2, &["laxity-sim", "laxity-sys"]),
+    (1, &["laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen", "laxity-sys"]),
+    (2, &["laxity-sim", "laxity-membership", "laxity-testing"]),
     (3, &["laxity-study", "laxity-measure", "laxity-graph", "laxity-gpu", "laxity-softgpu", "laxity-scx"]),
     (4, &["laxity-device"]),
     (5, &["laxity-runtime", "laxity-vx"]),

@@ -1,6 +1,5 @@
 //! The library as it is installed, programs that are built against it, and shared memory of their own.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
@@ -55,25 +54,4 @@ pub fn run(command: &mut Command) -> Output {
 /// As text.
 pub fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// A directory of shared memory that goes with it.
-pub struct Place(pub PathBuf);
-
-impl Place {
-    pub fn new(test: &str) -> Place {
-        let path = PathBuf::from(format!("/dev/shm/laxity-capi-{}-{test}", std::process::id()));
-        fs::create_dir_all(&path).expect("/dev/shm is writable");
-        Place(path)
-    }
-
-    pub fn is_empty(&self) -> bool {
-        fs::read_dir(&self.0).expect("it exists").next().is_none()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -4,18 +4,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use laxity_membership::Kind;
 use laxity_model::Instant;
 use laxity_policy::cpu::Priority;
 use laxity_policy::lock::Event;
+use laxity_sys::clock;
 use laxity_sys::mutex::Attempt;
 use laxity_sys::robust::Holder;
 use laxity_sys::scheduling::{self, Attributes};
-use laxity_sys::{clock, process};
 
 use crate::client::Client;
 use crate::config::Config;
 use crate::gate::StateError;
-use crate::guardian::Guardian;
 use crate::inheritance;
 use crate::layout::NAME_MAX;
 use crate::shared::{Shared, Word};
@@ -34,11 +34,9 @@ pub struct Arbitration {
 pub(crate) struct Membership {
     pub shared: Arc<Shared>,
     pub place: usize,
-    guardian: Option<Guardian>,
+    member: laxity_membership::Membership<Shared>,
     /// How many of its threads follow holders.
     pub followers: AtomicUsize,
-    /// As [`process::forks`] said when it attached.
-    forks: u32,
 }
 
 /// How urgent a client is among those that wait: it decides who gets a token or an engine, and who inherits from whom.
@@ -115,9 +113,9 @@ impl Base {
 }
 
 impl Arbitration {
-    pub(crate) fn new(shared: Arc<Shared>, place: usize, guardian: Guardian) -> Self {
-        let forks = process::forks();
-        let membership = Membership { shared, place, guardian: Some(guardian), followers: AtomicUsize::new(0), forks };
+    pub(crate) fn new((member, ()): (laxity_membership::Membership<Shared>, ())) -> Self {
+        let (shared, place) = (member.memory().clone(), member.id().place);
+        let membership = Membership { shared, place, member, followers: AtomicUsize::new(0) };
         Arbitration { membership: Arc::new(membership) }
     }
 
@@ -137,10 +135,7 @@ impl Arbitration {
 
     /// Whether threads that this process has to raise are raised. Which were not, [`Arbitration::snapshot`] says.
     pub fn inheritance(&self) -> Inheritance {
-        match &self.membership.guardian {
-            Some(guardian) if guardian.may_raise => Inheritance::Real,
-            _ => Inheritance::OrderOnly,
-        }
+        if self.membership.member.may_raise() { Inheritance::Real } else { Inheritance::OrderOnly }
     }
 
     /// Who holds and waits for what, now. Looking changes nothing and delays nobody.
@@ -167,7 +162,7 @@ impl Arbitration {
         }
         let mut inside = shared.enter(clock::now()).map_err(RegisterError::State)?;
         // Once the word of a dead process is cleared, at the gate, nobody would look for this client.
-        if shared.holder(*place) != Holder::Alive {
+        if shared.members().holder(*place) != Holder::Alive {
             return Err(RegisterError::NotAttached);
         }
         let system = |error| RegisterError::State(StateError::System(error));
@@ -215,22 +210,7 @@ impl Membership {
     /// Whether this is the process that attached, not one forked from it.
     #[inline]
     pub fn is_ours(&self) -> bool {
-        process::forks() == self.forks
-    }
-}
-
-impl Drop for Membership {
-    fn drop(&mut self) {
-        if !self.is_ours() {
-            self.guardian.iter_mut().for_each(Guardian::abandon);
-            return;
-        }
-        // If the lock cannot be had, the arbitration is left over, for the next one out or `gc`.
-        let Ok(locked) = self.shared.segment.lock() else { return };
-        self.guardian = None;
-        if !self.shared.is_in_use() {
-            let _ = locked.unlink();
-        }
+        self.member.is_ours()
     }
 }
 

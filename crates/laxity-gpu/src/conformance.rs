@@ -4,11 +4,11 @@
 use laxity_model::{EngineOrder, GpuArbitration, GpuSync, Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::cpu::Priority;
 use laxity_policy::lock::{Action, Arbiter, Event};
+use laxity_testing::Place;
 use proptest::prelude::*;
 
 use crate::client::{Ask, Client, LockError, What};
 use crate::config::{Config, TOKEN};
-use crate::testing::Place;
 use crate::{Arbitration, Base, Registry};
 
 const CLIENTS: usize = 9;
@@ -186,8 +186,8 @@ proptest! {
         bases in prop::collection::vec(1..=5_u8, CLIENTS),
         steps in steps(),
     ) {
-        let place = Place::new("conformance");
-        let arbitration = Registry::at(&place.0).create("g", &config).expect("the name is free");
+        let place: Place<Registry> = Place::new("conformance");
+        let arbitration = place.create("g", &config).expect("the name is free");
         let mut pure = Arbiter::new(CLIENTS, &config.locks());
         let mut clients = Vec::new();
         for (task, &base) in bases.iter().enumerate() {

@@ -4,16 +4,16 @@
 use std::sync::atomic::Ordering;
 use std::thread;
 
+use laxity_membership::{Burial, Kind};
 use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::lock::{Arbiter, Event};
 use laxity_sys::clock;
+use laxity_testing::Place;
 
 use crate::client::{Ask, Client, What};
 use crate::config::TOKEN;
 use crate::desk::Desk;
 use crate::gate::Inside;
-use crate::members::Burial;
-use crate::testing::Place;
 use crate::{Arbitration, Base, Config, LockError, Registry};
 
 /// `FUTEX_OWNER_DIED`.
@@ -22,7 +22,7 @@ const ANY: What = What::Token { gpu: None };
 
 /// One GPU with one token; A holds it, B waits for it if `waits`.
 struct Scene {
-    _place: Place,
+    _place: Place<Registry>,
     arbitration: Arbitration,
     a: Client,
     b: Client,
@@ -30,8 +30,8 @@ struct Scene {
 
 impl Scene {
     fn new(test: &str, waits: bool) -> Self {
-        let place = Place::new(test);
-        let arbitration = Registry::at(&place.0).create("g", &Config::new(2, 1)).expect("the name is free");
+        let place: Place<Registry> = Place::new(test);
+        let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
         let register = |name| arbitration.register(name, Base::Background).expect("there is room");
         let (a, b) = (register("a"), register("b"));
         assert!(a.ask(TOKEN, Ask::default(), ANY).expect("whole").is_some());
@@ -188,7 +188,7 @@ fn a_grant_that_comes_with_the_time_out_is_taken() {
 fn a_thread_of_a_dead_process_keeps_what_it_holds_until_it_has_ended_itself() {
     let scene = Scene::new("ending", true);
     let shared = scene.a.shared();
-    let died = |word: u32| shared.segment.u32(shared.layout.member(0).word).swap(word, Ordering::SeqCst);
+    let died = |word: u32| shared.members().word(0).swap(word, Ordering::SeqCst);
     let alive = died(OWNER_DIED);
     assert_eq!(shared.bury().expect("whole"), Burial::Pending);
     assert_eq!(scene.holder(), Some(scene.a.id()));

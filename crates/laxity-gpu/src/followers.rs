@@ -17,6 +17,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use laxity_membership::MEMBERS_MAX;
 use laxity_model::{ReplicaId, TaskId};
 use laxity_sys::clock;
 use laxity_sys::scheduling::{self, Attributes};
@@ -25,7 +26,7 @@ use crate::arbitration::{Arbitration, Membership};
 use crate::config::TOKEN;
 use crate::gate::{Inside, StateError};
 use crate::inheritance;
-use crate::layout::{FOLLOWED, FollowerWords, MEMBERS_MAX};
+use crate::layout::{FOLLOWED, FollowerWords};
 use crate::shared::Shared;
 
 /// A thread of this process that is as urgent as those that hold tokens of its GPU, until this is dropped. Then it is

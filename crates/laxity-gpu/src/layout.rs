@@ -1,49 +1,45 @@
 //! Where things are in an arbitration's segment. Sizes follow from the configuration.
 //!
 //! ```text
-//! header of the segment | configuration, comings
+//! header of the segment | members (laxity-membership) | configuration
 //! gate           the mutex of who changes the state
 //! version        which of the two copies counts
 //! owners         for each lock who holds it while it is open
-//! members        one cache line each: the processes
 //! followers      one cache line each: of every process those threads that are as urgent as its holders
 //! clients        five cache lines each: the threads
 //! copies         the state, twice
 //! ```
 
+use laxity_membership::{CONTENTS, MEMBERS_MAX};
 use laxity_model::{LockId, TaskId};
 use laxity_policy::lock::Arbiter;
-use laxity_sys::segment::{Format, HEADER};
-use laxity_sys::{futex, mutex};
+use laxity_sys::mutex;
+use laxity_sys::segment::Format;
 
 use crate::config::{self, Config};
 use crate::owners::REPLICAS;
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 2 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 3 };
 
-/// The most processes: their guardians wait on the words of all of them, and on one more.
-pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
 /// The longest name of a client, in bytes.
 pub const NAME_MAX: usize = 64;
 
 /// The configuration: words of 64 bits.
-pub(crate) const CONFIG: usize = HEADER;
+pub(crate) const CONFIG: usize = CONTENTS;
 /// What mutexes look like: 64 bits.
 pub(crate) const MUTEX_LAYOUT: usize = CONFIG + 8 * config::WORDS;
 /// The PID namespace: 64 bits.
 pub(crate) const NAMESPACE: usize = MUTEX_LAYOUT + 8;
 /// The boot of the machine: 64 bits.
 pub(crate) const BOOT: usize = NAMESPACE + 8;
-/// How often a process came: 32 bits, waited on.
-pub(crate) const COMINGS: usize = BOOT + 8;
 
 const LINE: usize = 64;
 /// CPUs fetch cache lines in pairs.
 const PAIR: usize = 2 * LINE;
 
 /// The mutex of the state.
-pub(crate) const GATE: usize = (COMINGS + 4).next_multiple_of(PAIR);
+pub(crate) const GATE: usize = (BOOT + 8).next_multiple_of(PAIR);
 const _: () = assert!(mutex::SIZE == LINE);
 /// How often the state was changed: 64 bits. An even number means the first copy.
 pub(crate) const VERSION: usize = GATE + PAIR;
@@ -59,7 +55,6 @@ const FOLLOWERS_OF_GPU: usize = 8;
 pub(crate) struct Layout {
     /// For each lock where its owners are.
     owners: Vec<usize>,
-    members: usize,
     followers: usize,
     followers_max: usize,
     clients: usize,
@@ -68,15 +63,6 @@ pub(crate) struct Layout {
     pub copy_length: usize,
     /// Bytes, the segment's header included.
     pub total: usize,
-}
-
-/// The words of a member, a process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
-    /// Held by its guardian.
-    pub word: usize,
-    /// Who it is: four times 64 bits.
-    pub process: usize,
 }
 
 /// The words of a thread that follows holders.
@@ -129,8 +115,7 @@ impl Layout {
             owners.push(end);
             end += (8 * words(lock.replicas())).next_multiple_of(PAIR);
         }
-        let members = end;
-        let followers = members + (MEMBERS_MAX + 1) * LINE;
+        let followers = end;
         let followers_max = FOLLOWERS_OF_GPU * usize::from(config.gpus);
         let clients = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
         end = clients + usize::from(config.clients) * CLIENT;
@@ -138,17 +123,12 @@ impl Layout {
         let copy_length = 1 + owners.len().div_ceil(64) + arbiter.saved_max();
         let copy = (8 * copy_length).next_multiple_of(PAIR);
         let copies = [end, end + copy];
-        Layout { owners, members, followers, followers_max, clients, copies, copy_length, total: end + 2 * copy }
+        Layout { owners, followers, followers_max, clients, copies, copy_length, total: end + 2 * copy }
     }
 
     /// The words that say who holds `lock` while it is open.
     pub fn owners(&self, lock: LockId) -> usize {
         self.owners[usize::from(lock.0)]
-    }
-
-    pub fn member(&self, place: usize) -> Member {
-        let start = self.members + place * LINE;
-        Member { word: start, process: start + 8 }
     }
 
     /// How many threads of a process may follow holders.

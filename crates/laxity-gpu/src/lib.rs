@@ -53,7 +53,6 @@ mod crashes;
 mod desk;
 mod followers;
 mod gate;
-mod guardian;
 mod inheritance;
 mod kept;
 mod layout;
@@ -63,8 +62,6 @@ mod owners;
 mod registry;
 mod shared;
 mod snapshot;
-#[cfg(test)]
-mod testing;
 mod token;
 
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
@@ -74,9 +71,10 @@ pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
 pub use followers::{FollowError, Follower};
 pub use gate::StateError;
 pub use kept::{KeptEngine, KeptToken};
+pub use laxity_membership::NAME_MAX as ARBITRATION_NAME_MAX;
 pub use laxity_policy::lock::Standing;
 pub use layout::NAME_MAX;
 pub use owned::OwnedToken;
-pub use registry::{ARBITRATION_NAME_MAX, Registry, RegistryError};
+pub use registry::{ArbitrationError, Registry, RegistryError};
 pub use snapshot::{ClientState, LockState, Snapshot};
 pub use token::{Chunk, CopyChunks, EngineLock, PeerCopy, Token};

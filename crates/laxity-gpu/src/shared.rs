@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use laxity_model::{LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::lock::{self, Arbiter};
-use laxity_sys::process::Process;
 use laxity_sys::segment::Segment;
 use laxity_sys::{futex, mutex};
 
@@ -24,8 +23,6 @@ pub(crate) struct Shared {
     pub locks: Vec<Lock>,
     /// This process's arbiter, for whoever holds the gate.
     pub desk: Mutex<Desk>,
-    /// The boot that this process belongs to.
-    pub boot: u64,
 }
 
 /// What follows from a lock's configuration.
@@ -76,7 +73,7 @@ impl Shared {
         };
         let locks: Vec<Lock> = configs.iter().map(lock).collect();
         let desk = Mutex::new(Desk::new(arbiter, locks.len()));
-        Shared { segment, layout, name, config, locks, desk, boot: Process::current().boot }
+        Shared { segment, layout, name, config, locks, desk }
     }
 
     /// Where things are under a valid configuration.
@@ -96,8 +93,9 @@ impl Shared {
 
     #[expect(unsafe_code, reason = "only the registry knows that the mutexes were made")]
     fn mutex(&self, offset: usize) -> mutex::Mutex<'_> {
-        // SAFETY: the registry makes these mutexes in every draft, before it is published, and attaches to segments
-        // only whose layout of mutexes, PID namespace and boot are ours.
+        // SAFETY: the registry makes these mutexes in every draft, before it is published. Segments whose layout of
+        // mutexes, PID namespace or boot are not ours are not admitted (`Kind::admit`), so nobody attaches to them,
+        // buries in them or looks at more than their members.
         unsafe { self.segment.mutex(offset) }
     }
 

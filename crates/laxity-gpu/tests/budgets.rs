@@ -8,7 +8,8 @@ use std::thread::{self, Scope};
 
 use laxity_gpu::{Arbitration, Base, Budget, Config, LockError, Standing};
 use laxity_model::{GpuArbitration, GpuSync, Nanos, ReplicaId};
-use support::{HANG, Place, until};
+use laxity_testing::{HANG, until};
+use support::Place;
 
 /// One token, whose queue has two places.
 fn one_token() -> Config {

@@ -14,18 +14,19 @@ use std::thread;
 use laxity_gpu::{Arbitration, Base, Client, Config, Registry, Token};
 use laxity_model::{Engine, EngineOrder, GpuArbitration, GpuSync, Instant};
 use laxity_sys::clock::now;
-use support::{HANG, PLACE, Place, Process, ROLE, Random, soon, until};
+use laxity_testing::{HANG, Process, Random, role, soon, until};
+use support::Place;
 use turns::turn;
 use witness::Witness;
 
 /// Not a test by itself: what the processes do that tests start.
 #[test]
 fn child() {
-    let (Ok(role), Ok(place)) = (std::env::var(ROLE), std::env::var(PLACE)) else { return };
+    let Some((role, place)) = role() else { return };
     let registry = Registry::at(&place);
     match role.split_once(' ') {
         Some(("hold", what)) => hold(&registry, what),
-        Some(("work", worker)) => work(Path::new(&place), &registry, worker.parse().expect("a number")),
+        Some(("work", worker)) => work(&place, &registry, worker.parse().expect("a number")),
         Some(("create", _)) => create(&registry),
         _ => panic!("no such role: {role}"),
     }

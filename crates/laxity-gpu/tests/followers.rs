@@ -9,13 +9,14 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use laxity_gpu::{Arbitration, Base, Config, FollowError, Inheritance, Registry};
 use laxity_model::{GpuArbitration, GpuSync};
 use laxity_sys::scheduling::{self, Attributes};
-use support::{PLACE, Place, Process, ROLE, until};
+use laxity_testing::{Process, role, until};
+use support::Place;
 
 /// Not a test by itself: a process whose thread waits for the token at priority 40 until it is killed.
 #[test]
 fn child() {
-    let Ok(place) = std::env::var(PLACE) else { return };
-    assert_eq!(std::env::var(ROLE).as_deref(), Ok("wait"));
+    let Some((role, place)) = role() else { return };
+    assert_eq!(role, "wait");
     let arbitration = Registry::at(&place).attach("g").expect("it was created");
     scheduling::set_fifo(40).expect("the test was allowed to");
     let client = arbitration.register("other", Base::Fixed(40)).expect("there is room");

@@ -10,7 +10,8 @@ use std::thread::{self, ScopedJoinHandle};
 use laxity_gpu::{Arbitration, Base, ClientState, Config, Inheritance, Snapshot, Token};
 use laxity_model::{GpuArbitration, GpuSync, Instant, TaskId};
 use laxity_sys::scheduling::{self, Attributes};
-use support::{Place, until};
+use laxity_testing::until;
+use support::Place;
 
 /// Two tokens of one GPU.
 fn shared_gpu() -> Config {

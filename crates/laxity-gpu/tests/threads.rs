@@ -11,7 +11,8 @@ use std::thread;
 
 use laxity_gpu::{Base, Config, Snapshot};
 use laxity_model::{EngineOrder, GpuArbitration, GpuSync, Instant, TaskId};
-use support::{Place, Random};
+use laxity_testing::Random;
+use support::Place;
 use turns::turn;
 use witness::Witness;
 

@@ -5,13 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use laxity_membership::MemberId;
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock;
 
 use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
-use crate::guardian::Guardian;
-use crate::link::{self, Channels};
-use crate::members::MemberId;
+use crate::link::Channels;
 use crate::node::Node;
 use crate::owner::{Owner, State};
 use crate::shared::Shared;
@@ -29,11 +28,9 @@ pub struct Graph {
 #[derive(Debug)]
 pub(crate) struct Membership {
     pub shared: Arc<Shared>,
-    member: MemberId,
-    guardian: Option<Guardian>,
+    member: laxity_membership::Membership<Shared>,
     /// Messages in pipes last while any process has them open.
     pub channels: Channels,
-    pid: u32,
 }
 
 /// Why a node cannot be claimed.
@@ -108,9 +105,9 @@ pub enum Ownership {
 const ENDING: Nanos = Nanos::from_secs(1);
 
 impl Graph {
-    pub(crate) fn new(shared: Arc<Shared>, channels: Channels, member: MemberId, guardian: Guardian) -> Self {
-        let membership = Membership { shared, member, guardian: Some(guardian), channels, pid: std::process::id() };
-        Graph { membership: Arc::new(membership) }
+    pub(crate) fn new((member, channels): (laxity_membership::Membership<Shared>, Channels)) -> Self {
+        let shared = member.memory().clone();
+        Graph { membership: Arc::new(Membership { shared, member, channels }) }
     }
 
     /// What it is made of.
@@ -134,7 +131,7 @@ impl Graph {
 
     /// Whether no other process that lives is attached.
     pub fn is_alone(&self) -> bool {
-        !self.shared().is_in_use(Some(self.membership.member.place))
+        self.membership.member.is_alone()
     }
 
     /// The position of the node called `name`, exactly.
@@ -193,7 +190,7 @@ impl Graph {
         if found.state == State::Lost && !shared.await_end(found, clock::now().saturating_add(ENDING)) {
             return Err(ClaimError::Ending { node: name(), pid: pid() });
         }
-        let MemberId { place, generation } = self.membership.member;
+        let MemberId { place, generation } = self.membership.member.id();
         let claims = found.claims.wrapping_add(1);
         let ours = Owner { state: State::Claimed, member: place as u8, generation, claims };
         let word = shared.owner_word(node);
@@ -262,23 +259,7 @@ impl Graph {
 impl Membership {
     /// Whether this is the process that attached, not one forked from it.
     pub fn is_ours(&self) -> bool {
-        std::process::id() == self.pid
-    }
-}
-
-impl Drop for Membership {
-    fn drop(&mut self) {
-        if !self.is_ours() {
-            self.guardian.iter_mut().for_each(Guardian::abandon);
-            return;
-        }
-        // If the lock cannot be had, the graph is left over, for the next one out or `gc`.
-        let Ok(locked) = self.shared.segment.lock() else { return };
-        self.guardian = None;
-        if !self.shared.is_in_use(None) {
-            link::remove(&self.shared);
-            let _ = locked.unlink();
-        }
+        self.member.is_ours()
     }
 }
 

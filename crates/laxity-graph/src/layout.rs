@@ -1,9 +1,8 @@
 //! Where things are in a graph's segment. Sizes follow from the graph.
 //!
 //! ```text
-//! header of the segment | length of the description, comings
+//! header of the segment | members (laxity-membership) | length of the description, start
 //! description
-//! members        one cache line each: who is attached
 //! nodes          two pairs of cache lines each: what its owner writes, what others write
 //! rings          lengths of the messages, then the messages
 //! swapped rings  for each: words of filled and of free buffers; for each group of them: the buffers
@@ -14,26 +13,21 @@
 //! user data      for each node and edge that has any: a version, and two copies
 //! ```
 
-use laxity_sys::futex;
-use laxity_sys::segment::{Format, HEADER};
+use laxity_membership::CONTENTS;
+use laxity_sys::segment::Format;
 
 use crate::recorder::SLOT;
 use crate::spec::{Channel, Spec};
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 4 };
-
-/// The most processes at a graph: their guardians wait on the words of all of them, and on one more.
-pub const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 5 };
 
 /// Length of the description, in bytes: 64 bits.
-pub(crate) const DESCRIPTION_LENGTH: usize = HEADER;
-/// How often a process came: 32 bits, waited on.
-pub(crate) const COMINGS: usize = HEADER + 8;
+pub(crate) const DESCRIPTION_LENGTH: usize = CONTENTS;
 /// When the graph's sources start: 64 bits, 0 before that is settled.
-pub(crate) const START: usize = HEADER + 16;
+pub(crate) const START: usize = CONTENTS + 8;
 /// The description.
-pub(crate) const DESCRIPTION: usize = HEADER + 64;
+pub(crate) const DESCRIPTION: usize = CONTENTS + 64;
 
 /// Instants of completions beside the number of completed jobs: as many as fill the cache line.
 pub(crate) const RECENT: u64 = 4;
@@ -45,7 +39,6 @@ const PAIR: usize = 2 * LINE;
 /// The offsets of one graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    members: usize,
     nodes: usize,
     rings: Vec<Option<RingLayout>>,
     swaps: Vec<Option<SwapLayout>>,
@@ -135,17 +128,6 @@ impl LinkLayout {
     pub const SLOT: usize = 16;
 }
 
-/// The words of a member.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
-    /// Held by its guardian.
-    pub word: usize,
-    /// How often this place was taken: 32 bits.
-    pub generation: usize,
-    /// Who it is: four times 64 bits.
-    pub process: usize,
-}
-
 /// The words of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeWords {
@@ -173,9 +155,7 @@ pub(crate) struct NodeWords {
 impl Layout {
     /// For `spec`, whose description has `description` bytes; `None` if it exceeds the address space.
     pub fn of(spec: &Spec, description: usize) -> Option<Layout> {
-        let members = DESCRIPTION.checked_add(description)?.checked_next_multiple_of(PAIR)?;
-        // One more than there can be, so that any seven bits name a place.
-        let nodes = members.checked_add((MEMBERS_MAX + 1) * LINE)?;
+        let nodes = DESCRIPTION.checked_add(description)?.checked_next_multiple_of(PAIR)?;
         let mut end = nodes.checked_add(spec.graph().nodes.len().checked_mul(2 * PAIR)?)?;
         let mut rings = Vec::with_capacity(spec.channels().len());
         for (edge, channel) in spec.channels().iter().enumerate() {
@@ -228,25 +208,7 @@ impl Layout {
         };
         let node_data = spec.node_data().iter().map(&mut place).collect::<Option<_>>()?;
         let edge_data = spec.edge_data().iter().map(&mut place).collect::<Option<_>>()?;
-        Some(Layout {
-            members,
-            nodes,
-            rings,
-            swaps,
-            objects,
-            identity,
-            links,
-            recorder,
-            recorded,
-            node_data,
-            edge_data,
-            total,
-        })
-    }
-
-    pub fn member(&self, member: usize) -> Member {
-        let start = self.members + member * LINE;
-        Member { word: start, generation: start + 4, process: start + 8 }
+        Some(Layout { nodes, rings, swaps, objects, identity, links, recorder, recorded, node_data, edge_data, total })
     }
 
     pub fn node(&self, node: usize) -> NodeWords {

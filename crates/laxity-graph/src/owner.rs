@@ -57,8 +57,9 @@ impl Owner {
 
 #[cfg(test)]
 mod tests {
+    use laxity_membership::MEMBERS_MAX;
+
     use super::*;
-    use crate::layout::MEMBERS_MAX;
 
     #[test]
     fn a_word_says_what_was_written_and_a_fresh_one_that_the_node_is_free() {

@@ -1,107 +1,50 @@
 //! Graphs by name.
 
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use laxity_membership::{Cause, Names};
 use laxity_model::Instant;
 use laxity_sys::channel::ChannelError;
-use laxity_sys::directory::Watch;
-use laxity_sys::membarrier;
 use laxity_sys::random;
-use laxity_sys::segment::{Segment, SegmentError};
+use laxity_sys::segment::{HEADER, Segment, SegmentError};
 
 use crate::channel::ChannelKind;
 use crate::description::{self, DescriptionError};
 use crate::graph::Graph;
-use crate::guardian::Guardian;
-use crate::layout::{DESCRIPTION, DESCRIPTION_LENGTH, FORMAT, Layout, LinkLayout, MEMBERS_MAX};
-use crate::link::{self, Channels};
+use crate::layout::{DESCRIPTION, DESCRIPTION_LENGTH, FORMAT, Layout, LinkLayout};
 use crate::objects;
 use crate::shared::Shared;
-use crate::spec::{Channel, Spec, SpecError};
+use crate::spec::{Channel, Spec};
 use crate::swap;
 
 /// Where graphs have their names: a directory in memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registry {
-    directory: PathBuf,
+    names: Names,
 }
 
 /// Why a graph cannot be created or attached to, or leftovers not be removed.
+pub type RegistryError = laxity_membership::RegistryError<NoChannel>;
+
+/// An edge of a graph cannot have its channel, as it would hold too much or what has its name is not one of ours.
 #[derive(Debug)]
-pub enum RegistryError {
-    /// The name cannot be one.
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// Creating: a graph that is in use has the name.
-    Exists {
-        /// The name.
-        name: String,
-    },
-    /// Attaching: there is no such graph.
-    NotFound {
-        /// The name.
-        name: String,
-    },
-    /// Attaching: the graph that has the name is another one.
-    Different {
-        /// The name.
-        name: String,
-    },
-    /// Attaching: what has the name does not describe a graph.
-    Damaged {
-        /// The name.
-        name: String,
-        /// Why not, if it could be read.
-        reason: Option<Box<SpecError>>,
-    },
-    /// As many processes as can be are attached.
-    Full {
-        /// The name.
-        name: String,
-    },
-    /// One of its edges cannot have its channel, as it would hold too much or what has its name is not one of ours.
-    Channel {
-        /// The edge's producer.
-        from: String,
-        /// The edge's consumer.
-        to: String,
-        /// What it was to be.
-        kind: ChannelKind,
-        /// Why not.
-        error: ChannelError,
-    },
-    /// Its memory.
-    Segment(SegmentError),
-    /// Linux refuses something else.
-    System {
-        /// What was tried.
-        action: &'static str,
-        /// Why not.
-        error: io::Error,
-    },
-}
-
-/// The longest name of a graph, in bytes; with what we add it must fit into a file's name.
-pub const GRAPH_NAME_MAX: usize = 200;
-
-const PREFIX: &str = "laxity-graph.";
-
-impl Default for Registry {
-    fn default() -> Self {
-        Registry::at("/dev/shm")
-    }
+pub struct NoChannel {
+    /// The edge's producer.
+    pub from: String,
+    /// The edge's consumer.
+    pub to: String,
+    /// What it was to be.
+    pub kind: ChannelKind,
+    /// Why not.
+    pub error: ChannelError,
 }
 
 impl Registry {
     /// Names in `directory`, which must exist. One on a disk works, more slowly.
     pub fn at(directory: impl Into<PathBuf>) -> Registry {
-        Registry { directory: directory.into() }
+        Registry { names: Names::at(directory) }
     }
 
     /// Creates the graph that `spec` describes, under its name. Nobody sees it before it is whole. If nobody lives any
@@ -110,22 +53,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`].
     pub fn create(&self, spec: &Spec) -> Result<Graph, RegistryError> {
-        let name = &spec.graph().name;
-        let shared = Arc::new(self.draft(spec)?);
-        // Whoever finds the graph waits for this lock, and then for nothing else.
-        let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
-        loop {
-            match shared.segment.publish() {
-                Ok(()) => break,
-                Err(SegmentError::Exists { .. }) if self.remove_if_unused(name)? => {}
-                Err(SegmentError::Exists { .. }) => return Err(RegistryError::Exists { name: name.clone() }),
-                Err(error) => return Err(RegistryError::Segment(error)),
-            }
-        }
-        join(&shared).inspect_err(|_| {
-            link::remove(&shared);
-            drop(locked.unlink());
-        })
+        self.names.publish(&spec.graph().name, self.draft(spec)?).map(Graph::new)
     }
 
     /// The graph called `name`, exactly.
@@ -133,16 +61,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`].
     pub fn attach(&self, name: &str) -> Result<Graph, RegistryError> {
-        loop {
-            let shared = Arc::new(self.open(name)?);
-            let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
-            // If the last one out was faster there may be a new one by now.
-            if locked.is_named() {
-                // Frees the places of the dead.
-                shared.bury();
-                return join(&shared);
-            }
-        }
+        self.names.attach(name).map(Graph::new)
     }
 
     /// The graph called `name`, which may still have to be created until `deadline`.
@@ -150,14 +69,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`]; [`RegistryError::NotFound`] if it was not.
     pub fn attach_until(&self, name: &str, deadline: Instant) -> Result<Graph, RegistryError> {
-        let watch = Watch::new(&self.directory);
-        let watch = watch.map_err(|error| RegistryError::System { action: "watch for the graph's name", error })?;
-        loop {
-            match self.attach(name) {
-                Err(RegistryError::NotFound { .. }) if watch.wait(deadline) => {}
-                result => return result,
-            }
-        }
+        self.names.attach_until(name, deadline).map(Graph::new)
     }
 
     /// Creates the graph that `spec` describes, or attaches to it if it is there already: for processes that all know
@@ -166,19 +78,8 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`]; [`RegistryError::Different`] if a graph of this name is not the same.
     pub fn create_or_attach(&self, spec: &Spec) -> Result<Graph, RegistryError> {
-        let name = &spec.graph().name;
-        loop {
-            match self.attach(name) {
-                Ok(graph) if graph.spec() == spec => return Ok(graph),
-                Ok(_) => return Err(RegistryError::Different { name: name.clone() }),
-                Err(RegistryError::NotFound { .. }) => {}
-                Err(error) => return Err(error),
-            }
-            match self.create(spec) {
-                Err(RegistryError::Exists { .. }) => {}
-                result => return result,
-            }
-        }
+        let is_it = |shared: &Shared| shared.spec == *spec;
+        self.names.publish_or_attach(&spec.graph().name, is_it, || self.draft(spec)).map(Graph::new)
     }
 
     /// The names of all graphs, in order, used or left over.
@@ -186,16 +87,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::System`].
     pub fn names(&self) -> Result<Vec<String>, RegistryError> {
-        let system = |error| RegistryError::System { action: "list the graphs", error };
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&self.directory).map_err(system)? {
-            let file = entry.map_err(system)?.file_name();
-            if let Some(name) = file.to_str().and_then(|file| file.strip_prefix(PREFIX)) {
-                names.push(name.to_owned());
-            }
-        }
-        names.sort_unstable();
-        Ok(names)
+        self.names.list::<Shared>()
     }
 
     /// Removes what nobody uses any more, and answers with the names: graphs all of whose processes were killed, or
@@ -204,17 +96,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`]; graphs of other versions and files of other programs are left alone and are no error.
     pub fn gc(&self) -> Result<Vec<String>, RegistryError> {
-        let mut removed = Vec::new();
-        for name in self.names()? {
-            match self.remove_if_unused(&name) {
-                Ok(true) => removed.push(name),
-                Ok(false) => {}
-                Err(RegistryError::Segment(SegmentError::Foreign { .. } | SegmentError::Version { .. })) => {}
-                Err(RegistryError::Damaged { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(removed)
+        self.names.gc::<Shared>()
     }
 
     /// Takes the name of the graph called `name` away, used or not: nobody finds it any more, who is attached goes on,
@@ -223,28 +105,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`]; that there is no such graph is none.
     pub fn unlink(&self, name: &str) -> Result<(), RegistryError> {
-        self.remove_if(name, |_| true).map(|_| ())
-    }
-
-    /// Whether the name is free now, or was found free.
-    fn remove_if_unused(&self, name: &str) -> Result<bool, RegistryError> {
-        self.remove_if(name, |shared| !shared.is_in_use(None))
-    }
-
-    /// Whether the name is free now, or was found free: it is taken away if `may` says so, under the segment's lock.
-    fn remove_if(&self, name: &str, may: impl Fn(&Shared) -> bool) -> Result<bool, RegistryError> {
-        let shared = match self.open(name) {
-            Ok(shared) => shared,
-            Err(RegistryError::NotFound { .. }) => return Ok(true),
-            Err(error) => return Err(error),
-        };
-        let locked = shared.segment.lock().map_err(RegistryError::Segment)?;
-        if !may(&shared) {
-            return Ok(false);
-        }
-        link::remove(&shared);
-        locked.unlink().map_err(RegistryError::Segment)?;
-        Ok(true)
+        self.names.unlink::<Shared>(name)
     }
 
     /// Whether a process that lives is attached to the graph called `name`. Looking changes nothing, whereas whoever
@@ -253,27 +114,21 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`].
     pub fn is_in_use(&self, name: &str) -> Result<bool, RegistryError> {
-        Ok(self.open(name)?.is_in_use(None))
+        self.names.is_in_use::<Shared>(name)
     }
 
-    /// The memory of the graph called `name`, without becoming a member.
-    fn open(&self, name: &str) -> Result<Shared, RegistryError> {
-        let segment = Segment::open(&self.path(name)?, FORMAT).map_err(|error| match error {
-            SegmentError::NotFound { .. } => RegistryError::NotFound { name: name.to_owned() },
-            error => RegistryError::Segment(error),
-        })?;
-        let (spec, layout) = describe(&segment, name)?;
-        Ok(Shared::new(segment, layout, spec))
+    /// Where the names are.
+    pub fn directory(&self) -> &Path {
+        self.names.directory()
     }
 
     /// The memory of a graph in its initial state, without a name.
     fn draft(&self, spec: &Spec) -> Result<Shared, RegistryError> {
-        let path = self.path(&spec.graph().name)?;
+        let path = self.names.path::<Shared>(&spec.graph().name)?;
         let description = description::encode(spec);
         let too_large = || SegmentError::Memory { path: path.clone(), length: usize::MAX };
-        let layout = Layout::of(spec, description.len()).ok_or_else(too_large).map_err(RegistryError::Segment)?;
-        let segment = Segment::draft(&path, FORMAT, layout.total - laxity_sys::segment::HEADER);
-        let segment = segment.map_err(RegistryError::Segment)?;
+        let layout = Layout::of(spec, description.len()).ok_or_else(too_large)?;
+        let segment = Segment::draft(&path, FORMAT, layout.total - HEADER)?;
         segment.u64(DESCRIPTION_LENGTH).store(description.len() as u64, Ordering::Relaxed);
         segment.store_bytes(DESCRIPTION, &description);
         let identity = random::number().map_err(|error| RegistryError::System { action: "draw a number", error })?;
@@ -298,22 +153,20 @@ impl Registry {
         objects::initialize(&segment, &layout, spec);
         Ok(Shared::new(segment, layout, spec.clone()))
     }
+}
 
-    fn path(&self, name: &str) -> Result<PathBuf, RegistryError> {
-        let is_fit = !name.is_empty() && name.len() <= GRAPH_NAME_MAX && !name.contains(['/', '\0']);
-        let error = || RegistryError::Name { name: name.to_owned() };
-        is_fit.then(|| self.directory.join(format!("{PREFIX}{name}"))).ok_or_else(error)
-    }
-
-    /// Where the names are.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+impl From<PathBuf> for Registry {
+    fn from(directory: PathBuf) -> Self {
+        Registry::at(directory)
     }
 }
 
 /// Reads what `segment` says of itself.
-fn describe(segment: &Segment, name: &str) -> Result<(Spec, Layout), RegistryError> {
+pub(crate) fn describe(segment: &Segment, name: &str) -> Result<(Spec, Layout), RegistryError> {
     let damaged = |reason| RegistryError::Damaged { name: name.to_owned(), reason };
+    if segment.len() < DESCRIPTION {
+        return Err(damaged(None));
+    }
     let length = usize::try_from(segment.u64(DESCRIPTION_LENGTH).load(Ordering::Relaxed)).ok();
     let end = length.and_then(|length| DESCRIPTION.checked_add(length)).filter(|&end| end <= segment.len());
     let end = end.ok_or_else(|| damaged(None))?;
@@ -327,62 +180,20 @@ fn describe(segment: &Segment, name: &str) -> Result<(Spec, Layout), RegistryErr
     }
 }
 
-/// Makes this process a member, under the segment's lock.
-fn join(shared: &Arc<Shared>) -> Result<Graph, RegistryError> {
-    let system = |action| move |error| RegistryError::System { action, error };
-    let channels = Channels::open(shared)?;
-    shared.prepare_to_ring().map_err(system("make a socket to wake those who poll"))?;
-    let full = || RegistryError::Full { name: shared.spec.graph().name.clone() };
-    // Whoever cannot take part is seen to begin a job some nanoseconds late, which matters if its node is ended then.
-    membarrier::register();
-    let member = shared.take_place().ok_or_else(full)?;
-    let guardian = Guardian::start(shared, member).map_err(system("start the thread that watches for deaths"))?;
-    Ok(Graph::new(shared.clone(), channels, member, guardian))
+impl Cause for NoChannel {
+    const NOUN: &'static str = "graph";
+    const DESCRIPTION: &'static str = "description";
 }
 
-impl fmt::Display for RegistryError {
+impl fmt::Display for NoChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RegistryError::Name { name } => write!(
-                f,
-                "graph name {name:?} has {} bytes; use 1 to {GRAPH_NAME_MAX} without slash and NUL",
-                name.len()
-            ),
-            RegistryError::Exists { name } => write!(f, "graph {name}: exists and is in use; attach to it"),
-            RegistryError::NotFound { name } => write!(f, "graph {name}: does not exist; create it first"),
-            RegistryError::Different { name } => {
-                write!(f, "graph {name}: exists but is another graph; use one description in all processes")
-            }
-            RegistryError::Damaged { name, reason: None } => {
-                write!(f, "graph {name}: its memory does not describe a graph; remove it")
-            }
-            RegistryError::Damaged { name, reason: Some(reason) } => {
-                write!(f, "graph {name}: its memory describes none that can be: {reason}")
-            }
-            RegistryError::Full { name } => {
-                write!(f, "graph {name}: {MEMBERS_MAX} processes are attached, which is all it takes")
-            }
-            RegistryError::Channel { from, to, kind, error } => write!(f, "edge {from} -> {to} ({kind}): {error}"),
-            RegistryError::Segment(error) => write!(f, "{error}"),
-            RegistryError::System { action, error } => write!(f, "cannot {action}: {error}"),
-        }
+        let NoChannel { from, to, kind, error } = self;
+        write!(f, "edge {from} -> {to} ({kind}): {error}")
     }
 }
 
-impl From<SegmentError> for RegistryError {
-    fn from(error: SegmentError) -> Self {
-        RegistryError::Segment(error)
-    }
-}
-
-impl std::error::Error for RegistryError {
+impl std::error::Error for NoChannel {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            RegistryError::Channel { error, .. } => Some(error),
-            RegistryError::Segment(error) => Some(error),
-            RegistryError::System { error, .. } => Some(error),
-            RegistryError::Damaged { reason, .. } => reason.as_deref().map(|reason| reason as _),
-            _ => None,
-        }
+        Some(&self.error)
     }
 }

@@ -11,7 +11,6 @@ use laxity_model::Instant;
 use laxity_policy::graph::{Edge, EdgeKind};
 use laxity_sys::bell::Ringer;
 use laxity_sys::membarrier;
-use laxity_sys::process::Process;
 use laxity_sys::segment::Segment;
 
 use crate::layout::{Layout, NodeWords, START};
@@ -24,8 +23,6 @@ pub(crate) struct Shared {
     pub segment: Segment,
     pub layout: Layout,
     pub spec: Spec,
-    /// The boot that this process belongs to.
-    pub boot: u64,
     /// For each node what its jobs wait for.
     conditions: Vec<Vec<Condition>>,
     /// Wakes those who poll.
@@ -63,8 +60,7 @@ impl Shared {
             }
         }
         let dependents = (0..nodes).map(|node| dependents(&conditions, edges, node)).collect();
-        let (boot, ringer) = (Process::current().boot, OnceLock::new());
-        Shared { boot, segment, layout, spec, conditions, ringer, dependents }
+        Shared { segment, layout, spec, conditions, ringer: OnceLock::new(), dependents }
     }
 
     pub fn conditions(&self, node: usize) -> &[Condition] {

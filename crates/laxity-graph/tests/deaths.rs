@@ -5,7 +5,6 @@
 
 mod support;
 
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -16,18 +15,14 @@ use laxity_graph::{
 use laxity_model::{Instant, Nanos};
 use laxity_sys::channel::wait_readable;
 use laxity_sys::clock::now;
+use laxity_testing::{HANG, Process, Random, role, until};
 use laxity_trace::{Event, Record};
 use support::{Place, back, edge, graph, ringed, spec};
-
-const ROLE: &str = "LAXITY_TEST_ROLE";
-const PLACE: &str = "LAXITY_TEST_PLACE";
-/// Long enough for any machine: reached only by what hangs.
-const HANG: Nanos = Nanos::from_secs(20);
 
 /// Not a test by itself: what the processes do that tests start.
 #[test]
 fn child() {
-    let (Ok(role), Ok(place)) = (std::env::var(ROLE), std::env::var(PLACE)) else { return };
+    let Some((role, place)) = role() else { return };
     let registry = Registry::at(place);
     match role.split_once(' ') {
         Some(("hold", node)) => hold(&registry, node),
@@ -36,32 +31,6 @@ fn child() {
         Some(("note", node)) => note(&registry, node),
         Some(("create", _)) => create(&registry),
         _ => panic!("no such role: {role}"),
-    }
-}
-
-/// A process that is killed when the test is over, however that ends.
-struct Process(Child);
-
-impl Process {
-    fn start(place: &Place, role: &str) -> Process {
-        let program = std::env::current_exe().expect("this test");
-        let mut command = Command::new(program);
-        command.args(["--exact", "child", "--nocapture", "--test-threads=1"]).stdout(Stdio::null());
-        Process(command.env(ROLE, role).env(PLACE, place.directory()).spawn().expect("another process"))
-    }
-
-    /// Kills it; panics if it had ended by itself, which it does if it saw something wrong.
-    fn kill(&mut self) {
-        self.0.kill().expect("it is ours");
-        let status = self.0.wait().expect("it is ours");
-        assert_eq!(status.code(), None, "it was killed and did not fail");
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -102,14 +71,6 @@ fn create(registry: &Registry) {
     }
 }
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = now().saturating_add(HANG);
-    while !is_so() {
-        assert!(now() < deadline, "waited too long until {what}");
-        thread::sleep(Duration::from_micros(200));
-    }
-}
-
 #[test]
 fn a_consumer_that_waits_hears_which_producer_was_killed_on_which_edge() {
     let place = Place::new("producer");
@@ -117,7 +78,7 @@ fn a_consumer_that_waits_hears_which_producer_was_killed_on_which_edge() {
     let mut b = graph.claim("b").expect("it is free");
     let mut process = Process::start(&place, "hold a");
     b.wait_for(HANG).expect("a completes one job").complete();
-    let pid = process.0.id();
+    let pid = process.id();
     let waiting = thread::spawn(move || {
         let error = b.wait_for(HANG).map(|_| ()).expect_err("a completes no more");
         (error, now(), b)
@@ -535,28 +496,5 @@ fn messages_that_all_processes_left_by_being_killed_are_there_or_an_error() {
         process.kill();
         assert_eq!(place.gc().expect("readable"), ["g"]);
         assert!(place.files().is_empty(), "{kind}");
-    }
-}
-
-/// xorshift64; `LAXITY_SEED` repeats a run.
-struct Random(u64);
-
-impl Random {
-    fn new() -> Self {
-        let seed = std::env::var("LAXITY_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed = seed.unwrap_or_else(|| now().0 | 1);
-        println!("repeat with LAXITY_SEED={seed}");
-        Random(seed)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-
-    fn pause(&mut self, micros: u64) {
-        thread::sleep(Duration::from_micros(self.below(micros)));
     }
 }

@@ -8,7 +8,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::FileTypeExt;
 use std::thread;
 
-use laxity_graph::{Channel, ChannelKind, ClaimError, MessageError, Node, RegistryError, Spec, SpecError, WaitError};
+use laxity_graph::{
+    Channel, ChannelKind, ClaimError, MessageError, NoChannel, Node, RegistryError, Spec, SpecError, WaitError,
+};
 use laxity_model::{Edge, Nanos};
 use laxity_sys::clock;
 use support::{Place, back, edge, graph};
@@ -319,7 +321,7 @@ fn what_linux_does_not_grant_is_refused_before_anyone_waits_for_it() {
         let message = if kind.name() == "iceoryx2" { 1 << 30 } else { 1 << 20 };
         let spec = linked(&["a", "b"], vec![edge(0, 1)], kind.channel(message, 3000));
         let error = place.create(&spec).expect_err("3 GiB");
-        assert!(matches!(&error, RegistryError::Channel { from, to, .. } if (&**from, &**to) == ("a", "b")));
+        assert!(matches!(&error, RegistryError::Other(NoChannel { from, to, .. }) if (&**from, &**to) == ("a", "b")));
         let text = error.to_string();
         assert!(text.starts_with(&format!("edge a -> b ({kind}): needs ")), "{text}");
         assert!(text.contains("Linux grants") && text.contains("raise"), "{text}");

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Once, OnceLock};
 
 use laxity_model::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -142,11 +142,15 @@ fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 
-/// The boot's random number, of which 64 bits are enough; 0 if `/proc` does not say.
-fn boot() -> u64 {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
-    u64::from_str_radix(&digits, 16).unwrap_or(0)
+/// The boot of the machine: 64 bits of its random number, which are enough; 0 if `/proc` does not say.
+pub fn boot() -> u64 {
+    // Longer than it lasts no process lives.
+    static BOOT: OnceLock<u64> = OnceLock::new();
+    *BOOT.get_or_init(|| {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+        u64::from_str_radix(&digits, 16).unwrap_or(0)
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The examples say what they promise, in whatever order their processes start.
 
-use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use laxity_testing::Directory;
 
 #[test]
 fn the_pipeline_filters_every_image_whoever_starts_first() {
@@ -29,9 +29,9 @@ fn what_is_fed_back_comes_two_jobs_later() {
         ordered.push((200 - temperature) / 4);
         expected.push(temperature.to_string());
     }
-    let place = Place::new("feedback");
+    let place = Directory::new("feedback");
     let mut command = Command::new(env!("CARGO_BIN_EXE_feedback"));
-    let output = command.env("LAXITY_DIRECTORY", &place.0).output().expect("it was built");
+    let output = command.env("LAXITY_DIRECTORY", place.path()).output().expect("it was built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), expected.join(" "));
     assert!(place.is_empty());
@@ -39,9 +39,9 @@ fn what_is_fed_back_comes_two_jobs_later() {
 
 #[test]
 fn a_role_that_does_not_exist_is_refused() {
-    let place = Place::new("role");
+    let place = Directory::new("role");
     let mut command = Command::new(env!("CARGO_BIN_EXE_pipeline"));
-    let output = command.arg("cinema").env("LAXITY_DIRECTORY", &place.0).output().expect("it was built");
+    let output = command.arg("cinema").env("LAXITY_DIRECTORY", place.path()).output().expect("it was built");
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("usage: pipeline camera|filter|display"));
     assert!(place.is_empty());
@@ -49,10 +49,10 @@ fn a_role_that_does_not_exist_is_refused() {
 
 /// What processes of `program` say together, one for each role, started in this order.
 fn said(program: &str, roles: &[&str]) -> String {
-    let place = Place::new(&roles.join("-"));
+    let place = Directory::new(&roles.join("-"));
     let start = |role: &&str| {
         let mut command = Command::new(program);
-        command.arg(role).env("LAXITY_DIRECTORY", &place.0).stdout(Stdio::piped()).spawn().expect("it was built")
+        command.arg(role).env("LAXITY_DIRECTORY", place.path()).stdout(Stdio::piped()).spawn().expect("it was built")
     };
     let processes: Vec<_> = roles.iter().map(start).collect();
     let mut said = String::new();
@@ -63,25 +63,4 @@ fn said(program: &str, roles: &[&str]) -> String {
     }
     assert!(place.is_empty(), "the last one out took the graph along");
     said
-}
-
-/// A directory of shared memory that goes with it.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(test: &str) -> Place {
-        let path = PathBuf::from(format!("/dev/shm/laxity-examples-{}-{test}", std::process::id()));
-        fs::create_dir_all(&path).expect("/dev/shm is writable");
-        Place(path)
-    }
-
-    fn is_empty(&self) -> bool {
-        fs::read_dir(&self.0).expect("it exists").next().is_none()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

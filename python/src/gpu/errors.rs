@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use laxity_gpu::{LockError, RegisterError, RegistryError, StateError};
+use laxity_gpu::{ArbitrationError, LockError, RegisterError, RegistryError, StateError};
 use pyo3::prelude::*;
 
 use crate::errors::exception_of;
@@ -13,7 +13,7 @@ fn exception(py: Python<'_>, class: &str, error: &impl Display) -> PyErr {
 
 pub fn registry_error(py: Python<'_>, error: &RegistryError) -> PyErr {
     let class = match error {
-        RegistryError::Name { .. } | RegistryError::Config(_) => "ConfigError",
+        RegistryError::Name { .. } | RegistryError::Other(ArbitrationError::Config(_)) => "ConfigError",
         RegistryError::Exists { .. } => "ArbitrationExistsError",
         RegistryError::NotFound { .. } => "ArbitrationNotFoundError",
         RegistryError::Different { .. } => "DifferentError",

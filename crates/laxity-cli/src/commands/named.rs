@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 
+use laxity_membership::{Cause, RegistryError};
 use laxity_model::Nanos;
 use serde::Serialize;
 
@@ -10,15 +11,35 @@ use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::suggest::nearest_of;
 
-/// What `row` finds under each name; nothing for what is gone in the meantime, and a warning for what cannot be read.
-pub fn rows<R, E: Display>(names: Vec<String>, row: impl Fn(String) -> Result<Option<R>, E>) -> Vec<R> {
-    let found = |name| {
-        row(name).unwrap_or_else(|error| {
-            output::warning(error);
-            None
-        })
+/// What has a name, in a list.
+#[derive(Serialize)]
+pub struct Row<S> {
+    pub name: String,
+    pub in_use: bool,
+    /// What is known of it, if it is in use.
+    #[serde(flatten)]
+    pub summary: Option<S>,
+}
+
+/// A row for each name; none for what is gone in the meantime, and a warning for what cannot be read. What is left over
+/// is not looked into: who attaches to it removes it.
+pub fn rows<S, C: Cause>(
+    names: Vec<String>,
+    is_in_use: impl Fn(&str) -> Result<bool, RegistryError<C>>,
+    summary: impl Fn(&str) -> Result<S, RegistryError<C>>,
+) -> Vec<Row<S>> {
+    let row = |name: String| {
+        let summary = is_in_use(&name).and_then(|is_in_use| is_in_use.then(|| summary(&name)).transpose());
+        match summary {
+            Ok(summary) => Some(Row { name, in_use: summary.is_some(), summary }),
+            Err(RegistryError::NotFound { .. }) => None,
+            Err(error) => {
+                output::warning(error);
+                None
+            }
+        }
     };
-    names.into_iter().filter_map(found).collect()
+    names.into_iter().filter_map(row).collect()
 }
 
 /// Prints the names of what was removed, a line each or as JSON.

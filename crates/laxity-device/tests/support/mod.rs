@@ -40,27 +40,18 @@ pub fn options(test: &str) -> DeviceOptions {
 
 /// An arbitration in a directory of shared memory that goes with it.
 pub struct Place {
-    pub registry: Registry,
-    path: PathBuf,
+    pub registry: laxity_testing::Place<Registry>,
 }
 
 impl Place {
     pub fn new(test: &str) -> Self {
-        let path = PathBuf::from(format!("/dev/shm/laxity-test-device-{}-{test}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("/dev/shm is writable");
-        Place { registry: Registry::at(&path), path }
+        Place { registry: laxity_testing::Place::new(test) }
     }
 
     /// GPUSync with these parameters.
     pub fn arbitrate(&self, gpus: u16, sync: GpuSync) -> Arbitration {
         let config = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(4, gpus) };
         self.registry.create_or_attach("g", &config).expect("the configuration can be")
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 

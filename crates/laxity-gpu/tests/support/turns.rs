@@ -6,8 +6,8 @@ use laxity_gpu::{Ask, Client, LockError, Token};
 use laxity_model::{CopyDirection, Engine, Instant, Nanos};
 use laxity_sys::clock::now;
 
-use crate::support::{Random, soon};
 use crate::witness::Witness;
+use laxity_testing::{Random, soon};
 
 /// A token for a while, if it is granted, and some engines with it.
 pub fn turn(witness: &Witness, client: &Client, gpus: u16, worker: u64, random: &mut Random) {

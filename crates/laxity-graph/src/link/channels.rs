@@ -20,7 +20,7 @@ use super::frame::{self, HEADER};
 #[cfg(feature = "iceoryx2")]
 use super::iceoryx::Line;
 use super::stream::FRAME_MAX;
-use crate::registry::RegistryError;
+use crate::registry::NoChannel;
 use crate::shared::Shared;
 use crate::spec::Channel;
 
@@ -45,11 +45,11 @@ pub(super) enum Packets {
 
 impl Channels {
     /// Opens those of a graph, and makes those that are missing; under the lock of the graph's memory.
-    pub fn open(shared: &Shared) -> Result<Channels, RegistryError> {
+    pub fn open(shared: &Shared) -> Result<Channels, NoChannel> {
         let open = |(edge, channel): (usize, &Channel)| {
             open(shared, edge, *channel).map_err(|error| {
                 let (from, to) = shared.ends(edge);
-                RegistryError::Channel { from, to, kind: channel.kind(), error }
+                NoChannel { from, to, kind: channel.kind(), error }
             })
         };
         shared.spec.channels().iter().enumerate().map(open).collect::<Result<_, _>>().map(Channels)

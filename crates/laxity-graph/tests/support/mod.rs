@@ -3,46 +3,11 @@
 
 pub mod random;
 
-use std::fs;
-use std::ops::Deref;
-use std::path::PathBuf;
-
 use laxity_graph::{Channel, Registry, Spec};
 use laxity_model::{Edge, Graph, Nanos, Node};
 
-/// A registry in a directory of shared memory that goes with it.
-pub struct Place {
-    registry: Registry,
-    path: PathBuf,
-}
-
-impl Place {
-    pub fn new(test: &str) -> Self {
-        let path = PathBuf::from(format!("/dev/shm/laxity-test-{}-{test}", std::process::id()));
-        fs::create_dir_all(&path).expect("/dev/shm is writable");
-        Place { registry: Registry::at(&path), path }
-    }
-
-    /// Files in it.
-    pub fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.path).expect("it exists");
-        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
-    }
-}
-
-impl Deref for Place {
-    type Target = Registry;
-
-    fn deref(&self) -> &Registry {
-        &self.registry
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
+/// Graphs in a directory of shared memory that goes with it.
+pub type Place = laxity_testing::Place<Registry>;
 
 /// Nodes without producers have a period of 10 ms.
 pub fn graph(nodes: &[&str], edges: Vec<Edge>) -> Graph {

@@ -1,11 +1,11 @@
 //! `laxity gpu list`: the arbitrations that there are.
 
 use clap::Args;
-use laxity_gpu::{Registry, RegistryError, Snapshot};
+use laxity_gpu::{Registry, Snapshot};
 use serde::Serialize;
 
 use super::view;
-use crate::commands::named::{live, pretty, rows};
+use crate::commands::named::{Row, live, pretty, rows};
 use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::style::{FAINT, RESET};
@@ -22,15 +22,6 @@ pub struct Arguments {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-}
-
-/// An arbitration in the list.
-#[derive(Serialize)]
-struct Row {
-    name: String,
-    in_use: bool,
-    #[serde(flatten)]
-    summary: Option<Summary>,
 }
 
 /// What is known of an arbitration that is in use.
@@ -51,7 +42,8 @@ struct Summary {
 
 /// Prints a row for each arbitration; those that cannot be read are warned about.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
-    let rows = rows(registry.names().map_err(live)?, |name| row(registry, name));
+    let names = registry.names().map_err(live)?;
+    let rows = rows(names, |name| registry.is_in_use(name), |name| Ok(summary(&registry.look(name)?)));
     if arguments.json {
         return output.print(json(&rows));
     }
@@ -64,19 +56,6 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
         output::note("left over: all processes were killed; remove these arbitrations with `laxity gpu gc`");
     }
     Ok(())
-}
-
-/// The arbitration called `name`; nothing if its last process has left in the meantime.
-fn row(registry: &Registry, name: String) -> Result<Option<Row>, RegistryError> {
-    let summary = registry.is_in_use(&name).and_then(|is_in_use| match is_in_use {
-        true => registry.look(&name).map(|look| Some(summary(&look))),
-        false => Ok(None),
-    });
-    match summary {
-        Ok(summary) => Ok(Some(Row { name, in_use: summary.is_some(), summary })),
-        Err(RegistryError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 fn summary(look: &Snapshot) -> Summary {
@@ -96,7 +75,7 @@ fn summary(look: &Snapshot) -> Summary {
     }
 }
 
-fn table(rows: &[Row]) -> Table {
+fn table(rows: &[Row<Summary>]) -> Table {
     let mut table = Table::of("arbitration")
         .text("rules")
         .group("GPUs", &[""])
@@ -120,11 +99,11 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-fn json(rows: &[Row]) -> String {
+fn json(rows: &[Row<Summary>]) -> String {
     #[derive(Serialize)]
     struct List<'a> {
         laxity: &'static str,
-        arbitrations: &'a [Row],
+        arbitrations: &'a [Row<Summary>],
     }
     pretty(&List { laxity: env!("CARGO_PKG_VERSION"), arbitrations: rows })
 }

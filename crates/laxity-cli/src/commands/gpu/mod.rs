@@ -11,7 +11,7 @@ mod view;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use laxity_gpu::{Registry, RegistryError};
+use laxity_gpu::{ArbitrationError, Registry, RegistryError};
 
 use super::named::{live, way_out};
 use crate::error::CliError;
@@ -62,7 +62,9 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
 fn refused(registry: &Registry, error: RegistryError) -> CliError {
     let RegistryError::NotFound { name } = error else {
         return match error {
-            RegistryError::Name { .. } | RegistryError::Config(_) => CliError::Argument { message: error.to_string() },
+            RegistryError::Name { .. } | RegistryError::Other(ArbitrationError::Config(_)) => {
+                CliError::Argument { message: error.to_string() }
+            }
             error => live(error),
         };
     };

@@ -1,10 +1,10 @@
 //! `laxity graph list`: the graphs that there are.
 
 use clap::Args;
-use laxity_graph::{Graph, Ownership, Registry, RegistryError};
+use laxity_graph::{Graph, Ownership, Registry};
 use serde::Serialize;
 
-use crate::commands::named::{live, pretty, rows};
+use crate::commands::named::{Row, live, pretty, rows};
 use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::quantity;
@@ -24,15 +24,6 @@ pub struct Arguments {
     json: bool,
 }
 
-/// A graph in the list.
-#[derive(Serialize)]
-struct Row {
-    name: String,
-    in_use: bool,
-    #[serde(flatten)]
-    summary: Option<Summary>,
-}
-
 /// What is known of a graph that is in use.
 #[derive(Serialize)]
 struct Summary {
@@ -48,7 +39,8 @@ struct Summary {
 
 /// Prints a row for each graph; those that cannot be read are warned about.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
-    let rows = rows(registry.names().map_err(live)?, |name| row(registry, name));
+    let names = registry.names().map_err(live)?;
+    let rows = rows(names, |name| registry.is_in_use(name), |name| Ok(summary(&registry.attach(name)?)));
     if arguments.json {
         return output.print(json(&rows));
     }
@@ -61,19 +53,6 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
         output::note("left over: all processes were killed; remove these graphs with `laxity graph gc`");
     }
     Ok(())
-}
-
-/// The graph called `name`; nothing if its last process has left in the meantime.
-fn row(registry: &Registry, name: String) -> Result<Option<Row>, RegistryError> {
-    let summary = registry.is_in_use(&name).and_then(|is_in_use| match is_in_use {
-        true => registry.attach(&name).map(|graph| Some(summary(&graph))),
-        false => Ok(None),
-    });
-    match summary {
-        Ok(summary) => Ok(Some(Row { name, in_use: summary.is_some(), summary })),
-        Err(RegistryError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 fn summary(graph: &Graph) -> Summary {
@@ -99,7 +78,7 @@ fn summary(graph: &Graph) -> Summary {
     }
 }
 
-fn table(rows: &[Row]) -> Table {
+fn table(rows: &[Row<Summary>]) -> Table {
     let mut table = Table::of("graph")
         .group("nodes", &["all", "claimed", "lost", "ended"])
         .group("jobs", &["completed"])
@@ -129,11 +108,11 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-fn json(rows: &[Row]) -> String {
+fn json(rows: &[Row<Summary>]) -> String {
     #[derive(Serialize)]
     struct List<'a> {
         laxity: &'static str,
-        graphs: &'a [Row],
+        graphs: &'a [Row<Summary>],
     }
     pretty(&List { laxity: env!("CARGO_PKG_VERSION"), graphs: rows })
 }

@@ -1,0 +1,72 @@
+//! What kinds of memory with members there are.
+
+use laxity_sys::segment::{Format, Segment};
+
+use crate::error::{Cause, RegistryError};
+use crate::members::Members;
+
+/// A kind of memory that has a name and members. A value is one that this process has open, whether or not as a member.
+pub trait Kind: Send + Sync + Sized + 'static {
+    /// What the names of its files begin with.
+    const PREFIX: &'static str;
+    /// What its segments are.
+    const FORMAT: Format;
+    /// Whether [`Kind::bury`] takes robust mutexes of the C library, which the thread that holds a member's word must
+    /// not ([`laxity_sys::robust`]): another thread buries then.
+    const BURIES_WITH_MUTEXES: bool;
+    /// What else can be wrong with it.
+    type Cause: Cause;
+    /// What a member has beside the memory.
+    type Tools;
+
+    /// What is in `segment`, which is of this kind's format and is called `name`. No member yet, and perhaps none ever.
+    ///
+    /// # Errors
+    /// [`RegistryError::Damaged`], and whatever else keeps anyone from reading it.
+    fn open(segment: Segment, name: &str) -> Result<Self, RegistryError<Self::Cause>>;
+
+    /// Whether this process can take part at all. Without that it neither becomes a member nor buries any, and
+    /// [`Names::open`](crate::Names::open) keeps the memory to itself; only leftovers are removed.
+    ///
+    /// # Errors
+    /// Why not.
+    fn admit(&self, name: &str) -> Result<(), RegistryError<Self::Cause>> {
+        let _ = name;
+        Ok(())
+    }
+
+    /// Where it is.
+    fn segment(&self) -> &Segment;
+
+    /// Its members.
+    fn members(&self) -> Members<'_> {
+        Members::of(self.segment())
+    }
+
+    /// Makes what this process needs to be the member at `place`, which counts as one only after this. Under the
+    /// segment's lock.
+    ///
+    /// # Errors
+    /// Why it cannot be one; whatever was made goes with the name, by [`Kind::remove`].
+    fn join(&self, place: usize) -> Result<Self::Tools, RegistryError<Self::Cause>>;
+
+    /// Sees to what members that died left ([`Members::dead`]), and frees the places of those that have ended. Anyone
+    /// may do it, several at once, and whoever dies while doing it leaves the rest to the next: the place is freed last
+    /// ([`Dead::forget`]).
+    ///
+    /// # Errors
+    /// If the memory is damaged, so that nobody can go on.
+    fn bury(&self) -> Result<Burial, Self::Cause>;
+
+    /// Removes what has names of its own, before the memory loses its name. Under the segment's lock.
+    fn remove(&self) {}
+}
+
+/// What is left to do about the dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Burial {
+    /// Nothing.
+    Done,
+    /// A process was killed and still has threads that have not ended.
+    Pending,
+}

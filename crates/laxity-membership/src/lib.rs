@@ -1,0 +1,33 @@
+//! Membership in named shared memory: what live graphs and arbitrations of GPUs have in common.
+//!
+//! ```text
+//!             publish                              the last member leaves
+//! (draft) --------------> [named, with members] ---------------------------> (gone)
+//!    |                       |  ^        |                                     ^
+//!    | its maker dies        +--+        | all members die                     | gc, or whoever wants the name
+//!    v                 attach, leave,    v                                     |
+//! (gone)                 one dies     [left over] -----------------------------+
+//!                                        |
+//!                                        +--- attach ---> [named, with members]
+//! ```
+//!
+//! [`Names`] finds, publishes and removes such memory in a directory. Each process that attaches takes a place in it,
+//! one of [`Members`], and keeps it as long as its [`Membership`]; a thread holds the place's word, which Linux marks if
+//! the process dies, and waits on the words of all others. What the dead left is seen to by their survivors, each
+//! [`Kind`] of memory in its own way. Decision 13 has the reasons.
+//!
+//! The memory begins with the members. What a kind keeps begins at [`CONTENTS`].
+#![forbid(unsafe_code)]
+
+mod error;
+mod guardian;
+mod kind;
+mod members;
+mod membership;
+mod names;
+
+pub use error::{Cause, RegistryError};
+pub use kind::{Burial, Kind};
+pub use members::{CONTENTS, Dead, MEMBERS_MAX, MemberId, Members};
+pub use membership::{Joined, Membership};
+pub use names::{NAME_MAX, Names};

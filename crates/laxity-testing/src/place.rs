@@ -1,0 +1,82 @@
+//! Directories of shared memory.
+
+use std::fs;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+/// A directory of shared memory that goes with it.
+#[derive(Debug)]
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// Named after the test, which is one of a kind among those of its program.
+    pub fn new(test: &str) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/laxity-test-{}-{test}", std::process::id()));
+        fs::create_dir_all(&path).expect("/dev/shm is writable");
+        Directory(path)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.files().is_empty()
+    }
+
+    /// Files in it.
+    pub fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("it exists");
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+impl AsRef<Path> for Directory {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A registry in a directory of its own.
+#[derive(Debug)]
+pub struct Place<R> {
+    registry: R,
+    directory: Directory,
+}
+
+impl<R: From<PathBuf>> Place<R> {
+    /// Named after the test, which is one of a kind among those of its program.
+    pub fn new(test: &str) -> Self {
+        let directory = Directory::new(test);
+        Place { registry: R::from(directory.path().to_owned()), directory }
+    }
+}
+
+impl<R> Place<R> {
+    /// Files in its directory.
+    pub fn files(&self) -> Vec<String> {
+        self.directory.files()
+    }
+}
+
+impl<R> Deref for Place<R> {
+    type Target = R;
+
+    fn deref(&self) -> &R {
+        &self.registry
+    }
+}
+
+impl<R> AsRef<Path> for Place<R> {
+    fn as_ref(&self) -> &Path {
+        self.directory.path()
+    }
+}

@@ -1,0 +1,46 @@
+//! Processes to kill.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const ROLE: &str = "LAXITY_TEST_ROLE";
+const PLACE: &str = "LAXITY_TEST_PLACE";
+
+/// A process that is killed when the test is over, however that ends: this test program, started again for its test
+/// `child`, which asks for its [`role`].
+#[derive(Debug)]
+pub struct Process(Child);
+
+impl Process {
+    /// Starts one that does what `role` says, at `place`.
+    pub fn start(place: impl AsRef<Path>, role: &str) -> Process {
+        let program = std::env::current_exe().expect("this test");
+        let mut command = Command::new(program);
+        command.args(["--exact", "child", "--nocapture", "--test-threads=1"]).stdout(Stdio::null());
+        Process(command.env(ROLE, role).env(PLACE, place.as_ref()).spawn().expect("another process"))
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Kills it; panics if it had ended by itself, which it does if it saw something wrong.
+    pub fn kill(&mut self) {
+        self.0.kill().expect("it is ours");
+        let status = self.0.wait().expect("it is ours");
+        assert_eq!(status.code(), None, "it was killed and did not fail");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What this process is to do, and where; nothing in the process that runs the tests.
+pub fn role() -> Option<(String, PathBuf)> {
+    Some((std::env::var(ROLE).ok()?, std::env::var_os(PLACE)?.into()))
+}
