@@ -151,7 +151,8 @@ impl Fair {
         queue.needs_reschedule |= preempts;
     }
 
-    /// The job of `task`, whose process is on `cpu`, completed or suspended itself.
+    /// The job of `task`, whose process is on `cpu`, completed or suspended itself. The clock stays: if it wakes at this
+    /// very instant, it has never been away.
     fn leave(&mut self, now: Instant, cpu: CpuId, task: TaskId) {
         let occupant = self.executing[cpu.index()].map(|(task, _)| task);
         assert_eq!(occupant, Some(task), "a job completes or suspends where its process is");
@@ -174,7 +175,6 @@ impl Fair {
         let thread = &mut self.threads[task.index()];
         thread.place = Place::Asleep(now);
         thread.occupies = None;
-        self.charge(now, cpu.0);
     }
 
     fn switched(&mut self, now: Instant, cpu: CpuId, task: Option<TaskId>) {
