@@ -1,7 +1,8 @@
 //! Simulator throughput against SimSo, in one run: three generated workloads, jobs completed per second of CPU time.
 //!
-//! Laxity runs as its users run it: the real policies and metrics, and once more writing a trace to a file. Repetitions
-//! of all variants take turns, so that a machine whose speed drifts slows them alike; medians are printed.
+//! Laxity runs as its users run it: the real policies and metrics, and once more writing a trace to a file, and under the
+//! fair class, whose ticks are events of their own. Repetitions of all variants take turns, so that a machine whose speed
+//! drifts slows them alike; medians are printed.
 
 use std::error::Error;
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::process::{Command, Stdio};
 use clap::Parser;
 use cpu_time::ProcessTime;
 use laxity_gen::{Decimal, FixedSum, FixedSumMethod, GeneratorSpec, PeriodDistribution, generate, task_set_seed};
-use laxity_model::{Instant, Nanos, Platform, Scheduler, Workload};
+use laxity_model::{Instant, Nanos, Platform, PriorityRule, Scheduler, Workload};
 use laxity_sim::Setup;
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
@@ -65,41 +66,46 @@ fn main() -> Result<(), Box<dyn Error>> {
         arguments.repetitions
     );
     println!(
-        "{:>5} {:>4} {:>16} {:>16} {:>12} {:>9} {:>9}",
-        "tasks", "cpus", "full engine", "with trace", "SimSo", "ratio", "traced"
+        "{:>5} {:>4} {:>16} {:>16} {:>16} {:>12} {:>9} {:>9} {:>9}",
+        "tasks", "cpus", "full engine", "with trace", "G-CFS", "SimSo", "ratio", "traced", "G-CFS"
     );
     println!(
-        "{:>5} {:>4} {:>16} {:>16} {:>12} {:>9} {:>9}",
-        "", "", "jobs/CPU s", "jobs/CPU s", "jobs/CPU s", "to SimSo", "to full"
+        "{:>5} {:>4} {:>16} {:>16} {:>16} {:>12} {:>9} {:>9} {:>9}",
+        "", "", "jobs/CPU s", "jobs/CPU s", "jobs/CPU s", "jobs/CPU s", "to SimSo", "to full", "to full"
     );
     let trace = std::env::temp_dir().join(format!("laxity-bench-{}.lxt", std::process::id()));
-    let mut ratios = Vec::new();
+    let fair = Scheduler { rule: PriorityRule::Fair, ..Scheduler::GLOBAL_EDF };
+    let (mut ratios, mut fair_ratios) = (Vec::new(), Vec::new());
     let mut headline = (0.0, 0.0);
     for row in &ROWS {
         let workload = workload(row)?;
-        let (mut full, mut traced, mut baseline) = (Vec::new(), Vec::new(), Vec::new());
+        let [mut full, mut traced, mut shared, mut baseline] = [const { Vec::<f64>::new() }; 4];
         for _ in 0..arguments.repetitions {
-            full.push(rate(run_full(&workload, row.laxity)?));
+            full.push(rate(run_full(&workload, &Scheduler::GLOBAL_EDF, row.laxity)?));
             traced.push(rate(run_traced(&workload, row.laxity, &trace)?));
+            shared.push(rate(run_full(&workload, &fair, row.laxity)?));
             baseline.push(rate(run_simso(&arguments.python, &workload, row.simso)?));
         }
-        let (full, traced, baseline) = (median(full), median(traced), median(baseline));
+        let [full, traced, shared, baseline] = [full, traced, shared, baseline].map(median);
         ratios.push(full / baseline);
+        fair_ratios.push(shared / full);
         if row.tasks == 100 {
             headline = (full, traced);
         }
         println!(
-            "{:>5} {:>4} {full:>16.0} {traced:>16.0} {baseline:>12.0} {:>8.0}x {:>9.2}",
+            "{:>5} {:>4} {full:>16.0} {traced:>16.0} {shared:>16.0} {baseline:>12.0} {:>8.0}x {:>9.2} {:>9.2}",
             row.tasks,
             row.cpus,
             full / baseline,
             traced / full,
+            shared / full,
         );
     }
     std::fs::remove_file(&trace)?;
-    let worst = ratios.into_iter().fold(f64::INFINITY, f64::min);
+    let [worst, worst_fair] = [ratios, fair_ratios].map(|ratios| ratios.into_iter().fold(f64::INFINITY, f64::min));
     println!(
-        "simulator jobs_per_cpu_s={:.0} traced_jobs_per_cpu_s={:.0} ratio_to_simso={worst:.0}",
+        "simulator jobs_per_cpu_s={:.0} traced_jobs_per_cpu_s={:.0} ratio_to_simso={worst:.0} \
+         fair_to_full={worst_fair:.2}",
         headline.0, headline.1
     );
     Ok(())
@@ -115,9 +121,9 @@ fn workload(row: &Row) -> Result<Workload, Box<dyn Error>> {
     Ok(Workload::new(set.provenance.to_string(), Platform::identical(row.cpus), set.tasks))
 }
 
-fn run_full(workload: &Workload, duration: Nanos) -> Result<Measured, Box<dyn Error>> {
+fn run_full(workload: &Workload, scheduler: &Scheduler, duration: Nanos) -> Result<Measured, Box<dyn Error>> {
     let start = ProcessTime::now();
-    let setup = Setup::new(workload, &Scheduler::GLOBAL_EDF, 0)?;
+    let setup = Setup::new(workload, scheduler, 0)?;
     let mut simulator = setup.start(Metrics::new(setup.header()));
     simulator.run_until(Instant::ZERO + duration);
     let summary = simulator.finish().finish(Instant::ZERO + duration);

@@ -9,8 +9,12 @@ use laxity_model::Scheduler;
 use crate::suggest::nearest_of;
 
 /// The algorithms that can be named.
-pub const ALGORITHMS: [&str; 12] =
-    ["G-EDF", "C-EDF", "P-EDF", "G-RM", "C-RM", "P-RM", "G-DM", "C-DM", "P-DM", "G-FP", "C-FP", "P-FP"];
+pub const ALGORITHMS: [&str; 15] = [
+    "G-EDF", "C-EDF", "P-EDF", "G-RM", "C-RM", "P-RM", "G-DM", "C-DM", "P-DM", "G-FP", "C-FP", "P-FP", "G-CFS",
+    "C-CFS", "P-CFS",
+];
+/// What Linux calls one of them.
+pub const LINUX_NAME: &str = "SCHED_OTHER";
 
 /// What `--policy` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +63,14 @@ impl TypedValueParser for PolicyParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(["all"].into_iter().chain(ALGORITHMS).chain(Scheduler::MEASURED).map(PossibleValue::new)))
+        Some(Box::new(
+            ["all"]
+                .into_iter()
+                .chain(ALGORITHMS)
+                .chain([LINUX_NAME])
+                .chain(Scheduler::MEASURED)
+                .map(PossibleValue::new),
+        ))
     }
 }
 
@@ -84,7 +95,7 @@ fn nearest(text: &str) -> Option<String> {
         Some((algorithm, realization)) => (Some(algorithm), Some(realization)),
         None => (None, None),
     };
-    let algorithms = || ALGORITHMS.iter().map(|name| (*name).to_owned());
+    let algorithms = || ALGORITHMS.iter().chain([&LINUX_NAME]).map(|name| (*name).to_owned());
     match (algorithm, realization) {
         (Some(algorithm), Some(realization)) => {
             let algorithm = nearest_of(algorithm, algorithms())?;
@@ -119,6 +130,7 @@ mod tests {
         assert_eq!(near("cem").as_deref(), Some("CEm"));
         assert_eq!(near("S-CQn").as_deref(), Some("S-CQm"));
         assert_eq!(near("C-RN/FEm").as_deref(), Some("C-RM/FEm"));
+        assert_eq!(near("SCHED_OTHERS").as_deref(), Some("SCHED_OTHER"));
         assert_eq!(near("round-robin"), None);
     }
 }

@@ -34,6 +34,17 @@ pub enum PriorityRule {
     DeadlineMonotonic,
     /// The priorities given in the workload; the smaller number first.
     Given,
+    /// Linux's fair class as CFS, which `SCHED_OTHER` asks for: nobody ranks above others, and who has had least of its
+    /// CPU comes next.
+    Fair,
+}
+
+impl PriorityRule {
+    /// Whether a job's rank is its deadline, so that jobs of a task differ in it. Where the fair class is asked for a rank,
+    /// as by locks of GPUs, that is the deadline, too.
+    pub const fn goes_by_deadline(self) -> bool {
+        matches!(self, PriorityRule::Edf | PriorityRule::Fair)
+    }
 }
 
 /// Which CPUs share a ready queue.
@@ -120,7 +131,7 @@ impl Scheduler {
         format!("{stagger}{queue}{invocation}{interrupts}")
     }
 
-    /// The name of its algorithm: `G-EDF`, `C-RM`, `P-DM`, `G-FP`.
+    /// The name of its algorithm: `G-EDF`, `C-RM`, `P-DM`, `G-FP`, `C-CFS`.
     pub fn algorithm(&self) -> String {
         let scope = match self.scope {
             Scope::Global => 'G',
@@ -132,6 +143,7 @@ impl Scheduler {
             PriorityRule::RateMonotonic => "RM",
             PriorityRule::DeadlineMonotonic => "DM",
             PriorityRule::Given => "FP",
+            PriorityRule::Fair => "CFS",
         };
         format!("{scope}-{rule}")
     }
@@ -145,12 +157,18 @@ impl Default for Scheduler {
 
 impl fmt::Display for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.algorithm(), self.realization())
+        let realization = self.realization();
+        // The realizations are of a ready queue, which the fair class has not.
+        if self.rule == PriorityRule::Fair && realization == Scheduler::GLOBAL_EDF.realization() {
+            return f.write_str(&self.algorithm());
+        }
+        write!(f, "{}/{realization}", self.algorithm())
     }
 }
 
 /// Reads `ALGORITHM`, `REALIZATION` or `ALGORITHM/REALIZATION`: `G-EDF`, `CE1`, `S-CQm`, `C-RM/FEm`. What is left
-/// out is that of [`Scheduler::GLOBAL_EDF`]; `EDF`, `RM`, `DM`, `FP` without a scope are global.
+/// out is that of [`Scheduler::GLOBAL_EDF`]; `EDF`, `RM`, `DM`, `FP`, `CFS` without a scope are global, and
+/// `SCHED_OTHER`, as Linux calls it, is `CFS`.
 impl FromStr for Scheduler {
     type Err = ParseSchedulerError;
 
@@ -178,12 +196,16 @@ impl FromStr for Scheduler {
     }
 }
 
+/// What programs ask Linux for to be scheduled by its fair class.
+const LINUX_NAME: &str = "SCHED_OTHER";
+
 fn parse_algorithm(text: &str, scheduler: &mut Scheduler) -> bool {
     let (scope, rule) = match text.split_once('-') {
         Some(("G", rule)) => (Scope::Global, rule),
         Some(("C", rule)) => (Scope::Clustered, rule),
         Some(("P", rule)) => (Scope::Partitioned, rule),
         Some(_) => return false,
+        None if text == LINUX_NAME => (Scope::Global, "CFS"),
         None => (Scope::Global, text),
     };
     scheduler.scope = scope;
@@ -192,6 +214,7 @@ fn parse_algorithm(text: &str, scheduler: &mut Scheduler) -> bool {
         "RM" => PriorityRule::RateMonotonic,
         "DM" => PriorityRule::DeadlineMonotonic,
         "FP" => PriorityRule::Given,
+        "CFS" => PriorityRule::Fair,
         _ => return false,
     };
     true
@@ -227,7 +250,7 @@ impl fmt::Display for ParseSchedulerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "unknown scheduler `{}`: write an algorithm (G-EDF, C-EDF, P-EDF, G-RM, P-DM, G-FP, ...), a realization \
+            "unknown scheduler `{}`: write an algorithm (G-EDF, C-EDF, P-EDF, G-RM, P-DM, G-FP, G-CFS, ...), a realization \
              (queue C, F or H; invocation E or Q; interrupts m or 1; `S-` in front for staggered quanta: CEm, FE1, \
              S-CQm, ...), or both as C-RM/FEm",
             self.text
@@ -258,6 +281,17 @@ mod tests {
             assert_eq!(scheduler.realization(), name);
             assert_eq!(scheduler.to_string().parse(), Ok(scheduler));
         }
+    }
+
+    #[test]
+    fn the_fair_class_has_the_name_of_its_algorithm_and_that_which_linux_gives_it() {
+        let fair = Scheduler { rule: PriorityRule::Fair, ..Scheduler::GLOBAL_EDF };
+        for name in ["G-CFS", "CFS", "SCHED_OTHER", "G-CFS/CEm"] {
+            assert_eq!(name.parse(), Ok(fair), "{name}");
+        }
+        assert_eq!(fair.to_string(), "G-CFS");
+        let partitioned: Scheduler = "P-CFS/CE1".parse().expect("a scheduler");
+        assert_eq!(partitioned.to_string(), "P-CFS/CE1");
     }
 
     #[test]

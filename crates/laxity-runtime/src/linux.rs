@@ -154,6 +154,14 @@ pub(crate) fn choose(
     reserved: &[Attributes],
     uses_all: bool,
 ) -> Result<(LinuxScheduler, Option<String>), String> {
+    if scheduler.rule == PriorityRule::Fair {
+        return match wanted {
+            None | Some(LinuxScheduler::Other) => Ok((LinuxScheduler::Other, None)),
+            Some(other) => Err(format!(
+                "{scheduler} is SCHED_OTHER, not {other}; leave --scheduler out, or take another policy, as in --policy G-RM"
+            )),
+        };
+    }
     let is_edf = scheduler.rule == PriorityRule::Edf;
     let probe = Attributes::Fifo { priority: 1 };
     match wanted {
@@ -234,6 +242,16 @@ mod tests {
         assert!(error.contains("20 ms exceeds period 10 ms"), "{error}");
         let (chosen, why) = choose(&edf, None, &tasks, &reserved, false).expect("there is always one");
         assert!(chosen == LinuxScheduler::Other && why.is_some_and(|why| why.contains("cpuset")));
+    }
+
+    #[test]
+    fn the_fair_class_is_what_linux_calls_other() {
+        let fair: Scheduler = "SCHED_OTHER".parse().expect("a scheduler");
+        let chosen = |wanted| choose(&fair, wanted, &[], &[], true);
+        assert_eq!(chosen(None), Ok((LinuxScheduler::Other, None)), "there is nothing weaker about it");
+        assert_eq!(chosen(Some(LinuxScheduler::Other)), Ok((LinuxScheduler::Other, None)));
+        let error = chosen(Some(LinuxScheduler::Fifo)).expect_err("another class");
+        assert!(error.contains("G-CFS is SCHED_OTHER, not SCHED_FIFO"), "{error}");
     }
 
     #[test]

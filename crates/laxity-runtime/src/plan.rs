@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use laxity_gpu::Config as Arbitration;
 use laxity_model::{
-    EngineOrder, GpuArbitration, GpuId, Graph, Instant, InterruptHandling, LockId, Nanos, OverheadCosts, PriorityRule,
+    EngineOrder, GpuArbitration, GpuId, Graph, Instant, InterruptHandling, LockId, Nanos, OverheadCosts,
     ResourceProtocol, Scheduler, Scope, Step, Task, ThreadPriority, Workload,
 };
 use laxity_policy::lock;
@@ -199,7 +199,7 @@ impl Plan {
                 // Who has all may not say so: SCHED_DEADLINE takes no other.
                 cpus: (!uses_all).then(|| placement.cpus(number)),
                 attributes,
-                urgency: (scheduler.rule != PriorityRule::Edf).then(|| priority(number)),
+                urgency: (!scheduler.rule.goes_by_deadline()).then(|| priority(number)),
                 spins: workload.gpu_management.arbitration == GpuArbitration::DriverSpinning,
                 raised: raised(number),
             }

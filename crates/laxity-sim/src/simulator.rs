@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use laxity_model::{CpuId, Engine, GpuId, Instant, Invocation, LockId, Nanos, Quanta, ReplicaId, TaskId};
-use laxity_policy::cpu::{Action, CpuPolicy, ReleaseQueue, build};
+use laxity_model::{CpuId, Engine, GpuId, Instant, Invocation, LockId, Nanos, PriorityRule, Quanta, ReplicaId, TaskId};
+use laxity_policy::cpu::{Action, CpuPolicy, ReleaseQueue, build, fair};
 use laxity_policy::interrupt::ProcessAware;
 use laxity_trace::{DeviceId, Event, Sink};
 
@@ -235,11 +235,12 @@ struct Ticks {
 impl<S: Sink> Simulator<S> {
     pub(crate) fn new(setup: Setup, sink: S) -> Self {
         let header = &setup.header;
+        let tunables = fair::Parameters::of_linux(header.cpus);
         let clusters = setup
             .clusters
             .iter()
             .map(|plan| Cluster {
-                policy: build(&header.scheduler, plan.ranking.clone(), plan.tasks.len(), plan.cpus.len()),
+                policy: build(&header.scheduler, tunables, plan.ranking.clone(), plan.tasks.len(), plan.cpus.len()),
                 dirty: false,
                 lock_free: Instant::ZERO,
                 batch: Vec::new(),
@@ -390,9 +391,17 @@ impl<S: Sink> Simulator<S> {
         while let Some(ticks) = self.ticks.as_mut().filter(|ticks| ticks.next == self.now) {
             let (cpus, quantum) = ticks.take(self.cpus.len());
             for cpu in cpus {
-                self.raise(CpuId(cpu as u16), Interrupt::Tick { quantum });
+                if self.is_heeded(cpu) {
+                    self.raise(CpuId(cpu as u16), Interrupt::Tick { quantum });
+                }
             }
         }
+    }
+
+    /// Whether a tick on `cpu` could cost or change anything.
+    fn is_heeded(&self, cpu: usize) -> bool {
+        let heeds = |(cluster, _): (usize, CpuId)| self.clusters[cluster].policy.heeds_ticks();
+        !self.setup.costs.tick.is_zero() || self.cpus[cpu].cluster.is_some_and(heeds)
     }
 
     /// Lets policies decide and CPUs act until nothing more happens at this instant.
@@ -504,6 +513,8 @@ impl Ticks {
         let (tick, quantum) = (setup.tick.as_nanos(), setup.header.quantum.as_nanos());
         let quantum_driven = scheduler.invocation == Invocation::QuantumDriven;
         let (period, per_quantum) = match (setup.costs.tick.is_zero(), quantum_driven) {
+            // Slices of the fair class end at ticks.
+            _ if scheduler.rule == PriorityRule::Fair => (tick, Some(1)),
             (true, false) => return None,
             (true, true) => (quantum, Some(1)),
             (false, false) => (tick, None),

@@ -42,7 +42,7 @@ fn step_by_step(
                     PriorityRule::Edf => tasks[task].phase + job * tasks[task].period + tasks[task].deadline,
                     PriorityRule::RateMonotonic => tasks[task].period,
                     PriorityRule::DeadlineMonotonic => tasks[task].deadline,
-                    PriorityRule::Given => unreachable!("not used here"),
+                    PriorityRule::Given | PriorityRule::Fair => unreachable!("not used here"),
                 };
                 (key, task)
             });

@@ -135,7 +135,7 @@ impl Machine {
         let key = |&index: &usize| {
             let subject = &subjects[index];
             let rank = match self.rule {
-                PriorityRule::Edf => 0,
+                PriorityRule::Edf | PriorityRule::Fair => 0,
                 PriorityRule::RateMonotonic => subject.period,
                 PriorityRule::DeadlineMonotonic => subject.deadline,
                 PriorityRule::Given => subject.priority.map_or(u64::MAX, u64::from),

@@ -130,6 +130,11 @@ pub(super) struct Refuser<'a> {
 
 impl Refuser<'_> {
     pub fn refuse(&mut self) {
+        if self.scheduler.rule == PriorityRule::Fair {
+            let reason = "not analysed: no bound exists for Linux's fair class, as how long a job waits depends on all that \
+                          its competitors did before; simulate it, or choose another scheduler for bounds";
+            return self.add(self.scheduler.to_string(), reason);
+        }
         for device in &self.workload.platform.devices {
             let reason = "the interrupts of devices that serve no job are not analysed yet; leave it out, or simulate";
             self.add(format!("device \"{}\"", device.name), reason);

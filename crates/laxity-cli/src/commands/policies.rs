@@ -4,7 +4,7 @@ use laxity_model::Scheduler;
 
 use crate::error::CliError;
 use crate::output::Output;
-use crate::policy::{ALGORITHMS, realizations};
+use crate::policy::{ALGORITHMS, LINUX_NAME, realizations};
 use crate::report::describe;
 use crate::style::{FAINT, RESET, STRONG};
 
@@ -22,12 +22,20 @@ pub fn run(output: &mut Output) -> Result<(), CliError> {
     }
     output.line(format_args!(
         "\n{FAINT}Write an algorithm, a realization, or both: --policy G-EDF, --policy CQ1, --policy C-RM/FEm.\n\
-         What is left out is that of G-EDF/CEm. --policy all: the nine measured ones.{RESET}"
+         What is left out is that of G-EDF/CEm. CFS has no realizations; --policy SCHED_OTHER is G-CFS. --policy all: the nine measured ones.{RESET}"
     ))
 }
 
 fn algorithm(name: &str) -> String {
     let (scope, rule) = name.split_once('-').unwrap_or(("", name));
+    if rule == "CFS" {
+        let balanced = match scope {
+            "G" => "all CPUs take from one another",
+            "C" => "those of a cluster take from one another",
+            _ => "no CPU takes from another",
+        };
+        return format!("least virtual time first, a queue for each CPU: Linux's {LINUX_NAME}; {balanced}");
+    }
     let scope = match scope {
         "G" => "all CPUs share a queue",
         "C" => "a queue for each cluster",

@@ -1,6 +1,8 @@
 //! A report for people.
 
-use laxity_model::{Invocation, Nanos, OverheadCosts, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler};
+use laxity_model::{
+    Invocation, Nanos, OverheadCosts, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler,
+};
 use laxity_trace::{Origin, TraceHeader};
 
 use super::{Report, cpu_time, devices, tasks};
@@ -86,6 +88,13 @@ fn platform(header: &TraceHeader) -> String {
 
 /// A scheduler in words.
 pub fn describe(scheduler: &Scheduler) -> String {
+    let interrupts = match scheduler.interrupts {
+        ReleaseInterrupts::Global => "interrupts on all CPUs",
+        ReleaseInterrupts::Dedicated => "interrupts on a dedicated CPU",
+    };
+    if scheduler.rule == PriorityRule::Fair {
+        return format!("Linux's fair class, a queue for each CPU, {interrupts}");
+    }
     let queue = match scheduler.ready_queue {
         ReadyQueueKind::Coarse => "coarse-grained queue",
         ReadyQueueKind::Fine => "fine-grained queue",
@@ -95,10 +104,6 @@ pub fn describe(scheduler: &Scheduler) -> String {
         (Invocation::EventDriven, _) => "event-driven",
         (Invocation::QuantumDriven, Quanta::Aligned) => "aligned quanta",
         (Invocation::QuantumDriven, Quanta::Staggered) => "staggered quanta",
-    };
-    let interrupts = match scheduler.interrupts {
-        ReleaseInterrupts::Global => "interrupts on all CPUs",
-        ReleaseInterrupts::Dedicated => "interrupts on a dedicated CPU",
     };
     format!("{queue}, {invocation}, {interrupts}")
 }

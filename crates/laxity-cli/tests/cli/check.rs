@@ -87,6 +87,18 @@ fn what_cannot_be_analysed_is_refused_by_name() {
 }
 
 #[test]
+fn the_fair_class_of_linux_has_no_bounds() {
+    let (code, out, err) = check("gpu.toml", &["--policy", "SCHED_OTHER"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("G-CFS: not analysed: no bound exists for Linux's fair class"), "{out}");
+    assert!(
+        out.contains("scheduler  G-CFS (Linux's fair class, a queue for each CPU, interrupts on all CPUs)"),
+        "{out}"
+    );
+    assert_eq!(err, "error: not proven that no deadline is missed under G-CFS\n");
+}
+
+#[test]
 fn ways_to_manage_gpus_are_compared_a_row_each() {
     let (code, out, err) = check("gpu.toml", &["--explain"]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");

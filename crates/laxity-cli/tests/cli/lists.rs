@@ -13,7 +13,7 @@ fn policies_marks_the_nine_that_were_measured() {
         .filter(|name| name.len() <= 5)
         .collect();
     assert_eq!(marked, ["CEm", "CE1", "CQm", "CQ1", "FEm", "FE1", "HEm", "S-CQm", "S-CQ1"]);
-    for name in ["G-EDF", "C-RM", "P-DM", "G-FP", "HQ1"] {
+    for name in ["G-EDF", "C-RM", "P-DM", "G-FP", "C-CFS", "HQ1"] {
         assert!(out.lines().any(|line| line.trim_start().starts_with(name)), "{name}");
     }
 }

@@ -4,6 +4,21 @@ use predicates::prelude::*;
 
 use crate::support::{example, fixture, folder, laxity, run, stderr, stdout};
 
+#[test]
+fn the_fair_class_is_simulated_under_the_name_that_linux_gives_it() {
+    let file = fixture("two.toml");
+    let (code, out, err) = run([
+        "simulate".as_ref(),
+        file.as_os_str(),
+        "--for".as_ref(),
+        "12ms".as_ref(),
+        "--policy".as_ref(),
+        "SCHED_OTHER".as_ref(),
+    ]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("scheduler  G-CFS (Linux's fair class"), "{out}");
+}
+
 /// The schedule is drawn in the fixture: two releases of t1, three of t0, nothing preempted.
 #[test]
 fn the_tables_show_every_task_and_where_the_time_went() {

@@ -43,6 +43,7 @@ const RULES: Words<PriorityRule> = &[
     ("RM", PriorityRule::RateMonotonic),
     ("DM", PriorityRule::DeadlineMonotonic),
     ("FP", PriorityRule::Given),
+    ("CFS", PriorityRule::Fair),
 ];
 const SCOPES: Words<Scope> =
     &[("global", Scope::Global), ("clustered", Scope::Clustered), ("partitioned", Scope::Partitioned)];

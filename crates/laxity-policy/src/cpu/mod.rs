@@ -1,8 +1,10 @@
-//! CPU scheduling: ready queues, release queue, processor mapping, and the event- and quantum-driven schedulers.
+//! CPU scheduling: ready queues, release queue, processor mapping, the event- and quantum-driven schedulers, and Linux's
+//! fair class.
 
 mod build;
 mod core;
 mod event_driven;
+pub mod fair;
 mod mapping;
 mod partition;
 mod policy;

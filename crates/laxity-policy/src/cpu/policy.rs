@@ -63,7 +63,7 @@ pub enum Event {
         /// Its effective priority.
         level: (u64, u32),
     },
-    /// A scheduling quantum begins on `cpu`. Event-driven policies ignore it.
+    /// A scheduling quantum begins on `cpu`, or for the fair class, a tick. Event-driven policies ignore it.
     Tick {
         /// The CPU.
         cpu: CpuId,
@@ -108,6 +108,11 @@ pub trait CpuPolicy {
 
     /// The priority of what is linked to `cpu`.
     fn linked(&self, cpu: CpuId) -> Option<Priority>;
+
+    /// Whether a tick could change anything now. A driver whose ticks cost nothing need not report others.
+    fn heeds_ticks(&self) -> bool {
+        true
+    }
 
     /// Panics if an invariant does not hold; for tests and fuzzing, O(tasks + CPUs).
     fn assert_invariants(&self);

@@ -1,4 +1,5 @@
-//! How jobs are ranked: earliest deadline first, or a fixed rank per task.
+//! How jobs are ranked: earliest deadline first, or a fixed rank per task. The fair class ranks nobody; locks of GPUs,
+//! which ask for a rank all the same, go by deadlines there.
 
 use laxity_model::{Instant, PriorityRule, Task, TaskId};
 
@@ -19,14 +20,14 @@ impl Ranking {
     /// The ranking of `rule` over `tasks`, ties to the task listed first. Tasks without a given priority rank last.
     pub fn new<'a>(rule: PriorityRule, tasks: impl IntoIterator<Item = &'a Task>) -> Self {
         let key: fn(&Task) -> u64 = match rule {
-            PriorityRule::Edf => |_| 0,
+            PriorityRule::Edf | PriorityRule::Fair => |_| 0,
             PriorityRule::RateMonotonic => |task| task.period.as_nanos(),
             PriorityRule::DeadlineMonotonic => |task| task.deadline.as_nanos(),
             PriorityRule::Given => |task| task.priority.map_or(u64::MAX, u64::from),
         };
         let keys: Vec<u64> = tasks.into_iter().map(key).collect();
         let positions = (0..keys.len() as u32).collect();
-        let ranks = (rule != PriorityRule::Edf).then(|| ranks(&keys));
+        let ranks = (!rule.goes_by_deadline()).then(|| ranks(&keys));
         Ranking { ranks, positions }
     }
 

@@ -43,6 +43,8 @@ impl Locks {
         for (index, resource) in workload.resources.iter().enumerate() {
             let users = users_of(index, tasks);
             let (order, progress) = match resource.protocol {
+                // Linux has one priority for all of its fair class: who waits first is next, and nothing is inherited.
+                _ if scheduler.rule == PriorityRule::Fair => (EngineOrder::Fifo, lock::Progress::None),
                 ResourceProtocol::PriorityInheritance => (EngineOrder::Priority, lock::Progress::Inheritance),
                 ResourceProtocol::Fifo => (EngineOrder::Fifo, lock::Progress::Inheritance),
                 ResourceProtocol::PriorityCeiling => {
@@ -117,7 +119,7 @@ fn ceiling(scheduler: &Scheduler, users: &[usize], tasks: &[Task], ranking: &Ran
     use laxity_model::{Instant, TaskId};
     let priority = |&task: &usize| ranking.priority(TaskId(task as u32), Instant::ZERO);
     match scheduler.rule {
-        PriorityRule::Edf => {
+        PriorityRule::Edf | PriorityRule::Fair => {
             let shortest = users.iter().copied().min_by_key(|&task| (tasks[task].deadline, task));
             shortest.map_or(lock::Progress::None, |task| lock::Progress::Floor {
                 deadline: tasks[task].deadline,

@@ -3,6 +3,7 @@
 mod assign;
 mod callbacks;
 mod devices;
+mod fair;
 mod flatten;
 mod graphs;
 mod management;
@@ -392,6 +393,7 @@ fn refuse(workload: &Workload, tasks: &[Task], scheduler: &Scheduler, reasons: &
         reasons.push(format!("best-effort task \"{}\": best-effort tasks are not simulated yet", task.name));
     }
     uses::refuse_circles(workload, tasks, reasons);
+    fair::refuse(workload, scheduler, reasons);
     let threads = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
     if threads && !workload.platform.gpus.is_empty() && scheduler.invocation == Invocation::QuantumDriven {
         reasons.push(format!(

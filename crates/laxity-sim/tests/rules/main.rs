@@ -56,12 +56,23 @@
 //! | a holder that overruns: the next waiter is admitted at once, and granted at the unlock | `the_next_waiter_for_a_token_is_granted_it_when_the_overrun_ends` |
 //! | the signal is masked inside lock and GPU calls | `an_overrun_in_a_critical_section_ends_with_the_section` |
 //!
+//! | Linux's fair class (decision 27) | `fair::` |
+//! | --- | --- |
+//! | slices, and who is next | `a_slice_ends_at_the_first_tick_after_it_and_who_is_least_ahead_is_next` |
+//! | preemption by who wakes | `who_wakes_preempts_if_it_is_behind_by_more_than_a_granularity` |
+//! | credit of sleepers | `who_slept_is_owed_half_a_latency_and_no_more` |
+//! | the CPU of who wakes | `who_wakes_takes_an_idle_cpu_and_goes_on_where_it_was_before` |
+//! | idle CPUs pull | `without_an_idle_cpu_it_waits_where_it_was_and_the_first_idle_cpu_takes_it` |
+//! | interrupt threads are above it | `an_interrupt_thread_of_linux_has_real_time_priority` |
+//! | no priorities: locks are first come, first served, and nothing is inherited | `who_holds_a_lock_inherits_nothing_and_who_asked_first_is_next` |
+//!
 //! Drawn for the policies alone, in `laxity-policy`: what the predictor drops and learns and its other ties
 //! (`tokens/affinity.rs`), requests for one GPU, and what a simulated job cannot do: exhaust its budget while it waits, or
 //! amid a section that can be unwound (`tokens/budget.rs`, `tokens/rules.rs`).
 
 mod ceilings;
 mod engines;
+mod fair;
 mod interrupts;
 mod k_fmlp;
 mod system;

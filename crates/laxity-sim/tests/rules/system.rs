@@ -122,6 +122,13 @@ impl System {
         self
     }
 
+    /// Linux's fair class.
+    #[must_use]
+    pub fn fair(mut self) -> Self {
+        self.scheduler.rule = PriorityRule::Fair;
+        self
+    }
+
     fn run(&self, end: u64) -> (Setup, Vec<Record>) {
         let setup = Setup::new(&self.workload, &self.scheduler, 0).expect("the simulator can run it");
         let mut simulator = setup.start(Vec::new());

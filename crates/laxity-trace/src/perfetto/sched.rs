@@ -10,6 +10,8 @@ use crate::TraceHeader;
 
 /// Events of a CPU collected into one packet.
 const BUNDLE: usize = 256;
+/// The priority that Linux shows of a thread of nice value 0.
+const NICE_0: i32 = 120;
 
 /// In what state a thread is switched out, as Linux numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,13 +162,14 @@ impl<'a> Switches<'a> {
 
     /// Name, number and priority of a thread; `None` is the idle thread.
     ///
-    /// Priorities are those Linux shows: -1 for a thread scheduled by deadline, its rank under fixed priorities, 120
-    /// for the idle thread.
+    /// Priorities are those Linux shows: -1 for a thread scheduled by deadline, its rank under fixed priorities, 120 in
+    /// the fair class and for the idle thread.
     fn thread(&self, task: Option<TaskId>) -> (String, i32, i32) {
-        let Some(task) = task else { return ("swapper".to_owned(), 0, 120) };
+        let Some(task) = task else { return ("swapper".to_owned(), 0, NICE_0) };
         let info = self.header.tasks.get(task.index());
         let prio = match (self.header.scheduler.rule, info) {
             (PriorityRule::Edf, _) | (_, None) => -1,
+            (PriorityRule::Fair, _) => NICE_0,
             (_, Some(info)) => i32::try_from(info.rank).unwrap_or(i32::MAX),
         };
         (info.map(|info| info.name.clone()).unwrap_or_default(), tid(task), prio)

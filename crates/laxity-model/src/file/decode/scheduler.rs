@@ -46,8 +46,24 @@ pub(super) fn scheduler(file: &Fields<'_>, findings: &mut Findings) -> Scheduler
 
 /// The scheduler that `item` names, and the parts that the name has settled.
 fn policy(item: &Item<'_>, findings: &mut Findings) -> Option<(Scheduler, Vec<&'static str>)> {
-    const ALGORITHMS: [&str; 12] =
-        ["G-EDF", "C-EDF", "P-EDF", "G-RM", "C-RM", "P-RM", "G-DM", "C-DM", "P-DM", "G-FP", "C-FP", "P-FP"];
+    const ALGORITHMS: [&str; 16] = [
+        "G-EDF",
+        "C-EDF",
+        "P-EDF",
+        "G-RM",
+        "C-RM",
+        "P-RM",
+        "G-DM",
+        "C-DM",
+        "P-DM",
+        "G-FP",
+        "C-FP",
+        "P-FP",
+        "G-CFS",
+        "C-CFS",
+        "P-CFS",
+        "SCHED_OTHER",
+    ];
     let text = item.text("the name of a scheduler, as in \"G-EDF\" or \"C-RM/FEm\"", findings)?;
     match text.parse::<Scheduler>() {
         Ok(scheduler) => Some((scheduler, settled_by(text, &scheduler))),

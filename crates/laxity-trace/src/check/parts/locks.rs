@@ -86,7 +86,7 @@ impl<'a> Locks<'a> {
 
     fn release(&mut self, job: JobId, deadline: Instant) {
         let Some(priorities) = self.priorities.get_mut(job.task.index()) else { return };
-        let edf = self.header.scheduler.rule == laxity_model::PriorityRule::Edf;
+        let edf = self.header.scheduler.rule.goes_by_deadline();
         let rank = self.header.tasks[job.task.index()].rank;
         priorities.jobs.push_back((job, (own_level(edf, rank, deadline), job.task.0)));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::{CpuId, Instant, InterruptHandling, JobId, PriorityRule, TaskId};
+use laxity_model::{CpuId, Instant, InterruptHandling, JobId, TaskId};
 
 use super::super::{Phase, Urgency};
 use crate::header::own_level;
@@ -145,7 +145,7 @@ impl Mapping {
             non_preemptive_until: Instant::ZERO,
         });
         Mapping {
-            edf: header.scheduler.rule == PriorityRule::Edf,
+            edf: header.scheduler.rule.goes_by_deadline(),
             tasks: tasks.collect(),
             cpus,
             unlinked: vec![BTreeMap::new(); header.clusters.len()],

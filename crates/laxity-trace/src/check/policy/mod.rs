@@ -3,7 +3,9 @@
 mod mapping;
 mod quanta;
 
-use laxity_model::{CpuId, Instant, InterruptHandling, Invocation, JobId, Nanos, OverheadCosts, OverheadKind, Quanta};
+use laxity_model::{
+    CpuId, Instant, InterruptHandling, Invocation, JobId, Nanos, OverheadCosts, OverheadKind, PriorityRule, Quanta,
+};
 
 use self::mapping::{LinkError, Mapping, Unlinked};
 use self::quanta::Boundaries;
@@ -25,6 +27,8 @@ use crate::{Event, Origin, Sink, TraceHeader};
 ///   quantum: a job that was ready before the quantum began and is still unlinked must not be more urgent than a linked
 ///   one, nor may a CPU have been without a link for all of the quantum. If ticks cost time, a job may become linked
 ///   only while a tick handler runs.
+/// - The fair class ranks nobody: after the last record of every instant no CPU is without a link while a job of its
+///   cluster waits.
 /// - In a simulation without overheads, each CPU moreover runs what it is linked to.
 ///
 /// Where a quantum decides for some time, it goes by the priorities of when it began.
@@ -58,15 +62,17 @@ pub struct PolicyCheck {
 #[derive(Clone, Debug)]
 enum Rule {
     Always,
+    WorkConserving,
     AtBoundaries { quanta: Quanta, boundaries: Boundaries },
 }
 
 impl PolicyCheck {
     /// Nothing seen yet.
     pub fn new(header: &TraceHeader) -> Self {
-        let rule = match header.scheduler.invocation {
-            Invocation::EventDriven => Rule::Always,
-            Invocation::QuantumDriven => {
+        let rule = match (header.scheduler.rule, header.scheduler.invocation) {
+            (PriorityRule::Fair, _) => Rule::WorkConserving,
+            (_, Invocation::EventDriven) => Rule::Always,
+            (_, Invocation::QuantumDriven) => {
                 Rule::AtBoundaries { quanta: header.scheduler.quanta, boundaries: Boundaries::new(header) }
             }
         };
@@ -111,7 +117,8 @@ impl PolicyCheck {
         }
         let ready = self.mapping.unlinked_of(cpu)?;
         match &self.rule {
-            Rule::Always => {
+            Rule::WorkConserving if self.mapping.linked(cpu).is_some() => None,
+            Rule::Always | Rule::WorkConserving => {
                 let waiting = ready.values().find(|job| self.waits(job))?;
                 // A CPU without a link may still be about to get one: its scheduler runs, or waits for the lock.
                 let covered = self.mapping.cpu(cpu).covered_until;
@@ -215,7 +222,7 @@ impl PolicyCheck {
 
     fn link(&mut self, at: Instant, cpu: CpuId, job: JobId) {
         let may_link = match &self.rule {
-            Rule::Always => true,
+            Rule::Always | Rule::WorkConserving => true,
             // A job whose process is still there (a non-preemptive section) can be linked nowhere else, whoever's
             // quantum begins; nothing is switched by that.
             Rule::AtBoundaries { boundaries, .. } => {

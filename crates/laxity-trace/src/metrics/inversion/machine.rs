@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use laxity_model::{CpuId, Instant, JobId, PriorityRule};
+use laxity_model::{CpuId, Instant, JobId};
 
 use crate::header::own_level;
 use crate::metrics::pending::Pending;
@@ -119,7 +119,7 @@ impl Machine {
             bottom_halves: Vec::new(),
             listed: None,
         });
-        let edf = header.scheduler.rule == PriorityRule::Edf;
+        let edf = header.scheduler.rule.goes_by_deadline();
         Machine { edf, tasks: tasks.collect(), cpus, clusters, changed: Vec::new() }
     }
 
