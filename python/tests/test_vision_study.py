@@ -281,12 +281,12 @@ def test_what_the_repository_keeps_is_the_page_its_numbers_and_figures(reference
     assert "not simulated" in (tmp_path / "README.md").read_text()
 
 
-def test_claims_of_configurations_that_showed_no_frame_are_undecided_and_not_an_error(reference, tmp_path):
+def test_claims_of_configurations_that_showed_no_frame_are_not_decidable_and_not_an_error(reference, tmp_path):
     """As in the first instants of a run, or where everything starves."""
     table = pq.read_table(reference)
     pq.write_table(table.filter(np.array(table["frame"].is_null())), tmp_path / "result.parquet")
     checked = {claim.key: finding.verdict for claim, finding in check(VisionResults(tmp_path / "result.parquet"))}
-    assert checked["observation-37"] == checked["observation-34"] == "undecided"
+    assert checked["observation-37"] == checked["observation-34"] == "not decidable here"
     assert len(elliott2015vision.tables(VisionResults(tmp_path / "result.parquet"))) == 3 + len(SIMULATED)
 
 

@@ -10,12 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from laxity._native import Workload
+from laxity._stabilizers.configuration import BASE_PRIORITY, PERIODS_MS
 from laxity.studies._vision_nodes import EDGES, NODES, OBJECTS, REPLICAS, Node, node_times
 
-PERIODS_MS = (20, 20, 30, 30, 40, 40, 60, 60, 60, 60, 60, 80, 80, 80, 80, 100, 100)
-"""Table 5.2, by graph."""
-BASE_PRIORITY = {20: 75, 30: 60, 40: 45, 60: 30, 80: 15, 100: 1}
-"""Table 5.2, by period in ms: for SCHED_FIFO, where the larger number is the higher priority."""
 GRAPHS = tuple(f"G{number}" for number in range(1, len(PERIODS_MS) + 1))
 FRAMES_PER_MS = sum(1 / period for period in PERIODS_MS)
 
