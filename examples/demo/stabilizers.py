@@ -21,7 +21,6 @@ from laxity._stabilizers import (
     Order,
     Processes,
     Programs,
-    Ran,
     Stabilizers,
     cpus,
     measure_load,
@@ -91,10 +90,11 @@ def _all(programs: Programs, folder: Path, stabilizers: Stabilizers) -> dict[str
     periods_ms = sorted({one.period_us / 1e3 for one in instances})
     # All decode their frames at first, on the same CPUs; longer than that should take. If not, it is tried again.
     attempt = Attempt(margin_s=2 + stabilizers.instances / cpus())
+    demonstration = Demonstration(programs, folder, stabilizers, factor)
     configurations = []
     for way in ways():
-        ran, attempt = _configuration(programs, folder, stabilizers, factor, way, attempt)
-        configurations.append(ran)
+        told, attempt = demonstration.run(way, attempt)
+        configurations.append(told)
     return {
         "clip": programs.clip.name,
         "width": WIDTH,
@@ -111,53 +111,62 @@ def _load(load: Load, factor: float) -> str:
     """How busy the machine should be, and why."""
     busy = load.busy(factor)
     return (
-        f"a frame takes {load.cpu_ms:.1f} ms of CPU time, and the GPU for {load.engine_ms:.1f} ms, of which its kernels "
-        f"compute {load.kernels_ms:.1f} ms and hand-overs between them take the rest. So all together need "
+        f"a frame takes {load.cpu_ms:.1f} ms of CPU time, and the GPU for {load.engine_ms:.1f} ms, of which its "
+        f"kernels compute {load.kernels_ms:.1f} ms and hand-overs between them take the rest. So all together need "
         f"{busy['CPUs']:.0%} of {load.cpus} CPUs (at most {CPU_TARGET:.0%}) and {busy['EE']:.0%} of the GPU (at most "
         f"{ENGINE_TARGET:.0%})"
     )
 
 
-def _configuration(
-    programs: Programs, out: Path, stabilizers: Stabilizers, factor: float, way: Way, attempt: Attempt
-) -> tuple[dict[str, Any], Attempt]:
-    configuration = way.configuration
-    folder = out / configuration.scheduler
-    folder.mkdir()
-    trace = folder / f"{stabilizers.graphs[0][0]}.lxt"
+@dataclass(frozen=True)
+class Demonstration:
+    """What both ways have in common."""
 
-    def beside(processes: Processes, first: int) -> None:
-        # On an idle machine every scheduler looks good.
+    programs: Programs
+    out: Path
+    stabilizers: Stabilizers
+    factor: float
+
+    def run(self, way: Way, attempt: Attempt) -> tuple[dict[str, Any], Attempt]:
+        """Runs one way, and says how it could be run."""
+        folder = self.out / way.configuration.scheduler
+        folder.mkdir()
+        trace = folder / f"{self.stabilizers.graphs[0][0]}.lxt"
+        label = f"{self.stabilizers.instances} stabilizers, {way.name}"
+        expected_s = attempt.margin_s + FOR_S
+        meter = machine.Meter()
+
+        def tick(elapsed_s: float) -> None:
+            children.show(label, elapsed_s, expected_s)
+            meter.look()
+
+        def beside(processes: Processes, first: int) -> None:
+            self._beside(processes, first, trace)
+
+        name = f"{GPU}-{os.getpid()}-{way.configuration.file_name}"
+        order = Order(
+            self.programs, self.stabilizers, self.factor, way.configuration, folder, name, beside=beside, tick=tick
+        )
+        _, attempt = tried(order, attempt)
+        children.show(label, expected_s, expected_s, is_last=True)
+        within = f"{self.out.name}/{folder.name}"
+        told = {
+            "name": way.name,
+            "says": f"{way.says} {cpus()} busy loops compete for the CPUs.",
+            "folder": within,
+            "cpu_time": meter.shares("the stabilizers"),
+        }
+        return told | (_schedule(self.programs.laxity, trace, within) if trace.exists() else {}), attempt
+
+    def _beside(self, processes: Processes, first: int, trace: Path) -> None:
+        """Starts busy loops, as on an idle machine every scheduler looks good, and who records the first instance."""
         for number in range(cpus()):
             command = [sys.executable, "-c", children.BUSY, "0"]
-            processes.start(f"busy-{number}", command, subprocess.DEVNULL, subprocess.DEVNULL)
-        command = [str(programs.laxity), "graph", "record", f"stabilizer-{first}", str(trace)]
-        with (folder / "observer.err").open("wb") as errors:
+            processes.start(f"busy-{number}", command, subprocess.DEVNULL, subprocess.DEVNULL, is_needed=False)
+        record = [str(self.programs.laxity), "graph", "record", f"stabilizer-{first}", str(trace)]
+        with trace.with_suffix(".err").open("wb") as errors:
             # Without it there is no trace, and no picture.
-            processes.start("observer", command, subprocess.DEVNULL, errors, is_needed=False)
-
-    label = f"{stabilizers.instances} stabilizers, {way.name}"
-    expected_s = attempt.margin_s + FOR_S
-
-    def tick(elapsed_s: float) -> None:
-        children.show(label, elapsed_s, expected_s)
-
-    name = f"{GPU}-{os.getpid()}-{configuration.file_name}"
-    order = Order(programs, stabilizers, factor, configuration, folder, name, beside, tick)
-    before = machine.Times.now()
-    ran, attempt = tried(order, attempt)
-    children.show(label, expected_s, expected_s, is_last=True)
-    others = machine.Times.now().since(before)
-    says = f"{way.says} {cpus()} busy loops compete for the CPUs. {_used(ran)} {others}"
-    told = {"name": way.name, "says": says, "folder": f"{out.name}/{folder.name}"}
-    return told | (_schedule(programs.laxity, trace, f"{out.name}/{folder.name}") if trace.exists() else {}), attempt
-
-
-def _used(ran: Ran) -> str:
-    """What the stabilizers themselves had of the CPUs."""
-    server = ran.server_s / ran.seconds / cpus()
-    alone = (ran.cpu_s - ran.server_s) / ran.seconds / cpus()
-    return f"The stabilizers had {alone:.0%} of the CPU time, the soft GPU's server {server:.1%}."
+            processes.start("recorder", record, subprocess.DEVNULL, errors, is_needed=False)
 
 
 def _schedule(laxity: Path, trace: Path, folder: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def main() -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(600)
     time.sleep(max(0, start + duration - time.monotonic_ns()) / 1e9)
-    shown = 0 if wrong == "starve" and period == 100_000_000 or wrong == "starve-all" else duration // period
+    shown = 0 if (wrong == "starve" and period == 100_000_000) or wrong == "starve-all" else duration // period
     with open(options["--times"], "w") as times:
         times.write("frame,release_us,completion_us\n")
         for frame in range(shown):

@@ -32,14 +32,13 @@ from laxity._stabilizers import (
 )
 from laxity._stabilizers import load as loads
 from laxity._stabilizers import run as running
-from laxity._stabilizers.configuration import PERIODS_MS, arguments
+from laxity._stabilizers.configuration import arguments
 from laxity._stabilizers.processes import SERVER, Processes, cpu_seconds, server_of
 from laxity._stabilizers.run import BUDGETS, Shown, times
 from laxity.studies import _vision_live, elliott2015vision
 from laxity.studies._report import check, report
 from laxity.studies._vision_live import Live, part, skipped
 from laxity.studies._vision_results import LIVE, Runs, VisionResults
-from laxity.studies._vision_workload import GRAPHS
 
 REPOSITORY = Path(__file__).parents[2]
 CLIP = Path("/usr/share/doc/opencv-doc/examples/data/vtest.avi")
@@ -144,9 +143,7 @@ def test_a_frame_takes_the_engine_for_its_kernels_and_for_their_hand_overs():
     assert LOAD.token_busy(2.0) == pytest.approx(0.37 / 2 * 1000 / 150), "one token: a frame every 6.7 ms"
 
 
-@pytest.mark.parametrize(
-    ("kernels_ms", "cpu_ms", "short"), [(1.9, 3.5, "EE"), (1.9, 100.0, "CPUs"), (0.1, 3.5, "EE")]
-)
+@pytest.mark.parametrize(("kernels_ms", "cpu_ms", "short"), [(1.9, 3.5, "EE"), (1.9, 100.0, "CPUs"), (0.1, 3.5, "EE")])
 def test_the_factor_is_the_smallest_with_which_nothing_is_busier_than_it_should_be(kernels_ms, cpu_ms, short):
     probes = tuple(replace(probe, cpu_ms=cpu_ms) for probe in LOAD.probes)
     load = replace(LOAD, kernels_ms=kernels_ms, probes=probes)

@@ -117,7 +117,8 @@ class Stabilizers:
     def scaled(self, factor: float) -> list[Instance]:
         """All of them, with periods so many times those of the table."""
         return [
-            Instance(name, max(1, round(1_000 * factor * period)), BASE_PRIORITY[period]) for name, period in self.graphs
+            Instance(name, max(1, round(1_000 * factor * period)), BASE_PRIORITY[period])
+            for name, period in self.graphs
         ]
 
 

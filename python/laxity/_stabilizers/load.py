@@ -1,4 +1,4 @@
-"""How short the periods may be on this machine: what a frame takes of CPUs, engines and tokens, and so how busy they get.
+"""How short periods may be on this machine: what a frame takes of CPUs, engines and tokens, and how busy they get so.
 
 A soft GPU is not only busy with kernels. Between two of them the server wakes the process whose turn it is, and with an
 arbitration tokens and engine locks change hands. So a frame takes more of the execution engine than its kernels take

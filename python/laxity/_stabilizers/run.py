@@ -198,7 +198,7 @@ class _Run:
     def _create_arbitration(self) -> None:
         how = self.order.configuration.arbitration(self.order.name, self.order.stabilizers.instances)
         with self._file("arbitration.err").open("wb") as errors:
-            command = [self.order.programs.laxity, *how]
+            command: list[str | Path] = [self.order.programs.laxity, *how]
             process = self.processes.start("arbitration", command, subprocess.PIPE, errors)
         assert process.stdout is not None, "it was asked for"
         with process.stdout as lines:

@@ -58,9 +58,7 @@ def parser() -> argparse.ArgumentParser:
     live.add_argument("--for", dest="length", default=LIVE_FOR, metavar="SPAN", help=f"of a run; default: {LIVE_FOR}")
     live.add_argument("--size", default="320x240", metavar="WxH", help="of the frames; default: 320x240")
     live.add_argument("--instances", type=int, default=INSTANCES, metavar="N", help="only the first so many graphs")
-    live.add_argument(
-        "--periods", type=float, metavar="FACTOR", help="times Table 5.2; default: measured"
-    )
+    live.add_argument("--periods", type=float, metavar="FACTOR", help="times Table 5.2; default: measured")
     live.add_argument("--stabilize", type=Path, default=Path("out/vision/stabilize"), metavar="PROGRAM")
     live.add_argument("--laxity", type=Path, metavar="PROGRAM", help="default: that in target/ or PATH")
     live.add_argument(

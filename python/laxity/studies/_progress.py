@@ -27,8 +27,8 @@ class Progress:
         self.reach(self.done + count)
 
     def reach(self, done: int) -> None:
-        """So many are done by now."""
-        self.done = done
+        """So many are done by now; fewer than were done before are not."""
+        self.done = max(self.done, done)
         now = time.monotonic()
         if now - self.shown >= (BETWEEN_UPDATES_S if self.watched else BETWEEN_LINES_S):
             self.shown = now

@@ -241,7 +241,11 @@ def _40(results: VisionResults) -> Finding:
     flat = {name: _flat(results.simulated.latencies(name)) for name in MANY}
     good = sum(flat[name] < flat[name.replace("FIFO", "PRIO")] for name in MANY if "FIFO" in name)
     text = "from the 93rd to the 99th percentile, in medians: " + numbers(flat.items())
-    why = "" if good == 2 else f"what the tail is made of here is backlog, not the order of engine locks: {_latencies(results)}"
+    why = (
+        ""
+        if good == 2
+        else f"what the tail is made of here is backlog, not the order of engine locks: {_latencies(results)}"
+    )
     return Finding(partly(good == 2, good == 1), text, why)
 
 
@@ -273,7 +277,9 @@ def _43(results: VisionResults) -> Finding:
     variance, worst = _37(results), _42(results)
     both = (variance.verdict, worst.verdict)
     good, some = all(v == "reproduced" for v in both), any(v != "not reproduced" for v in both)
-    return Finding(partly(good, some), f"observations 37 and 42: {both[0]}, {both[1]}", "" if good else _latencies(results))
+    return Finding(
+        partly(good, some), f"observations 37 and 42: {both[0]}, {both[1]}", "" if good else _latencies(results)
+    )
 
 
 def _44(results: VisionResults) -> Finding:

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
+from laxity._stabilizers.configuration import PERIODS_MS
 from laxity.plots._style import GRAY, tidy
 from laxity.studies._style import (
     BLACK,
@@ -32,7 +33,7 @@ from laxity.studies._vision_claims import short
 from laxity.studies._vision_delays import Array, delays_ms
 from laxity.studies._vision_published import published_summary
 from laxity.studies._vision_results import Runs, VisionResults
-from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS, PERIODS_MS
+from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS
 
 BUCKET = 0.005
 """In periods: the paper's."""

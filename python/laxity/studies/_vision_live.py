@@ -228,4 +228,3 @@ def skipped(programs: Programs) -> str | None:
     except LaxityError as error:
         return str(error)
     return None
-

@@ -1,8 +1,8 @@
 """Observations 28 to 44 of paper 003, looked for on another machine: live, with other numbers of CPUs and tokens.
 
 C-EDF of the paper is SCHED_DEADLINE here. Its rho of 1 and 2, which are too few for its load, are our one token; its
-rho of 3 and 6 are as many tokens as there are CPUs, m. What it says of rho = 3 is looked for at the greatest rho between
-1 and m that divides m, if there is one. Each verdict follows from numbers by the criterion that stands beside it.
+rho of 3 and 6 are as many tokens as there are CPUs, m. What it says of rho = 3 is looked for at the greatest rho
+between 1 and m that divides m, if there is one. Each verdict follows from numbers by the criterion beside it.
 """
 
 from __future__ import annotations
@@ -314,8 +314,8 @@ def _claim(number: int, says: str, criterion: str, check: Callable[[VisionResult
 CLAIMS = (
     _claim(28, "The task set is unschedulable under SCHED_FIFO and with few tokens.", f"SCHED_FIFO and both of one "
            f"token drop more than {DROPPED} %, both of m tokens no more; partly: one token drops more than m.", _28),
-    _claim(29, "Management with many tokens improves predictability.", "max, 99.9 %, 99 % and std of m tokens are below "
-           "those without management in 90 % of the cases, over the three schedulers; partly: half.", _29),
+    _claim(29, "Management with many tokens improves predictability.", "max, 99.9 %, 99 % and std of m tokens are "
+           "below those without management in 90 % of the cases, over the three schedulers; partly: half.", _29),
     _claim(30, "SCHED_OTHER outperforms both real-time schedulers where nobody manages the GPU.", "less std than, and "
            "no more dropped than under, each of the two; partly: one of them.", _30),
     _claim(31, "Of managed configurations, delays are most regular when rho = 3.", "that rho has the least of max, "

@@ -53,8 +53,8 @@ def table(run: dict[str, Any]) -> Table:
     text = (
         f"A frame's kernels take {found.kernels_ms:.2f} ms in a plain loop. {PROBED} graphs whose frames came faster "
         f"than they could be shown had one every {found.engine_ms:.2f} ms, so that each of its {KERNELS} kernels takes "
-        f"the execution engine {found.operation_ms:.2f} ms longer than it computes: hand-overs from process to process, "
-        "tokens and engine locks. Copies are charged as much."
+        f"the execution engine {found.operation_ms:.2f} ms longer than it computes: for hand-overs from process to "
+        "process, for tokens and engine locks. Copies are charged as much."
     )
     return Table("Load scaled to the machine", text, ["", "ms a frame", "busy", "at most"], rows)
 

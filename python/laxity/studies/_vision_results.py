@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from laxity._stabilizers.configuration import PERIODS_MS
 from laxity.studies._claims import UndecidableError
 from laxity.studies._results import NotRunError
 from laxity.studies._vision_delays import MEASURES, Array, Delays, averaged, delays_ms, summary
@@ -21,7 +22,7 @@ from laxity.studies._vision_live_load import describe
 from laxity.studies._vision_nodes import node_times
 from laxity.studies._vision_plan import SECONDS
 from laxity.studies._vision_published import published
-from laxity.studies._vision_workload import CPU_LOAD, ENGINE_LOAD, GRAPHS, PERIODS_MS, options, scale
+from laxity.studies._vision_workload import CPU_LOAD, ENGINE_LOAD, GRAPHS, options, scale
 
 LIVE = "live.parquet"
 """Beside the result of the simulations, where there is one."""
