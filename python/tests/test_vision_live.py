@@ -278,6 +278,27 @@ _vision_live.Live(at / "out", programs, Stabilizers(1.0, "64x64", 2), Attempt(0.
     assert [path for path in driver.parts.iterdir() if path.is_dir()] == []
 
 
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="util-linux's setpriv is not there")
+def test_a_driver_that_is_killed_leaves_no_process_either():
+    """SIGKILL, after which it can do nothing itself: Linux ends what it started."""
+    script = """
+import os, subprocess
+from laxity._stabilizers import Processes
+with Processes(os.environ) as processes:
+    child = processes.start("sleeper", ["sleep", "600"], subprocess.DEVNULL, subprocess.DEVNULL)
+    print(child.pid, flush=True)
+    child.wait()
+"""
+    driver = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    sleeper = int(driver.stdout.readline())
+    while b"sleep\0" not in Path(f"/proc/{sleeper}/cmdline").read_bytes()[:6]:
+        time.sleep(0.01)  # it becomes the program only after it asked to be ended with its parent
+    driver.kill()
+    driver.communicate()
+    while Path(f"/proc/{sleeper}/stat").exists() and " Z " not in Path(f"/proc/{sleeper}/stat").read_text():
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     "text",
     ["frame,release_us\n0,1\n", "frame,release_us,completion_us\n0,1,x\n", "frame,release_us,completion_us\n0,1\n"],

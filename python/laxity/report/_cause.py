@@ -65,7 +65,7 @@ def stretched_ns(trace: Trace, task: int, wcets_ns: list[int]) -> int | None:
     longest = max(own, key=lambda job: job["response_time_ns"])
     of = _meanwhile(trace, longest)
     beyond = (int(job["executed_ns"]) - wcets_ns[job["task"]] for job in jobs if (job["task"], job["job"]) in of)
-    return sum(max(0, ns) for ns in beyond)
+    return int(sum(max(0, ns) for ns in beyond))
 
 
 def _meanwhile(trace: Trace, job: dict[str, Any]) -> set[tuple[int, int]]:
