@@ -52,8 +52,9 @@ class Meter:
         now, before = _Times.now(), self._before
         total_s = max(now.total_s - before.total_s, 1e-3)
         used = {BUSY_LOOPS: 0.0, SERVER: 0.0}
-        for (who, process), cpu_s in self._seen.items():
-            used[who] += cpu_s - self._first.get((who, process), 0.0)
+        for one, cpu_s in self._seen.items():
+            # Those that were there before are somebody else's.
+            used[one[0]] += cpu_s if one not in self._first else 0.0
         children_s = now.children_s - before.children_s
         others_s = now.busy_s - before.busy_s - children_s - used[SERVER]
         seconds = {
@@ -63,7 +64,8 @@ class Meter:
             "other programs": others_s,
             "the hypervisor, for other machines": now.stolen_s - before.stolen_s,
         }
-        return [{"who": who, "share": min(max(spent / total_s, 0.0), 1.0)} for who, spent in seconds.items()]
+        shares = {who: min(max(spent / total_s, 0.0), 1.0) for who, spent in seconds.items() if spent or who != SERVER}
+        return [{"who": who, "share": share} for who, share in shares.items()]
 
     def stolen_ns(self) -> int:
         """What the hypervisor took until now, on all CPUs."""

@@ -11,7 +11,7 @@ from laxity.studies._vision_delays import MEASURES, Array, Delays
 from laxity.studies._vision_results import Runs, VisionResults
 from laxity.studies._vision_workload import NOT_SIMULATED
 
-FIFO, CEDF = "SCHED_FIFO", "LITMUS C-EDF"
+OTHER, FIFO, CEDF = "SCHED_OTHER", "SCHED_FIFO", "LITMUS C-EDF"
 FEW = tuple(f"GPUSync({rho},{order})" for rho in ("1,6", "2,3") for order in ("FIFO", "PRIO"))
 MANY = tuple(f"GPUSync({rho},{order})" for rho in ("3,2", "6,1") for order in ("FIFO", "PRIO"))
 BEST = "GPUSync(3,2,FIFO)"
@@ -99,8 +99,19 @@ def _29(results: VisionResults) -> Finding:
     return Finding(graded(better, len(MANY) * len(measures)), text, why)
 
 
-def _30(_: VisionResults) -> Finding:
-    return Finding("undecided", f"SCHED_OTHER is {NOT_SIMULATED}", "see the live runs")
+def _30(results: VisionResults) -> Finding:
+    runs = results.simulated
+    if OTHER not in runs.configurations:
+        return Finding("undecided", f"{OTHER} is {NOT_SIMULATED}", "see the live runs")
+    rows = {name: runs.averaged(name) for name in (OTHER, FIFO, CEDF)}
+    text = "; ".join(
+        f"{short(name)}: dropped {row.dropped_percent:.2f} %, max {row.max:.2f}, std {row.std:.2f}"
+        for name, row in rows.items()
+    )
+    other = rows.pop(OTHER)
+    better = [other.std < row.std and other.dropped_percent <= row.dropped_percent for row in rows.values()]
+    why = "" if all(better) else "jobs that wait for the GPU suspend here; with waiting=spin (below) they do not"
+    return Finding(partly(all(better), any(better)), text, why)
 
 
 def _31(results: VisionResults) -> Finding:

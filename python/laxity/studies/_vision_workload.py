@@ -59,7 +59,13 @@ CONFIGURATIONS = (
     Configuration("GPUSync(6,1,FIFO)", "5.12", 19, "C-EDF", 6, "fifo"),
     Configuration("GPUSync(6,1,PRIO)", "5.13", 20, "C-EDF", 6, "priority"),
 )
-NOT_SIMULATED = "not simulated: the simulator has no policy for Linux's fair scheduler"
+NOT_SIMULATED = "not simulated: the simulator has no policy for its scheduler"
+
+
+def left_out() -> str:
+    """A sentence about the configurations that cannot be simulated; empty if there are none."""
+    names = [one.name for one in CONFIGURATIONS if one.policy is None]
+    return f" {', '.join(names)} is {NOT_SIMULATED}." if names else ""
 
 
 @dataclass(frozen=True)
