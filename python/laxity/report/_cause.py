@@ -1,15 +1,30 @@
 """Why a job took longer than its proven bound: what the trace and the machine say, or that they say nothing.
 
 A job of a live run computes until its thread has had its CPU time. What it executes longer by the trace than its WCET
-somebody else had meanwhile: the hypervisor, of which Linux knows the sum (*steal* in /proc/stat), or interrupts.
+somebody else had meanwhile: the hypervisor, of which Linux knows the sum (*steal* in /proc/stat), or interrupts. While
+it is ready, what of its CPU's time neither it nor another job of the workload had, somebody else had, too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from laxity._native import Trace
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What others had of a job's CPUs while it was pending, by the trace.
+
+    Attributes:
+        stretched_ns: how much longer than their WCETs the job, and those that ran meanwhile on its CPUs, executed.
+        waiting_ns: for how long it was ready, and nothing of the workload had its CPU.
+    """
+
+    stretched_ns: int
+    waiting_ns: int
 
 
 @dataclass(frozen=True)
@@ -18,40 +33,39 @@ class Cause:
 
     Attributes:
         excess_ns: beyond the bound.
-        stretched_ns: how much longer than their WCETs the job, and those that ran before it on its CPUs, executed; None
-            without a trace that has the job.
+        lost: what the trace says that others had; None without a trace that has the job.
         stolen_ns: CPU time that the hypervisor took from Linux during the run, on all CPUs; None if nobody looked.
     """
 
     excess_ns: int
-    stretched_ns: int | None
+    lost: Lost | None
     stolen_ns: int | None
 
     @property
     def says(self) -> str:
         """It in words."""
         excess = f"{_ms(self.excess_ns)} ms beyond the bound"
-        if self.stretched_ns is None:
+        if self.lost is None:
             if self.stolen_ns is not None and self.stolen_ns >= self.excess_ns:
                 taken = f"the hypervisor took the CPUs from Linux for {_ms(self.stolen_ns)} ms of the run"
                 return f"{excess}: perhaps because {taken}."
             return f"{excess}: no cause found."
-        longer = f"this job and those that ran before it executed {_ms(self.stretched_ns)} ms longer than their WCETs"
-        if self.stretched_ns < self.excess_ns:
-            return f"{excess}: no cause found; {longer}."
-        return f"{excess}: the CPU was taken from Linux's threads, as by the trace {longer}. {self._thief}"
+        longer = f"jobs executed {_ms(self.lost.stretched_ns)} ms longer than their WCETs"
+        idle = f"for {_ms(self.lost.waiting_ns)} ms it was ready and nothing of the workload had its CPU"
+        if self.lost.stretched_ns + self.lost.waiting_ns < self.excess_ns:
+            return f"{excess}: no cause found; by the trace {longer}, and {idle}."
+        return f"{excess}: others had the CPU, as by the trace {longer}, and {idle}. {self._thief}"
 
     @property
     def _thief(self) -> str:
         if self.stolen_ns is None:
-            return "Whether by the hypervisor was not recorded."
-        if self.stolen_ns >= self.excess_ns:
-            return f"The hypervisor took {_ms(self.stolen_ns)} ms during the run."
-        return f"The hypervisor took {_ms(self.stolen_ns)} ms during the run, so that interrupts remain."
+            return "Whether it was the hypervisor was not recorded."
+        rest = "" if self.stolen_ns >= self.excess_ns else ", so that interrupts and other threads remain"
+        return f"The hypervisor took {_ms(self.stolen_ns)} ms during the run{rest}."
 
 
-def stretched_ns(trace: Trace, task: int, wcets_ns: list[int]) -> int | None:
-    """How much longer than their WCETs the task's longest job, and those that ran meanwhile on its CPUs, executed.
+def lost(trace: Trace, task: int, wcets_ns: list[int]) -> Lost | None:
+    """What others had while the task's longest job was pending.
 
     Args:
         trace: of a live run.
@@ -63,20 +77,42 @@ def stretched_ns(trace: Trace, task: int, wcets_ns: list[int]) -> int | None:
     if not own:
         return None
     longest = max(own, key=lambda job: job["response_time_ns"])
-    of = _meanwhile(trace, longest)
-    beyond = (int(job["executed_ns"]) - wcets_ns[job["task"]] for job in jobs if (job["task"], job["job"]) in of)
-    return int(sum(max(0, ns) for ns in beyond))
-
-
-def _meanwhile(trace: Trace, job: dict[str, Any]) -> set[tuple[int, int]]:
-    """Jobs that executed between release and completion of a job on a CPU that it used; it is among them."""
-    executed = [
+    rows = [
         row
         for row in trace.intervals().to_pylist()
-        if row["activity"] == "execution" and row["to_ns"] > job["release_ns"] and row["from_ns"] < job["completion_ns"]
+        if row["to_ns"] > longest["release_ns"] and row["from_ns"] < longest["completion_ns"]
     ]
-    cpus = {row["cpu"] for row in executed if (row["task"], row["job"]) == (job["task"], job["job"])}
-    return {(row["task"], row["job"]) for row in executed if row["cpu"] in cpus}
+    executed = _meanwhile(rows, longest)
+    of = {(row["task"], row["job"]) for row in executed}
+    beyond = (int(job["executed_ns"]) - wcets_ns[job["task"]] for job in jobs if (job["task"], job["job"]) in of)
+    return Lost(sum(max(0, ns) for ns in beyond), _waiting_ns(rows, executed, longest))
+
+
+def _meanwhile(rows: list[dict[str, Any]], job: dict[str, Any]) -> list[dict[str, Any]]:
+    """Executions on the CPUs that the job used, its own among them."""
+    executed = [row for row in rows if row["activity"] == "execution"]
+    cpus = {row["cpu"] for row in executed if _is_of(row, job)}
+    return [row for row in executed if row["cpu"] in cpus]
+
+
+def _waiting_ns(rows: list[dict[str, Any]], executed: list[dict[str, Any]], job: dict[str, Any]) -> int:
+    """For how long the job did nothing by itself, while one of its CPUs had nothing of the workload."""
+    # A critical section goes on while its job is preempted.
+    active = [row for row in rows if _is_of(row, job) and row["activity"] != "critical_section"]
+    cpus = {row["cpu"] for row in executed}
+    edges = {job["release_ns"], job["completion_ns"]}
+    edges |= {row[edge] for row in (*active, *executed) for edge in ("from_ns", "to_ns")}
+    inside = sorted(at for at in edges if job["release_ns"] <= at <= job["completion_ns"])
+
+    def is_lost(at: int) -> bool:
+        used = {row["cpu"] for row in executed if row["from_ns"] <= at < row["to_ns"]}
+        return used < cpus and not any(row["from_ns"] <= at < row["to_ns"] for row in active)
+
+    return sum(to - at for at, to in pairwise(inside) if is_lost(at))
+
+
+def _is_of(row: dict[str, Any], job: dict[str, Any]) -> bool:
+    return (row["task"], row["job"]) == (job["task"], job["job"])
 
 
 def _ms(ns: int) -> str:

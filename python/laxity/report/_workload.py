@@ -8,7 +8,7 @@ from pathlib import Path
 from laxity._errors import LaxityError
 from laxity._native import Trace, read_trace
 from laxity.report._beside import beside
-from laxity.report._cause import Cause, stretched_ns
+from laxity.report._cause import Cause, Lost, lost
 from laxity.report._cpu_time import Share, shares
 from laxity.report._fields import Fields
 from laxity.report._files import ResultsError, picture
@@ -117,15 +117,15 @@ class Workload:
     def causes(self) -> list[tuple[Line, LiveRun, Cause]]:
         """Why what was run live took longer than the analysis says, as far as known."""
         return [
-            (line, run, Cause(ns - (line.bound_ns or 0), self._stretched_ns(line, run), run.stolen_ns))
+            (line, run, Cause(ns - (line.bound_ns or 0), self._lost(line, run), run.stolen_ns))
             for line, run, ns in self.beyond_bounds()
             if run is not None
         ]
 
-    def _stretched_ns(self, line: Line, run: LiveRun) -> int | None:
+    def _lost(self, line: Line, run: LiveRun) -> Lost | None:
         if run.trace is None or line.task is None:
             return None
-        return stretched_ns(run.trace, line.task, list(self.wcets_ns))
+        return lost(run.trace, line.task, list(self.wcets_ns))
 
 
 def read_workload(folder: Path, workload: Fields) -> Workload:

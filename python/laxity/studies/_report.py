@@ -166,7 +166,11 @@ tr { border-top: 1px solid #dadce0; } td:first-child { white-space: nowrap; colo
 .wide { overflow-x: auto; } .numbers { font-variant-numeric: tabular-nums; font-size: .85rem; }
 .numbers td + td, .numbers th + th { text-align: right; } .numbers th { vertical-align: bottom; }
 figure { margin: 2rem 0; } figcaption { color: #5f6368; } img { max-width: 100%; height: auto; }
-@media (max-width: 40rem) { td:first-child { white-space: normal; } }
+@media (max-width: 40rem) {
+  td:first-child { white-space: normal; }
+  .claims thead { display: none; }
+  .claims tr, .claims td { display: block; } .claims td { padding: .2rem 0; } .claims tr { padding: .6rem 0; }
+}
 """
 
 MARKS = {
@@ -209,7 +213,8 @@ def page(results: AnyResults, checked: list[tuple[Claim, Finding]], drawn: list[
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{title}</title><style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{html.escape(summary(checked))}.</p>"
-        f"<ul>{facts}</ul>\n<h2>What the paper says, and what we see</h2>\n<table><thead><tr><th>Where<th>The paper"
+        f"<ul>{facts}</ul>\n<h2>What the paper says, and what we see</h2>\n"
+        '<table class="claims"><thead><tr><th>Where<th>The paper'
         f"<th>Ours<th>Verdict</thead><tbody>{rows}</tbody></table>\n{tables}<h2>Figures</h2>\n{figures}</html>\n"
     )
 
