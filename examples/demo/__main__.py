@@ -59,7 +59,7 @@ def demonstrate(arguments: argparse.Namespace) -> Path:
         demo.leave_out("video stabilizers", why)
     else:
         video = arguments.stabilize
-        programs = stabilizers.Programs(command, video, CLIP)
+        programs = stabilizers.Programs(stabilize=video, laxity=command, clip=CLIP)
         demo.part("the stabilizer and a known shake", "stabilized", lambda: stabilized.run(video, CLIP, out))
         demo.part("video stabilizers, live", "video", lambda: stabilizers.run(programs, out))
     demo.part("simulations of published machines", "sections", lambda: simulated.run(command, out))

@@ -10,9 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 Command: TypeAlias = Sequence[object]
+
+Look: TypeAlias = Callable[[], None]
 
 Popen = TypeVar("Popen", bound="subprocess.Popen[Any]")
 
@@ -52,39 +54,22 @@ def run(*command: object) -> None:
     _check(command, done.returncode, "")
 
 
-class Observer(NamedTuple):
-    """A program that looks at another, which must be there for some time."""
+def run_watched(command: Command, folder: Path, label: str, expected_s: float, look: Look | None = None) -> None:
+    """Runs a program, says how far it is, and ends it whatever happens.
 
-    after_s: float
-    command: Callable[[int], Command]
-    """Of the first program's process number."""
-
-
-def run_together(
-    commands: Sequence[Command], folder: Path, label: str, expected_s: float, observer: Observer | None = None
-) -> None:
-    """Runs programs at the same time, says how far they are, and ends all of them whatever happens.
-
-    What each says is in `folder`, in NUMBER.out and NUMBER.err. Raises FailedError if one fails, but not if the
-    observer does: what it should have written is not there, then.
+    What it says is in `folder`, in 0.out and 0.err. Raises FailedError if it fails. `look` is called again and again.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as ending:
-        running = [_start(command, folder / str(number), ending) for number, command in enumerate(commands)]
+        child = _start(command, folder / "0", ending)
         started = time.monotonic()
-        while any(child.poll() is None for child in running):
-            if any(child.returncode for child in running):
-                break
-            elapsed_s = time.monotonic() - started
-            if observer is not None and elapsed_s > observer.after_s:
-                _start(observer.command(running[0].pid), folder / "observer", ending)
-                observer = None
-            show(label, elapsed_s, expected_s)
+        while child.poll() is None:
+            show(label, time.monotonic() - started, expected_s)
+            if look is not None:
+                look()
             time.sleep(LOOK_EVERY_S)
         show(label, expected_s, expected_s, is_last=True)
-        for number, (command, child) in enumerate(zip(commands, running, strict=True)):
-            if child.returncode:
-                _check(command, child.returncode, (folder / f"{number}.err").read_text())
+        _check(command, child.returncode, (folder / "0.err").read_text())
 
 
 @contextlib.contextmanager
@@ -93,16 +78,6 @@ def busy_loops(count: int, after_s: float = 0) -> Iterator[None]:
     with contextlib.ExitStack() as ending:
         for _ in range(count):
             ending.enter_context(_ended(subprocess.Popen([sys.executable, "-c", BUSY, str(after_s)])))
-        yield
-
-
-@contextlib.contextmanager
-def serving(*command: object) -> Iterator[None]:
-    """A program that is there while the context lasts. Raises FailedError if it does not say a line when it begins."""
-    service = subprocess.Popen(_words(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with service, _ended(service):
-        if not service.stdout.readline():
-            _check(command, service.wait(), service.stderr.read())
         yield
 
 

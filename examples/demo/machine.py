@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import resource
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import children
+from laxity._stabilizers.processes import SERVER as PROGRAM
+from laxity._stabilizers.processes import cpu_seconds
+
+SERVER = "the soft GPU's server"
+BUSY_LOOPS = "busy loops"
+LOOK_EVERY_S = 0.2
 
 
 def describe() -> dict[str, str | int]:
@@ -21,34 +32,86 @@ def describe() -> dict[str, str | int]:
     }
 
 
-class Times(NamedTuple):
-    """CPU time since the machine started, in ticks: first line of /proc/stat, see proc_stat(5)."""
+class Meter:
+    """Who has the CPUs from when it is made. Servers of soft GPUs are nobody's children: `look` must see them alive."""
 
-    total: int
-    stolen: int
+    def __init__(self) -> None:
+        self._before = _Times.now()
+        self._seen: dict[tuple[str, int], float] = {}
+        self._first = dict(_processes())
+        self._looked_s = 0.0
+
+    def look(self) -> None:
+        """Notes what servers and busy loops have used; may be called as often as one likes."""
+        if time.monotonic() - self._looked_s > LOOK_EVERY_S:
+            self._looked_s = time.monotonic()
+            self._seen |= dict(_processes())
+
+    def shares(self, ours: str) -> list[dict[str, str | float]]:
+        """Of the time of all CPUs until now, as `laxity.report` wants it; `ours` are the programs that were started."""
+        now, before = _Times.now(), self._before
+        total_s = max(now.total_s - before.total_s, 1e-3)
+        used = {BUSY_LOOPS: 0.0, SERVER: 0.0}
+        for one, cpu_s in self._seen.items():
+            # Those that were there before are somebody else's.
+            used[one[0]] += cpu_s if one not in self._first else 0.0
+        children_s = now.children_s - before.children_s
+        others_s = now.busy_s - before.busy_s - children_s - used[SERVER]
+        seconds = {
+            ours: children_s - used[BUSY_LOOPS],
+            SERVER: used[SERVER],
+            BUSY_LOOPS: used[BUSY_LOOPS],
+            "other programs": others_s,
+            "the hypervisor, for other machines": now.stolen_s - before.stolen_s,
+        }
+        shares = {who: min(max(spent / total_s, 0.0), 1.0) for who, spent in seconds.items() if spent or who != SERVER}
+        return [{"who": who, "share": share} for who, share in shares.items()]
+
+    def stolen_ns(self) -> int:
+        """What the hypervisor took until now, on all CPUs."""
+        return round(1e9 * (_Times.now().stolen_s - self._before.stolen_s))
+
+
+class _Times(NamedTuple):
+    """CPU time since the machine started, in s: first line of /proc/stat, see proc_stat(5)."""
+
+    total_s: float
+    stolen_s: float
     """By the hypervisor, for other machines: nothing that Linux schedules can run then."""
-    busy: int
+    busy_s: float
     """With anything."""
-    ours: int
+    children_s: float
     """With programs that the demo started and that are over."""
 
     @classmethod
-    def now(cls) -> Times:
+    def now(cls) -> _Times:
         """Up to now."""
         line = Path("/proc/stat").read_text().splitlines()[0]
+        ticks = os.sysconf("SC_CLK_TCK")
         # cpu user nice system idle iowait irq softirq steal guest guest_nice; the last two are part of the first two.
-        user, nice, system, idle, iowait, irq, softirq, stolen = (int(word) for word in line.split()[1:9])
+        user, nice, system, idle, iowait, irq, softirq, stolen = (int(word) / ticks for word in line.split()[1:9])
         busy = user + nice + system + irq + softirq
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        ours = round((used.ru_utime + used.ru_stime) * os.sysconf("SC_CLK_TCK"))
-        return cls(busy + idle + iowait + stolen, stolen, busy, ours)
+        return cls(busy + idle + iowait + stolen, stolen, busy, used.ru_utime + used.ru_stime)
 
-    def since(self, before: Times) -> str:
-        """What else than our programs had the CPUs."""
-        total = max(self.total - before.total, 1)
-        others = max(0, self.busy - before.busy - (self.ours - before.ours)) / total
-        stolen = (self.stolen - before.stolen) / total
-        return f"Other programs had {others:.0%} of the CPU time, the hypervisor {stolen:.1%}."
+
+def _processes() -> Iterator[tuple[tuple[str, int], float]]:
+    """Servers of soft GPUs and busy loops that are there, with the CPU time that they have used."""
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            who = _who(words)
+            if who:
+                process = int(folder.name)
+                yield (who, process), cpu_seconds(process)
+
+
+def _who(words: list[bytes]) -> str:
+    if os.path.basename(os.fsdecode(words[0])) == PROGRAM:
+        return SERVER
+    return BUSY_LOOPS if children.BUSY.encode() in words else ""
 
 
 def _cpu() -> str:

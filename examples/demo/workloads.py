@@ -73,7 +73,7 @@ def _overheads(command: Path, file: Path, folder: Path) -> tuple[list[object], s
     with children.busy_loops(_cpus()):
         label = "laxity measure"
         arguments = ["--for", f"{MEASURE_S} s", "--worst", WORST, "--out", measured, "--quiet"]
-        children.run_together([[command, "measure", *arguments]], folder / "measure", label, MEASURE_S)
+        children.run_watched([command, "measure", *arguments], folder / "measure", label, MEASURE_S)
     checked = json.loads(children.output(command, "check", file, "--overheads", measured, "--json", may_end_with=(1,)))
     says = "Five tasks on two CPUs; two of them share a lock. "
     if checked["hard"]["status"] == "schedulable":
@@ -108,19 +108,22 @@ def _live(command: Path, folder: Path, within: str, way: Way) -> dict[str, Any]:
     """Runs it one way, beside as many busy loops as there are CPUs: on an idle machine every scheduler looks good."""
     trace = folder / f"{way.scheduler}.lxt"
     live = [command, "run", way.file, "--for", f"{FOR_S} s", "--scheduler", way.scheduler, "--trace", trace, "--json"]
-    before = machine.Times.now()
+    meter = machine.Meter()
     with children.busy_loops(_cpus()):
-        children.run_together([live], folder / way.scheduler, f"laxity run, {way.name}", FOR_S)
-    others = machine.Times.now().since(before)
+        children.run_watched(live, folder / way.scheduler, f"laxity run, {way.name}", FOR_S, meter.look)
+    cpu_time, stolen_ns = meter.shares("the workload"), meter.stolen_ns()
     gantt, perfetto = trace.with_suffix(".svg"), trace.with_suffix(".pftrace")
     children.output(command, "trace", trace, "gantt", *SHOWN, "--svg", gantt)
     children.output(command, "trace", trace, "export", "-o", perfetto)
     return {
         "name": way.name,
-        "says": f"{way.says} {_cpus()} busy loops compete for the CPUs. {others}",
+        "says": f"{way.says} {_cpus()} busy loops compete for the CPUs.",
         "measured": f"{within}/{way.scheduler}/0.out",
         "is_bounded": way.is_bounded,
         "gantt": f"{within}/{gantt.name}",
+        "trace": f"{within}/{trace.name}",
+        "cpu_time": cpu_time,
+        "stolen_ns": stolen_ns,
         "files": [
             {"name": "trace for Perfetto", "file": f"{within}/{perfetto.name}"},
             {"name": "trace for laxity", "file": f"{within}/{trace.name}"},

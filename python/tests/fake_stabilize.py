@@ -2,6 +2,7 @@
 
 FAKE says what goes wrong: ``late``, the clip takes half a second; ``crash``; ``hang``, no end and no answer to SIGTERM;
 ``admission``, SCHED_DEADLINE has room for budgets of 1 only; ``starve``, graphs of 100 ms show nothing;
+``starve-all``, none does;
 ``tardy``, each frame takes ten periods.
 """
 
@@ -12,7 +13,7 @@ import signal
 import sys
 import time
 
-NODES = ("read_frame", "warp_perspective")
+NODES = (("read_frame", "CPU"), ("warp_perspective", "GPU"))
 
 
 def main() -> int:
@@ -20,7 +21,7 @@ def main() -> int:
     options = {name: value for name, value in itertools.pairwise(words) if name.startswith("--")}
     wrong = os.environ.get("FAKE", "")
     if "--sequential" in words:
-        print(json.dumps({"nodes": [{"name": name, "cpu_median_us": 500.0} for name in NODES]}))
+        print(json.dumps({"nodes": [{"name": name, "place": at, "cpu_median_us": 500.0} for name, at in NODES]}))
         return 0
     start, period = int(options["--start-at"]), int(options["--period"].removesuffix("us")) * 1_000
     duration = int(options["--duration"].removesuffix("ms")) * 1_000_000
@@ -34,7 +35,7 @@ def main() -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(600)
     time.sleep(max(0, start + duration - time.monotonic_ns()) / 1e9)
-    shown = 0 if wrong == "starve" and period == 100_000_000 else duration // period
+    shown = 0 if (wrong == "starve" and period == 100_000_000) or wrong == "starve-all" else duration // period
     with open(options["--times"], "w") as times:
         times.write("frame,release_us,completion_us\n")
         for frame in range(shown):

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from laxity.report import _figures, _tables, _words
+from laxity.report import _cpu_time, _figures, _tables, _words
 from laxity.report._results import Results, Video, read
 
 
@@ -34,6 +34,8 @@ def render(results: Results) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "cpu_rows": _cpu_time.rows,
+        "share": _words.share,
         "ms": _words.milliseconds,
         "digits": _words.digits,
         "count": _words.count,

@@ -10,13 +10,15 @@
     video                        clip, width, height, duration_ns, load
         instances                each {name, period_ns}
         configurations           each {name, says, folder}, the first to compare the others with; the folder has
-                                 NAME.csv for each instance; maybe gantt (a picture), gantt_says and files
+                                 NAME.csv for each instance; maybe gantt (a picture), gantt_says, files and cpu_time
     stabilized                   sheet (a picture), says, before_px, after_px; maybe files
     workloads                    each {name, file, says, check, simulated, runs}: JSON of `laxity check` and `simulate`
-        runs                     each {name, says, measured (of `laxity run --json`), is_bounded, gantt; maybe files}
+        runs                     each {name, says, measured (of `laxity run --json`), is_bounded, gantt; maybe files,
+                                 trace (of `laxity run`), cpu_time, and stolen_ns: what the hypervisor took of the CPUs}
     sections                     each {title, says, pictures}, where pictures are each {file, says}
 
-where files, which lie beside the page, are each {name, file}.
+where files, which lie beside the page, are each {name, file}, and cpu_time is a list of {who, share}: of the time of
+all CPUs.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from datetime import datetime
 from pathlib import Path
 
 from laxity.report._beside import beside
+from laxity.report._cpu_time import Share, shares
 from laxity.report._fields import Fields
 from laxity.report._files import ResultsError, picture
 from laxity.report._frames import Frames, read_frames
@@ -49,6 +52,7 @@ class Configuration:
     instances: tuple[Frames, ...]
     gantt: Picture | None
     files: dict[str, str]
+    cpu_time: tuple[Share, ...]
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,7 @@ def _video(folder: Path, video: Fields) -> Video:
             ),
             Picture(picture(folder / run.text("gantt")), run.text("gantt_says")) if "gantt" in run else None,
             beside(folder, run.each("files")),
+            shares(run.each("cpu_time")),
         )
         for run in video.each("configurations")
     ]

@@ -29,6 +29,11 @@ def percent(part: int, whole: int) -> str:
     return "0 %" if part == 0 else "< 0.01 %" if share < 0.005 else f"{share:.2f} %"
 
 
+def share(part: float | None) -> str:
+    """A share of the whole, to a tenth of a percent; a dash for none."""
+    return "-" if part is None else f"{100 * part:.1f} %"
+
+
 def count(number: int, what: str) -> str:
     """`1 frame`, `2,000 frames`."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")

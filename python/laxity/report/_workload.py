@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from laxity._errors import LaxityError
+from laxity._native import Trace, read_trace
 from laxity.report._beside import beside
+from laxity.report._cause import Cause, Lost, lost
+from laxity.report._cpu_time import Share, shares
 from laxity.report._fields import Fields
 from laxity.report._files import ResultsError, picture
 
@@ -22,6 +26,9 @@ class LiveRun:
         is_bounded: whether the analysis is about this way to schedule.
         gantt: part of the schedule, as a URI that has all of it.
         files: what lies beside the page, by name.
+        cpu_time: who had it, as far as that was recorded.
+        stolen_ns: of it, that the hypervisor took on all CPUs; None if nobody looked.
+        trace: of the run; None if there is none.
     """
 
     name: str
@@ -31,6 +38,9 @@ class LiveRun:
     is_bounded: bool
     gantt: str
     files: dict[str, str]
+    cpu_time: tuple[Share, ...]
+    stolen_ns: int | None
+    trace: Trace | None
 
 
 @dataclass(frozen=True)
@@ -44,9 +54,11 @@ class Line:
         bound_ns: proven by the analysis.
         simulated_ns: the longest that was simulated.
         live_ns: the longest of each run.
+        task: its number in traces; None for a graph.
     """
 
     name: str
+    task: int | None
     period_ns: int | None
     deadline_ns: int | None
     bound_ns: int | None
@@ -70,6 +82,7 @@ class Workload:
         simulated_completed: simulated jobs.
         runs: on the machine.
         lines: response times.
+        wcets_ns: of the tasks, by their numbers.
     """
 
     name: str
@@ -83,6 +96,7 @@ class Workload:
     simulated_completed: int
     runs: tuple[LiveRun, ...]
     lines: tuple[Line, ...]
+    wcets_ns: tuple[int, ...]
 
     @property
     def bounds(self) -> int:
@@ -99,6 +113,19 @@ class Workload:
             bounded = [(run, ns) for run, ns in zip(self.runs, line.live_ns, strict=True) if run.is_bounded]
             found += [(line, run, ns) for run, ns in [*seen, *bounded] if ns is not None and ns > line.bound_ns]
         return found
+
+    def causes(self) -> list[tuple[Line, LiveRun, Cause]]:
+        """Why what was run live took longer than the analysis says, as far as known."""
+        return [
+            (line, run, Cause(ns - (line.bound_ns or 0), self._lost(line, run), run.stolen_ns))
+            for line, run, ns in self.beyond_bounds()
+            if run is not None
+        ]
+
+    def _lost(self, line: Line, run: LiveRun) -> Lost | None:
+        if run.trace is None or line.task is None:
+            return None
+        return lost(run.trace, line.task, list(self.wcets_ns))
 
 
 def read_workload(folder: Path, workload: Fields) -> Workload:
@@ -123,6 +150,7 @@ def read_workload(folder: Path, workload: Fields) -> Workload:
         simulated_completed=simulated.inner("total").whole("completed"),
         runs=tuple(_run(folder, run, measured) for run, measured in runs),
         lines=tuple(_lines(check, simulated, [measured for _, measured in runs])),
+        wcets_ns=tuple(task.whole("wcet_ns") for task in simulated.each("tasks")),
     )
 
 
@@ -144,7 +172,17 @@ def _run(folder: Path, run: Fields, measured: Fields) -> LiveRun:
         run.flag("is_bounded"),
         picture(folder / run.text("gantt")),
         beside(folder, run.each("files")),
+        shares(run.each("cpu_time")),
+        run.maybe("stolen_ns"),
+        _trace(folder / run.text("trace")) if "trace" in run else None,
     )
+
+
+def _trace(path: Path) -> Trace:
+    try:
+        return read_trace(path)
+    except (LaxityError, OSError) as error:
+        raise ResultsError(f"{path}: {error}") from error
 
 
 def _lines(check: Fields, simulated: Fields, measured: list[Fields]) -> list[Line]:
@@ -153,6 +191,7 @@ def _lines(check: Fields, simulated: Fields, measured: list[Fields]) -> list[Lin
     tasks = [
         Line(
             task.text("name"),
+            number,
             task.whole("period_ns"),
             task.whole("deadline_ns"),
             bounds.get(task.whole("task")),
@@ -165,6 +204,7 @@ def _lines(check: Fields, simulated: Fields, measured: list[Fields]) -> list[Lin
     graphs = [
         Line(
             f"{graph.text('name')}, from end to end",
+            None,
             None,
             None,
             from_end_to_end.get(graph.text("name")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ QUICK = {"brandenburg2009gedf": (5, 10), "elliott2012klmirqd": (5, 20), RUNTIME:
 QUICK_SECONDS = {RUNTIME: 10, VISION: 5}
 """Simulated time of a run of --quick."""
 LIVE_FOR = "60s"
+INSTANCES = 17
 
 BY_OPTION = 50
 """Task sets a point of --by-option: enough for curves, a twentieth of a full run for each setting."""
@@ -55,10 +57,8 @@ def parser() -> argparse.ArgumentParser:
     live.add_argument("--live", action="store_true", help="run what is missing of them before the simulations")
     live.add_argument("--for", dest="length", default=LIVE_FOR, metavar="SPAN", help=f"of a run; default: {LIVE_FOR}")
     live.add_argument("--size", default="320x240", metavar="WxH", help="of the frames; default: 320x240")
-    live.add_argument("--instances", type=int, default=17, metavar="N", help="only the first so many graphs")
-    live.add_argument(
-        "--periods", type=float, metavar="FACTOR", help="times Table 5.2; default: measured, for a load of 96 %%"
-    )
+    live.add_argument("--instances", type=int, default=INSTANCES, metavar="N", help="only the first so many graphs")
+    live.add_argument("--periods", type=float, metavar="FACTOR", help="times Table 5.2; default: measured")
     live.add_argument("--stabilize", type=Path, default=Path("out/vision/stabilize"), metavar="PROGRAM")
     live.add_argument("--laxity", type=Path, metavar="PROGRAM", help="default: that in target/ or PATH")
     live.add_argument(
@@ -125,16 +125,16 @@ def _one(args: argparse.Namespace, folder: Path) -> None:
 
 def _live(args: argparse.Namespace, folder: Path) -> None:
     """What is missing of the live runs."""
-    from laxity.studies._vision_live import Live  # noqa: PLC0415 (needs Linux)
-    from laxity.studies._vision_live_plan import Programs, Size, seconds  # noqa: PLC0415
+    from laxity._stabilizers import Programs, Stabilizers  # noqa: PLC0415 (needs Linux)
+    from laxity.studies._vision_live import Live, seconds  # noqa: PLC0415
 
     if args.study != VISION:
         raise ValueError(f"--live is for {VISION}; {args.study} has no live runs")
-    if not 1 <= args.instances <= len(Size().graphs):
-        raise ValueError(f"--instances is {args.instances}; it must be 1 to {len(Size().graphs)}")
+    if not 1 <= args.instances <= INSTANCES:
+        raise ValueError(f"--instances is {args.instances}; it must be 1 to {INSTANCES}")
     laxity = args.laxity or _command()
     programs = Programs(args.stabilize.absolute(), laxity.absolute(), args.clip.absolute())
-    print(Live(folder, programs, Size(seconds(args.length), args.size, args.instances)).run(args.periods))
+    print(Live(folder, programs, Stabilizers(seconds(args.length), args.size, args.instances)).run(args.periods))
 
 
 def _command() -> Path:
@@ -174,4 +174,6 @@ def _range(text: str) -> range:
 
 
 if __name__ == "__main__":
+    # A termination ends what was started, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Verdict = Literal["reproduced", "partly reproduced", "not reproduced", "undecided"]
+Verdict = Literal["reproduced", "partly reproduced", "not reproduced", "undecided", "not decidable here"]
+"""Undecided is what was not run, or not for long enough; not decidable here, what was run and cannot tell."""
+
+
+class UndecidableError(Exception):
+    """What was run cannot tell; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,14 @@ class Claim:
         where: section or figure.
         says: what the paper says, quoted or nearly so.
         check: finds it in our results.
+        criterion: when it counts as reproduced, and as partly reproduced; empty where the numbers found say so.
     """
 
     key: str
     where: str
     says: str
     check: Callable[[Any], Finding]
+    criterion: str = ""
 
 
 @dataclass(frozen=True)

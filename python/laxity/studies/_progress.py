@@ -24,7 +24,11 @@ class Progress:
 
     def add(self, count: int) -> None:
         """Counts so many more."""
-        self.done += count
+        self.reach(self.done + count)
+
+    def reach(self, done: int) -> None:
+        """So many are done by now; fewer than were done before are not."""
+        self.done = max(self.done, done)
         now = time.monotonic()
         if now - self.shown >= (BETWEEN_UPDATES_S if self.watched else BETWEEN_LINES_S):
             self.shown = now

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from laxity.studies import brandenburg2009gedf, elliott2012klmirqd, elliott2012klmirqd_runtime, elliott2015vision
-from laxity.studies._claims import Claim, Finding, Table
+from laxity.studies._claims import Claim, Finding, Table, UndecidableError
 from laxity.studies._results import NotRunError, Results
 from laxity.studies._runtime_plan import STUDY as RUNTIME
 from laxity.studies._runtime_results import RuntimeResults
@@ -78,6 +78,8 @@ def check(results: AnyResults) -> list[tuple[Claim, Finding]]:
             return claim.check(results)
         except NotRunError as error:
             return Finding("undecided", str(error), "run the whole study")
+        except UndecidableError as error:
+            return Finding("not decidable here", "", str(error))
 
     return [(claim, find(claim)) for claim in STUDY[results.run["study"]].CLAIMS]
 
@@ -120,8 +122,13 @@ def claims_csv(checked: list[tuple[Claim, Finding]]) -> str:
     """The table of claims for programs."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["claim", "where", "paper", "verdict", "ours", "why"])
-    writer.writerows([c.key, c.where, c.says, f.verdict, f.ours, f.why] for c, f in checked)
+    has_criteria = any(claim.criterion for claim, _ in checked)
+    criterion = ["criterion"] if has_criteria else []
+    writer.writerow(["claim", "where", "paper", *criterion, "verdict", "ours", "why"])
+    for claim, finding in checked:
+        stated = [claim.criterion] if has_criteria else []
+        row = [claim.key, claim.where, claim.says, *stated, finding.verdict, finding.ours, finding.why]
+        writer.writerow(row)
     return out.getvalue()
 
 
@@ -137,8 +144,9 @@ def markdown(results: AnyResults, checked: list[tuple[Claim, Finding]], drawn: l
         "| --- " * 4 + "|",
     ]
     for claim, finding in checked:
-        ours = finding.ours + (f". Why: {finding.why}" if finding.why else "")
-        cells = (claim.where, claim.says, ours, f"**{finding.verdict}**")
+        says = claim.says + (f" *{claim.criterion}*" if claim.criterion else "")
+        why = f"Why: {finding.why}" if finding.why else ""
+        cells = (claim.where, says, ". ".join(part for part in (finding.ours, why) if part), f"**{finding.verdict}**")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     for table in _tables(results):
         lines += ["", f"## {table.title}", "", table.text, "", *_markdown_table(table)]
@@ -158,7 +166,11 @@ tr { border-top: 1px solid #dadce0; } td:first-child { white-space: nowrap; colo
 .wide { overflow-x: auto; } .numbers { font-variant-numeric: tabular-nums; font-size: .85rem; }
 .numbers td + td, .numbers th + th { text-align: right; } .numbers th { vertical-align: bottom; }
 figure { margin: 2rem 0; } figcaption { color: #5f6368; } img { max-width: 100%; height: auto; }
-@media (max-width: 40rem) { td:first-child { white-space: normal; } }
+@media (max-width: 40rem) {
+  td:first-child { white-space: normal; }
+  .claims thead { display: none; }
+  .claims tr, .claims td { display: block; } .claims td { padding: .2rem 0; } .claims tr { padding: .6rem 0; }
+}
 """
 
 MARKS = {
@@ -201,17 +213,19 @@ def page(results: AnyResults, checked: list[tuple[Claim, Finding]], drawn: list[
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{title}</title><style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{html.escape(summary(checked))}.</p>"
-        f"<ul>{facts}</ul>\n<h2>What the paper says, and what we see</h2>\n<table><thead><tr><th>Where<th>The paper"
+        f"<ul>{facts}</ul>\n<h2>What the paper says, and what we see</h2>\n"
+        '<table class="claims"><thead><tr><th>Where<th>The paper'
         f"<th>Ours<th>Verdict</thead><tbody>{rows}</tbody></table>\n{tables}<h2>Figures</h2>\n{figures}</html>\n"
     )
 
 
 def _row(claim: Claim, finding: Finding) -> str:
     where, says, ours, why = (html.escape(text) for text in (claim.where, claim.says, finding.ours, finding.why))
-    reason = f'<br><span class="why">{why}</span>' if why else ""
+    reason = ("<br>" if ours else "") + f'<span class="why">{why}</span>' if why else ""
+    criterion = f'<br><span class="why">{html.escape(claim.criterion)}</span>' if claim.criterion else ""
     mark = MARKS.get(finding.verdict, "?")
-    kind = finding.verdict.split()[0]
+    kind = finding.verdict.split()[0] if finding.verdict in MARKS else "undecided"
     return (
-        f"<tr><td>{where}<td>{says}<td>{ours}{reason}"
+        f"<tr><td>{where}<td>{says}{criterion}<td>{ours}{reason}"
         f'<td class="verdict {kind}">{mark} {html.escape(finding.verdict)}</tr>\n'
     )

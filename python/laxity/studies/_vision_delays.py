@@ -16,7 +16,7 @@ NAN = float("nan")
 class Delays:
     """A row of Tables 5.3 to 5.13 in ms, or of Table 5.14 in periods.
 
-    All but the first are NaN for a graph that showed fewer than two frames.
+    All but the first are NaN where there is no delay: for a graph that showed fewer than two frames.
 
     Attributes:
         dropped_percent: frames that were not shown in time, as a percentage of those of the whole run.
@@ -55,15 +55,22 @@ def summary(completion_ns: Array, expected: int) -> Delays:
 def averaged(rows: Sequence[tuple[Delays, float]]) -> Delays:
     """The row of a configuration in Table 5.14.
 
-    Delays are divided by the graph's period and averaged over the graphs; the percentage that was dropped is of the
-    frames of all graphs.
+    Delays are divided by the graph's period and averaged over the graphs that have some; the percentage that was
+    dropped is of the frames of all graphs. NaN if no graph has any.
 
     Args:
-        rows: of the graphs, with their periods in ms. NaN in one is NaN in the result.
+        rows: of the graphs, with their periods in ms.
     """
     periods = np.array([period for _, period in rows])
     values = np.array([[getattr(row, name) for name in MEASURES] for row, _ in rows])
     # A graph of half the period has twice the frames.
     dropped = np.average(values[:, 0], weights=1 / periods)
-    normalized = (values[:, 1:] / periods[:, np.newaxis]).mean(axis=0)
-    return Delays(float(dropped), *(float(value) for value in normalized))
+    normalized = (values[:, 1:] / periods[:, np.newaxis])[~np.isnan(values[:, 1])]
+    if not len(normalized):
+        return Delays(float(dropped), NAN, NAN, NAN, NAN, NAN, NAN)
+    return Delays(float(dropped), *(float(value) for value in normalized.mean(axis=0)))
+
+
+def cell(value: float, digits: int = 2) -> str:
+    """A number of a table."""
+    return "none" if np.isnan(value) else f"{value:.{digits}f}"

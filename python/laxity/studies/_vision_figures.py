@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
+from laxity._stabilizers.configuration import PERIODS_MS
 from laxity.plots._style import GRAY, tidy
 from laxity.studies._style import (
     BLACK,
@@ -32,7 +33,7 @@ from laxity.studies._vision_claims import short
 from laxity.studies._vision_delays import Array, delays_ms
 from laxity.studies._vision_published import published_summary
 from laxity.studies._vision_results import Runs, VisionResults
-from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS, PERIODS_MS
+from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS, left_out
 
 BUCKET = 0.005
 """In periods: the paper's."""
@@ -286,5 +287,5 @@ def _summary(canvas: Canvas[VisionResults], runs: Runs, name: str) -> Path:
         tidy(ax)
     axes[0].set_yticks(places, [short(one) for one in names], fontsize=7)
     what = "Crosses: paper, dots: simulated. All but the first in periods, averaged over the graphs."
-    note(fig, f"{what} SCHED_OTHER is not simulated. {canvas.caption}")
+    note(fig, f"{what}{left_out()} {canvas.caption}")
     return save(fig, canvas, name)

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from laxity._native import Result, StudyStop, __version__, simulate
+from laxity._stabilizers.configuration import PERIODS_MS
 from laxity.studies._vision_nodes import SINK, node_times
 from laxity.studies._vision_workload import (
     CONFIGURATIONS,
     GRAPHS,
-    PERIODS_MS,
     Configuration,
     Options,
     options,

@@ -14,12 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from laxity._stabilizers.configuration import PERIODS_MS
+from laxity.studies._claims import UndecidableError
 from laxity.studies._results import NotRunError
 from laxity.studies._vision_delays import MEASURES, Array, Delays, averaged, delays_ms, summary
+from laxity.studies._vision_live_load import describe
 from laxity.studies._vision_nodes import node_times
 from laxity.studies._vision_plan import SECONDS
 from laxity.studies._vision_published import published
-from laxity.studies._vision_workload import CPU_LOAD, ENGINE_LOAD, GRAPHS, PERIODS_MS, options, scale
+from laxity.studies._vision_workload import CPU_LOAD, ENGINE_LOAD, GRAPHS, options, scale
 
 LIVE = "live.parquet"
 """Beside the result of the simulations, where there is one."""
@@ -47,6 +50,11 @@ class Frames:
     def delays(self) -> Delays:
         """Its row of a table, in ms."""
         return summary(self.completion_ns, round(self.seconds * 1_000 / self.period_ms))
+
+    @property
+    def delays_count(self) -> int:
+        """How many delays its row is of."""
+        return max(0, len(self.completion_ns) - 1)
 
     @property
     def normalized_delays(self) -> Array:
@@ -131,6 +139,10 @@ class Runs:
         """The configuration's row of Table 5.14."""
         return averaged([(one.delays, one.period_ms) for one in self.all_frames(configuration, variant)])
 
+    def graphs_shown(self, configuration: str) -> int:
+        """How many graphs have completion delays under a configuration."""
+        return sum(one.delays_count > 0 for one in self.all_frames(configuration))
+
     def delays(self, configuration: str) -> Array:
         """Normalized completion delays of all graphs; NotRunError if there are none."""
         return self._some(configuration, [one.normalized_delays for one in self.all_frames(configuration)])
@@ -142,13 +154,13 @@ class Runs:
     def _some(self, configuration: str, parts: list[Array]) -> Array:
         whole = np.concatenate(parts)
         if not len(whole):
-            raise NotRunError(f"too few frames were shown under {configuration}")
+            raise UndecidableError(f"no graph showed two frames under {configuration}")
         return whole
 
     @property
     def shown(self) -> list[str]:
         """The configurations under which there are completion delays."""
-        return [one for one in self.configurations if any(len(x.completion_ns) > 1 for x in self.all_frames(one))]
+        return [one for one in self.configurations if self.graphs_shown(one)]
 
     def load(self, configuration: str) -> dict[str, float]:
         """How busy CPUs (how many of them) and engines (a share) were."""
@@ -224,28 +236,26 @@ class VisionResults:
                 f"{len(self.live.configurations)} configurations, {run['seconds']} s each, on {run['machine']}, Linux "
                 f"{run['linux']}, {run['date']}; the GPU is a soft one, whose work those CPUs do, too",
             ),
-            (
-                "Load, live",
-                f"frames of {run['size']}, periods of Table 5.2 times {run['periods_scaled']}; {run['load']}",
-            ),
+            ("Load, live", describe(run)),
         ]
 
     def published(self) -> dict[str, str]:
         """What a repository keeps of the numbers: CSV files by name."""
         every = [self.simulated, *([self.live] if self.has_live else [])]
-        head = ["source", "configuration", "graph", "period_ms", *(f"{name}_ms" for name in MEASURES)]
-        head[4] = MEASURES[0]
+        head = ["source", "configuration", "graph", "period_ms", "delays", *(f"{name}_ms" for name in MEASURES)]
+        head[5] = MEASURES[0]
         delays = [head]
         for (configuration, graph), row in published().items():
             period = str(PERIODS_MS[GRAPHS.index(graph)])
-            delays.append(["published", configuration, graph, period, *_numbers(row)])
+            delays.append(["published", configuration, graph, period, "", *_numbers(row)])
         percents = (50, 90, 95, 99, 99.9, 100)
         latencies = [["source", "configuration", "frames", *(f"p{percent}_periods" for percent in percents)]]
         for runs in every:
             for configuration in runs.configurations:
                 for graph in runs.graphs:
                     one = runs.frames(configuration, graph)
-                    delays.append([runs.kind, configuration, graph, f"{one.period_ms:g}", *_numbers(one.delays)])
+                    key = [runs.kind, configuration, graph, f"{one.period_ms:g}", str(one.delays_count)]
+                    delays.append([*key, *_numbers(one.delays)])
                 if configuration in runs.shown:
                     found = runs.latencies(configuration)
                     values = (f"{value:.3f}" for value in np.percentile(found, percents))
@@ -254,7 +264,9 @@ class VisionResults:
 
 
 def _numbers(row: Delays) -> list[str]:
-    return [f"{getattr(row, name):.2f}" for name in MEASURES]
+    """Of a row; empty where there is none."""
+    values = (getattr(row, name) for name in MEASURES)
+    return ["" if np.isnan(value) else f"{value:.2f}" for value in values]
 
 
 def _csv(rows: list[list[str]]) -> str:

@@ -10,12 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from laxity._native import Workload
+from laxity._stabilizers.configuration import BASE_PRIORITY, PERIODS_MS
 from laxity.studies._vision_nodes import EDGES, NODES, OBJECTS, REPLICAS, Node, node_times
 
-PERIODS_MS = (20, 20, 30, 30, 40, 40, 60, 60, 60, 60, 60, 80, 80, 80, 80, 100, 100)
-"""Table 5.2, by graph."""
-BASE_PRIORITY = {20: 75, 30: 60, 40: 45, 60: 30, 80: 15, 100: 1}
-"""Table 5.2, by period in ms: for SCHED_FIFO, where the larger number is the higher priority."""
 GRAPHS = tuple(f"G{number}" for number in range(1, len(PERIODS_MS) + 1))
 FRAMES_PER_MS = sum(1 / period for period in PERIODS_MS)
 
@@ -62,7 +59,13 @@ CONFIGURATIONS = (
     Configuration("GPUSync(6,1,FIFO)", "5.12", 19, "C-EDF", 6, "fifo"),
     Configuration("GPUSync(6,1,PRIO)", "5.13", 20, "C-EDF", 6, "priority"),
 )
-NOT_SIMULATED = "not simulated: the simulator has no policy for Linux's fair scheduler"
+NOT_SIMULATED = "not simulated: the simulator has no policy for its scheduler"
+
+
+def left_out() -> str:
+    """A sentence about the configurations that cannot be simulated; empty if there are none."""
+    names = [one.name for one in CONFIGURATIONS if one.policy is None]
+    return f" {', '.join(names)} is {NOT_SIMULATED}." if names else ""
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from laxity.studies import _vision_live_load as load
 from laxity.studies._claims import Table
 from laxity.studies._vision_claims import CLAIMS as SIMULATED_CLAIMS
 from laxity.studies._vision_claims import numbers, short
-from laxity.studies._vision_delays import HEADINGS, MEASURES, Delays
+from laxity.studies._vision_delays import HEADINGS, MEASURES, Delays, cell
 from laxity.studies._vision_live_claims import CLAIMS as LIVE_CLAIMS
 from laxity.studies._vision_plan import SIMULATED
 from laxity.studies._vision_published import published, published_summary
 from laxity.studies._vision_results import Runs, VisionResults
-from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS, NOT_SIMULATED
+from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS, left_out
 
 TITLE = "Elliott: Graph Scheduling and GPUs (dissertation, 2015, chapter 5), section 5.5: VisionWorks under GPUSync"
 CLAIMS = (*SIMULATED_CLAIMS, *LIVE_CLAIMS)
@@ -19,13 +20,14 @@ CLAIMS = (*SIMULATED_CLAIMS, *LIVE_CLAIMS)
 def tables(results: VisionResults) -> list[Table]:
     """The tables of the page: averages first, then all graphs."""
     live = [_averages_live(results.live)] if results.has_live else []
+    scaled = [load.table(results.live.run), load.probes(results.live.run)] if results.has_live else []
     graphs = [_graphs_of(results.simulated, one.name, one.table) for one in SIMULATED]
     graphs += [_graphs_live(results.live, name) for name in results.live.configurations] if results.has_live else []
-    return [_averages(results.simulated), *live, _loads(results), _variants(results.simulated), *graphs]
+    return [_averages(results.simulated), *live, *scaled, _loads(results), _variants(results.simulated), *graphs]
 
 
 def _cells(row: Delays) -> list[str]:
-    return [f"{getattr(row, name):.2f}" for name in MEASURES]
+    return [cell(getattr(row, name)) for name in MEASURES]
 
 
 def _beside(paper: Delays, ours: Delays | None) -> list[str]:
@@ -42,31 +44,33 @@ def _averages(runs: Runs) -> Table:
     for one in CONFIGURATIONS:
         ours = runs.averaged(one.name) if one.policy else None
         rows.append([short(one.name), *_beside(published_summary()[one.name], ours)])
-    text = (
-        "Completion delays in periods of the graph, averaged over the graphs; ours simulated. SCHED_OTHER is "
-        f"{NOT_SIMULATED}."
-    )
+    text = f"Completion delays in periods of the graph, averaged over the graphs; ours simulated.{left_out()}"
     return Table("Table 5.14", text, ["", *HEADER], rows)
 
 
 def _averages_live(runs: Runs) -> Table:
-    rows = [[name, *_cells(runs.averaged(name))] for name in runs.configurations]
+    rows = [
+        [name, f"{runs.graphs_shown(name)} of {len(runs.graphs)}", *_cells(runs.averaged(name))]
+        for name in runs.configurations
+    ]
     text = (
         f"The same, live: {runs.run['machine']}, soft GPU; (rho,f,order) where the GPU is managed. rho f = m has other "
-        "values here than on the paper's six CPUs."
+        "values here than on the paper's six CPUs. Averages are over the graphs that showed two frames or more; how "
+        "many did is in the first column. Frames are dropped of all graphs."
     )
-    return Table("Table 5.14, live", text, ["", *HEADINGS], rows)
+    return Table("Table 5.14, live", text, ["", "graphs", *HEADINGS], rows)
 
 
 def _loads(results: VisionResults) -> Table:
     rows = []
     for runs in [results.simulated, *([results.live] if results.has_live else [])]:
         for name in runs.configurations:
-            load = dict(runs.load(name))
-            cpus = f"{load.pop('CPU'):.2f}"
-            rows.append([runs.kind, short(name), cpus, numbers(load.items())])
+            busy = dict(runs.load(name))
+            cpus = f"{busy.pop('CPU'):.2f}"
+            rows.append([runs.kind, short(name), cpus, numbers(busy.items())])
     text = (
-        "CPUs that were busy, and shares of the engines. Live: CPU time of all processes and of the soft GPU's server."
+        "CPUs that were busy, and shares of the engines. Live: CPUs that all processes and the soft GPU's server used, "
+        "and beside them all that was used on the machine."
     )
     return Table("Load", text, ["", "configuration", "CPUs", "else"], rows)
 
@@ -116,5 +120,5 @@ def _graphs_live(runs: Runs, name: str) -> Table:
     rows = []
     for graph in runs.graphs:
         one = runs.frames(name, graph)
-        rows.append([graph, f"{one.period_ms:g}", *_cells(one.delays)])
-    return Table(f"{name}, live", "In ms.", ["", "period", *HEADINGS], rows)
+        rows.append([graph, f"{one.period_ms:g}", f"{one.delays_count:,}", *_cells(one.delays)])
+    return Table(f"{name}, live", "In ms.", ["", "period", "delays", *HEADINGS], rows)

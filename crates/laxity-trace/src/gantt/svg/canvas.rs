@@ -233,15 +233,18 @@ pub fn subscripted_width((base, subscript): (&str, &str), size: f64) -> f64 {
     text_width(base, size) + text_width(subscript, size * SUBSCRIPT)
 }
 
-/// As much of `text` as fits into `room`, with an ellipsis where it was cut.
+/// As much of both ends of `text` as fits into `room`, with an ellipsis where the middle was cut: names of nodes begin
+/// alike, those of tasks that were numbered end differently.
 pub fn shorten(text: &str, size: f64, room: f64) -> String {
     if text_width(text, size) <= room {
         return text.to_owned();
     }
-    let mut kept = text.to_owned();
-    while kept.pop().is_some() && text_width(&kept, size) + size > room {}
-    kept.push('…');
-    kept
+    let chars: Vec<char> = text.chars().collect();
+    let cut = |kept: usize| {
+        let (head, tail) = (kept / 2, kept - kept / 2);
+        chars[..head].iter().chain(['…'].iter()).chain(&chars[chars.len() - tail..]).collect::<String>()
+    };
+    (0..chars.len()).rev().map(cut).find(|shown| text_width(shown, size) <= room).unwrap_or_else(|| "…".to_owned())
 }
 
 /// To a hundredth of a pixel, and never `-0`.

@@ -10,8 +10,9 @@ use crate::gantt::engines::EngineRow;
 
 /// Room around the picture.
 pub const MARGIN: f64 = 12.0;
-/// Names take at most this much room.
-const NAMES_MAX: f64 = 190.0;
+/// Names take at most this much room, and never more than a third of the picture: enough for a process and its node,
+/// such as `T10 stabilizer-12345/display_stabilized_image`.
+const NAMES_MAX: f64 = 290.0;
 /// Room for the caption.
 const CAPTION: f64 = 22.0;
 /// Room between the last CPU and the first task.

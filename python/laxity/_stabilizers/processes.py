@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -23,20 +24,29 @@ BETWEEN_LOOKS_S = 0.05
 class Processes:
     """Processes, started one by one. Leaving the context ends all of them that are not over.
 
-    They get no Ctrl-C of the terminal: who uses this decides when they end.
+    They get no Ctrl-C of the terminal: who uses this decides when they end. If it is killed, Linux ends them.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.environment = dict(environment)
         self._all: list[tuple[str, subprocess.Popen[bytes]]] = []
+        self._needed: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     def start(
-        self, name: str, command: Sequence[str | Path], output: int | IO[bytes], errors: IO[bytes]
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        output: int | IO[bytes],
+        errors: int | IO[bytes],
+        *,
+        is_needed: bool = True,
     ) -> subprocess.Popen[bytes]:
-        """Starts one. LaxityError if there is no such program."""
+        """Starts one, whose failure counts if it is needed. LaxityError if there is no such program."""
+        if shutil.which(command[0], path=self.environment.get("PATH")) is None:
+            raise LaxityError(f"{command[0]} cannot be started: it is not there, or no program")
         try:
             process = subprocess.Popen(
-                command,
+                [*_ended_with_us(), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=errors,
@@ -46,11 +56,13 @@ class Processes:
         except OSError as error:
             raise LaxityError(f"{command[0]} cannot be started: {error.strerror}") from error
         self._all.append((name, process))
+        if is_needed:
+            self._needed.append((name, process))
         return process
 
     def first_failure(self) -> tuple[str, int] | None:
         """A process that ended with another status than 0, and that status."""
-        ended = ((name, process.poll()) for name, process in self._all)
+        ended = ((name, process.poll()) for name, process in self._needed)
         return next(((name, status) for name, status in ended if status not in (None, 0)), None)
 
     def are_over(self, names: set[str]) -> bool:
@@ -71,6 +83,12 @@ class Processes:
             for _, process in self._all:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(max(0.0, until - time.monotonic()))
+
+
+def _ended_with_us() -> list[str]:
+    """What a command begins with so that it gets a SIGTERM when we are gone, however: prctl(2), PR_SET_PDEATHSIG."""
+    program = shutil.which("setpriv")
+    return [program, "--pdeathsig", "TERM", "--"] if program else []
 
 
 def server_of(gpu: str) -> int | None:
