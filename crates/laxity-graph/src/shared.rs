@@ -143,9 +143,10 @@ impl Shared {
         self.owner(node).state != State::Claimed || !is_begun()
     }
 
-    /// The node's job `index` begins, unless the node was ended: whether it does. To be called by its owner.
+    /// The node's job `index` begins, unless the node was ended; answers whether it was begun before. To be called by its
+    /// owner.
     #[inline]
-    pub fn begin(&self, node: usize, index: u64) -> bool {
+    pub fn begin(&self, node: usize, index: u64) -> Option<bool> {
         let started = self.segment.u64(self.words(node).started);
         let before = started.load(Ordering::Relaxed);
         started.store(index + 1, Ordering::Relaxed);
@@ -154,9 +155,9 @@ impl Shared {
             // Whoever saw the job waits for its end.
             started.store(before, Ordering::Release);
             self.rouse_all();
-            return false;
+            return None;
         }
-        true
+        Some(before > index)
     }
 
     /// The node's job `index` is complete: all its tokens and messages are there, at once.
