@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, Nanos};
-use laxity_policy::graph::Arrival;
+use laxity_policy::graph::{Arrival, Edge};
 use laxity_sys::{clock, scheduling};
 
 use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
@@ -38,6 +38,8 @@ pub struct Node {
     begun: Begun,
     /// For each condition what was seen of its peer last.
     sights: Vec<Sight>,
+    /// Whether the wait that ran out of looks last got what it waited for without suspending.
+    spins: bool,
     ports: Ports,
     objects: ObjectPorts,
     /// How long to look before parking.
@@ -62,11 +64,45 @@ struct Begun {
 /// What a node saw of a peer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sight {
+    /// Jobs that it had completed, and how many of these when it was seen before.
+    completed: u64,
+    before: u64,
     /// Jobs of the node for which what the peer had completed suffices. There may be more by now, but the peer need not be
     /// asked before these are complete.
     jobs: u64,
     /// Its owner word when its loss was reported last.
     reported: u64,
+}
+
+/// How long who spins lets a peer get ahead that it is close behind of: some transfers of a cache line between far CPUs.
+const LEAD: Nanos = Nanos(300);
+
+/// Jobs of a peer from one look to the next, below which the second was too early.
+const FEW: u64 = 16;
+
+impl Sight {
+    /// Before anything was seen: the tokens and room that were there at the start.
+    fn first(rule: &Edge) -> Sight {
+        Sight { jobs: rule.enabled(0), ..Sight::default() }
+    }
+
+    /// The peer has `completed` jobs.
+    fn note(&mut self, rule: &Edge, completed: u64) {
+        if completed != self.completed {
+            self.before = self.completed;
+            self.completed = completed;
+            self.jobs = rule.enabled(completed);
+        }
+    }
+
+    /// Whether the peer had completed several jobs, but few, when it was seen last.
+    ///
+    /// Then it goes on while this node works off what it did. Each look takes the cache line from it that it writes with
+    /// every job, and soon both would wait for that line with every job; if it gets ahead, only now and then. A peer that
+    /// had completed just one job may wait for this node in turn, and is not left alone.
+    fn is_close_behind(&self) -> bool {
+        (2..FEW).contains(&(self.completed - self.before))
+    }
 }
 
 /// A job that has its tokens, and room for what it produces. Dropped without [`Job::complete`] it has not been: its
@@ -120,7 +156,7 @@ impl Node {
         let shared = &membership.shared;
         let completed = shared.completed(node);
         let interrupted = (shared.started(node) > completed).then_some(completed);
-        let sights = vec![Sight::default(); shared.conditions(node).len()];
+        let sights = shared.conditions(node).iter().map(|condition| Sight::first(&condition.rule)).collect();
         let ports = Ports::new(shared, node);
         let objects = ObjectPorts::new(shared, node);
         let releases = (shared.recorded() != 0).then(|| Releases::of(shared, node));
@@ -136,6 +172,7 @@ impl Node {
             is_begun: false,
             begun: Begun::default(),
             sights,
+            spins: false,
             ports,
             objects,
             spin: Nanos::ZERO,
@@ -173,6 +210,7 @@ impl Node {
     /// about as long as a wake-up takes, for threads that are kept on CPUs of their own. Nothing, at first.
     pub fn spin_for(&mut self, span: Nanos) {
         self.spin = span;
+        self.spins = false;
     }
 
     /// From now on jobs are released as `releasing` says: [`Releasing::Early`], as at first, or
@@ -246,6 +284,12 @@ impl Node {
     #[inline(never)]
     fn await_ready(&mut self, deadline: Instant) -> Result<(), WaitError> {
         let (shared, node, index, sights) = (&self.membership.shared, self.node, self.index, &mut self.sights);
+        if self.spins
+            && deadline != Instant::ZERO
+            && sights.iter().any(|sight| sight.jobs <= index && sight.is_close_behind())
+        {
+            let _: Option<()> = spin_until(deadline.min(clock::now().saturating_add(LEAD)), || None);
+        }
         let links = &mut self.ports.links;
         let mut look = || look(shared, node, index, sights, links, deadline).transpose();
         let mut found = look();
@@ -253,6 +297,7 @@ impl Node {
             if !self.spin.is_zero() && are_elsewhere(shared, node, index) {
                 found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
             }
+            self.spins = found.is_some();
             if found.is_none() {
                 found = park(shared, node, deadline, &mut look);
                 note_cpu(shared, node);
@@ -293,9 +338,8 @@ impl Node {
             self.note_begin(arrival, now);
         }
         self.ports.begin(&self.membership.shared, self.index);
-        if let Some(hooks) = &mut self.hooks {
-            let release = self.begun.release;
-            hooks.begin(release, release.map(|release| deadline_of(&self.membership.shared, self.node, release)));
+        if self.hooks.is_some() {
+            self.tell_hooks();
         }
         self.is_begun = true;
         Ok(Job { node: self })
@@ -322,7 +366,16 @@ impl Node {
         Ok((arrival, now))
     }
 
+    /// The job has begun.
+    #[inline(never)]
+    fn tell_hooks(&mut self) {
+        let (shared, node, release) = (&self.membership.shared, self.node, self.begun.release);
+        let deadline = release.map(|release| deadline_of(shared, node, release));
+        self.hooks.iter_mut().for_each(|hooks| hooks.begin(release, deadline));
+    }
+
     /// The job was begun that has this release.
+    #[inline(never)]
     fn note_begin(&mut self, arrival: Arrival, now: Instant) {
         self.membership.shared.record_begin(self.node, self.index, arrival, now, current_cpu());
         self.releases.iter_mut().for_each(|releases| releases.begun(self.index, arrival));
@@ -392,6 +445,12 @@ fn await_release(shared: &Shared, node: usize, release: Instant, deadline: Insta
 
 fn deadline_of(shared: &Shared, node: usize, release: Instant) -> Instant {
     release.saturating_add(shared.spec.plan().nodes()[node].deadline)
+}
+
+/// Job `index` of `node` completes, there being a recorder.
+#[inline(never)]
+fn note_completion(shared: &Shared, node: usize, index: u64) {
+    shared.record_completion(node, index, clock::now(), current_cpu());
 }
 
 /// As recorders have it.
@@ -473,7 +532,7 @@ fn look(
 }
 
 fn has_come(shared: &Shared, condition: &Condition, sight: &mut Sight, index: u64) -> bool {
-    sight.jobs = condition.rule.enabled(shared.completed(condition.peer));
+    sight.note(&condition.rule, shared.completed(condition.peer));
     sight.jobs > index
 }
 
@@ -580,7 +639,7 @@ impl Job<'_> {
         let shared = &node.membership.shared;
         node.ports.complete(shared, index);
         if node.releases.is_some() {
-            shared.record_completion(node.node, index, clock::now(), current_cpu());
+            note_completion(shared, node.node, index);
         }
         if node.has_consumers {
             node.tell_consumers(index);
@@ -618,3 +677,46 @@ impl fmt::Display for WaitError {
 }
 
 impl std::error::Error for WaitError {}
+
+#[cfg(test)]
+mod tests {
+    use laxity_policy::graph::EdgeKind;
+
+    use super::*;
+
+    /// A producer that adds one token with each job, of which there are two at the start; a consumer that needs two and
+    /// takes one.
+    const EDGE: Edge = Edge {
+        producer: 0,
+        consumer: 1,
+        produce: 1,
+        consume: 1,
+        threshold: 2,
+        initial: 2,
+        kind: EdgeKind::Token,
+        delay: 0,
+    };
+
+    /// What a node saw that looked when its peer had completed so many jobs.
+    fn seen(looks: &[u64]) -> Sight {
+        let mut sight = Sight::first(&EDGE);
+        looks.iter().for_each(|&completed| sight.note(&EDGE, completed));
+        sight
+    }
+
+    #[test]
+    fn a_sight_knows_how_many_jobs_are_ready_from_the_start_on() {
+        assert_eq!(seen(&[]).jobs, 1);
+        assert_eq!(seen(&[0, 7]).jobs, 8);
+    }
+
+    #[test]
+    fn only_a_peer_that_goes_on_a_few_jobs_ahead_is_left_alone() {
+        assert!(seen(&[10, 13]).is_close_behind());
+        assert!(seen(&[10, 13, 13]).is_close_behind(), "nothing new is no news");
+        assert!(!seen(&[]).is_close_behind(), "nothing is known");
+        assert!(!seen(&[10, 11]).is_close_behind(), "it may wait for this node");
+        assert!(!seen(&[10, 10 + FEW]).is_close_behind(), "a look was worth it");
+        assert!(!seen(&[10, 13, 14]).is_close_behind(), "it takes turns now");
+    }
+}

@@ -152,12 +152,18 @@ impl Shared {
         started.store(index + 1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         if self.has_terminated(node) {
-            // Whoever saw the job waits for its end.
-            started.store(before, Ordering::Release);
-            self.rouse_all();
+            self.withdraw(node, before);
             return None;
         }
         Some(before > index)
+    }
+
+    /// The job does not begin that was announced when `before` jobs had been begun.
+    #[cold]
+    fn withdraw(&self, node: usize, before: u64) {
+        // Whoever saw the job waits for its end.
+        self.segment.u64(self.words(node).started).store(before, Ordering::Release);
+        self.rouse_all();
     }
 
     /// The node's job `index` is complete: all its tokens and messages are there, at once.
@@ -206,6 +212,7 @@ impl Shared {
     }
 
     /// Makes every waiter look again: for what happens rarely. Also those that a process that died was about to wake.
+    #[cold]
     pub fn rouse_all(&self) {
         (0..self.nodes()).for_each(|node| self.rouse(node));
     }
