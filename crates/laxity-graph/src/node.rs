@@ -101,7 +101,7 @@ impl Sight {
     /// every job, and soon both would wait for that line with every job; if it gets ahead, only now and then. A peer that
     /// had completed just one job may wait for this node in turn, and is not left alone.
     fn is_close_behind(&self) -> bool {
-        (2..FEW).contains(&(self.completed - self.before))
+        (2..FEW).contains(&self.completed.saturating_sub(self.before))
     }
 }
 
