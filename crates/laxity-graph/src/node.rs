@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, Nanos};
+use laxity_policy::graph::{Arrival, Edge};
 use laxity_sys::{clock, scheduling};
 
 use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
@@ -27,10 +28,18 @@ pub struct Node {
     owner: Owner,
     /// The job that was begun before this claim.
     interrupted: Option<u64>,
-    /// The job that a wait of this claim answered with and that is not complete.
-    begun: Option<Begun>,
+    /// The job that comes next, or was begun: as many are complete, which the owner alone writes.
+    index: u64,
+    /// Jobs below this one may run without another look, by what was seen of all peers.
+    ready: u64,
+    /// Whether a wait of this claim answered with a job that is not complete.
+    is_begun: bool,
+    /// What is known of that job.
+    begun: Begun,
     /// For each condition what was seen of its peer last.
     sights: Vec<Sight>,
+    /// Whether the wait that ran out of looks last got what it waited for without suspending.
+    spins: bool,
     ports: Ports,
     objects: ObjectPorts,
     /// How long to look before parking.
@@ -44,10 +53,9 @@ pub struct Node {
     has_consumers: bool,
 }
 
-/// A job that began and is not complete.
-#[derive(Clone, Copy, Debug)]
+/// A job that began.
+#[derive(Clone, Copy, Debug, Default)]
 struct Begun {
-    index: u64,
     is_resumed: bool,
     /// If the graph has a recorder.
     release: Option<Instant>,
@@ -56,10 +64,45 @@ struct Begun {
 /// What a node saw of a peer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sight {
-    /// Jobs that it had completed. There may be more by now, but the peer need not be asked while these suffice.
+    /// Jobs that it had completed, and how many of these when it was seen before.
     completed: u64,
+    before: u64,
+    /// Jobs of the node for which what the peer had completed suffices. There may be more by now, but the peer need not be
+    /// asked before these are complete.
+    jobs: u64,
     /// Its owner word when its loss was reported last.
     reported: u64,
+}
+
+/// How long who spins lets a peer get ahead that it is close behind of: some transfers of a cache line between far CPUs.
+const LEAD: Nanos = Nanos(300);
+
+/// Jobs of a peer from one look to the next, below which the second was too early.
+const FEW: u64 = 16;
+
+impl Sight {
+    /// Before anything was seen: the tokens and room that were there at the start.
+    fn first(rule: &Edge) -> Sight {
+        Sight { jobs: rule.enabled(0), ..Sight::default() }
+    }
+
+    /// The peer has `completed` jobs.
+    fn note(&mut self, rule: &Edge, completed: u64) {
+        if completed != self.completed {
+            self.before = self.completed;
+            self.completed = completed;
+            self.jobs = rule.enabled(completed);
+        }
+    }
+
+    /// Whether the peer had completed several jobs, but few, when it was seen last.
+    ///
+    /// Then it goes on while this node works off what it did. Each look takes the cache line from it that it writes with
+    /// every job, and soon both would wait for that line with every job; if it gets ahead, only now and then. A peer that
+    /// had completed just one job may wait for this node in turn, and is not left alone.
+    fn is_close_behind(&self) -> bool {
+        (2..FEW).contains(&self.completed.saturating_sub(self.before))
+    }
 }
 
 /// A job that has its tokens, and room for what it produces. Dropped without [`Job::complete`] it has not been: its
@@ -67,7 +110,6 @@ struct Sight {
 #[derive(Debug)]
 pub struct Job<'a> {
     node: &'a mut Node,
-    begun: Begun,
 }
 
 /// Why there is no job.
@@ -114,7 +156,7 @@ impl Node {
         let shared = &membership.shared;
         let completed = shared.completed(node);
         let interrupted = (shared.started(node) > completed).then_some(completed);
-        let sights = vec![Sight::default(); shared.conditions(node).len()];
+        let sights = shared.conditions(node).iter().map(|condition| Sight::first(&condition.rule)).collect();
         let ports = Ports::new(shared, node);
         let objects = ObjectPorts::new(shared, node);
         let releases = (shared.recorded() != 0).then(|| Releases::of(shared, node));
@@ -125,8 +167,12 @@ impl Node {
             node,
             owner,
             interrupted,
-            begun: None,
+            index: completed,
+            ready: 0,
+            is_begun: false,
+            begun: Begun::default(),
             sights,
+            spins: false,
             ports,
             objects,
             spin: Nanos::ZERO,
@@ -144,6 +190,7 @@ impl Node {
         Ok(node)
     }
 
+    #[inline]
     pub(crate) fn shared(&self) -> &Shared {
         &self.membership.shared
     }
@@ -163,6 +210,7 @@ impl Node {
     /// about as long as a wake-up takes, for threads that are kept on CPUs of their own. Nothing, at first.
     pub fn spin_for(&mut self, span: Nanos) {
         self.spin = span;
+        self.spins = false;
     }
 
     /// From now on jobs are released as `releasing` says: [`Releasing::Early`], as at first, or
@@ -197,6 +245,7 @@ impl Node {
     ///
     /// # Errors
     /// [`WaitError`], but no time-out.
+    #[inline]
     pub fn wait(&mut self) -> Result<Job<'_>, WaitError> {
         self.wait_until(Instant::NEVER)
     }
@@ -222,9 +271,25 @@ impl Node {
     ///
     /// # Errors
     /// [`WaitError`]. Whatever it is, no token is lost, and one may wait again.
+    #[inline]
     pub fn wait_until(&mut self, deadline: Instant) -> Result<Job<'_>, WaitError> {
-        let index = self.shared().completed(self.node);
-        let (shared, node, sights) = (&self.membership.shared, self.node, &mut self.sights);
+        // Most jobs of who is behind are known to be ready, and pay for nothing but their beginning.
+        if self.index >= self.ready {
+            self.await_ready(deadline)?;
+        }
+        self.begin(deadline)
+    }
+
+    /// Waits until the next job may run.
+    #[inline(never)]
+    fn await_ready(&mut self, deadline: Instant) -> Result<(), WaitError> {
+        let (shared, node, index, sights) = (&self.membership.shared, self.node, self.index, &mut self.sights);
+        if self.spins
+            && deadline != Instant::ZERO
+            && sights.iter().any(|sight| sight.jobs <= index && sight.is_close_behind())
+        {
+            let _: Option<()> = spin_until(deadline.min(clock::now().saturating_add(LEAD)), || None);
+        }
         let links = &mut self.ports.links;
         let mut look = || look(shared, node, index, sights, links, deadline).transpose();
         let mut found = look();
@@ -232,6 +297,7 @@ impl Node {
             if !self.spin.is_zero() && are_elsewhere(shared, node, index) {
                 found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
             }
+            self.spins = found.is_some();
             if found.is_none() {
                 found = park(shared, node, deadline, &mut look);
                 note_cpu(shared, node);
@@ -240,52 +306,98 @@ impl Node {
         if let Some(bell) = &mut self.bell {
             bell.after_wait(shared, node, &mut found, look);
         }
-        match found {
-            Some(Ok(())) => self.begin(index, deadline),
-            Some(Err(error)) => Err(error),
-            None => Err(WaitError::TimedOut { node: shared.name(node), in_flight: None }),
+        found.unwrap_or_else(|| Err(WaitError::TimedOut { node: shared.name(node), in_flight: None }))?;
+        // Bells and channels of Linux want to be looked after for each job.
+        if self.bell.is_none() && self.ports.links.outboxes.is_empty() {
+            self.ready = self.sights.iter().map(|sight| sight.jobs).min().unwrap_or(u64::MAX);
         }
+        Ok(())
+    }
+
+    /// What was seen of peers does not spare the next wait its look.
+    pub(crate) fn look_each_time(&mut self) {
+        self.ready = 0;
     }
 
     /// The job that a wait answered with and that is not complete, as it is: for languages in which a [`Job`] cannot
     /// borrow its node from its beginning to its end.
     pub fn job(&mut self) -> Option<Job<'_>> {
-        let begun = self.begun?;
-        Some(Job { node: self, begun })
+        self.is_begun.then_some(Job { node: self })
     }
 
-    /// Job `index`, all of whose tokens and room are there, begins: at its release, if it has to wait for that.
-    fn begin(&mut self, index: u64, deadline: Instant) -> Result<Job<'_>, WaitError> {
-        let (shared, node) = (&self.membership.shared, self.node);
-        self.ports
-            .links
-            .fetch(shared, index, deadline)
-            .map_err(|edge| WaitError::TimedOut { node: shared.name(node), in_flight: Some(shared.ends(edge)) })?;
-        let mut began = None;
-        if let Some(releases) = &self.releases {
-            let mut now = clock::now();
-            let arrival = releases.arrival(shared, index, now);
-            if releases.is_too_early(arrival, now) {
-                now = await_release(shared, node, arrival.at, deadline)?;
-            }
-            began = Some((arrival, now));
+    /// The next job, all of whose tokens and room are there, begins: at its release, if it has to wait for that.
+    #[inline]
+    fn begin(&mut self, deadline: Instant) -> Result<Job<'_>, WaitError> {
+        if !self.ports.links.inboxes.is_empty() {
+            self.fetch(deadline)?;
         }
-        let is_resumed = shared.started(node) > index;
-        if !shared.begin(node, index) {
-            return Err(WaitError::Terminated { node: shared.name(node), edge: None });
+        let arrival = if self.releases.is_some() { Some(self.await_release(deadline)?) } else { None };
+        let Some(is_resumed) = self.membership.shared.begin(self.node, self.index) else { return Err(self.ended()) };
+        self.begun = Begun { is_resumed, release: None };
+        if let Some((arrival, now)) = arrival {
+            self.note_begin(arrival, now);
         }
-        if let (Some(releases), Some((arrival, now))) = (&mut self.releases, began) {
-            shared.record_begin(node, index, arrival, now, current_cpu());
-            releases.begun(index, arrival);
+        self.ports.begin(&self.membership.shared, self.index);
+        if self.hooks.is_some() {
+            self.tell_hooks();
         }
-        let release = began.map(|(arrival, _)| arrival.at);
-        self.ports.begin(shared, index);
-        if let Some(hooks) = &mut self.hooks {
-            hooks.begin(release, release.map(|release| deadline_of(shared, node, release)));
+        self.is_begun = true;
+        Ok(Job { node: self })
+    }
+
+    /// Takes the messages of the next job out of channels of Linux.
+    #[inline(never)]
+    fn fetch(&mut self, deadline: Instant) -> Result<(), WaitError> {
+        let shared = &self.membership.shared;
+        let in_flight = |edge| WaitError::TimedOut { node: shared.name(self.node), in_flight: Some(shared.ends(edge)) };
+        self.ports.links.fetch(shared, self.index, deadline).map_err(in_flight)
+    }
+
+    /// The release of the next job, there being a recorder, and now: not before the release if jobs have to wait for it.
+    #[inline(never)]
+    fn await_release(&mut self, deadline: Instant) -> Result<(Arrival, Instant), WaitError> {
+        let shared = &self.membership.shared;
+        let releases = self.releases.as_ref().expect("asked for where there is a recorder");
+        let mut now = clock::now();
+        let arrival = releases.arrival(shared, self.index, now);
+        if releases.is_too_early(arrival, now) {
+            now = await_release(shared, self.node, arrival.at, deadline)?;
         }
-        let begun = Begun { index, is_resumed, release };
-        self.begun = Some(begun);
-        Ok(Job { node: self, begun })
+        Ok((arrival, now))
+    }
+
+    /// The job has begun.
+    #[inline(never)]
+    fn tell_hooks(&mut self) {
+        let (shared, node, release) = (&self.membership.shared, self.node, self.begun.release);
+        let deadline = release.map(|release| deadline_of(shared, node, release));
+        self.hooks.iter_mut().for_each(|hooks| hooks.begin(release, deadline));
+    }
+
+    /// The job was begun that has this release.
+    #[inline(never)]
+    fn note_begin(&mut self, arrival: Arrival, now: Instant) {
+        self.membership.shared.record_begin(self.node, self.index, arrival, now, current_cpu());
+        self.releases.iter_mut().for_each(|releases| releases.begun(self.index, arrival));
+        self.begun.release = Some(arrival.at);
+    }
+
+    #[cold]
+    fn ended(&self) -> WaitError {
+        WaitError::Terminated { node: self.shared().name(self.node), edge: None }
+    }
+
+    /// Job `index` is complete, of a node that may have to wake several consumers.
+    #[inline(never)]
+    fn tell_consumers(&mut self, index: u64) {
+        let shared = &self.membership.shared;
+        let flags = shared.flags(self.node);
+        flags.store(TOKEN_SENDING, Ordering::Relaxed);
+        self.hooks.iter_mut().for_each(|hooks| hooks.boost());
+        shared.complete(self.node, index);
+        // Before the priority, as who loses that may be preempted at once.
+        flags.store(0, Ordering::Relaxed);
+        self.hooks.iter_mut().for_each(|hooks| hooks.restore());
     }
 
     /// Threads move when they are woken, if ever.
@@ -335,6 +447,12 @@ fn deadline_of(shared: &Shared, node: usize, release: Instant) -> Instant {
     release.saturating_add(shared.spec.plan().nodes()[node].deadline)
 }
 
+/// Job `index` of `node` completes, there being a recorder.
+#[inline(never)]
+fn note_completion(shared: &Shared, node: usize, index: u64) {
+    shared.record_completion(node, index, clock::now(), current_cpu());
+}
+
 /// As recorders have it.
 fn current_cpu() -> u16 {
     u16::try_from(scheduling::current_cpu()).unwrap_or(u16::MAX)
@@ -350,7 +468,7 @@ fn note_cpu(shared: &Shared, node: usize) {
 fn are_elsewhere(shared: &Shared, node: usize, index: u64) -> bool {
     let here = scheduling::current_cpu() as u64 + 1;
     let cpu = |node: usize| u64::from(shared.segment.u32(shared.words(node).cpu).load(Ordering::Relaxed));
-    let waiting = |condition: &&Condition| !condition.rule.suffices(shared.completed(condition.peer), index);
+    let waiting = |condition: &&Condition| condition.rule.enabled(shared.completed(condition.peer)) <= index;
     shared.conditions(node).iter().filter(waiting).all(|condition| ![0, here].contains(&cpu(condition.peer)))
 }
 
@@ -384,7 +502,7 @@ fn look(
     }
     let mut is_ready = true;
     for (condition, sight) in shared.conditions(node).iter().zip(sights) {
-        if condition.rule.suffices(sight.completed, index) || has_come(shared, condition, sight, index) {
+        if sight.jobs > index || has_come(shared, condition, sight, index) {
             continue;
         }
         let absence = absence(shared, condition, sight.reported);
@@ -414,8 +532,8 @@ fn look(
 }
 
 fn has_come(shared: &Shared, condition: &Condition, sight: &mut Sight, index: u64) -> bool {
-    sight.completed = shared.completed(condition.peer);
-    condition.rule.suffices(sight.completed, index)
+    sight.note(&condition.rule, shared.completed(condition.peer));
+    sight.jobs > index
 }
 
 enum Absence {
@@ -439,13 +557,13 @@ fn absence(shared: &Shared, condition: &Condition, reported: u64) -> Absence {
 impl Job<'_> {
     /// Its number, from 0.
     pub fn index(&self) -> u64 {
-        self.begun.index
+        self.node.index
     }
 
     /// Whether it was begun before and not completed: by an owner of the node that died or let go, or because the job
     /// was dropped. What it reads is as it was; what it changes in place may be half changed.
     pub fn is_resumed(&self) -> bool {
-        self.begun.is_resumed
+        self.node.begun.is_resumed
     }
 
     /// What its deadline is counted from: `r(j) = max(r(j - 1) + p, f)`, f being the completion that brought the last of
@@ -455,15 +573,16 @@ impl Job<'_> {
     /// If the node is behind a producer by more jobs than the recorder is deep, f is forgotten, and the release is no
     /// later than by this rule; that of a first job is then when it begins.
     pub fn release(&self) -> Option<Instant> {
-        self.begun.release
+        self.node.begun.release
     }
 
     /// When it should be complete: its release and the node's relative deadline.
     pub fn deadline(&self) -> Option<Instant> {
-        self.begun.release.map(|release| deadline_of(self.node.shared(), self.node.node, release))
+        self.release().map(|release| deadline_of(self.node.shared(), self.node.node, release))
     }
 
     /// The messages it reads, and those it writes.
+    #[inline]
     pub fn messages(&mut self) -> (Inputs<'_>, Outputs<'_>) {
         let Node { membership, ports, .. } = &mut *self.node;
         ports.messages(&membership.shared)
@@ -471,14 +590,14 @@ impl Job<'_> {
 
     /// The data objects that it only reads, and those that it writes or changes.
     pub fn objects(&mut self) -> (ObjectInputs<'_>, ObjectOutputs<'_>) {
-        let Node { membership, objects, .. } = &mut *self.node;
-        objects.of_job(&membership.shared, self.begun.index)
+        let Node { membership, objects, index, .. } = &mut *self.node;
+        objects.of_job(&membership.shared, *index)
     }
 
     /// As [`Job::messages`] and [`Job::objects`], at the same time.
     pub fn messages_and_objects(&mut self) -> ((Inputs<'_>, Outputs<'_>), (ObjectInputs<'_>, ObjectOutputs<'_>)) {
-        let Node { membership, ports, objects, .. } = &mut *self.node;
-        (ports.messages(&membership.shared), objects.of_job(&membership.shared, self.begun.index))
+        let Node { membership, ports, objects, index, .. } = &mut *self.node;
+        (ports.messages(&membership.shared), objects.of_job(&membership.shared, *index))
     }
 
     /// The rings and channels at its node.
@@ -487,13 +606,14 @@ impl Job<'_> {
     }
 
     pub(crate) fn object_inputs(&self) -> ObjectInputs<'_> {
-        self.node.objects.inputs_of(self.node.shared(), self.begun.index)
+        self.node.objects.inputs_of(self.node.shared(), self.node.index)
     }
 
     /// Message `number`, from 0, that came over `edge`: as [`Inputs::get`].
     ///
     /// # Errors
     /// [`MessageError`](crate::MessageError).
+    #[inline]
     pub fn input(&mut self, edge: usize, number: u32) -> Result<&[u8], crate::MessageError> {
         self.messages().0.get(edge, number)
     }
@@ -502,31 +622,30 @@ impl Job<'_> {
     ///
     /// # Errors
     /// [`MessageError`](crate::MessageError).
+    #[inline]
     pub fn output(&mut self, edge: usize, number: u32) -> Result<&mut [u8], crate::MessageError> {
         self.messages().1.into_message(edge, number)
     }
 
     /// Completes the job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at
     /// once. Messages it did not ask for are empty.
+    #[inline]
     pub fn complete(self) {
-        let Job { node, begun: Begun { index, .. } } = self;
+        let Job { node } = self;
+        let index = node.index;
         node.interrupted = None;
-        node.begun = None;
-        node.ports.complete(&node.membership.shared, index);
+        node.is_begun = false;
+        node.index = index + 1;
         let shared = &node.membership.shared;
+        node.ports.complete(shared, index);
         if node.releases.is_some() {
-            shared.record_completion(node.node, index, clock::now(), current_cpu());
+            note_completion(shared, node.node, index);
         }
-        if !node.has_consumers {
-            return shared.complete(node.node, index);
+        if node.has_consumers {
+            node.tell_consumers(index);
+        } else {
+            shared.complete(node.node, index);
         }
-        let flags = shared.flags(node.node);
-        flags.store(TOKEN_SENDING, Ordering::Relaxed);
-        node.hooks.iter_mut().for_each(|hooks| hooks.boost());
-        shared.complete(node.node, index);
-        // Before the priority, as who loses that may be preempted at once.
-        flags.store(0, Ordering::Relaxed);
-        node.hooks.iter_mut().for_each(|hooks| hooks.restore());
     }
 }
 
@@ -558,3 +677,46 @@ impl fmt::Display for WaitError {
 }
 
 impl std::error::Error for WaitError {}
+
+#[cfg(test)]
+mod tests {
+    use laxity_policy::graph::EdgeKind;
+
+    use super::*;
+
+    /// A producer that adds one token with each job, of which there are two at the start; a consumer that needs two and
+    /// takes one.
+    const EDGE: Edge = Edge {
+        producer: 0,
+        consumer: 1,
+        produce: 1,
+        consume: 1,
+        threshold: 2,
+        initial: 2,
+        kind: EdgeKind::Token,
+        delay: 0,
+    };
+
+    /// What a node saw that looked when its peer had completed so many jobs.
+    fn seen(looks: &[u64]) -> Sight {
+        let mut sight = Sight::first(&EDGE);
+        looks.iter().for_each(|&completed| sight.note(&EDGE, completed));
+        sight
+    }
+
+    #[test]
+    fn a_sight_knows_how_many_jobs_are_ready_from_the_start_on() {
+        assert_eq!(seen(&[]).jobs, 1);
+        assert_eq!(seen(&[0, 7]).jobs, 8);
+    }
+
+    #[test]
+    fn only_a_peer_that_goes_on_a_few_jobs_ahead_is_left_alone() {
+        assert!(seen(&[10, 13]).is_close_behind());
+        assert!(seen(&[10, 13, 13]).is_close_behind(), "nothing new is no news");
+        assert!(!seen(&[]).is_close_behind(), "nothing is known");
+        assert!(!seen(&[10, 11]).is_close_behind(), "it may wait for this node");
+        assert!(!seen(&[10, 10 + FEW]).is_close_behind(), "a look was worth it");
+        assert!(!seen(&[10, 13, 14]).is_close_behind(), "it takes turns now");
+    }
+}

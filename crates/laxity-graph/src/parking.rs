@@ -84,7 +84,13 @@ pub(crate) fn published<W: Word>() {
 #[must_use]
 pub(crate) fn wake_if(word: &impl Word, is_ready: impl FnOnce() -> bool) -> bool {
     let state = word.load();
-    if state == RUNNING || !is_ready() || !word.exchange(state, RUNNING) {
+    state != RUNNING && wake(word, state, is_ready)
+}
+
+/// Apart from what mostly happens, which is next to nothing.
+#[inline(never)]
+fn wake(word: &impl Word, state: u32, is_ready: impl FnOnce() -> bool) -> bool {
+    if !is_ready() || !word.exchange(state, RUNNING) {
         return false;
     }
     if state == PARKED {

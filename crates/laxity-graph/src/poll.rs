@@ -37,6 +37,7 @@ impl Node {
             self.note_bell(true);
             let bell = self.bell.insert(bell);
             bell.is_rung = true;
+            self.look_each_time();
             self.shared().ring(self.position());
         }
         let bell = self.bell.as_ref().expect("made above");

@@ -9,6 +9,7 @@
 //! ```
 #![allow(unsafe_code, reason = "messages are slices of shared memory; the two blocks argue their case")]
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
@@ -80,7 +81,7 @@ pub(crate) struct Ports {
 }
 
 /// One end of a ring.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Port {
     edge: usize,
     ring: RingLayout,
@@ -94,6 +95,8 @@ struct Port {
     /// The job that began last and the slot of its first token: the next job's follows without a division.
     job: u64,
     slot: u64,
+    /// For each message that the job writes how long it is.
+    lengths: Vec<u32>,
 }
 
 /// The messages that a job reads.
@@ -109,7 +112,7 @@ pub struct Inputs<'a> {
 #[derive(Debug)]
 pub struct Outputs<'a> {
     shared: &'a Shared,
-    ports: &'a [Port],
+    ports: &'a mut [Port],
     swaps: &'a mut [SwapPort],
     outboxes: &'a mut [Outbox],
 }
@@ -132,12 +135,14 @@ impl Ports {
                 count,
                 job: 0,
                 slot: u64::from(first) % u64::from(capacity),
+                lengths: Vec::new(),
             };
             if rule.consumer == node {
                 ports.inputs.push(port(0, rule.consume, rule.threshold));
             }
             if rule.producer == node {
-                ports.outputs.push(port(rule.initial, rule.produce, rule.produce));
+                let lengths = vec![0; rule.produce as usize];
+                ports.outputs.push(Port { lengths, ..port(rule.initial, rule.produce, rule.produce) });
             }
         }
         ports
@@ -149,18 +154,21 @@ impl Ports {
         self.inputs.iter_mut().for_each(|port| port.move_to(index));
         for port in &mut self.outputs {
             port.move_to(index);
-            for number in 0..port.count {
-                shared.segment.u32(port.length_of(port.slot(number))).store(0, Ordering::Relaxed);
-            }
+            port.lengths.fill(0);
         }
-        self.swaps.begin(shared, index);
+        if !self.swaps.is_empty() {
+            self.swaps.begin(shared, index);
+        }
         self.links.begin();
     }
 
-    /// Job `index` is about to be complete.
+    /// Job `index` is about to be complete, which makes what this writes visible.
     #[inline]
     pub fn complete(&mut self, shared: &Shared, index: u64) {
-        self.swaps.complete(shared);
+        self.outputs.iter().for_each(|port| port.give_lengths(shared));
+        if !self.swaps.is_empty() {
+            self.swaps.complete(shared);
+        }
         self.links.send(shared, index);
     }
 
@@ -193,6 +201,18 @@ impl Port {
         self.job = job;
     }
 
+    /// Writes down how long the messages of the job are. Mostly as long as those that were in their slots before: what does
+    /// not change stays in the caches of producer and consumer.
+    #[inline]
+    fn give_lengths(&self, shared: &Shared) {
+        for (number, &length) in (0..).zip(&self.lengths) {
+            let word = shared.segment.u32(self.length_of(self.slot(number)));
+            if word.load(Ordering::Relaxed) != length {
+                word.store(length, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// The slot of token `number` of the job.
     #[inline]
     fn slot(&self, number: u32) -> usize {
@@ -216,10 +236,12 @@ fn wrapped(position: u64, length: u64) -> u64 {
     if position < length { position } else { position - length }
 }
 
+/// The one of `ports` at `edge`, which has a message `number`.
 #[inline]
-fn find(ports: &[Port], edge: usize, number: u32) -> Result<&Port, MessageError> {
-    let port = ports.iter().find(|port| port.edge == edge).ok_or(MessageError::NoRing { edge })?;
-    check_number(edge, number, port.count)?;
+fn find<P: Borrow<Port>>(ports: impl IntoIterator<Item = P>, edge: usize, number: u32) -> Result<P, MessageError> {
+    let mut ports = ports.into_iter();
+    let port = ports.find(|port| port.borrow().edge == edge).ok_or(MessageError::NoRing { edge })?;
+    check_number(edge, number, port.borrow().count)?;
     Ok(port)
 }
 
@@ -267,7 +289,7 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// [`MessageError`].
     pub fn get(&mut self, edge: usize, number: u32) -> Result<&mut [u8], MessageError> {
-        let Outputs { shared, ports, ref mut swaps, ref mut outboxes } = *self;
+        let Outputs { shared, ref mut ports, ref mut swaps, ref mut outboxes } = *self;
         Outputs { shared, ports, swaps, outboxes }.into_message(edge, number)
     }
 
@@ -283,7 +305,7 @@ impl<'a> Outputs<'a> {
         }
         let port = find(self.ports, edge, number)?;
         let slot = port.slot(number);
-        self.shared.segment.u32(port.length_of(slot)).store(port.longest, Ordering::Relaxed);
+        port.lengths[number as usize] = port.longest;
         // SAFETY: nobody else touches the slot while the job lasts. The job is begun, so there is room for its tokens:
         // the consumer completed the jobs that read what was in the slot (seen with acquire order), and begins one
         // that reads it again only when this job is complete. If this node is the consumer, too, its inputs are older
@@ -307,9 +329,8 @@ impl<'a> Outputs<'a> {
         if let Some(port) = self.swaps.iter_mut().find(|port| port.edge == edge) {
             return port.truncate(number, length);
         }
-        let port = find(self.ports, edge, number)?;
-        let length = check_length(edge, length, port.longest)?;
-        self.shared.segment.u32(port.length_of(port.slot(number))).store(length, Ordering::Relaxed);
+        let port = find(&mut *self.ports, edge, number)?;
+        port.lengths[number as usize] = check_length(edge, length, port.longest)?;
         Ok(())
     }
 

@@ -139,20 +139,27 @@ impl Shared {
         self.owner(node).state != State::Claimed || !is_begun()
     }
 
-    /// The node's job `index` begins, unless the node was ended: whether it does. To be called by its owner.
+    /// The node's job `index` begins, unless the node was ended; answers whether it was begun before. To be called by its
+    /// owner.
     #[inline]
-    pub fn begin(&self, node: usize, index: u64) -> bool {
+    pub fn begin(&self, node: usize, index: u64) -> Option<bool> {
         let started = self.segment.u64(self.words(node).started);
         let before = started.load(Ordering::Relaxed);
         started.store(index + 1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         if self.has_terminated(node) {
-            // Whoever saw the job waits for its end.
-            started.store(before, Ordering::Release);
-            self.rouse_all();
-            return false;
+            self.withdraw(node, before);
+            return None;
         }
-        true
+        Some(before > index)
+    }
+
+    /// The job does not begin that was announced when `before` jobs had been begun.
+    #[cold]
+    fn withdraw(&self, node: usize, before: u64) {
+        // Whoever saw the job waits for its end.
+        self.segment.u64(self.words(node).started).store(before, Ordering::Release);
+        self.rouse_all();
     }
 
     /// The node's job `index` is complete: all its tokens and messages are there, at once.
@@ -201,6 +208,7 @@ impl Shared {
     }
 
     /// Makes every waiter look again: for what happens rarely. Also those that a process that died was about to wake.
+    #[cold]
     pub fn rouse_all(&self) {
         (0..self.nodes()).for_each(|node| self.rouse(node));
     }

@@ -119,8 +119,13 @@ impl Swaps {
         swaps
     }
 
-    /// Job `index` begins.
     #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.inputs.is_empty() && self.outputs.is_empty()
+    }
+
+    /// Job `index` begins.
+    #[inline(never)]
     pub fn begin(&mut self, shared: &Shared, index: u64) {
         for port in &mut self.inputs {
             port.move_to(index);
@@ -137,7 +142,7 @@ impl Swaps {
     }
 
     /// The job that began last is about to be complete, which makes what this writes visible.
-    #[inline]
+    #[inline(never)]
     pub fn complete(&self, shared: &Shared) {
         for port in &self.inputs {
             port.give(|layout, slot, held| {

@@ -221,7 +221,9 @@ impl Segment {
     #[inline]
     pub fn u64s(&self, offset: usize, count: usize) -> &[AtomicU64] {
         let length = count.checked_mul(8).expect("as many words as fit into memory");
-        assert!(offset.is_multiple_of(8), "offset {offset} is not aligned to 8");
+        if !offset.is_multiple_of(8) {
+            misaligned(offset, 8);
+        }
         // SAFETY: within the mapping and aligned, as checked; otherwise as in `u32`.
         unsafe { std::slice::from_raw_parts(self.at(offset, length).cast(), count) }
     }
@@ -268,15 +270,18 @@ impl Segment {
     /// A pointer to the word of `size` bytes at `offset`, which is also its alignment.
     #[inline]
     pub(crate) fn pointer(&self, offset: usize, size: usize) -> *mut u8 {
-        assert!(offset.is_multiple_of(size), "offset {offset} is not aligned to {size}");
+        if !offset.is_multiple_of(size) {
+            misaligned(offset, size);
+        }
         self.at(offset, size)
     }
 
     /// A pointer to `size` bytes at `offset`, wherever that is.
     #[inline]
     fn at(&self, offset: usize, size: usize) -> *mut u8 {
-        let is_within = offset.checked_add(size).is_some_and(|end| end <= self.length);
-        assert!(is_within, "offset {offset} + {size} is beyond the {} bytes of the segment", self.length);
+        if offset.checked_add(size).is_none_or(|end| end > self.length) {
+            beyond(offset, size, self.length);
+        }
         // SAFETY: within one mapping.
         unsafe { self.start.as_ptr().add(offset) }
     }
@@ -340,6 +345,18 @@ impl Drop for Segment {
         // SAFETY: mapped by `map` with this length, and nothing borrowed from `self` lives any more.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
     }
+}
+
+// Functions of their own, so that who passes the checks does not prepare what they say.
+
+#[cold]
+fn misaligned(offset: usize, size: usize) -> ! {
+    panic!("offset {offset} is not aligned to {size}");
+}
+
+#[cold]
+fn beyond(offset: usize, size: usize, length: usize) -> ! {
+    panic!("offset {offset} + {size} is beyond the {length} bytes of the segment");
 }
 
 fn map(file: OwnedFd, path: &Path, length: usize) -> Result<Segment, SegmentError> {

@@ -83,6 +83,15 @@ impl Edge {
         self.written(completed) >= u128::from(self.threshold) + u128::from(index) * u128::from(self.consume)
     }
 
+    /// How many jobs of the consumer have their tokens once `completed` jobs of the producer are complete: the first for
+    /// which these do not [suffice](Edge::suffices), `floor((n0 + completed * rho - phi) / kappa) + 1`, or 0.
+    #[inline]
+    pub fn enabled(&self, completed: u64) -> u64 {
+        let spare = self.written(completed).checked_sub(u128::from(self.threshold));
+        // No graph completes 2^64 jobs, so that the saturated number is as good as the true one.
+        spare.map_or(0, |spare| u64::try_from(spare / u128::from(self.consume) + 1).unwrap_or(u64::MAX))
+    }
+
     /// How many jobs of the producer must be complete before job `index` of the consumer has its tokens: the least
     /// number that [suffices](Edge::suffices), `ceil((phi + index * kappa - n0) / rho)`, or 0. The last of them is the
     /// job whose completion brings the last token.
