@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use laxity_model::Instant;
 use laxity_policy::cpu::Priority;
@@ -35,8 +35,9 @@ pub(crate) struct Membership {
     pub shared: Arc<Shared>,
     pub place: usize,
     guardian: Option<Guardian>,
-    /// How many of its threads follow holders.
-    pub followers: AtomicUsize,
+    /// The least of what those of its threads withstand that follow holders ([`inheritance::withstands`]): who lends no
+    /// more leaves all of them as they are. Changes at the gate.
+    pub unmoved: AtomicU8,
     /// As [`process::forks`] said when it attached.
     forks: u32,
 }
@@ -117,7 +118,7 @@ impl Base {
 impl Arbitration {
     pub(crate) fn new(shared: Arc<Shared>, place: usize, guardian: Guardian) -> Self {
         let forks = process::forks();
-        let membership = Membership { shared, place, guardian: Some(guardian), followers: AtomicUsize::new(0), forks };
+        let membership = Membership { shared, place, guardian: Some(guardian), unmoved: AtomicU8::new(u8::MAX), forks };
         Arbitration { membership: Arc::new(membership) }
     }
 
@@ -190,12 +191,13 @@ impl Arbitration {
             shared.segment.store_bytes(words.name, name.as_bytes());
             inheritance::store(shared, words.own, own);
             inheritance::store(shared, words.applied, own);
+            shared.say_base(task, base.level());
             // Whoever had the number before was somebody else.
             inside.desk.arbiter.forget(task);
             inside.handle(Event::Pending { priority: Priority::of(base.level(), task) });
             inside.publish();
             life.keep();
-            return Ok(Client::new(self.membership.clone(), task));
+            return Ok(Client::new(self.membership.clone(), task, thread, own));
         }
         Err(RegisterError::Full { clients: shared.config.clients })
     }

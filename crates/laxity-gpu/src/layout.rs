@@ -20,7 +20,7 @@ use crate::config::{self, Config};
 use crate::owners::REPLICAS;
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 2 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 3 };
 
 /// The most processes: their guardians wait on the words of all of them, and on one more.
 pub(crate) const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
@@ -105,6 +105,8 @@ pub(crate) struct ClientWords {
     /// What it said of the token it asked for last: its length (64 bits), its GPU and one more (32 bits).
     pub length: usize,
     pub only: usize,
+    /// Its base priority, as [`Base`](crate::Base) makes a number of it, from its next request on: 64 bits.
+    pub base: usize,
     /// Its process, by its place: 32 bits.
     pub member: usize,
     /// Its number and that of its process: 32 bits each.
@@ -170,6 +172,7 @@ impl Layout {
             wanted: hot + 4,
             length: hot + 8,
             only: hot + 16,
+            base: hot + 24,
             member: cold,
             thread: cold + 4,
             pid: cold + 8,

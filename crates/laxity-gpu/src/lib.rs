@@ -60,6 +60,8 @@ mod layout;
 mod members;
 mod owned;
 mod owners;
+#[cfg(test)]
+mod passages;
 mod registry;
 mod shared;
 mod snapshot;
