@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use laxity_membership::Kind;
 use laxity_model::Instant;
@@ -35,8 +35,9 @@ pub(crate) struct Membership {
     pub shared: Arc<Shared>,
     pub place: usize,
     member: laxity_membership::Membership<Shared>,
-    /// How many of its threads follow holders.
-    pub followers: AtomicUsize,
+    /// The least of what those of its threads withstand that follow holders ([`inheritance::withstands`]): who lends no
+    /// more leaves all of them as they are. Changes at the gate.
+    pub unmoved: AtomicU8,
 }
 
 /// How urgent a client is among those that wait: it decides who gets a token or an engine, and who inherits from whom.
@@ -115,7 +116,7 @@ impl Base {
 impl Arbitration {
     pub(crate) fn new((member, ()): (laxity_membership::Membership<Shared>, ())) -> Self {
         let (shared, place) = (member.memory().clone(), member.id().place);
-        let membership = Membership { shared, place, member, followers: AtomicUsize::new(0) };
+        let membership = Membership { shared, place, member, unmoved: AtomicU8::new(u8::MAX) };
         Arbitration { membership: Arc::new(membership) }
     }
 
@@ -185,12 +186,13 @@ impl Arbitration {
             shared.segment.store_bytes(words.name, name.as_bytes());
             inheritance::store(shared, words.own, own);
             inheritance::store(shared, words.applied, own);
+            shared.say_base(task, base.level());
             // Whoever had the number before was somebody else.
             inside.desk.arbiter.forget(task);
             inside.handle(Event::Pending { priority: Priority::of(base.level(), task) });
             inside.publish();
             life.keep();
-            return Ok(Client::new(self.membership.clone(), task));
+            return Ok(Client::new(self.membership.clone(), task, thread, own));
         }
         Err(RegisterError::Full { clients: shared.config.clients })
     }

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
-use laxity_policy::cpu::Priority;
 use laxity_policy::lock::Event;
+use laxity_sys::clock;
 use laxity_sys::futex::{self, Ended};
 use laxity_sys::scheduling::Attributes;
-use laxity_sys::{clock, scheduling};
 
 use crate::arbitration::{Base, Membership, RegisterError};
 use crate::budget::State;
@@ -31,6 +30,10 @@ use crate::token::Token;
 pub struct Client {
     membership: Arc<Membership>,
     task: TaskId,
+    /// Its number in Linux.
+    thread: u32,
+    /// The fixed priority that it lends to those who follow it, when it inherits nothing; 0: none.
+    lends: Cell<u8>,
     has_token: Cell<bool>,
     budget: Arc<State>,
     /// Locks of engines, ascending.
@@ -108,10 +111,11 @@ pub enum LockError {
 }
 
 impl Client {
-    pub(crate) fn new(membership: Arc<Membership>, task: TaskId) -> Self {
+    /// For the calling thread, which Linux calls `thread` and schedules as `own`.
+    pub(crate) fn new(membership: Arc<Membership>, task: TaskId, thread: u32, own: Attributes) -> Self {
         let engines = RefCell::new(Vec::with_capacity(4));
-        let budget = Arc::default();
-        Client { membership, task, has_token: Cell::new(false), budget, engines, not_send: PhantomData }
+        let (has_token, lends) = (Cell::new(false), Cell::new(inheritance::lent(own).unwrap_or(0)));
+        Client { membership, task, thread, lends, has_token, budget: Arc::default(), engines, not_send: PhantomData }
     }
 
     /// Waits for a token of any GPU.
@@ -194,13 +198,16 @@ impl Client {
             return Err(RegisterError::NotAttached);
         }
         let shared = self.shared();
-        let own = Attributes::of(scheduling::current_thread());
-        let own = own.map_err(|error| RegisterError::State(StateError::System(error)))?;
-        let mut inside = shared.enter(clock::now()).map_err(RegisterError::State)?;
-        inheritance::store(shared, shared.client(self.task).own, own);
-        inheritance::store(shared, shared.client(self.task).applied, own);
-        inside.handle(Event::Rebase { priority: Priority::of(base.level(), self.task) });
-        inside.publish();
+        let read = || Attributes::of(self.thread).map_err(|error| RegisterError::State(StateError::System(error)));
+        if read()? != inheritance::own(shared, self.task) {
+            // Who let us go may still be lowering us: not before it has left do we have our own.
+            let _inside = shared.enter(clock::now()).map_err(RegisterError::State)?;
+            let own = read()?;
+            inheritance::store(shared, shared.client(self.task).own, own);
+            inheritance::store(shared, shared.client(self.task).applied, own);
+            self.lends.set(inheritance::lent(own).unwrap_or(0));
+        }
+        shared.say_base(self.task, base.level());
         Ok(())
     }
 
@@ -270,6 +277,7 @@ impl Client {
         // Without budget it asks for nothing before it has some again, and waits for that.
         let is_barred = lock == TOKEN && self.budget.is_exhausted();
         inside.arbitrate(lock);
+        inside.note_base(task);
         shared.segment.u32(shared.client(task).wanted).store(lock.0.into(), Ordering::Relaxed);
         shared.word(task).store(Word::Waiting.value(), Ordering::Relaxed);
         if !is_barred {
@@ -353,10 +361,11 @@ impl Client {
         }
     }
 
-    /// The arbiter was not asked about `lock`: if it is that of the tokens, those that follow holders are to know.
+    /// The arbiter was not asked about `lock`: if it is that of the tokens, those that follow holders are to know,
+    /// unless this thread lends too little to change them. It inherits nothing, as it holds nothing else.
     #[inline]
     fn note_token(&self, lock: LockId) {
-        if lock == TOKEN && self.membership.followers.load(Ordering::Relaxed) > 0 {
+        if lock == TOKEN && self.lends.get() > self.membership.unmoved.load(Ordering::SeqCst) {
             self.membership.raise_followers();
         }
     }

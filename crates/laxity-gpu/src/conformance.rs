@@ -46,13 +46,16 @@ struct Step {
     exhausts: bool,
     /// Another process took part meanwhile: what this one remembers is old.
     forgets: bool,
+    /// Its next job, with this priority, begins if it holds nothing and waits for nothing.
+    begins: Option<u8>,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let only = prop_oneof![3 => Just(None), 1 => (0..4_u16).prop_map(Some)];
     let few = || prop::bool::weighted(0.15);
     let step = (0..CLIENTS, prop::bool::weighted(0.4), 0..6_usize, 0..9_u64, only, few(), few(), few());
-    let step = step.prop_map(|(client, gives_up, lock, length, only, tries, exhausts, forgets)| Step {
+    let step = (step, prop::option::weighted(0.3, 1..=5_u8));
+    let step = step.prop_map(|((client, gives_up, lock, length, only, tries, exhausts, forgets), begins)| Step {
         client,
         gives_up,
         lock,
@@ -61,6 +64,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         tries,
         exhausts,
         forgets,
+        begins,
     });
     prop::collection::vec(step, 0..120)
 }
@@ -82,6 +86,10 @@ impl Both<'_> {
             self.clients[0].shared().desk.lock().expect("nobody panicked").version = None;
         }
         let held: Vec<LockId> = self.pure.holds(task).map(|(lock, _)| lock).collect();
+        if let Some(base) = step.begins.filter(|_| held.is_empty() && self.pure.waits_for(task).is_none()) {
+            self.clients[step.client].rebase(Base::Fixed(base)).expect("how Linux schedules it stays the same");
+            self.expect(Event::Rebase { priority: Priority::of(Base::Fixed(base).level(), task) }, None);
+        }
         if step.exhausts {
             return self.exhaust(task);
         }

@@ -30,14 +30,23 @@ pub(crate) struct Desk {
     pub actions: Vec<Action>,
     /// The tasks that something happened to since somebody entered.
     pub touched: Vec<TaskId>,
+    /// The locks that the last publication opened.
+    pub reopened: Vec<LockId>,
     /// Scratch.
     numbers: Vec<u64>,
 }
 
 impl Desk {
     pub fn new(arbiter: Arbiter, locks: usize) -> Self {
-        let (actions, touched, numbers) = (Vec::new(), Vec::new(), Vec::new());
-        Desk { version: None, arbiter, open: vec![false; locks], actions, touched, numbers }
+        Desk {
+            version: None,
+            arbiter,
+            open: vec![false; locks],
+            actions: Vec::new(),
+            touched: Vec::new(),
+            reopened: Vec::new(),
+            numbers: Vec::new(),
+        }
     }
 
     /// A state in which nobody is registered and every lock is open that may be.

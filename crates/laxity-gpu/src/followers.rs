@@ -15,7 +15,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use laxity_membership::MEMBERS_MAX;
 use laxity_model::{ReplicaId, TaskId};
@@ -95,7 +95,7 @@ impl Arbitration {
         // Last: who is killed before this has not begun.
         shared.segment.u32(words.thread).store(thread, Ordering::Relaxed);
         shared.segment.u32(FOLLOWED).store(1, Ordering::Relaxed);
-        membership.followers.fetch_add(1, Ordering::SeqCst);
+        inside.measure_followers(membership);
         inside.raise_followers_of(*place);
         Ok(Follower { membership: membership.clone(), slot })
     }
@@ -119,12 +119,12 @@ impl Drop for Follower {
         if !self.membership.is_ours() {
             return;
         }
-        self.membership.followers.fetch_sub(1, Ordering::SeqCst);
         // If the memory is damaged nobody looks at it any more.
-        let Ok(_inside) = self.membership.shared.enter(clock::now()) else { return };
+        let Ok(inside) = self.membership.shared.enter(clock::now()) else { return };
         let (shared, words) = (&self.membership.shared, self.words());
         give(shared, std::process::id(), words, inheritance::load(shared, words.own));
         shared.segment.u32(words.thread).store(0, Ordering::Relaxed);
+        inside.measure_followers(&self.membership);
     }
 }
 
@@ -133,8 +133,7 @@ impl Inside<'_> {
     /// whenever that may have changed, and may be repeated.
     pub fn raise_followers_of(&self, place: usize) {
         let shared = self.shared();
-        let slots = (0..shared.layout.followers_max()).map(|slot| shared.layout.follower(place, slot));
-        for words in slots.filter(|words| shared.number(words.thread) != 0) {
+        for words in shared.followers(place) {
             let own = inheritance::load(shared, words.own);
             let gpu = shared.number(words.gpu);
             let holders = self.token_holders(place).filter(|&(_, of)| u32::from(of) == gpu);
@@ -151,12 +150,24 @@ impl Inside<'_> {
         if shared.number(FOLLOWED) == 0 {
             return;
         }
-        let mut places: Vec<usize> =
-            tasks.iter().map(|&task| shared.number(shared.client(task).member) as usize).collect();
-        places.sort_unstable();
-        places.dedup();
-        // Numbers from memory that others can write to.
-        places.into_iter().filter(|&place| place < MEMBERS_MAX).for_each(|place| self.raise_followers_of(place));
+        let place = |&task: &TaskId| shared.number(shared.client(task).member) as usize;
+        for (index, task) in tasks.iter().enumerate() {
+            // A number from memory that others can write to. Few tasks: quadratic is less than a set.
+            let is_new = place(task) < MEMBERS_MAX && !tasks[..index].iter().any(|other| place(other) == place(task));
+            if is_new {
+                self.raise_followers_of(place(task));
+            }
+        }
+    }
+
+    /// Threads of the process of `membership` follow since now, or no more.
+    fn measure_followers(&self, membership: &Membership) {
+        let shared = self.shared();
+        let own = shared.followers(membership.place).map(|words| inheritance::load(shared, words.own));
+        let least = own.map(inheritance::withstands).min().unwrap_or(u8::MAX);
+        membership.unmoved.store(least, Ordering::SeqCst);
+        // Either who takes a token sees this, or it is among the holders that are looked at from here on.
+        fence(Ordering::SeqCst);
     }
 
     /// As [`Inside::raise_followers_of`], for all processes.
@@ -182,6 +193,14 @@ impl Inside<'_> {
             Some(priority) => inheritance::wanted(shared, priority, arbiter.base(task)),
             None => inheritance::own(shared, task),
         }
+    }
+}
+
+impl Shared {
+    /// The threads of the process at `place` that follow.
+    fn followers(&self, place: usize) -> impl Iterator<Item = FollowerWords> {
+        let slots = (0..self.layout.followers_max()).map(move |slot| self.layout.follower(place, slot));
+        slots.filter(|words| self.number(words.thread) != 0)
     }
 }
 

@@ -100,17 +100,31 @@ impl<'a> Inside<'a> {
             return;
         }
         self.desk.version = None;
-        let words: Vec<Owners> = self.shared.owner_words(lock).map(owners::freeze).collect();
         self.desk.open[usize::from(lock.0)] = false;
-        for replica in 0..self.shared.locks[usize::from(lock.0)].replicas {
-            let owner = words[usize::from(replica) / REPLICAS].owner(usize::from(replica) % REPLICAS);
+        let shared = self.shared;
+        // All before anyone is adopted: owners of several words are those of one moment, or later ones.
+        shared.owner_words(lock).for_each(|word| {
+            owners::freeze(word);
+        });
+        for replica in 0..shared.locks[usize::from(lock.0)].replicas {
+            let owner = shared.owner(lock, ReplicaId(replica));
             // Words come from memory that others can write to.
             let Some(task) = owner.filter(|&task| self.desk.arbiter.base(task).is_some()) else { continue };
             if self.desk.arbiter.holds(task).any(|(held, _)| held == lock) {
                 continue;
             }
-            let (length, only) = self.shared.said(task, lock);
+            self.note_base(task);
+            let (length, only) = shared.said(task, lock);
             self.handle(Event::Adopt { task, lock, replica: ReplicaId(replica), length, only });
+        }
+    }
+
+    /// The arbiter is about to be told of a request of `task`: with it goes the base priority that `task` says it has,
+    /// which stays the same from its first request to its last unlock.
+    pub fn note_base(&mut self, task: TaskId) {
+        let priority = self.shared.base_said(task);
+        if self.desk.arbiter.base(task).is_some_and(|base| base != priority) {
+            self.handle(Event::Rebase { priority });
         }
     }
 
@@ -129,8 +143,8 @@ impl<'a> Inside<'a> {
 
     /// Publishes what happened, does what follows, and leaves.
     pub fn publish(mut self) {
-        let reopened = self.make_it_count();
-        self.follow_up(&reopened);
+        self.make_it_count();
+        self.follow_up();
         let Inside { shared, desk, woken, gate, .. } = self;
         drop(desk);
         drop(gate);
@@ -138,19 +152,19 @@ impl<'a> Inside<'a> {
     }
 
     /// The first half of [`Inside::publish`], up to the store that decides. Answers with the locks that were reopened.
-    pub fn make_it_count(&mut self) -> Vec<LockId> {
+    pub fn make_it_count(&mut self) -> &[LockId] {
         // Quadratic, and the policy has tests of its own: not in release.
         if cfg!(debug_assertions) {
             self.desk.arbiter.assert_invariants();
         }
-        let reopened = self.reopen();
+        self.reopen();
         self.desk.publish(self.shared, self.version);
-        reopened
+        &self.desk.reopened
     }
 
     /// The second half, which is done again if whoever does it is killed.
-    fn follow_up(&mut self, reopened: &[LockId]) {
-        for &lock in reopened {
+    fn follow_up(&mut self) {
+        for &lock in &self.desk.reopened {
             self.shared.owner_words(lock).for_each(owners::thaw);
         }
         self.carry_out();
@@ -165,24 +179,29 @@ impl<'a> Inside<'a> {
     }
 
     /// Moves the holders of locks for which nobody waits from the arbiter to the locks' words, which stay frozen.
-    fn reopen(&mut self) -> Vec<LockId> {
-        let reopened: Vec<LockId> = self.shared.lock_ids().filter(|&lock| self.may_reopen(lock)).collect();
-        for &lock in &reopened {
-            let replicas = self.shared.locks[usize::from(lock.0)].replicas;
-            let holders: Vec<_> =
-                (0..replicas).map(|replica| self.desk.arbiter.holder(lock, ReplicaId(replica))).collect();
-            for (word, holders) in self.shared.owner_words(lock).zip(holders.chunks(REPLICAS)) {
-                let all = holders.iter().enumerate();
-                all.fold(Owners::NOBODY, |owners, (replica, &holder)| owners.with(replica, holder)).store_frozen(word);
+    fn reopen(&mut self) {
+        self.desk.reopened.clear();
+        for lock in self.shared.lock_ids() {
+            if !self.may_reopen(lock) {
+                continue;
+            }
+            let replicas = || (0..self.shared.locks[usize::from(lock.0)].replicas).map(ReplicaId);
+            for (index, word) in self.shared.owner_words(lock).enumerate() {
+                let here = replicas().skip(index * REPLICAS).take(REPLICAS).enumerate();
+                let holder = |replica| self.desk.arbiter.holder(lock, replica);
+                here.fold(Owners::NOBODY, |owners, (place, replica)| owners.with(place, holder(replica)))
+                    .store_frozen(word);
             }
             let before = self.desk.actions.len();
-            for task in holders.into_iter().flatten() {
-                self.handle(Event::Unlock { task, lock });
+            for replica in replicas() {
+                if let Some(task) = self.desk.arbiter.holder(lock, replica) {
+                    self.handle(Event::Unlock { task, lock });
+                }
             }
             assert_eq!(self.desk.actions.len(), before, "nobody gains by a lock for which nobody waits");
             self.desk.open[usize::from(lock.0)] = true;
+            self.desk.reopened.push(lock);
         }
-        reopened
     }
 
     fn may_reopen(&self, lock: LockId) -> bool {
@@ -245,19 +264,15 @@ impl<'a> Inside<'a> {
         if !self.desk.is_open(TOKEN) {
             return self.desk.arbiter.holder(TOKEN, replica);
         }
-        let word = self.shared.owner_words(TOKEN).nth(usize::from(replica.0) / REPLICAS)?;
-        let owner = Owners::of(word).owner(usize::from(replica.0) % REPLICAS);
         // Words come from memory that others can write to.
-        owner.filter(|task| task.index() < usize::from(self.shared.config.clients))
+        self.shared.owner(TOKEN, replica).filter(|task| task.index() < usize::from(self.shared.config.clients))
     }
 
     /// What `task` holds of `lock` according to its words, if it is open.
     pub fn owned(&self, task: TaskId, lock: LockId) -> Option<ReplicaId> {
         let is_open = self.desk.open.get(usize::from(lock.0)).is_some_and(|&open| open);
         let replicas = is_open.then(|| self.shared.locks[usize::from(lock.0)].replicas)?;
-        let words: Vec<Owners> = self.shared.owner_words(lock).map(Owners::of).collect();
-        let holds = |&replica: &usize| words[replica / REPLICAS].owner(replica % REPLICAS) == Some(task);
-        (0..usize::from(replicas)).find(holds).map(|replica| ReplicaId(replica as u16))
+        (0..replicas).map(ReplicaId).find(|&replica| self.shared.owner(lock, replica) == Some(task))
     }
 }
 

@@ -47,10 +47,20 @@ pub(crate) fn wanted(shared: &Shared, priority: Priority, base: Option<Priority>
     raised(own, self::own(shared, lender))
 }
 
-/// `own`, at least as urgent as what is `lent`.
-pub(crate) fn raised(own: Attributes, lent: Attributes) -> Attributes {
-    let lent = lent.fixed_priority().or_else(|| lent.is_above_fixed().then_some(HIGHEST));
-    lent.map_or(own, |lent| own.at_least(lent.clamp(1, 99)))
+/// `own`, at least as urgent as whoever lends: `lender`.
+pub(crate) fn raised(own: Attributes, lender: Attributes) -> Attributes {
+    lent(lender).map_or(own, |lent| own.at_least(lent))
+}
+
+/// The fixed priority that a thread of these attributes lends, if it lends one.
+pub(crate) fn lent(lender: Attributes) -> Option<u8> {
+    let priority = lender.fixed_priority().or_else(|| lender.is_above_fixed().then_some(HIGHEST));
+    priority.map(|priority| priority.clamp(1, 99))
+}
+
+/// Who lends no more than this leaves a thread of these attributes as it is: [`raised`].
+pub(crate) fn withstands(own: Attributes) -> u8 {
+    if own.is_above_fixed() { u8::MAX } else { own.fixed_priority().unwrap_or(0) }
 }
 
 fn give(shared: &Shared, task: TaskId, wanted: Attributes) {

@@ -91,6 +91,8 @@ pub(crate) struct ClientWords {
     /// What it said of the token it asked for last: its length (64 bits), its GPU and one more (32 bits).
     pub length: usize,
     pub only: usize,
+    /// Its base priority, as [`Base`](crate::Base) makes a number of it, from its next request on: 64 bits.
+    pub base: usize,
     /// Its process, by its place: 32 bits.
     pub member: usize,
     /// Its number and that of its process: 32 bits each.
@@ -150,6 +152,7 @@ impl Layout {
             wanted: hot + 4,
             length: hot + 8,
             only: hot + 16,
+            base: hot + 24,
             member: cold,
             thread: cold + 4,
             pid: cold + 8,

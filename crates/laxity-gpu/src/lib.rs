@@ -59,6 +59,8 @@ mod layout;
 mod members;
 mod owned;
 mod owners;
+#[cfg(test)]
+mod passages;
 mod registry;
 mod shared;
 mod snapshot;

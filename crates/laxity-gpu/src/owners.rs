@@ -68,8 +68,9 @@ pub(crate) fn take(word: &AtomicU64, task: TaskId, replicas: impl Iterator<Item 
         }
         let free = replicas.clone().find(|&replica| owners.owner(replica).is_none())?;
         let taken = owners.with(free, Some(task));
-        // Released, too: who finds the owner's name also finds what it said of its request before.
-        match word.compare_exchange_weak(owners.0, taken.0, Ordering::AcqRel, Ordering::Relaxed) {
+        // Who finds the owner's name also finds what it said of its request before, and of the owner and who begins
+        // to follow holders at least one sees the other: `Client::note_token`.
+        match word.compare_exchange_weak(owners.0, taken.0, Ordering::SeqCst, Ordering::Relaxed) {
             Ok(_) => return Some(free),
             Err(other) => owners = Owners(other),
         }

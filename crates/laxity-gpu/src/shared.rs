@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use laxity_model::{LockId, Nanos, ReplicaId, TaskId};
+use laxity_policy::cpu::Priority;
 use laxity_policy::lock::{self, Arbiter};
 use laxity_sys::segment::Segment;
 use laxity_sys::{futex, mutex};
@@ -11,7 +12,7 @@ use laxity_sys::{futex, mutex};
 use crate::config::{Config, TOKEN};
 use crate::desk::Desk;
 use crate::layout::{self, ClientWords, GATE, Layout, VERSION};
-use crate::owners::{self, REPLICAS};
+use crate::owners::{self, Owners, REPLICAS};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -145,11 +146,30 @@ impl Shared {
         self.segment.u32(words.only).store(only.map_or(0, |gpu| 1 + u32::from(gpu)), Ordering::Relaxed);
     }
 
+    /// The base priority that `task` says it has. The arbiter is told with its next request, as before that it matters
+    /// to nobody.
+    pub fn base_said(&self, task: TaskId) -> Priority {
+        let level = self.segment.u64(self.client(task).base).load(Ordering::Relaxed);
+        // Words come from memory that others can write to, and 0 is above all.
+        Priority::of(level.max(1), task)
+    }
+
+    /// Notes the base priority of `task`, which holds nothing and waits for nothing.
+    pub fn say_base(&self, task: TaskId, level: u64) {
+        self.segment.u64(self.client(task).base).store(level, Ordering::Relaxed);
+    }
+
     /// The words that say who holds `lock` while it is open, each for [`REPLICAS`] replicas.
     pub fn owner_words(&self, lock: LockId) -> impl Iterator<Item = &AtomicU64> {
         let start = self.layout.owners(lock);
         let words = layout::words(self.locks[usize::from(lock.0)].replicas);
         (0..words).map(move |word| self.segment.u64(start + 8 * word))
+    }
+
+    /// Who holds `replica` of `lock` by its words, which count while it is open.
+    pub fn owner(&self, lock: LockId, replica: ReplicaId) -> Option<TaskId> {
+        let (word, place) = (usize::from(replica.0) / REPLICAS, usize::from(replica.0) % REPLICAS);
+        Owners::of(self.segment.u64(self.layout.owners(lock) + 8 * word)).owner(place)
     }
 
     /// Takes `lock` without the arbiter if it is open and the replica that a request would be granted is free. Exactly

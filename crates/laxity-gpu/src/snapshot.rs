@@ -90,7 +90,10 @@ impl Snapshot {
 
 impl ClientState {
     fn read(shared: &Shared, desk: &Desk, id: TaskId) -> Option<ClientState> {
-        let (base, effective) = (desk.arbiter.base(id)?, desk.arbiter.priority(id)?);
+        let told = (desk.arbiter.base(id)?, desk.arbiter.priority(id)?);
+        let is_told = desk.arbiter.waits_for(id).is_some() || desk.arbiter.holds(id).next().is_some();
+        // Before it asks for something, nobody inherits from it or lends to it.
+        let (base, effective) = if is_told { told } else { (shared.base_said(id), shared.base_said(id)) };
         let words = shared.client(id);
         let number = |offset| shared.segment.u32(offset).load(Ordering::Relaxed);
         let length = (number(words.name_length) as usize).min(NAME_MAX);

@@ -121,6 +121,29 @@ fn who_follows_is_as_urgent_as_the_most_urgent_holder_with_what_it_inherits() {
     });
 }
 
+/// It took its token without a look at those who follow, as it had nothing to lend yet.
+#[test]
+fn an_ordinary_holder_lends_what_it_inherits() {
+    let place = Place::new("ordinary");
+    let Some(arbitration) = arbitration(&place, 1) else { return };
+    let arbitration = &arbitration;
+    thread::scope(|scope| {
+        let servant = Servant::start(scope);
+        let _follower = arbitration.follow(0, servant.number).expect("there is room");
+        let client = arbitration.register("ordinary", Base::Background).expect("there is room");
+        let token = client.token_of(0).expect("it is free");
+        assert_eq!(servant.priority(), None, "nobody has anything to lend");
+        let urgent = actor(scope, arbitration, 30, 0);
+        urgent.send(()).expect("it waits for this");
+        until("that which the holder inherits", || servant.priority() == Some(30));
+        drop(token);
+        assert_eq!(servant.priority(), Some(30), "that of the next holder");
+        urgent.send(()).expect("it waits for this");
+        urgent.send(()).expect("it waits for this");
+        until("its own again", || servant.priority().is_none());
+    });
+}
+
 /// A second process's thread waits, so that it is that process which raises our threads, and its death that lowers them.
 #[test]
 fn other_processes_raise_and_lower_those_who_follow() {

@@ -75,10 +75,10 @@ impl Holdings {
         waits.filter_map(|(task, wait)| wait.map(|wait| (TaskId(task as u32), wait)))
     }
 
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
-        self.held.iter_mut().for_each(Vec::clear);
-        self.waits.fill(None);
+    /// Forgets what `task` holds and waits for.
+    pub(super) fn forget(&mut self, task: TaskId) {
+        self.held[task.index()].clear();
+        self.waits[task.index()] = None;
     }
 
     /// What `task` holds and waits for. A level is saved as its major, one more than its tie; no level as two zeros.
@@ -95,17 +95,23 @@ impl Holdings {
         }
     }
 
-    /// `replicas` are those of every lock.
-    pub(super) fn load(&mut self, task: TaskId, numbers: &mut Numbers<'_>, replicas: &[usize]) -> Result<(), Damaged> {
-        for _ in 0..numbers.count(replicas.len())? {
-            let lock = numbers.lock(replicas.len())?;
-            let replica = numbers.replica(replicas[lock.index()])?;
+    /// There are `locks` locks, and `replicas` says how many replicas each has.
+    pub(super) fn load(
+        &mut self,
+        task: TaskId,
+        numbers: &mut Numbers<'_>,
+        locks: usize,
+        replicas: impl Fn(LockId) -> u16,
+    ) -> Result<(), Damaged> {
+        for _ in 0..numbers.count(locks)? {
+            let lock = numbers.lock(locks)?;
+            let replica = numbers.replica(replicas(lock).into())?;
             let (major, tie) = (numbers.any()?, numbers.below(1 << 33, "a tie")?);
             let level = tie.checked_sub(1).map(|tie| (major, tie as u32));
             self.held[task.index()].push(Held { lock, replica, level });
         }
         if let Some(lock) = numbers.optional_u16()? {
-            if usize::from(lock) >= replicas.len() {
+            if usize::from(lock) >= locks {
                 return Err(numbers.damaged("a lock"));
             }
             let wait = Wait { lock: LockId(lock), only: numbers.optional_u16()?, order: numbers.u32()? };

@@ -26,6 +26,9 @@ pub(super) struct Priorities {
     /// Tasks that inherit, or whose own priority changed. No duplicates.
     marked: Vec<TaskId>,
     is_marked: Vec<bool>,
+    /// The tasks with a base priority, a bit each: most of many have none, and whoever saves or loads a state is to
+    /// look at the others only.
+    pending: Vec<u64>,
 }
 
 impl Priorities {
@@ -39,6 +42,7 @@ impl Priorities {
             reported: none(),
             marked: Vec::new(),
             is_marked: vec![false; tasks],
+            pending: vec![0; tasks.div_ceil(64)],
         }
     }
 
@@ -67,6 +71,17 @@ impl Priorities {
         for priorities in [&mut self.base, &mut self.own, &mut self.effective, &mut self.ordered, &mut self.reported] {
             priorities[task.index()] = priority;
         }
+        let (word, bit) = (task.index() / 64, 1 << (task.index() % 64));
+        if priority.is_some() { self.pending[word] |= bit } else { self.pending[word] &= !bit }
+    }
+
+    /// The tasks with a pending job, ascending.
+    pub(super) fn pending(&self) -> impl Iterator<Item = TaskId> {
+        let some = |bits: u64| Some(bits).filter(|&bits| bits != 0);
+        self.pending.iter().enumerate().flat_map(move |(word, &bits)| {
+            let lowest_first = std::iter::successors(some(bits), move |&bits| some(bits & (bits - 1)));
+            lowest_first.map(move |bits| TaskId(64 * word as u32 + bits.trailing_zeros()))
+        })
     }
 
     /// The locks that `task` holds raise it to these levels, if they are higher than its base.
@@ -125,13 +140,12 @@ impl Priorities {
 
     /// No job is pending.
     pub(super) fn clear(&mut self) {
-        for task in 0..self.base.len() {
-            if self.base[task].is_some() {
-                self.set_all(TaskId(task as u32), None);
-            }
+        loop {
+            let next = self.pending().next();
+            let Some(task) = next else { break };
+            self.set_all(task, None);
         }
-        self.marked.clear();
-        self.is_marked.fill(false);
+        self.marked.drain(..).for_each(|task| self.is_marked[task.index()] = false);
     }
 
     /// As waiting disciplines see them.
@@ -160,6 +174,8 @@ impl Priorities {
     pub(super) fn assert_invariants(&self) {
         assert_eq!(self.effective, self.ordered, "an effective priority changed and nobody was sorted again");
         assert_eq!(self.effective, self.reported, "an effective priority changed in secret");
+        let pending = (0..self.base.len() as u32).map(TaskId).filter(|&task| self.base(task).is_some());
+        assert!(self.pending().eq(pending), "a job is pending in secret, or not any more");
         for task in 0..self.base.len() {
             let (base, own, effective) = (self.base[task], self.own[task], self.effective[task]);
             assert!(effective <= own && own <= base, "T{task}: a lock lowered its priority");

@@ -14,11 +14,11 @@ impl Arbiter {
     /// whom, as they are computed from scratch at every event and never depend on how they came about.
     pub fn save(&self, numbers: &mut Vec<u64>) {
         self.boosts.save(numbers);
-        let pending = || self.pending().map(|priority| priority.task);
-        numbers.push(pending().count() as u64);
-        for priority in self.pending() {
-            numbers.extend([priority.task.0.into(), priority.major, priority.tie.into()]);
-            self.holdings.save(priority.task, numbers);
+        numbers.push(self.priorities.pending().count() as u64);
+        for task in self.priorities.pending() {
+            let Priority { major, tie, .. } = self.base(task).expect("it is pending");
+            numbers.extend([task.0.into(), major, tie.into()]);
+            self.holdings.save(task, numbers);
         }
         self.locks.iter().for_each(|lock| lock.discipline.save(numbers));
     }
@@ -44,16 +44,9 @@ impl Arbiter {
         3 + 3 * tasks + self.holdings.saved_max(replicas) + disciplines
     }
 
-    /// The base priorities of all pending jobs, ascending by task.
-    fn pending(&self) -> impl Iterator<Item = Priority> {
-        (0..self.holdings.tasks()).filter_map(|task| self.priorities.base(TaskId(task as u32)))
-    }
-
     fn try_load(&mut self, numbers: &[u64]) -> Result<(), Damaged> {
-        let replicas: Vec<usize> = self.locks.iter().map(|lock| lock.replicas.into()).collect();
         let numbers = &mut Numbers::new(numbers, self.holdings.tasks());
-        self.holdings.clear();
-        self.priorities.clear();
+        self.forget_all();
         self.boosts.load(numbers)?;
         for _ in 0..numbers.count(numbers.tasks())? {
             let (task, major, tie) = (numbers.task()?, numbers.any()?, numbers.u32()?);
@@ -61,7 +54,8 @@ impl Arbiter {
                 return Err(numbers.damaged("a task that is saved once"));
             }
             self.priorities.begin(Priority { major, tie, task });
-            self.holdings.load(task, numbers, &replicas)?;
+            let Arbiter { holdings, locks, .. } = self;
+            holdings.load(task, numbers, locks.len(), |lock| locks[lock.index()].replicas)?;
         }
         for lock in &mut self.locks {
             lock.discipline.load(numbers)?;
@@ -73,11 +67,10 @@ impl Arbiter {
 
     /// Effective priorities and contended locks from the rest.
     fn derive(&mut self) {
-        for task in (0..self.holdings.tasks() as u32).map(TaskId) {
-            if self.holdings.held(task).iter().any(|held| held.level.is_some()) {
-                self.raise(task);
-            }
-        }
+        let Arbiter { holdings, priorities, .. } = self;
+        let has_level = |task: &TaskId| holdings.held(*task).iter().any(|held| held.level.is_some());
+        let raised: Vec<TaskId> = priorities.pending().filter(has_level).collect();
+        raised.into_iter().for_each(|task| self.raise(task));
         self.contended.clear();
         let contended = |&lock: &LockId| self.locks[lock.index()].waiting > 0;
         self.contended.extend((0..self.locks.len() as u16).map(LockId).filter(contended));
@@ -90,11 +83,11 @@ impl Arbiter {
     fn count_again(&mut self, numbers: &Numbers<'_>) -> Result<(), Damaged> {
         let Arbiter { locks, holdings, priorities, .. } = self;
         locks.iter_mut().for_each(|lock| lock.waiting = 0);
-        for (_, wait) in holdings.waits() {
+        for wait in priorities.pending().filter_map(|task| holdings.wait_of(task)) {
             locks[wait.lock.index()].waiting += 1;
         }
         // As many as the disciplines know of, each of which is among them: the same.
-        let mut held: usize = (0..holdings.tasks() as u32).map(|task| holdings.held(TaskId(task)).len()).sum();
+        let mut held: usize = priorities.pending().map(|task| holdings.held(task).len()).sum();
         for (index, lock) in locks.iter().enumerate() {
             let id = LockId(index as u16);
             let (mut waiting, mut agree) = (0, true);
@@ -121,8 +114,7 @@ impl Arbiter {
     /// As if new.
     fn clear(&mut self) {
         let nothing = vec![0; self.saved_max()];
-        self.holdings.clear();
-        self.priorities.clear();
+        self.forget_all();
         self.contended.clear();
         self.boosts = Default::default();
         let tasks = self.holdings.tasks();
@@ -130,6 +122,13 @@ impl Arbiter {
             *waiting = 0;
             discipline.load(&mut Numbers::new(&nothing, tasks)).expect("zeros are the state in which nobody asks");
         }
+    }
+
+    /// No job is pending any more. Only those that were hold anything and wait.
+    fn forget_all(&mut self) {
+        let Arbiter { holdings, priorities, .. } = self;
+        priorities.pending().for_each(|task| holdings.forget(task));
+        priorities.clear();
     }
 
     /// Takes over `request`, granted outside, as [`Event::Adopt`](super::Event::Adopt) says.
