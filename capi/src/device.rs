@@ -434,7 +434,7 @@ pub(crate) fn result(error: &DeviceError) -> laxity_result {
 pub(crate) fn of_gpu(error: &GpuError) -> laxity_result {
     match error {
         GpuError::Gone { .. } => LAXITY_ERROR_GONE,
-        GpuError::Memory { .. } => LAXITY_ERROR_MEMORY,
+        GpuError::Memory { .. } | GpuError::Shortage { .. } | GpuError::Map { .. } => LAXITY_ERROR_MEMORY,
         GpuError::Range { .. } => LAXITY_ERROR_RANGE,
         GpuError::Foreign => LAXITY_ERROR_BUFFER,
         GpuError::Name(_) => LAXITY_ERROR_CLIENT,
