@@ -1,12 +1,18 @@
 //! How much of a soft GPU is used, for those that only look.
 
 use std::io;
+use std::os::fd::AsFd;
 
+use laxity_model::Nanos;
+use laxity_sys::clock;
 use laxity_sys::packets::{self, Packets, Received};
 
 use crate::config::Config;
 use crate::message::{PACKET_MAX, Reply, Request};
 use crate::server;
+
+/// A server that is there answers in far less.
+const PATIENCE: Nanos = Nanos::from_secs(1);
 
 /// What a soft GPU is like, and how much of it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +48,7 @@ pub fn names() -> io::Result<Vec<String>> {
 /// need open it for that, and it does not stay longer.
 ///
 /// # Errors
-/// What Linux says, but for that nobody has the name.
+/// What Linux says, but for that nobody has the name; [`io::ErrorKind::TimedOut`] if its server is stopped.
 pub fn look(name: &str) -> io::Result<Option<Usage>> {
     let packets = match Packets::connect(&server::address(name)) {
         Ok(packets) => packets,
@@ -53,7 +59,15 @@ pub fn look(name: &str) -> io::Result<Option<Usage>> {
     if packets.send(&Request::Look.encode()).is_err() {
         return Ok(None);
     }
-    let Received::Packet(length) = packets.receive(&mut packet) else { return Ok(None) };
+    let deadline = clock::now().saturating_add(PATIENCE);
+    let length = loop {
+        match packets.try_receive(&mut packet) {
+            Received::Packet(length) => break length,
+            Received::End => return Ok(None),
+            Received::Nothing if clock::now() < deadline => packets::wait(&[packets.as_fd()], &[], deadline),
+            Received::Nothing => return Err(io::ErrorKind::TimedOut.into()),
+        }
+    };
     match Reply::decode(&packet[..length]) {
         Some(Reply::Seen(usage)) => Ok(Some(usage)),
         _ => Ok(None),
