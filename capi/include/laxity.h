@@ -12,7 +12,7 @@
 //           tells; do not count on it. Handles may be released in any order.
 // Threads   Registries, graphs, descriptions and recordings may be used by many threads at once, a node and its job by
 //           one at a time: a second one gets LAXITY_ERROR_BUSY. A client of GPUs, and a thread of a device,
-//           belongs to the thread that registered it.
+//           belongs to the thread that registered it; its budget is for any thread.
 // Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.
 // Processes All are trusted with the memory that they share. A child made by fork() attaches by itself, or executes
 //           another program.
@@ -145,6 +145,8 @@ enum laxity_result {
     LAXITY_ERROR_KERNEL = 65,
     // A GPU kernel cannot issue operations.
     LAXITY_ERROR_INSIDE = 66,
+    // The budget of the job is exhausted, and its token was let go of. Go on when it is replenished.
+    LAXITY_ERROR_EXHAUSTED = 67,
     // A vision graph cannot be executed.
     LAXITY_ERROR_VERIFY = 70,
     // A node of a vision graph has failed, and the graph has stopped.
@@ -224,6 +226,10 @@ enum laxity_vx_policy {
     // not say theirs.
     LAXITY_VX_DEADLINE_MEASURED = 3,
 };
+
+// The budget of a thread's jobs, for whoever watches it: another thread, or the same one between its calls. Threads
+// share it, and it may outlive the client.
+struct laxity_budget;
 
 // Memory of a GPU. Threads share it.
 struct laxity_buffer;
@@ -399,7 +405,7 @@ struct laxity_device_config {
     uint8_t copy_engines;
     // Threads that wait for an operation look again and again instead of being suspended.
     bool spins;
-    // Bytes of memory of each; 0: 64 MiB.
+    // Bytes of memory of each, of which this machine gives what is allocated; 0: 64 MiB.
     uint64_t memory;
     // Bytes that a copy engine copies in a second at most; 0: as fast as this machine does.
     uint64_t copy_rate;
@@ -910,7 +916,8 @@ enum laxity_result laxity_device_open(const struct laxity_device_config *config,
 // happens.
 enum laxity_result laxity_device_release(struct laxity_device **device);
 
-// `size` bytes of the memory of GPU `gpu`. LAXITY_ERROR_MEMORY if there are not as many in one piece.
+// `size` bytes of the memory of GPU `gpu`, which are zero. LAXITY_ERROR_MEMORY if it has not as many in one piece, or this
+// machine has not as many left for it.
 enum laxity_result laxity_buffer_alloc(const struct laxity_device *device,
                                        uint32_t gpu,
                                        size_t size,
@@ -981,6 +988,34 @@ enum laxity_result laxity_device_copy_timed(struct laxity_device_thread *thread,
 
 // Occupies the execution engine for `duration_ns`. No CPU is used meanwhile.
 enum laxity_result laxity_device_launch_timed(struct laxity_device_thread *thread, uint64_t duration_ns);
+
+// What is told when a job of this client has exhausted its budget. Called by the client's thread; any thread uses the
+// result.
+enum laxity_result laxity_gpu_client_budget(const struct laxity_gpu_client *client,
+                                            struct laxity_budget **budget);
+
+// Whether the budget of the client's job is exhausted. One that holds a token then had best let go of it. Called by the
+// client's thread.
+enum laxity_result laxity_gpu_client_is_exhausted(const struct laxity_gpu_client *client,
+                                                  bool *is_exhausted);
+
+// What is told when a job of this thread has exhausted its budget; NULL without an arbitration. A job that holds a token
+// then has its next operation return LAXITY_ERROR_EXHAUSTED, after what was under way is complete, and lets go; one that
+// holds none waits for a token, and for budget. Called by the thread; any thread uses the result.
+enum laxity_result laxity_device_budget(struct laxity_device_thread *thread,
+                                        struct laxity_budget **budget);
+
+// The job has no budget any more: its request is withdrawn, though its thread goes on waiting; if it holds a token, the
+// next in the queue is admitted in its place. Nothing happens if that is known, or the client is released.
+enum laxity_result laxity_budget_exhaust(const struct laxity_budget *budget);
+
+// The job has budget again: it asks for what it asked for, behind those who have meanwhile. A token that it still holds
+// is not given back its place in the queue. Nothing happens if that is known, or the client is released.
+enum laxity_result laxity_budget_replenish(const struct laxity_budget *budget);
+
+// Releases the handle of a budget; what was said of it stays so. `*budget` is NULL then; if it is already, nothing
+// happens.
+enum laxity_result laxity_budget_release(struct laxity_budget **budget);
 
 // Runs a GPU kernel, and returns when it has returned; the execution engine is busy for `duration_ns` at least.
 // `argument` is the kernel's. LAXITY_ERROR_KERNEL with the number that it returned if that is not 0.

@@ -58,7 +58,7 @@ pub struct laxity_device_config {
     copy_engines: u8,
     /// Threads that wait for an operation look again and again instead of being suspended.
     spins: bool,
-    /// Bytes of memory of each; 0: 64 MiB.
+    /// Bytes of memory of each, of which this machine gives what is allocated; 0: 64 MiB.
     memory: u64,
     /// Bytes that a copy engine copies in a second at most; 0: as fast as this machine does.
     copy_rate: u64,
@@ -162,7 +162,8 @@ pub unsafe extern "C" fn laxity_device_release(device: *mut *mut laxity_device) 
     answer(|| unsafe { handle::take(device) }.map(drop))
 }
 
-/// `size` bytes of the memory of GPU `gpu`. LAXITY_ERROR_MEMORY if there are not as many in one piece.
+/// `size` bytes of the memory of GPU `gpu`, which are zero. LAXITY_ERROR_MEMORY if it has not as many in one piece, or this
+/// machine has not as many left for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_buffer_alloc(
     device: *const laxity_device,
@@ -426,7 +427,7 @@ pub(crate) fn result(error: &DeviceError) -> laxity_result {
         DeviceError::Follow(FollowError::NotAttached) => LAXITY_ERROR_FORKED,
         DeviceError::Follow(FollowError::Full { .. }) => LAXITY_ERROR_FULL,
         DeviceError::Follow(FollowError::NoSuchGpu { .. } | FollowError::NoSuchThread { .. }) => LAXITY_ERROR_INTERNAL,
-        DeviceError::Exhausted => unreachable!("C watches no budgets"),
+        DeviceError::Exhausted => LAXITY_ERROR_EXHAUSTED,
         DeviceError::Register(_) | DeviceError::Lock(_) => unreachable!("those are of the arbitration"),
     }
 }
@@ -434,7 +435,7 @@ pub(crate) fn result(error: &DeviceError) -> laxity_result {
 pub(crate) fn of_gpu(error: &GpuError) -> laxity_result {
     match error {
         GpuError::Gone { .. } => LAXITY_ERROR_GONE,
-        GpuError::Memory { .. } => LAXITY_ERROR_MEMORY,
+        GpuError::Memory { .. } | GpuError::Shortage { .. } | GpuError::Map { .. } => LAXITY_ERROR_MEMORY,
         GpuError::Range { .. } => LAXITY_ERROR_RANGE,
         GpuError::Foreign => LAXITY_ERROR_BUFFER,
         GpuError::Name(_) => LAXITY_ERROR_CLIENT,

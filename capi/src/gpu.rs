@@ -183,6 +183,12 @@ enum Engines {
 }
 
 impl State {
+    /// The client, until the next call that changes it.
+    pub fn client(&self) -> &Client {
+        // SAFETY: who changes it or drops it has this exclusively, and so not while the result is used.
+        unsafe { self.client.borrow() }
+    }
+
     /// The token, for as long as `self.token` has it: every caller puts what borrows it into `self.engines`, which is
     /// emptied before the token is dropped.
     fn token(&self) -> Result<&'static Token<'static>, Error> {

@@ -12,6 +12,7 @@
 #![allow(non_camel_case_types, reason = "types have the names that they have in C")]
 #![allow(clippy::missing_safety_doc, reason = "what callers must keep to is said once, at the head of laxity.h")]
 
+mod budget;
 mod device;
 mod error;
 mod gpu;

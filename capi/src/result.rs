@@ -124,6 +124,8 @@ pub enum laxity_result {
     LAXITY_ERROR_KERNEL = 65,
     /// A GPU kernel cannot issue operations.
     LAXITY_ERROR_INSIDE = 66,
+    /// The budget of the job is exhausted, and its token was let go of. Go on when it is replenished.
+    LAXITY_ERROR_EXHAUSTED = 67,
 
     /// A vision graph cannot be executed.
     LAXITY_ERROR_VERIFY = 70,
@@ -192,6 +194,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_BUFFER, c"a buffer is another device's or GPU's"),
     (LAXITY_ERROR_KERNEL, c"a GPU kernel failed"),
     (LAXITY_ERROR_INSIDE, c"a GPU kernel cannot issue operations"),
+    (LAXITY_ERROR_EXHAUSTED, c"the job's budget is exhausted"),
     (LAXITY_ERROR_VERIFY, c"the vision graph cannot be executed"),
     (LAXITY_ERROR_FAILED, c"a node of the vision graph has failed"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),

@@ -18,6 +18,7 @@ const SOURCES: &[&str] = &[
     "recording",
     "gpu",
     "device",
+    "budget",
     "kernel",
     "vx",
     "vx_job",
@@ -39,7 +40,7 @@ const BEGINNING: &str = "\
 //           tells; do not count on it. Handles may be released in any order.
 // Threads   Registries, graphs, descriptions and recordings may be used by many threads at once, a node and its job by
 //           one at a time: a second one gets LAXITY_ERROR_BUSY. A client of GPUs, and a thread of a device,
-//           belongs to the thread that registered it.
+//           belongs to the thread that registered it; its budget is for any thread.
 // Texts     UTF-8 that ends with NUL. Those passed are copied; those returned are the library's.
 // Processes All are trusted with the memory that they share. A child made by fork() attaches by itself, or executes
 //           another program.";

@@ -110,6 +110,51 @@ def test_what_nobody_refers_to_is_let_go_of_and_a_token_takes_its_engines_along(
             token.execution_engine()
 
 
+def test_a_job_that_waits_without_budget_is_withdrawn_and_asks_again_behind_the_others(folder):
+    budgets, granted = {}, []
+
+    def job(car, name):
+        with car.client(name) as me:
+            budgets[name] = me.budget()
+            with me.token():
+                granted.append(name)
+
+    # As many CPUs as there are places in the queue of its only token.
+    with gpu.Arbitration.create("car", gpus=1, cpus=4, directory=folder) as car:
+        with car.client("holder") as me, me.token() as token, in_thread(lambda: job(car, "first")):
+            wait_until(lambda: rows(car, name="first", state="waits"))
+            with in_thread(lambda: job(car, "second")):
+                wait_until(lambda: rows(car, name="second", state="waits"))
+                budgets["first"].exhaust()
+                budgets["first"].exhaust()
+                assert not rows(car, name="first", state="waits")
+                budgets["first"].replenish()
+                assert [row["position"] for row in rows(car, name="first", state="waits")] == [2]
+                token.release()
+        assert granted == ["second", "first"]
+        # Of a client that is gone: nothing.
+        budgets["first"].exhaust()
+        assert repr(budgets["first"]) == '<laxity.gpu.Budget of "first">'
+        budgets.clear()
+
+
+def test_a_holder_without_budget_is_told_and_keeps_its_token_until_it_lets_go(car):
+    with car.client("holder") as me:
+        budget = me.budget()
+        with me.token():
+            assert not me.is_exhausted
+            with in_thread(budget.exhaust):
+                pass
+            assert me.is_exhausted
+            assert rows(car, name="holder", state="holds")
+        budget.replenish()
+        assert not me.is_exhausted
+        with pytest.raises(gpu.UseError, match="another thread"), in_thread(me.budget):
+            pass
+    with pytest.raises(gpu.UseError, match="released"):
+        me.budget()
+
+
 def test_a_copy_is_broken_into_chunks_that_each_hold_the_engine(car):
     with car.client("a") as me, me.token() as token:
         found = []

@@ -110,6 +110,11 @@ impl Table {
         self.rows.push(self.complete(cells));
     }
 
+    /// Rows that were added, those at the end not counted.
+    pub fn height(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Adds a row below the line at the end.
     pub fn total(&mut self, cells: Vec<Cell>) {
         self.totals.push(self.complete(cells));

@@ -51,6 +51,7 @@ mod conformance;
 #[cfg(test)]
 mod crashes;
 mod desk;
+mod follower_state;
 mod followers;
 mod gate;
 mod inheritance;
@@ -70,6 +71,7 @@ pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
 pub use budget::Budget;
 pub use client::{Ask, BETWEEN_LOOKS, Client, LockError, What};
 pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
+pub use follower_state::FollowerState;
 pub use followers::{FollowError, Follower};
 pub use gate::StateError;
 pub use kept::{KeptEngine, KeptToken};

@@ -9,6 +9,7 @@ use laxity_policy::lock::{Arbiter, Standing};
 use crate::arbitration::Base;
 use crate::config::{Config, TOKEN};
 use crate::desk::Desk;
+use crate::follower_state::FollowerState;
 use crate::gate::StateError;
 use crate::layout::NAME_MAX;
 use crate::owners::{Owners, REPLICAS};
@@ -28,6 +29,8 @@ pub struct Snapshot {
     pub tokens: LockState,
     /// The engines of each GPU, in the order of [`Config::engines`].
     pub engines: Vec<Vec<LockState>>,
+    /// The threads that work on behalf of holders, as Linux schedules them just after the rest was read.
+    pub followers: Vec<FollowerState>,
 }
 
 /// A registered thread.
@@ -64,7 +67,9 @@ impl Snapshot {
     pub(crate) fn of(shared: &Shared) -> Result<Snapshot, StateError> {
         let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
         let mut desk = Desk::new(arbiter, shared.locks.len());
-        desk.peek(shared, |desk| Self::read(shared, desk)).map_err(StateError::Damaged)
+        let snapshot = desk.peek(shared, |desk| Self::read(shared, desk)).map_err(StateError::Damaged)?;
+        // Linux is asked once, not each time that somebody changes something meanwhile.
+        Ok(Snapshot { followers: FollowerState::all(shared), ..snapshot })
     }
 
     fn read(shared: &Shared, desk: &Desk) -> Snapshot {
@@ -79,6 +84,7 @@ impl Snapshot {
             clients: shared.tasks().filter_map(|task| ClientState::read(shared, desk, task)).collect(),
             tokens: lock(TOKEN),
             engines: (0..shared.config.gpus).map(engines).collect(),
+            followers: Vec::new(),
         }
     }
 
@@ -133,9 +139,9 @@ impl LockState {
 }
 
 impl fmt::Display for Snapshot {
-    /// A line for each token and each engine, then one for each client.
+    /// A line for each token and each engine, then one for each client and each thread that follows holders.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Snapshot { name, config, clients, tokens, engines } = self;
+        let Snapshot { name, config, clients, tokens, engines, followers } = self;
         let waiting: usize = engines.iter().flatten().chain([tokens]).map(|lock| lock.waiting.len()).sum();
         writeln!(f, "{name}: {} GPUs, {} clients, {waiting} waiting", config.gpus, clients.len())?;
         for (gpu, engines) in engines.iter().enumerate() {
@@ -158,6 +164,18 @@ impl fmt::Display for Snapshot {
             if let Some(error) = refused {
                 let error = std::io::Error::from_raw_os_error(*error);
                 write!(f, ", which Linux refused: {error}")?;
+            }
+            writeln!(f)?;
+        }
+        for FollowerState { gpu, pid, thread, name, priority, refused } in followers {
+            write!(f, "  {name} follows holders of GPU {gpu}: process {pid}, thread {thread}")?;
+            match priority {
+                Some(priority) => write!(f, ", priority {priority}")?,
+                None => write!(f, ", no fixed priority")?,
+            }
+            if let Some(error) = refused {
+                let error = std::io::Error::from_raw_os_error(*error);
+                write!(f, ", another was refused by Linux: {error}")?;
             }
             writeln!(f)?;
         }

@@ -14,7 +14,7 @@ pub const MEMORY_MAX: u64 = 1 << 40;
 pub struct Config {
     /// 1, for both directions, or 2, the second for copies out of device memory.
     pub copy_engines: u8,
-    /// Bytes of device memory.
+    /// Bytes of device memory, of which whole pages are used. It takes this machine's only where it is allocated.
     pub memory: u64,
     /// How fast a copy engine copies: a copy takes at least its bytes divided by this. `None`: as fast as this machine
     /// copies them.

@@ -5,8 +5,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use laxity_sys::segment::SegmentError;
-
 use crate::config::{Config, ConfigError, NAME_MAX};
 
 /// Why there is no soft GPU.
@@ -45,7 +43,7 @@ pub enum OpenError {
         name: String,
     },
     /// Its device memory cannot be used.
-    Memory(SegmentError),
+    Memory(io::Error),
     /// Linux refuses.
     System {
         /// What was tried.
@@ -70,6 +68,20 @@ pub enum GpuError {
         asked: u64,
         /// The most there is.
         largest: u64,
+    },
+    /// There is enough device memory, but this machine has not as much left for it.
+    Shortage {
+        /// Bytes asked for.
+        asked: u64,
+        /// The most there is.
+        left: u64,
+    },
+    /// The process cannot have it mapped.
+    Map {
+        /// Bytes asked for.
+        asked: u64,
+        /// Why not.
+        error: Arc<io::Error>,
     },
     /// What is not within a buffer.
     Range {
@@ -154,6 +166,15 @@ impl fmt::Display for GpuError {
                 f,
                 "{asked} bytes of soft GPU memory asked for and {largest} bytes there in one piece; drop buffers, or \
                  open a soft GPU with more"
+            ),
+            GpuError::Shortage { asked, left } => write!(
+                f,
+                "{asked} bytes of soft GPU memory asked for and {left} bytes of this machine's memory left for it; drop \
+                 buffers, end what takes memory, or ask for less"
+            ),
+            GpuError::Map { asked, error } => write!(
+                f,
+                "{asked} bytes of soft GPU memory cannot be mapped: {error}; drop buffers, or raise vm.max_map_count"
             ),
             GpuError::Range { start, end, length } => {
                 write!(f, "bytes {start} to {end} of a buffer of {length} bytes; stay within it, or allocate more")

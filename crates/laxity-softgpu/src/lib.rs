@@ -34,7 +34,7 @@
 //!
 //! A process may be killed at any instruction: its operations are dropped and the engines go on with the next. If the
 //! server is killed, everything says so ([`GpuError::Gone`]) and opening again starts another. Neither leaves anything
-//! behind. A process that forks without executing another program must let go of its soft GPUs first, as its child
+//! behind. Device memory takes this machine's only where it is allocated. A process that forks without executing another program must let go of its soft GPUs first, as its child
 //! would seem to be it. Decision 21 has the reasons.
 #![deny(unsafe_code)]
 
@@ -44,6 +44,7 @@ mod error;
 mod message;
 pub mod server;
 mod trace;
+mod usage;
 
 pub use client::{
     Buffer, CopyOut, DeviceView, Event, Handling, HandlingThread, KernelResult, Reading, SERVER_VARIABLE, SoftGpu,
@@ -53,3 +54,4 @@ pub use config::{Config, ConfigError, MEMORY_MAX, NAME_MAX};
 pub use error::{GpuError, OpenError, Panicked};
 pub use server::history::{Entry, What};
 pub use trace::Trace;
+pub use usage::{Usage, look, names};

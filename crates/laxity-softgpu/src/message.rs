@@ -4,19 +4,21 @@
 //! process --> server                                      server --> process
 //! Hello(config)                                           Welcome(config), with the device memory
 //! Stream(name)            Name(stream)                    Stream(number)         Name(name)
-//! Allocate(bytes)         Free(offset)                    Allocated(offset)      NoMemory(largest)
+//! Allocate(bytes)         Free(offset)                    Allocated(offset)      NoMemory(largest)  Shortage(left)
 //! Issue(operation)                                        Begin(operation): carry out its work, then say
 //! Worked(operation)                                       Complete(operation): the interrupt
 //! History(from)                                           History(first, entries)
+//! Look, also instead of Hello                             Seen(usage)
 //! ```
 
 use laxity_model::{Engine, Nanos};
 
 use crate::config::{Config, NAME_MAX};
 use crate::server::history::{Entry, WORDS};
+use crate::usage::Usage;
 
 /// Of the language; processes with another one are turned away.
-pub(crate) const VERSION: u64 = 2;
+pub(crate) const VERSION: u64 = 3;
 /// The longest packet in bytes.
 pub(crate) const PACKET_MAX: usize = 4096;
 /// Entries of a history in one packet.
@@ -49,6 +51,7 @@ pub(crate) enum Request {
     Issue(Issue),
     Worked(u64),
     History(u64),
+    Look,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,9 +61,11 @@ pub(crate) enum Reply {
     Name(String),
     Allocated(u64),
     NoMemory(u64),
+    Shortage(u64),
     Begin(u64),
     Complete(u64),
     History { first: u64, entries: Vec<Entry> },
+    Seen(Usage),
 }
 
 impl Request {
@@ -78,6 +83,7 @@ impl Request {
             }
             Request::Worked(operation) => packet(7, [*operation]),
             Request::History(from) => packet(8, [*from]),
+            Request::Look => packet(9, []),
         }
     }
 
@@ -101,6 +107,7 @@ impl Request {
             }),
             [7, operation] => Request::Worked(operation),
             [8, from] => Request::History(from),
+            [9] => Request::Look,
             _ => return None,
         })
     }
@@ -114,11 +121,13 @@ impl Reply {
             Reply::Name(name) => named(3, name),
             Reply::Allocated(offset) => packet(4, [*offset]),
             Reply::NoMemory(largest) => packet(5, [*largest]),
+            Reply::Shortage(left) => packet(9, [*left]),
             Reply::Begin(operation) => packet(6, [*operation]),
             Reply::Complete(operation) => packet(7, [*operation]),
             Reply::History { first, entries } => {
                 packet(8, [*first].into_iter().chain(entries.iter().flat_map(|entry| entry.to_words())))
             }
+            Reply::Seen(usage) => packet(10, usage.to_words()),
         }
     }
 
@@ -133,6 +142,10 @@ impl Reply {
             [2, number] => Reply::Stream(u32::try_from(number).ok()?),
             [4, offset] => Reply::Allocated(offset),
             [5, largest] => Reply::NoMemory(largest),
+            [9, left] => Reply::Shortage(left),
+            [10, a, b, c, d, used, reserved, processes] => {
+                Reply::Seen(Usage { config: Config::from_words([a, b, c, d])?, used, reserved, processes })
+            }
             [6, operation] => Reply::Begin(operation),
             [7, operation] => Reply::Complete(operation),
             [8, first, ref rest @ ..] => {

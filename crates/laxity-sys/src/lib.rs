@@ -3,11 +3,12 @@
 //! | Module | Linux offers | Needs |
 //! | --- | --- | --- |
 //! | [`segment`] | named shared memory | `O_TMPFILE` (tmpfs 3.11) |
+//! | [`sparse`] | shared memory that is taken page by page | `memfd_create` |
 //! | [`directory`] | that something appeared under a name | |
 //! | [`futex`] | waiting on a word of memory | `futex_waitv` (5.16) for more than one |
 //! | [`pi_lock`] | a lock that lends its holder the priority of its waiters | |
 //! | [`membarrier`] | a fence of all threads | `membarrier` (4.16), or does with less |
-//! | [`memory`] | memory that stays in RAM | `RLIMIT_MEMLOCK` |
+//! | [`memory`] | memory that stays in RAM, and how much is left | `RLIMIT_MEMLOCK` |
 //! | [`channel`] | named pipes, message queues, TCP | POSIX message queues for those |
 //! | [`bell`] | a descriptor that other processes make readable | |
 //! | [`event`] | a counter that event loops can poll | |
@@ -37,4 +38,5 @@ pub mod random;
 pub mod robust;
 pub mod scheduling;
 pub mod segment;
+pub mod sparse;
 pub mod timer;

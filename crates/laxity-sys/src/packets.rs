@@ -215,6 +215,32 @@ impl AsFd for Packets {
     }
 }
 
+/// What this network namespace's listeners are called whose names begin with `prefix`, without it; ascending.
+///
+/// # Errors
+/// If there is no `/proc`.
+pub fn names(prefix: &str) -> io::Result<Vec<String>> {
+    let sockets = std::fs::read("/proc/net/unix")?;
+    let mut names: Vec<String> = String::from_utf8_lossy(&sockets)
+        .lines()
+        .filter_map(|line| listener_in(line)?.strip_prefix(prefix))
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The abstract name in a line of `/proc/net/unix`, if it is that of a listener.
+fn listener_in(line: &str) -> Option<&str> {
+    /// `__SO_ACCEPTCON` of Linux.
+    const LISTENS: u64 = 0x10000;
+    // Number, references, protocol, flags, type, state, inode; the name may have spaces.
+    let mut fields = line.splitn(8, ' ').map(str::trim_start);
+    let flags = u64::from_str_radix(fields.nth(3)?, 16).ok()?;
+    let name = line.split_once(" @")?.1;
+    (flags & LISTENS != 0).then_some(name)
+}
+
 /// The number of this user, whose processes are those that a [`Listener`] accepts.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -246,6 +272,18 @@ mod tests {
         assert_eq!(Listener::bind(&name).expect_err("one of a name").kind(), io::ErrorKind::AddrInUse);
         let ours = Packets::connect(&name).expect("it listens");
         (ours, listener.accept().expect("it was made"))
+    }
+
+    #[test]
+    fn names_are_those_that_somebody_listens_by() {
+        let prefix = format!("laxity-test-{}-names/", std::process::id());
+        let listeners =
+            ["two words", "a"].map(|name| Listener::bind(&format!("{prefix}{name}")).expect("nobody has it"));
+        // The accepted end has the name, too, and does not listen.
+        let _connected = (Packets::connect(&format!("{prefix}a")).expect("it listens"), listeners[1].accept());
+        assert_eq!(names(&prefix).expect("there is /proc"), ["a", "two words"]);
+        drop(listeners);
+        assert_eq!(names(&prefix).expect("there is /proc"), [""; 0]);
     }
 
     #[test]

@@ -126,6 +126,12 @@ pub fn is_thread_of(thread: u32, pid: u32) -> bool {
     result == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
 
+/// What Linux calls that thread of that process; nothing if there is none, or no `/proc`.
+pub fn thread_name(thread: u32, pid: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{pid}/task/{thread}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+}
+
 /// How Linux schedules a thread: `struct sched_attr`, for the policies that need no more than a priority or a niceness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {

@@ -8,8 +8,8 @@
 namespace
 {
 
-// All processes that share the soft GPU say the same, and its server takes all of it at once. Seventeen stabilizers of
-// 640x360 with 9 replicas need half of that.
+// All processes that share the soft GPU say the same. Seventeen stabilizers of 640x360 with 9 replicas need half of that,
+// and only what they allocate is taken from this machine.
 constexpr uint64_t MEMORY_BYTES = uint64_t(1) << 30;
 
 // A GPU does not wait for CPUs, nor does an interrupt: where Linux permits it, threads that stand for them run before

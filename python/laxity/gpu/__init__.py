@@ -21,11 +21,15 @@ the next.
 A client belongs to the thread that registered it. Tokens and engines are held from the call that answers with them, and
 let go of at the end of `with`, by `release`, or when nobody refers to them any more.
 
+A job that overruns: whoever watches its budget says `exhaust` to what `Client.budget` answers, in any thread. If the
+job waits, its request is withdrawn, and made again at `replenish`; if it holds a token the next waiter is admitted in
+its place, and has it when the job, which sees `is_exhausted`, lets go.
+
 `look` shows who holds and waits, as a table; `names` and `gc` list arbitrations and remove what killed processes left.
 The rules are those of the Rust crate ``laxity-gpu``; every decision is made there.
 """
 
-from laxity._native import Arbitration, Client, CopyChunks, Engine, Token, gc, look, names
+from laxity._native import Arbitration, Budget, Client, CopyChunks, Engine, Token, gc, look, names
 from laxity.gpu._errors import (
     ArbitrationExistsError,
     ArbitrationNotFoundError,
@@ -43,6 +47,7 @@ __all__ = [
     "Arbitration",
     "ArbitrationExistsError",
     "ArbitrationNotFoundError",
+    "Budget",
     "Client",
     "ConfigError",
     "CopyChunks",

@@ -5,6 +5,7 @@ use laxity_model::{Instant, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::budget::PyBudget;
 use super::errors::{bad_argument, out_of_order, register_error};
 use super::own::Place;
 use super::token::PyToken;
@@ -110,6 +111,19 @@ impl PyClient {
             "it has none",
         )?;
         Ok(PyToken::new(slf.clone().unbind(), number, gpu, replica))
+    }
+
+    /// What is told when a job of this client has exhausted its budget, by whoever watches that: any thread of the
+    /// process, as this one may wait. Raises UseError.
+    fn budget(&self, py: Python<'_>) -> PyResult<PyBudget> {
+        let budget = self.place.with(py, |own| own.client.budget())?;
+        Ok(PyBudget::new(self.place.name(), budget))
+    }
+
+    /// Whether the budget of its job is exhausted: one that holds a token had best let go of it. Raises UseError.
+    #[getter]
+    fn is_exhausted(&self, py: Python<'_>) -> PyResult<bool> {
+        self.place.with(py, |own| own.client.is_exhausted())
     }
 
     /// Lets go of whatever it holds, and forgets the thread. Raises UseError in another thread.

@@ -3,11 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use laxity_gpu::{Arbitration, Base, Config, Registry};
-use laxity_model::{Engine, GpuArbitration, GpuSync, Instant};
+use laxity_gpu::{Arbitration, Base, Config, Inheritance, Registry};
+use laxity_model::{Engine, GpuArbitration, GpuSync, Instant, Nanos};
+use laxity_sys::scheduling;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -130,6 +132,84 @@ fn top_shows_holders_queues_donors_and_inheritance() {
 }
 
 #[test]
+fn top_shows_threads_that_follow_holders_with_the_priority_that_they_have_now() {
+    let folder = memory();
+    let arbitration = &Registry::at(folder.path()).create("car", &crowded()).expect("the name is free");
+    let is_real = arbitration.inheritance() == Inheritance::Real;
+    let pid = std::process::id().to_string();
+    let ((say, said), (end, ended)) = (channel(), channel::<()>());
+    thread::scope(|scope| {
+        // Both end as the closure does.
+        let end = end;
+        let servant = thread::Builder::new().name("servant".to_owned());
+        let servant = servant.spawn_scoped(scope, move || {
+            say.send(scheduling::current_thread()).expect("it is asked for");
+            let _ = ended.recv();
+        });
+        servant.expect("a thread");
+        let servant = said.recv().expect("it says so");
+        let follower = arbitration.follow(0, servant).expect("there is room");
+        let row = || {
+            let (code, out, err) = gpu(folder.path(), &["top", "--once"]);
+            assert_eq!((code, err.as_str()), (0, ""));
+            let row = out.lines().find(|line| line.contains("follows")).map(str::to_owned);
+            row.map(|row| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        };
+        let number = servant.to_string();
+        let expected =
+            |priority| ["0", "follows", "servant", number.as_str(), pid.as_str(), priority].map(str::to_owned);
+        assert_eq!(row().expect("it follows"), expected("-"));
+        let hold = || {
+            // Where Linux does not permit it nothing follows from it.
+            let _ = scheduling::set_fifo(20);
+            let holder = arbitration.register("holder", Base::Fixed(20)).expect("there is room");
+            let _token = holder.token().expect("it is free");
+            let priority = if is_real { "20" } else { "-" };
+            assert_eq!(row().expect("it follows")[..6], expected(priority));
+
+            let look = json(folder.path(), &["top", "car", "--once", "--json"]);
+            let [follower] = look["followers"].as_array().expect("a list").as_slice() else { panic!("{look}") };
+            assert_eq!((&follower["name"], &follower["thread"]), (&"servant".into(), &servant.into()));
+            assert_eq!((&follower["gpu"], follower["pid"].to_string()), (&0.into(), pid.clone()));
+            assert_eq!(follower["fixed"], if is_real { 20.into() } else { Value::Null });
+            assert!(!is_real || follower["refused_errno"].is_null(), "{follower}");
+            let list = json(folder.path(), &["list", "--json"]);
+            assert_eq!(list["arbitrations"][0]["followers"], 1);
+        };
+        // In a thread of its own, whose priority it is.
+        thread::scope(|scope| scope.spawn(hold).join().expect("no panic"));
+        assert_eq!(row().expect("it follows"), expected("-"), "the holder has left");
+        drop(follower);
+        assert_eq!(row(), None);
+        drop(end);
+    });
+}
+
+#[test]
+fn list_shows_how_much_memory_of_soft_gpus_is_in_use() {
+    let name = format!("test-{}-list", std::process::id());
+    let config = laxity_softgpu::Config { memory: 64 << 30, linger: Nanos::from_millis(10), ..Default::default() };
+    let server = laxity_softgpu::server::Server::new(&name, config).expect("nobody else has the name");
+    let server = thread::spawn(move || server.run());
+    let gpu_used = laxity_softgpu::SoftGpu::open(&name, config).expect("it is there");
+    let buffer = gpu_used.alloc(3_000_000).expect("memory");
+    let folder = memory();
+    let list = json(folder.path(), &["list", "--json"]);
+    let soft = list["soft_gpus"].as_array().expect("a list");
+    let soft = soft.iter().find(|soft| soft["name"] == name.as_str()).expect("it is there");
+    assert_eq!((&soft["memory"], &soft["processes"]), (&(64u64 << 30).into(), &1.into()));
+    assert_eq!(soft["memory_used"], soft["memory_reserved"]);
+    assert!(soft["memory_used"].as_u64().is_some_and(|used| (3_000_000..3_100_000).contains(&used)), "{soft}");
+    let (code, out, _) = gpu(folder.path(), &["list"]);
+    let row = out.lines().find(|line| line.starts_with(&name)).expect("a row");
+    assert!(code == 0 && row.contains("kB  68.7 GB"), "{out}");
+    drop((buffer, gpu_used));
+    server.join().expect("no panic");
+    let (_, out, _) = gpu(folder.path(), &["list"]);
+    assert!(!out.contains(&name), "{out}");
+}
+
+#[test]
 fn what_create_made_is_there_until_it_is_asked_to_end() {
     let folder = memory();
     let words = ["create", "car", "--gpus", "2", "--cpus", "6", "--tokens", "3", "--chunk", "1 MiB"];
@@ -210,7 +290,7 @@ fn what_a_killed_process_left_is_told_and_removed() {
     let left = "error: arbitration car: all its processes were killed; remove it with `laxity gpu gc`\n";
     assert_eq!(gpu(folder.path(), &["top"]), (1, String::new(), left.to_owned()));
     let (code, out, err) = gpu(folder.path(), &["list"]);
-    assert!(code == 0 && out.ends_with("left over\n") && err.contains("laxity gpu gc"), "{out}{err}");
+    assert!(code == 0 && out.contains("left over\n") && err.contains("laxity gpu gc"), "{out}{err}");
     assert_eq!(gpu(folder.path(), &["gc"]), (0, "car\n".to_owned(), String::new()));
     let missing = "error: arbitration car: does not exist; there is no arbitration\n";
     assert_eq!(gpu(folder.path(), &["top", "car"]), (2, String::new(), missing.to_owned()));

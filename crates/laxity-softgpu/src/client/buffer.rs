@@ -3,13 +3,15 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use laxity_sys::sparse::{Window, page};
+
 use super::shared::Shared;
 use super::stream::lock;
 use crate::error::GpuError;
 use crate::message::Request;
 
-/// Device memory of one process. It is freed once the last handle, and the last operation that uses it, is gone. What
-/// is in it at first nobody says.
+/// Device memory of one process. It is freed once the last handle, and the last operation that uses it, is gone. At
+/// first it is zero.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     allocation: Arc<Allocation>,
@@ -17,10 +19,18 @@ pub struct Buffer {
 
 #[derive(Debug)]
 struct Allocation {
-    shared: Arc<Shared>,
-    offset: u64,
     length: usize,
     uses: Mutex<Vec<Use>>,
+    // Before it is given back: nobody has mapped what is another's.
+    window: Window,
+    given: Given,
+}
+
+/// What the server gave to this process, which it gives back when it is dropped.
+#[derive(Debug)]
+struct Given {
+    shared: Arc<Shared>,
+    offset: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +47,15 @@ pub(super) struct Claim {
 }
 
 impl Buffer {
-    pub(super) fn new(shared: Arc<Shared>, offset: u64, length: usize) -> Buffer {
-        Buffer { allocation: Arc::new(Allocation { shared, offset, length, uses: Mutex::default() }) }
+    /// What the server gave to this process at `offset`, of `length` bytes.
+    pub(super) fn new(shared: Arc<Shared>, offset: u64, length: usize) -> Result<Buffer, GpuError> {
+        let given = Given { shared, offset };
+        let asked = length as u64;
+        // As the server rounds it: all of that is there, and nobody else's.
+        let end = offset + asked.max(1).next_multiple_of(page());
+        let window = given.shared.memory.map(offset..end);
+        let window = window.map_err(|error| GpuError::Map { asked, error: Arc::new(error) })?;
+        Ok(Buffer { allocation: Arc::new(Allocation { length, uses: Mutex::default(), window, given }) })
     }
 
     /// Its bytes.
@@ -52,7 +69,7 @@ impl Buffer {
     }
 
     pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {
-        Arc::ptr_eq(&self.allocation.shared, shared)
+        Arc::ptr_eq(&self.allocation.given.shared, shared)
     }
 
     /// Whether `range` is within the buffer.
@@ -86,10 +103,9 @@ impl Use {
 }
 
 impl Claim {
-    /// Where the bytes begin in the device memory, and how many they are.
-    pub fn place(&self) -> (usize, usize) {
-        let start = laxity_sys::segment::HEADER + self.allocation.offset as usize + self.used.range.start;
-        (start, self.used.range.len())
+    /// Where the bytes are, where they begin there, and how many they are.
+    pub fn place(&self) -> (&Window, usize, usize) {
+        (&self.allocation.window, self.used.range.start, self.used.range.len())
     }
 }
 
@@ -103,7 +119,7 @@ impl Drop for Claim {
     }
 }
 
-impl Drop for Allocation {
+impl Drop for Given {
     fn drop(&mut self) {
         // A server that is gone has freed everything.
         let _ = self.shared.packets.send(&Request::Free(self.offset).encode());

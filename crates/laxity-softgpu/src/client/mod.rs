@@ -28,6 +28,7 @@ use crate::config::{Config, NAME_MAX};
 use crate::error::{GpuError, OpenError};
 use crate::message::{Reply, Request};
 use crate::server::history::Entry;
+use crate::usage::Usage;
 
 /// A soft GPU, shared with all processes of this user that open one of its name. Cheap to clone.
 ///
@@ -87,14 +88,27 @@ impl SoftGpu {
         self.handle.shared.packets.peer().ok()
     }
 
-    /// `bytes` of device memory.
+    /// `bytes` of device memory, which are zero: nobody sees what another process left there. They take whole pages.
     ///
     /// # Errors
-    /// [`GpuError::Memory`], [`GpuError::Gone`], [`GpuError::Inside`].
+    /// [`GpuError::Memory`] if the device has not as much left in one piece, [`GpuError::Shortage`] if the machine has
+    /// not; [`GpuError::Map`], [`GpuError::Gone`], [`GpuError::Inside`].
     pub fn alloc(&self, bytes: usize) -> Result<Buffer, GpuError> {
         match self.ask(&Request::Allocate(bytes as u64))? {
-            Reply::Allocated(offset) => Ok(Buffer::new(self.handle.shared.clone(), offset, bytes)),
+            Reply::Allocated(offset) => Buffer::new(self.handle.shared.clone(), offset, bytes),
             Reply::NoMemory(largest) => Err(GpuError::Memory { asked: bytes as u64, largest }),
+            Reply::Shortage(left) => Err(GpuError::Shortage { asked: bytes as u64, left }),
+            _ => Err(self.handle.shared.gone()),
+        }
+    }
+
+    /// How much of it is used, by all processes.
+    ///
+    /// # Errors
+    /// [`GpuError::Gone`], [`GpuError::Inside`].
+    pub fn usage(&self) -> Result<Usage, GpuError> {
+        match self.ask(&Request::Look)? {
+            Reply::Seen(usage) => Ok(usage),
             _ => Err(self.handle.shared.gone()),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use laxity_model::{Engine, Nanos};
 use laxity_sys::packets::Packets;
-use laxity_sys::segment::Segment;
+use laxity_sys::sparse::Sparse;
 
 use super::stream::{Callback, Core, KernelResult, lock};
 use crate::config::Config;
@@ -24,7 +24,7 @@ pub(super) struct Shared {
     pub name: String,
     pub config: Config,
     pub packets: Packets,
-    pub memory: Segment,
+    pub memory: Sparse,
     /// Where answers come from; held from question to answer, as answers come in the order of questions.
     answers: Mutex<Receiver<Reply>>,
     operations: Mutex<Operations>,
@@ -81,7 +81,7 @@ impl Drop for Place {
 }
 
 impl Shared {
-    pub fn new(name: &str, config: Config, (packets, memory): (Packets, Segment), answers: Receiver<Reply>) -> Shared {
+    pub fn new(name: &str, config: Config, (packets, memory): (Packets, Sparse), answers: Receiver<Reply>) -> Shared {
         Shared {
             name: name.to_owned(),
             config,

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use laxity_sys::packets::{Packets, Received};
-use laxity_sys::segment::Segment;
+use laxity_sys::sparse::Sparse;
 
 use crate::config::{Config, NAME_MAX};
 use crate::error::OpenError;
@@ -24,7 +24,7 @@ const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A server that made this process welcome, and its memory.
-pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Result<(Packets, Segment), OpenError> {
+pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Result<(Packets, Sparse), OpenError> {
     if name.is_empty() || name.len() > NAME_MAX || name.contains('\0') {
         return Err(OpenError::Name(name.to_owned()));
     }
@@ -47,7 +47,7 @@ pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Res
 }
 
 /// Nothing if the server ended instead.
-fn greet(name: &str, config: &Config, packets: Packets) -> Result<Option<(Packets, Segment)>, OpenError> {
+fn greet(name: &str, config: &Config, packets: Packets) -> Result<Option<(Packets, Sparse)>, OpenError> {
     if packets.send(&Request::Hello(*config).encode()).is_err() {
         return Ok(None);
     }
@@ -57,7 +57,7 @@ fn greet(name: &str, config: &Config, packets: Packets) -> Result<Option<(Packet
     if found != *config {
         return Err(OpenError::Different { name: name.to_owned(), found, asked: *config });
     }
-    let memory = Segment::adopt(memory, &server::memory_path(name), server::FORMAT).map_err(OpenError::Memory)?;
+    let memory = Sparse::adopt(memory).map_err(OpenError::Memory)?;
     Ok(Some((packets, memory)))
 }
 

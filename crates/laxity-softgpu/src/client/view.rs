@@ -17,15 +17,15 @@ pub struct DeviceView<'a> {
 /// Bytes of a buffer, to read.
 #[derive(Debug)]
 pub struct Reading<'a> {
-    view: DeviceView<'a>,
     claim: Claim,
+    _view: DeviceView<'a>,
 }
 
 /// Bytes of a buffer, to read and write.
 #[derive(Debug)]
 pub struct Writing<'a> {
-    view: DeviceView<'a>,
     claim: Claim,
+    _view: DeviceView<'a>,
 }
 
 impl<'a> DeviceView<'a> {
@@ -38,7 +38,7 @@ impl<'a> DeviceView<'a> {
     /// # Errors
     /// [`GpuError::Range`]; [`GpuError::Foreign`]; [`GpuError::Race`] if an operation writes there at this time.
     pub fn read(&self, buffer: &Buffer, range: Range<usize>) -> Result<Reading<'a>, GpuError> {
-        Ok(Reading { view: *self, claim: self.claim(buffer, range, false)? })
+        Ok(Reading { claim: self.claim(buffer, range, false)?, _view: *self })
     }
 
     /// `range` of `buffer`, to read and write.
@@ -46,7 +46,7 @@ impl<'a> DeviceView<'a> {
     /// # Errors
     /// [`GpuError::Range`]; [`GpuError::Foreign`]; [`GpuError::Race`] if something uses them at this time.
     pub fn write(&self, buffer: &Buffer, range: Range<usize>) -> Result<Writing<'a>, GpuError> {
-        Ok(Writing { view: *self, claim: self.claim(buffer, range, true)? })
+        Ok(Writing { claim: self.claim(buffer, range, true)?, _view: *self })
     }
 
     fn claim(&self, buffer: &Buffer, range: Range<usize>, writes: bool) -> Result<Claim, GpuError> {
@@ -61,11 +61,11 @@ impl Deref for Reading<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        let (start, length) = self.claim.place();
+        let (window, start, length) = self.claim.place();
         // SAFETY: the server gave these bytes to this process, which keeps them for as long as the claim has the
-        // buffer, and gives them to another only when this one is gone or closed, which waits for the thread that has
-        // this view. Within the process the claim keeps writers out.
-        unsafe { self.view.shared.memory.bytes(start, length) }
+        // buffer; it releases them, and gives them to another, only when this one has given them back, is gone, or is
+        // closed, which waits for the thread that has this view. Within the process the claim keeps writers out.
+        unsafe { window.bytes(start, length) }
     }
 }
 
@@ -73,16 +73,16 @@ impl Deref for Writing<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        let (start, length) = self.claim.place();
+        let (window, start, length) = self.claim.place();
         // SAFETY: as for `Reading`; who writes is this value, which is borrowed.
-        unsafe { self.view.shared.memory.bytes(start, length) }
+        unsafe { window.bytes(start, length) }
     }
 }
 
 impl DerefMut for Writing<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
-        let (start, length) = self.claim.place();
+        let (window, start, length) = self.claim.place();
         // SAFETY: as for `Reading`; the claim keeps everyone else out, and this value is borrowed exclusively.
-        unsafe { self.view.shared.memory.bytes_mut(start, length) }
+        unsafe { window.bytes_mut(start, length) }
     }
 }

@@ -7,24 +7,24 @@ pub mod arguments;
 mod conformance;
 pub(crate) mod device;
 pub mod history;
+mod memory;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
 
 use laxity_model::Instant;
 use laxity_sys::packets::{self, Listener, Packets, Received};
-use laxity_sys::segment::{Format, Segment, SegmentError};
+use laxity_sys::sparse::Sparse;
 use laxity_sys::{clock, scheduling};
 
-use self::allocator::Allocator;
 use self::device::{Device, Effect, Now, Violation};
+use self::memory::{Answer, Memory};
 use crate::config::Config;
 use crate::message::{ENTRIES_MAX, PACKET_MAX, Reply, Request};
+use crate::usage::Usage;
 
-pub(crate) const FORMAT: Format = Format { magic: *b"LXSOFTGP", version: 1 };
 /// Hardware does not wait for a CPU. Below the threads that watch for deaths.
 const PRIORITY: u8 = 97;
 /// Packets that wait for a process that does not take them; one that leaves more is turned out.
@@ -37,20 +37,20 @@ const TURN: usize = 16;
 pub enum ServerError {
     /// Another one does, by this name.
     Running,
-    /// There is no memory for it.
-    Memory(SegmentError),
+    /// There is no memory without a name.
+    Memory(io::Error),
     /// Linux refuses.
     System(io::Error),
 }
 
 /// Where others find the soft GPU `name`, which each user may have.
 pub(crate) fn address(name: &str) -> String {
-    format!("laxity-softgpu/{}/{name}", packets::user())
+    format!("{}{name}", address_prefix())
 }
 
-/// What the device memory of `name` is called in errors.
-pub(crate) fn memory_path(name: &str) -> PathBuf {
-    Path::new("/dev/shm").join(format!("soft GPU {name}"))
+/// What the addresses of this user's soft GPUs begin with.
+pub(crate) fn address_prefix() -> String {
+    format!("laxity-softgpu/{}/", packets::user())
 }
 
 /// One process.
@@ -66,8 +66,7 @@ struct Client {
 pub struct Server {
     listener: Listener,
     config: Config,
-    memory: Segment,
-    allocator: Allocator,
+    memory: Memory<Sparse>,
     device: Device,
     clients: BTreeMap<u32, Client>,
     clients_seen: u32,
@@ -85,14 +84,12 @@ impl Server {
             io::ErrorKind::AddrInUse => ServerError::Running,
             _ => ServerError::System(error),
         })?;
-        let length = usize::try_from(config.memory).unwrap_or(usize::MAX);
-        // Never published: it is there as long as someone has it open, and no longer.
-        let memory = Segment::draft(&memory_path(name), FORMAT, length).map_err(ServerError::Memory)?;
+        // There as long as someone has it open, and no longer.
+        let pages = Sparse::new("laxity-softgpu", config.memory).map_err(ServerError::Memory)?;
         Ok(Server {
             listener,
             config,
-            memory,
-            allocator: Allocator::new(config.memory),
+            memory: Memory::new(pages, config.memory),
             device: Device::new(config.copy_engines),
             clients: BTreeMap::new(),
             clients_seen: 0,
@@ -114,8 +111,12 @@ impl Server {
             self.device.pass(now(), &mut effects);
             self.listen(&mut effects);
             self.tell(effects);
+            self.serve_memory();
             self.flush();
-            let deadline = self.device.next_timeout().unwrap_or(Instant::NEVER);
+            let deadline = match self.memory.is_busy() {
+                true => Instant::ZERO,
+                false => self.device.next_timeout().unwrap_or(Instant::NEVER),
+            };
             if !self.clients.is_empty() {
                 self.wait(deadline);
                 continue;
@@ -167,8 +168,8 @@ impl Server {
 
     fn hear(&mut self, number: u32, request: Request, effects: &mut Vec<Effect>) -> Result<(), Violation> {
         let client = self.clients.get_mut(&number).ok_or(Violation)?;
-        // First of all, and once.
-        if client.is_welcome == matches!(request, Request::Hello(_)) {
+        // First of all, and once; who only looks need not say it.
+        if client.is_welcome == matches!(request, Request::Hello(_)) && request != Request::Look {
             return Err(Violation);
         }
         let reply = match request {
@@ -177,17 +178,24 @@ impl Server {
                 self.device.join(number);
                 // Whether that is what the process wants is for the process to say.
                 let welcome = Reply::Welcome(self.config).encode();
-                return client.packets.send_with(&welcome, self.memory.as_fd()).map_err(|_| Violation);
+                return client.packets.send_with(&welcome, self.memory.pages().as_fd()).map_err(|_| Violation);
             }
             Request::Stream(name) => Reply::Stream(self.device.stream(number, name)),
             Request::Name(stream) => Reply::Name(self.device.name(stream).unwrap_or_default().to_owned()),
-            Request::Allocate(bytes) => match self.allocator.allocate(number, bytes) {
-                Ok(offset) => Reply::Allocated(offset),
-                Err(largest) => Reply::NoMemory(largest),
-            },
-            Request::Free(offset) => {
-                return if self.allocator.free(number, offset) { Ok(()) } else { Err(Violation) };
+            Request::Allocate(bytes) => {
+                // Answers come in the order of questions, so that nobody has two.
+                return match self.memory.is_asked_by(number) {
+                    true => Err(Violation),
+                    false => {
+                        self.memory.allocate(number, bytes);
+                        Ok(())
+                    }
+                };
             }
+            Request::Free(offset) => {
+                return if self.memory.free(number, offset) { Ok(()) } else { Err(Violation) };
+            }
+            Request::Look => Reply::Seen(self.usage()),
             Request::Issue(issue) => return self.device.issue(now(), number, issue, effects),
             Request::Worked(operation) => return self.device.worked(now(), number, operation, effects),
             Request::History(from) => {
@@ -195,8 +203,39 @@ impl Server {
                 Reply::History { first, entries }
             }
         };
-        client.outbox.push_back(reply.encode());
+        self.send(number, reply);
         Ok(())
+    }
+
+    /// Takes or gives back a little of the machine's memory, if somebody waits for that.
+    fn serve_memory(&mut self) {
+        if let Some((number, answer)) = self.memory.step() {
+            self.send(
+                number,
+                match answer {
+                    Answer::Allocated(offset) => Reply::Allocated(offset),
+                    Answer::NoMemory(largest) => Reply::NoMemory(largest),
+                    Answer::Shortage(left) => Reply::Shortage(left),
+                },
+            );
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        Usage {
+            config: self.config,
+            used: self.memory.used(),
+            // Linux knows of a file that is open.
+            reserved: self.memory.pages().reserved().unwrap_or(0),
+            processes: self.clients.values().filter(|client| client.is_welcome).count() as u64,
+        }
+    }
+
+    /// Has it sent when there is room.
+    fn send(&mut self, number: u32, reply: Reply) {
+        if let Some(client) = self.clients.get_mut(&number) {
+            client.outbox.push_back(reply.encode());
+        }
     }
 
     fn tell(&mut self, effects: Vec<Effect>) {
@@ -205,9 +244,7 @@ impl Server {
                 Effect::Begin { client, operation } => (client, Reply::Begin(operation)),
                 Effect::Complete { client, operation } => (client, Reply::Complete(operation)),
             };
-            if let Some(client) = self.clients.get_mut(&client) {
-                client.outbox.push_back(reply.encode());
-            }
+            self.send(client, reply);
         }
     }
 
@@ -231,9 +268,10 @@ impl Server {
 
     /// The process is gone, or as good as that: what it says is not understood.
     fn dismiss(&mut self, number: u32, effects: &mut Vec<Effect>) {
-        if self.clients.remove(&number).is_some() {
+        // Who only looked has nothing, and is no reason to stay.
+        if self.clients.remove(&number).is_some_and(|client| client.is_welcome) {
             self.device.leave(now(), number, effects);
-            self.allocator.free_all(number);
+            self.memory.free_all(number);
             self.idle_since = clock::now();
         }
     }

@@ -1,6 +1,6 @@
 //! An arbitration as JSON.
 
-use laxity_gpu::{Base, ClientState, LockState, Snapshot, Standing};
+use laxity_gpu::{Base, ClientState, FollowerState, LockState, Snapshot, Standing};
 use laxity_model::{Instant, ReplicaId, TaskId};
 use serde::Serialize;
 
@@ -16,6 +16,7 @@ struct Look<'a> {
     outside: Vec<u32>,
     donors: Vec<Donor>,
     clients: Vec<Client<'a>>,
+    followers: Vec<Follower<'a>>,
 }
 
 #[derive(Serialize)]
@@ -57,6 +58,17 @@ struct Client<'a> {
     refused_errno: Option<i32>,
 }
 
+/// A thread that works on behalf of holders.
+#[derive(Serialize)]
+struct Follower<'a> {
+    gpu: u16,
+    name: &'a str,
+    pid: u32,
+    thread: u32,
+    fixed: Option<u8>,
+    refused_errno: Option<i32>,
+}
+
 /// Both `None`: background.
 #[derive(Serialize)]
 struct Priority {
@@ -75,6 +87,7 @@ pub fn line(look: &Snapshot, now: Instant) -> String {
         outside: waiting(&look.tokens, Standing::Outside),
         donors: donors.collect(),
         clients: look.clients.iter().map(Client::of).collect(),
+        followers: look.followers.iter().map(Follower::of).collect(),
     };
     serde_json::to_string(&look).expect("numbers, texts and lists are JSON")
 }
@@ -108,6 +121,13 @@ impl<'a> Client<'a> {
             inherits_from: client.inherits_from.map(number),
             refused_errno: client.refused,
         }
+    }
+}
+
+impl<'a> Follower<'a> {
+    fn of(follower: &'a FollowerState) -> Self {
+        let FollowerState { gpu, pid, thread, ref name, priority, refused } = *follower;
+        Follower { gpu, name, pid, thread, fixed: priority, refused_errno: refused }
     }
 }
 

@@ -5,6 +5,7 @@ mod gc;
 mod json;
 mod list;
 mod rules;
+mod soft;
 mod top;
 mod view;
 

@@ -1,6 +1,6 @@
 //! An arbitration as a table.
 
-use laxity_gpu::{Base, ClientState, Config, LockState, Snapshot, Standing};
+use laxity_gpu::{Base, ClientState, Config, FollowerState, LockState, Snapshot, Standing};
 use laxity_model::{GpuArbitration, Instant, ReplicaId, TaskId};
 
 use crate::quantity::{counted, short};
@@ -27,8 +27,8 @@ pub fn rules(config: &Config) -> String {
     }
 }
 
-/// A row for each token and each engine, by GPU, and one for those outside all queues; but for those beyond `rows`.
-/// `a ← b`: b donates its priority to a. `20 → 50`: the holder inherits.
+/// A row for each token and each engine, by GPU, one for those outside all queues, and one for each thread that follows
+/// holders; but for those beyond `rows`. `a ← b`: b donates its priority to a. `20 → 50`: the holder inherits.
 pub fn table(look: &Snapshot, now: Instant, rows: usize) -> Table {
     let names = Names { look, now };
     let table = Table::of("GPU").text("lock").text("holder").group("process", &[""]).text("priority").text("waiting");
@@ -59,7 +59,28 @@ pub fn table(look: &Snapshot, now: Instant, rows: usize) -> Table {
     if !outside.is_empty() {
         table.row(vec!["any".into(), Cell::faint("outside"), "".into(), "".into(), "".into(), outside.into()]);
     }
-    table
+    let left = rows.saturating_sub(table.height());
+    look.followers.iter().take(left).fold(table, |mut table, follower| {
+        table.row(following(follower));
+        table
+    })
+}
+
+/// A thread that follows holders, in the columns of the table.
+fn following(follower: &FollowerState) -> Vec<Cell> {
+    let FollowerState { gpu, pid, thread, name, priority, refused } = follower;
+    let priority = priority.map_or_else(|| "-".to_owned(), |priority| priority.to_string());
+    let priority = match refused {
+        Some(_) => Cell::bad(format!("{priority}, refused")),
+        None => priority.into(),
+    };
+    let thread = format!("{} {thread}", harmless(name)).trim_start().to_owned();
+    vec![gpu.to_string().into(), Cell::faint("follows"), thread.into(), pid.to_string().into(), priority]
+}
+
+/// A name moves no cursor.
+fn harmless(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 /// What clients are called, and what is said of them.
@@ -108,10 +129,8 @@ impl Names<'_> {
         }
     }
 
-    /// A name moves no cursor.
     fn name(&self, task: TaskId) -> String {
-        let name = self.look.client(task).map_or_else(|| task.to_string(), |client| client.name.clone());
-        name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+        self.look.client(task).map_or_else(|| task.to_string(), |client| harmless(&client.name))
     }
 }
 

@@ -1,0 +1,105 @@
+//! Budgets of jobs that use GPUs, for whoever watches them.
+//!
+//! ```text
+//!                laxity_budget_exhaust                    laxity_budget_replenish
+//! holds nothing  ---------------------> asks for nothing  -----------------------> asks for a token as before
+//! waits          ---------------------> is withdrawn      -----------------------> asks again, as if new
+//! holds a token  ---------------------> the next waiter is admitted as if the token were free, and has it when it is
+//! ```
+
+use ::laxity_device::DeviceThread;
+use laxity_gpu::Budget;
+
+use crate::device::{laxity_device_thread, with};
+use crate::error::answer;
+use crate::error::laxity_result;
+use crate::gpu::{Fault, laxity_gpu_client};
+use crate::handle::{self, Handle, out};
+
+/// The budget of a thread's jobs, for whoever watches it: another thread, or the same one between its calls. Threads
+/// share it, and it may outlive the client.
+pub struct laxity_budget {
+    _opaque: (),
+}
+
+impl Handle for laxity_budget {
+    type Value = Budget;
+    const TAG: u64 = u64::from_le_bytes(*b"lax-budg");
+    const NAME: &'static str = "budget";
+}
+
+/// What is told when a job of this client has exhausted its budget. Called by the client's thread; any thread uses the
+/// result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_gpu_client_budget(
+    client: *const laxity_gpu_client,
+    budget: *mut *mut laxity_budget,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `budget` can be written.
+        let place = unsafe { out(budget, "budget") }?;
+        *place = std::ptr::null_mut();
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        let state = unsafe { handle::get(client) }?.get()?;
+        *place = handle::make(state.client().budget());
+        Ok(())
+    })
+}
+
+/// Whether the budget of the client's job is exhausted. One that holds a token then had best let go of it. Called by the
+/// client's thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_gpu_client_is_exhausted(
+    client: *const laxity_gpu_client,
+    is_exhausted: *mut bool,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `is_exhausted` can be written.
+        let place = unsafe { out(is_exhausted, "is_exhausted") }?;
+        // SAFETY: the caller promises that the handle is not released meanwhile.
+        *place = unsafe { handle::get(client) }?.get()?.client().is_exhausted();
+        Ok(())
+    })
+}
+
+/// What is told when a job of this thread has exhausted its budget; NULL without an arbitration. A job that holds a token
+/// then has its next operation return LAXITY_ERROR_EXHAUSTED, after what was under way is complete, and lets go; one that
+/// holds none waits for a token, and for budget. Called by the thread; any thread uses the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_budget(
+    thread: *mut laxity_device_thread,
+    budget: *mut *mut laxity_budget,
+) -> laxity_result {
+    let ask = |thread: &mut DeviceThread| {
+        // SAFETY: the caller promises that `budget` can be written.
+        let place = unsafe { out(budget, "budget") }?;
+        *place = thread.budget().map_or(std::ptr::null_mut(), handle::make);
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(thread, ask) }
+}
+
+/// The job has no budget any more: its request is withdrawn, though its thread goes on waiting; if it holds a token, the
+/// next in the queue is admitted in its place. Nothing happens if that is known, or the client is released.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_budget_exhaust(budget: *const laxity_budget) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    answer(|| Ok(unsafe { handle::get(budget) }?.exhaust().map_err(Fault::State)?))
+}
+
+/// The job has budget again: it asks for what it asked for, behind those who have meanwhile. A token that it still holds
+/// is not given back its place in the queue. Nothing happens if that is known, or the client is released.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_budget_replenish(budget: *const laxity_budget) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    answer(|| Ok(unsafe { handle::get(budget) }?.replenish().map_err(Fault::State)?))
+}
+
+/// Releases the handle of a budget; what was said of it stays so. `*budget` is NULL then; if it is already, nothing
+/// happens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_budget_release(budget: *mut *mut laxity_budget) -> laxity_result {
+    // SAFETY: the caller promises that nobody uses the handle any more.
+    answer(|| unsafe { handle::take(budget) }.map(drop))
+}

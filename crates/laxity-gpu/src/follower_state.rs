@@ -1,0 +1,52 @@
+//! Which threads follow holders, for those who watch.
+
+use laxity_sys::scheduling::{self, Attributes};
+
+use crate::layout::MEMBERS_MAX;
+use crate::shared::Shared;
+
+/// A thread that works on behalf of those that hold tokens of a GPU: the live klmirqd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowerState {
+    /// The GPU.
+    pub gpu: u16,
+    /// Its process, for whose holders it works.
+    pub pid: u32,
+    /// Its number.
+    pub thread: u32,
+    /// What Linux calls it; empty if that is not known here.
+    pub name: String,
+    /// Its present fixed priority, as Linux says it; `None` if it has none.
+    pub priority: Option<u8>,
+    /// Why Linux did not let it be as urgent as it had to be, when that was tried last: an error number.
+    pub refused: Option<i32>,
+}
+
+impl FollowerState {
+    /// All that live, by GPU, process and number.
+    pub(crate) fn all(shared: &Shared) -> Vec<FollowerState> {
+        let slots = 0..shared.layout.followers_max();
+        let places = (0..MEMBERS_MAX).flat_map(|place| slots.clone().map(move |slot| (place, slot)));
+        let mut all: Vec<_> = places.filter_map(|(place, slot)| Self::read(shared, place, slot)).collect();
+        all.sort_by_key(|follower| (follower.gpu, follower.pid, follower.thread));
+        all
+    }
+
+    fn read(shared: &Shared, place: usize, slot: usize) -> Option<FollowerState> {
+        let words = shared.layout.follower(place, slot);
+        let thread = shared.number(words.thread);
+        let pid = shared.process(place).pid;
+        // One that ended without being dropped, or whose process was killed, may be another's by now.
+        if thread == 0 || !scheduling::is_thread_of(thread, pid) {
+            return None;
+        }
+        Some(FollowerState {
+            gpu: shared.number(words.gpu) as u16,
+            pid,
+            thread,
+            name: scheduling::thread_name(thread, pid).unwrap_or_default(),
+            priority: Attributes::of(thread).ok()?.fixed_priority(),
+            refused: Some(shared.number(words.refused) as i32).filter(|&error| error != 0),
+        })
+    }
+}
