@@ -22,18 +22,25 @@ A client belongs to the thread that registered it. Tokens and engines are held f
 let go of at the end of `with`, by `release`, or when nobody refers to them any more.
 
 `look` shows who holds and waits, as a table; `names` and `gc` list arbitrations and remove what killed processes left.
+Where there is no GPU, a `Device` opens soft ones, which stand in for it: copies and GPU kernels, which are functions of
+Python. Kernels of `laxity.vx` use them, and take tokens and lock engines without saying so.
+
 The rules are those of the Rust crate ``laxity-gpu``; every decision is made there.
 """
 
 from laxity._native import Arbitration, Client, CopyChunks, Engine, Token, gc, look, names
+from laxity.gpu._device import Buffer, Device
 from laxity.gpu._errors import (
     ArbitrationExistsError,
     ArbitrationNotFoundError,
     ConfigError,
+    DeviceMemoryError,
     DifferentError,
+    ForeignBufferError,
     FullError,
     GpuError,
     OrderError,
+    SoftGpuError,
     TimedOutError,
     UnknownGpuError,
     UseError,
@@ -43,14 +50,19 @@ __all__ = [
     "Arbitration",
     "ArbitrationExistsError",
     "ArbitrationNotFoundError",
+    "Buffer",
     "Client",
     "ConfigError",
     "CopyChunks",
+    "Device",
+    "DeviceMemoryError",
     "DifferentError",
     "Engine",
+    "ForeignBufferError",
     "FullError",
     "GpuError",
     "OrderError",
+    "SoftGpuError",
     "TimedOutError",
     "Token",
     "UnknownGpuError",

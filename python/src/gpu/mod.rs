@@ -15,7 +15,7 @@ mod arbitration;
 mod chunks;
 mod client;
 mod engine;
-mod errors;
+pub mod errors;
 mod own;
 mod table;
 mod token;
