@@ -35,7 +35,7 @@ mod workload;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::device::{PyBuffer, PyDevice, _serve_soft_gpu};
+    use crate::device::{_serve_soft_gpu, PyBuffer, PyDevice};
     #[pymodule_export]
     use crate::generate::{_generate, _generate_many};
     #[pymodule_export]

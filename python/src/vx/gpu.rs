@@ -64,7 +64,8 @@ impl VxGpu {
             _ => None,
         };
         let outcome = py.detach(|| TAKEN.with(act));
-        let outcome = outcome.ok_or_else(|| misuse(py, "the job is over, and its GPU with it; use that of the next"))?;
+        let outcome =
+            outcome.ok_or_else(|| misuse(py, "the job is over, and its GPU with it; use that of the next"))?;
         outcome.map_err(|error| device_error(py, &error))
     }
 }
