@@ -130,9 +130,9 @@ def _check(buffer: Buffer, array: npt.NDArray[Any]) -> None:
         raise ValueError(msg)
 
 
-def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def _bytes(array: npt.NDArray[Any]) -> memoryview:
     """The bytes of a contiguous array, in place."""
-    return array.reshape(-1).view(np.uint8)
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _on_arrays(kernel: Callable[..., Any], buffers: Sequence[Buffer]) -> Callable[..., None]:

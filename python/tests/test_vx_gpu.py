@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -213,7 +214,7 @@ def test_buffers_of_another_gpu_are_refused(folder):
             lambda: job.gpu.launch(lambda *_: None, read=[here]),
             lambda: job.gpu.launch(lambda *_: None, read=[there, here]),
         ):
-            with pytest.raises(gpu.ForeignBufferError, match="GPU|another"):
+            with pytest.raises(gpu.ForeignBufferError, match=r"GPU|another"):
                 use()
         job.gpu.launch(lambda array: array.fill(3), write=[there])
         assert job.gpu.copy_out(there).tolist() == [3] * 8
@@ -324,6 +325,16 @@ def test_the_server_of_the_package_says_why_it_does_not_run():
     assert done.returncode == 1
     assert done.stdout.strip()
     assert not done.stderr
+
+
+def test_the_guide_inverts_images(folder, shared):
+    guide = (EXAMPLE.parents[2] / "docs" / "guides" / "python.md").read_text()
+    section = guide.split("## Vision graphs")[1].split("\n## ")[0]
+    code = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[1]
+    names = {"np": np, "vx": vx}
+    exec(code.replace('vx.Graph("inverter")', f'vx.Graph("inverter", {folder!r})'), names)
+    images = [np.full((4, 5), shade, np.uint8) for shade in range(6)]
+    assert [image.tolist() for image in names["run_on"](shared, images)] == [(255 - image).tolist() for image in images]
 
 
 def test_the_example_blurs_what_it_should():

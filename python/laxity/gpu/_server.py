@@ -20,4 +20,4 @@ def _say(text: str) -> None:
         print(text, flush=True)
     except BrokenPipeError:
         # Python flushes once more when it ends.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
