@@ -75,11 +75,13 @@ def soft_gpu_in_use(tmp_path):
     name = f"stabilizer-delays-{os.getpid()}"
     options = ["--period", "20ms", "--cache-frames", "10", "--size", "64x64", "--gpu", f"soft:{name}"]
     with subprocess.Popen([STABILIZE, *options, "--out", tmp_path / "%05d.png", CLIP]) as running:
-        while not (tmp_path / "00000.png").exists():
-            assert running.poll() is None
-            time.sleep(0.01)
-        yield ["--gpu", f"soft:{name}"]
-        running.send_signal(signal.SIGINT)
+        try:
+            while not (tmp_path / "00000.png").exists():
+                assert running.poll() is None
+                time.sleep(0.01)
+            yield ["--gpu", f"soft:{name}"]
+        finally:
+            running.send_signal(signal.SIGINT)
 
 
 def test_delays_start_alike_in_memory_that_was_used(tmp_path):
