@@ -91,7 +91,7 @@ test-vision-short: target/debug/laxity $(STAMPS)/venv
 	@scripts/capi.sh $(OUT)/dev/capi dev; \
 	status=0; scripts/vision.sh $(OUT)/dev/capi $(OUT)/dev/vision || status=$$?; \
 	case $$status in \
-	0) STABILIZE=$(OUT)/dev/vision/stabilize $(PYTHON) -m pytest examples/vision/tests/test_short.py ;; \
+	0) STABILIZE=$(OUT)/dev/vision/stabilize $(PYTHON) -m pytest examples/vision/tests/test_{short,delays}.py ;; \
 	77) echo "skipped: OpenCV is not installed" ;; \
 	*) exit $$status ;; \
 	esac

@@ -1,22 +1,30 @@
 #!/usr/bin/env python3
-"""How much of a known shake is left: `quality.py FRAMES.csv SHAKE.csv WIDTHxHEIGHT`.
+"""How much of a known shake is left: `quality.py FRAMES.csv SHAKE.csv WIDTHxHEIGHT`, or `quality.py STABILIZE CLIP`.
 
-The files are those of `stabilize --csv` and `--shake-csv`. With S(f) the injected transformation of frame f and W(f)
-the correction that the stabilizer chose, a corner p of a scene that does not move itself is seen at S(f) p before and
-at W(f) S(f) p after. Shake is the acceleration of that path, |x(f + 1) - 2 x(f) + x(f - 1)|, as root mean square over
-frames and the four corners, in pixels. The error of a motion is the distance between where it takes a corner and where
-S(f) S(f - 1)^-1 does, as mean of the four.
+The files are those of `stabilize --csv` and `--shake-csv`. With a program and a clip it runs the program on the clip,
+once for each kind of shake, and prints the table of README.md.
+
+With S(f) the injected transformation of frame f and W(f) the correction that the stabilizer chose, a corner p of a
+scene that does not move itself is seen at S(f) p before and at W(f) S(f) p after. Shake is the acceleration of that
+path, |x(f + 1) - 2 x(f) + x(f - 1)|, as root mean square over frames and the four corners, in pixels. With exact
+motions p would be seen at the weighted mean of S(i) p over the frames i of the window. The error of a motion is the
+distance between where it takes a corner and where S(f) S(f - 1)^-1 does, as mean of the four.
 """
 
 import csv
 import math
 import statistics
+import subprocess
 import sys
+import tempfile
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 LATENCY = 6  # frames at either end for which the window of the smoothing is not full
+BEFORE = 5  # frames of the window before the one that is corrected; behind it there are LATENCY
+SIZE = (640, 360)  # of the table
+KEEPS = [0, 0.5, 0.7, 0.9]  # --shake-keep
 
 Matrix = list[list[float]]
 Point = tuple[float, float]
@@ -27,6 +35,7 @@ class Quality(NamedTuple):
 
     before: float
     after: float
+    after_exact: float
     error_median: float
     error_longest: float
 
@@ -34,6 +43,11 @@ class Quality(NamedTuple):
     def reduction(self) -> float:
         """How many times less there is after."""
         return self.before / self.after
+
+    @property
+    def reduction_exact(self) -> float:
+        """How many times less there would be with exact motions."""
+        return self.before / self.after_exact
 
 
 def read_matrices(path: Path, name: str) -> list[Matrix]:
@@ -67,6 +81,14 @@ def acceleration(paths: list[list[Point]]) -> float:
     return math.sqrt(statistics.fmean(squares))
 
 
+def window_mean(path: list[Point], frame: int) -> Point:
+    """The mean of a path around a frame, weighted by half a sine."""
+    around = path[frame - BEFORE : frame + LATENCY + 1]
+    weights = [math.sin(math.pi * (place + 1) / (len(around) + 1)) for place in range(len(around))]
+    x, y = (sum(map(math.prod, zip(weights, axis, strict=True))) / sum(weights) for axis in zip(*around, strict=True))
+    return x, y
+
+
 def measure(frames: Path, shake: Path, size: tuple[int, int]) -> Quality:
     """The quality of a run, from its two files, for images of `size` (width, height)."""
     shakes = read_matrices(shake, "shake")
@@ -79,17 +101,45 @@ def measure(frames: Path, shake: Path, size: tuple[int, int]) -> Quality:
     both = list(zip(shakes[inner], corrections[inner], strict=True))
     before = [[apply(moved, corner) for moved, _ in both] for corner in corners]
     after = [[apply(correction, apply(moved, corner)) for moved, correction in both] for corner in corners]
+    paths = [[apply(moved, corner) for moved in shakes] for corner in corners]
+    exact = [[window_mean(path, frame) for frame in range(LATENCY, len(path) - LATENCY)] for path in paths]
     errors = [
         statistics.fmean(math.dist(apply(motion, corner), apply(now, undo_rigid(last, corner))) for corner in corners)
         for (last, now), motion in zip(pairwise(shakes), motions[1:], strict=True)
     ]
-    return Quality(acceleration(before), acceleration(after), statistics.median(errors), max(errors))
+    accelerations = (acceleration(points) for points in (before, after, exact))
+    return Quality(*accelerations, statistics.median(errors), max(errors))
+
+
+def run(program: str, clip: str, keep: float) -> Quality:
+    """The quality of `program` on `clip`, with a shake of which each frame keeps a part from the one before."""
+    with tempfile.TemporaryDirectory() as folder:
+        frames, shake = Path(folder, "frames.csv"), Path(folder, "shake.csv")
+        shaken = ["--size", "x".join(map(str, SIZE)), "--shake", "1", "--shake-keep", str(keep)]
+        command = [program, *shaken, "--csv", str(frames), "--shake-csv", str(shake), clip]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return measure(frames, shake, SIZE)
+
+
+def print_table(program: str, clip: str) -> None:
+    """The table of README.md."""
+    print("| Keeps | Before | After | Reduced | With exact motions | Error of motions: median | Longest |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for keep in KEEPS:
+        found = run(program, clip, keep)
+        lengths = f"{found.before:.2f} px | {found.after:.2f} px"
+        reductions = f"{found.reduction:.1f} times | {found.reduction_exact:.1f} times"
+        errors = f"{found.error_median:.2f} px | {found.error_longest:.1f} px"
+        print(f"| {keep} | {lengths} | {reductions} | {errors} |", flush=True)
 
 
 def main(arguments: list[str]) -> None:
-    """Prints the quality of a run."""
+    """Prints the quality of a run, or the table."""
+    if len(arguments) == 2:
+        print_table(*arguments)
+        return
     if len(arguments) != 3:
-        sys.exit("usage: quality.py FRAMES.csv SHAKE.csv WIDTHxHEIGHT")
+        sys.exit("usage: quality.py FRAMES.csv SHAKE.csv WIDTHxHEIGHT, or quality.py STABILIZE CLIP")
     width, height = map(int, arguments[2].split("x"))
     quality = measure(Path(arguments[0]), Path(arguments[1]), (width, height))
     print(

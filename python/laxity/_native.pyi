@@ -36,6 +36,9 @@ __all__ = [
     "UserData",
     "Violation",
     "Workload",
+    "_Buffer",
+    "_Device",
+    "_VxGpu",
     "_VxGraph",
     "_VxJob",
     "_VxRun",
@@ -46,6 +49,7 @@ __all__ = [
     "_overhead_points",
     "_restore_trace",
     "_restore_workload",
+    "_serve_soft_gpu",
     "gc",
     "load",
     "look",
@@ -87,7 +91,7 @@ class Workload:
     @property
     def tasks(self) -> pa.Table: ...
     def with_scheduler(self, policy: str) -> Workload: ...
-    def with_overheads(self, name: str) -> Workload: ...
+    def with_overheads(self, overheads: _Path) -> Workload: ...
     @property
     def arbitration(self) -> _Arbitration: ...
     @property
@@ -214,7 +218,7 @@ def simulate(
     duration: str = "1 s",
     seed: int = 0,
     trace: bool = False,
-    overheads: str | None = None,
+    overheads: _Path | None = None,
     arbitration: _Arbitration | None = None,
     handling: _Handling | None = None,
     completions: Sequence[str] = ...,
@@ -226,7 +230,7 @@ def simulate_many(
     *,
     duration: str = "1 s",
     seed: int = 0,
-    overheads: str | None = None,
+    overheads: _Path | None = None,
     per: Literal["workload", "task"] = "workload",
     threads: int | None = None,
 ) -> pa.Table: ...
@@ -611,6 +615,38 @@ class _VxJob:
     def deadline_ns(self) -> int | None: ...
     def read(self, object: int, ago: int) -> Buffer | None: ...
     def write(self, object: int) -> Buffer | None: ...
+    @property
+    def gpu(self) -> _VxGpu | None: ...
+
+@final
+class _Device:
+    def __new__(cls, options: Mapping[str, object]) -> _Device: ...
+    @property
+    def gpus(self) -> int: ...
+    def alloc(self, nbytes: int, gpu: int) -> _Buffer: ...
+
+@final
+class _Buffer: ...
+
+@final
+class _VxGpu:
+    def copy_in(self, buffer: _Buffer, bytes: Buffer) -> None: ...
+    def copy_out(self, buffer: _Buffer, bytes: Buffer) -> None: ...
+    def launch(
+        self,
+        kernel: Callable[..., None],
+        reads: Sequence[_Buffer],
+        writes: Sequence[_Buffer],
+        duration: str | None,
+    ) -> None: ...
+    def launch_timed(self, duration: str) -> None: ...
+    def copy_timed(self, direction: Literal["h2d", "d2h"], nbytes: int) -> None: ...
+    def acquire(self, gpu: int | None) -> int: ...
+    def release(self) -> None: ...
+    @property
+    def token_gpu(self) -> int | None: ...
+
+def _serve_soft_gpu(arguments: Sequence[str], say: Callable[[str], None]) -> None: ...
 
 @final
 class _VxRun:

@@ -29,8 +29,10 @@ Who waits for whom follows from what nodes read and write: the graph computes wh
 after the other. A job's arrays are in shared memory, in place, and end with it: a kernel that keeps one fails. Copy
 what must live longer. Kernels are threads of one Python: they overlap where numpy and others let go of its lock.
 
-The documentation of the Rust crate ``laxity-vx`` has the rules; every decision is made there. GPUs are for C++ and
-Rust.
+A graph that is spawned with a `laxity.gpu.Device` has a GPU: `Job.gpu` copies arrays there and back and launches GPU
+kernels, and each job takes a token for it by itself.
+
+The documentation of the Rust crate ``laxity-vx`` has the rules; every decision is made there.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ import numpy as np
 
 from laxity._errors import LaxityError
 from laxity._native import _VxGraph, _VxJob, _VxRun, _VxVerified
+from laxity._vx_gpu import Gpu
+from laxity.gpu import UseError
 
 if TYPE_CHECKING:
     import os
@@ -53,10 +57,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from laxity._native import Graph as LiveGraph
+    from laxity.gpu import Device
 
 __all__ = [
     "Dependency",
     "FrameTimes",
+    "Gpu",
     "Graph",
     "GraphFailedError",
     "Job",
@@ -300,6 +306,18 @@ class Job:
             raise ValueError(msg)
         return np.frombuffer(memoryview(buffer), object.dtype).reshape(object.shape)
 
+    @property
+    def gpu(self) -> Gpu:
+        """The GPU, for this job. Nodes that never ask for it do not register with the arbitration.
+
+        Raises laxity.gpu.UseError if the graph was spawned without one.
+        """
+        gpu = self._job.gpu
+        if gpu is None:
+            msg = "the graph has no GPU; spawn it with one"
+            raise UseError(msg)
+        return Gpu(gpu)
+
     def __repr__(self) -> str:
         return f"<laxity.vx.Job {self.index}>"
 
@@ -443,6 +461,7 @@ class Verified:
         cpus: Iterable[int] = (),
         lock_memory: bool = False,
         recorder: int = 256,
+        gpu: Device | None = None,
     ) -> Run:
         """Executes the graph periodically. Returns when all threads are ready.
 
@@ -457,6 +476,7 @@ class Verified:
             cpus: those that threads keep to; all, by default.
             lock_memory: whether all memory of the process is kept in RAM.
             recorder: how many of its last jobs each node remembers, for traces.
+            gpu: what kernels use by `Job.gpu`: one for the process, with the arbitration that it was opened with.
 
         Raises SpawnError; no thread is left then, and it can be tried again.
         """
@@ -472,6 +492,7 @@ class Verified:
             "cpus": list(cpus),
             "lock_memory": lock_memory,
             "recorder": recorder,
+            "gpu": None if gpu is None else gpu._device,
         }
         return Run(self._verified.spawn(given))
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Python   Workload   simulate, simulate_many   generate_many   Trace               live, vx                 gpu
-//! here     workload   simulate, study, pace     generate        trace, violation    live/, vx/               gpu/
+//! here     workload   simulate, study, pace     generate        trace, violation    live/, vx/               gpu/, device/
 //!            |  errors, json, arrow + tables (pyarrow), parallel (GIL released, Ctrl-C) for all of them
 //! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace        laxity-graph, laxity-vx  laxity-gpu
 //! ```
@@ -10,11 +10,13 @@
 
 mod arrow;
 mod completions;
+mod device;
 mod errors;
 mod generate;
 mod gpu;
 mod json;
 mod live;
+mod overheads;
 mod pace;
 mod parallel;
 mod result;
@@ -32,6 +34,8 @@ mod workload;
 /// The native part of `laxity`; import from `laxity` instead.
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::device::{_serve_soft_gpu, PyBuffer, PyDevice};
     #[pymodule_export]
     use crate::generate::{_generate, _generate_many};
     #[pymodule_export]
@@ -55,7 +59,7 @@ mod _native {
     #[pymodule_export]
     use crate::violation::PyViolation;
     #[pymodule_export]
-    use crate::vx::{VxGraph, VxJob, VxRun, VxVerified};
+    use crate::vx::{VxGpu, VxGraph, VxJob, VxRun, VxVerified};
     #[pymodule_export]
     use crate::workload::{_restore_workload, PyWorkload, load, measured_realizations, overhead_profiles};
 

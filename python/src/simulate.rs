@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::completions::Completions;
 use crate::errors::{refusal, value_error};
+use crate::overheads::Overheads;
 use crate::pace;
 use crate::result::SimulationResult;
 use crate::study_chunks::StudyStop;
@@ -65,8 +66,9 @@ pub fn end_of(duration: &str) -> PyResult<Instant> {
 ///     duration: simulated time with its unit, such as "60 s" or "250 ms".
 ///     seed: decides random execution times, gaps between arrivals and jitter; 0 to 2**64 - 1.
 ///     trace: whether to keep every event. Takes about 40 bytes of memory an event, some ten events a job.
-///     overheads: a published profile such as "brandenburg2009-worst" (that of the policy) or "none"; None: the
-///         workload's own.
+///     overheads: a published profile such as "brandenburg2009-worst" (that of the policy) or "none"; the path of a
+///         file that `laxity measure` wrote, which as text has a dot or a slash and may end with ":average" instead of
+///         the worst case; None: the workload's own.
 ///     arbitration: how GPUs are shared: "driver", "driver_spinning", "semaphore", "k_fmlp" or "gpusync"; None: the
 ///         workload's own.
 ///     handling: where bottom halves of interrupts run: "linux", "preempt_rt_low", "preempt_rt_high", "pai" or
@@ -75,8 +77,8 @@ pub fn end_of(duration: &str) -> PyResult<Instant> {
 ///     stop: set from another thread, it ends the simulation with KeyboardInterrupt. Python tells only its main thread
 ///         of Ctrl-C, so that simulations in others need it.
 ///
-/// Raises ValueError for an unknown policy, profile, arbitration, handling or task, SimulationError for what cannot be
-/// simulated yet.
+/// Raises ValueError for an unknown policy, profile, arbitration, handling or task, OSError and WorkloadError for a
+/// profile that cannot be read, SimulationError for what cannot be simulated yet.
 #[pyfunction]
 #[pyo3(signature = (
     workload, policy=None, *, duration="1 s", seed=0, trace=false, overheads=None, arbitration=None, handling=None,
@@ -90,14 +92,14 @@ pub fn simulate(
     duration: &str,
     seed: u64,
     trace: bool,
-    overheads: Option<&str>,
+    overheads: Option<Overheads>,
     arbitration: Option<&str>,
     handling: Option<&str>,
     completions: Vec<String>,
     stop: Option<Py<StudyStop>>,
 ) -> PyResult<SimulationResult> {
     let end = end_of(duration)?;
-    let mut workload = configured(py, &workload.workload, policy, overheads)?;
+    let mut workload = configured(py, &workload.workload, policy, overheads.as_ref())?;
     manage(&mut workload, arbitration, handling)?;
     let setup = prepare(py, &mut workload, seed)?;
     let completions = Some(Completions::of(&completions, setup.header())?);

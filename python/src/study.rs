@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use crate::arrow::table;
 use crate::errors::{refusal, value_error};
+use crate::overheads::Overheads;
 use crate::parallel::{self, Stopped};
 use crate::simulate::{Keep, end_of, run};
 use crate::tables::{self, Run};
@@ -58,7 +59,7 @@ pub fn simulate_many<'py>(
     policy: Option<Policies>,
     duration: &str,
     seed: u64,
-    overheads: Option<&str>,
+    overheads: Option<Overheads>,
     per: &str,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -76,7 +77,7 @@ pub fn simulate_many<'py>(
     let mut jobs = Vec::with_capacity(workloads.len() * policies.len());
     for (index, workload) in workloads.iter().enumerate() {
         for policy in &policies {
-            let workload = configured(py, &workload.workload, policy.as_deref(), overheads)?;
+            let workload = configured(py, &workload.workload, policy.as_deref(), overheads.as_ref())?;
             jobs.push(prepare(py, index, workload, seed)?);
         }
     }

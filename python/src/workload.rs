@@ -12,6 +12,7 @@ use pyo3::types::PyType;
 
 use crate::arrow::{Columns, table};
 use crate::errors::{file_error, value_error, workload_error};
+use crate::overheads::Overheads;
 
 /// A platform, the tasks on it and the scheduler: everything one workload file says. Immutable.
 ///
@@ -38,20 +39,20 @@ impl PyWorkload {
 /// What pickle calls, and with which arguments.
 type Restored<'py, 'a> = (Bound<'py, PyAny>, (String, Option<&'a str>));
 
-/// The workload under the scheduler called `policy`, if one is, and with the published overheads called `overheads`,
-/// if some are. A profile that depends on the scheduler is that of `policy`.
+/// The workload under the scheduler called `policy`, if one is, and with `overheads`, if some are. A profile that depends
+/// on the scheduler is that of `policy`.
 pub fn configured(
     py: Python<'_>,
     workload: &Workload,
     policy: Option<&str>,
-    overheads: Option<&str>,
+    overheads: Option<&Overheads>,
 ) -> PyResult<Workload> {
     let mut workload = workload.clone();
     if let Some(policy) = policy {
         workload.scheduler = policy.parse().map_err(value_error)?;
     }
-    if let Some(name) = overheads {
-        workload.platform.overheads = OverheadProfile::named(name, &workload.scheduler).map_err(value_error)?;
+    if let Some(overheads) = overheads {
+        workload.platform.overheads = overheads.of(&workload.scheduler)?;
     }
     workload.validate().map_err(|errors| workload_error(py, errors, false))?;
     Ok(workload)
@@ -179,12 +180,12 @@ impl PyWorkload {
         configured(py, &self.workload, Some(policy), None).map(|workload| self.with(workload))
     }
 
-    /// The same workload with published overheads, such as "brandenburg2009-worst" (those of its scheduler),
-    /// "elliott2012-klmirqd" or "none".
+    /// The same workload with other overheads: published ones, such as "brandenburg2009-worst" (those of its scheduler),
+    /// "elliott2012-klmirqd" or "none", or the path of a file that `laxity measure` wrote, as in `laxity.simulate`.
     ///
-    /// Raises ValueError for an unknown name.
-    fn with_overheads(&self, py: Python<'_>, name: &str) -> PyResult<Self> {
-        configured(py, &self.workload, None, Some(name)).map(|workload| self.with(workload))
+    /// Raises ValueError for an unknown name, OSError and WorkloadError for a file that cannot be read.
+    fn with_overheads(&self, py: Python<'_>, overheads: Overheads) -> PyResult<Self> {
+        configured(py, &self.workload, None, Some(&overheads)).map(|workload| self.with(workload))
     }
 
     /// How GPUs are shared: "driver", "driver_spinning", "semaphore", "k_fmlp" or "gpusync".

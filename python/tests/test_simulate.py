@@ -124,6 +124,45 @@ def test_arguments_that_cannot_be_read_are_refused_with_the_way_out(pair):
         _ = laxity.simulate(pair, duration="1 ms").trace
 
 
+MEASURED = """
+laxity = 1
+[worst]
+name = "board-worst"
+release = "100 us"
+[average]
+name = "board-average"
+release = "1 us"
+"""
+
+
+def test_overheads_are_those_of_a_measured_machine(pair, tmp_path):
+    """As `laxity simulate --overheads` reads what `laxity measure` wrote."""
+    path = tmp_path / "board.toml"
+    path.write_text(MEASURED)
+    for overheads, name in [
+        (path, "worst"),
+        (str(path), "worst"),
+        (f"{path}:worst", "worst"),
+        (f"{path}:average", "average"),
+    ]:
+        result = laxity.simulate(pair, duration="40 ms", overheads=overheads)
+        assert result.overheads == f"board-{name}"
+        assert pair.with_overheads(overheads).overheads == f"board-{name}"
+        assert laxity.simulate_many([pair], overheads=overheads)["overheads"].to_pylist() == [f"board-{name}"]
+        # The first job of the one waits for the releases of both.
+        release_ns = {"worst": 100_000, "average": 1_000}[name]
+        assert result.tasks["response_time_max_ns"].to_pylist()[0] >= 2_000_000 + release_ns
+
+
+def test_overheads_that_are_no_measurement_are_refused(pair, tmp_path):
+    path = tmp_path / "board.toml"
+    with pytest.raises(FileNotFoundError, match=r"board\.toml"):
+        laxity.simulate(pair, overheads=path)
+    path.write_text(pair.to_toml())
+    with pytest.raises(laxity.WorkloadError, match="`worst` is missing"):
+        laxity.simulate(pair, overheads=str(path))
+
+
 def test_the_same_as_one_by_one(robot, pair):
     table = laxity.simulate_many([robot, pair], ["G-EDF", "CQm"], duration="1 s", seed=4)
     rows = table.to_pylist()

@@ -15,6 +15,24 @@ pub(crate) struct Gpu {
     is_in_job: bool,
 }
 
+/// The GPU of one job by value, for languages that cannot borrow it from the job ([`Job::take_gpu`](crate::Job::take_gpu)).
+#[derive(Debug)]
+pub struct TakenGpu {
+    pub(crate) gpu: Gpu,
+    pub(crate) index: u64,
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl TakenGpu {
+    /// As [`Job::gpu`](crate::Job::gpu): the first call registers the node's thread, which must be the one that calls.
+    ///
+    /// # Errors
+    /// [`DeviceError`], if the thread cannot register.
+    pub fn thread(&mut self) -> Result<&mut DeviceThread, DeviceError> {
+        self.gpu.of_job(self.index, self.deadline)
+    }
+}
+
 /// The longest name that an arbitration takes, in bytes.
 const NAME_MAX: usize = 64;
 

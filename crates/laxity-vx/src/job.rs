@@ -7,7 +7,7 @@ use laxity_graph::{Graph, ObjectError, ObjectInputs, ObjectOutputs};
 use laxity_model::Instant;
 
 use crate::exemplar::Exemplar;
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, TakenGpu};
 use crate::object::{Key, Readable, Writable};
 
 /// A job of a node: one frame.
@@ -16,8 +16,8 @@ pub struct Job<'a> {
     job: laxity_graph::Job<'a>,
     live: &'a Graph,
     graph: u64,
-    /// If the graph was spawned with one.
-    gpu: Option<&'a mut Gpu>,
+    /// If the graph was spawned with one, and nobody has taken it.
+    gpu: &'a mut Option<Gpu>,
 }
 
 /// What a job reads.
@@ -54,7 +54,7 @@ pub enum JobError {
 }
 
 impl<'a> Job<'a> {
-    pub(crate) fn new(job: laxity_graph::Job<'a>, live: &'a Graph, graph: u64, gpu: Option<&'a mut Gpu>) -> Self {
+    pub(crate) fn new(job: laxity_graph::Job<'a>, live: &'a Graph, graph: u64, gpu: &'a mut Option<Gpu>) -> Self {
         Job { job, live, graph, gpu }
     }
 
@@ -128,9 +128,21 @@ impl<'a> Job<'a> {
 
     /// Takes back what [`Job::lend_gpu`] has lent.
     pub fn return_gpu(&mut self, thread: DeviceThread) {
-        if let Some(gpu) = &mut self.gpu {
+        if let Some(gpu) = self.gpu {
             gpu.take_back(thread);
         }
+    }
+
+    /// As [`Job::lend_gpu`], and the thread registers only if the result is used; `None` without a GPU. To be
+    /// [put back](Job::put_gpu_back) before the kernel returns: jobs have no GPU until it is.
+    pub fn take_gpu(&mut self) -> Option<TakenGpu> {
+        let (index, deadline) = (self.index(), self.deadline());
+        self.gpu.take().map(|gpu| TakenGpu { gpu, index, deadline })
+    }
+
+    /// Puts back what [`Job::take_gpu`] has taken.
+    pub fn put_gpu_back(&mut self, taken: TakenGpu) {
+        *self.gpu = Some(taken.gpu);
     }
 
     /// As [`Job::objects`] and [`Job::gpu`], at the same time: for copies between objects and the GPU.
@@ -156,7 +168,7 @@ impl<'a> Job<'a> {
 
     /// The kernel has returned: whatever it holds of the GPU is let go.
     pub(crate) fn end_gpu(&mut self) {
-        self.gpu.iter_mut().for_each(|gpu| gpu.end_job());
+        self.gpu.iter_mut().for_each(Gpu::end_job);
     }
 
     pub(crate) fn complete(self) {

@@ -64,6 +64,7 @@ pub use error::{Failure, FailureReason, SpawnError};
 pub use exemplar::{Array, ArrayMut, Bytes, Exemplar, Image, ImageMut, ImageRef, Matrix, MatrixMut, MatrixRef, Value};
 pub use format::{ARRAY_ITEMS, Format, Item, PixelFormat};
 pub use frames::{Frame, FrameTimes};
+pub use gpu::TakenGpu;
 pub use graph::{Action, Graph, INPUT_CALLBACK, KernelError, Node, OUTPUT_CALLBACK};
 pub use job::{Inputs, Job, JobError, Outputs};
 pub use object::{Delay, Object, Readable, Slot, Writable};

@@ -145,7 +145,7 @@ impl Execution<'_> {
                 Err(error @ WaitError::Unreachable { .. }) => return Err((Some(frame), FailureReason::Wait(error))),
             }
         };
-        let mut job = Job::new(job, &shared.graph, self.worker.graph_id, self.gpu.as_mut());
+        let mut job = Job::new(job, &shared.graph, self.worker.graph_id, &mut self.gpu);
         job.clear(&self.worker.executable.arrays);
         let result = catch_unwind(AssertUnwindSafe(|| kernel(&mut job)));
         job.end_gpu();

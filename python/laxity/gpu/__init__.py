@@ -26,18 +26,25 @@ job waits, its request is withdrawn, and made again at `replenish`; if it holds 
 its place, and has it when the job, which sees `is_exhausted`, lets go.
 
 `look` shows who holds and waits, as a table; `names` and `gc` list arbitrations and remove what killed processes left.
+Where there is no GPU, a `Device` opens soft ones, which stand in for it: copies and GPU kernels, which are functions of
+Python. Kernels of `laxity.vx` use them, and take tokens and lock engines without saying so.
+
 The rules are those of the Rust crate ``laxity-gpu``; every decision is made there.
 """
 
 from laxity._native import Arbitration, Budget, Client, CopyChunks, Engine, Token, gc, look, names
+from laxity.gpu._device import Buffer, Device
 from laxity.gpu._errors import (
     ArbitrationExistsError,
     ArbitrationNotFoundError,
     ConfigError,
+    DeviceMemoryError,
     DifferentError,
+    ForeignBufferError,
     FullError,
     GpuError,
     OrderError,
+    SoftGpuError,
     TimedOutError,
     UnknownGpuError,
     UseError,
@@ -48,14 +55,19 @@ __all__ = [
     "ArbitrationExistsError",
     "ArbitrationNotFoundError",
     "Budget",
+    "Buffer",
     "Client",
     "ConfigError",
     "CopyChunks",
+    "Device",
+    "DeviceMemoryError",
     "DifferentError",
     "Engine",
+    "ForeignBufferError",
     "FullError",
     "GpuError",
     "OrderError",
+    "SoftGpuError",
     "TimedOutError",
     "Token",
     "UnknownGpuError",

@@ -46,3 +46,15 @@ class UnknownGpuError(GpuError, LookupError):
 
 class UseError(GpuError, RuntimeError):
     """It cannot be used, or not here: it is let go of, another thread registered it, this is a forked child."""
+
+
+class SoftGpuError(GpuError):
+    """There is no soft GPU: its server cannot be started, or has ended. Open the device again."""
+
+
+class DeviceMemoryError(GpuError, MemoryError):
+    """There is not enough memory of a GPU in one piece."""
+
+
+class ForeignBufferError(GpuError, ValueError):
+    """A buffer is in the memory of another GPU than the one that the job uses."""

@@ -84,7 +84,7 @@ impl PyArbitration {
         Ok(PyArbitration { name: name.to_owned(), pid: std::process::id(), arbitration })
     }
 
-    fn arbitration(&self, py: Python<'_>) -> PyResult<Arbitration> {
+    pub fn arbitration(&self, py: Python<'_>) -> PyResult<Arbitration> {
         let name = &self.name;
         if std::process::id() != self.pid {
             let text = "this process was forked from the one that attached to it; attach here";

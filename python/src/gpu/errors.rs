@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 
 use crate::errors::exception_of;
 
-fn exception(py: Python<'_>, class: &str, error: &impl Display) -> PyErr {
+/// The exception of `laxity.gpu` that is called `class`.
+pub fn exception(py: Python<'_>, class: &str, error: &impl Display) -> PyErr {
     exception_of(py, "laxity.gpu._errors", class, (error.to_string(),))
 }
 

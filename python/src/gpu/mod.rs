@@ -18,7 +18,7 @@ mod budget;
 mod chunks;
 mod client;
 mod engine;
-mod errors;
+pub mod errors;
 mod own;
 mod table;
 mod token;

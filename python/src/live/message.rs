@@ -78,8 +78,10 @@ impl Message {
             // SAFETY: `view` is Python's. `start` and `length` are those of a slice that `Job::input`,
             // `output`, `read_past` or `write` answered for a job that is still begun (`lend` says so). The
             // memory stays mapped, and nobody else writes what it reads or touches what it writes, until the node is
-            // released or the job is complete; both are refused, or put off, while the view is counted. No reference of
-            // Rust to these bytes lives beyond the function that made it.
+            // released or the job is complete; both are refused, or put off, while the view is counted. Or they are
+            // those of device memory that a GPU kernel was given and which still runs: the lender keeps it mapped and
+            // this process's, and what is still viewed behind the kernel stays claimed for good (`device/kernel.rs`).
+            // No reference of Rust to these bytes lives beyond the function that made it.
             let result = unsafe {
                 ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, c_int::from(message.is_input), flags)
             };

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use super::job::{self, Used};
 use super::run::VxRun;
 use super::{spawn_error, verify_error};
+use crate::device::PyDevice;
 use crate::errors::value_error;
 
 /// A vision graph that is being described.
@@ -172,6 +173,7 @@ struct Options {
     cpus: Vec<usize>,
     lock_memory: bool,
     recorder: u32,
+    gpu: Option<Py<PyDevice>>,
 }
 
 impl Options {
@@ -198,6 +200,7 @@ impl Options {
             cpus: self.cpus.clone(),
             lock_memory: self.lock_memory,
             recorder: self.recorder,
+            gpu: self.gpu.as_ref().map(|device| device.get().get().clone()),
             ..SpawnOptions::every(span(&self.period)?)
         })
     }

@@ -1,39 +1,18 @@
 //! A job of a vision graph, while its kernel runs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use laxity_graph::{Access, Graph};
 use laxity_vx::{Action, Delay, Format, Job, KernelError};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
-use crate::live::message::{Lender, Message};
+use super::gpu::{self, VxGpu};
+use super::memory::Memory;
+use crate::live::message::Message;
 
 /// An object that a node uses, and how.
 pub type Used = (u32, Delay<Format>, Access);
-
-/// The memory of a job. Whoever has a view of it after the kernel keeps it mapped; the job is not completed then, so that
-/// nobody else writes there.
-struct Memory {
-    is_open: AtomicBool,
-    views: AtomicUsize,
-    _graph: Graph,
-}
-
-impl Lender for Memory {
-    fn lend(&self, _epoch: u64) -> bool {
-        let is_open = self.is_open.load(Ordering::Relaxed);
-        if is_open {
-            self.views.fetch_add(1, Ordering::Relaxed);
-        }
-        is_open
-    }
-
-    fn give_back(&self) {
-        self.views.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// What a kernel gets: the objects of its node in one frame, as buffers.
 #[pyclass(frozen, module = "laxity._native", name = "_VxJob")]
@@ -45,6 +24,8 @@ pub struct VxJob {
     #[pyo3(get)]
     deadline_ns: Option<u64>,
     buffers: Vec<(u32, Access, Py<Message>)>,
+    /// If the graph was spawned with one.
+    gpu: Option<VxGpu>,
 }
 
 #[pymethods]
@@ -58,6 +39,12 @@ impl VxJob {
     fn write(&self, py: Python<'_>, object: u32) -> Option<Py<Message>> {
         self.find(py, object, |access| matches!(access, Access::Write | Access::Change))
     }
+
+    /// The GPU; None if the graph has none.
+    #[getter]
+    fn gpu(&self) -> Option<VxGpu> {
+        self.gpu.clone()
+    }
 }
 
 impl VxJob {
@@ -69,15 +56,16 @@ impl VxJob {
 
 /// Calls `kernel` with `job`, whose node uses `used`. It says that there is no frame by answering False.
 pub fn call(kernel: &Py<PyAny>, job: &mut Job<'_>, used: &[Used]) -> Result<Action, KernelError> {
-    Python::attach(|py| {
-        let (is_open, views) = (AtomicBool::new(true), AtomicUsize::new(0));
-        let memory = Arc::new(Memory { is_open, views, _graph: job.live().clone() });
-        let given = Py::new(py, lend(py, job, used, &memory)?)?;
+    let gpu = gpu::keep(job);
+    let called = Python::attach(|py| {
+        // A view keeps the memory mapped. The job is not completed then, so that nobody else writes there.
+        let memory = Memory::of(job.live().clone());
+        let given = Py::new(py, lend(py, job, used, &memory, gpu)?)?;
         let answer = kernel.call1(py, (given,));
         // From here on nobody gets a view, and with the GIL held nobody is getting one.
-        memory.is_open.store(false, Ordering::Relaxed);
+        let views = memory.close();
         let answer = answer?;
-        match memory.views.load(Ordering::Relaxed) {
+        match views {
             0 => Ok(if answer.bind(py).is(pyo3::types::PyBool::new(py, false)) { Action::End } else { Action::Continue }),
             views => Err(PyBufferError::new_err(format!(
                 "{views} of its job's objects are still in use, by numpy arrays or other views that the kernel has kept; \
@@ -85,10 +73,18 @@ pub fn call(kernel: &Py<PyAny>, job: &mut Job<'_>, used: &[Used]) -> Result<Acti
             ))
             .into()),
         }
-    })
+    });
+    gpu::give_back(job);
+    called
 }
 
-fn lend(py: Python<'_>, job: &mut Job<'_>, used: &[Used], memory: &Arc<Memory>) -> Result<VxJob, KernelError> {
+fn lend(
+    py: Python<'_>,
+    job: &mut Job<'_>,
+    used: &[Used],
+    memory: &Arc<Memory<Graph>>,
+    gpu: Option<VxGpu>,
+) -> Result<VxJob, KernelError> {
     let (index, release_ns, deadline_ns) = (job.index(), job.release(), job.deadline());
     let (inputs, mut outputs) = job.objects();
     let mut buffers = Vec::with_capacity(used.len());
@@ -100,5 +96,5 @@ fn lend(py: Python<'_>, job: &mut Job<'_>, used: &[Used], memory: &Arc<Memory>) 
         buffers.push((number, access, Py::new(py, buffer)?));
     }
     let [release_ns, deadline_ns] = [release_ns, deadline_ns].map(|at| at.map(|at| at.0));
-    Ok(VxJob { index, release_ns, deadline_ns, buffers })
+    Ok(VxJob { index, release_ns, deadline_ns, buffers, gpu })
 }

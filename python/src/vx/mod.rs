@@ -2,14 +2,18 @@
 //!
 //! ```text
 //! Python   vx.Graph - verify -> vx.Verified - spawn -> vx.Run        arrays: shapes and types are Python's
-//! here     graph                graph                  run           job: memory of a job, while its kernel runs
+//! here     graph                graph                  run           job, memory: what a job has while its kernel runs
+//!                                                                    gpu: that of the job, in the thread of its node
 //! crates   laxity-vx
 //! ```
 
+mod gpu;
 mod graph;
 mod job;
+pub mod memory;
 mod run;
 
+pub use gpu::VxGpu;
 pub use graph::{VxGraph, VxVerified};
 pub use job::VxJob;
 pub use run::VxRun;

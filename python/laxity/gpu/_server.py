@@ -1,0 +1,23 @@
+"""The server of a soft GPU as a program: `laxity-softgpu-server`, which the first process to open one starts."""
+
+import sys
+
+from laxity._native import _serve_soft_gpu
+
+
+def main() -> None:
+    """Serves until nobody uses the soft GPU; the first line that it prints says whether it does."""
+    try:
+        _serve_soft_gpu(sys.argv[1:], _say)
+    except (RuntimeError, ValueError) as error:
+        _say(str(error))
+        sys.exit(1)
+
+
+def _say(text: str) -> None:
+    """Nobody may listen any more, which is no reason not to serve others."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # Python flushes once more when it ends.
+        sys.stdout = None
