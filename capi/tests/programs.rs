@@ -188,8 +188,8 @@ fn two_processes_copy_and_launch_on_a_soft_gpu() {
 #[test]
 fn jobs_that_exhaust_their_budgets_are_withdrawn_or_let_go() {
     let program = build("capi/tests/c/budgets.c", Linked::Shared);
-    let place = Place::new("budgets");
-    assert_eq!(stdout(&run(command(&program).arg(&place.0))), "ok\n");
+    let place = Directory::new("budgets");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
     assert!(place.is_empty());
 }
 

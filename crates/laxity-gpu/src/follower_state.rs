@@ -1,8 +1,8 @@
 //! Which threads follow holders, for those who watch.
 
+use laxity_membership::MEMBERS_MAX;
 use laxity_sys::scheduling::{self, Attributes};
 
-use crate::layout::MEMBERS_MAX;
 use crate::shared::Shared;
 
 /// A thread that works on behalf of those that hold tokens of a GPU: the live klmirqd.

@@ -53,7 +53,7 @@ class SoftGpuError(GpuError):
 
 
 class DeviceMemoryError(GpuError, MemoryError):
-    """There is not enough memory of a GPU in one piece."""
+    """There is not enough memory of a GPU in one piece, or the machine has not as much for a soft GPU."""
 
 
 class ForeignBufferError(GpuError, ValueError):

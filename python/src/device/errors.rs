@@ -34,7 +34,7 @@ fn gpu_error(py: Python<'_>, error: &GpuError) -> PyErr {
             "GpuError"
         }
         GpuError::Gone { .. } => "SoftGpuError",
-        GpuError::Memory { .. } => "DeviceMemoryError",
+        GpuError::Memory { .. } | GpuError::Shortage { .. } | GpuError::Map { .. } => "DeviceMemoryError",
         GpuError::Foreign => "ForeignBufferError",
         GpuError::Range { .. } | GpuError::Name(_) => "ConfigError",
         GpuError::Race { .. } | GpuError::Inside => "UseError",

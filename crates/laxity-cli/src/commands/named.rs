@@ -28,18 +28,25 @@ pub fn rows<S, C: Cause>(
     is_in_use: impl Fn(&str) -> Result<bool, RegistryError<C>>,
     summary: impl Fn(&str) -> Result<S, RegistryError<C>>,
 ) -> Vec<Row<S>> {
-    let row = |name: String| {
+    readable(names, |name| {
         let summary = is_in_use(&name).and_then(|is_in_use| is_in_use.then(|| summary(&name)).transpose());
         match summary {
-            Ok(summary) => Some(Row { name, in_use: summary.is_some(), summary }),
-            Err(RegistryError::NotFound { .. }) => None,
-            Err(error) => {
-                output::warning(error);
-                None
-            }
+            Ok(summary) => Ok(Some(Row { name, in_use: summary.is_some(), summary })),
+            Err(RegistryError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
+    })
+}
+
+/// What `read` says of each name; nothing of what is gone in the meantime, and a warning for what cannot be read.
+pub fn readable<T, E: Display>(names: Vec<String>, read: impl Fn(String) -> Result<Option<T>, E>) -> Vec<T> {
+    let read = |name| {
+        read(name).unwrap_or_else(|error| {
+            output::warning(error);
+            None
+        })
     };
-    names.into_iter().filter_map(row).collect()
+    names.into_iter().filter_map(read).collect()
 }
 
 /// Prints the names of what was removed, a line each or as JSON.

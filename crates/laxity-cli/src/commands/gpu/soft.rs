@@ -3,7 +3,7 @@
 use laxity_softgpu::{Usage, look, names};
 use serde::Serialize;
 
-use crate::commands::named::{live, rows};
+use crate::commands::named::{live, readable};
 use crate::error::CliError;
 use crate::quantity::bytes;
 use crate::table::{Cell, Table};
@@ -24,8 +24,10 @@ pub struct SoftGpu {
 
 /// All of them; those that cannot be asked are warned about.
 pub fn all() -> Result<Vec<SoftGpu>, CliError> {
-    let row = |name: String| look(&name).map(|usage| usage.map(|usage| SoftGpu::of(name, usage)));
-    Ok(rows(names().map_err(live)?, row))
+    Ok(readable(names().map_err(live)?, |name| match look(&name) {
+        Ok(usage) => Ok(usage.map(|usage| SoftGpu::of(name, usage))),
+        Err(error) => Err(format!("soft GPU \"{name}\": {error}")),
+    }))
 }
 
 /// A row for each.
