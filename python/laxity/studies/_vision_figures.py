@@ -33,7 +33,7 @@ from laxity.studies._vision_claims import short
 from laxity.studies._vision_delays import Array, delays_ms
 from laxity.studies._vision_published import published_summary
 from laxity.studies._vision_results import Runs, VisionResults
-from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS, left_out
+from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS
 
 BUCKET = 0.005
 """In periods: the paper's."""
@@ -42,6 +42,7 @@ X_MAX = 2.5
 MS_BUCKET, MS_MAX = 1.0, 250.0
 COLUMNS = 3
 FAINT = "#E4E6E9"
+OF_LINUX = {"SCHED_OTHER": PINK, "SCHED_FIFO": GRAY}
 BY_TOKENS = {0: BLACK, 1: VERMILION, 2: ORANGE, 3: GREEN, 6: BLUE}
 BY_PERIOD = dict(zip(sorted(set(PERIODS_MS)), (VERMILION, ORANGE, GREEN, BLUE, PINK, SKY), strict=True))
 DASHED = (0, (4, 1.6))
@@ -54,7 +55,7 @@ def draw_all(canvas: Canvas[VisionResults], *, every: bool) -> Iterator[tuple[st
     results = canvas.results
     with settings():
         runs = results.simulated
-        looks = {one.name: _look(one.name, one.tokens, one.engine_order) for one in CONFIGURATIONS if one.policy}
+        looks = {one.name: _look(one.name, one.tokens, one.engine_order) for one in CONFIGURATIONS}
         titles = {one.name: f"Fig. 5.{one.figure}: {short(one.name)}" for one in CONFIGURATIONS}
         text = f"densities of normalized completion delays, simulated; buckets of {BUCKET} periods"
         yield (
@@ -94,8 +95,9 @@ def _draw_live(canvas: Canvas[VisionResults], runs: Runs) -> Iterator[tuple[str,
 
 
 def _look(name: str, tokens: int, order: str) -> Look:
-    dash = DASHED if order == "priority" and tokens else DOTTED if name == "SCHED_FIFO" else "-"
-    return Look(GRAY if name == "SCHED_FIFO" else BY_TOKENS[tokens], dash, short(name))
+    if name in OF_LINUX:
+        return Look(OF_LINUX[name], DOTTED, short(name))
+    return Look(BY_TOKENS[tokens], DASHED if order == "priority" and tokens else "-", short(name))
 
 
 def _live_look(name: str, group: Sequence[str]) -> Look:
@@ -287,5 +289,5 @@ def _summary(canvas: Canvas[VisionResults], runs: Runs, name: str) -> Path:
         tidy(ax)
     axes[0].set_yticks(places, [short(one) for one in names], fontsize=7)
     what = "Crosses: paper, dots: simulated. All but the first in periods, averaged over the graphs."
-    note(fig, f"{what}{left_out()} {canvas.caption}")
+    note(fig, f"{what} {canvas.caption}")
     return save(fig, canvas, name)

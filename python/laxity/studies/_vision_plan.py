@@ -26,7 +26,6 @@ STUDY = "elliott2015vision"
 SECONDS = 400
 """Section 5.5.2: how long each configuration ran."""
 
-SIMULATED = tuple(configuration for configuration in CONFIGURATIONS if configuration.policy)
 
 VARIANTS = ("held=0", "held=300", "callback_us=0", "callback_us=60", "waiting=spin", "replicas=3")
 """What else the paper may leave open: one at a time, for a shorter time."""
@@ -53,7 +52,7 @@ class Simulation:
 
     Attributes:
         variant: place among the plan's options; 0: the study's own.
-        configuration: place among SIMULATED.
+        configuration: place among CONFIGURATIONS.
         count: simulated seconds.
     """
 
@@ -83,12 +82,12 @@ class VisionPlan:
 
     def chunks(self) -> list[Simulation]:
         """All simulations, in the order of the result."""
-        own = [Simulation(0, number, self.seconds) for number in range(len(SIMULATED))]
+        own = [Simulation(0, number, self.seconds) for number in range(len(CONFIGURATIONS))]
         length = min(self.seconds, VARIANT_SECONDS)
         variants = [
             Simulation(variant, number, length)
             for variant in range(1, len(self.options))
-            for number, configuration in enumerate(SIMULATED)
+            for number, configuration in enumerate(CONFIGURATIONS)
             if _differs(configuration, self.options[variant], self.options[0])
         ]
         return own + variants
@@ -107,7 +106,7 @@ class VisionPlan:
 
     def evaluate(self, chunk: Simulation, stop: StudyStop | None = None) -> pa.Table | None:
         """Simulates; None if told to stop."""
-        configuration = SIMULATED[chunk.configuration]
+        configuration = CONFIGURATIONS[chunk.configuration]
         sinks = [f"{graph}/{SINK}" for graph in GRAPHS]
         file = workload(configuration, self.options[chunk.variant])
         try:
@@ -123,7 +122,7 @@ class VisionPlan:
 
     def _keyed(self, run: Simulation, table: pa.Table) -> pa.Table:
         """The table of a simulation with what tells it from others."""
-        keys = {"options": str(self.options[run.variant]), "configuration": SIMULATED[run.configuration].name}
+        keys = {"options": str(self.options[run.variant]), "configuration": CONFIGURATIONS[run.configuration].name}
         columns = {name: pa.array([value] * len(table)) for name, value in keys.items()}
         return pa.table({**columns, **{name: table[name] for name in table.column_names}}, schema=FRAMES)
 
