@@ -18,6 +18,7 @@ use laxity_model::{GpuArbitration, GpuSync, Instant};
 use laxity_sys::clock::now;
 use laxity_sys::segment::{Format, HEADER, Segment};
 use laxity_sys::{futex, scheduling};
+use stabilizer::Pace;
 
 /// Measures locks of GPUs: uncontended, and handed over between two threads.
 #[derive(Parser)]
@@ -64,19 +65,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..arguments.rounds {
         rounds.push(round(&registry, &arguments)?);
     }
-    let overhead = overhead_percent(&registry, &arguments)?;
-    report(&rounds, overhead);
+    if let Some(reason) = arguments.program.is_missing() {
+        println!("{reason}");
+        report(&rounds, None);
+        return Ok(());
+    }
+    let periodic = overhead_percent(&registry, &arguments, Pace::Periodic)?;
+    let full = overhead_percent(&registry, &arguments, Pace::Full)?;
+    report(&rounds, Some([periodic, full]));
     Ok(())
 }
 
-/// What arbitration adds to the CPU time of a whole program, in hundredths of it; nothing if the program is not there.
-fn overhead_percent(registry: &Registry, arguments: &Arguments) -> Result<Option<f64>, Box<dyn Error>> {
-    if let Some(reason) = arguments.program.is_missing() {
-        println!("{reason}");
-        return Ok(None);
-    }
-    let ratios = (0..arguments.rounds).map(|round| arguments.program.ratio(registry, round));
-    Ok(Some(100.0 * (median(ratios.collect::<Result<_, _>>()?) - 1.0)))
+/// What arbitration adds to the CPU time of a whole program, in hundredths of it.
+fn overhead_percent(registry: &Registry, arguments: &Arguments, pace: Pace) -> Result<f64, Box<dyn Error>> {
+    let ratios = (0..arguments.rounds).map(|round| arguments.program.ratio(registry, pace, round));
+    Ok(100.0 * (median(ratios.collect::<Result<_, _>>()?) - 1.0))
 }
 
 fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Error>> {
@@ -97,7 +100,8 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
     })
 }
 
-fn report(rounds: &[Round], overhead_percent: Option<f64>) {
+/// `overheads`: of a program in real time, and as fast as it can.
+fn report(rounds: &[Round], overheads: Option<[f64; 2]>) {
     let of = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
     println!(
         "lock and unlock that nobody waits for, median ns: token {:.0}, engine {:.0}",
@@ -112,7 +116,10 @@ fn report(rounds: &[Round], overhead_percent: Option<f64>) {
     row("token, between processes", &|round| round.arbitration);
     let ratio = |index: usize| of(&|round: &Round| round.arbitration[index] / round.futex[index]);
     println!("hand-over against raw futex: same core {:.2}, other core {:.2}", ratio(0), ratio(1));
-    let overhead = overhead_percent.map(|percent| format!(" run_overhead_percent={percent:.1}"));
+    let overhead = overheads.map(|[periodic, full]| {
+        println!("CPU time of the stabilizer, alone, with arbitration: {periodic:+.1} % in real time, {full:+.1} % at full speed");
+        format!(" run_overhead_percent={periodic:.1} full_speed_overhead_percent={full:.1}")
+    });
     println!(
         "gpu uncontended_ns={:.0} handoff_ratio={:.2}{}",
         of(&|round| round.token).max(of(&|round| round.engine)),

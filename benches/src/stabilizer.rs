@@ -18,9 +18,21 @@ pub struct Program {
     /// The clip that it stabilizes
     #[arg(long, default_value = "/usr/share/doc/opencv-doc/examples/data/vtest.avi")]
     clip: PathBuf,
-    /// Frames of each run
+    /// Frames of each run as fast as they can
     #[arg(long, default_value_t = 300)]
     frames: u32,
+    /// Period of the frames of the other runs, of which there are a third
+    #[arg(long, default_value = "33ms")]
+    period: String,
+}
+
+/// How frames come.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// Each as soon as there is room for it: nodes of the program wait for each other at the GPU all the time.
+    Full,
+    /// In real time, as a camera's do.
+    Periodic,
 }
 
 /// What is read of its summary.
@@ -36,8 +48,8 @@ impl Program {
         Some(format!("stabilizer: not measured, as {} is not there; `make vision` builds it", missing.display()))
     }
 
-    /// CPU time with arbitration by that without, of frames that come as fast as they can.
-    pub fn ratio(&self, registry: &Registry, round: usize) -> Result<f64, Box<dyn Error>> {
+    /// CPU time with arbitration by that without.
+    pub fn ratio(&self, registry: &Registry, pace: Pace, round: usize) -> Result<f64, Box<dyn Error>> {
         // As many tokens as CPUs: no job waits for one that could run.
         let sync = GpuSync { tokens: 2, ..GpuSync::DEFAULT };
         let config = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(2, 1) };
@@ -45,15 +57,15 @@ impl Program {
         let _arbitration = registry.create(&name, &config)?;
         // Whoever is second finds caches warm: they take turns.
         if round.is_multiple_of(2) {
-            let without = self.cpu_seconds(&name, None)?;
-            return Ok(self.cpu_seconds(&name, Some(&name))? / without);
+            let without = self.cpu_seconds(pace, &name, None)?;
+            return Ok(self.cpu_seconds(pace, &name, Some(&name))? / without);
         }
-        let with = self.cpu_seconds(&name, Some(&name))?;
-        Ok(with / self.cpu_seconds(&name, None)?)
+        let with = self.cpu_seconds(pace, &name, Some(&name))?;
+        Ok(with / self.cpu_seconds(pace, &name, None)?)
     }
 
-    fn cpu_seconds(&self, gpu: &str, arbitration: Option<&str>) -> Result<f64, Box<dyn Error>> {
-        let frames = self.frames.to_string();
+    fn cpu_seconds(&self, pace: Pace, gpu: &str, arbitration: Option<&str>) -> Result<f64, Box<dyn Error>> {
+        let frames = if pace == Pace::Full { self.frames } else { self.frames / 3 }.to_string();
         let mut command = Command::new(path(&self.stabilize));
         command.args([
             "--cache-frames",
@@ -65,6 +77,9 @@ impl Program {
             "--gpu",
             &format!("soft:{gpu}"),
         ]);
+        if pace == Pace::Periodic {
+            command.args(["--period", &self.period]);
+        }
         command.args(arbitration.iter().flat_map(|name| ["--arbitration", name]));
         let output = command.arg(&self.clip).output()?;
         if !output.status.success() {

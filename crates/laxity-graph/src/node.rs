@@ -1,24 +1,24 @@
 //! A claimed node: waiting for its jobs, and completing them.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, Nanos};
-use laxity_policy::graph::{Arrival, Edge};
+use laxity_policy::graph::Arrival;
 use laxity_sys::{clock, scheduling};
 
 use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
 use crate::graph::{ClaimError, Membership};
 use crate::hooks::{self, HookError, Hooks};
-use crate::link::Ends;
 use crate::objects::{ObjectInputs, ObjectOutputs, ObjectPorts};
-use crate::owner::{Owner, State};
+use crate::owner::Owner;
 use crate::parking;
 use crate::poll::PollBell;
 use crate::releases::{NoRecorder, Releases, Releasing};
 use crate::ring::{Inputs, Outputs, Ports};
-use crate::shared::{Condition, Shared};
+use crate::shared::Shared;
+use crate::sight::{self, Sight, look};
+use crate::wait_error::WaitError;
 
 /// A claimed node. Dropping it releases the node; in the middle of a job that counts as a loss.
 #[derive(Debug)]
@@ -61,94 +61,14 @@ struct Begun {
     release: Option<Instant>,
 }
 
-/// What a node saw of a peer.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sight {
-    /// Jobs that it had completed, and how many of these when it was seen before.
-    completed: u64,
-    before: u64,
-    /// Jobs of the node for which what the peer had completed suffices. There may be more by now, but the peer need not be
-    /// asked before these are complete.
-    jobs: u64,
-    /// Its owner word when its loss was reported last.
-    reported: u64,
-}
-
 /// How long who spins lets a peer get ahead that it is close behind of: some transfers of a cache line between far CPUs.
 const LEAD: Nanos = Nanos(300);
-
-/// Jobs of a peer from one look to the next, below which the second was too early.
-const FEW: u64 = 16;
-
-impl Sight {
-    /// Before anything was seen: the tokens and room that were there at the start.
-    fn first(rule: &Edge) -> Sight {
-        Sight { jobs: rule.enabled(0), ..Sight::default() }
-    }
-
-    /// The peer has `completed` jobs.
-    fn note(&mut self, rule: &Edge, completed: u64) {
-        if completed != self.completed {
-            self.before = self.completed;
-            self.completed = completed;
-            self.jobs = rule.enabled(completed);
-        }
-    }
-
-    /// Whether the peer had completed several jobs, but few, when it was seen last.
-    ///
-    /// Then it goes on while this node works off what it did. Each look takes the cache line from it that it writes with
-    /// every job, and soon both would wait for that line with every job; if it gets ahead, only now and then. A peer that
-    /// had completed just one job may wait for this node in turn, and is not left alone.
-    fn is_close_behind(&self) -> bool {
-        (2..FEW).contains(&self.completed.saturating_sub(self.before))
-    }
-}
 
 /// A job that has its tokens, and room for what it produces. Dropped without [`Job::complete`] it has not been: its
 /// tokens are still there, and the next wait answers with the same job.
 #[derive(Debug)]
 pub struct Job<'a> {
     node: &'a mut Node,
-}
-
-/// Why there is no job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WaitError {
-    /// The time is over.
-    TimedOut {
-        /// The node that waits.
-        node: String,
-        /// Producer and consumer of an edge, if all that the job waits for is a message that Linux has taken and not
-        /// delivered.
-        in_flight: Option<(String, String)>,
-    },
-    /// A node died that this one waits for, or let go in the middle of a job. Said once for each loss: whoever waits
-    /// again waits for the node to be claimed again, and to go on.
-    Lost {
-        /// The node that was lost.
-        node: String,
-        /// Producer and consumer of the edge.
-        edge: (String, String),
-        /// Its process.
-        pid: u32,
-    },
-    /// A node ended that this one waits for, and all it produced is used; or this one was ended from outside.
-    Terminated {
-        /// The node that ended.
-        node: String,
-        /// Producer and consumer of the edge, unless it is this very node that was ended.
-        edge: Option<(String, String)>,
-    },
-    /// Linux does not connect this node to one that listens for its messages. One may wait again.
-    Unreachable {
-        /// The node that listens.
-        node: String,
-        /// Producer and consumer of the edge.
-        edge: (String, String),
-        /// Why not: Linux's number of the error.
-        code: i32,
-    },
 }
 
 impl Node {
@@ -294,7 +214,7 @@ impl Node {
         let mut look = || look(shared, node, index, sights, links, deadline).transpose();
         let mut found = look();
         if found.is_none() && deadline != Instant::ZERO {
-            if !self.spin.is_zero() && are_elsewhere(shared, node, index) {
+            if !self.spin.is_zero() && sight::are_elsewhere(shared, node, index) {
                 found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
             }
             self.spins = found.is_some();
@@ -463,15 +383,6 @@ fn note_cpu(shared: &Shared, node: usize) {
     shared.segment.u32(shared.words(node).cpu).store(cpu, Ordering::Relaxed);
 }
 
-/// Whether all that job `index` of `node` waits for is on other CPUs than this thread: on this one nobody could go on
-/// while it spins.
-fn are_elsewhere(shared: &Shared, node: usize, index: u64) -> bool {
-    let here = scheduling::current_cpu() as u64 + 1;
-    let cpu = |node: usize| u64::from(shared.segment.u32(shared.words(node).cpu).load(Ordering::Relaxed));
-    let waiting = |condition: &&Condition| condition.rule.enabled(shared.completed(condition.peer)) <= index;
-    shared.conditions(node).iter().filter(waiting).all(|condition| ![0, here].contains(&cpu(condition.peer)))
-}
-
 /// Looks until `end` without giving up the CPU.
 fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
@@ -485,72 +396,6 @@ fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T>
         if clock::now() >= end {
             return None;
         }
-    }
-}
-
-/// Whether job `index` of `node` may run; `None` if it has to wait.
-fn look(
-    shared: &Shared,
-    node: usize,
-    index: u64,
-    sights: &mut [Sight],
-    links: &mut Ends,
-    deadline: Instant,
-) -> Result<Option<()>, WaitError> {
-    if shared.has_terminated(node) {
-        return Err(WaitError::Terminated { node: shared.name(node), edge: None });
-    }
-    let mut is_ready = true;
-    for (condition, sight) in shared.conditions(node).iter().zip(sights) {
-        if sight.jobs > index || has_come(shared, condition, sight, index) {
-            continue;
-        }
-        let absence = absence(shared, condition, sight.reported);
-        // What it completed before it was gone may have come after the first look.
-        if has_come(shared, condition, sight, index) {
-            continue;
-        }
-        is_ready = false;
-        let edge = || shared.ends(condition.edge);
-        let peer = || shared.name(condition.peer);
-        match absence {
-            Absence::None => {}
-            Absence::Lost(owner) => {
-                sight.reported = owner.word();
-                let pid = shared.process(owner.member.into()).pid;
-                return Err(WaitError::Lost { node: peer(), edge: edge(), pid });
-            }
-            Absence::Terminated => {
-                if condition.ends_with_peer {
-                    shared.terminate(node);
-                }
-                return Err(WaitError::Terminated { node: peer(), edge: Some(edge()) });
-            }
-        }
-    }
-    if is_ready { links.prepare(shared, deadline) } else { Ok(None) }
-}
-
-fn has_come(shared: &Shared, condition: &Condition, sight: &mut Sight, index: u64) -> bool {
-    sight.note(&condition.rule, shared.completed(condition.peer));
-    sight.jobs > index
-}
-
-enum Absence {
-    None,
-    Lost(Owner),
-    Terminated,
-}
-
-/// Why the peer of a condition may not fulfil it.
-fn absence(shared: &Shared, condition: &Condition, reported: u64) -> Absence {
-    let owner = shared.owner(condition.peer);
-    if shared.is_over(condition.peer) {
-        Absence::Terminated
-    } else if owner.state == State::Lost && owner.word() != reported {
-        Absence::Lost(owner)
-    } else {
-        Absence::None
     }
 }
 
@@ -646,77 +491,5 @@ impl Job<'_> {
         } else {
             shared.complete(node.node, index);
         }
-    }
-}
-
-impl fmt::Display for WaitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WaitError::TimedOut { node, in_flight: None } => {
-                write!(f, "node {node}: no job in time; wait again, or longer")
-            }
-            WaitError::TimedOut { node, in_flight: Some((from, to)) } => write!(
-                f,
-                "node {node}: no job in time, as Linux has not delivered a message of edge {from} -> {to} that was sent; \
-                 wait again, or longer"
-            ),
-            WaitError::Lost { node, edge: (from, to), pid } => write!(
-                f,
-                "node {node} of edge {from} -> {to} was lost by process {pid}; claim it again and wait again, or end"
-            ),
-            WaitError::Terminated { node, edge: Some((from, to)) } => {
-                write!(f, "node {node} of edge {from} -> {to} has ended and nothing is left; end, too")
-            }
-            WaitError::Unreachable { node, edge: (from, to), code } => {
-                let error = std::io::Error::from_raw_os_error(*code);
-                write!(f, "edge {from} -> {to}: node {node} listens but cannot be connected to: {error}")
-            }
-            WaitError::Terminated { node, edge: None } => write!(f, "node {node} was ended; stop using it"),
-        }
-    }
-}
-
-impl std::error::Error for WaitError {}
-
-#[cfg(test)]
-mod tests {
-    use laxity_policy::graph::EdgeKind;
-
-    use super::*;
-
-    /// A producer that adds one token with each job, of which there are two at the start; a consumer that needs two and
-    /// takes one.
-    const EDGE: Edge = Edge {
-        producer: 0,
-        consumer: 1,
-        produce: 1,
-        consume: 1,
-        threshold: 2,
-        initial: 2,
-        kind: EdgeKind::Token,
-        delay: 0,
-    };
-
-    /// What a node saw that looked when its peer had completed so many jobs.
-    fn seen(looks: &[u64]) -> Sight {
-        let mut sight = Sight::first(&EDGE);
-        looks.iter().for_each(|&completed| sight.note(&EDGE, completed));
-        sight
-    }
-
-    #[test]
-    fn a_sight_knows_how_many_jobs_are_ready_from_the_start_on() {
-        assert_eq!(seen(&[]).jobs, 1);
-        assert_eq!(seen(&[0, 7]).jobs, 8);
-    }
-
-    #[test]
-    fn only_a_peer_that_goes_on_a_few_jobs_ahead_is_left_alone() {
-        assert!(seen(&[10, 13]).is_close_behind());
-        assert!(seen(&[10, 13, 13]).is_close_behind(), "nothing new is no news");
-        assert!(!seen(&[]).is_close_behind(), "nothing is known");
-        assert!(!seen(&[10, 11]).is_close_behind(), "it may wait for this node");
-        assert!(!seen(&[10, 10 + FEW]).is_close_behind(), "a look was worth it");
-        assert!(!seen(&[10, 13, 14]).is_close_behind(), "it takes turns now");
     }
 }

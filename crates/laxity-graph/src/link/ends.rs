@@ -7,9 +7,9 @@ use laxity_model::Instant;
 use super::channels::{self, Channels};
 use super::{Inbox, Outbox};
 use crate::graph::ClaimError;
-use crate::node::WaitError;
 use crate::owner::State;
 use crate::shared::Shared;
+use crate::wait_error::WaitError;
 
 /// Those of a node that this process has claimed.
 #[derive(Debug, Default)]
