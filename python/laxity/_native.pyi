@@ -17,6 +17,7 @@ _Handling: TypeAlias = Literal["linux", "preempt_rt_low", "preempt_rt_high", "pa
 
 __all__ = [
     "Arbitration",
+    "Budget",
     "Client",
     "CopyChunks",
     "Engine",

@@ -379,7 +379,7 @@ def test_a_page_with_live_runs_judges_them_and_shows_them(whole):
     assert "undecided" not in {finding.verdict for finding in live}
     undecidable = [claim.key for claim, finding in checked if finding.verdict == "not decidable here"]
     assert undecidable == [f"live-{number}" for number in (31, 33, 34, 37, 42, 43)], "two CPUs have no middle rho"
-    assert len(elliott2015vision.tables(VisionResults(whole))) == 6 + 10 + 15
+    assert len(elliott2015vision.tables(VisionResults(whole))) == 6 + 11 + 15
     report(whole, whole.parent, every_figure=False)
     text = (whole.parent / "index.md").read_text()
     assert "soft" in text
