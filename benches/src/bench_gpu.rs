@@ -5,6 +5,7 @@
 //! times slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may.
 
 mod stabilizer;
+mod turns;
 
 use std::error::Error;
 use std::hint::black_box;
@@ -14,11 +15,12 @@ use std::time::Duration;
 
 use clap::Parser;
 use laxity_gpu::{Arbitration, Base, Client, Config, Registry};
-use laxity_model::{GpuArbitration, GpuSync, Instant};
+use laxity_model::{GpuArbitration, GpuSync};
 use laxity_sys::clock::now;
+use laxity_sys::scheduling;
 use laxity_sys::segment::{Format, HEADER, Segment};
-use laxity_sys::{futex, scheduling};
 use stabilizer::Pace;
+use turns::{CROSS, Called, Cpus, Futex, PRIORITY, SAME, median, settle, turns};
 
 /// Measures locks of GPUs: uncontended, and handed over between two threads.
 #[derive(Parser)]
@@ -38,18 +40,13 @@ struct Arguments {
 
 const FORMAT: Format = Format { magic: *b"laxbench", version: 1 };
 
-/// The CPUs of the two threads.
-type Cpus = [usize; 2];
-
-const SAME: Cpus = [0, 0];
-const CROSS: Cpus = [0, 1];
-const PRIORITY: u8 = 50;
-
 /// One round: uncontended in nanoseconds, round trips in microseconds, on the same and on another core.
 struct Round {
     token: f64,
     engine: f64,
     futex: [f64; 2],
+    /// The same, the system calls being in the loop itself; see [`Called`].
+    in_loop: [f64; 2],
     arbitration: [f64; 2],
 }
 
@@ -88,11 +85,13 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
     let many = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(6, 2) };
     let (token, engine) = uncontended(registry, &many, arguments.locks)?;
     let memory = Segment::draft(&registry.directory().join("words"), FORMAT, 4096)?;
+    let trips = arguments.trips as usize;
     let words = [memory.u32(HEADER), memory.u32(HEADER + 1024)];
     Ok(Round {
         token,
         engine,
-        futex: [SAME, CROSS].map(|cpus| futex_trip(words, cpus, arguments.trips)),
+        futex: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Called(Futex::new(words, who)))),
+        in_loop: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Futex::new(words, who))),
         arbitration: [
             arbitration_trip(registry, SAME, arguments.trips)?,
             arbitration_trip(registry, CROSS, arguments.trips)?,
@@ -112,7 +111,8 @@ fn report(rounds: &[Round], overheads: Option<[f64; 2]>) {
     let row = |name: &str, value: &dyn Fn(&Round) -> [f64; 2]| {
         println!("{name:<28} {:>10.2} {:>12.2}", of(&|round| value(round)[0]), of(&|round| value(round)[1]));
     };
-    row("raw futex, shared memory", &|round| round.futex);
+    row("raw futex", &|round| round.futex);
+    row("raw futex, within the loop", &|round| round.in_loop);
     row("token, between processes", &|round| round.arbitration);
     let ratio = |index: usize| of(&|round: &Round| round.arbitration[index] / round.futex[index]);
     println!("hand-over against raw futex: same core {:.2}, other core {:.2}", ratio(0), ratio(1));
@@ -121,10 +121,11 @@ fn report(rounds: &[Round], overheads: Option<[f64; 2]>) {
         format!(" run_overhead_percent={periodic:.1} full_speed_overhead_percent={full:.1}")
     });
     println!(
-        "gpu uncontended_ns={:.0} handoff_ratio={:.2}{}",
+        "gpu uncontended_ns={:.0} handoff_ratio={:.2}{} handoff_loop_ratio={:.2}",
         of(&|round| round.token).max(of(&|round| round.engine)),
         ratio(0).max(ratio(1)),
         overhead.unwrap_or_default(),
+        of(&|round| round.arbitration[0] / round.in_loop[0]),
     );
 }
 
@@ -187,50 +188,4 @@ fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32) -> Result<f64, 
         });
         measured.join().expect("no panic")
     }))
-}
-
-/// Two threads that take turns: each tells the other that it is its turn, and waits for its own.
-fn futex_trip(words: [&AtomicU32; 2], cpus: Cpus, trips: u32) -> f64 {
-    words.iter().for_each(|word| word.store(0, Ordering::SeqCst));
-    let give = |whom: usize| {
-        words[whom].store(1, Ordering::SeqCst);
-        futex::wake_one(words[whom]);
-    };
-    let take = |who: usize| {
-        while words[who].swap(0, Ordering::SeqCst) == 0 {
-            futex::wait(words[who], 0, Instant::NEVER);
-        }
-    };
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            settle(cpus[1]);
-            for _ in 0..=trips {
-                take(1);
-                give(0);
-            }
-        });
-        let first = scope.spawn(|| {
-            settle(cpus[0]);
-            give(1);
-            take(0);
-            let start = now();
-            for _ in 0..trips {
-                give(1);
-                take(0);
-            }
-            now().saturating_since(start).0 as f64 / 1000.0 / f64::from(trips)
-        });
-        first.join().expect("no panic")
-    })
-}
-
-fn settle(cpu: usize) {
-    scheduling::pin(cpu).expect("there are as many CPUs");
-    // Told at the start where it may not.
-    let _ = scheduling::set_fifo(PRIORITY);
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
 }

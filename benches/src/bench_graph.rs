@@ -6,8 +6,7 @@
 //! recorder but where it is said: `tracing_ratio` is with it against without.
 
 use std::error::Error;
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::thread;
 
 use clap::Parser;
@@ -15,14 +14,16 @@ use laxity_graph::{Channel, Graph, Node, RECORDER_DEFAULT, Registry, Spec};
 use laxity_model::{self as model, Edge, Instant, Nanos};
 use laxity_sys::clock::now;
 use laxity_sys::event::Event;
+use laxity_sys::scheduling;
 use laxity_sys::segment::{Format, HEADER, Segment};
-use laxity_sys::{futex, scheduling};
+use turns::{CROSS, Called, Cpus, Futex, PRIORITY, SAME, Side, median, settle, trip, turns};
 
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
 #[cfg(not(feature = "iceoryx2"))]
 #[path = "no_iceoryx.rs"]
 mod iceoryx;
+mod turns;
 
 /// Measures round trips between two threads, and how many tokens and messages pass in a second.
 #[derive(Parser)]
@@ -40,12 +41,6 @@ struct Arguments {
 
 const FORMAT: Format = Format { magic: *b"laxbench", version: 1 };
 
-/// The CPUs of the two threads.
-type Cpus = [usize; 2];
-
-const SAME: Cpus = [0, 0];
-const CROSS: Cpus = [0, 1];
-const PRIORITY: u8 = 50;
 /// More than a wake-up takes across CPUs, so that a spinning thread never parks while the other answers.
 const SPIN: Nanos = Nanos::from_micros(200);
 
@@ -192,11 +187,6 @@ fn spec(channel: Channel, take_turns: bool) -> Result<Spec, Box<dyn Error>> {
     Ok(Spec::with_channels(model::Graph::new(name, nodes, edges), channels)?.with_recorder(0)?)
 }
 
-/// Median time of a trip in microseconds, by when the first thread's `trips + 1` turns began.
-fn trip(turns: &[Instant]) -> f64 {
-    median(turns.windows(2).map(|turns| turns[1].saturating_since(turns[0]).0 as f64 / 1000.0).collect())
-}
-
 fn graph_trip(registry: &Registry, spec: &Spec, cpus: Cpus, spin: Nanos, trips: usize) -> Result<f64, Box<dyn Error>> {
     let graph = registry.create(spec)?;
     let has_data = spec.channels()[0] != Channel::Counter;
@@ -262,95 +252,6 @@ fn throughput(registry: &Registry, spec: &Spec, count: u64) -> Result<f64, Box<d
     }))
 }
 
-/// One of two threads that take turns.
-trait Side {
-    /// Says that it is the other's turn.
-    fn give(&mut self);
-    /// Waits for its own turn.
-    fn take(&mut self);
-}
-
-/// A side whose steps are functions that return, as are those of every library and C's `syscall`.
-///
-/// That matters: the rows "raw futex" and "raw futex, within the loop" differ in nothing else. Neither system calls nor
-/// switches do; all of Linux is slower, probably because its guard for returns ("Safe RET", on AMD's processors) leaves
-/// predictions that a `ret` in user mode gets wrong. A node's waits and completions return, too, so that only this shows
-/// what a graph adds to a futex.
-struct Called<S>(S);
-
-impl<S: Side> Side for Called<S> {
-    #[inline(never)]
-    fn give(&mut self) {
-        self.0.give();
-    }
-
-    #[inline(never)]
-    fn take(&mut self) {
-        self.0.take();
-    }
-}
-
-/// Time of a trip of two threads that take turns, of which `open` makes each its side.
-fn turns<S: Side>(cpus: Cpus, trips: usize, open: impl Fn(usize) -> S + Sync) -> f64 {
-    let are_open = Barrier::new(2);
-    let begin = |who: usize| {
-        let side = open(who);
-        are_open.wait();
-        settle(cpus[who]);
-        side
-    };
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut side = begin(1);
-            for _ in 0..=trips {
-                side.take();
-                side.give();
-            }
-            are_open.wait();
-        });
-        let first = scope.spawn(|| {
-            let mut side = begin(0);
-            let mut turns = Vec::with_capacity(trips + 1);
-            for _ in 0..=trips {
-                side.give();
-                side.take();
-                turns.push(now());
-            }
-            // What one side has open the other may use to its end.
-            are_open.wait();
-            turns
-        });
-        trip(&first.join().expect("no panic")[1..])
-    })
-}
-
-struct Futex<'a> {
-    own: &'a AtomicU32,
-    other: &'a AtomicU32,
-}
-
-impl<'a> Futex<'a> {
-    fn new(words: [&'a AtomicU32; 2], who: usize) -> Self {
-        words[who].store(0, Ordering::SeqCst);
-        Futex { own: words[who], other: words[1 - who] }
-    }
-}
-
-impl Side for Futex<'_> {
-    #[inline(always)]
-    fn give(&mut self) {
-        self.other.store(1, Ordering::SeqCst);
-        futex::wake_one(self.other);
-    }
-
-    #[inline(always)]
-    fn take(&mut self) {
-        while self.own.swap(0, Ordering::SeqCst) == 0 {
-            futex::wait(self.own, 0, Instant::NEVER);
-        }
-    }
-}
-
 struct Eventfd<'a> {
     own: &'a Event,
     other: &'a Event,
@@ -369,15 +270,4 @@ impl Side for Eventfd<'_> {
 fn eventfd_trip(cpus: Cpus, trips: usize) -> Result<f64, Box<dyn Error>> {
     let events = [Event::new()?, Event::new()?];
     Ok(turns(cpus, trips, |who| Called(Eventfd { own: &events[who], other: &events[1 - who] })))
-}
-
-fn settle(cpu: usize) {
-    scheduling::pin(cpu).expect("there are as many CPUs");
-    // Told at the start where it may not.
-    let _ = scheduling::set_fifo(PRIORITY);
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
 }
