@@ -18,11 +18,11 @@ pub struct Program {
     /// The clip that it stabilizes
     #[arg(long, default_value = "/usr/share/doc/opencv-doc/examples/data/vtest.avi")]
     clip: PathBuf,
-    /// Frames of each run as fast as they can
+    /// Frames of each run
     #[arg(long, default_value_t = 300)]
     frames: u32,
-    /// Period of the frames of the other runs, of which there are a third
-    #[arg(long, default_value = "33ms")]
+    /// Their period in the runs in real time
+    #[arg(long, default_value = "20ms")]
     period: String,
 }
 
@@ -65,7 +65,7 @@ impl Program {
     }
 
     fn cpu_seconds(&self, pace: Pace, gpu: &str, arbitration: Option<&str>) -> Result<f64, Box<dyn Error>> {
-        let frames = if pace == Pace::Full { self.frames } else { self.frames / 3 }.to_string();
+        let frames = self.frames.to_string();
         let mut command = Command::new(path(&self.stabilize));
         command.args([
             "--cache-frames",
