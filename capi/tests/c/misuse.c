@@ -9,16 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EXPECT(condition)                                                                                             \
-    do {                                                                                                              \
-        if (!(condition)) {                                                                                           \
-            fprintf(stderr, "%s:%d: %s; last error: %s\n", __FILE__, __LINE__, #condition,                            \
-                    laxity_last_error()->message);                                                                    \
-            exit(1);                                                                                                  \
-        }                                                                                                             \
-    } while (0)
-
-#define OK(call) EXPECT((call) == LAXITY_OK)
+#include "expect.h"
 
 static int equal(const char *one, const char *other)
 {

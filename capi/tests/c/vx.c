@@ -5,13 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__, #condition, laxity_last_error()->message); \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "expect.h"
 
 static uint32_t numbers, total;
 

@@ -52,7 +52,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
 
     /// Sees to what members that died left ([`Members::dead`]), and frees the places of those that have ended. Anyone
     /// may do it, several at once, and whoever dies while doing it leaves the rest to the next: the place is freed last
-    /// ([`Dead::forget`]).
+    /// ([`forget`](crate::Dead::forget)).
     ///
     /// # Errors
     /// If the memory is damaged, so that nobody can go on.
