@@ -27,7 +27,8 @@ RUSTFLAGS=-Zsanitizer=address \
 
 echo "what is pure under Miri"
 PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation \
-    cargo +$toolchain miri test --quiet --target-dir target/races/miri -p laxity-graph --lib -- --skip parking:: --skip link::
+    cargo +$toolchain miri test --quiet --target-dir target/races/miri -p laxity-graph --lib -- --skip parking:: \
+    --skip a_queue_comes_and_goes_with_its_graph --skip a_message_that_linux_has_not_delivered
 
 echo "C programs under AddressSanitizer"
 LAXITY_TEST_CFLAGS=-fsanitize=address,undefined cargo test --quiet -p laxity-capi --test programs
