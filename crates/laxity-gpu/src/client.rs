@@ -122,6 +122,7 @@ impl Client {
     ///
     /// # Errors
     /// [`LockError`].
+    #[inline]
     pub fn token(&self) -> Result<Token<'_>, LockError> {
         self.request(Ask::default())
     }
@@ -154,6 +155,7 @@ impl Client {
     ///
     /// # Errors
     /// [`LockError`].
+    #[inline]
     pub fn request(&self, ask: Ask) -> Result<Token<'_>, LockError> {
         self.request_for(ask, None)
     }
@@ -167,6 +169,8 @@ impl Client {
         self.request_for(ask, Some(go_on))
     }
 
+    // Inlined, as all that is between a caller and a system call: see `futex::wait`.
+    #[inline(always)]
     fn request_for(&self, ask: Ask, go_on: Option<&dyn Fn() -> bool>) -> Result<Token<'_>, LockError> {
         let what = What::Token { gpu: ask.gpu };
         let gpus = self.shared().config.gpus;
@@ -238,7 +242,7 @@ impl Client {
     }
 
     /// Waits for `lock`, as long as `go_on` says if there is one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn acquire(
         &self,
         lock: LockId,
@@ -303,6 +307,7 @@ impl Client {
         Some(replica)
     }
 
+    #[inline(always)]
     fn wait(
         &self,
         lock: LockId,
@@ -344,7 +349,7 @@ impl Client {
     }
 
     /// Lets go of `lock`. If the memory is damaged there is nobody to let go to.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&self, lock: LockId, replica: ReplicaId) {
         if !self.membership.is_ours() {
             return;
@@ -370,7 +375,7 @@ impl Client {
         }
     }
 
-    #[cold]
+    #[inline(always)]
     fn release_by_arbiter(&self, lock: LockId) {
         let Ok(mut inside) = self.shared().enter(clock::now()) else { return };
         inside.arbitrate(lock);

@@ -142,6 +142,7 @@ impl<'a> Inside<'a> {
     }
 
     /// Publishes what happened, does what follows, and leaves.
+    #[inline(always)]
     pub fn publish(mut self) {
         self.make_it_count();
         self.follow_up();
@@ -208,7 +209,17 @@ impl<'a> Inside<'a> {
         let may_open = self.shared.locks[usize::from(lock.0)].may_open;
         // The words do not say who overran.
         let arbiter = &self.desk.arbiter;
-        may_open && !self.desk.is_open(lock) && arbiter.waiting(lock) == 0 && !arbiter.overran(lock)
+        may_open
+            && !self.desk.is_open(lock)
+            && arbiter.waiting(lock) == 0
+            && !arbiter.overran(lock)
+            && !self.is_granted(lock)
+    }
+
+    /// Whether somebody waited for `lock` until now. Others who want it are likely to come while it is held, for whom
+    /// the arbiter would have to adopt the holder again: it stays with the arbiter until it is let go.
+    fn is_granted(&self, lock: LockId) -> bool {
+        self.desk.actions.iter().any(|action| matches!(action, Action::Grant { lock: granted, .. } if *granted == lock))
     }
 
     /// What the arbiter wants done.
@@ -246,9 +257,8 @@ impl<'a> Inside<'a> {
             let is_waiting = Word::of(self.shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
             if is_waiting && self.desk.arbiter.waits_for(task).is_none() {
                 let wanted = self.shared.segment.u32(self.shared.client(task).wanted).load(Ordering::Relaxed);
-                let lock = LockId(wanted as u16);
-                // Open meanwhile, the lock's words say what it was granted.
-                let granted = self.granted(task, lock).or_else(|| self.owned(task, lock));
+                // Nobody reopens a lock while it grants it: the arbiter knows.
+                let granted = self.granted(task, LockId(wanted as u16));
                 granted.into_iter().for_each(|replica| self.deliver(task, replica));
             }
         }

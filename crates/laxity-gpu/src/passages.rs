@@ -2,11 +2,13 @@
 
 use std::thread;
 
-use laxity_model::Instant;
+use laxity_model::{Instant, ReplicaId};
 use laxity_sys::clock;
 use laxity_sys::scheduling::{self, current_thread};
 use laxity_testing::Place;
 
+use crate::client::{Ask, What};
+use crate::config::TOKEN;
 use crate::shared::Shared;
 use crate::{Arbitration, Base, Client, Config, Registry};
 
@@ -43,6 +45,23 @@ fn a_job_for_whose_locks_nobody_waits_does_not_pass_the_gate() {
     assert!(!passes(&shared, job));
     let base = arbitration.snapshot().expect("whole").client(client.id()).map(|client| client.base);
     assert_eq!(base, Some(Base::Deadline(Instant(1000))), "who watches knows");
+}
+
+/// Those who contend come back, so that a lock stays with the arbiter while one of them holds it, and no longer.
+#[test]
+fn who_was_granted_what_it_waited_for_lets_go_by_the_arbiter_once() {
+    let place = Place::new("waited");
+    let arbitration = arbitration(&place);
+    let shared = arbitration.membership().shared.clone();
+    let register = |name| arbitration.register(name, Base::Background).expect("there is room");
+    let (a, b) = (register("a"), register("b"));
+    let any = What::Token { gpu: None };
+    assert!(a.ask(TOKEN, Ask::default(), any).expect("whole").is_some());
+    assert!(b.ask(TOKEN, Ask::default(), any).expect("whole").is_none());
+    a.release(TOKEN, ReplicaId(0));
+    assert!(b.granted().is_some());
+    assert!(passes(&shared, || b.release(TOKEN, ReplicaId(0))));
+    assert!(!passes(&shared, || use_the_gpu(&b)));
 }
 
 /// Under `SCHED_OTHER` a holder has nothing to lend.

@@ -195,6 +195,7 @@ impl Shared {
     }
 
     /// Wakes the thread of `task` if it waits, to look at its word.
+    #[inline(always)]
     pub fn wake(&self, task: TaskId) {
         futex::wake_all(self.word(task));
     }

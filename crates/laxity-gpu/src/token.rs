@@ -236,6 +236,7 @@ impl Chunk<'_> {
 }
 
 impl Drop for Token<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.client.release(TOKEN, self.replica);
     }

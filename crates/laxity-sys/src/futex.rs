@@ -27,6 +27,10 @@ pub enum Ended {
 ///
 /// May end early, also by a signal: callers check what they wait for in a loop, and as the deadline is absolute no
 /// number of signals prolongs the wait.
+///
+/// Inlined, and so are the callers that hand tokens over: on some machines every return to a function that was called
+/// before the system call is slow, by hundreds of nanoseconds, as what was predicted of it is gone.
+#[inline(always)]
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Instant) -> Ended {
     let all = std::num::NonZeroU32::MAX;
     match futex::wait_bitset(word, Flags::empty(), expected, timespec(deadline).as_ref(), all) {
@@ -61,15 +65,18 @@ pub fn wait_any(words: &[(&AtomicU32, u32)], deadline: Instant) -> io::Result<En
 }
 
 /// Wakes one thread that waits on `word`, if any.
+#[inline(always)]
 pub fn wake_one(word: &AtomicU32) {
     wake(word, 1);
 }
 
 /// Wakes all threads that wait on `word`.
+#[inline(always)]
 pub fn wake_all(word: &AtomicU32) {
     wake(word, i32::MAX as u32);
 }
 
+#[inline(always)]
 fn wake(word: &AtomicU32, count: u32) {
     if let Err(error) = futex::wake(word, Flags::empty(), count) {
         unreachable!("a futex wake on an aligned, mapped word failed: {error}");
