@@ -17,7 +17,8 @@
 #   make capi        the C library, its header and laxity.pc, installed below PREFIX (out/capi)
 #   make vision      the video stabilizer of examples/vision; as root it installs OpenCV
 #   make test-vision   it on a real clip: live graph against loop, and a known shake (minutes)
-#   make test-vision-short   the same on few frames, part of `make test`; skipped where OpenCV is not to be had
+#   make test-vision-short   the same on few frames, and the live study in small; part of `make test`; skipped where
+#                    OpenCV is not to be had
 #   make clean       remove everything the other targets made
 #
 # Needs: Rust 1.88 or newer, Python 3.11 or newer, a C compiler. `make doctor` says what is missing.
@@ -82,16 +83,16 @@ capi: $(STAMPS)/tools
 vision: capi
 	@scripts/vision.sh $(PREFIX) $(OUT)/vision
 
-test-vision: vision target/debug/laxity $(STAMPS)/venv
+test-vision: vision $(STAMPS)/python
 	STABILIZE=$(OUT)/vision/stabilize $(PYTHON) -m pytest examples/vision/tests
 
 # With the dev profile, which the other tests have built. vision.sh ends with 77 where OpenCV is not there and cannot be
 # installed.
-test-vision-short: target/debug/laxity $(STAMPS)/venv
+test-vision-short: $(STAMPS)/python
 	@scripts/capi.sh $(OUT)/dev/capi dev; \
 	status=0; scripts/vision.sh $(OUT)/dev/capi $(OUT)/dev/vision || status=$$?; \
 	case $$status in \
-	0) STABILIZE=$(OUT)/dev/vision/stabilize $(PYTHON) -m pytest examples/vision/tests/test_{short,delays}.py ;; \
+	0) STABILIZE=$(OUT)/dev/vision/stabilize $(PYTHON) -m pytest examples/vision/tests/test_{short,delays,study}.py ;; \
 	77) echo "skipped: OpenCV is not installed" ;; \
 	*) exit $$status ;; \
 	esac

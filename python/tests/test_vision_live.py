@@ -37,11 +37,9 @@ from laxity._stabilizers.processes import SERVER, Processes, cpu_seconds, server
 from laxity._stabilizers.run import BUDGETS, Shown, times
 from laxity.studies import _vision_live, elliott2015vision
 from laxity.studies._report import check, report
-from laxity.studies._vision_live import Live, part, skipped
+from laxity.studies._vision_live import Live, part
 from laxity.studies._vision_results import LIVE, Runs, VisionResults
 
-REPOSITORY = Path(__file__).parents[2]
-CLIP = Path("/usr/share/doc/opencv-doc/examples/data/vtest.avi")
 ARBITRATION = """
 import signal, sys
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -422,21 +420,3 @@ def test_one_token_that_suffices_decides_nothing_about_overload(whole):
     for key in ("live-28", "live-36", "live-39"):
         assert found[key].verdict == "not decidable here"
         assert "held for 49% of the time" in found[key].why
-
-
-# --- Live, where the stabilizer was built -----------------------------------------------------------------------------
-
-
-def test_the_stabilizer_itself_runs_under_the_driver(tmp_path, capsys):
-    """Two instances for a second; slow enough that any machine shows some frames."""
-    commands = [REPOSITORY / "target" / profile / "laxity" for profile in ("release", "debug")]
-    laxity = next((path for path in commands if path.exists()), commands[-1])
-    programs = Programs(REPOSITORY / "out" / "vision" / "stabilize", laxity, CLIP)
-    if reason := skipped(programs):
-        with capsys.disabled():
-            print(f"skipped: {reason}")
-        pytest.skip(reason)
-    live = Live(tmp_path, programs, Stabilizers(1.0, "320x240", 2))
-    live.parts.mkdir()
-    table, _ = live._measure(Configuration("other", cpus(), 1), 5.0, Attempt(margin_s=5.0))
-    assert table["frame"].null_count < len(table), "some frames were shown"

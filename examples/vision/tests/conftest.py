@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import pytest
-from stabilizer import LAXITY, refusal
+from stabilizer import LAXITY, need
 
 # Options of `laxity gpu create`; (rho, f, order of engines) as in paper 003, with rho f = 2 CPUs.
 ARBITRATIONS = {
@@ -18,9 +18,7 @@ ARBITRATIONS = {
 @pytest.fixture(params=["other", "fifo", "deadline"])
 def scheduler(request):
     """A scheduler that Linux permits."""
-    code, message = refusal("--period", "20ms", "--frames", 1, "--scheduler", request.param)
-    if code == 1:
-        pytest.skip(f"skipped: {message}")
+    need(request.param)
     return request.param
 
 

@@ -4,7 +4,8 @@ import csv
 import json
 import os
 import subprocess
-from pathlib import Path
+
+import pytest
 
 STABILIZE = os.environ.get("STABILIZE", "out/vision/stabilize")
 LAXITY = os.environ.get("LAXITY", "target/debug/laxity")
@@ -33,6 +34,13 @@ def refusal(*arguments, clip=CLIP):
     return done.returncode, done.stderr
 
 
+def need(scheduler):
+    """Skips a test where Linux does not permit this scheduler."""
+    code, message = refusal("--period", "20ms", "--frames", 1, "--scheduler", scheduler)
+    if code == 1:
+        pytest.skip(f"skipped: {message}")
+
+
 def read(path):
     """The lines of a CSV file."""
     with open(path, newline="") as file:
@@ -45,5 +53,7 @@ def results(path):
 
 
 def graphs():
-    """Names of the stabilizer's graphs in shared memory."""
-    return {path.name for path in Path("/dev/shm").glob("stabilizer-*")}
+    """Names of the stabilizers' live graphs."""
+    command = [LAXITY, "graph", "list", "--json"]
+    listed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return {graph["name"] for graph in listed["graphs"] if graph["name"].startswith("stabilizer-")}

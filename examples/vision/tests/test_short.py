@@ -134,6 +134,7 @@ def test_a_run_in_real_time_without_an_end_is_ended_by_a_signal(tmp_path, number
         while not (tmp_path / "00003.png").exists():
             assert running.poll() is None
             time.sleep(0.01)
+        assert f"stabilizer-{running.pid}" in graphs()
         running.send_signal(number)
         said, _ = running.communicate(timeout=TIMEOUT_S)
     assert running.returncode == 0

@@ -217,14 +217,3 @@ def seconds(text: str) -> float:
     if found < 1:
         raise ValueError(f"{text} is too short for a run; write 1 s or more")
     return found
-
-
-def skipped(programs: Programs) -> str | None:
-    """Why nothing can run live here; None if it can."""
-    if sys.platform != "linux":
-        return "live runs need Linux"
-    try:
-        programs.check()
-    except LaxityError as error:
-        return str(error)
-    return None

@@ -1,0 +1,45 @@
+"""The live part of the study elliott2015vision in small: all seventeen stabilizers under every configuration of this
+machine, for two seconds each. They are recorded, and the checkers judge every trace. Two minutes.
+"""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from laxity._stabilizers import Attempt, Order, Programs, Stabilizers, configurations, cpus, tried
+from stabilizer import CLIP, LAXITY, STABILIZE, graphs, need
+
+STABILIZERS = Stabilizers(2.0, "320x240", cached=40)
+FACTOR = 3.0
+"""Of all periods: any machine shows some frames of every graph."""
+
+
+@pytest.fixture(scope="module")
+def attempts():
+    """How the last configuration could be run, as the next one is."""
+    return [Attempt(margin_s=5.0)]
+
+
+@pytest.mark.parametrize("configuration", configurations(cpus()), ids=lambda configuration: configuration.name)
+def test_all_stabilizers_show_frames_and_leave_legal_traces(configuration, attempts, tmp_path):
+    need(configuration.scheduler)
+    before, traces = graphs(), {}
+
+    def record(processes, _first):
+        traces.clear()  # of an attempt that failed
+        for name in sorted(graphs() - before):
+            traces[name] = tmp_path / f"{name}.lxt"
+            command = [LAXITY, "graph", "record", name, traces[name], "--quiet"]
+            processes.start(f"the recorder of {name}", command, subprocess.DEVNULL, subprocess.DEVNULL)
+
+    programs = Programs(Path(STABILIZE), Path(LAXITY), Path(CLIP))
+    order = Order(programs, STABILIZERS, FACTOR, configuration, tmp_path, "stabilizer-test-study", beside=record)
+    ran, attempts[0] = tried(order, attempts[0])
+    assert min(len(shown.frame) for shown in ran.shown.values()) > 0
+    assert graphs() == before
+    assert sum(trace.exists() for trace in traces.values()) == STABILIZERS.instances
+    for trace in traces.values():
+        # Deadlines are the study's result, not a rule.
+        command = [LAXITY, "trace", trace, "check", "--ignore-deadlines"]
+        checked = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
