@@ -3,24 +3,22 @@
 
 mod support;
 
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use laxity_device::{Device, DeviceOptions, DeviceThread};
 use laxity_gpu::{Base, Config, Registry};
 use laxity_model::{GpuArbitration, GpuSync};
 use laxity_softgpu::SERVER_VARIABLE;
+use laxity_testing::{Process, role};
 use support::{Place, options, until};
 
-const NAME: &str = "LAXITY_TEST_DEVICE";
-const PLACE: &str = "LAXITY_TEST_PLACE";
 const KILLS: u32 = 6;
 const BASE: Base = Base::Background;
 
-/// Not a test by itself: the processes that are killed.
+/// Not a test by itself: the processes that are killed, whose role is a device.
 #[test]
 fn child() {
-    let (Ok(name), Ok(place)) = (std::env::var(NAME), std::env::var(PLACE)) else { return };
+    let Some((name, place)) = role() else { return };
     let arbitration = Registry::at(place).create_or_attach("g", &config()).expect("it is there");
     let device =
         Device::open(&DeviceOptions { name, arbitration: Some(arbitration), ..options("") }).expect("a device");
@@ -53,32 +51,6 @@ fn job(device: &Device, thread: &mut DeviceThread, number: u32) {
     assert!(bytes.iter().all(|byte| *byte == !(number as u8)));
 }
 
-struct Process(Child);
-
-impl Process {
-    fn start(options: &DeviceOptions, place: &Place) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("this test"));
-        command.args(["--exact", "child", "--test-threads=1"]).stdout(Stdio::null());
-        command.env(SERVER_VARIABLE, options.server.as_ref().expect("it was built"));
-        command.env(NAME, &options.name).env(PLACE, place.registry.directory());
-        Process(command.spawn().expect("another process"))
-    }
-
-    /// Panics if it had ended by itself, which it does if it saw something wrong.
-    fn kill(&mut self) {
-        self.0.kill().expect("it is ours");
-        let status = self.0.wait().expect("it is ours");
-        assert_eq!(status.code(), None, "it was killed and did not fail");
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn whoever_is_killed_leaves_the_gpu_to_the_others() {
     let place = Place::new("deaths");
@@ -87,9 +59,10 @@ fn whoever_is_killed_leaves_the_gpu_to_the_others() {
     let device = Device::open(&options).expect("a device");
     let mut thread = device.thread("we", BASE).expect("there is room");
     let clients = || device.arbitration().expect("there is one").snapshot().expect("whole").clients.len();
+    let server = options.server.as_ref().expect("it was built");
     let mut number = 0;
     for kill in 0..KILLS {
-        let mut process = Process::start(&options, &place);
+        let mut process = Process::start_with(&place.registry, &options.name, &[(SERVER_VARIABLE, server.as_os_str())]);
         until("it takes part", || clients() == 2);
         // Somewhere else in its jobs each time.
         std::thread::sleep(Duration::from_micros(u64::from(kill) * 97 % 2000));

@@ -4,17 +4,15 @@
 
 mod support;
 
-use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use laxity_graph::{
     Access, Channel, ClaimError, Graph, Node, ObjectError, ObjectKey, Parameter, Pipeline, Registry, WaitError,
 };
 use laxity_model::Nanos;
+use laxity_testing::{Process, role};
 use support::Place;
 
-const ROLE: &str = "LAXITY_TEST_ROLE";
-const PLACE: &str = "LAXITY_TEST_PLACE";
 /// Long enough for any machine: reached only by what hangs.
 const HANG: Nanos = Nanos::from_secs(20);
 const JOBS: u64 = 40;
@@ -70,7 +68,7 @@ fn tracked(node: &mut Node) -> Result<u64, WaitError> {
 /// Not a test by itself: what the processes do that tests start.
 #[test]
 fn child() {
-    let (Ok(role), Ok(place)) = (std::env::var(ROLE), std::env::var(PLACE)) else { return };
+    let Some((role, place)) = role() else { return };
     let graph = Registry::at(place).attach("g").expect("it was created");
     match role.as_str() {
         "camera" => {
@@ -92,18 +90,12 @@ fn child() {
     }
 }
 
-fn start(place: &Place, role: &str) -> Child {
-    let mut command = Command::new(std::env::current_exe().expect("this test"));
-    command.args(["--exact", "child", "--nocapture", "--test-threads=1"]).stdout(Stdio::null()).stderr(Stdio::null());
-    command.env(ROLE, role).env(PLACE, place.directory()).spawn().expect("another process")
-}
-
 #[test]
 fn processes_find_objects_by_the_name_of_the_graph_alone() {
     for replicas in 1..=3 {
         let place = Place::new(&format!("processes-{replicas}"));
         let graph = place.create(&tracker().build(replicas).expect("it can be")).expect("the name is free");
-        let mut processes = ["camera", "filter"].map(|role| start(&place, role));
+        let mut processes = ["camera", "filter"].map(|role| Process::start(&place, role));
         let mut node = graph.claim("tracker").expect("it is free");
         let mut found = Vec::new();
         loop {
@@ -115,7 +107,7 @@ fn processes_find_objects_by_the_name_of_the_graph_alone() {
         }
         assert_eq!(found, sums());
         for process in &mut processes {
-            assert!(process.wait().expect("it is ours").success());
+            assert!(process.wait().success());
         }
         drop((node, graph));
         assert!(place.files().is_empty(), "the last one out took the memory along");
@@ -136,7 +128,7 @@ fn whoever_follows_the_dead_finds_the_inputs_of_its_job_and_is_told_that_objects
     camera(source).expect("room");
     let [mut source, first, mut sink] = nodes;
     drop(first);
-    assert!(!start(&place, "die in the middle").wait().expect("it is ours").success());
+    assert!(!Process::start(&place, "die in the middle").wait().success());
     // The camera goes on until it comes around to the image of the job that is not complete.
     let ahead = (0..9).take_while(|_| match source.try_wait() {
         Ok(mut job) => {

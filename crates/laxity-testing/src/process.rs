@@ -1,7 +1,8 @@
 //! Processes to kill.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 const ROLE: &str = "LAXITY_TEST_ROLE";
 const PLACE: &str = "LAXITY_TEST_PLACE";
@@ -14,10 +15,16 @@ pub struct Process(Child);
 impl Process {
     /// Starts one that does what `role` says, at `place`.
     pub fn start(place: impl AsRef<Path>, role: &str) -> Process {
+        Process::start_with(place, role, &[])
+    }
+
+    /// Starts one that finds these variables in its environment, too.
+    pub fn start_with(place: impl AsRef<Path>, role: &str, variables: &[(&str, &OsStr)]) -> Process {
         let program = std::env::current_exe().expect("this test");
         let mut command = Command::new(program);
         command.args(["--exact", "child", "--nocapture", "--test-threads=1"]).stdout(Stdio::null());
-        Process(command.env(ROLE, role).env(PLACE, place.as_ref()).spawn().expect("another process"))
+        command.envs(variables.iter().copied()).env(ROLE, role).env(PLACE, place.as_ref());
+        Process(command.spawn().expect("another process"))
     }
 
     /// Its number.
@@ -25,11 +32,15 @@ impl Process {
         self.0.id()
     }
 
+    /// How it ended, once it has.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.0.wait().expect("it is ours")
+    }
+
     /// Kills it; panics if it had ended by itself, which it does if it saw something wrong.
     pub fn kill(&mut self) {
         self.0.kill().expect("it is ours");
-        let status = self.0.wait().expect("it is ours");
-        assert_eq!(status.code(), None, "it was killed and did not fail");
+        assert_eq!(self.wait().code(), None, "it was killed and did not fail");
     }
 }
 
