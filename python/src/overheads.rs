@@ -26,16 +26,14 @@ pub enum Overheads {
 impl<'py> FromPyObject<'_, 'py> for Overheads {
     type Error = PyErr;
 
-    /// As on the command line: what is published has neither a dot nor a slash in its name, all else is a file, of
-    /// which the worst case is meant unless `:average` follows.
+    /// As on the command line.
     fn extract(argument: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let py = argument.py();
         match argument.extract()? {
-            Given::Text(text) if !split(&text).0.contains(['.', '/']) => Ok(Overheads::Published(text)),
-            Given::Text(text) => {
-                let (path, statistic) = split(&text);
-                measured(py, Path::new(path), statistic)
-            }
+            Given::Text(text) => match Measurement::file_of(&text) {
+                Some((path, statistic)) => measured(py, Path::new(path), statistic),
+                None => Ok(Overheads::Published(text)),
+            },
             Given::Path(path) => measured(py, &path, Statistic::Worst),
         }
     }
@@ -57,10 +55,4 @@ fn measured(py: Python<'_>, path: &Path, statistic: Statistic) -> PyResult<Overh
     let measurement = Measurement::from_text(&text, &path.to_string_lossy());
     let measurement = measurement.map_err(|errors| workload_error(py, errors, true))?;
     Ok(Overheads::Measured(Box::new(measurement.profile(statistic).clone())))
-}
-
-/// A name or path, and which statistic is meant.
-fn split(text: &str) -> (&str, Statistic) {
-    let said = |statistic: Statistic| Some((text.strip_suffix(statistic.name())?.strip_suffix(':')?, statistic));
-    said(Statistic::Average).or_else(|| said(Statistic::Worst)).unwrap_or((text, Statistic::Worst))
 }

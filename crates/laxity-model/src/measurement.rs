@@ -59,6 +59,15 @@ pub struct MeasuredQuantity {
 }
 
 impl Measurement {
+    /// The file that `text` names, and which profile of it is meant: `profile.toml`, `profile.toml:worst`,
+    /// `profile.toml:average`; that of the worst case unless it is said. `None`: it is the name of published overheads,
+    /// which has neither a dot nor a slash.
+    pub fn file_of(text: &str) -> Option<(&str, Statistic)> {
+        let said = |statistic: Statistic| Some((text.strip_suffix(statistic.name())?.strip_suffix(':')?, statistic));
+        let of_file = said(Statistic::Average).or_else(|| said(Statistic::Worst)).unwrap_or((text, Statistic::Worst));
+        Some(of_file).filter(|(path, _)| path.contains(['.', '/']))
+    }
+
     /// The profile of one statistic.
     pub fn profile(&self, statistic: Statistic) -> &OverheadProfile {
         match statistic {
@@ -70,5 +79,19 @@ impl Measurement {
     /// The samples of the quantity called `name`, if there are any.
     pub fn quantity(&self, name: &str) -> Option<&MeasuredQuantity> {
         self.quantities.iter().find(|quantity| quantity.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_case_of_a_file_is_meant_unless_it_says_otherwise() {
+        assert_eq!(Measurement::file_of("a/b.toml"), Some(("a/b.toml", Statistic::Worst)));
+        assert_eq!(Measurement::file_of("b.toml:worst"), Some(("b.toml", Statistic::Worst)));
+        assert_eq!(Measurement::file_of("b:c.toml:average"), Some(("b:c.toml", Statistic::Average)));
+        assert_eq!(Measurement::file_of("brandenburg2009-average"), None);
+        assert_eq!(Measurement::file_of("none"), None);
     }
 }
