@@ -1,9 +1,10 @@
-//! Live GPU arbitration: what a lock costs that nobody else wants, a hand-over against a raw futex, and what all of it
-//! costs a program that is alone.
+//! Live GPU arbitration: what a lock costs that nobody else wants, a hand-over against a raw futex, how soon the token of
+//! a killed process is granted, and what all of it costs a program that is alone.
 //!
 //! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at
 //! times slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may.
 
+mod deaths;
 mod stabilizer;
 mod turns;
 
@@ -14,6 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Parser;
+use deaths::Death;
 use laxity_gpu::{Arbitration, Base, Client, Config, Registry};
 use laxity_model::{GpuArbitration, GpuSync};
 use laxity_sys::clock::now;
@@ -34,6 +36,12 @@ struct Arguments {
     /// Uncontended locks of each kind in a round.
     #[arg(long, default_value_t = 200_000)]
     locks: u32,
+    /// Kills of processes that hold a token, in a round
+    #[arg(long, default_value_t = 5)]
+    kills: u32,
+    /// Only take the token of this arbitration, and keep it
+    #[arg(long = deaths::HOLD, hide = true)]
+    hold: Option<String>,
     #[command(flatten)]
     program: stabilizer::Program,
 }
@@ -48,16 +56,20 @@ struct Round {
     /// The same, the system calls being in the loop itself; see [`Called`].
     in_loop: [f64; 2],
     arbitration: [f64; 2],
+    deaths: Vec<Death>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
+    let registry = Registry::default();
+    if let Some(name) = &arguments.hold {
+        return deaths::hold(&registry, name);
+    }
     if thread::available_parallelism()?.get() < 2 {
         return Err("needs two CPUs to measure across them".into());
     }
     let may = thread::spawn(|| scheduling::set_fifo(PRIORITY)).join().expect("no panic");
     println!("scheduling: {}", if may.is_ok() { "SCHED_FIFO" } else { "SCHED_OTHER, as this user may not use FIFO" });
-    let registry = Registry::default();
     let mut rounds = Vec::new();
     for _ in 0..arguments.rounds {
         rounds.push(round(&registry, &arguments)?);
@@ -96,6 +108,7 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
             arbitration_trip(registry, SAME, arguments.trips)?,
             arbitration_trip(registry, CROSS, arguments.trips)?,
         ],
+        deaths: (0..arguments.kills).map(|_| deaths::kill(registry, &name())).collect::<Result<_, _>>()?,
     })
 }
 
@@ -116,6 +129,7 @@ fn report(rounds: &[Round], overheads: Option<[f64; 2]>) {
     row("token, between processes", &|round| round.arbitration);
     let ratio = |index: usize| of(&|round: &Round| round.arbitration[index] / round.futex[index]);
     println!("hand-over against raw futex: same core {:.2}, other core {:.2}", ratio(0), ratio(1));
+    report_deaths(rounds.iter().flat_map(|round| &round.deaths));
     let overhead = overheads.map(|[periodic, full]| {
         println!("CPU time of the stabilizer, alone, with arbitration: {periodic:+.1} % in real time, {full:+.1} % at full speed");
         format!(" run_overhead_percent={periodic:.1} full_speed_overhead_percent={full:.1}")
@@ -126,6 +140,21 @@ fn report(rounds: &[Round], overheads: Option<[f64; 2]>) {
         ratio(0).max(ratio(1)),
         overhead.unwrap_or_default(),
         of(&|round| round.arbitration[0] / round.in_loop[0]),
+    );
+}
+
+fn report_deaths<'a>(deaths: impl Iterator<Item = &'a Death> + Clone) {
+    let granted: Vec<f64> = deaths.clone().map(|death| death.granted).collect();
+    if granted.is_empty() {
+        return;
+    }
+    println!(
+        "after a kill of its holder a token is granted in {:.0} us (median; at most {:.0} us), {:.2} of what Linux takes \
+         to tell the parent, of {} kills",
+        median(granted.clone()),
+        granted.iter().copied().fold(0.0, f64::max),
+        median(deaths.map(|death| death.granted / death.ended).collect()),
+        granted.len(),
     );
 }
 
