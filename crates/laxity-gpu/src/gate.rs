@@ -216,8 +216,9 @@ impl<'a> Inside<'a> {
             && !self.is_granted(lock)
     }
 
-    /// Whether somebody waited for `lock` until now. Others who want it are likely to come while it is held, for whom
-    /// the arbiter would have to adopt the holder again: it stays with the arbiter until it is let go.
+    /// Whether `lock` is granted just now, to somebody who waited for it or found it with the arbiter. Others who want it
+    /// are likely to come while it is held, for whom the arbiter would have to adopt the holder again: it stays with the
+    /// arbiter until somebody lets go of it for nobody.
     fn is_granted(&self, lock: LockId) -> bool {
         self.desk.actions.iter().any(|action| matches!(action, Action::Grant { lock: granted, .. } if *granted == lock))
     }
