@@ -12,7 +12,7 @@
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
-#   make study-vision   seventeen video stabilizers: 60 s live under each configuration, and simulated; half an hour
+#   make study-vision   seventeen video stabilizers: 400 s live under each configuration, and simulated; two hours
 #   make release     the optimized command, and a wheel of the Python package
 #   make capi        the C library, its header and laxity.pc, installed below PREFIX (out/capi)
 #   make vision      the video stabilizer of examples/vision; as root it installs OpenCV
@@ -148,7 +148,7 @@ study-klmirqd: STUDY := elliott2012klmirqd
 study-klmirqd-runtime: STUDY := elliott2012klmirqd_runtime
 
 # Nothing else should run meanwhile. Resumable; FOR=10s for a shorter one.
-FOR ?= 60s
+FOR ?= 400s
 study-vision: vision $(STAMPS)/venv
 	cargo build --release --quiet -p laxity-cli
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet --release -m python/Cargo.toml
