@@ -39,6 +39,7 @@ from laxity.studies import _vision_live, elliott2015vision
 from laxity.studies._report import check, report
 from laxity.studies._vision_live import Live, part
 from laxity.studies._vision_results import LIVE, Runs, VisionResults
+from laxity.studies._vision_stretches import medians_ms
 
 ARBITRATION = """
 import signal, sys
@@ -377,7 +378,7 @@ def test_a_page_with_live_runs_judges_them_and_shows_them(whole):
     assert "undecided" not in {finding.verdict for finding in live}
     undecidable = [claim.key for claim, finding in checked if finding.verdict == "not decidable here"]
     assert undecidable == [f"live-{number}" for number in (31, 33, 34, 37, 42, 43)], "two CPUs have no middle rho"
-    assert len(elliott2015vision.tables(VisionResults(whole))) == 6 + 11 + 15
+    assert len(elliott2015vision.tables(VisionResults(whole))) == 7 + 11 + 15
     report(whole, whole.parent, every_figure=False)
     text = (whole.parent / "index.md").read_text()
     assert "soft" in text
@@ -407,6 +408,15 @@ def test_a_page_says_none_where_graphs_showed_nothing_and_claims_nothing_of_them
     text = (whole.parent / "index.md").read_text()
     assert "nan" not in re.findall(r"[a-z]+", text.lower())
     assert "| G17 | 100 | 0 | 90.00 | none |" in text
+
+
+def test_a_stretch_of_a_run_in_which_the_machine_was_slow_is_found():
+    release_ns = np.arange(0, 40_000_000_000, 100_000_000)
+    latency_ns = np.where((release_ns >= 12e9) & (release_ns < 14e9), 9_000_000, 3_000_000)
+    medians = medians_ms(release_ns, release_ns + latency_ns, 40.0)
+    assert medians.tolist() == [9.0 if number == 6 else 3.0 for number in range(20)]
+    late = release_ns >= 2e9
+    assert np.isnan(medians_ms(release_ns[late], release_ns[late], 40.0)).nonzero()[0].tolist() == [0]
 
 
 def test_one_token_that_suffices_decides_nothing_about_overload(whole):

@@ -1,6 +1,7 @@
 """Runs the stabilizer, and reads what it writes."""
 
 import csv
+import functools
 import json
 import os
 import subprocess
@@ -34,10 +35,16 @@ def refusal(*arguments, clip=CLIP):
     return done.returncode, done.stderr
 
 
+@functools.cache
+def scheduler_refusal(scheduler):
+    """Why Linux does not permit this scheduler; empty if it does."""
+    code, message = refusal("--period", "20ms", "--frames", 1, "--scheduler", scheduler)
+    return message if code == 1 else ""
+
+
 def need(scheduler):
     """Skips a test where Linux does not permit this scheduler."""
-    code, message = refusal("--period", "20ms", "--frames", 1, "--scheduler", scheduler)
-    if code == 1:
+    if message := scheduler_refusal(scheduler):
         pytest.skip(f"skipped: {message}")
 
 

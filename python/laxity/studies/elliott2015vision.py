@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from laxity.studies import _vision_live_load as load
+from laxity.studies import _vision_stretches as stretches
 from laxity.studies._claims import Table
 from laxity.studies._vision_claims import CLAIMS as SIMULATED_CLAIMS
 from laxity.studies._vision_claims import numbers, short
@@ -18,7 +19,7 @@ CLAIMS = (*SIMULATED_CLAIMS, *LIVE_CLAIMS)
 
 def tables(results: VisionResults) -> list[Table]:
     """The tables of the page: averages first, then all graphs."""
-    live = [_averages_live(results.live)] if results.has_live else []
+    live = [_averages_live(results.live), stretches.table(results.live)] if results.has_live else []
     scaled = [load.table(results.live.run), load.probes(results.live.run)] if results.has_live else []
     graphs = [_graphs_of(results.simulated, one.name, one.table) for one in CONFIGURATIONS]
     graphs += [_graphs_live(results.live, name) for name in results.live.configurations] if results.has_live else []
