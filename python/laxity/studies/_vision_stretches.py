@@ -1,4 +1,4 @@
-"""How even live runs were: whether a machine was as fast all the time."""
+"""How even live runs were: whether frames took as long all the time."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def table(runs: Runs) -> Table:
     text = (
         f"Median latencies of {first}, the first of the shortest period, in ms: of the twentieths of a run, their "
         "median, the least and the greatest, and when that was. A configuration ran once. Where the slowest twentieth "
-        "is far from the rest the machine was slower for a while, whoever made it so; graphs of long periods fall "
-        "behind then if their priority is low, and the greatest delays above tell more of that than of the "
-        "configuration."
+        "is far from the rest something lasted for a while: the machine was slower, or frames that were late delayed "
+        "those that followed; the runs do not tell which. Where priorities are fixed graphs of long periods fall "
+        "behind then, and the greatest delays above may tell more of that than of the configuration."
     )
     headings = ["", "median", "fastest", "slowest", "from, s", "slowest by median"]
     return Table("How even the runs were", text, headings, rows)
