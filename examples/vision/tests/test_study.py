@@ -1,5 +1,5 @@
 """The live part of the study elliott2015vision in small: all seventeen stabilizers under every configuration of this
-machine, for two seconds each. They are recorded, and the checkers judge every trace. Two minutes.
+machine, for three seconds each. They are recorded, and the checkers judge every trace. Two minutes.
 """
 
 import subprocess
@@ -9,15 +9,16 @@ import pytest
 from laxity._stabilizers import Attempt, Order, Programs, Stabilizers, configurations, cpus, tried
 from stabilizer import CLIP, LAXITY, STABILIZE, graphs, need
 
-STABILIZERS = Stabilizers(2.0, "320x240", cached=40)
-FACTOR = 3.0
-"""Of all periods: any machine shows some frames of every graph."""
+STABILIZERS = Stabilizers(3.0, "320x240", cached=40)
+FACTOR = 8.0
+"""Of all periods. With 3 the one token of some configurations was held nearly all the time here, and a machine a little
+slower did not get to the longest periods: right under fixed priorities, and nothing that a test should refuse."""
 
 
 @pytest.fixture(scope="module")
 def attempts():
     """How the last configuration could be run, as the next one is."""
-    return [Attempt(margin_s=5.0)]
+    return [Attempt(margin_s=10.0)]
 
 
 @pytest.mark.parametrize("configuration", configurations(cpus()), ids=lambda configuration: configuration.name)
@@ -36,7 +37,8 @@ def test_all_stabilizers_show_frames_and_leave_legal_traces(configuration, attem
     programs = Programs(Path(STABILIZE), Path(LAXITY), Path(CLIP))
     order = Order(programs, STABILIZERS, FACTOR, configuration, tmp_path, "stabilizer-test-study", beside=record)
     ran, attempts[0] = tried(order, attempts[0])
-    assert min(len(shown.frame) for shown in ran.shown.values()) > 0
+    frames = {name: len(shown.frame) for name, shown in ran.shown.items()}
+    assert min(frames.values()) > 0, frames
     assert graphs() == before
     assert sum(trace.exists() for trace in traces.values()) == STABILIZERS.instances
     for trace in traces.values():
