@@ -5,24 +5,27 @@
 //! times slows them all. Threads are kept on their CPUs, under `SCHED_FIFO` where this user may.
 
 mod deaths;
+mod interval;
 mod stabilizer;
 mod turns;
 
 use std::error::Error;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use clap::Parser;
 use deaths::Death;
+use indicatif::{ProgressBar, ProgressStyle};
+use interval::Interval;
 use laxity_gpu::{Arbitration, Base, Client, Config, Registry};
 use laxity_model::{GpuArbitration, GpuSync};
 use laxity_sys::clock::now;
 use laxity_sys::scheduling;
 use laxity_sys::segment::{Format, HEADER, Segment};
 use stabilizer::Pace;
-use turns::{CROSS, Called, Cpus, Futex, PRIORITY, SAME, median, settle, turns};
+use turns::{CROSS, Called, Cpus, Futex, PRIORITY, SAME, median, settle, trip, turns};
 
 /// Measures locks of GPUs: uncontended, and handed over between two threads.
 #[derive(Parser)]
@@ -79,16 +82,24 @@ fn main() -> Result<(), Box<dyn Error>> {
         report(&rounds, None);
         return Ok(());
     }
-    let periodic = overhead_percent(&registry, &arguments, Pace::Periodic)?;
-    let full = overhead_percent(&registry, &arguments, Pace::Full)?;
+    let periodic = overhead_percent(&registry, &arguments.program, Pace::Periodic)?;
+    let full = overhead_percent(&registry, &arguments.program, Pace::Full)?;
     report(&rounds, Some([periodic, full]));
     Ok(())
 }
 
 /// What arbitration adds to the CPU time of a whole program, in hundredths of it.
-fn overhead_percent(registry: &Registry, arguments: &Arguments, pace: Pace) -> Result<f64, Box<dyn Error>> {
-    let ratios = (0..arguments.rounds).map(|round| arguments.program.ratio(registry, pace, round));
-    Ok(100.0 * (median(ratios.collect::<Result<_, _>>()?) - 1.0))
+fn overhead_percent(
+    registry: &Registry,
+    program: &stabilizer::Program,
+    pace: Pace,
+) -> Result<Interval, Box<dyn Error>> {
+    let style = ProgressStyle::with_template("{msg}: {pos} of {len} rounds, {eta} left").expect("a template");
+    let bar = ProgressBar::new(program.repeats as u64).with_style(style).with_message(pace.name());
+    let ratios = bar.wrap_iter(0..program.repeats).map(|round| program.ratio(registry, pace, round));
+    let ratios = Interval::of(ratios.collect::<Result<_, _>>()?);
+    bar.finish_and_clear();
+    Ok(ratios.map(|ratio| 100.0 * (ratio - 1.0)))
 }
 
 fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Error>> {
@@ -113,7 +124,7 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
 }
 
 /// `overheads`: of a program in real time, and as fast as it can.
-fn report(rounds: &[Round], overheads: Option<[f64; 2]>) {
+fn report(rounds: &[Round], overheads: Option<[Interval; 2]>) {
     let of = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
     println!(
         "lock and unlock that nobody waits for, median ns: token {:.0}, engine {:.0}",
@@ -131,7 +142,11 @@ fn report(rounds: &[Round], overheads: Option<[f64; 2]>) {
     println!("hand-over against raw futex: same core {:.2}, other core {:.2}", ratio(0), ratio(1));
     report_deaths(rounds.iter().flat_map(|round| &round.deaths));
     let overhead = overheads.map(|[periodic, full]| {
-        println!("CPU time of the stabilizer, alone, with arbitration: {periodic:+.1} % in real time, {full:+.1} % at full speed");
+        println!("CPU time of the stabilizer, alone, with arbitration, median and where it lies with 95 % confidence:");
+        for (pace, Interval { median, low, high }) in [(Pace::Periodic, periodic), (Pace::Full, full)] {
+            println!("{:<28} {median:+.1} %, {low:+.1} % to {high:+.1} %", pace.name());
+        }
+        let [periodic, full] = [periodic, full].map(|interval| interval.median);
         format!(" run_overhead_percent={periodic:.1} full_speed_overhead_percent={full:.1}")
     });
     println!(
@@ -184,19 +199,17 @@ fn uncontended(registry: &Registry, config: &Config, locks: u32) -> Result<(f64,
 }
 
 /// Two threads hand the only token over; each attached for itself, as a process of its own would. Who lets go while the
-/// other waits and asks again waits itself, so that they take turns.
+/// other waits and asks again waits itself, so that they take turns; who lets go before the other asks may have it
+/// several times, which counts as one turn.
 fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32) -> Result<f64, Box<dyn Error>> {
     let first = registry.create(&name(), &Config::new(2, 1))?;
     let second = registry.attach(&name())?;
-    let last = AtomicU32::new(0);
+    let (last, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
     let register = |arbitration: &Arbitration| arbitration.register("bench", Base::Fixed(PRIORITY));
-    // How often a thread was handed the token by the other.
-    let turns = |client: &Client, who: u32| {
-        let turn = || {
-            let _token = client.token().expect("the other lets go");
-            u32::from(last.swap(who, Ordering::Relaxed) != who)
-        };
-        (0..trips).map(|_| turn()).sum::<u32>()
+    // When a thread is handed the token by the other.
+    let turn = |client: &Client, who: u32| {
+        let _token = client.token().expect("the other lets go");
+        (last.swap(who, Ordering::Relaxed) != who).then(now)
     };
     Ok(thread::scope(|scope| {
         let measured = scope.spawn(|| {
@@ -205,15 +218,19 @@ fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32) -> Result<f64, 
             let token = client.token().expect("it is free");
             scope.spawn(|| {
                 settle(cpus[1]);
-                turns(&register(&second).expect("there is room"), 1);
+                let client = register(&second).expect("there is room");
+                while !is_over.load(Ordering::Relaxed) {
+                    turn(&client, 1);
+                }
             });
             while first.snapshot().expect("whole").tokens.waiting.is_empty() {
                 thread::sleep(Duration::from_micros(100));
             }
             drop(token);
-            let start = now();
-            let handed = turns(&client, 2);
-            now().saturating_since(start).0 as f64 / 1000.0 / f64::from(handed)
+            let turns =
+                std::iter::repeat_with(|| turn(&client, 2)).flatten().take(trips as usize + 1).collect::<Vec<_>>();
+            is_over.store(true, Ordering::Relaxed);
+            trip(&turns)
         });
         measured.join().expect("no panic")
     }))

@@ -8,7 +8,6 @@ use laxity_membership::Kind;
 use laxity_model::Instant;
 use laxity_policy::cpu::Priority;
 use laxity_policy::lock::Event;
-use laxity_sys::clock;
 use laxity_sys::mutex::Attempt;
 use laxity_sys::robust::Holder;
 use laxity_sys::scheduling::{self, Attributes};
@@ -161,7 +160,7 @@ impl Arbitration {
         if !self.membership.is_ours() {
             return Err(RegisterError::NotAttached);
         }
-        let mut inside = shared.enter(clock::now()).map_err(RegisterError::State)?;
+        let mut inside = shared.enter().map_err(RegisterError::State)?;
         // Once the word of a dead process is cleared, at the gate, nobody would look for this client.
         if shared.members().holder(*place) != Holder::Alive {
             return Err(RegisterError::NotAttached);
@@ -204,7 +203,7 @@ impl Membership {
     #[cold]
     pub fn raise_followers(&self) {
         // If the memory is damaged nobody looks at it any more.
-        if let Ok(inside) = self.shared.enter(clock::now()) {
+        if let Ok(inside) = self.shared.enter() {
             inside.raise_followers_of(self.place);
         }
     }

@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use laxity_model::{LockId, TaskId};
 use laxity_policy::lock::Event;
-use laxity_sys::clock;
 
 use crate::arbitration::Membership;
 use crate::client::Client;
@@ -105,7 +104,7 @@ impl Budget {
         if !self.membership.is_ours() {
             return Ok(());
         }
-        let mut inside = self.membership.shared.enter(clock::now())?;
+        let mut inside = self.membership.shared.enter()?;
         // A client that is dropped says so before it waits for the gate.
         let is_news = self.state.is_exhausted() != is_exhausted && !self.state.is_over.load(Ordering::SeqCst);
         if is_news {

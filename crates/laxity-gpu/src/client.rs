@@ -205,7 +205,7 @@ impl Client {
         let read = || Attributes::of(self.thread).map_err(|error| RegisterError::State(StateError::System(error)));
         if read()? != inheritance::own(shared, self.task) {
             // Who let us go may still be lowering us: not before it has left do we have our own.
-            let _inside = shared.enter(clock::now()).map_err(RegisterError::State)?;
+            let _inside = shared.enter().map_err(RegisterError::State)?;
             let own = read()?;
             inheritance::store(shared, shared.client(self.task).own, own);
             inheritance::store(shared, shared.client(self.task).applied, own);
@@ -277,7 +277,7 @@ impl Client {
     #[cold]
     fn ask_the_arbiter(&self, lock: LockId, ask: Ask, what: What) -> Result<Option<ReplicaId>, LockError> {
         let (shared, task) = (self.shared(), self.task);
-        let mut inside = shared.enter(clock::now()).map_err(LockError::State)?;
+        let mut inside = shared.enter().map_err(LockError::State)?;
         // Without budget it asks for nothing before it has some again, and waits for that.
         let is_barred = lock == TOKEN && self.budget.is_exhausted();
         inside.arbitrate(lock);
@@ -335,7 +335,7 @@ impl Client {
     /// Waits no longer, unless it was granted meanwhile.
     pub(crate) fn give_up(&self, lock: LockId) -> Result<Option<ReplicaId>, LockError> {
         let (shared, task) = (self.shared(), self.task);
-        let mut inside = shared.enter(clock::now()).map_err(LockError::State)?;
+        let mut inside = shared.enter().map_err(LockError::State)?;
         if let Some(replica) = self.granted() {
             return Ok(Some(replica));
         }
@@ -377,7 +377,7 @@ impl Client {
 
     #[inline(always)]
     fn release_by_arbiter(&self, lock: LockId) {
-        let Ok(mut inside) = self.shared().enter(clock::now()) else { return };
+        let Ok(mut inside) = self.shared().enter() else { return };
         inside.arbitrate(lock);
         inside.handle(Event::Unlock { task: self.task, lock });
         inside.publish();
@@ -390,7 +390,7 @@ impl Drop for Client {
             return;
         }
         self.budget.end();
-        let (shared, inside) = (self.shared(), self.shared().enter(clock::now()));
+        let (shared, inside) = (self.shared(), self.shared().enter());
         // If the memory is damaged nobody looks at it any more.
         let _ = shared.life(self.task).unlock();
         if let Ok(mut inside) = inside {

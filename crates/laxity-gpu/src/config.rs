@@ -99,6 +99,11 @@ impl Config {
         [tokens].into_iter().chain(std::iter::repeat_n(engine, engines)).collect()
     }
 
+    /// Whether how long requests would wait is predicted, from how long GPUs were held.
+    pub(crate) fn predicts(&self) -> bool {
+        matches!(self.arbitration, GpuArbitration::GpuSync(GpuSync { migration: Some(_), .. }))
+    }
+
     /// Whether a lock for which nobody waits is granted without the arbiter. Not where holds are observed, nor where a
     /// token may be free and yet not to be had.
     pub(crate) fn may_open(lock: &lock::Config) -> bool {

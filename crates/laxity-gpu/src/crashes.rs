@@ -7,7 +7,6 @@ use std::thread;
 use laxity_membership::{Burial, Kind};
 use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::lock::{Arbiter, Event};
-use laxity_sys::clock;
 use laxity_testing::Place;
 
 use crate::client::{Ask, Client, What};
@@ -46,7 +45,7 @@ impl Scene {
         let shared = self.a.shared();
         thread::scope(|scope| {
             scope.spawn(move || {
-                let mut inside = shared.enter(clock::now()).expect("whole");
+                let mut inside = shared.enter().expect("whole");
                 at_the_gate(&mut inside);
                 inside.die();
             });
@@ -156,7 +155,7 @@ fn a_panic_at_the_gate_changes_nothing() {
     let shared = scene.a.shared();
     thread::scope(|scope| {
         let panics = scope.spawn(|| {
-            let mut inside = shared.enter(clock::now()).expect("whole");
+            let mut inside = shared.enter().expect("whole");
             unlock(&mut inside, a);
             // An event that makes no sense.
             inside.handle(Event::Unlock { task: a, lock: TOKEN });
@@ -228,7 +227,7 @@ fn damaged_memory_is_an_error_for_everyone() {
         shared.desk.lock().expect("nobody panicked").version = None;
         if let Err(error) = scene.arbitration.snapshot() {
             assert!(error.to_string().starts_with("the arbitration's memory: number"), "{error}");
-            assert!(shared.enter(clock::now()).is_err());
+            assert!(shared.enter().is_err());
         }
         word.store(whole, Ordering::Relaxed);
     }

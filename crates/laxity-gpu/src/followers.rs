@@ -19,7 +19,6 @@ use std::sync::atomic::{Ordering, fence};
 
 use laxity_membership::MEMBERS_MAX;
 use laxity_model::{ReplicaId, TaskId};
-use laxity_sys::clock;
 use laxity_sys::scheduling::{self, Attributes};
 
 use crate::arbitration::{Arbitration, Membership};
@@ -83,7 +82,7 @@ impl Arbitration {
             return Err(FollowError::NoSuchThread { thread });
         }
         let own = Attributes::of(thread).map_err(|_| FollowError::NoSuchThread { thread })?;
-        let inside = shared.enter(clock::now()).map_err(FollowError::State)?;
+        let inside = shared.enter().map_err(FollowError::State)?;
         let threads = shared.layout.followers_max();
         let is_free = |&slot: &usize| shared.number(shared.layout.follower(*place, slot).thread) == 0;
         let slot = (0..threads).find(is_free).ok_or(FollowError::Full { threads })?;
@@ -120,7 +119,7 @@ impl Drop for Follower {
             return;
         }
         // If the memory is damaged nobody looks at it any more.
-        let Ok(inside) = self.membership.shared.enter(clock::now()) else { return };
+        let Ok(inside) = self.membership.shared.enter() else { return };
         let (shared, words) = (&self.membership.shared, self.words());
         give(shared, std::process::id(), words, inheritance::load(shared, words.own));
         shared.segment.u32(words.thread).store(0, Ordering::Relaxed);

@@ -18,7 +18,9 @@ use std::sync::{MutexGuard, PoisonError};
 
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_policy::lock::{Action, Damaged, Event};
+use laxity_sys::clock;
 use laxity_sys::mutex::{self, Attempt};
+use smallvec::SmallVec;
 
 use crate::config::TOKEN;
 use crate::desk::Desk;
@@ -46,22 +48,24 @@ pub(crate) struct Inside<'a> {
     now: Instant,
     /// The version that counts.
     version: u64,
-    /// Threads to be woken.
-    woken: Vec<TaskId>,
+    /// Threads to be woken: most often one, which is not worth an allocation.
+    woken: SmallVec<[TaskId; 4]>,
     gate: mutex::Guard<'a>,
 }
 
 impl Shared {
-    /// Waits until nobody else is inside. `now` is for what is predicted from the time.
+    /// Waits until nobody else is inside.
     ///
     /// # Errors
     /// [`StateError`].
-    pub fn enter(&self, now: Instant) -> Result<Inside<'_>, StateError> {
+    pub fn enter(&self) -> Result<Inside<'_>, StateError> {
         let gate = self.pass().map_err(StateError::System)?;
+        // Only what is predicted follows from the time, which it takes time to ask for.
+        let now = if self.config.predicts() { clock::now() } else { Instant::ZERO };
         // Only the one at the gate is here, and what another left when it panicked is loaded anew.
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.version().load(Ordering::Acquire);
-        let mut inside = Inside { shared: self, desk, now, version, woken: Vec::new(), gate };
+        let mut inside = Inside { shared: self, desk, now, version, woken: SmallVec::new(), gate };
         inside.desk.touched.clear();
         if inside.gate.is_inherited || inside.desk.version != Some(version) {
             inside.desk.load(self, version).map_err(StateError::Damaged)?;

@@ -20,7 +20,7 @@ use crate::config::{self, Config};
 use crate::owners::REPLICAS;
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 3 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 4 };
 
 /// The longest name of a client, in bytes.
 pub const NAME_MAX: usize = 64;

@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use laxity_membership::{Burial, Dead, Kind};
 use laxity_model::TaskId;
 use laxity_policy::lock::Event;
-use laxity_sys::clock;
 use laxity_sys::mutex::{self, Attempt};
 use laxity_sys::process::{self, Process};
 use laxity_sys::segment::{Format, Segment};
@@ -81,7 +80,7 @@ impl Shared {
         let (mut ending, mut waiters) = (Vec::new(), Vec::new());
         // One at a time, so that the gate is free in between.
         for task in self.tasks() {
-            let mut inside = self.enter(clock::now())?;
+            let mut inside = self.enter()?;
             if inside.desk.arbiter.base(task).is_none() {
                 continue;
             }
@@ -105,7 +104,7 @@ impl Shared {
         // Those whom the dead were about to wake.
         waiters.into_iter().for_each(|task| self.wake(task));
         // At the gate, where nobody registers any more: whoever does looks at this word.
-        let inside = self.enter(clock::now())?;
+        let inside = self.enter()?;
         for dead in dead.iter().filter(|dead| !ending.contains(&dead.id.place)) {
             if !self.has_clients(&inside, dead.id.place) {
                 dead.forget();

@@ -3,7 +3,6 @@
 use std::thread;
 
 use laxity_model::{Instant, ReplicaId};
-use laxity_sys::clock;
 use laxity_sys::scheduling::{self, current_thread};
 use laxity_testing::Place;
 
@@ -20,7 +19,7 @@ fn arbitration(place: &Place<Registry>) -> Arbitration {
 /// Says whether anyone passed the gate while `act` did what it does.
 fn passes(shared: &Shared, act: impl FnOnce()) -> bool {
     thread::scope(|scope| {
-        let death = scope.spawn(|| shared.enter(clock::now()).expect("whole").die());
+        let death = scope.spawn(|| shared.enter().expect("whole").die());
         death.join().expect("no panic");
     });
     act();

@@ -130,8 +130,21 @@ struct Lock {
     progress: Progress,
     replicas: u16,
     gpus: u16,
+    /// Whether the discipline keeps something about tasks that neither hold it nor wait for it.
+    remembers: bool,
+    /// How many jobs hold it or wait for it.
+    users: u32,
     /// How many jobs wait for it.
     waiting: u32,
+    /// Scratch: whether it was idle before a state was loaded.
+    was_idle: bool,
+}
+
+impl Lock {
+    /// Whether the discipline is as if new, so that there is nothing to save.
+    fn is_idle(&self) -> bool {
+        self.users == 0 && !self.remembers
+    }
 }
 
 /// The locks of a workload and the effective priorities of its jobs.
@@ -175,7 +188,10 @@ impl Arbiter {
             progress: config.progress(),
             replicas: config.replicas(),
             gpus: config.gpus(),
+            remembers: config.remembers(),
+            users: 0,
             waiting: 0,
+            was_idle: true,
         };
         Arbiter {
             locks: locks.iter().map(lock).collect(),
@@ -293,6 +309,7 @@ impl Arbiter {
         assert!(self.priority(task).is_some(), "only a pending job asks for a lock");
         let order = if self.boosts(lock) { self.boosts.request() } else { 0 };
         self.holdings.wait(task, Wait { lock, only, order });
+        self.locks[lock.index()].users += 1;
         self.count_waiting(lock, 1);
         self.locks[lock.index()].discipline.request(now, request, self.priorities.levels(), &mut self.grants);
         self.hand_out(now, lock, actions);
@@ -300,6 +317,7 @@ impl Arbiter {
 
     fn unlock(&mut self, now: Instant, task: TaskId, lock: LockId, actions: &mut Vec<Action>) {
         let held = self.holdings.give_up(task, lock);
+        self.locks[lock.index()].users -= 1;
         if held.level.is_some() {
             self.raise(task);
         }
@@ -312,6 +330,7 @@ impl Arbiter {
 
     fn withdraw(&mut self, now: Instant, task: TaskId, lock: LockId, actions: &mut Vec<Action>) {
         self.holdings.end_wait(task, lock);
+        self.locks[lock.index()].users -= 1;
         self.count_waiting(lock, -1);
         if self.boosts(lock) {
             self.boosts.finish();
@@ -417,6 +436,10 @@ impl Arbiter {
             let tasks = (0..self.holdings.tasks() as u32).map(TaskId);
             let held = tasks.filter(|&task| self.holds(task).any(|(lock, _)| lock == id)).count();
             assert_eq!(holders, held, "the discipline knows of other holders than the tasks");
+            assert_eq!(held + waiting, lock.users as usize, "who holds or waits is miscounted");
+            let mut numbers = Vec::new();
+            lock.discipline.save(&mut numbers);
+            assert!(!lock.is_idle() || numbers.iter().all(|&number| number == 0), "a lock's state is not saved");
         }
         for task in (0..self.holdings.tasks() as u32).map(TaskId) {
             for (lock, replica) in self.holds(task) {

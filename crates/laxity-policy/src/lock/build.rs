@@ -42,6 +42,11 @@ impl Config {
         Config::Queue { replicas: 1, order, progress: Progress::Inheritance }
     }
 
+    /// Whether what the lock does depends on tasks that neither hold it nor wait for it: on their holds in the past.
+    pub(super) fn remembers(&self) -> bool {
+        matches!(self, Config::Tokens { migration: Some(_), .. })
+    }
+
     /// How many jobs may hold the lock at once.
     pub fn replicas(&self) -> u16 {
         match *self {

@@ -44,16 +44,23 @@ pub struct Numbers<'a> {
     position: usize,
     /// How many tasks there are.
     tasks: usize,
+    /// What follows the numbers, for ever.
+    rest: Option<u64>,
 }
 
 impl<'a> Numbers<'a> {
     pub(super) fn new(numbers: &'a [u64], tasks: usize) -> Self {
-        Numbers { numbers, position: 0, tasks }
+        Numbers { numbers, position: 0, tasks, rest: None }
+    }
+
+    /// As many zeros as are asked for: the state in which nobody holds or waits.
+    pub(super) fn zeros(tasks: usize) -> Self {
+        Numbers { numbers: &[], position: 0, tasks, rest: Some(0) }
     }
 
     /// The next number, whatever it is.
     pub(super) fn any(&mut self) -> Result<u64, Damaged> {
-        let number = self.numbers.get(self.position).copied();
+        let number = self.numbers.get(self.position).copied().or(self.rest);
         self.position += 1;
         number.ok_or_else(|| self.damaged("there"))
     }

@@ -139,15 +139,19 @@ proptest! {
     ) {
         let mut arbiter = Arbiter::new(TASKS, &configs);
         let mut other = Arbiter::new(TASKS, &configs);
+        // Another process's, which is not told what happens: it has old states to lose.
+        let mut late = Arbiter::new(TASKS, &configs);
         // Another one: it has a state to lose.
         handle(&mut other, Instant(1), Event::Pending { priority: Priority::of(7, TaskId(3)) });
         prop_assert_eq!(other.load(&saved(&arbiter)), Ok(()));
         for (now, step) in steps.into_iter().enumerate() {
             if step.disturbs {
                 let numbers = saved(&arbiter);
-                prop_assert_eq!(other.load(&numbers), Ok(()));
-                other.assert_invariants();
-                prop_assert_eq!(saved(&other), numbers);
+                for loaded in [&mut other, &mut late] {
+                    prop_assert_eq!(loaded.load(&numbers), Ok(()));
+                    loaded.assert_invariants();
+                    prop_assert_eq!(&saved(loaded), &numbers);
+                }
             }
             let Some(event) = event(&arbiter, step, &configs) else { continue };
             let now = Instant(1 + now as u64);

@@ -9,9 +9,10 @@ use crate::cpu::Priority;
 impl Arbiter {
     /// Appends its state to `numbers`, at most [`Arbiter::saved_max`] of them. To be called between events.
     ///
-    /// Saved are pending jobs with their base priorities, what they hold and wait for, and the state of every waiting
-    /// discipline. All else follows: a job's own priority from what it holds, effective priorities from who waits for
-    /// whom, as they are computed from scratch at every event and never depend on how they came about.
+    /// Saved are pending jobs with their base priorities, what they hold and wait for, and the state of the waiting
+    /// discipline of every lock that one of them holds or waits for. All else follows: a job's own priority from what it
+    /// holds, effective priorities from who waits for whom, as they are computed from scratch at every event and never
+    /// depend on how they came about.
     pub fn save(&self, numbers: &mut Vec<u64>) {
         self.boosts.save(numbers);
         numbers.push(self.priorities.pending().count() as u64);
@@ -20,7 +21,7 @@ impl Arbiter {
             numbers.extend([task.0.into(), major, tie.into()]);
             self.holdings.save(task, numbers);
         }
-        self.locks.iter().for_each(|lock| lock.discipline.save(numbers));
+        self.locks.iter().filter(|lock| !lock.is_idle()).for_each(|lock| lock.discipline.save(numbers));
     }
 
     /// Takes on the state that an arbiter of as many tasks and the same locks saved.
@@ -57,11 +58,33 @@ impl Arbiter {
             let Arbiter { holdings, locks, .. } = self;
             holdings.load(task, numbers, locks.len(), |lock| locks[lock.index()].replicas)?;
         }
-        for lock in &mut self.locks {
-            lock.discipline.load(numbers)?;
-        }
-        self.count_again(numbers)?;
+        self.load_locks(numbers)?;
+        self.check(numbers)?;
         self.derive();
+        Ok(())
+    }
+
+    /// The locks, once it is known what tasks hold and wait for.
+    fn load_locks(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
+        let Arbiter { locks, holdings, priorities, .. } = self;
+        for lock in locks.iter_mut() {
+            // Those that were not may be now, and then nothing is saved of them.
+            lock.was_idle = lock.is_idle();
+            (lock.users, lock.waiting) = (0, 0);
+        }
+        for task in priorities.pending() {
+            holdings.held(task).iter().for_each(|held| locks[held.lock.index()].users += 1);
+            let Some(wait) = holdings.wait_of(task) else { continue };
+            let Lock { users, waiting, .. } = &mut locks[wait.lock.index()];
+            (*users, *waiting) = (*users + 1, *waiting + 1);
+        }
+        for lock in locks {
+            match (lock.is_idle(), lock.was_idle) {
+                (false, _) => lock.discipline.load(numbers)?,
+                (true, false) => lock.discipline.load(&mut Numbers::zeros(numbers.tasks()))?,
+                (true, true) => {}
+            }
+        }
         Ok(())
     }
 
@@ -79,18 +102,13 @@ impl Arbiter {
         self.priorities.report(|_| {});
     }
 
-    /// Counts who waits; every discipline must know of the same holders and waiters as the tasks.
-    fn count_again(&mut self, numbers: &Numbers<'_>) -> Result<(), Damaged> {
+    /// Disciplines and tasks are to know of the same holders and waiters.
+    fn check(&self, numbers: &Numbers<'_>) -> Result<(), Damaged> {
         let Arbiter { locks, holdings, priorities, .. } = self;
-        locks.iter_mut().for_each(|lock| lock.waiting = 0);
-        for wait in priorities.pending().filter_map(|task| holdings.wait_of(task)) {
-            locks[wait.lock.index()].waiting += 1;
-        }
-        // As many as the disciplines know of, each of which is among them: the same.
-        let mut held: usize = priorities.pending().map(|task| holdings.held(task).len()).sum();
-        for (index, lock) in locks.iter().enumerate() {
+        for (index, lock) in locks.iter().enumerate().filter(|(_, lock)| !lock.is_idle()) {
             let id = LockId(index as u16);
-            let (mut waiting, mut agree) = (0, true);
+            // As many as the tasks know of, each of which is among them: the same.
+            let (mut waiting, mut held, mut agree) = (0, 0, true);
             lock.discipline.standings(&mut |task, _| {
                 waiting += 1;
                 agree &= priorities.base(task).is_some() && holdings.wait_of(task).is_some_and(|wait| wait.lock == id);
@@ -102,25 +120,24 @@ impl Arbiter {
                 let Some(holder) = lock.discipline.holder(replica) else { continue };
                 let is_it = |held: &super::Held| (held.lock, held.replica) == (id, replica);
                 agree &= priorities.base(holder).is_some() && holdings.held(holder).iter().any(is_it);
-                held = held.wrapping_sub(1);
+                held += 1;
             }
-            if !agree {
+            if !agree || lock.users - lock.waiting != held {
                 return Err(numbers.damaged("the end of a state in which all agree on who holds"));
             }
         }
-        if held == 0 { Ok(()) } else { Err(numbers.damaged("the end of a state in which all agree on who holds")) }
+        Ok(())
     }
 
     /// As if new.
     fn clear(&mut self) {
-        let nothing = vec![0; self.saved_max()];
         self.forget_all();
         self.contended.clear();
         self.boosts = Default::default();
         let tasks = self.holdings.tasks();
-        for Lock { discipline, waiting, .. } in &mut self.locks {
-            *waiting = 0;
-            discipline.load(&mut Numbers::new(&nothing, tasks)).expect("zeros are the state in which nobody asks");
+        for Lock { discipline, users, waiting, .. } in &mut self.locks {
+            (*users, *waiting) = (0, 0);
+            discipline.load(&mut Numbers::zeros(tasks)).expect("zeros are the state in which nobody asks");
         }
     }
 
@@ -139,9 +156,10 @@ impl Arbiter {
         assert_eq!(self.holder(lock, replica), None, "a replica has one holder");
         assert!(self.holds(task).all(|(held, _)| held != lock), "a job is granted a lock that it holds");
         let order = if self.boosts(lock) { self.boosts.request() } else { 0 };
-        let Lock { discipline, progress, .. } = &mut self.locks[lock.index()];
+        let Lock { discipline, progress, users, .. } = &mut self.locks[lock.index()];
         discipline.adopt(now, request, replica, self.priorities.levels());
         let level = progress.level_from_grant(now, order);
+        *users += 1;
         self.holdings.hold(task, super::Held { lock, replica, level });
         if level.is_some() {
             self.raise(task);
