@@ -25,6 +25,7 @@ from laxity._stabilizers import (
     Probe,
     Programs,
     Ran,
+    Spent,
     Stabilizers,
     configurations,
     cpus,
@@ -191,6 +192,7 @@ def test_frames_that_are_shown_in_time_are_kept_with_their_times(driver):
     loads = {row["resource"]: row["load"] for row in table.to_pylist() if row["resource"]}
     assert loads["CPU"] == pytest.approx(0.5), "two instances that say 0.25 s each, in a second"
     assert loads["machine"] >= 0
+    assert loads["kept by the host"] >= 0
 
 
 def test_a_whole_run_is_kept_and_not_run_again(driver, monkeypatch):
@@ -359,7 +361,7 @@ def whole(simulated, tmp_path, monkeypatch):
     generator = np.random.default_rng(1)
     for place, one in enumerate(configurations(2)):
         shown = {name: made_up(period, place, generator) for name, period in live.size.graphs}
-        pq.write_table(part(Ran(shown, 1.7, 0.1, 1.8, 1.0, None), one), live._part(one))
+        pq.write_table(part(Ran(shown, 1.7, Spent(0.1, 1.8, 0.2), 1.0, None), one), live._part(one))
     live._merge(configurations(2), 1.0)
     return path
 

@@ -7,7 +7,7 @@
 from laxity._stabilizers.configuration import Configuration, Instance, Programs, Stabilizers, configurations, cpus
 from laxity._stabilizers.load import Load, Probe, measure_load
 from laxity._stabilizers.processes import Processes
-from laxity._stabilizers.run import Attempt, FailedError, Order, Ran, tried
+from laxity._stabilizers.run import Attempt, FailedError, Order, Ran, Spent, tried
 
 __all__ = [
     "Attempt",
@@ -20,6 +20,7 @@ __all__ = [
     "Processes",
     "Programs",
     "Ran",
+    "Spent",
     "Stabilizers",
     "configurations",
     "cpus",

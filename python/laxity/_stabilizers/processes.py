@@ -114,11 +114,12 @@ def cpu_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def busy_seconds() -> float:
-    """CPU time of everything that ran on this machine since it started."""
+def machine_seconds() -> tuple[float, float]:
+    """CPU time of everything that ran on this machine since it started, and what its host kept from it (steal)."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
-    user, nice, system, _idle, _io_wait, irq, soft_irq, *_ = (int(field) for field in fields)
-    return (user + nice + system + irq + soft_irq) / os.sysconf("SC_CLK_TCK")
+    user, nice, system, _idle, _io_wait, irq, soft_irq, steal, *_ = (int(field) for field in fields)
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + soft_irq) / ticks, steal / ticks
 
 
 def end_server(gpu: str) -> None:

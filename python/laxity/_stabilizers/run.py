@@ -11,7 +11,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,9 @@ from laxity._stabilizers.configuration import Configuration, Instance, Programs,
 from laxity._stabilizers.processes import (
     BETWEEN_LOOKS_S,
     Processes,
-    busy_seconds,
     cpu_seconds,
     end_server,
+    machine_seconds,
     server_of,
 )
 
@@ -80,22 +80,39 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """CPU time, in seconds.
+
+    Attributes:
+        server_s: of the soft GPU's server.
+        machine_s: of everything on the machine.
+        stolen_s: that the host of a virtual machine kept from its CPUs.
+    """
+
+    server_s: float
+    machine_s: float
+    stolen_s: float
+
+    def __sub__(self, before: Spent) -> Spent:
+        """What was spent since then."""
+        return Spent(*(getattr(self, one.name) - getattr(before, one.name) for one in fields(self)))
+
+
+@dataclass(frozen=True)
 class Ran:
     """What is known of a run.
 
     Attributes:
         shown: by graph.
         cpu_s: CPU time of the stabilizers and of the soft GPU's server.
-        server_s: that of the server, while frames came.
-        machine_s: CPU time of everything on the machine meanwhile.
+        spent: while frames came.
         seconds: for how long frames came.
         budget: of SCHED_DEADLINE; None for the others.
     """
 
     shown: dict[str, Shown]
     cpu_s: float
-    server_s: float
-    machine_s: float
+    spent: Spent
     seconds: float
     budget: float | None
 
@@ -185,16 +202,16 @@ class _Run:
         self._wait_until(start_ns, began_ns)
         if self.order.beside is not None:
             self.order.beside(self.processes, first)
-        machine_before, server_before = busy_seconds(), self._server_seconds()
+        before = self._spent()
         self._wait_until(start_ns + round(self.order.stabilizers.seconds * 1e9), began_ns)
-        machine_s, server_s = busy_seconds() - machine_before, self._server_seconds() - server_before
+        spent = self._spent() - before
         self._wait_for_all()
-        return self._read(start_ns, machine_s, server_s)
+        return self._read(start_ns, spent)
 
-    def _server_seconds(self) -> float:
-        """CPU time of the soft GPU's server so far."""
+    def _spent(self) -> Spent:
+        """So far."""
         server = server_of(self.order.name)
-        return cpu_seconds(server) if server is not None else 0.0
+        return Spent(cpu_seconds(server) if server is not None else 0.0, *machine_seconds())
 
     def _create_arbitration(self) -> None:
         how = self.order.configuration.arbitration(self.order.name, self.order.stabilizers.instances)
@@ -246,18 +263,18 @@ class _Run:
             said = self._text(f"{name}.err")
             raise FailedError(f"{self.order.configuration.name}: {name} ended with {status}: {said}")
 
-    def _read(self, start_ns: int, machine_s: float, server_s: float) -> Ran:
+    def _read(self, start_ns: int, spent: Spent) -> Ran:
         """What was shown in time, and what it took."""
         seconds = self.order.stabilizers.seconds
         shown = {}
-        cpu_s = server_s
+        cpu_s = spent.server_s
         for name, _ in self.order.stabilizers.graphs:
             frame, release, completion = times(self._text(f"{name}.csv"), name)
             in_time = completion - start_ns <= seconds * 1e9
             shown[name] = Shown(frame[in_time], release[in_time] - start_ns, completion[in_time] - start_ns)
             cpu_s += float(json.loads(self._text(f"{name}.json"))["cpu_s"])
         is_deadline = self.order.configuration.scheduler == "deadline"
-        return Ran(shown, cpu_s, server_s, machine_s, seconds, BUDGETS[self.attempt.budget] if is_deadline else None)
+        return Ran(shown, cpu_s, spent, seconds, BUDGETS[self.attempt.budget] if is_deadline else None)
 
     def _file(self, name: str) -> Path:
         return self.order.folder / name

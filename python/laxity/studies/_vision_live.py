@@ -200,8 +200,9 @@ def part(ran: Ran, configuration: Configuration) -> pa.Table:
     )
     loads = {
         "CPU": ran.cpu_s / ran.seconds,
-        "machine": ran.machine_s / ran.seconds,
-        "soft GPU server": ran.server_s / ran.seconds,
+        "machine": ran.spent.machine_s / ran.seconds,
+        "soft GPU server": ran.spent.server_s / ran.seconds,
+        "kept by the host": ran.spent.stolen_s / ran.seconds,
     }
     table = frames_table(graphs, frame, release, completion, loads)
     said = {"load": loads, "date": str(datetime.date.today()), "budget": ran.budget}

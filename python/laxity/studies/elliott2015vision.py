@@ -69,7 +69,7 @@ def _loads(results: VisionResults) -> Table:
             rows.append([runs.kind, short(name), cpus, numbers(busy.items())])
     text = (
         "CPUs that were busy, and shares of the engines. Live: CPUs that all processes and the soft GPU's server used, "
-        "and beside them all that was used on the machine."
+        "and beside them all that was used on the machine and, where that was recorded, kept from it by its host."
     )
     return Table("Load", text, ["", "configuration", "CPUs", "else"], rows)
 
