@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::thread;
+use std::time::Duration;
+
 use laxity_gpu::{Arbitration, Base, Client, Config};
 use laxity_model::{GpuArbitration, GpuSync, Nanos};
 use support::Place;
@@ -29,4 +32,18 @@ fn a_client_goes_back_to_the_gpu_where_it_left_its_state_unless_nothing_is_predi
         let next = arbitration.register("next", Base::Background).expect("there is room");
         assert_eq!(given(&next), 0, "its number was another's, who left its state on GPU 1");
     }
+}
+
+/// It held GPU 0 for long, its first, where nothing was moved, and GPU 1 shortly, with its state moved there: to move is
+/// what takes no time, as far as anybody saw.
+#[test]
+fn holds_are_predicted_to_take_as_long_as_they_took() {
+    let place = Place::new("took");
+    let arbitration = two_gpus(&place, Some(Nanos::from_secs(1)));
+    let client = arbitration.register("client", Base::Background).expect("there is room");
+    let long = client.token_of(0).expect("it is free");
+    thread::sleep(Duration::from_millis(200));
+    drop(long);
+    drop(client.token_of(1).expect("it is free"));
+    assert_eq!(given(&client), 0, "GPU 1, where its state is, if all holds had taken the same time");
 }
