@@ -232,6 +232,27 @@ fn what_create_made_is_there_until_it_is_asked_to_end() {
     assert_eq!(registry.names().expect("readable"), [""; 0]);
 }
 
+/// Started by util-linux's `prlimit` and, if this is root's process, `setpriv`: the ways to SCHED_FIFO are closed.
+#[test]
+fn who_creates_what_cannot_raise_holders_is_told_so() {
+    let folder = memory();
+    let mut ways = vec!["prlimit", "--rtprio=0"];
+    if nix::unistd::geteuid().is_root() {
+        ways.extend(["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"]);
+    }
+    let mut limited = Command::new(ways[0]);
+    let create = command(folder.path(), &["create", "car", "--gpus", "1"]);
+    limited.args(&ways[1..]).arg(create.get_program()).args(create.get_args()).env("NO_COLOR", "1");
+    let mut process =
+        Process(limited.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("util-linux is there"));
+    let mut line = String::new();
+    BufReader::new(process.0.stderr.take().expect("a pipe")).read_line(&mut line).expect("UTF-8");
+    let wanted = "note: grants are in order of priority, but holders cannot be raised: allow SCHED_FIFO (CAP_SYS_NICE, or \
+                  ulimit -r 99)\n";
+    assert_eq!(line, wanted);
+    assert_eq!(process.end(Signal::SIGTERM), Some(0));
+}
+
 #[test]
 fn a_workload_says_what_is_shared() {
     let folder = memory();
