@@ -10,9 +10,9 @@ impl Arbiter {
     /// Appends its state to `numbers`, at most [`Arbiter::saved_max`] of them. To be called between events.
     ///
     /// Saved are pending jobs with their base priorities, what they hold and wait for, and the state of the waiting
-    /// discipline of every lock that one of them holds or waits for. All else follows: a job's own priority from what it
-    /// holds, effective priorities from who waits for whom, as they are computed from scratch at every event and never
-    /// depend on how they came about.
+    /// discipline of every lock that one of them holds or waits for, or that predicts. All else follows: a job's own
+    /// priority from what it holds, effective priorities from who waits for whom, as they are computed from scratch at
+    /// every event and never depend on how they came about.
     pub fn save(&self, numbers: &mut Vec<u64>) {
         self.boosts.save(numbers);
         numbers.push(self.priorities.pending().count() as u64);
@@ -68,7 +68,7 @@ impl Arbiter {
     fn load_locks(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
         let Arbiter { locks, holdings, priorities, .. } = self;
         for lock in locks.iter_mut() {
-            // Those that were not may be now, and then nothing is saved of them.
+            // Of a lock that becomes idle nothing was saved, and its discipline has its state to lose.
             lock.was_idle = lock.is_idle();
             (lock.users, lock.waiting) = (0, 0);
         }
