@@ -49,6 +49,9 @@ struct Arguments {
     program: stabilizer::Program,
 }
 
+/// Threads as many as those of two dozen programs.
+const OTHERS: u16 = 256;
+
 const FORMAT: Format = Format { magic: *b"laxbench", version: 1 };
 
 /// One round: uncontended in nanoseconds, round trips in microseconds, on the same and on another core.
@@ -59,6 +62,8 @@ struct Round {
     /// The same, the system calls being in the loop itself; see [`Called`].
     in_loop: [f64; 2],
     arbitration: [f64; 2],
+    /// On the same core, with [`OTHERS`] that are registered and do nothing.
+    crowded: f64,
     deaths: Vec<Death>,
 }
 
@@ -116,9 +121,10 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
         futex: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Called(Futex::new(words, who)))),
         in_loop: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Futex::new(words, who))),
         arbitration: [
-            arbitration_trip(registry, SAME, arguments.trips)?,
-            arbitration_trip(registry, CROSS, arguments.trips)?,
+            arbitration_trip(registry, SAME, arguments.trips, 0)?,
+            arbitration_trip(registry, CROSS, arguments.trips, 0)?,
         ],
+        crowded: arbitration_trip(registry, SAME, arguments.trips, OTHERS)?,
         deaths: (0..arguments.kills).map(|_| deaths::kill(registry, &name())).collect::<Result<_, _>>()?,
     })
 }
@@ -138,6 +144,7 @@ fn report(rounds: &[Round], overheads: Option<[Interval; 2]>) {
     row("raw futex", &|round| round.futex);
     row("raw futex, within the loop", &|round| round.in_loop);
     row("token, between processes", &|round| round.arbitration);
+    println!("{:<28} {:>10.2}", format!("  {OTHERS} more registered"), of(&|round| round.crowded));
     let ratio = |index: usize| of(&|round: &Round| round.arbitration[index] / round.futex[index]);
     println!("hand-over against raw futex: same core {:.2}, other core {:.2}", ratio(0), ratio(1));
     report_deaths(rounds.iter().flat_map(|round| &round.deaths));
@@ -150,11 +157,12 @@ fn report(rounds: &[Round], overheads: Option<[Interval; 2]>) {
         format!(" run_overhead_percent={periodic:.1} full_speed_overhead_percent={full:.1}")
     });
     println!(
-        "gpu uncontended_ns={:.0} handoff_ratio={:.2}{} handoff_loop_ratio={:.2}",
+        "gpu uncontended_ns={:.0} handoff_ratio={:.2}{} handoff_loop_ratio={:.2} crowd_ratio={:.2}",
         of(&|round| round.token).max(of(&|round| round.engine)),
         ratio(0).max(ratio(1)),
         overhead.unwrap_or_default(),
         of(&|round| round.arbitration[0] / round.in_loop[0]),
+        of(&|round| round.crowded / round.arbitration[0]),
     );
 }
 
@@ -200,9 +208,10 @@ fn uncontended(registry: &Registry, config: &Config, locks: u32) -> Result<(f64,
 
 /// Two threads hand the only token over; each attached for itself, as a process of its own would. Who lets go while the
 /// other waits and asks again waits itself, so that they take turns; who lets go before the other asks may have it
-/// several times, which counts as one turn.
-fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32) -> Result<f64, Box<dyn Error>> {
-    let first = registry.create(&name(), &Config::new(2, 1))?;
+/// several times, which counts as one turn. Meanwhile `others` are registered and ask for nothing.
+fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32, others: u16) -> Result<f64, Box<dyn Error>> {
+    let config = Config::new(2, 1);
+    let first = registry.create(&name(), &Config { clients: config.clients + others, ..config })?;
     let second = registry.attach(&name())?;
     let (last, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
     let register = |arbitration: &Arbitration| arbitration.register("bench", Base::Fixed(PRIORITY));
@@ -215,6 +224,7 @@ fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32) -> Result<f64, 
         let measured = scope.spawn(|| {
             settle(cpus[0]);
             let client = register(&first).expect("there is room");
+            let _others: Vec<Client> = (0..others).map(|_| register(&first).expect("there is room")).collect();
             let token = client.token().expect("it is free");
             scope.spawn(|| {
                 settle(cpus[1]);

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use laxity_membership::Kind;
 use laxity_model::Instant;
-use laxity_policy::cpu::Priority;
-use laxity_policy::lock::Event;
 use laxity_sys::mutex::Attempt;
 use laxity_sys::robust::Holder;
 use laxity_sys::scheduling::{self, Attributes};
@@ -166,7 +164,7 @@ impl Arbitration {
             return Err(RegisterError::NotAttached);
         }
         let system = |error| RegisterError::State(StateError::System(error));
-        for task in shared.tasks().filter(|&task| inside.desk.arbiter.base(task).is_none()).collect::<Vec<_>>() {
+        for task in shared.tasks().filter(|&task| !inside.desk.is_registered(task)).collect::<Vec<_>>() {
             let Attempt::Taken(life) = shared.life(task).try_lock().map_err(system)? else { continue };
             let words = shared.client(task);
             let thread = scheduling::current_thread();
@@ -188,7 +186,7 @@ impl Arbitration {
             shared.say_base(task, base.level());
             // Whoever had the number before was somebody else.
             inside.desk.arbiter.forget(task);
-            inside.handle(Event::Pending { priority: Priority::of(base.level(), task) });
+            inside.desk.set_registered(task, true);
             inside.publish();
             life.keep();
             return Ok(Client::new(self.membership.clone(), task, thread, own));

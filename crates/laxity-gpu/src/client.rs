@@ -281,7 +281,6 @@ impl Client {
         // Without budget it asks for nothing before it has some again, and waits for that.
         let is_barred = lock == TOKEN && self.budget.is_exhausted();
         inside.arbitrate(lock);
-        inside.note_base(task);
         shared.segment.u32(shared.client(task).wanted).store(lock.0.into(), Ordering::Relaxed);
         shared.word(task).store(Word::Waiting.value(), Ordering::Relaxed);
         if !is_barred {

@@ -205,7 +205,7 @@ fn a_watcher_that_was_overtaken_reads_again() {
     let shared = scene.a.shared();
     let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
     let mut looks = 0;
-    let waiting = Desk::new(arbiter, shared.locks.len()).peek(shared, |desk| {
+    let waiting = Desk::new(arbiter, shared.locks.len(), shared.config.clients).peek(shared, |desk| {
         looks += 1;
         if looks == 1 {
             assert_eq!(scene.b.give_up(TOKEN).expect("whole"), None);

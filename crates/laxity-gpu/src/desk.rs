@@ -26,6 +26,11 @@ pub(crate) struct Desk {
     pub arbiter: Arbiter,
     /// For each lock whether its words say who holds it; the arbiter knows of nobody then.
     pub open: Vec<bool>,
+    /// The tasks that are threads, a bit each. The arbiter knows of those that hold or wait only: a state is as long as
+    /// they are many, and most do neither.
+    registered: Vec<u64>,
+    /// The bits of the last word that are nobody's.
+    unused: u64,
     /// What the arbiter wants done, once the state is published.
     pub actions: Vec<Action>,
     /// The tasks that something happened to since somebody entered.
@@ -37,11 +42,13 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub fn new(arbiter: Arbiter, locks: usize) -> Self {
+    pub fn new(arbiter: Arbiter, locks: usize, clients: u16) -> Self {
         Desk {
             version: None,
             arbiter,
             open: vec![false; locks],
+            registered: vec![0; words(clients)],
+            unused: if clients.is_multiple_of(64) { 0 } else { u64::MAX << (clients % 64) },
             actions: Vec::new(),
             touched: Vec::new(),
             reopened: Vec::new(),
@@ -75,6 +82,7 @@ impl Desk {
         for locks in self.open.chunks(64) {
             self.numbers.push(locks.iter().rev().fold(0, |bits, &open| bits << 1 | u64::from(open)));
         }
+        self.numbers.extend(&self.registered);
         self.arbiter.save(&mut self.numbers);
         let capacity = shared.layout.copy_length - 1;
         assert!(self.numbers.len() <= capacity, "{} numbers exceed {capacity}", self.numbers.len());
@@ -118,7 +126,8 @@ impl Desk {
     fn read(&mut self, shared: &Shared, version: u64) -> Result<(), Damaged> {
         let copy = shared.layout.copy(version);
         let length = shared.segment.u64(copy).load(Ordering::Relaxed);
-        let bits = self.open.len().div_ceil(64);
+        let locks = self.open.len().div_ceil(64);
+        let bits = locks + self.registered.len();
         let possible = bits as u64..shared.layout.copy_length as u64;
         if !possible.contains(&length) {
             return Err(Damaged { position: 0, expected: "a possible length" });
@@ -129,10 +138,35 @@ impl Desk {
         for (lock, open) in self.open.iter_mut().enumerate() {
             *open = self.numbers[lock / 64] >> (lock % 64) & 1 == 1 && shared.locks[lock].may_open;
         }
+        self.registered.copy_from_slice(&self.numbers[locks..bits]);
+        if self.registered.last().is_some_and(|&bits| bits & self.unused != 0) {
+            return Err(Damaged { position: bits - 1, expected: "threads that there may be" });
+        }
         self.arbiter.load(&self.numbers[bits..])
+    }
+
+    /// Whether `task`, whatever number that is, is a thread.
+    pub fn is_registered(&self, task: TaskId) -> bool {
+        self.registered.get(task.index() / 64).is_some_and(|bits| bits >> (task.index() % 64) & 1 == 1)
+    }
+
+    /// `task` is a thread from now on, or none any more.
+    pub fn set_registered(&mut self, task: TaskId, is_registered: bool) {
+        let (word, bit) = (&mut self.registered[task.index() / 64], 1 << (task.index() % 64));
+        if is_registered {
+            *word |= bit
+        } else {
+            *word &= !bit
+        }
+        self.version = None;
     }
 
     pub fn is_open(&self, lock: LockId) -> bool {
         self.open[usize::from(lock.0)]
     }
+}
+
+/// How many words have a bit for each of `clients`.
+pub(crate) fn words(clients: u16) -> usize {
+    usize::from(clients).div_ceil(64)
 }

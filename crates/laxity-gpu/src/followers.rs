@@ -185,8 +185,8 @@ impl Inside<'_> {
         holders.filter(move |&(task, _)| is_theirs(task)).map(|(task, replica)| (task, replica % shared.config.gpus))
     }
 
-    /// How `task` is scheduled, with what it inherits.
-    fn demand(&self, task: TaskId) -> Attributes {
+    /// How `task` is to be scheduled, with what it inherits.
+    pub fn demand(&self, task: TaskId) -> Attributes {
         let (shared, arbiter) = (self.shared(), &self.desk.arbiter);
         match arbiter.priority(task) {
             Some(priority) => inheritance::wanted(shared, priority, arbiter.base(task)),

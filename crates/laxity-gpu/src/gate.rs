@@ -113,29 +113,44 @@ impl<'a> Inside<'a> {
         for replica in 0..shared.locks[usize::from(lock.0)].replicas {
             let owner = shared.owner(lock, ReplicaId(replica));
             // Words come from memory that others can write to.
-            let Some(task) = owner.filter(|&task| self.desk.arbiter.base(task).is_some()) else { continue };
+            let Some(task) = owner.filter(|&task| self.desk.is_registered(task)) else { continue };
             if self.desk.arbiter.holds(task).any(|(held, _)| held == lock) {
                 continue;
             }
-            self.note_base(task);
             let (length, only) = shared.said(task, lock);
             self.handle(Event::Adopt { task, lock, replica: ReplicaId(replica), length, only });
         }
     }
 
-    /// The arbiter is about to be told of a request of `task`: with it goes the base priority that `task` says it has,
+    /// The arbiter takes note of `event`. It knows of a task from the first that this asks for to the last that it gives
+    /// up: for so long a job is pending.
+    pub fn handle(&mut self, event: Event) {
+        let task = event.task();
+        if let Event::Request { .. } | Event::Adopt { .. } = event {
+            self.begin(task);
+        }
+        self.tell(event);
+        let arbiter = &self.desk.arbiter;
+        let is_idle = arbiter.waits_for(task).is_none() && arbiter.holds(task).next().is_none();
+        if is_idle && arbiter.base(task).is_some() {
+            self.tell(Event::Complete { task });
+        }
+        self.desk.touched.push(task);
+    }
+
+    /// The arbiter is about to be told of a request of `task`: before it goes the base priority that `task` says it has,
     /// which stays the same from its first request to its last unlock.
-    pub fn note_base(&mut self, task: TaskId) {
+    fn begin(&mut self, task: TaskId) {
         let priority = self.shared.base_said(task);
-        if self.desk.arbiter.base(task).is_some_and(|base| base != priority) {
-            self.handle(Event::Rebase { priority });
+        match self.desk.arbiter.base(task) {
+            None => self.tell(Event::Pending { priority }),
+            Some(base) if base != priority => self.tell(Event::Rebase { priority }),
+            Some(_) => {}
         }
     }
 
-    /// The arbiter takes note of `event`.
-    pub fn handle(&mut self, event: Event) {
-        let Desk { version, arbiter, actions, touched, .. } = &mut *self.desk;
-        touched.push(event.task());
+    fn tell(&mut self, event: Event) {
+        let Desk { version, arbiter, actions, .. } = &mut *self.desk;
         *version = None;
         arbiter.handle(self.now, event, actions);
     }
@@ -234,14 +249,16 @@ impl<'a> Inside<'a> {
             self.desk.touched.push(action.task());
             match action {
                 Action::Grant { task, replica, .. } => self.deliver(task, replica),
-                Action::Prioritize { priority } => {
-                    let base = self.desk.arbiter.base(priority.task);
-                    inheritance::apply(self.shared, priority, base);
-                }
+                Action::Prioritize { priority } => self.schedule(priority.task),
             }
         }
         self.desk.actions = actions;
         self.raise_followers_for(&self.desk.touched);
+    }
+
+    /// Has Linux schedule `task` as it is to be now.
+    fn schedule(&self, task: TaskId) {
+        inheritance::apply(self.shared, task, self.demand(task));
     }
 
     fn deliver(&mut self, task: TaskId, replica: ReplicaId) {
@@ -257,8 +274,10 @@ impl<'a> Inside<'a> {
             }
         }
         for task in self.shared.tasks() {
-            let Some(priority) = self.desk.arbiter.priority(task) else { continue };
-            inheritance::apply(self.shared, priority, self.desk.arbiter.base(task));
+            if !self.desk.is_registered(task) {
+                continue;
+            }
+            self.schedule(task);
             let is_waiting = Word::of(self.shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
             if is_waiting && self.desk.arbiter.waits_for(task).is_none() {
                 let wanted = self.shared.segment.u32(self.shared.client(task).wanted).load(Ordering::Relaxed);

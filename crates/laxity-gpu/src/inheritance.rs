@@ -19,11 +19,10 @@ const HIGHEST: u8 = 97;
 /// No thread has these flags.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Schedules the thread of `priority.task` as its effective priority demands, unless it is already. At the gate.
-pub(crate) fn apply(shared: &Shared, priority: Priority, base: Option<Priority>) {
-    let wanted = wanted(shared, priority, base);
-    if applied(shared, shared.client(priority.task).applied) != Some(wanted) {
-        give(shared, priority.task, wanted);
+/// Schedules the thread of `task` so, unless it is already. At the gate.
+pub(crate) fn apply(shared: &Shared, task: TaskId, wanted: Attributes) {
+    if applied(shared, shared.client(task).applied) != Some(wanted) {
+        give(shared, task, wanted);
     }
 }
 

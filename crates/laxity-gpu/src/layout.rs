@@ -17,6 +17,7 @@ use laxity_sys::mutex;
 use laxity_sys::segment::Format;
 
 use crate::config::{self, Config};
+use crate::desk;
 use crate::owners::REPLICAS;
 
 /// Our segments.
@@ -121,8 +122,8 @@ impl Layout {
         let followers_max = FOLLOWERS_OF_GPU * usize::from(config.gpus);
         let clients = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
         end = clients + usize::from(config.clients) * CLIENT;
-        // The length, which locks are open, and the arbiter's.
-        let copy_length = 1 + owners.len().div_ceil(64) + arbiter.saved_max();
+        // The length, which locks are open, who is registered, and the arbiter's.
+        let copy_length = 1 + owners.len().div_ceil(64) + desk::words(config.clients) + arbiter.saved_max();
         let copy = (8 * copy_length).next_multiple_of(PAIR);
         let copies = [end, end + copy];
         Layout { owners, followers, followers_max, clients, copies, copy_length, total: end + 2 * copy }

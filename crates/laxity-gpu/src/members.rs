@@ -81,7 +81,7 @@ impl Shared {
         // One at a time, so that the gate is free in between.
         for task in self.tasks() {
             let mut inside = self.enter()?;
-            if inside.desk.arbiter.base(task).is_none() {
+            if !inside.desk.is_registered(task) {
                 continue;
             }
             match self.life(task).try_lock().map_err(StateError::System)? {
@@ -117,7 +117,7 @@ impl Shared {
     fn has_clients(&self, inside: &Inside<'_>, place: usize) -> bool {
         let is_theirs = |&task: &TaskId| {
             let member = self.segment.u32(self.client(task).member).load(Ordering::Relaxed);
-            inside.desk.arbiter.base(task).is_some() && member as usize == place
+            inside.desk.is_registered(task) && member as usize == place
         };
         self.tasks().any(|task| is_theirs(&task))
     }
@@ -139,7 +139,7 @@ impl Inside<'_> {
         for lock in held.into_iter().rev() {
             self.handle(Event::Unlock { task, lock });
         }
-        self.handle(Event::Complete { task });
+        self.desk.set_registered(task, false);
         shared.word(task).store(Word::Idle.value(), Ordering::Relaxed);
     }
 }

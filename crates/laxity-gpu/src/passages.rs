@@ -1,5 +1,6 @@
 //! Who passes the gate, and who need not. A thread ends at the gate: the next one to pass finds that, once.
 
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use laxity_model::{Instant, ReplicaId};
@@ -61,6 +62,31 @@ fn who_was_granted_what_it_waited_for_lets_go_by_the_arbiter_once() {
     assert!(b.granted().is_some());
     assert!(passes(&shared, || b.release(TOKEN, ReplicaId(0))));
     assert!(!passes(&shared, || use_the_gpu(&b)));
+}
+
+/// Whoever passes the gate reads and writes the state: it is to be no longer for those who neither hold nor wait.
+#[test]
+fn a_state_is_as_long_as_those_are_many_who_contend() {
+    let place = Place::new("idle");
+    let arbitration = arbitration(&place);
+    let shared = arbitration.membership().shared.clone();
+    let length = || {
+        let copy = shared.layout.copy(shared.version().load(Ordering::Relaxed));
+        shared.segment.u64(copy).load(Ordering::Relaxed)
+    };
+    let register = || arbitration.register("a", Base::Background).expect("there is room");
+    let first = register();
+    let of_one = length();
+    let others: Vec<Client> = (0..40).map(|_| register()).collect();
+    assert_eq!(length(), of_one);
+    let any = What::Token { gpu: None };
+    assert!(first.ask(TOKEN, Ask::default(), any).expect("whole").is_some());
+    assert!(others[0].ask(TOKEN, Ask::default(), any).expect("whole").is_none());
+    assert!(length() > of_one);
+    first.release(TOKEN, ReplicaId(0));
+    assert!(others[0].granted().is_some());
+    others[0].release(TOKEN, ReplicaId(0));
+    assert_eq!(length(), of_one);
 }
 
 /// Under `SCHED_OTHER` a holder has nothing to lend.

@@ -73,7 +73,7 @@ impl Shared {
             Lock { replicas: lock.replicas(), gpus, may_open: Config::may_open(lock) }
         };
         let locks: Vec<Lock> = configs.iter().map(lock).collect();
-        let desk = Mutex::new(Desk::new(arbiter, locks.len()));
+        let desk = Mutex::new(Desk::new(arbiter, locks.len(), config.clients));
         Shared { segment, layout, name, config, locks, desk }
     }
 

@@ -66,7 +66,7 @@ pub struct LockState {
 impl Snapshot {
     pub(crate) fn of(shared: &Shared) -> Result<Snapshot, StateError> {
         let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
-        let mut desk = Desk::new(arbiter, shared.locks.len());
+        let mut desk = Desk::new(arbiter, shared.locks.len(), shared.config.clients);
         let snapshot = desk.peek(shared, |desk| Self::read(shared, desk)).map_err(StateError::Damaged)?;
         // Linux is asked once, not each time that somebody changes something meanwhile.
         Ok(Snapshot { followers: FollowerState::all(shared), ..snapshot })
@@ -96,10 +96,12 @@ impl Snapshot {
 
 impl ClientState {
     fn read(shared: &Shared, desk: &Desk, id: TaskId) -> Option<ClientState> {
-        let told = (desk.arbiter.base(id)?, desk.arbiter.priority(id)?);
-        let is_told = desk.arbiter.waits_for(id).is_some() || desk.arbiter.holds(id).next().is_some();
-        // Before it asks for something, nobody inherits from it or lends to it.
-        let (base, effective) = if is_told { told } else { (shared.base_said(id), shared.base_said(id)) };
+        if !desk.is_registered(id) {
+            return None;
+        }
+        // Of whom the arbiter does not know nobody inherits, and nobody lends to it.
+        let told = desk.arbiter.base(id).zip(desk.arbiter.priority(id));
+        let (base, effective) = told.unwrap_or((shared.base_said(id), shared.base_said(id)));
         let words = shared.client(id);
         let number = |offset| shared.segment.u32(offset).load(Ordering::Relaxed);
         let length = (number(words.name_length) as usize).min(NAME_MAX);
