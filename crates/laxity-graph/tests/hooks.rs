@@ -370,7 +370,7 @@ fn a_deadline_thread_has_its_nodes_period_or_is_told_why_not() {
     assert!(refused.to_string().contains("Deadline"), "{refused}");
     let runtime = Nanos::from_micros(100);
     match a.schedule_by(Deadline::of(&spec, 0, runtime)) {
-        Ok(()) => assert_eq!(scheduling::policy().expect("one may ask"), Policy::Deadline { runtime }),
+        Ok(()) => assert_eq!(scheduling::policy().expect("one may ask"), Policy::Deadline { runtime, reclaims: true }),
         Err(refused) => assert_eq!(refused.error.kind(), io::ErrorKind::PermissionDenied),
     }
 }

@@ -44,8 +44,9 @@ pub fn current_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// Schedules this thread by `SCHED_DEADLINE`: `runtime` in each `period`, within `deadline` from when it begins. What
-/// it starts is scheduled as usual.
+/// Schedules this thread by `SCHED_DEADLINE`: `runtime` in each `period`, within `deadline` from when it begins, and
+/// more where others leave some of what they were promised (`SCHED_FLAG_RECLAIM`): who exceeds its budget is throttled
+/// when there is none left. What it starts is scheduled as usual.
 ///
 /// # Errors
 /// If the user may not, or the thread may not use all CPUs (permission denied); if the CPUs are promised to others
@@ -54,7 +55,7 @@ pub fn set_deadline(runtime: Nanos, deadline: Nanos, period: Nanos) -> io::Resul
     let attributes = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
         sched_policy: libc::SCHED_DEADLINE as u32,
-        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_flags: (libc::SCHED_FLAG_RESET_ON_FORK | libc::SCHED_FLAG_RECLAIM) as u64,
         sched_nice: 0,
         sched_priority: 0,
         sched_runtime: runtime.0,
@@ -89,6 +90,8 @@ pub enum Policy {
     Deadline {
         /// What it may run in each period.
         runtime: Nanos,
+        /// Whether it may run longer where others leave some.
+        reclaims: bool,
     },
     /// Another.
     Another {
@@ -114,7 +117,10 @@ pub fn policy() -> io::Result<Policy> {
     Ok(match attributes.sched_policy as i32 {
         // Linux has no priority above 99.
         libc::SCHED_FIFO => Policy::Fifo { priority: attributes.sched_priority as u8 },
-        libc::SCHED_DEADLINE => Policy::Deadline { runtime: Nanos(attributes.sched_runtime) },
+        libc::SCHED_DEADLINE => Policy::Deadline {
+            runtime: Nanos(attributes.sched_runtime),
+            reclaims: attributes.sched_flags & libc::SCHED_FLAG_RECLAIM as u64 != 0,
+        },
         _ => Policy::Another { number: attributes.sched_policy },
     })
 }

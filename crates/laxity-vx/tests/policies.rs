@@ -114,7 +114,10 @@ fn budgets_under_deadline_are_those_given() {
     let options = SpawnOptions { period: millis(50), policy, ..frames(4) };
     let Some(seen) = scheduled("deadline", &options) else { return };
     assert_eq!(seen.len(), 7);
-    assert!(seen.values().all(|&policy| policy == scheduling::Policy::Deadline { runtime: millis(2) }), "{seen:?}");
+    assert!(
+        seen.values().all(|&policy| policy == scheduling::Policy::Deadline { runtime: millis(2), reclaims: true }),
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -122,7 +125,7 @@ fn budgets_are_measured_and_then_reserved() {
     let policy = Policy::Deadline { budgets: Budgets::Measured { frames: 3, margin_percent: 50 } };
     let options = SpawnOptions { period: Nanos::from_millis(100), policy, ..frames(6) };
     let Some(seen) = scheduled("measured", &options) else { return };
-    let is_reserved = |policy: &scheduling::Policy| matches!(policy, scheduling::Policy::Deadline { runtime } if *runtime < Nanos::from_millis(100));
+    let is_reserved = |policy: &scheduling::Policy| matches!(policy, scheduling::Policy::Deadline { runtime, .. } if *runtime < Nanos::from_millis(100));
     assert!(seen.values().all(is_reserved), "{seen:?}");
 }
 
