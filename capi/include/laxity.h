@@ -793,7 +793,8 @@ enum laxity_result laxity_node_schedule_fifo(struct laxity_node *node,
                                              uint8_t base);
 
 // From now on the calling thread runs the node by SCHED_DEADLINE: Linux gives it `runtime_ns` in each period of the node,
-// within its relative deadline. The thread stays scheduled so when it lets go of the node.
+// and more where others leave some of theirs, within its relative deadline. The thread stays scheduled so when it lets go
+// of the node.
 //
 // LAXITY_ERROR_SCHEDULE if Linux refuses, and the thread runs as before: without CAP_SYS_NICE, with a runtime beyond
 // the deadline, or if the CPUs are promised to others.
