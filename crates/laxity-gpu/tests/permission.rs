@@ -33,7 +33,7 @@ fn powerless(arbitration: &Arbitration) -> Client {
     client
 }
 
-/// Takes the token without power over others, tells so by the thread's end, and lets go when told.
+/// Takes the token without power over others, and lets go of it when told.
 fn take(arbitration: &Arbitration, told: &Receiver<()>) {
     let client = powerless(arbitration);
     let _token = client.token().expect("granted some day");
