@@ -82,7 +82,7 @@ def _all(programs: Programs, folder: Path, stabilizers: Stabilizers) -> dict[str
     print("  measuring what a frame takes", flush=True)
     began = time.monotonic()
     load = measure_load(programs, stabilizers, folder, name=GPU, attempt=Attempt(ALONE_S))
-    factor = load.factor
+    factor = load.factor(has_one_token=any(way.configuration.tokens == 1 for way in ways()))
     says = _load(load, factor)
     print(f"  {stabilizers.instances} stabilizers, periods times {factor:g}: {says}", flush=True)
     print(f"  ({time.monotonic() - began:.0f} s)", flush=True)

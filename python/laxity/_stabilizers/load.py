@@ -24,7 +24,9 @@ CPU_TARGET = 0.85
 """Of all CPUs at most. The paper's were busier (96 %, footnote 16), but Linux keeps 5 % from real-time threads, and
 interrupts and the driver need some, too."""
 ENGINE_TARGET = 0.66
-"""Of each engine at most: the paper's execution engine (footnote 16)."""
+"""Of each engine at most: the paper's execution engine (footnote 16). Likewise of a GPU's only token, as a frame that
+holds it has all engines to itself: where a token is held nearly always, frames pile up as soon as the machine gets a
+little slower, and what is compared then is who is late in an overload."""
 
 PROBE_S = 5.0
 PROBED = 4
@@ -120,11 +122,16 @@ class Load:
         """Share of the time for which a single token would be held; more than one if it cannot be held so long."""
         return self.frames_per_ms / factor * self.token_ms
 
-    @property
-    def factor(self) -> float:
-        """The smallest, in hundredths, with which nothing is busier than it should be."""
+    def factor(self, *, has_one_token: bool) -> float:
+        """The smallest, in hundredths, with which nothing is busier than it should be.
+
+        Args:
+            has_one_token: whether there are to be runs in which the GPU has a single token.
+        """
         most = {"CPUs": CPU_TARGET}
-        needed = (busy / most.get(name, ENGINE_TARGET) for name, busy in self.busy(1.0).items())
+        needed = [busy / most.get(name, ENGINE_TARGET) for name, busy in self.busy(1.0).items()]
+        if has_one_token:
+            needed.append(self.token_busy(1.0) / ENGINE_TARGET)
         # Rounded up; a factor that is hundredths already stays as it is.
         return math.ceil(round(100 * max(needed), 6)) / 100
 

@@ -140,7 +140,7 @@ class Live:
                 raise LaxityError(f"{self.parts} holds runs with periods times {found}, not {scaled}; see --out")
             return found
         measured = self._measure_load()
-        factor = measured.factor if scaled is None else scaled
+        factor = measured.factor(has_one_token=True) if scaled is None else scaled
         how = {"periods_scaled": factor, "is_chosen": scaled is not None, "measured": measured.to_json()}
         write_atomically(self._record, json.dumps(how, indent=1).encode())
         return factor

@@ -23,8 +23,8 @@ def token_busy(run: dict[str, Any]) -> float:
 def describe(run: dict[str, Any]) -> str:
     """Periods, why they are such, and what was used then."""
     factor = float(run["periods_scaled"])
-    aim = f"CPUs at most {CPU_TARGET:.0%} and each engine at most {ENGINE_TARGET:.0%} busy"
-    why = f"chosen by hand; {aim} would be {measured(run).factor:g}"
+    aim = f"CPUs at most {CPU_TARGET:.0%}, each engine and a single token at most {ENGINE_TARGET:.0%} busy"
+    why = f"chosen by hand; {aim} would be {measured(run).factor(has_one_token=True):g}"
     if not run["scale"]["is_chosen"]:
         why = f"the smallest factor with {aim}, by what a frame takes here"
     busy = ", ".join(f"{NAMES.get(name, name)} {share:.0%}" for name, share in measured(run).busy(factor).items())
@@ -49,7 +49,7 @@ def table(run: dict[str, Any]) -> Table:
         [NAMES.get(name, name), f"{per_frame[name]:.2f}", f"{share:.0%}", f"{_target(name):.0%}"]
         for name, share in found.busy(factor).items()
     ]
-    rows.append(["a single token", f"{found.token_ms:.2f}", f"{token_busy(run):.0%}", "not limited"])
+    rows.append(["a single token", f"{found.token_ms:.2f}", f"{token_busy(run):.0%}", f"{ENGINE_TARGET:.0%}"])
     text = (
         f"A frame's kernels take {found.kernels_ms:.2f} ms in a plain loop. {PROBED} graphs whose frames came faster "
         f"than they could be shown had one every {found.engine_ms:.2f} ms, so that each of its {KERNELS} kernels takes "
