@@ -38,7 +38,8 @@ from laxity._stabilizers.processes import SERVER, Processes, cpu_seconds, server
 from laxity._stabilizers.run import BUDGETS, Shown, times
 from laxity.studies import _vision_live, elliott2015vision
 from laxity.studies._report import check, report
-from laxity.studies._vision_live import Live, part
+from laxity.studies._vision_live import Live, kept_by_host, part
+from laxity.studies._vision_live_load import describe
 from laxity.studies._vision_results import LIVE, Runs, VisionResults
 from laxity.studies._vision_stretches import medians_ms
 
@@ -214,6 +215,23 @@ def test_a_whole_run_is_kept_and_not_run_again(driver, monkeypatch):
         Live(driver.folder, driver.programs, Stabilizers(2.0, "64x64", 2)).run()
     with pytest.raises(LaxityError, match=r"periods times 1\.0, not 3\.0"):
         driver.run(scaled=3.0)
+
+
+def test_what_the_host_kept_much_from_is_run_again_once_and_the_calmer_run_counts(driver, monkeypatch):
+    """Three configurations: the host disturbs the first at first, and the last more when it is run again."""
+    chosen = configurations(2)[::7]
+    monkeypatch.setattr(_vision_live, "configurations", lambda _: chosen)
+    kept = iter([0.9, 0.01, 0.5, 0.02, 0.8])
+    steal_s = iter([so_far for of_run in kept for so_far in (0.0, of_run * cpus())])
+    monkeypatch.setattr(running, "machine_seconds", lambda: (0.0, next(steal_s)))
+    driver.run(scaled=1.0)
+    assert [kept_by_host(driver._read(one)) for one in chosen] == [[0.9, 0.02], [0.01], [0.5, 0.8]]
+    runs = Runs(driver.folder / LIVE, "live")
+    assert [dict(runs.load(one.name))["kept by the host"] / cpus() for one in chosen] == [0.02, 0.01, 0.5]
+    kept_of = describe(runs.run).partition("Kept: ")[2].split("; ")
+    assert sorted(kept_of) == [f"{chosen[2].name}: 50.0% and 80.0%", f"{chosen[0].name}: 90.0% and 2.0%"]
+    driver.run()
+    assert next(steal_s, None) is None, "nothing was run a third time"
 
 
 # --- What may fail ----------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from laxity._stabilizers import (
 from laxity._stabilizers.run import collect_garbage
 from laxity.studies._progress import Progress
 from laxity.studies._store import write_atomically
+from laxity.studies._vision_live_load import KEPT_MAX
 from laxity.studies._vision_nodes import processor
 from laxity.studies._vision_plan import FRAMES, STUDY, frames_table
 from laxity.studies._vision_results import LIVE
@@ -66,6 +67,8 @@ class Live:
     def run(self, scaled: float | None = None) -> Path:
         """Runs what is missing and returns the path of the result, a Parquet file beside that of the simulations.
 
+        What the host kept too much from is run again (KEPT_MAX).
+
         May be stopped at any moment; a later run goes on with the configuration that was not complete.
 
         Args:
@@ -82,23 +85,41 @@ class Live:
         factor = self._scale(scaled)
         planned = configurations(cpus())
         missing = [one for one in planned if not self._part(one).exists()]
-        each_s = self.attempt.margin_s + self.size.seconds
-        progress = Progress(f"{STUDY} live", round(len(missing) * each_s), "s")
-        attempt = self.attempt
-        for place, configuration in enumerate(missing):
+        attempt = self._fill(missing, factor, self.attempt, f"{STUDY} live")
+        disturbed = [one for one in planned if self._was_disturbed(one)]
+        self._fill(disturbed, factor, attempt, f"{STUDY} live, again")
+        return self._merge(planned, factor)
+
+    def _fill(self, wanted: list[Configuration], factor: float, attempt: Attempt, label: str) -> Attempt:
+        """Runs all of these and keeps what counts of each; says how the last could be run."""
+        if not wanted:
+            return attempt
+        each_s = attempt.margin_s + self.size.seconds
+        progress = Progress(label, round(len(wanted) * each_s), "s")
+        for place, configuration in enumerate(wanted):
             before_s = place * each_s
 
             def tick(elapsed_s: float, before_s: float = before_s) -> None:
                 progress.reach(round(before_s + min(elapsed_s, each_s)))
 
-            progress.label = f"{STUDY} live: {configuration.name}"
+            progress.label = f"{label}: {configuration.name}"
             table, attempt = self._measure(configuration, factor, attempt, tick)
+            if self._part(configuration).exists():
+                table = calmest(self._read(configuration), table)
             sink = pa.BufferOutputStream()
             pq.write_table(table, sink)
             write_atomically(self._part(configuration), sink.getvalue())
             progress.reach(round(before_s + each_s))
         progress.close()
-        return self._merge(planned, factor)
+        return attempt
+
+    def _read(self, configuration: Configuration) -> pa.Table:
+        return pq.ParquetFile(self._part(configuration)).read()
+
+    def _was_disturbed(self, configuration: Configuration) -> bool:
+        """Whether it ran once, and the host kept too much from it."""
+        kept = kept_by_host(self._read(configuration))
+        return len(kept) == 1 and kept[0] > KEPT_MAX
 
     def _part(self, configuration: Configuration) -> Path:
         return self.parts / f"{configuration.file_name}.parquet"
@@ -167,7 +188,7 @@ class Live:
 
     def _merge(self, planned: list[Configuration], factor: float) -> Path:
         """Makes one table of all parts."""
-        tables = [pq.ParquetFile(self._part(one)).read() for one in planned]
+        tables = [self._read(one) for one in planned]
         parts = {
             one.name: json.loads(table.schema.metadata[b"part"]) for one, table in zip(planned, tables, strict=True)
         }
@@ -205,11 +226,25 @@ def part(ran: Ran, configuration: Configuration) -> pa.Table:
         "kept by the host": ran.spent.stolen_s / ran.seconds,
     }
     table = frames_table(graphs, frame, release, completion, loads)
-    said = {"load": loads, "date": str(datetime.date.today()), "budget": ran.budget}
+    kept = [loads["kept by the host"] / cpus()]
+    said = {"load": loads, "date": str(datetime.date.today()), "budget": ran.budget, "kept_by_host": kept}
     keys = {"options": "", "configuration": configuration.name}
     keyed = {name: pa.array([value] * len(table)) for name, value in keys.items()}
     whole = pa.table({**keyed, **{name: table[name] for name in table.column_names}}, schema=FRAMES)
     return whole.replace_schema_metadata({"part": json.dumps(said)})
+
+
+def kept_by_host(table: pa.Table) -> list[float]:
+    """The share of the CPUs that the host kept from each run of a part."""
+    return list(json.loads(table.schema.metadata[b"part"])["kept_by_host"])
+
+
+def calmest(before: pa.Table, again: pa.Table) -> pa.Table:
+    """The part of two of a configuration from which the host kept less; it says how much that was in each run."""
+    kept = [*kept_by_host(before), *kept_by_host(again)]
+    counts = min(before, again, key=kept_by_host)
+    said = {**json.loads(counts.schema.metadata[b"part"]), "kept_by_host": kept}
+    return counts.replace_schema_metadata({"part": json.dumps(said)})
 
 
 def seconds(text: str) -> float:

@@ -9,6 +9,11 @@ from laxity.studies._claims import Table
 
 NAMES = {"EE": "execution engine", "CE0": "copy engine, in", "CE1": "copy engine, out"}
 
+KEPT_MAX = 0.03
+"""Of the CPUs that the host of a virtual machine may keep from a run. It keeps them for seconds at a time, in which
+what was scaled to the machine does not fit, and a run in which it kept more tells of the host rather than of its
+configuration: it is run again, once, after the others, and the one from which less was kept counts."""
+
 
 def measured(run: dict[str, Any]) -> Load:
     """What was measured before the runs."""
@@ -34,7 +39,19 @@ def describe(run: dict[str, Any]) -> str:
         f"frames of {run['size']}, periods of Table 5.2 times {factor:g}: {why}. So there is work for {busy}; a single "
         f"token would be held for {token_busy(run):.0%} of the time. In the runs processes and soft GPU used "
         f"{min(used):.2f} to {max(used):.2f} of {run['cpus']} CPUs; budgets under SCHED_DEADLINE were "
-        f"{', '.join(f'{budget:g}' for budget in budgets) or 'no'} times a node's median CPU time"
+        f"{', '.join(f'{budget:g}' for budget in budgets) or 'no'} times a node's median CPU time{_runs_again(run)}"
+    )
+
+
+def _runs_again(run: dict[str, Any]) -> str:
+    """What ran twice, and why."""
+    kept = {name: part["kept_by_host"] for name, part in run["parts"].items() if len(part["kept_by_host"]) > 1}
+    if not kept:
+        return ""
+    shares = "; ".join(f"{name}: {' and '.join(f'{share:.1%}' for share in each)}" for name, each in kept.items())
+    return (
+        f". What the host of this virtual machine kept more than {KEPT_MAX:.0%} of the CPUs from ran twice, and the "
+        f"run that it kept less from counts. Kept: {shares}"
     )
 
 
