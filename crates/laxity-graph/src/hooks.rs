@@ -49,9 +49,9 @@ pub struct Fifo {
 }
 
 /// `SCHED_DEADLINE`: Linux gives the thread `runtime` in each period, and more where others leave some of theirs, and has
-/// it done by the relative deadline, both those of the node. It reckons from when it wakes the thread and not from [`Job::release`](crate::Job::release), and
-/// takes neither a thread that is kept from CPUs nor more than all of them can carry. While it tells consumers nothing
-/// can be done, as priorities are deadlines.
+/// it done by the relative deadline, both those of the node. It reckons from when it wakes the thread and not from
+/// [`Job::release`](crate::Job::release), and takes neither a thread that is kept from CPUs nor more than all of them can
+/// carry. While it tells consumers nothing can be done, as priorities are deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
     runtime: Nanos,
