@@ -10,12 +10,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import warnings
 from pathlib import Path
 
 import polars as pl
 import pytest
+from waiting import wait_until
 
 from laxity import gpu
 
@@ -43,12 +43,6 @@ def rows(car, **conditions):
     """What the snapshot says, as dictionaries."""
     found = car.snapshot().to_pylist()
     return [row for row in found if all(row[key] == value for key, value in conditions.items())]
-
-
-def wait_until(condition):
-    """Until another thread or process got there, however long that takes."""
-    while not condition():
-        time.sleep(0.002)
 
 
 @contextlib.contextmanager

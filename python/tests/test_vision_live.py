@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from waiting import wait_until
 
 from laxity import LaxityError
 from laxity._stabilizers import (
@@ -34,11 +35,11 @@ from laxity._stabilizers import (
 from laxity._stabilizers import load as loads
 from laxity._stabilizers import run as running
 from laxity._stabilizers.configuration import arguments
-from laxity._stabilizers.processes import SERVER, Processes, cpu_seconds, server_of
+from laxity._stabilizers.processes import SERVER, Processes, cpu_seconds, other_seconds, server_of
 from laxity._stabilizers.run import BUDGETS, Shown, times
 from laxity.studies import _vision_live, elliott2015vision
 from laxity.studies._report import check, report
-from laxity.studies._vision_live import Live, kept_by_host, part
+from laxity.studies._vision_live import Live, part, taken
 from laxity.studies._vision_live_load import describe
 from laxity.studies._vision_results import LIVE, Runs, VisionResults
 from laxity.studies._vision_stretches import medians_ms
@@ -197,6 +198,7 @@ def test_frames_that_are_shown_in_time_are_kept_with_their_times(driver):
     loads = {row["resource"]: row["load"] for row in table.to_pylist() if row["resource"]}
     assert loads["CPU"] == pytest.approx(0.5), "two instances that say 0.25 s each, in a second"
     assert loads["machine"] >= 0
+    assert loads["other processes"] >= 0
     assert loads["kept by the host"] >= 0
 
 
@@ -217,21 +219,49 @@ def test_a_whole_run_is_kept_and_not_run_again(driver, monkeypatch):
         driver.run(scaled=3.0)
 
 
-def test_what_the_host_kept_much_from_is_run_again_once_and_the_calmer_run_counts(driver, monkeypatch):
-    """Three configurations: the host disturbs the first at first, and the last more when it is run again."""
+def test_what_much_was_taken_from_is_run_again_once_and_the_calmer_run_counts(driver, monkeypatch):
+    """Three configurations: the host disturbs the first at first, others the last, and more when it is run again."""
     chosen = configurations(2)[::7]
     monkeypatch.setattr(_vision_live, "configurations", lambda _: chosen)
-    kept = iter([0.9, 0.01, 0.5, 0.02, 0.8])
-    steal_s = iter([so_far for of_run in kept for so_far in (0.0, of_run * cpus())])
-    monkeypatch.setattr(running, "machine_seconds", lambda: (0.0, next(steal_s)))
+    kept = [0.9, 0.01, 0.0, 0.015, 0.7]
+    used = [0.0, 0.0, 0.5, 0.005, 0.1]
+    lost_s = [iter([so_far for share in of for so_far in (0.0, share * cpus())]) for of in (kept, used)]
+    monkeypatch.setattr(running, "machine_seconds", lambda: (0.0, next(lost_s[0])))
+    monkeypatch.setattr(running, "other_seconds", lambda _: next(lost_s[1]))
     driver.run(scaled=1.0)
-    assert [kept_by_host(driver._read(one)) for one in chosen] == [[0.9, 0.02], [0.01], [0.5, 0.8]]
+    expected = [pytest.approx(shares) for shares in ([0.9, 0.02], [0.01], [0.5, 0.8])]
+    assert [taken(driver._read(one)) for one in chosen] == expected
     runs = Runs(driver.folder / LIVE, "live")
-    assert [dict(runs.load(one.name))["kept by the host"] / cpus() for one in chosen] == [0.02, 0.01, 0.5]
-    kept_of = describe(runs.run).partition("Kept: ")[2].split("; ")
-    assert sorted(kept_of) == [f"{chosen[2].name}: 50.0% and 80.0%", f"{chosen[0].name}: 90.0% and 2.0%"]
+    for column, shares in (("kept by the host", (0.015, 0.01, 0.0)), ("other processes", (0.005, 0.0, 0.5))):
+        assert [dict(runs.load(one.name))[column] / cpus() for one in chosen] == pytest.approx(shares)
+    said = describe(runs.run)
+    assert "at most 50.0% of the CPUs in a run that counts" in said
+    taken_of = said.partition("Taken: ")[2].split("; ")
+    assert sorted(taken_of) == [f"{chosen[2].name}: 50.0% and 80.0%", f"{chosen[0].name}: 90.0% and 2.0%"]
     driver.run()
-    assert next(steal_s, None) is None, "nothing was run a third time"
+    assert [next(seconds, None) for seconds in lost_s] == [None, None], "nothing was run a third time"
+
+
+def test_what_other_processes_use_beside_a_run_is_told_apart_from_what_it_uses(driver):
+    """A real one that computes all the time, which has a child that does and ends; the run's own are not counted."""
+    spin = "import time; until = time.monotonic() + {}\nwhile time.monotonic() < until: pass"
+    command = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {spin.format(1.0)!r}]); {spin.format(60)}"
+    with (
+        subprocess.Popen([sys.executable, "-c", spin.format(60)]) as ours,
+        subprocess.Popen([sys.executable, "-c", command]) as other,
+    ):
+        try:
+            known = {os.getpid(), ours.pid}
+            before_s, with_ours_s = other_seconds(known), other_seconds({os.getpid()})
+            wait_until(lambda: cpu_seconds(other.pid) > 0.3 and cpu_seconds(ours.pid) > 0.3)
+            used_s, all_used_s = other_seconds(known) - before_s, other_seconds({os.getpid()}) - with_ours_s
+            assert used_s > cpu_seconds(other.pid), "its child's time is counted, too"
+            assert all_used_s - used_s > 0.2, "what is not known as ours is another's"
+            table, _ = driver._measure(Configuration("other", 0, 0), 1.0, SOON)
+        finally:
+            for process in (ours, other):
+                process.kill()
+    assert taken(table)[0] > 0.05, "two of them were beside the run"
 
 
 # --- What may fail ----------------------------------------------------------------------------------------------------
@@ -383,7 +413,7 @@ def whole(simulated, tmp_path, monkeypatch):
     generator = np.random.default_rng(1)
     for place, one in enumerate(configurations(2)):
         shown = {name: made_up(period, place, generator) for name, period in live.size.graphs}
-        pq.write_table(part(Ran(shown, 1.7, Spent(0.1, 1.8, 0.2), 1.0, None), one), live._part(one))
+        pq.write_table(part(Ran(shown, 1.7, Spent(0.1, 0.01, 1.8, 0.2), 1.0, None), one), live._part(one))
     live._merge(configurations(2), 1.0)
     return path
 

@@ -9,11 +9,11 @@ import sys
 import sysconfig
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import wait_until
 
 from laxity import gpu, vx
 
@@ -51,12 +51,6 @@ def execute(folder, device, kernel, frames=1):
             run.wait()
         except vx.GraphFailedError as failed:
             raise failed.__cause__ from None
-
-
-def wait_until(condition):
-    """Until another thread got there, however long that takes."""
-    while not condition():
-        time.sleep(0.002)
 
 
 def inverting(folder, device, seen):

@@ -60,6 +60,10 @@ class Processes:
             self._needed.append((name, process))
         return process
 
+    def numbers(self) -> set[int]:
+        """Of all processes that were started, ended ones too."""
+        return {process.pid for _, process in self._all}
+
     def first_failure(self) -> tuple[str, int] | None:
         """A process that ended with another status than 0, and that status."""
         ended = ((name, process.poll()) for name, process in self._needed)
@@ -109,9 +113,23 @@ def cpu_seconds(process: int) -> float:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return 0.0
-    # The name, in parentheses, may contain anything; utime and stime are fields 14 and 15.
-    fields = stat.rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(_ticks(stat)[:2]) / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks(stat: str) -> list[int]:
+    """Of CPU time in /proc/PID/stat: in user mode and in the kernel, then the same of its ended children."""
+    # The name, in parentheses, may contain anything; what is wanted are fields 14 to 17.
+    return [int(field) for field in stat.rpartition(")")[2].split()[11:15]]
+
+
+def other_seconds(ours: set[int]) -> float:
+    """CPU time so far of all processes of this machine but these, their ended children's included."""
+    total = 0.0
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) not in ours:
+            with contextlib.suppress(OSError):
+                total += sum(_ticks((folder / "stat").read_text()))
+    return total / os.sysconf("SC_CLK_TCK")
 
 
 def machine_seconds() -> tuple[float, float]:

@@ -25,6 +25,7 @@ from laxity._stabilizers.processes import (
     cpu_seconds,
     end_server,
     machine_seconds,
+    other_seconds,
     server_of,
 )
 
@@ -85,11 +86,13 @@ class Spent:
 
     Attributes:
         server_s: of the soft GPU's server.
+        others_s: of processes that have nothing to do with the run.
         machine_s: of everything on the machine.
         stolen_s: that the host of a virtual machine kept from its CPUs.
     """
 
     server_s: float
+    others_s: float
     machine_s: float
     stolen_s: float
 
@@ -211,7 +214,8 @@ class _Run:
     def _spent(self) -> Spent:
         """So far."""
         server = server_of(self.order.name)
-        return Spent(cpu_seconds(server) if server is not None else 0.0, *machine_seconds())
+        ours = {os.getpid(), *self.processes.numbers()} | ({server} if server is not None else set())
+        return Spent(cpu_seconds(server) if server is not None else 0.0, other_seconds(ours), *machine_seconds())
 
     def _create_arbitration(self) -> None:
         how = self.order.configuration.arbitration(self.order.name, self.order.stabilizers.instances)

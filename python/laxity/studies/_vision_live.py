@@ -34,7 +34,7 @@ from laxity._stabilizers import (
 from laxity._stabilizers.run import collect_garbage
 from laxity.studies._progress import Progress
 from laxity.studies._store import write_atomically
-from laxity.studies._vision_live_load import KEPT_MAX
+from laxity.studies._vision_live_load import TAKEN_MAX
 from laxity.studies._vision_nodes import processor
 from laxity.studies._vision_plan import FRAMES, STUDY, frames_table
 from laxity.studies._vision_results import LIVE
@@ -67,7 +67,7 @@ class Live:
     def run(self, scaled: float | None = None) -> Path:
         """Runs what is missing and returns the path of the result, a Parquet file beside that of the simulations.
 
-        What the host kept too much from is run again (KEPT_MAX).
+        What the host and other processes took too much from is run again (TAKEN_MAX).
 
         May be stopped at any moment; a later run goes on with the configuration that was not complete.
 
@@ -117,9 +117,9 @@ class Live:
         return pq.ParquetFile(self._part(configuration)).read()
 
     def _was_disturbed(self, configuration: Configuration) -> bool:
-        """Whether it ran once, and the host kept too much from it."""
-        kept = kept_by_host(self._read(configuration))
-        return len(kept) == 1 and kept[0] > KEPT_MAX
+        """Whether it ran once, and too much was taken from it."""
+        shares = taken(self._read(configuration))
+        return len(shares) == 1 and shares[0] > TAKEN_MAX
 
     def _part(self, configuration: Configuration) -> Path:
         return self.parts / f"{configuration.file_name}.parquet"
@@ -223,27 +223,28 @@ def part(ran: Ran, configuration: Configuration) -> pa.Table:
         "CPU": ran.cpu_s / ran.seconds,
         "machine": ran.spent.machine_s / ran.seconds,
         "soft GPU server": ran.spent.server_s / ran.seconds,
+        "other processes": ran.spent.others_s / ran.seconds,
         "kept by the host": ran.spent.stolen_s / ran.seconds,
     }
     table = frames_table(graphs, frame, release, completion, loads)
-    kept = [loads["kept by the host"] / cpus()]
-    said = {"load": loads, "date": str(datetime.date.today()), "budget": ran.budget, "kept_by_host": kept}
+    shares = [(loads["other processes"] + loads["kept by the host"]) / cpus()]
+    said = {"load": loads, "date": str(datetime.date.today()), "budget": ran.budget, "taken": shares}
     keys = {"options": "", "configuration": configuration.name}
     keyed = {name: pa.array([value] * len(table)) for name, value in keys.items()}
     whole = pa.table({**keyed, **{name: table[name] for name in table.column_names}}, schema=FRAMES)
     return whole.replace_schema_metadata({"part": json.dumps(said)})
 
 
-def kept_by_host(table: pa.Table) -> list[float]:
-    """The share of the CPUs that the host kept from each run of a part."""
-    return list(json.loads(table.schema.metadata[b"part"])["kept_by_host"])
+def taken(table: pa.Table) -> list[float]:
+    """The share of the CPUs that the host kept and other processes used, of each run of a part."""
+    return list(json.loads(table.schema.metadata[b"part"])["taken"])
 
 
 def calmest(before: pa.Table, again: pa.Table) -> pa.Table:
-    """The part of two of a configuration from which the host kept less; it says how much that was in each run."""
-    kept = [*kept_by_host(before), *kept_by_host(again)]
-    counts = min(before, again, key=kept_by_host)
-    said = {**json.loads(counts.schema.metadata[b"part"]), "kept_by_host": kept}
+    """The part of two of a configuration from which less was taken; it says how much that was in each run."""
+    shares = [*taken(before), *taken(again)]
+    counts = min(before, again, key=taken)
+    said = {**json.loads(counts.schema.metadata[b"part"]), "taken": shares}
     return counts.replace_schema_metadata({"part": json.dumps(said)})
 
 

@@ -9,10 +9,11 @@ from laxity.studies._claims import Table
 
 NAMES = {"EE": "execution engine", "CE0": "copy engine, in", "CE1": "copy engine, out"}
 
-KEPT_MAX = 0.03
-"""Of the CPUs that the host of a virtual machine may keep from a run. It keeps them for seconds at a time, in which
-what was scaled to the machine does not fit, and a run in which it kept more tells of the host rather than of its
-configuration: it is run again, once, after the others, and the one from which less was kept counts."""
+TAKEN_MAX = 0.03
+"""Of the CPUs that the host of a virtual machine may keep from a run and other processes use, together. A host keeps
+them for seconds at a time, in which what was scaled to the machine does not fit, and a run from which more was taken
+tells of that rather than of its configuration: it is run again, once, after the others, and the one from which less was
+taken counts."""
 
 
 def measured(run: dict[str, Any]) -> Load:
@@ -39,19 +40,25 @@ def describe(run: dict[str, Any]) -> str:
         f"frames of {run['size']}, periods of Table 5.2 times {factor:g}: {why}. So there is work for {busy}; a single "
         f"token would be held for {token_busy(run):.0%} of the time. In the runs processes and soft GPU used "
         f"{min(used):.2f} to {max(used):.2f} of {run['cpus']} CPUs; budgets under SCHED_DEADLINE were "
-        f"{', '.join(f'{budget:g}' for budget in budgets) or 'no'} times a node's median CPU time{_runs_again(run)}"
+        f"{', '.join(f'{budget:g}' for budget in budgets) or 'no'} times a node's median CPU time{_taken(run)}"
     )
 
 
-def _runs_again(run: dict[str, Any]) -> str:
-    """What ran twice, and why."""
-    kept = {name: part["kept_by_host"] for name, part in run["parts"].items() if len(part["kept_by_host"]) > 1}
-    if not kept:
-        return ""
-    shares = "; ".join(f"{name}: {' and '.join(f'{share:.1%}' for share in each)}" for name, each in kept.items())
+def _taken(run: dict[str, Any]) -> str:
+    """What was taken from the runs; what ran twice, and why."""
+    taken = {name: part["taken"] for name, part in run["parts"].items()}
+    most = max(min(shares) for shares in taken.values())
+    again = {name: shares for name, shares in taken.items() if len(shares) > 1}
+    said = (
+        f". The host of a virtual machine keeps CPU time, and other processes use some: at most {most:.1%} of the CPUs "
+        "in a run that counts"
+    )
+    if not again:
+        return said
+    shares = "; ".join(f"{name}: {' and '.join(f'{share:.1%}' for share in each)}" for name, each in again.items())
     return (
-        f". What the host of this virtual machine kept more than {KEPT_MAX:.0%} of the CPUs from ran twice, and the "
-        f"run that it kept less from counts. Kept: {shares}"
+        f"{said}. Those from which more than {TAKEN_MAX:.0%} were taken ran twice, and the run from which less was "
+        f"taken counts. Taken: {shares}"
     )
 
 
