@@ -31,6 +31,10 @@ PYTHON := $(VENV)/bin/python
 STAMPS := target/make
 OUT := out
 
+# For PyO3: what the Python package is built for (`abi3-py311` in its Cargo.toml). maturin would tell it in a file of its
+# own, and cargo alone would not, so that each would build PyO3 and the package again after the other.
+export PYO3_CONFIG_FILE := $(abspath python/pyo3-config.txt)
+
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
