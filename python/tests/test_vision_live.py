@@ -219,6 +219,24 @@ def test_a_whole_run_is_kept_and_not_run_again(driver, monkeypatch):
         driver.run(scaled=3.0)
 
 
+def test_files_of_another_format_are_refused_and_kept(whole):
+    """What a Laxity of before format 2 left, which named no format."""
+    live = whole.parent / LIVE
+    table = pq.read_table(live)
+    said = json.loads(table.schema.metadata[b"laxity.study"])
+    del said["format"]
+    pq.write_table(table.replace_schema_metadata({"laxity.study": json.dumps(said)}), live)
+    with pytest.raises(LaxityError, match=r"live\.parquet is of format 1, and this Laxity reads format 2"):
+        VisionResults(whole)
+    driver = Live(whole.parent, Programs(whole, whole, whole), Stabilizers(1.0, "64x64"))
+    record = driver.parts / "run.json"
+    before = json.loads(record.read_text())
+    record.write_text(json.dumps({key: value for key, value in before.items() if key != "format"}))
+    with pytest.raises(LaxityError, match="other runs, with different format; name another folder"):
+        driver._claim()
+    assert len(list(driver.parts.iterdir())) == len(configurations(2)) + 2
+
+
 def test_what_much_was_taken_from_is_run_again_once_and_the_calmer_run_counts(driver, monkeypatch):
     """Three configurations: the host disturbs the first at first, others the last, and more when it is run again."""
     chosen = configurations(2)[::7]

@@ -37,7 +37,7 @@ from laxity.studies._store import write_atomically
 from laxity.studies._vision_live_load import TAKEN_MAX
 from laxity.studies._vision_nodes import processor
 from laxity.studies._vision_plan import FRAMES, STUDY, frames_table
-from laxity.studies._vision_results import LIVE
+from laxity.studies._vision_results import LIVE, LIVE_FORMAT
 
 GPU = "laxity-study"
 """What names of soft GPUs begin with."""
@@ -127,6 +127,7 @@ class Live:
     def _claim(self) -> None:
         """Writes what the runs are, or checks that they are the same."""
         identity = {
+            "format": LIVE_FORMAT,
             "seconds": self.size.seconds,
             "size": self.size.size,
             "instances": self.size.instances,

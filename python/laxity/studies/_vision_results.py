@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from laxity._errors import LaxityError
 from laxity._stabilizers.configuration import PERIODS_MS
 from laxity.studies._claims import UndecidableError
 from laxity.studies._results import NotRunError
@@ -26,6 +27,9 @@ from laxity.studies._vision_workload import CPU_LOAD, ENGINE_LOAD, GRAPHS, optio
 
 LIVE = "live.parquet"
 """Beside the result of the simulations, where there is one."""
+
+LIVE_FORMAT = 2
+"""Of the files of live runs. Those of format 1, which do not name it, lack what was taken from a run."""
 
 Kind = Literal["simulated", "live"]
 
@@ -73,12 +77,20 @@ class Runs:
     Attributes:
         kind: simulated, or live.
         run: what was run, as the file says.
+
+    Raises:
+        LaxityError: for live runs in another format.
     """
 
     def __init__(self, path: Path, kind: Kind) -> None:
         table = pq.read_table(path)
         self.kind: Kind = kind
         self.run: dict[str, Any] = json.loads(table.schema.metadata[b"laxity.study"])
+        if kind == "live" and (found := self.run.get("format", 1)) != LIVE_FORMAT:
+            raise LaxityError(
+                f"{path} is of format {found}, and this Laxity reads format {LIVE_FORMAT}; report with the Laxity that "
+                "ran it, or run it again with --live and another --out"
+            )
         self._loads: dict[tuple[str, str], dict[str, float]] = {}
         self._frames: dict[tuple[str, str], dict[str, tuple[Array, Array]]] = {}
         for key in _keys(table):
