@@ -40,7 +40,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
 .PHONY: help doctor demo test test-rust test-python check test-kill test-iceoryx2 test-races bench-analysis bench-gpu \
         bench-graph bench-sim study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision test-vision \
-        test-vision-short clean venv opencv
+        test-vision-short clean venv opencv demo-vision
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -54,8 +54,13 @@ $(STAMPS)/tools: scripts/doctor.sh
 	@scripts/doctor.sh
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/venv: python/requirements-dev.txt $(STAMPS)/tools
-	@scripts/venv.sh $(VENV) python/requirements-dev.txt
+$(STAMPS)/venv: python/requirements.txt $(STAMPS)/tools
+	@scripts/venv.sh $(VENV) $<
+	@touch $@
+
+# What tests and checks need beyond that.
+$(STAMPS)/venv-dev: python/requirements-dev.txt $(STAMPS)/venv
+	@scripts/venv.sh $(VENV) $<
 	@touch $@
 
 # The Python package, built into the virtual environment. After the command: cargo builds what both need once.
@@ -64,7 +69,7 @@ $(STAMPS)/python: $(STAMPS)/venv $(RUST_SOURCES) $(PYTHON_SOURCES) | target/debu
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet -m python/Cargo.toml
 	@touch $@
 
-venv: $(STAMPS)/python
+venv: $(STAMPS)/python $(STAMPS)/venv-dev
 
 # The `laxity` command. Tests and demo use the dev profile, which is optimized enough and shares what it builds;
 # `make release` has the fast ones.
@@ -87,12 +92,12 @@ capi: $(STAMPS)/tools
 vision: capi
 	@scripts/vision.sh $(PREFIX) $(OUT)/vision
 
-test-vision: vision $(STAMPS)/python
+test-vision: vision venv
 	STABILIZE=$(OUT)/vision/stabilize $(PYTHON) -m pytest examples/vision/tests
 
 # With the dev profile, which the other tests have built. vision.sh ends with 77 where OpenCV is not there and cannot be
 # installed.
-test-vision-short: $(STAMPS)/python
+test-vision-short: venv
 	@scripts/capi.sh $(OUT)/dev/capi dev; \
 	status=0; scripts/vision.sh $(OUT)/dev/capi $(OUT)/dev/vision || status=$$?; \
 	case $$status in \
@@ -107,11 +112,14 @@ test-vision-short: $(STAMPS)/python
 opencv: | $(STAMPS)/venv
 	@scripts/opencv.sh 2>/dev/null || true
 
-# With the dev profile, which the other tests build, too. Without OpenCV the demo goes on, and its report says so.
-demo:
-	@$(MAKE) --no-print-directory -j2 target/debug/laxity $(STAMPS)/python opencv
+# Without OpenCV there is no program, and the demo says so.
+demo-vision: target/debug/laxity opencv
 	@scripts/capi.sh $(OUT)/dev/capi dev
 	@scripts/vision.sh $(OUT)/dev/capi $(OUT)/dev/vision || rm -f $(OUT)/dev/vision/stabilize
+
+# With the dev profile, which the tests build, too.
+demo:
+	@$(MAKE) --no-print-directory -j2 $(STAMPS)/python demo-vision
 	@$(PYTHON) examples/demo --laxity target/debug/laxity --stabilize $(OUT)/dev/vision/stabilize --out $(OUT)/demo
 
 test: test-rust test-python test-vision-short
@@ -119,7 +127,7 @@ test: test-rust test-python test-vision-short
 test-rust: $(STAMPS)/tools
 	cargo test --workspace
 
-test-python: $(STAMPS)/python
+test-python: venv
 	$(PYTHON) -m pytest python/tests tests/python
 
 test-kill: $(STAMPS)/tools
@@ -133,7 +141,7 @@ test-iceoryx2: $(STAMPS)/tools
 test-races: $(STAMPS)/tools
 	@scripts/races.sh
 
-check: $(STAMPS)/venv
+check: $(STAMPS)/venv-dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --quiet
@@ -172,7 +180,7 @@ bench-graph: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --features iceoryx2 --bin bench-graph
 	@target/release/bench-graph
 
-bench-sim: $(STAMPS)/venv
+bench-sim: $(STAMPS)/venv-dev
 	@cargo build --release --quiet -p laxity-benches
 	@target/release/bench-sim --python $(PYTHON)
 

@@ -17,4 +17,4 @@ if [ ! -x "$folder/bin/python" ]; then
     python3 -m venv "$folder"
 fi
 echo "installing $requirements"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements"
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile -r "$requirements"
