@@ -35,9 +35,9 @@ OUT := out
 # own, and cargo alone would not, so that each would build PyO3 and the package again after the other.
 export PYO3_CONFIG_FILE := $(abspath python/pyo3-config.txt)
 
-# A build from nothing takes a sixth less without notes for the next. Who edits and builds over and over sets it to 1, for
-# make and cargo alike: each setting has builds of its own.
-export CARGO_INCREMENTAL ?= 0
+# A build from nothing takes a sixth less without notes for the next. Who edits and builds over and over exports it as
+# `true`, for make and cargo alike: each setting has builds of its own.
+export CARGO_PROFILE_DEV_INCREMENTAL ?= false
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
