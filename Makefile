@@ -35,8 +35,8 @@ OUT := out
 # own, and cargo alone would not, so that each would build PyO3 and the package again after the other.
 export PYO3_CONFIG_FILE := $(abspath python/pyo3-config.txt)
 
-# A build from nothing takes a sixth less without notes for the next. Who edits and builds over and over exports it as
-# `true`, for make and cargo alike: each setting has builds of its own.
+# Users and continuous integration build once, from nothing, for which notes for the next build only cost time. Who edits
+# and builds over and over exports it as `true`, for make and cargo alike: each setting has builds of its own.
 export CARGO_PROFILE_DEV_INCREMENTAL ?= false
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
@@ -62,7 +62,7 @@ $(STAMPS)/venv: python/requirements.txt $(STAMPS)/tools
 	@scripts/venv.sh $(VENV) $<
 	@touch $@
 
-# What tests and checks need beyond that.
+# What tests and checks need beyond that, which the demo need not wait for.
 $(STAMPS)/venv-dev: python/requirements-dev.txt $(STAMPS)/venv
 	@scripts/venv.sh $(VENV) $<
 	@touch $@
