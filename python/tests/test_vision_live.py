@@ -23,6 +23,7 @@ from laxity._stabilizers import (
     Configuration,
     FailedError,
     Load,
+    Order,
     Probe,
     Programs,
     Ran,
@@ -325,6 +326,13 @@ def test_frames_that_are_shown_after_the_end_are_dropped(driver, monkeypatch):
     assert len(table.filter(np.array(table["graph"]) == "G1")) in (40, 41)
 
 
+def test_frames_that_were_under_way_at_the_end_are_counted(driver, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE", "tardy")
+    ran = running.run(Order(driver.programs, driver.size, 1.0, Configuration("other"), tmp_path, "late"), SOON)
+    assert {name: len(ran.shown[name].frame) + late for name, late in ran.late.items()} == {"G1": 50, "G2": 50}
+    assert min(ran.late.values()) in (9, 10)
+
+
 def test_ctrl_c_leaves_no_process_and_keeps_what_is_done(driver, tmp_path):
     """A driver of its own, interrupted in the middle of its second configuration."""
     script = f"""
@@ -431,7 +439,7 @@ def whole(simulated, tmp_path, monkeypatch):
     generator = np.random.default_rng(1)
     for place, one in enumerate(configurations(2)):
         shown = {name: made_up(period, place, generator) for name, period in live.size.graphs}
-        pq.write_table(part(Ran(shown, 1.7, Spent(0.1, 0.01, 1.8, 0.2), 1.0, None), one), live._part(one))
+        pq.write_table(part(Ran(shown, {}, 1.7, Spent(0.1, 0.01, 1.8, 0.02), 1.0, None), one), live._part(one))
     live._merge(configurations(2), 1.0)
     return path
 
@@ -480,6 +488,27 @@ def test_a_page_says_none_where_graphs_showed_nothing_and_claims_nothing_of_them
     text = (whole.parent / "index.md").read_text()
     assert "nan" not in re.findall(r"[a-z]+", text.lower())
     assert "| G17 | 100 | 0 | 90.00 | none |" in text
+
+
+def test_nothing_is_concluded_from_runs_that_were_disturbed_twice(whole):
+    """The host kept CPUs from all of SCHED_DEADLINE, and of SCHED_FIFO from the run without management."""
+    live = whole.parent / LIVE
+    table = pq.read_table(live)
+    said = json.loads(table.schema.metadata[b"laxity.study"])
+    for name, of in said["parts"].items():
+        if name.startswith("SCHED_DEADLINE") or name == "SCHED_FIFO":
+            of["taken"] = [0.09, 0.05]
+        elif name == "SCHED_OTHER":
+            of["taken"] = [0.09, 0.03]
+    pq.write_table(table.replace_schema_metadata({"laxity.study": json.dumps(said)}), live)
+    found = {claim.key: finding for claim, finding in check(VisionResults(whole)) if claim.key.startswith("live-")}
+    decided = {key for key, finding in found.items() if finding.verdict != "not decidable here"}
+    assert decided == {"live-29", "live-32", "live-44"}
+    assert "took 5.0% of the CPUs from SCHED_DEADLINE, which tells of that as well" in found["live-35"].why
+    assert re.match(r"\d of 8 numbers", found["live-29"].ours), "those of SCHED_OTHER"
+    assert "took 5.0% of the CPUs from SCHED_FIFO," in found["live-29"].ours
+    assert found["live-44"].ours.endswith("of 9 configurations"), "five of SCHED_OTHER, four of SCHED_FIFO"
+    assert "nothing is concluded from one above that limit" in describe(said)
 
 
 def test_a_stretch_of_a_run_in_which_the_machine_was_slow_is_found():

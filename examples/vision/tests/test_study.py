@@ -37,7 +37,8 @@ def test_all_stabilizers_show_frames_and_leave_legal_traces(configuration, attem
     programs = Programs(Path(STABILIZE), Path(LAXITY), Path(CLIP))
     order = Order(programs, STABILIZERS, FACTOR, configuration, tmp_path, "stabilizer-test-study", beside=record)
     ran, attempts[0] = tried(order, attempts[0])
-    frames = {name: len(shown.frame) for name, shown in ran.shown.items()}
+    # Also those under way at the end: how many come in time depends on how slow the machine is.
+    frames = {name: len(shown.frame) + ran.late[name] for name, shown in ran.shown.items()}
     assert min(frames.values()) > 0, frames
     assert graphs() == before
     assert sum(trace.exists() for trace in traces.values()) == STABILIZERS.instances

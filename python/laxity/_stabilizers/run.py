@@ -107,6 +107,7 @@ class Ran:
 
     Attributes:
         shown: by graph.
+        late: likewise how many frames were under way at the end, and were shown after it.
         cpu_s: CPU time of the stabilizers and of the soft GPU's server.
         spent: while frames came.
         seconds: for how long frames came.
@@ -114,6 +115,7 @@ class Ran:
     """
 
     shown: dict[str, Shown]
+    late: dict[str, int]
     cpu_s: float
     spent: Spent
     seconds: float
@@ -270,15 +272,16 @@ class _Run:
     def _read(self, start_ns: int, spent: Spent) -> Ran:
         """What was shown in time, and what it took."""
         seconds = self.order.stabilizers.seconds
-        shown = {}
+        shown, late = {}, {}
         cpu_s = spent.server_s
         for name, _ in self.order.stabilizers.graphs:
             frame, release, completion = times(self._text(f"{name}.csv"), name)
             in_time = completion - start_ns <= seconds * 1e9
             shown[name] = Shown(frame[in_time], release[in_time] - start_ns, completion[in_time] - start_ns)
+            late[name] = int(np.count_nonzero(~in_time))
             cpu_s += float(json.loads(self._text(f"{name}.json"))["cpu_s"])
         is_deadline = self.order.configuration.scheduler == "deadline"
-        return Ran(shown, cpu_s, spent, seconds, BUDGETS[self.attempt.budget] if is_deadline else None)
+        return Ran(shown, late, cpu_s, spent, seconds, BUDGETS[self.attempt.budget] if is_deadline else None)
 
     def _file(self, name: str) -> Path:
         return self.order.folder / name

@@ -2,7 +2,8 @@
 
 C-EDF of the paper is SCHED_DEADLINE here. Its rho of 1 and 2, which are too few for its load, are our one token; its
 rho of 3 and 6 are as many tokens as there are CPUs, m. What it says of rho = 3 is looked for at the greatest rho
-between 1 and m that divides m, if there is one. Each verdict follows from numbers by the criterion beside it.
+between 1 and m that divides m, if there is one. Each verdict follows from numbers by the criterion beside it, and from
+runs that were left alone.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import numpy as np
 
 from laxity.studies._claims import Claim, Finding, UndecidableError, Verdict, graded
 from laxity.studies._vision_claims import BURST, DROPPED, NEAR, above, near_one, numbers, partly, spread
-from laxity.studies._vision_delays import Delays
-from laxity.studies._vision_live_load import token_busy
+from laxity.studies._vision_delays import Array, Delays
+from laxity.studies._vision_live_load import TAKEN_MAX, taken, token_busy
 from laxity.studies._vision_results import Runs, VisionResults
 
 SCHEDULERS = ("OTHER", "FIFO", "DEADLINE")
@@ -63,6 +64,26 @@ def _managed(runs: Runs) -> list[str]:
     return [name for name in runs.configurations if name.startswith("SCHED_DEADLINE (")]
 
 
+def _undisturbed(runs: Runs, name: str) -> Runs:
+    """The runs, if this configuration's was left alone."""
+    if (share := taken(runs.run, name)) > TAKEN_MAX:
+        raise UndecidableError(
+            f"the host and other processes took {share:.1%} of the CPUs from {name}, which tells of that as well; at "
+            f"most {TAKEN_MAX:.0%} are allowed"
+        )
+    return runs
+
+
+def _delays(runs: Runs, name: str) -> Array:
+    """Normalized completion delays of all graphs."""
+    return _undisturbed(runs, name).delays(name)
+
+
+def _latencies(runs: Runs, name: str) -> Array:
+    """Normalized latencies of all graphs."""
+    return _undisturbed(runs, name).latencies(name)
+
+
 def _row(runs: Runs, name: str) -> Delays:
     """Averages of a configuration; what graphs without delays would leave out makes them no averages of all."""
     shown, whole = runs.graphs_shown(name), len(runs.graphs)
@@ -71,7 +92,7 @@ def _row(runs: Runs, name: str) -> Delays:
             f"only {shown} of {whole} graphs have completion delays under {name}, so that its averages are of other "
             "graphs than those of the rest"
         )
-    return runs.averaged(name)
+    return _undisturbed(runs, name).averaged(name)
 
 
 def _all(runs: Runs, measure: str, names: Iterable[str]) -> dict[str, float]:
@@ -80,7 +101,7 @@ def _all(runs: Runs, measure: str, names: Iterable[str]) -> dict[str, float]:
 
 def _dropped(runs: Runs, names: Iterable[str]) -> dict[str, float]:
     """Percentages of all graphs' frames."""
-    return {name: runs.averaged(name).dropped_percent for name in names}
+    return {name: _undisturbed(runs, name).averaged(name).dropped_percent for name in names}
 
 
 def _overloaded(runs: Runs) -> str:
@@ -195,7 +216,7 @@ def _34(results: VisionResults) -> Finding:
     runs = results.live
     best = _middle(runs)
     names = ("SCHED_OTHER", "SCHED_FIFO", "SCHED_DEADLINE", *_managed(runs))
-    share = {name: near_one(runs.delays(name)) for name in names}
+    share = {name: near_one(_delays(runs, name)) for name in names}
     ours, rest = ([share[n] for n in names if (n in best) is wanted] for wanted in (True, False))
     text = f"within {NEAR:.0%} of a period: " + numbers(((n, 100 * v) for n, v in share.items()), 0, " %")
     return _judged(partly(min(ours) >= max(rest), max(ours) >= max(rest)), text, _soft(runs, best[0]))
@@ -203,7 +224,7 @@ def _34(results: VisionResults) -> Finding:
 
 def _35(results: VisionResults) -> Finding:
     runs = results.live
-    share = {n: 100 * float(np.mean(runs.delays(n) < BURST)) for n in ("SCHED_DEADLINE", *_many(runs))}
+    share = {n: 100 * float(np.mean(_delays(runs, n) < BURST)) for n in ("SCHED_DEADLINE", *_many(runs))}
     first, *rest = share.values()
     text = f"delays below {BURST} periods: " + numbers(share.items(), 2, " %")
     verdict = partly(first > 2 and first > 2 * max(rest), first > max(rest))
@@ -213,8 +234,8 @@ def _35(results: VisionResults) -> Finding:
 def _36(results: VisionResults) -> Finding:
     runs = results.live
     held = _overloaded(runs)
-    share = {name: 100 * above(runs.delays(name), 1.0) for name in _few(runs)}
-    middle = {name: float(np.median(runs.delays(name))) for name in _few(runs)}
+    share = {name: 100 * above(_delays(runs, name), 1.0) for name in _few(runs)}
+    middle = {name: float(np.median(_delays(runs, name))) for name in _few(runs)}
     good = [share[name] > 50 and middle[name] > 1 + DROPPED / 100 for name in share]
     text = "delays above one period: " + numbers(share.items(), 0, " %") + "; medians " + numbers(middle.items())
     return _judged(partly(all(good), any(good)), f"{text}; {held}", _soft(runs, _few(runs)[0]))
@@ -226,7 +247,7 @@ def _36(results: VisionResults) -> Finding:
 def _37(results: VisionResults) -> Finding:
     runs = results.live
     best = _middle(runs)[0]
-    ends = {name: spread(runs.latencies(name)) for name in ("SCHED_OTHER", "SCHED_DEADLINE", *_managed(runs))}
+    ends = {name: spread(_latencies(runs, name)) for name in ("SCHED_OTHER", "SCHED_DEADLINE", *_managed(runs))}
     width = {name: high - low for name, (low, high) in ends.items()}
     narrowest = sorted(width, key=lambda name: width[name])
     text = "nearly all lie in " + ", ".join(f"{n} {low:.1f} to {high:.1f}" for n, (low, high) in ends.items())
@@ -236,9 +257,9 @@ def _37(results: VisionResults) -> Finding:
 def _38(results: VisionResults) -> Finding:
     runs = results.live
     levels = np.arange(BODY[0], BODY[1] + 1, 10)
-    every = np.array([np.percentile(runs.latencies(name), levels) for name in _many(runs)])
+    every = np.array([np.percentile(_latencies(runs, name), levels) for name in _many(runs)])
     gap = float(np.max((every.max(axis=0) - every.min(axis=0)) / every.mean(axis=0)))
-    tails = np.array([np.percentile(runs.latencies(name), 99) for name in _many(runs)])
+    tails = np.array([np.percentile(_latencies(runs, name), 99) for name in _many(runs)])
     apart = float((tails.max() - tails.min()) / tails.mean())
     text = f"percentiles {BODY[0]} to {BODY[1]} differ by at most {gap:.0%} of their mean, the 99th by {apart:.0%}"
     why = "the two differ in the order of engine locks, and are one run each"
@@ -248,7 +269,7 @@ def _38(results: VisionResults) -> Finding:
 def _39(results: VisionResults) -> Finding:
     runs = results.live
     held = _overloaded(runs)
-    late = {n: float(np.percentile(runs.latencies(n), 99)) for n in (*_few(runs), *_many(runs))}
+    late = {n: float(np.percentile(_latencies(runs, n), 99)) for n in (*_few(runs), *_many(runs))}
     few, many = ([late[name] for name in names] for names in (_few(runs), _many(runs)))
     text = f"99th percentile, in periods: {numbers(late.items())}; {held}"
     why = f"backlogs grow with time and with what is dropped; a run is {runs.run['seconds']:g} s here, in the paper 400"
@@ -259,7 +280,7 @@ def _40(results: VisionResults) -> Finding:
     runs = results.live
     flat = {}
     for name in _many(runs):
-        middle, low, high = np.percentile(runs.latencies(name), (50, 93, 99))
+        middle, low, high = np.percentile(_latencies(runs, name), (50, 93, 99))
         flat[name] = float((high - low) / middle)
     fifo, prio = flat.values()
     text = "from the 93rd to the 99th percentile, in medians: " + numbers(flat.items())
@@ -269,7 +290,7 @@ def _40(results: VisionResults) -> Finding:
 
 def _41(results: VisionResults) -> Finding:
     runs = results.live
-    tail = {n: float(np.divide(*np.percentile(runs.latencies(n), (99.9, 90)))) for n in _many(runs)}
+    tail = {n: float(np.divide(*np.percentile(_latencies(runs, n), (99.9, 90)))) for n in _many(runs)}
     fifo, prio = tail.values()
     text = "99.9th by 90th percentile: " + numbers(tail.items())
     why = f"an engine has at most {_cpus(runs) - 1} waiting, whatever the order"
@@ -279,7 +300,7 @@ def _41(results: VisionResults) -> Finding:
 def _42(results: VisionResults) -> Finding:
     runs = results.live
     best = _middle(runs)[0]
-    late = {name: float(runs.latencies(name).max()) for name in ("SCHED_OTHER", "SCHED_DEADLINE", *_managed(runs))}
+    late = {name: float(_latencies(runs, name).max()) for name in ("SCHED_OTHER", "SCHED_DEADLINE", *_managed(runs))}
     order = sorted(late, key=lambda name: late[name])
     text = "greatest, in periods: " + numbers(late.items())
     return _judged(partly(order[0] == best, best in order[:3]), text, f"{order[0]} has the least")
@@ -293,11 +314,14 @@ def _43(results: VisionResults) -> Finding:
 
 def _44(results: VisionResults) -> Finding:
     runs = results.live
-    names = [name for name in runs.configurations if runs.graphs_shown(name) == len(runs.graphs)]
+    calm = [name for name in runs.configurations if taken(runs.run, name) <= TAKEN_MAX]
+    names = [name for name in calm if runs.graphs_shown(name) == len(runs.graphs)]
     if len(names) < 4:
-        raise UndecidableError(f"all graphs have completion delays under {len(names)} configurations only")
+        raise UndecidableError(
+            f"all graphs have completion delays under {len(names)} configurations only that were left alone"
+        )
     delay = [runs.averaged(name).p99 for name in names]
-    latency = [float(np.percentile(runs.latencies(name), 99)) for name in names]
+    latency = [float(np.percentile(_latencies(runs, name), 99)) for name in names]
     rank = float(np.corrcoef(np.argsort(np.argsort(delay)), np.argsort(np.argsort(latency)))[0, 1])
     text = f"correlation of ranks {rank:.2f}, of {len(names)} configurations"
     why = "late frames can be regular: a graph that is always behind shows one after the other at the same pace"
