@@ -81,8 +81,9 @@ def run(programs: Programs, out: Path) -> dict[str, Any]:
 def _all(programs: Programs, folder: Path, stabilizers: Stabilizers) -> dict[str, Any]:
     print("  measuring what a frame takes", flush=True)
     began = time.monotonic()
-    load = measure_load(programs, stabilizers, folder, name=GPU, attempt=Attempt(ALONE_S))
-    factor = load.factor(has_one_token=any(way.configuration.tokens == 1 for way in ways()))
+    has_one_token = any(way.configuration.tokens == 1 for way in ways())
+    load = measure_load(programs, stabilizers, folder, name=GPU, has_one_token=has_one_token, attempt=Attempt(ALONE_S))
+    factor = load.factor(has_one_token=has_one_token)
     says = _load(load, factor)
     print(f"  {stabilizers.instances} stabilizers, periods times {factor:g}: {says}", flush=True)
     print(f"  ({time.monotonic() - began:.0f} s)", flush=True)

@@ -176,6 +176,8 @@ def test_loads_are_measured_by_frames_that_come_faster_than_they_can_be_shown(dr
     offered = loads.PROBE_FASTER * cpus() * 1_000 / found.loop_ms
     assert all(probe.frames_per_s == pytest.approx(offered, rel=0.02) for probe in found.probes)
     assert Load.from_json(json.loads(json.dumps(found.to_json()))) == found
+    wide = measure_load(driver.programs, driver.size, driver.parts, name="probe", has_one_token=False, attempt=SOON)
+    assert [probe.tokens for probe in wide.probes] == list(dict.fromkeys((0, cpus())))
     assert [path for path in driver.parts.iterdir() if path.is_dir()] == []
 
 

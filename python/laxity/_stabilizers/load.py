@@ -76,7 +76,7 @@ class Load:
         copies_ms: of it, that of the nodes which copy whole frames, by copy engine.
         frames_per_ms: that come, before periods are scaled.
         cpus: of this process.
-        probes: without management, with one token, and with as many tokens as CPUs.
+        probes: without management, with as many tokens as CPUs, and with one token if some run has one.
     """
 
     loop_ms: float
@@ -152,6 +152,7 @@ def measure_load(
     folder: Path,
     *,
     name: str,
+    has_one_token: bool = True,
     attempt: Attempt | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Load:
@@ -162,6 +163,8 @@ def measure_load(
         stabilizers: that are to run.
         folder: for what they write, which is removed.
         name: prefix of soft GPUs.
+        has_one_token: whether there are to be runs in which the GPU has a single token; what that does is not measured
+            otherwise.
         attempt: how to start them.
         tell: told before each measurement what comes.
     """
@@ -174,7 +177,7 @@ def measure_load(
     )
     factor = probed.frames_per_ms * loop_ms / cpus() / PROBE_FASTER
     probes = []
-    for configuration in _probed():
+    for configuration in _probed(has_one_token):
         tell(configuration.name)
         with TemporaryDirectory(dir=folder) as scratch:
             wanted = f"{name}-{os.getpid()}-probe-{configuration.file_name}"
@@ -196,9 +199,9 @@ def measure_load(
     )
 
 
-def _probed() -> list[Configuration]:
+def _probed(has_one_token: bool) -> list[Configuration]:
     """Under the scheduler that refuses nobody. One CPU has one token only."""
-    tokens = dict.fromkeys((1, cpus()))
+    tokens = dict.fromkeys((1, cpus()) if has_one_token else (cpus(),))
     return [Configuration("other"), *(Configuration("other", count, cpus() // count) for count in tokens)]
 
 
