@@ -70,7 +70,8 @@ $(STAMPS)/venv-dev: python/requirements-dev.txt $(STAMPS)/venv
 # The Python package, built into the virtual environment. After the command: cargo builds what both need once.
 $(STAMPS)/python: $(STAMPS)/venv $(RUST_SOURCES) $(PYTHON_SOURCES) | target/debug/laxity
 	@echo "building the Python package"
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet -m python/Cargo.toml
+	@CARGO_TERM_QUIET=true PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) \
+	    $(VENV)/bin/maturin develop --quiet -m python/Cargo.toml
 	@touch $@
 
 venv: $(STAMPS)/python $(STAMPS)/venv-dev
@@ -149,8 +150,8 @@ check: $(STAMPS)/venv-dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --quiet
-	$(VENV)/bin/ruff format --check python examples tests benches
-	$(VENV)/bin/ruff check python examples tests benches
+	$(VENV)/bin/ruff format --check python examples tests benches scripts
+	$(VENV)/bin/ruff check python examples tests benches scripts
 	cd python && ../$(VENV)/bin/mypy
 	cargo test --workspace --quiet --lib
 

@@ -13,5 +13,6 @@ PKG_CONFIG_PATH=$prefix/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH} \
     cat "$prefix/vision-cmake.log" >&2
     exit 1
 }
-cmake --build "$build" --parallel 2 -- --no-print-directory --quiet
+# Make's own count of processes, if it was make that called this, is not for another make.
+env -u MAKEFLAGS cmake --build "$build" --parallel 2 -- --no-print-directory --quiet
 echo "built $build/stabilize; try: $build/stabilize --shake 1 --sheet sheet.png --out stable.avi CLIP"
