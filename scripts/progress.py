@@ -13,7 +13,7 @@ import time
 
 EVERY_S = 20
 BAR = re.compile(rb" Building \[.*?\] (\d+)/(\d+)(.*)")
-USUAL = re.compile(rb" *(Adding|Blocking|Compiling|Downloaded|Downloading|Finished|Locking|Updating) ")
+USUAL = re.compile(rb" *(Adding|Blocking|Compiling|Downloaded|Downloading|Fetch|Finished|Locking|Updating) ")
 ERASE = b"\x1b[K"
 
 
@@ -25,7 +25,8 @@ def main() -> None:
         left_s = told + EVERY_S - time.monotonic()
         if left_s <= 0:
             if bar:
-                print(f"  compiled {bar[1].decode()} of {bar[2].decode()} parts, now {bar[3][2:].decode()}", flush=True)
+                done, of, now = (group.decode() for group in bar.groups())
+                print(f"  compiled {done} of {of} parts, now {now.lstrip(': ').rstrip()}", flush=True)
             told = time.monotonic()
         elif select.select([sys.stdin], [], [], left_s)[0]:
             read = os.read(sys.stdin.fileno(), 1 << 16)
