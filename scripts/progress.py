@@ -1,5 +1,7 @@
 """Makes of cargo's bar a line every 20 s, as the first build takes minutes; of the rest what is wrong remains.
 
+    progress.py [SECONDS]
+
 Reads what cargo writes with CARGO_TERM_PROGRESS_WHEN=always. It draws the bar again when a part is done, which may take
 a minute, so that it is told by the clock.
 """
@@ -11,7 +13,7 @@ import signal
 import sys
 import time
 
-EVERY_S = 20
+EVERY_S = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
 BAR = re.compile(rb" Building \[.*?\] (\d+)/(\d+)(.*)")
 USUAL = re.compile(rb" *(Adding|Blocking|Compiling|Downloaded|Downloading|Fetch|Finished|Locking|Updating) ")
 ERASE = b"\x1b[K"
