@@ -33,14 +33,15 @@ def main() -> None:
         elif select.select([sys.stdin], [], [], left_s)[0]:
             read = os.read(sys.stdin.fileno(), 1 << 16)
             if not read:
+                sys.stderr.buffer.write(rest)
                 return
             *lines, rest = (rest + read).replace(ERASE, b"").replace(b"\r", b"\n").split(b"\n")
             for line in lines:
                 if drawn := BAR.search(line):
                     bar = drawn
                 elif line.strip() and not USUAL.match(line):
-                    sys.stdout.buffer.write(line + b"\n")
-                    sys.stdout.buffer.flush()
+                    sys.stderr.buffer.write(line + b"\n")
+                    sys.stderr.buffer.flush()
 
 
 main()

@@ -15,7 +15,7 @@ import numpy as np
 from laxity.studies._claims import Claim, Finding, UndecidableError, Verdict, graded
 from laxity.studies._vision_claims import BURST, DROPPED, NEAR, above, near_one, numbers, partly, spread
 from laxity.studies._vision_delays import Array, Delays
-from laxity.studies._vision_live_load import TAKEN_MAX, taken, token_busy
+from laxity.studies._vision_live_load import TAKEN_MAX, least_taken, token_busy, was_disturbed
 from laxity.studies._vision_results import Runs, VisionResults
 
 SCHEDULERS = ("OTHER", "FIFO", "DEADLINE")
@@ -66,9 +66,9 @@ def _managed(runs: Runs) -> list[str]:
 
 def _undisturbed(runs: Runs, name: str) -> Runs:
     """The runs, if this configuration's was left alone."""
-    if (share := taken(runs.run, name)) > TAKEN_MAX:
+    if was_disturbed(runs.run, name):
         raise UndecidableError(
-            f"the host and other processes took {share:.1%} of the CPUs from {name}, which tells of that as well; at "
+            f"the host and other processes took {least_taken(runs.run, name):.1%} of the CPUs from {name}, which tells of that as well; at "
             f"most {TAKEN_MAX:.0%} are allowed"
         )
     return runs
@@ -314,7 +314,7 @@ def _43(results: VisionResults) -> Finding:
 
 def _44(results: VisionResults) -> Finding:
     runs = results.live
-    calm = [name for name in runs.configurations if taken(runs.run, name) <= TAKEN_MAX]
+    calm = [name for name in runs.configurations if not was_disturbed(runs.run, name)]
     names = [name for name in calm if runs.graphs_shown(name) == len(runs.graphs)]
     if len(names) < 4:
         raise UndecidableError(

@@ -26,9 +26,14 @@ def token_busy(run: dict[str, Any]) -> float:
     return measured(run).token_busy(float(run["periods_scaled"]))
 
 
-def taken(run: dict[str, Any], configuration: str) -> float:
+def least_taken(run: dict[str, Any], configuration: str) -> float:
     """The share of the CPUs that was taken from the run of a configuration that counts."""
     return float(min(run["parts"][configuration]["taken"]))
+
+
+def was_disturbed(run: dict[str, Any], configuration: str) -> bool:
+    """Whether too much was taken from a configuration in each of its runs."""
+    return least_taken(run, configuration) > TAKEN_MAX
 
 
 def describe(run: dict[str, Any]) -> str:
@@ -51,7 +56,7 @@ def describe(run: dict[str, Any]) -> str:
 
 def _taken(run: dict[str, Any]) -> str:
     """What was taken from the runs; what ran twice, and why."""
-    most = max(taken(run, name) for name in run["parts"])
+    most = max(least_taken(run, name) for name in run["parts"])
     again = {name: part["taken"] for name, part in run["parts"].items() if len(part["taken"]) > 1}
     said = (
         f". The host of a virtual machine keeps CPU time, and other processes use some: at most {most:.1%} of the CPUs "
