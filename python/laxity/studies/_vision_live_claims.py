@@ -68,8 +68,8 @@ def _undisturbed(runs: Runs, name: str) -> Runs:
     """The runs, if this configuration's was left alone."""
     if was_disturbed(runs.run, name):
         raise UndecidableError(
-            f"the host and other processes took {least_taken(runs.run, name):.1%} of the CPUs from {name}, which tells of that as well; at "
-            f"most {TAKEN_MAX:.0%} are allowed"
+            f"the host and other processes took {least_taken(runs.run, name):.1%} of the CPUs from {name}, which tells "
+            f"of that as well; at most {TAKEN_MAX:.0%} are allowed"
         )
     return runs
 
