@@ -302,8 +302,9 @@ def test_budgets_shrink_until_linux_admits_them(driver, monkeypatch):
 
 
 def test_a_process_that_fails_ends_the_run_with_what_it_said(driver, monkeypatch):
+    """Both fail, and either may be seen first."""
     monkeypatch.setenv("FAKE", "crash")
-    with pytest.raises(FailedError, match=r"SCHED_FIFO: G1 ended with 1: stabilize: the clip is no clip"):
+    with pytest.raises(FailedError, match=r"SCHED_FIFO: G[12] ended with 1: stabilize: the clip is no clip"):
         driver._measure(Configuration("fifo"), 2.0, SOON)
 
 
