@@ -170,7 +170,7 @@ impl Arbitration {
             let thread = scheduling::current_thread();
             let own = Attributes::of(thread).map_err(system)?;
             let numbers = [
-                (words.word, Word::Idle.value()),
+                (words.word, Word::Idle.instead_of(0)),
                 (words.member, *place as u32),
                 (words.thread, thread),
                 (words.pid, std::process::id()),

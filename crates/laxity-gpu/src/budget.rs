@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use laxity_model::{LockId, TaskId};
+use laxity_model::TaskId;
 use laxity_policy::lock::Event;
 
 use crate::arbitration::Membership;
@@ -70,6 +70,7 @@ impl Budget {
     /// [`StateError`].
     pub fn exhaust(&self) -> Result<(), StateError> {
         self.change(true, |inside| {
+            inside.arbitrate_wait(self.task);
             if inside.token_of(self.task) {
                 inside.arbitrate(TOKEN);
                 inside.handle(Event::Overrun { task: self.task, lock: TOKEN });
@@ -87,12 +88,12 @@ impl Budget {
     pub fn replenish(&self) -> Result<(), StateError> {
         self.change(false, |inside| {
             let (shared, task) = (inside.shared(), self.task);
+            inside.arbitrate_wait(task);
             let is_waiting = Word::of(shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
             if !is_waiting || inside.desk.arbiter.waits_for(task).is_some() {
                 return;
             }
-            let lock = LockId(shared.number(shared.client(task).wanted) as u16);
-            if usize::from(lock.0) < shared.locks.len() {
+            if let Some(lock) = shared.wanted(task) {
                 let (length, only) = shared.said(task, lock);
                 inside.arbitrate(lock);
                 inside.handle(Event::Request { task, lock, length, only });

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::lock::Event;
@@ -17,6 +17,7 @@ use crate::budget::State;
 use crate::config::TOKEN;
 use crate::gate::StateError;
 use crate::inheritance;
+use crate::owners::Seated;
 use crate::shared::{Shared, Word};
 use crate::token::Token;
 
@@ -265,13 +266,64 @@ impl Client {
         if lock == TOKEN && self.budget.is_exhausted() {
             return self.ask_the_arbiter(lock, ask, what);
         }
-        match self.shared().take(self.task, lock, ask.gpu) {
-            Some(replica) => {
+        loop {
+            if let Some(replica) = self.shared().take(self.task, lock, ask.gpu) {
                 self.note_token(lock);
-                Ok(Some(replica))
+                return Ok(Some(replica));
             }
-            None => self.ask_the_arbiter(lock, ask, what),
+            match self.sit_down(lock, ask) {
+                Seated::Free => {}
+                Seated::Behind(owner) if self.may_give(owner) => {
+                    self.arbitrate(lock)?;
+                    return Ok(self.granted());
+                }
+                Seated::Behind(_) => return Ok(None),
+                Seated::Not => return self.ask_the_arbiter(lock, ask, what),
+            }
         }
+    }
+
+    /// Waits for `lock` without the arbiter if that can be: nobody else does.
+    #[inline]
+    fn sit_down(&self, lock: LockId, ask: Ask) -> Seated {
+        let shared = self.shared();
+        // Whoever watches its budget may come between any two steps, and wants to know whether it waits.
+        let has_budget = Arc::strong_count(&self.budget) > 1;
+        let has_seat = shared.locks[usize::from(lock.0)].has_seat;
+        if !has_seat || ask.deadline == Instant::ZERO || has_budget || self.may_inherit() {
+            return Seated::Not;
+        }
+        shared.begin_wait(self.task, lock);
+        let seated = shared.sit_down(self.task, lock);
+        if !matches!(seated, Seated::Behind(_)) {
+            Word::Idle.store(shared.word(self.task));
+        }
+        seated
+    }
+
+    /// Whether `owner` is to be more urgent, or may have to be, for what this thread waits for since just now.
+    fn may_give(&self, owner: TaskId) -> bool {
+        // Whoever begins to arbitrate what this thread holds looks at what it waits for after freezing that: one of the
+        // two sees the other.
+        fence(Ordering::SeqCst);
+        self.may_inherit() || inheritance::gives(self.shared(), self.task, owner)
+    }
+
+    /// Whether this thread may be more urgent than it is by itself, now or before it lets go of what it holds: somebody
+    /// may wait for that in the arbiter.
+    fn may_inherit(&self) -> bool {
+        let shared = self.shared();
+        (self.has_token.get() && shared.is_frozen(TOKEN))
+            || self.engines.borrow().iter().any(|&engine| shared.is_frozen(engine))
+    }
+
+    /// Has the arbiter decide about `lock`, for which this thread waits.
+    #[cold]
+    fn arbitrate(&self, lock: LockId) -> Result<(), LockError> {
+        let mut inside = self.shared().enter().map_err(LockError::State)?;
+        inside.arbitrate(lock);
+        inside.publish();
+        Ok(())
     }
 
     #[cold]
@@ -281,8 +333,7 @@ impl Client {
         // Without budget it asks for nothing before it has some again, and waits for that.
         let is_barred = lock == TOKEN && self.budget.is_exhausted();
         inside.arbitrate(lock);
-        shared.segment.u32(shared.client(task).wanted).store(lock.0.into(), Ordering::Relaxed);
-        shared.word(task).store(Word::Waiting.value(), Ordering::Relaxed);
+        shared.begin_wait(task, lock);
         if !is_barred {
             inside.handle(Event::Request { task, lock, length: ask.length, only: ask.gpu });
         }
@@ -292,7 +343,7 @@ impl Client {
         }
         inside.publish();
         if is_late {
-            shared.word(task).store(Word::Idle.value(), Ordering::Relaxed);
+            Word::Idle.store(shared.word(task));
             return Err(LockError::TimedOut { what });
         }
         Ok(self.granted())
@@ -300,10 +351,36 @@ impl Client {
 
     /// What it was granted that it waited for, which is told once.
     pub(crate) fn granted(&self) -> Option<ReplicaId> {
-        let word = self.shared().word(self.task);
-        let Word::Granted(replica) = Word::of(word.load(Ordering::Acquire)) else { return None };
-        word.store(Word::Idle.value(), Ordering::Relaxed);
-        Some(replica)
+        self.look().ok()
+    }
+
+    /// As [`Client::granted`]; if there is nothing, the value of its word that says so.
+    #[inline]
+    fn look(&self) -> Result<ReplicaId, u32> {
+        let (shared, task) = (self.shared(), self.task);
+        let word = shared.word(task);
+        let mut seen = word.load(Ordering::Acquire);
+        loop {
+            match Word::of(seen) {
+                Word::Idle => return Err(seen),
+                Word::Granted(replica) => {
+                    Word::Idle.store(word);
+                    return Ok(replica);
+                }
+                Word::Waiting => {}
+            }
+            let Some(lock) = shared.wanted(task).filter(|&lock| shared.was_handed(task, lock)) else {
+                return Err(seen);
+            };
+            // Whoever arbitrates the lock may be about to tell it the same.
+            match word.compare_exchange(seen, Word::Idle.instead_of(seen), Ordering::Relaxed, Ordering::Acquire) {
+                Ok(_) => {
+                    self.note_token(lock);
+                    return Ok(ReplicaId(0));
+                }
+                Err(other) => seen = other,
+            }
+        }
     }
 
     #[inline(always)]
@@ -316,14 +393,15 @@ impl Client {
     ) -> Result<ReplicaId, LockError> {
         let word = self.shared().word(self.task);
         loop {
-            if let Some(replica) = self.granted() {
-                return Ok(replica);
-            }
+            let seen = match self.look() {
+                Ok(replica) => return Ok(replica),
+                Err(seen) => seen,
+            };
             let until = match go_on {
                 None => deadline,
                 Some(_) => deadline.min(clock::now().saturating_add(BETWEEN_LOOKS)),
             };
-            let is_late = futex::wait(word, Word::Waiting.value(), until) == Ended::TimedOut && until == deadline;
+            let is_late = futex::wait(word, seen, until) == Ended::TimedOut && until == deadline;
             let is_over = is_late || go_on.is_some_and(|go_on| !go_on());
             if is_over {
                 return self.give_up(lock)?.ok_or(LockError::TimedOut { what });
@@ -335,10 +413,12 @@ impl Client {
     pub(crate) fn give_up(&self, lock: LockId) -> Result<Option<ReplicaId>, LockError> {
         let (shared, task) = (self.shared(), self.task);
         let mut inside = shared.enter().map_err(LockError::State)?;
+        inside.arbitrate_wait(task);
         if let Some(replica) = self.granted() {
+            inside.publish();
             return Ok(Some(replica));
         }
-        shared.word(task).store(Word::Idle.value(), Ordering::Relaxed);
+        Word::Idle.store(shared.word(task));
         // Unless that was done because its budget is exhausted.
         if inside.desk.arbiter.waits_for(task) == Some(lock) {
             inside.handle(Event::Withdraw { task, lock });

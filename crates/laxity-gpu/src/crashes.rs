@@ -13,13 +13,17 @@ use crate::client::{Ask, Client, What};
 use crate::config::TOKEN;
 use crate::desk::Desk;
 use crate::gate::Inside;
+use crate::owners::{self, Handed};
 use crate::{Arbitration, Base, Config, LockError, Registry};
 
 /// `FUTEX_OWNER_DIED`.
 const OWNER_DIED: u32 = 0x4000_0000;
 const ANY: What = What::Token { gpu: None };
 
-/// One GPU with one token; A holds it, B waits for it if `waits`.
+/// How urgent B is when it waits for A, which is as urgent as can be least: it sits, or the arbiter knows of it.
+const WAITS: [Option<Base>; 2] = [Some(Base::Background), Some(Base::Fixed(1))];
+
+/// One GPU with one token; A holds it, B waits for it if it has a priority.
 struct Scene {
     _place: Place<Registry>,
     arbitration: Arbitration,
@@ -28,11 +32,12 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(test: &str, waits: bool) -> Self {
+    fn new(test: &str, b: Option<Base>) -> Self {
         let place: Place<Registry> = Place::new(test);
         let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
-        let register = |name| arbitration.register(name, Base::Background).expect("there is room");
-        let (a, b) = (register("a"), register("b"));
+        let register = |name, base| arbitration.register(name, base).expect("there is room");
+        let waits = b.is_some();
+        let (a, b) = (register("a", Base::Background), register("b", b.unwrap_or(Base::Background)));
         assert!(a.ask(TOKEN, Ask::default(), ANY).expect("whole").is_some());
         if waits {
             assert!(b.ask(TOKEN, Ask::default(), ANY).expect("whole").is_none());
@@ -73,7 +78,7 @@ fn unlock(inside: &mut Inside<'_>, task: TaskId) {
 
 #[test]
 fn a_lock_frozen_by_the_dead_is_still_held_by_its_owner() {
-    let scene = Scene::new("frozen", false);
+    let scene = Scene::new("frozen", None);
     scene.crash(|inside| inside.arbitrate(TOKEN));
     assert_eq!(scene.holder(), Some(scene.a.id()));
     assert!(scene.b.ask(TOKEN, Ask::default(), ANY).expect("whole").is_none(), "A holds it");
@@ -85,42 +90,46 @@ fn a_lock_frozen_by_the_dead_is_still_held_by_its_owner() {
 
 #[test]
 fn what_was_not_published_did_not_happen() {
-    let scene = Scene::new("unpublished", true);
-    let a = scene.a.id();
-    scene.crash(|inside| unlock(inside, a));
-    scene.crash(|inside| {
-        unlock(inside, a);
-        let (shared, version) = (inside.shared(), inside.version());
-        inside.desk.write(shared, version.wrapping_add(1));
-    });
-    assert_eq!(scene.holder(), Some(a));
-    assert!(scene.b.granted().is_none());
-    scene.a.release(TOKEN, ReplicaId(0));
-    assert!(scene.b.granted().is_some());
-    scene.b.release(TOKEN, ReplicaId(0));
-    scene.finish();
+    for b in WAITS {
+        let scene = Scene::new("unpublished", b);
+        let a = scene.a.id();
+        scene.crash(|inside| unlock(inside, a));
+        scene.crash(|inside| {
+            unlock(inside, a);
+            let (shared, version) = (inside.shared(), inside.version());
+            inside.desk.write(shared, version.wrapping_add(1));
+        });
+        assert_eq!(scene.holder(), Some(a));
+        assert!(scene.b.granted().is_none());
+        scene.a.release(TOKEN, ReplicaId(0));
+        assert!(scene.b.granted().is_some());
+        scene.b.release(TOKEN, ReplicaId(0));
+        scene.finish();
+    }
 }
 
 #[test]
 fn a_grant_that_was_published_and_not_delivered_is_delivered_by_the_next() {
-    let scene = Scene::new("undelivered", true);
-    let (a, b) = (scene.a.id(), scene.b.id());
-    scene.crash(|inside| {
-        unlock(inside, a);
-        assert_eq!(inside.make_it_count(), [], "it stays with the arbiter while it is granted");
-    });
-    assert_eq!(scene.holder(), Some(b));
-    assert!(scene.b.granted().is_none());
-    // Anyone who comes for anything.
-    drop(scene.arbitration.register("c", Base::Background).expect("there is room"));
-    assert!(scene.b.granted().is_some());
-    scene.b.release(TOKEN, ReplicaId(0));
-    scene.finish();
+    for b in WAITS {
+        let scene = Scene::new("undelivered", b);
+        let (a, b) = (scene.a.id(), scene.b.id());
+        scene.crash(|inside| {
+            unlock(inside, a);
+            assert_eq!(inside.make_it_count(), [], "it stays with the arbiter while it is granted");
+        });
+        assert_eq!(scene.holder(), Some(b));
+        assert!(scene.b.granted().is_none());
+        // Anyone who comes for anything.
+        drop(scene.arbitration.register("c", Base::Background).expect("there is room"));
+        assert!(scene.b.granted().is_some());
+        scene.b.release(TOKEN, ReplicaId(0));
+        scene.finish();
+    }
 }
 
 #[test]
 fn a_lock_that_was_reopened_and_not_thawed_is_thawed_by_the_next() {
-    let scene = Scene::new("unthawed", false);
+    let scene = Scene::new("unthawed", None);
     let a = scene.a.id();
     scene.crash(|inside| {
         unlock(inside, a);
@@ -134,91 +143,148 @@ fn a_lock_that_was_reopened_and_not_thawed_is_thawed_by_the_next() {
 /// The one at the gate dies, and so does the one that makes good what it left.
 #[test]
 fn deaths_may_follow_each_other() {
-    let scene = Scene::new("again", true);
-    let a = scene.a.id();
-    scene.crash(|inside| {
-        unlock(inside, a);
-        inside.make_it_count();
-    });
-    for lock in [0, 1, 2] {
-        scene.crash(|inside| inside.arbitrate(LockId(lock)));
+    for b in WAITS {
+        let scene = Scene::new("again", b);
+        let a = scene.a.id();
+        scene.crash(|inside| {
+            unlock(inside, a);
+            inside.make_it_count();
+        });
+        for lock in [0, 1, 2] {
+            scene.crash(|inside| inside.arbitrate(LockId(lock)));
+        }
+        assert!(scene.b.granted().is_some());
+        scene.b.release(TOKEN, ReplicaId(0));
+        scene.finish();
     }
-    assert!(scene.b.granted().is_some());
-    scene.b.release(TOKEN, ReplicaId(0));
-    scene.finish();
 }
 
 #[test]
 fn a_panic_at_the_gate_changes_nothing() {
-    let scene = Scene::new("panic", true);
-    let a = scene.a.id();
-    let shared = scene.a.shared();
-    thread::scope(|scope| {
-        let panics = scope.spawn(|| {
-            let mut inside = shared.enter().expect("whole");
-            unlock(&mut inside, a);
-            // An event that makes no sense.
-            inside.handle(Event::Unlock { task: a, lock: TOKEN });
+    for b in WAITS {
+        let scene = Scene::new("panic", b);
+        let a = scene.a.id();
+        let shared = scene.a.shared();
+        thread::scope(|scope| {
+            let panics = scope.spawn(|| {
+                let mut inside = shared.enter().expect("whole");
+                unlock(&mut inside, a);
+                // An event that makes no sense.
+                inside.handle(Event::Unlock { task: a, lock: TOKEN });
+            });
+            assert!(panics.join().is_err());
         });
-        assert!(panics.join().is_err());
-    });
-    assert_eq!(scene.holder(), Some(a));
-    let late = Ask { deadline: Instant::ZERO, length: Nanos(1), gpu: None };
-    let c = scene.arbitration.register("c", Base::Background).expect("there is room");
-    assert!(matches!(c.request(late), Err(LockError::TimedOut { .. })));
-    scene.a.release(TOKEN, ReplicaId(0));
-    assert!(scene.b.granted().is_some());
-    scene.b.release(TOKEN, ReplicaId(0));
-    scene.finish();
+        assert_eq!(scene.holder(), Some(a));
+        let late = Ask { deadline: Instant::ZERO, length: Nanos(1), gpu: None };
+        let c = scene.arbitration.register("c", Base::Background).expect("there is room");
+        assert!(matches!(c.request(late), Err(LockError::TimedOut { .. })));
+        scene.a.release(TOKEN, ReplicaId(0));
+        assert!(scene.b.granted().is_some());
+        scene.b.release(TOKEN, ReplicaId(0));
+        scene.finish();
+    }
 }
 
 #[test]
 fn a_grant_that_comes_with_the_time_out_is_taken() {
-    let scene = Scene::new("late", true);
-    scene.a.release(TOKEN, ReplicaId(0));
-    assert_eq!(scene.b.give_up(TOKEN).expect("whole"), Some(ReplicaId(0)));
-    assert!(scene.b.granted().is_none(), "it is told once");
+    for b in WAITS {
+        let scene = Scene::new("late", b);
+        scene.a.release(TOKEN, ReplicaId(0));
+        assert_eq!(scene.b.give_up(TOKEN).expect("whole"), Some(ReplicaId(0)));
+        assert!(scene.b.granted().is_none(), "it is told once");
+        scene.b.release(TOKEN, ReplicaId(0));
+        scene.finish();
+    }
+}
+
+/// The one that hands over dies before it wakes the one that sits there, which sleeps.
+#[test]
+fn who_was_handed_a_token_and_not_told_is_told_by_whoever_buries() {
+    let scene = Scene::new("untold", None);
+    let (shared, b) = (scene.a.shared(), scene.b.id());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let client = scene.arbitration.register("c", Base::Background).expect("there is room");
+            drop(client.token().expect("it is handed over"));
+        });
+        while scene.arbitration.snapshot().expect("whole").tokens.waiting.is_empty() {
+            thread::yield_now();
+        }
+        // It goes to sleep soon, if it has not yet.
+        thread::sleep(std::time::Duration::from_millis(20));
+        assert!(matches!(owners::hand_over(shared.seat(TOKEN)), Handed::To(_)));
+        let alive = shared.members().word(0).swap(OWNER_DIED, Ordering::SeqCst);
+        shared.bury().expect("whole");
+        shared.members().word(0).store(alive, Ordering::SeqCst);
+    });
+    assert_eq!(shared.take(b, TOKEN, None), Some(ReplicaId(0)), "it let go");
     scene.b.release(TOKEN, ReplicaId(0));
     scene.finish();
+}
+
+/// The lock is frozen just when it was handed over, by one that dies there; the next one makes good what it left.
+#[test]
+fn who_was_handed_a_lock_that_is_frozen_has_it() {
+    for looks_first in [false, true] {
+        let scene = Scene::new("handed", Some(Base::Background));
+        assert_eq!(owners::hand_over(scene.a.shared().seat(TOKEN)), Handed::To(scene.b.id()));
+        let granted = || assert_eq!(scene.b.granted(), Some(ReplicaId(0)));
+        if looks_first {
+            granted();
+        }
+        scene.crash(|inside| inside.arbitrate(TOKEN));
+        assert_eq!(scene.holder(), Some(scene.b.id()));
+        drop(scene.arbitration.register("c", Base::Background).expect("there is room"));
+        if !looks_first {
+            granted();
+        }
+        assert!(scene.b.granted().is_none(), "it is told once");
+        scene.b.release(TOKEN, ReplicaId(0));
+        scene.finish();
+    }
 }
 
 /// Linux marks the word of a process that is killed when one of its threads has ended; the others may still run.
 #[test]
 fn a_thread_of_a_dead_process_keeps_what_it_holds_until_it_has_ended_itself() {
-    let scene = Scene::new("ending", true);
-    let shared = scene.a.shared();
-    let died = |word: u32| shared.members().word(0).swap(word, Ordering::SeqCst);
-    let alive = died(OWNER_DIED);
-    assert_eq!(shared.bury().expect("whole"), Burial::Pending);
-    assert_eq!(scene.holder(), Some(scene.a.id()));
-    assert!(scene.arbitration.register("c", Base::Background).is_err(), "nobody would look for it");
-    assert_eq!(died(alive), OWNER_DIED, "the word is cleared last");
-    scene.a.release(TOKEN, ReplicaId(0));
-    assert!(scene.b.granted().is_some());
-    scene.b.release(TOKEN, ReplicaId(0));
-    scene.finish();
+    for b in WAITS {
+        let scene = Scene::new("ending", b);
+        let shared = scene.a.shared();
+        let died = |word: u32| shared.members().word(0).swap(word, Ordering::SeqCst);
+        let alive = died(OWNER_DIED);
+        assert_eq!(shared.bury().expect("whole"), Burial::Pending);
+        assert_eq!(scene.holder(), Some(scene.a.id()));
+        assert!(scene.arbitration.register("c", Base::Background).is_err(), "nobody would look for it");
+        assert_eq!(died(alive), OWNER_DIED, "the word is cleared last");
+        scene.a.release(TOKEN, ReplicaId(0));
+        assert!(scene.b.granted().is_some());
+        scene.b.release(TOKEN, ReplicaId(0));
+        scene.finish();
+    }
 }
 
 #[test]
 fn a_watcher_that_was_overtaken_reads_again() {
-    let scene = Scene::new("overtaken", true);
-    let shared = scene.a.shared();
-    let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
-    let mut looks = 0;
-    let waiting = Desk::new(arbiter, shared.locks.len(), shared.config.clients).peek(shared, |desk| {
-        looks += 1;
-        if looks == 1 {
-            assert_eq!(scene.b.give_up(TOKEN).expect("whole"), None);
-        }
-        desk.arbiter.waiting(TOKEN)
-    });
-    assert_eq!((looks, waiting), (2, Ok(0)));
+    for b in WAITS {
+        let scene = Scene::new("overtaken", b);
+        let shared = scene.a.shared();
+        let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
+        let mut looks = 0;
+        let waiting = Desk::new(arbiter, shared.locks.len(), shared.config.clients).peek(shared, |desk| {
+            looks += 1;
+            if looks == 1 {
+                assert_eq!(scene.b.give_up(TOKEN).expect("whole"), None);
+            }
+            desk.arbiter.waiting(TOKEN)
+        });
+        assert_eq!((looks, waiting), (2, Ok(0)));
+    }
 }
 
 /// Whatever memory says, readers are told that it is damaged.
 #[test]
 fn damaged_memory_is_an_error_for_everyone() {
-    let scene = Scene::new("damaged", true);
+    let scene = Scene::new("damaged", Some(Base::Fixed(1)));
     let shared = scene.a.shared();
     let copy = shared.layout.copy(shared.version().load(Ordering::Relaxed));
     for offset in (copy..copy + 8 * 40).step_by(8) {

@@ -12,11 +12,11 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use laxity_model::{LockId, TaskId};
-use laxity_policy::lock::{Action, Arbiter, Damaged};
+use laxity_model::{Instant, LockId, ReplicaId, TaskId};
+use laxity_policy::lock::{Action, Arbiter, Damaged, Event};
 
-use crate::owners;
-use crate::shared::Shared;
+use crate::owners::{self, Owners};
+use crate::shared::{Lock, Shared};
 
 /// What a process needs at the gate.
 #[derive(Debug)]
@@ -111,9 +111,10 @@ impl Desk {
     ///
     /// # Errors
     /// [`Damaged`].
-    pub fn peek<T>(&mut self, shared: &Shared, mut also: impl FnMut(&Self) -> T) -> Result<T, Damaged> {
+    pub fn peek<T>(&mut self, shared: &Shared, mut also: impl FnMut(&mut Self) -> T) -> Result<T, Damaged> {
         loop {
             let version = shared.version().load(Ordering::Acquire);
+            self.actions.clear();
             let read = self.read(shared, version).map(|()| also(self));
             // A copy is written again once the other counts.
             fence(Ordering::Acquire);
@@ -142,7 +143,53 @@ impl Desk {
         if self.registered.last().is_some_and(|&bits| bits & self.unused != 0) {
             return Err(Damaged { position: bits - 1, expected: "threads that there may be" });
         }
-        self.arbiter.load(&self.numbers[bits..])
+        self.arbiter.load(&self.numbers[bits..])?;
+        if shared.lock_ids().any(|lock| self.is_open(lock) && self.arbiter.users(lock) > 0) {
+            return Err(Damaged { position: 0, expected: "of open locks that nobody holds or waits for" });
+        }
+        Ok(())
+    }
+
+    /// The arbiter takes note of `event`. If `task` asks for something, before that goes the base priority that `task` says
+    /// it has, which stays the same from its first request to its last unlock.
+    pub fn tell(&mut self, shared: &Shared, now: Instant, event: Event) {
+        self.version = None;
+        if let Event::Request { task, .. } | Event::Adopt { task, .. } = event {
+            let priority = shared.base_said(task);
+            let rebased = match self.arbiter.base(task) {
+                None => Some(Event::Pending { priority }),
+                Some(base) if base != priority => Some(Event::Rebase { priority }),
+                Some(_) => None,
+            };
+            rebased.into_iter().for_each(|event| self.arbiter.handle(now, event, &mut self.actions));
+        }
+        self.arbiter.handle(now, event, &mut self.actions);
+    }
+
+    /// The arbiter takes over what the words of an open lock say, which is open no longer.
+    pub fn adopt(&mut self, shared: &Shared, now: Instant, lock: LockId) {
+        self.version = None;
+        self.open[usize::from(lock.0)] = false;
+        let Lock { replicas, has_seat, .. } = shared.locks[usize::from(lock.0)];
+        for replica in (0..replicas).map(ReplicaId) {
+            if let Some(task) = shared.owner(lock, replica).filter(|&task| self.may_hold(task, lock)) {
+                let (length, only) = shared.said(task, lock);
+                self.tell(shared, now, Event::Adopt { task, lock, replica, length, only });
+                self.touched.push(task);
+            }
+        }
+        let waiter = if has_seat { Owners::of(shared.seat(lock)).waiter() } else { None };
+        let may_wait = |&task: &TaskId| self.may_hold(task, lock) && self.arbiter.waits_for(task).is_none();
+        if let Some(task) = waiter.filter(may_wait) {
+            let (length, only) = shared.said(task, lock);
+            self.tell(shared, now, Event::Request { task, lock, length, only });
+            self.touched.push(task);
+        }
+    }
+
+    /// Words come from memory that others can write to: whether `task` may be one that holds `lock` by its words.
+    fn may_hold(&self, task: TaskId, lock: LockId) -> bool {
+        self.is_registered(task) && self.arbiter.holds(task).all(|(held, _)| held != lock)
     }
 
     /// Whether `task`, whatever number that is, is a thread.

@@ -1,7 +1,7 @@
 //! Changing the state: one thread of all processes at a time.
 //!
 //! ```text
-//!  enter ---> freeze the lock's words, adopt their owners ---> event ---> reopen locks for which nobody waits
+//!  enter ---> freeze the lock's words, adopt those they name ---> event ---> reopen locks that need no arbiter
 //!                                                                            |
 //!  leave <--- wake <--- deliver grants, give priorities <--- thaw <--- publish
 //! ```
@@ -13,7 +13,7 @@
 //! What follows a publication is done again by whoever enters after a holder of the gate was killed.
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{MutexGuard, PoisonError};
 
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
@@ -103,22 +103,48 @@ impl<'a> Inside<'a> {
         if !self.desk.is_open(lock) {
             return;
         }
-        self.desk.version = None;
-        self.desk.open[usize::from(lock.0)] = false;
         let shared = self.shared;
         // All before anyone is adopted: owners of several words are those of one moment, or later ones.
         shared.owner_words(lock).for_each(|word| {
             owners::freeze(word);
         });
-        for replica in 0..shared.locks[usize::from(lock.0)].replicas {
-            let owner = shared.owner(lock, ReplicaId(replica));
-            // Words come from memory that others can write to.
-            let Some(task) = owner.filter(|&task| self.desk.is_registered(task)) else { continue };
-            if self.desk.arbiter.holds(task).any(|(held, _)| held == lock) {
-                continue;
-            }
-            let (length, only) = shared.said(task, lock);
-            self.handle(Event::Adopt { task, lock, replica: ReplicaId(replica), length, only });
+        // Who waits for another lock, holding this one, sees that it is frozen, or is seen to wait.
+        fence(Ordering::SeqCst);
+        self.desk.adopt(shared, self.now, lock);
+        for replica in (0..shared.locks[usize::from(lock.0)].replicas).map(ReplicaId) {
+            let holder = self.desk.arbiter.holder(lock, replica);
+            holder.into_iter().for_each(|task| self.arbitrate_wait(task));
+        }
+        // Who was handed it by its word and has not looked at that yet is told by its own.
+        let owner = self.desk.arbiter.holder(lock, ReplicaId(0));
+        owner
+            .filter(|_| shared.locks[usize::from(lock.0)].has_seat)
+            .into_iter()
+            .for_each(|task| self.tell_it(task, lock));
+    }
+
+    /// `task`, which holds `lock`, may not know that yet.
+    fn tell_it(&mut self, task: TaskId, lock: LockId) {
+        let word = self.shared.word(task);
+        let seen = word.load(Ordering::Acquire);
+        if Word::of(seen) != Word::Waiting || self.shared.wanted(task) != Some(lock) {
+            return;
+        }
+        // It may find out at this very moment: it is told once.
+        let granted = Word::Granted(ReplicaId(0)).instead_of(seen);
+        if word.compare_exchange(seen, granted, Ordering::Release, Ordering::Relaxed).is_ok() {
+            self.woken.push(task);
+        }
+    }
+
+    /// From now on the arbiter decides about the lock in whose seat `task` waits, if it does.
+    pub fn arbitrate_wait(&mut self, task: TaskId) {
+        let shared = self.shared;
+        let Some(lock) = shared.wanted(task).filter(|lock| shared.locks[usize::from(lock.0)].has_seat) else { return };
+        let owners = Owners::of(shared.seat(lock));
+        let is_waiting = Word::of(shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
+        if is_waiting && (owners.waiter() == Some(task) || owners.owner(0) == Some(task)) {
+            self.arbitrate(lock);
         }
     }
 
@@ -126,33 +152,13 @@ impl<'a> Inside<'a> {
     /// up: for so long a job is pending.
     pub fn handle(&mut self, event: Event) {
         let task = event.task();
-        if let Event::Request { .. } | Event::Adopt { .. } = event {
-            self.begin(task);
-        }
-        self.tell(event);
+        self.desk.tell(self.shared, self.now, event);
         let arbiter = &self.desk.arbiter;
         let is_idle = arbiter.waits_for(task).is_none() && arbiter.holds(task).next().is_none();
         if is_idle && arbiter.base(task).is_some() {
-            self.tell(Event::Complete { task });
+            self.desk.tell(self.shared, self.now, Event::Complete { task });
         }
         self.desk.touched.push(task);
-    }
-
-    /// The arbiter is about to be told of a request of `task`: before it goes the base priority that `task` says it has,
-    /// which stays the same from its first request to its last unlock.
-    fn begin(&mut self, task: TaskId) {
-        let priority = self.shared.base_said(task);
-        match self.desk.arbiter.base(task) {
-            None => self.tell(Event::Pending { priority }),
-            Some(base) if base != priority => self.tell(Event::Rebase { priority }),
-            Some(_) => {}
-        }
-    }
-
-    fn tell(&mut self, event: Event) {
-        let Desk { version, arbiter, actions, .. } = &mut *self.desk;
-        *version = None;
-        arbiter.handle(self.now, event, actions);
     }
 
     /// What `task` was granted of `lock`, if anything.
@@ -198,27 +204,28 @@ impl<'a> Inside<'a> {
         gate.keep();
     }
 
-    /// Moves the holders of locks for which nobody waits from the arbiter to the locks' words, which stay frozen.
+    /// Moves those who hold, or wait in the seat of, locks that need no arbiter to the locks' words, which stay frozen.
     fn reopen(&mut self) {
         self.desk.reopened.clear();
         for lock in self.shared.lock_ids() {
             if !self.may_reopen(lock) {
                 continue;
             }
+            let waiter = self.only_waiter(lock);
             let replicas = || (0..self.shared.locks[usize::from(lock.0)].replicas).map(ReplicaId);
             for (index, word) in self.shared.owner_words(lock).enumerate() {
                 let here = replicas().skip(index * REPLICAS).take(REPLICAS).enumerate();
                 let holder = |replica| self.desk.arbiter.holder(lock, replica);
-                here.fold(Owners::NOBODY, |owners, (place, replica)| owners.with(place, holder(replica)))
-                    .store_frozen(word);
+                let owners = here.fold(Owners::NOBODY, |owners, (place, replica)| owners.with(place, holder(replica)));
+                waiter.map_or(owners, |waiter| owners.with_waiter(waiter)).store_frozen(word);
             }
-            let before = self.desk.actions.len();
+            waiter.into_iter().for_each(|task| self.handle(Event::Withdraw { task, lock }));
             for replica in replicas() {
                 if let Some(task) = self.desk.arbiter.holder(lock, replica) {
                     self.handle(Event::Unlock { task, lock });
                 }
             }
-            assert_eq!(self.desk.actions.len(), before, "nobody gains by a lock for which nobody waits");
+            assert!(!self.is_granted(lock), "nobody waits in the arbiter any more");
             self.desk.open[usize::from(lock.0)] = true;
             self.desk.reopened.push(lock);
         }
@@ -230,9 +237,23 @@ impl<'a> Inside<'a> {
         let arbiter = &self.desk.arbiter;
         may_open
             && !self.desk.is_open(lock)
-            && arbiter.waiting(lock) == 0
+            && (arbiter.waiting(lock) == 0 || self.only_waiter(lock).is_some())
             && !arbiter.overran(lock)
             && !self.is_granted(lock)
+    }
+
+    /// Who waits for `lock` and may do so in its seat: it makes nobody more urgent, and nobody who waits in the arbiter
+    /// makes it so.
+    fn only_waiter(&self, lock: LockId) -> Option<TaskId> {
+        let arbiter = &self.desk.arbiter;
+        if !self.shared.locks[usize::from(lock.0)].has_seat || arbiter.waiting(lock) != 1 {
+            return None;
+        }
+        let mut waiter = None;
+        arbiter.standings(lock, |task, _| waiter = Some(task));
+        let (holder, waiter) = (arbiter.holder(lock, ReplicaId(0))?, waiter?);
+        let may_sit = arbiter.holds(waiter).next().is_none() && !inheritance::gives(self.shared, waiter, holder);
+        may_sit.then_some(waiter)
     }
 
     /// Whether `lock` is granted just now, to somebody who waited for it or found it with the arbiter. Others who want it
@@ -262,7 +283,7 @@ impl<'a> Inside<'a> {
     }
 
     fn deliver(&mut self, task: TaskId, replica: ReplicaId) {
-        self.shared.word(task).store(Word::Granted(replica).value(), Ordering::Release);
+        Word::Granted(replica).store(self.shared.word(task));
         self.woken.push(task);
     }
 
@@ -280,10 +301,11 @@ impl<'a> Inside<'a> {
             self.schedule(task);
             let is_waiting = Word::of(self.shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
             if is_waiting && self.desk.arbiter.waits_for(task).is_none() {
-                let wanted = self.shared.segment.u32(self.shared.client(task).wanted).load(Ordering::Relaxed);
                 // Nobody reopens a lock while it grants it: the arbiter knows.
-                let granted = self.granted(task, LockId(wanted as u16));
+                let granted = self.shared.wanted(task).and_then(|lock| self.granted(task, lock));
                 granted.into_iter().for_each(|replica| self.deliver(task, replica));
+                // It may be that it was handed a lock while that was frozen.
+                self.shared.call(task);
             }
         }
         self.raise_all_followers();

@@ -46,6 +46,14 @@ pub(crate) fn wanted(shared: &Shared, priority: Priority, base: Option<Priority>
     raised(own, self::own(shared, lender))
 }
 
+/// Whether `to`, holding what `from` waits for, is more urgent for it, as the arbiter has it or as Linux does.
+pub(crate) fn gives(shared: &Shared, from: TaskId, to: TaskId) -> bool {
+    let (given, has) = (shared.base_said(from), shared.base_said(to));
+    let is_tie = given.major == has.major;
+    // Of those that are as urgent as each other one comes first all the same, and lends to the other.
+    given < has && (!is_tie || lent(own(shared, from)) > Some(withstands(own(shared, to))))
+}
+
 /// `own`, at least as urgent as whoever lends: `lender`.
 pub(crate) fn raised(own: Attributes, lender: Attributes) -> Attributes {
     lent(lender).map_or(own, |lent| own.at_least(lent))

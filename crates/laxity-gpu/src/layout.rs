@@ -21,7 +21,7 @@ use crate::desk;
 use crate::owners::REPLICAS;
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 5 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 6 };
 
 /// The longest name of a client, in bytes.
 pub const NAME_MAX: usize = 64;

@@ -102,7 +102,7 @@ impl Shared {
             }
         }
         // Those whom the dead were about to wake.
-        waiters.into_iter().for_each(|task| self.wake(task));
+        waiters.into_iter().for_each(|task| self.call(task));
         // At the gate, where nobody registers any more: whoever does looks at this word.
         let inside = self.enter()?;
         for dead in dead.iter().filter(|dead| !ending.contains(&dead.id.place)) {
@@ -127,6 +127,7 @@ impl Inside<'_> {
     /// Takes back all that `task` holds and asks for, and forgets it: a thread that leaves, or has ended.
     pub fn retire(&mut self, task: TaskId) {
         let shared = self.shared();
+        self.arbitrate_wait(task);
         for lock in shared.lock_ids() {
             if self.owned(task, lock).is_some() {
                 self.arbitrate(lock);
@@ -140,6 +141,6 @@ impl Inside<'_> {
             self.handle(Event::Unlock { task, lock });
         }
         self.desk.set_registered(task, false);
-        shared.word(task).store(Word::Idle.value(), Ordering::Relaxed);
+        Word::Idle.store(shared.word(task));
     }
 }

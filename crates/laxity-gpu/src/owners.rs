@@ -1,14 +1,24 @@
-//! Who holds the replicas of an *open* lock, one for which nobody waits, in words that are changed by one instruction.
+//! Who holds the replicas of an *open* lock in words that are changed by one instruction.
 //!
 //! ```text
 //!    63      62 .. 54          ...   17 .. 9    8 .. 0
 //!  [frozen] [replica 6]              [replica 1] [replica 0]      0: free, else the task and one more
+//!  [frozen]                          [waiter]    [owner]          of a lock with a seat
 //!
 //!            take: the smallest free replica that will do          release
 //!  (open) <-----------------------------------------------> (open)
 //!    |                                                         ^
 //!    | freeze: nobody takes or releases any more               | thaw
 //!    +--------------------> (frozen: the arbiter decides) -----+
+//! ```
+//!
+//! For most locks nobody waits while they are open. One with a single replica has a *seat* for one who waits, to whom
+//! the owner hands it over. Who is next is no question then; that the owner need not be more urgent meanwhile is for
+//! who sits down to see to (`Client::may_give`).
+//!
+//! ```text
+//!  (free) <--- release --- (owned by A) <--- hand over: A's replica is B's --- (owned by A, B waits)
+//!     '------- take ----------^    '------------------ sit down: B waits --------^
 //! ```
 //!
 //! One instruction decides whether a replica is taken and says by whom: a thread that is killed holds it or does not.
@@ -20,6 +30,9 @@ use laxity_model::TaskId;
 const BITS: usize = 9;
 const MASK: u64 = (1 << BITS) - 1;
 const FROZEN: u64 = 1 << 63;
+
+/// Where the word of a lock with a seat, which has one replica, says who sits there.
+const SEAT: usize = 1;
 
 /// Replicas whose holders one word says.
 pub(crate) const REPLICAS: usize = 7;
@@ -44,6 +57,17 @@ impl Owners {
     pub fn owner(self, replica: usize) -> Option<TaskId> {
         let owner = self.0 >> (BITS * replica) & MASK;
         owner.checked_sub(1).map(|task| TaskId(task as u32))
+    }
+
+    /// Who waits in the seat.
+    pub fn waiter(self) -> Option<TaskId> {
+        self.owner(SEAT)
+    }
+
+    /// With `task` in the seat.
+    #[must_use]
+    pub fn with_waiter(self, task: TaskId) -> Self {
+        self.with(SEAT, Some(task))
     }
 
     #[must_use]
@@ -93,6 +117,63 @@ pub(crate) fn release(word: &AtomicU64, replica: usize) -> bool {
     }
 }
 
+/// What came of sitting down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seated {
+    /// It waits until this one hands over.
+    Behind(TaskId),
+    /// Nobody owns the replica any more.
+    Free,
+    /// Another sits there, or the word is frozen.
+    Not,
+}
+
+/// `task` waits in the seat, if that is free and the replica is not.
+pub(crate) fn sit_down(word: &AtomicU64, task: TaskId) -> Seated {
+    let mut owners = Owners(word.load(Ordering::Relaxed));
+    loop {
+        if owners.is_frozen() || owners.waiter().is_some() {
+            return Seated::Not;
+        }
+        let Some(owner) = owners.owner(0) else { return Seated::Free };
+        let seated = owners.with_waiter(task);
+        // Who finds the waiter's name also finds what it said of its request, and it what the owner said before.
+        match word.compare_exchange_weak(owners.0, seated.0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return Seated::Behind(owner),
+            Err(other) => owners = Owners(other),
+        }
+    }
+}
+
+/// What came of handing over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handed {
+    /// This one, which waited, owns the replica now.
+    To(TaskId),
+    /// Nobody waited: it is free.
+    ToNobody,
+    /// The word is frozen.
+    Not,
+}
+
+/// The owner lets go of the replica of a lock with a seat.
+#[inline]
+pub(crate) fn hand_over(word: &AtomicU64) -> Handed {
+    let mut owners = Owners(word.load(Ordering::Relaxed));
+    loop {
+        if owners.is_frozen() {
+            return Handed::Not;
+        }
+        let next = owners.waiter();
+        let handed = Owners::NOBODY.with(0, next);
+        // As in `take`, which this is for the one that waits.
+        match word.compare_exchange_weak(owners.0, handed.0, Ordering::SeqCst, Ordering::Relaxed) {
+            Ok(_) => return next.map_or(Handed::ToNobody, Handed::To),
+            Err(other) => owners = Owners(other),
+        }
+    }
+}
+
 /// From now on nobody takes or releases; who holds then.
 pub(crate) fn freeze(word: &AtomicU64) -> Owners {
     Owners(word.fetch_or(FROZEN, Ordering::AcqRel))
@@ -119,6 +200,24 @@ mod tests {
         assert_eq!(owners, [Some(510), Some(5), Some(0), None, None, None, Some(6)]);
         assert!(release(&word, 1));
         assert_eq!(take(&word, TaskId(9), 0..7), Some(1));
+    }
+
+    #[test]
+    fn a_replica_is_handed_to_who_sits_there() {
+        let word = AtomicU64::new(0);
+        let owner = || Owners::of(&word).owner(0);
+        assert_eq!(sit_down(&word, TaskId(1)), Seated::Free);
+        assert_eq!(take(&word, TaskId(0), 0..1), Some(0));
+        assert_eq!(sit_down(&word, TaskId(510)), Seated::Behind(TaskId(0)));
+        assert_eq!(sit_down(&word, TaskId(2)), Seated::Not);
+        assert_eq!((owner(), Owners::of(&word).waiter()), (Some(TaskId(0)), Some(TaskId(510))));
+        assert_eq!(take(&word, TaskId(3), 0..1), None);
+        assert_eq!(hand_over(&word), Handed::To(TaskId(510)));
+        assert_eq!((owner(), Owners::of(&word).waiter()), (Some(TaskId(510)), None));
+        assert_eq!(hand_over(&word), Handed::ToNobody);
+        assert_eq!(owner(), None);
+        freeze(&word);
+        assert_eq!((sit_down(&word, TaskId(1)), hand_over(&word)), (Seated::Not, Handed::Not));
     }
 
     #[test]

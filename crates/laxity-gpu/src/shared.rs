@@ -12,7 +12,7 @@ use laxity_sys::{futex, mutex};
 use crate::config::{Config, TOKEN};
 use crate::desk::Desk;
 use crate::layout::{self, ClientWords, GATE, Layout, VERSION};
-use crate::owners::{self, Owners, REPLICAS};
+use crate::owners::{self, Handed, Owners, REPLICAS, Seated};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -34,9 +34,12 @@ pub(crate) struct Lock {
     pub gpus: u16,
     /// Whether it is granted without the arbiter while nobody waits.
     pub may_open: bool,
+    /// Whether one may also wait for it without the arbiter: [`owners`].
+    pub has_seat: bool,
 }
 
-/// What the word of a client says.
+/// What the word of a client says. Bits above it are counted up whenever it begins to wait or is told to look again, so
+/// that no two waits look the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Idle,
@@ -44,21 +47,31 @@ pub(crate) enum Word {
     Granted(ReplicaId),
 }
 
+/// One more in the bits above a [`Word`].
+const COUNT: u32 = 1 << 17;
+
 impl Word {
     pub fn of(value: u32) -> Self {
-        match value {
+        match value % COUNT {
             0 => Word::Idle,
             1 => Word::Waiting,
             granted => Word::Granted(ReplicaId((granted - 2) as u16)),
         }
     }
 
-    pub fn value(self) -> u32 {
-        match self {
+    /// In place of what `before` says.
+    pub fn instead_of(self, before: u32) -> u32 {
+        let state = match self {
             Word::Idle => 0,
             Word::Waiting => 1,
             Word::Granted(replica) => 2 + u32::from(replica.0),
-        }
+        };
+        before - before % COUNT + state
+    }
+
+    /// Says so from now on. Others may count up meanwhile, which may be lost: the word is another one anyhow.
+    pub fn store(self, word: &AtomicU32) {
+        word.store(self.instead_of(word.load(Ordering::Relaxed)), Ordering::Release);
     }
 }
 
@@ -70,7 +83,8 @@ impl Shared {
         let layout = Layout::of(&config, &arbiter);
         let lock = |lock: &lock::Config| {
             let gpus = if let lock::Config::Tokens { gpus, .. } = *lock { gpus } else { lock.replicas() };
-            Lock { replicas: lock.replicas(), gpus, may_open: Config::may_open(lock) }
+            let (replicas, may_open) = (lock.replicas(), Config::may_open(lock));
+            Lock { replicas, gpus, may_open, has_seat: may_open && replicas == 1 }
         };
         let locks: Vec<Lock> = configs.iter().map(lock).collect();
         let desk = Mutex::new(Desk::new(arbiter, locks.len(), config.clients));
@@ -159,7 +173,7 @@ impl Shared {
         self.segment.u64(self.client(task).base).store(level, Ordering::Relaxed);
     }
 
-    /// The words that say who holds `lock` while it is open, each for [`REPLICAS`] replicas.
+    /// The words that say who holds `lock` while it is open, and who waits in its seat, each for [`REPLICAS`] replicas.
     pub fn owner_words(&self, lock: LockId) -> impl Iterator<Item = &AtomicU64> {
         let start = self.layout.owners(lock);
         let words = layout::words(self.locks[usize::from(lock.0)].replicas);
@@ -187,16 +201,71 @@ impl Shared {
         Some(ReplicaId((start + taken) as u16))
     }
 
-    /// Lets go of `replica` without the arbiter if `lock` is open.
-    #[inline]
+    /// Lets go of `replica` without the arbiter if `lock` is open. Who waits in its seat has it then.
+    #[inline(always)]
     pub fn release(&self, lock: LockId, replica: ReplicaId) -> bool {
+        if self.locks[usize::from(lock.0)].has_seat {
+            let handed = owners::hand_over(self.seat(lock));
+            // Words come from memory that others can write to.
+            if let Handed::To(task) = handed
+                && task.index() < usize::from(self.config.clients)
+            {
+                self.call(task);
+            }
+            return handed != Handed::Not;
+        }
         let (word, place) = (usize::from(replica.0) / REPLICAS, usize::from(replica.0) % REPLICAS);
         owners::release(self.segment.u64(self.layout.owners(lock) + 8 * word), place)
+    }
+
+    /// `task` waits for `lock` without the arbiter, if it is open and has a seat that is free.
+    pub fn sit_down(&self, task: TaskId, lock: LockId) -> Seated {
+        if self.locks[usize::from(lock.0)].has_seat { owners::sit_down(self.seat(lock), task) } else { Seated::Not }
+    }
+
+    /// Whether the arbiter decides about `lock`, or is about to.
+    pub fn is_frozen(&self, lock: LockId) -> bool {
+        self.owner_words(lock).any(|word| Owners::of(word).is_frozen())
+    }
+
+    /// The word of a lock that has a seat.
+    pub fn seat(&self, lock: LockId) -> &AtomicU64 {
+        self.segment.u64(self.layout.owners(lock))
+    }
+
+    /// Whether `task`, which waited in the seat of `lock`, is its owner by now.
+    #[inline]
+    pub fn was_handed(&self, task: TaskId, lock: LockId) -> bool {
+        // Which lock comes from memory that others can write to.
+        let has_seat = self.locks.get(usize::from(lock.0)).is_some_and(|lock| lock.has_seat);
+        let owners = if has_seat { Owners::of(self.seat(lock)) } else { Owners::NOBODY };
+        !owners.is_frozen() && owners.owner(0) == Some(task)
+    }
+
+    /// The lock that `task` asked for last, if it is one.
+    pub fn wanted(&self, task: TaskId) -> Option<LockId> {
+        let lock = self.number(self.client(task).wanted);
+        ((lock as usize) < self.locks.len()).then_some(LockId(lock as u16))
+    }
+
+    /// `task` waits for `lock` from now on.
+    pub fn begin_wait(&self, task: TaskId, lock: LockId) {
+        self.segment.u32(self.client(task).wanted).store(lock.0.into(), Ordering::Relaxed);
+        let word = self.word(task);
+        let before = word.load(Ordering::Relaxed).wrapping_add(COUNT);
+        word.store(Word::Waiting.instead_of(before), Ordering::Release);
     }
 
     /// Wakes the thread of `task` if it waits, to look at its word.
     #[inline(always)]
     pub fn wake(&self, task: TaskId) {
         futex::wake_all(self.word(task));
+    }
+
+    /// Wakes the thread of `task` if it waits or is about to, to look at its word and that of the lock.
+    #[inline(always)]
+    pub fn call(&self, task: TaskId) {
+        self.word(task).fetch_add(COUNT, Ordering::Release);
+        self.wake(task);
     }
 }

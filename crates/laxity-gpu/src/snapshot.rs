@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use laxity_model::{LockId, ReplicaId, TaskId};
+use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_policy::lock::{Arbiter, Standing};
 
 use crate::arbitration::Base;
@@ -12,11 +12,10 @@ use crate::desk::Desk;
 use crate::follower_state::FollowerState;
 use crate::gate::StateError;
 use crate::layout::NAME_MAX;
-use crate::owners::{Owners, REPLICAS};
 use crate::shared::Shared;
 
-/// An arbitration at one moment. (The holders of a lock for which nobody waits may be those of an instant later or
-/// earlier than the rest.)
+/// An arbitration at one moment. (The holders of a lock that needs no arbiter just now, and who waits for it, may be those
+/// of an instant later or earlier than the rest.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The name of the arbitration.
@@ -72,7 +71,14 @@ impl Snapshot {
         Ok(Snapshot { followers: FollowerState::all(shared), ..snapshot })
     }
 
-    fn read(shared: &Shared, desk: &Desk) -> Snapshot {
+    fn read(shared: &Shared, desk: &mut Desk) -> Snapshot {
+        // As if the arbiter decided about all.
+        for lock in shared.lock_ids() {
+            if desk.is_open(lock) {
+                desk.adopt(shared, Instant::ZERO, lock);
+            }
+        }
+        let desk = &*desk;
         let lock = |lock| LockState::read(shared, desk, lock);
         let engines = |gpu| {
             let engines = shared.config.engines().iter();
@@ -127,16 +133,10 @@ impl LockState {
     }
 
     fn read(shared: &Shared, desk: &Desk, lock: LockId) -> LockState {
-        let replicas = shared.locks[usize::from(lock.0)].replicas;
-        let words: Vec<Owners> = shared.owner_words(lock).map(Owners::of).collect();
-        let holder = |replica: u16| {
-            let (word, place) = (usize::from(replica) / REPLICAS, usize::from(replica) % REPLICAS);
-            let is_open = desk.is_open(lock);
-            if is_open { words[word].owner(place) } else { desk.arbiter.holder(lock, ReplicaId(replica)) }
-        };
+        let replicas = (0..shared.locks[usize::from(lock.0)].replicas).map(ReplicaId);
         let mut waiting = Vec::new();
         desk.arbiter.standings(lock, |task, standing| waiting.push((task, standing)));
-        LockState { holders: (0..replicas).map(holder).collect(), waiting }
+        LockState { holders: replicas.map(|replica| desk.arbiter.holder(lock, replica)).collect(), waiting }
     }
 }
 

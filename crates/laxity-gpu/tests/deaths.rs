@@ -26,7 +26,10 @@ fn child() {
     let registry = Registry::at(&place);
     match role.split_once(' ') {
         Some(("hold", what)) => hold(&registry, what),
-        Some(("work", worker)) => work(&place, &registry, worker.parse().expect("a number")),
+        Some(("work", what)) => {
+            let (threads, worker) = what.split_once(' ').expect("two numbers");
+            work(&place, &registry, threads.parse().expect("a number"), worker.parse().expect("a number"));
+        }
         Some(("create", _)) => create(&registry),
         _ => panic!("no such role: {role}"),
     }
@@ -34,6 +37,10 @@ fn child() {
 
 fn one_gpu() -> Config {
     Config::new(2, 1)
+}
+
+fn two_tokens() -> Config {
+    Config { arbitration: GpuArbitration::GpuSync(GpuSync { tokens: 2, ..GpuSync::DEFAULT }), ..one_gpu() }
 }
 
 /// Holds or waits for what is said, and does nothing more.
@@ -160,23 +167,26 @@ fn crowded() -> Config {
     Config { arbitration: GpuArbitration::GpuSync(sync), clients: 32, ..Config::new(3, 2) }
 }
 
-const THREADS: u64 = 3;
+/// The numbers of the clients of a process; each process has as many as there are `threads`.
+fn clients(process: u64, threads: u64) -> std::ops::Range<u64> {
+    process * threads..(process + 1) * threads
+}
 
 /// A process of several clients that take and let go, and now and then leave and come back, for ever.
-fn work(place: &Path, registry: &Registry, worker: u64) {
+fn work(place: &Path, registry: &Registry, threads: u64, process: u64) {
     let witness = &Witness::open(place);
     loop {
         let arbitration = &registry.attach("g").expect("the test is attached");
+        let gpus = arbitration.config().gpus;
         thread::scope(|scope| {
-            for number in 0..THREADS {
+            for worker in clients(process, threads) {
                 scope.spawn(move || {
-                    let worker = worker * THREADS + number;
                     let mut random = Random::of(now().0.wrapping_mul(worker + 1));
                     for _ in 0..5 {
                         let base = Base::Fixed(1 + random.below(99) as u8);
                         let client = arbitration.register(&format!("{worker}"), base).expect("there is room");
                         for _ in 0..40 {
-                            turn(witness, &client, 2, worker, &mut random);
+                            turn(witness, &client, gpus, worker, &mut random);
                         }
                     }
                 });
@@ -185,20 +195,22 @@ fn work(place: &Path, registry: &Registry, worker: u64) {
     }
 }
 
-fn random_kills(test: &str, kills: u64) {
+/// So many processes of so many threads each.
+fn random_kills(test: &str, kills: u64, config: Config, processes: u64, threads: u64) {
     let place = Place::new(test);
     let witness = Witness::create(&place);
-    let arbitration = place.create("g", &crowded()).expect("the name is free");
+    let arbitration = place.create("g", &config).expect("the name is free");
     let mut random = Random::new();
-    let start = |number: u64| (number, Process::start(&place, &format!("work {number}")));
-    let mut workers: Vec<(u64, Process)> = (1..=5).map(start).collect();
-    let mut next = 6;
-    let doom = |worker: u64| (0..THREADS).for_each(|number| witness.doom(worker * THREADS + number));
+    let start = |number: u64| (number, Process::start(&place, &format!("work {threads} {number}")));
+    let mut workers: Vec<(u64, Process)> = (1..=processes).map(start).collect();
+    let mut next = processes + 1;
+    let doom = |worker: u64| clients(worker, threads).for_each(|client| witness.doom(client));
     for _ in 0..kills {
         // At times several at once, so that some die while they see to the dead.
-        let first = random.below(5) as usize;
-        let victims: Vec<usize> = (first..=first + random.below(5) as usize / 3).map(|victim| victim % 5).collect();
-        let progress = |worker: u64| witness.progress(worker * THREADS).load(Ordering::SeqCst);
+        let first = random.below(processes);
+        let victims: Vec<usize> =
+            (first..=first + random.below(5) / 3).map(|victim| (victim % processes) as usize).collect();
+        let progress = |worker: u64| witness.progress(worker * threads).load(Ordering::SeqCst);
         until("they work", || victims.iter().all(|&victim| progress(workers[victim].0) > 0));
         random.pause(2000);
         for &victim in &victims {
@@ -212,13 +224,13 @@ fn random_kills(test: &str, kills: u64) {
         arbitration.snapshot().expect("whole");
     }
     // No grant is lost: all of those that live go on.
-    let worker_threads = || workers.iter().flat_map(|(worker, _)| (0..THREADS).map(move |n| worker * THREADS + n));
+    let worker_threads = || workers.iter().flat_map(|(worker, _)| clients(*worker, threads));
     let before: Vec<u64> = worker_threads().map(|worker| witness.progress(worker).load(Ordering::SeqCst)).collect();
     until("everyone is granted again", || {
         let progress = worker_threads().map(|worker| witness.progress(worker).load(Ordering::SeqCst));
         progress.zip(&before).all(|(now, &before)| now > before)
     });
-    let grants: u64 = (THREADS..next * THREADS).map(|worker| witness.progress(worker).load(Ordering::SeqCst)).sum();
+    let grants: u64 = (threads..next * threads).map(|worker| witness.progress(worker).load(Ordering::SeqCst)).sum();
     println!("{kills} times killed, {grants} grants");
     for (worker, process) in &mut workers {
         doom(*worker);
@@ -232,11 +244,17 @@ fn random_kills(test: &str, kills: u64) {
 /// As many clients as there are tokens get one each.
 fn everything_is_free(arbitration: &Arbitration) {
     until("the dead are forgotten", || arbitration.snapshot().expect("whole").clients.is_empty());
-    let clients: Vec<Client> =
-        (0..4).map(|number| arbitration.register(&format!("{number}"), Base::Background).expect("room")).collect();
+    let Config { gpus, arbitration: GpuArbitration::GpuSync(GpuSync { tokens, .. }), .. } = *arbitration.config()
+    else {
+        unreachable!("tests use GPUSync");
+    };
+    let replicas = gpus * tokens as u16;
+    let clients: Vec<Client> = (0..replicas)
+        .map(|number| arbitration.register(&format!("{number}"), Base::Background).expect("room"))
+        .collect();
     let tokens: Vec<Token<'_>> = clients.iter().map(|client| client.try_token().expect("it is free")).collect();
-    assert_eq!(tokens.iter().map(|token| token.replica().0).collect::<Vec<_>>(), [0, 1, 2, 3]);
-    for token in &tokens[..2] {
+    assert!(tokens.iter().map(|token| token.replica().0).eq(0..replicas));
+    for token in &tokens[..usize::from(gpus)] {
         for engine in Engine::ALL {
             drop(token.engine(engine, Instant::ZERO).expect("it is free"));
         }
@@ -245,14 +263,23 @@ fn everything_is_free(arbitration: &Arbitration) {
 
 #[test]
 fn random_kills_lose_nothing_and_hang_nobody() {
-    random_kills("random", 40);
+    random_kills("random", 40, crowded(), 5, 3);
+}
+
+/// Two that hand a token, and three that hand an engine, over to each other without the arbiter.
+#[test]
+fn random_kills_of_few_lose_nothing_and_hang_nobody() {
+    random_kills("few", 20, one_gpu(), 2, 1);
+    random_kills("engines", 20, two_tokens(), 3, 1);
 }
 
 /// `make test-kill`.
 #[test]
 #[ignore = "takes minutes"]
 fn a_thousand_random_kills() {
-    random_kills("thousand", 1000);
+    random_kills("thousand", 1000, crowded(), 5, 3);
+    random_kills("few", 1000, one_gpu(), 2, 1);
+    random_kills("engines", 1000, two_tokens(), 3, 1);
 }
 
 #[test]

@@ -20,6 +20,10 @@ const THREADS: u64 = 5;
 const TURNS: u32 = 1000;
 
 fn share(test: &str, config: Config) {
+    share_among(THREADS, test, config);
+}
+
+fn share_among(threads: u64, test: &str, config: Config) {
     let place = Place::new(test);
     let witness = &Witness::create(&place);
     let first = place.create("g", &config).expect("the name is free");
@@ -43,13 +47,13 @@ fn share(test: &str, config: Config) {
             let seed = random.below(u64::MAX);
             scope.spawn(move || work(worker, seed))
         };
-        let workers: Vec<_> = (1..=THREADS).map(spawn).collect();
+        let workers: Vec<_> = (1..=threads).map(spawn).collect();
         while !workers.iter().all(|worker| worker.is_finished()) {
             is_possible(&place.look("g").expect("whole"));
         }
     });
-    let grants: u64 = (1..=THREADS).map(|worker| witness.progress(worker).load(Ordering::SeqCst)).sum();
-    assert!(grants > THREADS * u64::from(TURNS) / 2, "most are patient");
+    let grants: u64 = (1..=threads).map(|worker| witness.progress(worker).load(Ordering::SeqCst)).sum();
+    assert!(grants > threads * u64::from(TURNS) / 2, "most are patient");
     let snapshot = attached[0].snapshot().expect("whole");
     assert!(snapshot.clients.is_empty());
     assert!(!snapshot.engines.iter().flatten().chain([&snapshot.tokens]).any(|lock| lock.is_held()));
@@ -105,6 +109,17 @@ fn threads_share_many_tokens() {
     let sync = GpuSync { tokens: 4, ..GpuSync::DEFAULT };
     share("many", gpusync(sync, Config::new(16, 4)));
     share("few", gpusync(GpuSync { fifo_requests: Some(2), ..sync }, Config::new(16, 4)));
+}
+
+/// Most of the time at most one waits for each lock, which the arbiter need not know.
+#[test]
+fn few_threads_share() {
+    for (threads, tokens) in [(2, 1), (3, 1), (3, 2)] {
+        for engine_order in [EngineOrder::Fifo, EngineOrder::Priority] {
+            let sync = GpuSync { tokens, engine_order, ..GpuSync::DEFAULT };
+            share_among(threads, "seats", gpusync(sync, Config { copy_engines: 1, ..Config::new(2, 1) }));
+        }
+    }
 }
 
 #[test]

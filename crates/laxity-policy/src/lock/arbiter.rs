@@ -256,6 +256,11 @@ impl Arbiter {
         self.priorities.base(task)
     }
 
+    /// How many jobs hold `lock` or wait for it.
+    pub fn users(&self, lock: LockId) -> usize {
+        self.locks[lock.index()].users as usize
+    }
+
     /// How many jobs wait for `lock`.
     pub fn waiting(&self, lock: LockId) -> usize {
         self.locks[lock.index()].waiting as usize
