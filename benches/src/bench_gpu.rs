@@ -64,6 +64,8 @@ struct Round {
     arbitration: [f64; 2],
     /// On the same core, with [`OTHERS`] that are registered and do nothing.
     crowded: f64,
+    /// One of two tokens, as the other is held all the time: so that the arbiter decides who is next.
+    arbitrated: [f64; 2],
     deaths: Vec<Death>,
 }
 
@@ -121,10 +123,14 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
         futex: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Called(Futex::new(words, who)))),
         in_loop: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Futex::new(words, who))),
         arbitration: [
-            arbitration_trip(registry, SAME, arguments.trips, 0)?,
-            arbitration_trip(registry, CROSS, arguments.trips, 0)?,
+            arbitration_trip(registry, SAME, arguments.trips, 1, 0)?,
+            arbitration_trip(registry, CROSS, arguments.trips, 1, 0)?,
         ],
-        crowded: arbitration_trip(registry, SAME, arguments.trips, OTHERS)?,
+        crowded: arbitration_trip(registry, SAME, arguments.trips, 1, OTHERS)?,
+        arbitrated: [
+            arbitration_trip(registry, SAME, arguments.trips, 2, 0)?,
+            arbitration_trip(registry, CROSS, arguments.trips, 2, 0)?,
+        ],
         deaths: (0..arguments.kills).map(|_| deaths::kill(registry, &name())).collect::<Result<_, _>>()?,
     })
 }
@@ -145,8 +151,11 @@ fn report(rounds: &[Round], overheads: Option<[Interval; 2]>) {
     row("raw futex, within the loop", &|round| round.in_loop);
     row("token, between processes", &|round| round.arbitration);
     println!("{:<28} {:>10.2}", format!("  {OTHERS} more registered"), of(&|round| round.crowded));
+    row("one of two, by the arbiter", &|round| round.arbitrated);
     let ratio = |index: usize| of(&|round: &Round| round.arbitration[index] / round.futex[index]);
+    let arbitrated = |index: usize| of(&|round: &Round| round.arbitrated[index] / round.futex[index]);
     println!("hand-over against raw futex: same core {:.2}, other core {:.2}", ratio(0), ratio(1));
+    println!("  by the arbiter:            same core {:.2}, other core {:.2}", arbitrated(0), arbitrated(1));
     report_deaths(rounds.iter().flat_map(|round| &round.deaths));
     let overhead = overheads.map(|[periodic, full]| {
         println!("CPU time of the stabilizer, alone, with arbitration, median and where it lies with 95 % confidence:");
@@ -157,12 +166,14 @@ fn report(rounds: &[Round], overheads: Option<[Interval; 2]>) {
         format!(" run_overhead_percent={periodic:.1} full_speed_overhead_percent={full:.1}")
     });
     println!(
-        "gpu uncontended_ns={:.0} handoff_ratio={:.2}{} handoff_loop_ratio={:.2} crowd_ratio={:.2}",
+        "gpu uncontended_ns={:.0} handoff_ratio={:.2}{} handoff_loop_ratio={:.2} crowd_ratio={:.2} \
+         arbiter_ratio={:.2}",
         of(&|round| round.token).max(of(&|round| round.engine)),
         ratio(0).max(ratio(1)),
         overhead.unwrap_or_default(),
         of(&|round| round.arbitration[0] / round.in_loop[0]),
         of(&|round| round.crowded / round.arbitration[0]),
+        arbitrated(0).max(arbitrated(1)),
     );
 }
 
@@ -206,11 +217,18 @@ fn uncontended(registry: &Registry, config: &Config, locks: u32) -> Result<(f64,
     })
 }
 
-/// Two threads hand the only token over; each attached for itself, as a process of its own would. Who lets go while the
+/// Two threads hand the last of so many tokens over, of which others keep the rest; each attached for itself, as a process of its own would. Who lets go while the
 /// other waits and asks again waits itself, so that they take turns; who lets go before the other asks may have it
 /// several times, which counts as one turn. Meanwhile `others` are registered and ask for nothing.
-fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32, others: u16) -> Result<f64, Box<dyn Error>> {
-    let config = Config::new(2, 1);
+fn arbitration_trip(
+    registry: &Registry,
+    cpus: Cpus,
+    trips: u32,
+    tokens: u32,
+    others: u16,
+) -> Result<f64, Box<dyn Error>> {
+    let arbitration = GpuArbitration::GpuSync(GpuSync { tokens, ..GpuSync::DEFAULT });
+    let config = Config { arbitration, ..Config::new(2, 1) };
     let first = registry.create(&name(), &Config { clients: config.clients + others, ..config })?;
     let second = registry.attach(&name())?;
     let (last, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
@@ -225,6 +243,8 @@ fn arbitration_trip(registry: &Registry, cpus: Cpus, trips: u32, others: u16) ->
             settle(cpus[0]);
             let client = register(&first).expect("there is room");
             let _others: Vec<Client> = (0..others).map(|_| register(&first).expect("there is room")).collect();
+            let keepers: Vec<Client> = (1..tokens).map(|_| register(&first).expect("there is room")).collect();
+            let _kept: Vec<_> = keepers.iter().map(|keeper| keeper.token().expect("it is free")).collect();
             let token = client.token().expect("it is free");
             scope.spawn(|| {
                 settle(cpus[1]);

@@ -940,7 +940,7 @@ enum laxity_result laxity_device_register(const struct laxity_device *device,
 enum laxity_result laxity_device_thread_release(struct laxity_device_thread **thread);
 
 // A job begins, number `number` of its task as traces have it, as urgent as `priority` and `deadline_ns` say. One that
-// has not ended ends now.
+// has not ended ends now. Linux is to schedule the thread as it did when it registered.
 enum laxity_result laxity_device_begin_job(struct laxity_device_thread *thread,
                                            uint32_t number,
                                            uint8_t priority,

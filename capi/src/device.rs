@@ -240,7 +240,7 @@ pub(crate) unsafe fn with(
 }
 
 /// A job begins, number `number` of its task as traces have it, as urgent as `priority` and `deadline_ns` say. One that
-/// has not ended ends now.
+/// has not ended ends now. Linux is to schedule the thread as it did when it registered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_begin_job(
     thread: *mut laxity_device_thread,

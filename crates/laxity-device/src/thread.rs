@@ -57,7 +57,8 @@ impl DeviceThread {
     }
 
     /// A job begins, number `number` of its task as traces have it, as urgent as `base`: under fixed priorities always
-    /// the same, under EDF its deadline. One that has not ended ends now.
+    /// the same, under EDF its deadline. One that has not ended ends now. Linux is to schedule the thread as it did when
+    /// it began to use the device.
     ///
     /// # Errors
     /// [`DeviceError::Register`] if it cannot have that priority.
@@ -69,7 +70,7 @@ impl DeviceThread {
         }
         if let Some(client) = &mut self.client {
             let client = Rc::get_mut(client).expect("only the token shares it, which was let go");
-            client.rebase(base).map_err(DeviceError::Register)?;
+            client.begin_job(base).map_err(DeviceError::Register)?;
         }
         self.base = base;
         Ok(())

@@ -183,25 +183,36 @@ impl Client {
             return Err(LockError::Order { what });
         }
         self.check()?;
-        let replica = self.acquire(TOKEN, ask, what, go_on)?;
-        self.has_token.set(true);
-        Ok(Token::new(self, replica))
+        self.acquire(TOKEN, ask, what, go_on).map(|replica| Token::new(self, replica))
     }
 
-    /// This thread is as urgent as this from now on: a job with another deadline begins, or how Linux schedules it was
-    /// changed, which is read anew. To be called between jobs.
+    /// A job that is as urgent as this begins. Calls nobody; Linux is to schedule this thread as when it registered, or as
+    /// at the last [`Client::rebase`].
     ///
     /// # Errors
     /// [`RegisterError`].
     ///
     /// # Panics
     /// If a token is held that was [kept](Token::keep).
-    pub fn rebase(&mut self, base: Base) -> Result<(), RegisterError> {
+    pub fn begin_job(&mut self, base: Base) -> Result<(), RegisterError> {
         assert!(!self.has_token.get(), "priorities change between jobs");
         base.check()?;
         if !self.membership.is_ours() {
             return Err(RegisterError::NotAttached);
         }
+        self.shared().say_base(self.task, base.level());
+        Ok(())
+    }
+
+    /// As [`Client::begin_job`], and how Linux schedules this thread, which may have been changed, is read anew.
+    ///
+    /// # Errors
+    /// [`RegisterError`].
+    ///
+    /// # Panics
+    /// As [`Client::begin_job`].
+    pub fn rebase(&mut self, base: Base) -> Result<(), RegisterError> {
+        self.begin_job(base)?;
         let shared = self.shared();
         let read = || Attributes::of(self.thread).map_err(|error| RegisterError::State(StateError::System(error)));
         if read()? != inheritance::own(shared, self.task) {
@@ -212,7 +223,6 @@ impl Client {
             inheritance::store(shared, shared.client(self.task).applied, own);
             self.lends.set(inheritance::lent(own).unwrap_or(0));
         }
-        shared.say_base(self.task, base.level());
         Ok(())
     }
 
@@ -268,6 +278,7 @@ impl Client {
         }
         loop {
             if let Some(replica) = self.shared().take(self.task, lock, ask.gpu) {
+                self.note_held(lock);
                 self.note_token(lock);
                 return Ok(Some(replica));
             }
@@ -361,20 +372,20 @@ impl Client {
         let word = shared.word(task);
         let mut seen = word.load(Ordering::Acquire);
         loop {
+            let Some(lock) = shared.wanted(task) else { return Err(seen) };
             match Word::of(seen) {
-                Word::Idle => return Err(seen),
                 Word::Granted(replica) => {
                     Word::Idle.store(word);
+                    self.note_held(lock);
                     return Ok(replica);
                 }
-                Word::Waiting => {}
+                Word::Waiting if shared.was_handed(task, lock) => {}
+                Word::Waiting | Word::Idle => return Err(seen),
             }
-            let Some(lock) = shared.wanted(task).filter(|&lock| shared.was_handed(task, lock)) else {
-                return Err(seen);
-            };
             // Whoever arbitrates the lock may be about to tell it the same.
             match word.compare_exchange(seen, Word::Idle.instead_of(seen), Ordering::Relaxed, Ordering::Acquire) {
                 Ok(_) => {
+                    self.note_held(lock);
                     self.note_token(lock);
                     return Ok(ReplicaId(0));
                 }
@@ -442,6 +453,16 @@ impl Client {
             self.note_token(lock);
         } else {
             self.release_by_arbiter(lock);
+        }
+    }
+
+    /// This thread holds `lock` from now on.
+    #[inline]
+    fn note_held(&self, lock: LockId) {
+        if lock == TOKEN {
+            self.has_token.set(true);
+        } else {
+            self.engines.borrow_mut().push(lock);
         }
     }
 

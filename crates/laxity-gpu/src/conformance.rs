@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use crate::client::{Ask, Client, LockError, What};
 use crate::config::{Config, TOKEN};
+use crate::desk::Desk;
 use crate::{Arbitration, Base, Registry};
 
 const CLIENTS: usize = 9;
@@ -163,6 +164,15 @@ impl Both<'_> {
         assert_eq!(told, None, "granted live only");
     }
 
+    /// How urgent the live arbiter knows `task` to be: that is how urgent it really runs. Of those who wait without the
+    /// arbiter it knows nothing.
+    fn known(&self, task: TaskId) -> u64 {
+        let shared = self.clients[0].shared();
+        let mut desk = Desk::new(Arbiter::new(CLIENTS, &self.config.locks()), shared.locks.len(), CLIENTS as u16);
+        let known = desk.peek(shared, |desk| desk.arbiter.priority(task)).expect("whole");
+        known.unwrap_or(shared.base_said(task)).major
+    }
+
     /// Who watches sees the same.
     fn check(&self) {
         let snapshot = self.arbitration.snapshot().expect("whole");
@@ -180,6 +190,7 @@ impl Both<'_> {
             assert_eq!(client.effective.level(), pure.major, "{}", client.name);
             let lender = (self.pure.base(client.id) != Some(pure)).then_some(TaskId(pure.tie));
             assert_eq!(client.inherits_from, lender, "{}", client.name);
+            assert_eq!(self.known(client.id), pure.major, "{} is as urgent as who waits for it needs", client.name);
         }
         assert!(self.clients.iter().all(|client| client.granted().is_none()), "granted live only");
     }

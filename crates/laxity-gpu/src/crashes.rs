@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering;
 use std::thread;
+use std::time::Duration;
 
 use laxity_membership::{Burial, Kind};
 use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
@@ -18,6 +19,8 @@ use crate::{Arbitration, Base, Config, LockError, Registry};
 
 /// `FUTEX_OWNER_DIED`.
 const OWNER_DIED: u32 = 0x4000_0000;
+/// Time for a thread to go to sleep; if it has not yet, it looks before it does.
+const SOON: Duration = Duration::from_millis(20);
 const ANY: What = What::Token { gpu: None };
 
 /// How urgent B is when it waits for A, which is as urgent as can be least: it sits, or the arbiter knows of it.
@@ -57,6 +60,25 @@ impl Scene {
         });
     }
 
+    /// C sleeps, waiting for A, and is handed the token, which it is not told; it lets go once `told`.
+    fn hand_to_a_sleeper(&self, told: impl FnOnce(TaskId)) {
+        let (shared, arbitration) = (self.a.shared(), &self.arbitration);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let client = arbitration.register("c", Base::Background).expect("there is room");
+                drop(client.token().expect("it is handed over"));
+            });
+            while self.arbitration.snapshot().expect("whole").tokens.waiting.is_empty() {
+                thread::yield_now();
+            }
+            thread::sleep(SOON);
+            let Handed::To(sleeper) = owners::hand_over(shared.seat(TOKEN)) else { panic!("it sits there") };
+            told(sleeper);
+        });
+        assert_eq!(shared.take(self.b.id(), TOKEN, None), Some(ReplicaId(0)), "it let go");
+        self.b.release(TOKEN, ReplicaId(0));
+    }
+
     fn holder(&self) -> Option<TaskId> {
         self.arbitration.snapshot().expect("whole").tokens.holders[0]
     }
@@ -66,7 +88,8 @@ impl Scene {
         assert_eq!(self.holder(), None);
         assert_eq!(self.a.shared().take(self.b.id(), TOKEN, None).map(|replica| replica.0), Some(0), "it is open");
         drop(self.b);
-        assert_eq!(self.a.try_token().expect("it is free").gpu(), 0);
+        let last = self.arbitration.register("last", Base::Background).expect("there is room");
+        assert_eq!(last.try_token().expect("it is free").gpu(), 0);
     }
 }
 
@@ -201,24 +224,27 @@ fn a_grant_that_comes_with_the_time_out_is_taken() {
 #[test]
 fn who_was_handed_a_token_and_not_told_is_told_by_whoever_buries() {
     let scene = Scene::new("untold", None);
-    let (shared, b) = (scene.a.shared(), scene.b.id());
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let client = scene.arbitration.register("c", Base::Background).expect("there is room");
-            drop(client.token().expect("it is handed over"));
-        });
-        while scene.arbitration.snapshot().expect("whole").tokens.waiting.is_empty() {
-            thread::yield_now();
-        }
-        // It goes to sleep soon, if it has not yet.
-        thread::sleep(std::time::Duration::from_millis(20));
-        assert!(matches!(owners::hand_over(shared.seat(TOKEN)), Handed::To(_)));
+    let shared = scene.a.shared();
+    scene.hand_to_a_sleeper(|_| {
         let alive = shared.members().word(0).swap(OWNER_DIED, Ordering::SeqCst);
         shared.bury().expect("whole");
         shared.members().word(0).store(alive, Ordering::SeqCst);
     });
-    assert_eq!(shared.take(b, TOKEN, None), Some(ReplicaId(0)), "it let go");
-    scene.b.release(TOKEN, ReplicaId(0));
+    scene.finish();
+}
+
+/// The one that sits there looks, finds the lock frozen, and goes to sleep again; the one that froze it dies.
+#[test]
+fn who_was_handed_a_lock_that_the_dead_froze_is_told_by_the_next() {
+    let scene = Scene::new("refrozen", None);
+    scene.hand_to_a_sleeper(|sleeper| {
+        scene.crash(|inside| {
+            owners::freeze(inside.shared().seat(TOKEN));
+        });
+        scene.a.shared().call(sleeper);
+        thread::sleep(SOON);
+        drop(scene.arbitration.register("d", Base::Background).expect("there is room"));
+    });
     scene.finish();
 }
 
@@ -252,7 +278,10 @@ fn a_thread_of_a_dead_process_keeps_what_it_holds_until_it_has_ended_itself() {
         let shared = scene.a.shared();
         let died = |word: u32| shared.members().word(0).swap(word, Ordering::SeqCst);
         let alive = died(OWNER_DIED);
+        let word = || shared.word(scene.b.id()).load(Ordering::Relaxed);
+        let seen = word();
         assert_eq!(shared.bury().expect("whole"), Burial::Pending);
+        assert_ne!(seen, word(), "if it was about to go to sleep, it looks again");
         assert_eq!(scene.holder(), Some(scene.a.id()));
         assert!(scene.arbitration.register("c", Base::Background).is_err(), "nobody would look for it");
         assert_eq!(died(alive), OWNER_DIED, "the word is cleared last");

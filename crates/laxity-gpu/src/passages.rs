@@ -44,7 +44,7 @@ fn a_job_for_whose_locks_nobody_waits_does_not_pass_the_gate() {
     let mut client = arbitration.register("a", Base::Background).expect("there is room");
     let shared = arbitration.membership().shared.clone();
     let job = || {
-        client.rebase(Base::Deadline(Instant(1000))).expect("how Linux schedules it stays the same");
+        client.begin_job(Base::Deadline(Instant(1000))).expect("a deadline");
         use_the_gpu(&client);
     };
     assert!(!passes(&shared, job));
@@ -133,6 +133,17 @@ fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
     b.release(engine, ReplicaId(0));
     assert!(a.granted().is_some());
     a.release(engine, ReplicaId(0));
+    drop(tokens);
+    assert!(c.granted().is_some());
+    // Now C waits before anyone wants the engine.
+    c.release(TOKEN, ReplicaId(0));
+    let tokens = [&a, &b].map(|client| client.token().expect("there are two"));
+    assert!(asks(&c).is_none());
+    assert!(asks_engine(&a).is_some());
+    assert!(passes(&shared, || assert!(asks_engine(&b).is_none())), "B inherits from C");
+    a.release(engine, ReplicaId(0));
+    assert!(b.granted().is_some());
+    b.release(engine, ReplicaId(0));
     drop(tokens);
     assert!(c.granted().is_some());
     c.release(TOKEN, ReplicaId(0));

@@ -169,7 +169,6 @@ impl<'a> Token<'a> {
         }
         client.check()?;
         client.acquire(lock, Ask { deadline, ..Ask::default() }, what, go_on)?;
-        client.engines().borrow_mut().push(lock);
         Ok(EngineLock { client, lock, gpu, engine })
     }
 }

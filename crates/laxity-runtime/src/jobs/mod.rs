@@ -82,7 +82,7 @@ impl Jobs {
         let client = match client {
             // A fixed urgency is that of all jobs.
             Some(client) if self.plan.urgency.is_none() => {
-                client.rebase(base(None, deadline)).map_err(|error| Cut::Failed(error.to_string()))?;
+                client.begin_job(base(None, deadline)).map_err(|error| Cut::Failed(error.to_string()))?;
                 Some(&*client)
             }
             client => client.map(|client| &*client),
