@@ -89,7 +89,7 @@ impl Budget {
         self.change(false, |inside| {
             let (shared, task) = (inside.shared(), self.task);
             inside.arbitrate_wait(task);
-            let is_waiting = Word::of(shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
+            let is_waiting = Word::of(shared.word(task).load(Ordering::Acquire)) == Word::Waiting;
             if !is_waiting || inside.desk.arbiter.waits_for(task).is_some() {
                 return;
             }

@@ -116,16 +116,17 @@ impl<'a> Inside<'a> {
             holder.into_iter().for_each(|task| self.arbitrate_wait(task));
         }
         // Who was handed it by its word and has not looked at that yet is told by its own.
-        let owner = self.desk.arbiter.holder(lock, ReplicaId(0));
-        owner
-            .filter(|_| shared.locks[usize::from(lock.0)].has_seat)
-            .into_iter()
-            .for_each(|task| self.tell_it(task, lock));
+        if shared.locks[usize::from(lock.0)].has_seat
+            && let Some(owner) = self.desk.arbiter.holder(lock, ReplicaId(0))
+        {
+            self.tell_it(owner, lock);
+        }
     }
 
     /// `task`, which holds `lock`, may not know that yet.
     fn tell_it(&mut self, task: TaskId, lock: LockId) {
         let word = self.shared.word(task);
+        // The word comes first: what it wants was noted before.
         let seen = word.load(Ordering::Acquire);
         if Word::of(seen) != Word::Waiting || self.shared.wanted(task) != Some(lock) {
             return;
@@ -140,10 +141,11 @@ impl<'a> Inside<'a> {
     /// From now on the arbiter decides about the lock in whose seat `task` waits, if it does.
     pub fn arbitrate_wait(&mut self, task: TaskId) {
         let shared = self.shared;
-        let Some(lock) = shared.wanted(task).filter(|lock| shared.locks[usize::from(lock.0)].has_seat) else { return };
+        let is_waiting = Word::of(shared.word(task).load(Ordering::Acquire)) == Word::Waiting;
+        let wanted = shared.wanted(task).filter(|lock| is_waiting && shared.locks[usize::from(lock.0)].has_seat);
+        let Some(lock) = wanted else { return };
         let owners = Owners::of(shared.seat(lock));
-        let is_waiting = Word::of(shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
-        if is_waiting && (owners.waiter() == Some(task) || owners.owner(0) == Some(task)) {
+        if owners.waiter() == Some(task) || owners.owner(0) == Some(task) {
             self.arbitrate(lock);
         }
     }
@@ -299,7 +301,7 @@ impl<'a> Inside<'a> {
                 continue;
             }
             self.schedule(task);
-            let is_waiting = Word::of(self.shared.word(task).load(Ordering::Relaxed)) == Word::Waiting;
+            let is_waiting = Word::of(self.shared.word(task).load(Ordering::Acquire)) == Word::Waiting;
             if is_waiting && self.desk.arbiter.waits_for(task).is_none() {
                 // Nobody reopens a lock while it grants it: the arbiter knows.
                 let granted = self.shared.wanted(task).and_then(|lock| self.granted(task, lock));

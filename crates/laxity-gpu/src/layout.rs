@@ -4,7 +4,7 @@
 //! header of the segment | members (laxity-membership) | configuration
 //! gate           the mutex of who changes the state
 //! version        which of the two copies counts
-//! owners         for each lock who holds it while it is open
+//! owners         for each lock who holds it while it is open, and who waits in its seat
 //! followers      one cache line each: of every process those threads that are as urgent as its holders
 //! clients        five cache lines each: the threads
 //! copies         the state, twice

@@ -10,7 +10,7 @@
 //! Who is granted what is decided by the very state machine that the simulator uses ([`laxity_policy::lock::Arbiter`]).
 //! Who waits is suspended; who holds inherits the priority of those who wait, through any number of locks, under
 //! `SCHED_FIFO` where Linux permits that ([`Arbitration::inheritance`]). While nobody waits a lock is taken and let go
-//! by one instruction each.
+//! by one instruction each, and who waits alone, so that there is nothing to decide, is handed it by one, too.
 //!
 //! ```
 //! use laxity_gpu::{Base, Config, Registry};

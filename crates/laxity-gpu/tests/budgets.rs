@@ -160,3 +160,25 @@ fn the_budget_of_a_client_that_is_gone_is_nobody_s() {
         assert_eq!(grants.recv(), Ok("next"));
     });
 }
+
+/// The only one that waits, to whom the holder would hand the token.
+#[test]
+fn a_token_is_not_handed_to_a_job_without_budget() {
+    let place = Place::new("unfunded");
+    let arbitration = &place.create("g", &one_token()).expect("the name is free");
+    thread::scope(|scope| {
+        let (granted, grants) = channel();
+        let holder = job(scope, arbitration, "holder", &granted);
+        assert_eq!(grants.recv(), Ok("holder"));
+        let waiter = job(scope, arbitration, "waiter", &granted);
+        assert_eq!(standing(arbitration, "waiter"), QUEUED);
+        waiter.budget.exhaust().expect("whole");
+        assert_eq!(standing(arbitration, "waiter"), None, "it asks for nothing");
+        holder.let_go.send(()).expect("it listens");
+        until("it let go", || standing(arbitration, "holder").is_none());
+        assert_eq!(standing(arbitration, "waiter"), None);
+        waiter.budget.replenish().expect("whole");
+        assert_eq!(grants.recv(), Ok("waiter"));
+        waiter.let_go.send(()).expect("it listens");
+    });
+}

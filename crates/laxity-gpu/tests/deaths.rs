@@ -113,6 +113,21 @@ fn who_was_killed_while_it_waited_is_passed_over() {
     until("the second holds it", || holds(&arbitration, "second"));
 }
 
+/// The only one that waits, to whom the holder would hand it.
+#[test]
+fn a_token_is_not_handed_to_who_was_killed_while_it_waited() {
+    let place = Place::new("handed");
+    let arbitration = place.create("g", &one_gpu()).expect("the name is free");
+    let client = arbitration.register("test", Base::Background).expect("there is room");
+    let token = client.token().expect("it is free");
+    let mut process = Process::start(&place, "hold token");
+    until("it waits", || waiting(&arbitration) == 1);
+    process.kill();
+    until("it is forgotten", || arbitration.snapshot().expect("whole").clients.len() == 1);
+    drop(token);
+    drop(client.try_token().expect("nobody has it"));
+}
+
 #[test]
 fn what_all_left_by_being_killed_is_continued_or_collected_or_replaced() {
     let place = Place::new("left");
