@@ -83,6 +83,13 @@ impl Scene {
         self.arbitration.snapshot().expect("whole").tokens.holders[0]
     }
 
+    /// A lets go, B has it, and lets go, too.
+    fn hand_over(&self) {
+        self.a.release(TOKEN, ReplicaId(0));
+        assert!(self.b.granted().is_some());
+        self.b.release(TOKEN, ReplicaId(0));
+    }
+
     /// Both are done, and the lock is open again.
     fn finish(self) {
         assert_eq!(self.holder(), None);
@@ -105,9 +112,7 @@ fn a_lock_frozen_by_the_dead_is_still_held_by_its_owner() {
     scene.crash(|inside| inside.arbitrate(TOKEN));
     assert_eq!(scene.holder(), Some(scene.a.id()));
     assert!(scene.b.ask(TOKEN, Ask::default(), ANY).expect("whole").is_none(), "A holds it");
-    scene.a.release(TOKEN, ReplicaId(0));
-    assert!(scene.b.granted().is_some());
-    scene.b.release(TOKEN, ReplicaId(0));
+    scene.hand_over();
     scene.finish();
 }
 
@@ -124,9 +129,7 @@ fn what_was_not_published_did_not_happen() {
         });
         assert_eq!(scene.holder(), Some(a));
         assert!(scene.b.granted().is_none());
-        scene.a.release(TOKEN, ReplicaId(0));
-        assert!(scene.b.granted().is_some());
-        scene.b.release(TOKEN, ReplicaId(0));
+        scene.hand_over();
         scene.finish();
     }
 }
@@ -201,9 +204,7 @@ fn a_panic_at_the_gate_changes_nothing() {
         let late = Ask { deadline: Instant::ZERO, length: Nanos(1), gpu: None };
         let c = scene.arbitration.register("c", Base::Background).expect("there is room");
         assert!(matches!(c.request(late), Err(LockError::TimedOut { .. })));
-        scene.a.release(TOKEN, ReplicaId(0));
-        assert!(scene.b.granted().is_some());
-        scene.b.release(TOKEN, ReplicaId(0));
+        scene.hand_over();
         scene.finish();
     }
 }
@@ -285,9 +286,7 @@ fn a_thread_of_a_dead_process_keeps_what_it_holds_until_it_has_ended_itself() {
         assert_eq!(scene.holder(), Some(scene.a.id()));
         assert!(scene.arbitration.register("c", Base::Background).is_err(), "nobody would look for it");
         assert_eq!(died(alive), OWNER_DIED, "the word is cleared last");
-        scene.a.release(TOKEN, ReplicaId(0));
-        assert!(scene.b.granted().is_some());
-        scene.b.release(TOKEN, ReplicaId(0));
+        scene.hand_over();
         scene.finish();
     }
 }

@@ -119,6 +119,10 @@ fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
     let tokens = [&a, &b].map(|client| client.token().expect("there are two"));
     assert!(asks_engine(&a).is_some());
     assert!(!passes(&shared, || assert!(asks_engine(&b).is_none())));
+    let hands_engine = |from: &Client, to: &Client| {
+        from.release(engine, ReplicaId(0));
+        assert!(to.granted().is_some());
+    };
     let inherits = || {
         let snapshot = arbitration.snapshot().expect("whole");
         [&a, &b].map(|client| snapshot.client(client.id()).expect("it is registered").inherits_from)
@@ -127,11 +131,9 @@ fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
     // C waits for a token of A or B, and B for A.
     assert!(asks(&c).is_none());
     assert_eq!(inherits(), [Some(c.id()); 2]);
-    a.release(engine, ReplicaId(0));
-    assert!(b.granted().is_some());
+    hands_engine(&a, &b);
     assert!(passes(&shared, || assert!(asks_engine(&a).is_none())), "A is as urgent as C, and so is B");
-    b.release(engine, ReplicaId(0));
-    assert!(a.granted().is_some());
+    hands_engine(&b, &a);
     a.release(engine, ReplicaId(0));
     drop(tokens);
     assert!(c.granted().is_some());
@@ -141,8 +143,7 @@ fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
     assert!(asks(&c).is_none());
     assert!(asks_engine(&a).is_some());
     assert!(passes(&shared, || assert!(asks_engine(&b).is_none())), "B inherits from C");
-    a.release(engine, ReplicaId(0));
-    assert!(b.granted().is_some());
+    hands_engine(&a, &b);
     b.release(engine, ReplicaId(0));
     drop(tokens);
     assert!(c.granted().is_some());
