@@ -17,7 +17,7 @@ use crate::budget::State;
 use crate::config::TOKEN;
 use crate::gate::StateError;
 use crate::inheritance;
-use crate::owners::Seated;
+use crate::owners::{self, Seated};
 use crate::shared::{Shared, Word};
 use crate::token::Token;
 
@@ -305,7 +305,7 @@ impl Client {
             return Seated::Not;
         }
         shared.begin_wait(self.task, lock);
-        let seated = shared.sit_down(self.task, lock);
+        let seated = owners::sit_down(shared.seat(lock), self.task);
         if !matches!(seated, Seated::Behind(_)) {
             Word::Idle.store(shared.word(self.task));
         }

@@ -12,7 +12,7 @@ use laxity_sys::{futex, mutex};
 use crate::config::{Config, TOKEN};
 use crate::desk::Desk;
 use crate::layout::{self, ClientWords, GATE, Layout, VERSION};
-use crate::owners::{self, Handed, Owners, REPLICAS, Seated};
+use crate::owners::{self, Handed, Owners, REPLICAS};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -216,11 +216,6 @@ impl Shared {
         }
         let (word, place) = (usize::from(replica.0) / REPLICAS, usize::from(replica.0) % REPLICAS);
         owners::release(self.segment.u64(self.layout.owners(lock) + 8 * word), place)
-    }
-
-    /// `task` waits for `lock` without the arbiter, if it is open and has a seat that is free.
-    pub fn sit_down(&self, task: TaskId, lock: LockId) -> Seated {
-        if self.locks[usize::from(lock.0)].has_seat { owners::sit_down(self.seat(lock), task) } else { Seated::Not }
     }
 
     /// Whether the arbiter decides about `lock`, or is about to.
