@@ -217,9 +217,10 @@ fn uncontended(registry: &Registry, config: &Config, locks: u32) -> Result<(f64,
     })
 }
 
-/// Two threads hand the last of so many tokens over, of which others keep the rest; each attached for itself, as a process of its own would. Who lets go while the
-/// other waits and asks again waits itself, so that they take turns; who lets go before the other asks may have it
-/// several times, which counts as one turn. Meanwhile `others` are registered and ask for nothing.
+/// Two threads hand the last of so many tokens over, of which others keep the rest; each attached for itself, as a process
+/// of its own would. Who lets go while the other waits and asks again waits itself, so that they take turns; who lets go
+/// before the other asks may have it several times, which counts as one turn. Meanwhile `others` are registered and ask
+/// for nothing.
 fn arbitration_trip(
     registry: &Registry,
     cpus: Cpus,
