@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! process --> server                                      server --> process
-//! Hello(config)                                           Welcome(config), with the device memory
+//! Hello(config)                                           Welcome(config), with the device memory and what engines hear
 //! Stream(name)            Name(stream)                    Stream(number)         Name(name)
 //! Allocate(bytes)         Free(offset)                    Allocated(offset)      NoMemory(largest)  Shortage(left)
-//! Issue(operation)                                        Begin(operation): carry out its work, then say
+//! Issue(operation)                                        Begin(operation), to its engine: carry out its work, then say
 //! Worked(operation)                                       Complete(operation): the interrupt
 //! History(from)                                           History(first, entries)
 //! Look, also instead of Hello                             Seen(usage)
@@ -18,7 +18,7 @@ use crate::server::history::{Entry, WORDS};
 use crate::usage::Usage;
 
 /// Of the language; processes with another one are turned away.
-pub(crate) const VERSION: u64 = 3;
+pub(crate) const VERSION: u64 = 4;
 /// The longest packet in bytes.
 pub(crate) const PACKET_MAX: usize = 4096;
 /// Entries of a history in one packet.

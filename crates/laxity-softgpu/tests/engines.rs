@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use laxity_model::Nanos;
+use laxity_model::{CopyDirection, Engine, Nanos};
 use laxity_softgpu::{Config, GpuError, OpenError, SoftGpu, Wait, What};
 use laxity_sys::clock;
 use laxity_trace::check;
@@ -309,7 +309,6 @@ fn a_trace_says_whose_job_an_operation_is_for() {
 
 #[test]
 fn a_timed_copy_occupies_the_engine_of_its_direction_for_as_long_as_the_rate_says() {
-    use laxity_model::{CopyDirection, Engine};
     let gpu = try_open(&name("timed"), Config { copy_rate: Some(1_000_000), ..config() }).expect("a soft GPU");
     let stream = gpu.stream("s").expect("a stream");
     for direction in [CopyDirection::In, CopyDirection::Out] {
@@ -333,6 +332,44 @@ fn what_was_issued_goes_on_as_long_as_somebody_can_wait_for_it() {
     let out = stream.copy_out(&buffer, 0..1).expect("issued");
     drop((gpu, stream, buffer));
     assert_eq!(out.wait(Wait::Blocking).expect("done"), [9]);
+}
+
+/// A kernel that runs uses device memory: until it is over, the process is there for the server, though threads of its
+/// other engines hear no more.
+#[test]
+fn who_closes_is_there_until_its_kernels_are_over() {
+    let (name, config) = (name("closes"), Config { copy_rate: Some(1_000_000), ..config() });
+    let [gpu, witness] = [(); 2].map(|()| try_open(&name, config).expect("a soft GPU"));
+    let streams = ["kernel", "copies"].map(|name| gpu.stream(name).expect("a stream"));
+    let (buffer, (began, begun)) = (gpu.alloc(1).expect("memory"), channel());
+    let (go, gone) = channel::<()>();
+    streams[0]
+        .launch(move |_| {
+            began.send(())?;
+            gone.recv_timeout(PATIENCE)?;
+            Ok(())
+        })
+        .expect("issued");
+    begun.recv_timeout(PATIENCE).expect("it runs");
+    // After a tenth of a second the second one begins, which nobody hears any more.
+    streams[1].copy_timed(CopyDirection::In, 100_000).expect("issued");
+    streams[1].copy_in(&buffer, 0, [1]).expect("issued");
+    let has_begun = || history(&witness).iter().filter(|entry| entry.what == What::Began).count() == 3;
+    let processes = || witness.usage().expect("the server is there").processes;
+    let wait_until = |is_so: &dyn Fn() -> bool| {
+        let start = std::time::Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < PATIENCE, "it never was so");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    std::thread::scope(|scope| {
+        let closing = scope.spawn(|| drop((gpu, streams, buffer)));
+        wait_until(&has_begun);
+        assert_eq!((processes(), closing.is_finished()), (2, false));
+        go.send(()).expect("the kernel waits");
+    });
+    wait_until(&|| processes() == 1);
 }
 
 /// The thread that has the last handle is one of those that would be waited for.

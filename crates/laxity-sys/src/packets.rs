@@ -15,13 +15,15 @@ use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv, recvmsg,
-    send, sendmsg, shutdown, socket_with, sockopt,
+    send, sendmsg, shutdown, socket_with, socketpair, sockopt,
 };
 
 use crate::clock;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
+/// Descriptors that a packet may bring.
+pub const DESCRIPTORS_MAX: usize = 4;
 
 /// What others connect to.
 #[derive(Debug)]
@@ -84,6 +86,15 @@ impl Listener {
 }
 
 impl Packets {
+    /// Both ends of a connection, one of which is for another process.
+    ///
+    /// # Errors
+    /// If there can be no more descriptors.
+    pub fn pair() -> io::Result<(Packets, Packets)> {
+        let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        Ok((Packets { socket: one }, Packets { socket: other }))
+    }
+
     /// Connects to who listens by `name`.
     ///
     /// # Errors
@@ -128,16 +139,15 @@ impl Packets {
         }
     }
 
-    /// Sends `packet` and a copy of `descriptor`, without waiting.
+    /// Sends `packet` and copies of `descriptors`, at most [`DESCRIPTORS_MAX`], without waiting.
     ///
     /// # Errors
     /// If there is no room, or the other end is gone.
-    pub fn send_with(&self, packet: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<()> {
-        let descriptors = [descriptor];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    pub fn send_with(&self, packet: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut control = SendAncillaryBuffer::new(&mut space);
-        let has_room = control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        assert!(has_room, "the space is for one descriptor");
+        let has_room = control.push(SendAncillaryMessage::ScmRights(descriptors));
+        assert!(has_room, "{} descriptors, of at most {DESCRIPTORS_MAX}", descriptors.len());
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
             match sendmsg(&self.socket, &[IoSlice::new(packet)], &mut control, flags) {
@@ -148,21 +158,21 @@ impl Packets {
         }
     }
 
-    /// Waits for a packet and the descriptor that came with it, if one did. What does not fit into `packet` is cut off.
-    pub fn receive_with(&self, packet: &mut [u8]) -> (Received, Option<OwnedFd>) {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    /// Waits for a packet and the descriptors that came with it. What does not fit into `packet` is cut off.
+    pub fn receive_with(&self, packet: &mut [u8]) -> (Received, Vec<OwnedFd>) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         loop {
             match recvmsg(&self.socket, &mut [IoSliceMut::new(packet)], &mut control, RecvFlags::CMSG_CLOEXEC) {
                 Ok(message) if message.bytes > 0 => {
-                    let descriptor = control.drain().find_map(|message| match message {
-                        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+                    let descriptors = control.drain().filter_map(|message| match message {
+                        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
                         _ => None,
                     });
-                    return (Received::Packet(message.bytes), descriptor);
+                    return (Received::Packet(message.bytes), descriptors.flatten().collect());
                 }
                 Err(Errno::INTR) => {}
-                _ => return (Received::End, None),
+                _ => return (Received::End, Vec::new()),
             }
         }
     }
@@ -206,6 +216,13 @@ impl Packets {
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+/// Of an end that came with a packet.
+impl From<OwnedFd> for Packets {
+    fn from(socket: OwnedFd) -> Packets {
+        Packets { socket }
     }
 }
 
@@ -317,19 +334,27 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_travels_with_a_packet() {
+    fn descriptors_travel_with_a_packet() {
         let (a, b) = pair("descriptor");
         let mut file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).expect("memory"));
         file.write_all(b"device").expect("memory");
-        a.send_with(b"here", file.as_fd()).expect("b is there");
+        let (ours, theirs) = Packets::pair().expect("descriptors are left");
+        a.send_with(b"here", &[file.as_fd(), theirs.as_fd()]).expect("b is there");
+        drop(theirs);
         let mut packet = [0; 16];
-        let (received, descriptor) = b.receive_with(&mut packet);
+        let (received, descriptors) = b.receive_with(&mut packet);
         assert_eq!(received, Received::Packet(4));
-        let mut same = File::from(descriptor.expect("it was sent"));
+        let [same, theirs] = descriptors.try_into().expect("two were sent");
+        let mut same = File::from(same);
         same.rewind().expect("a file");
         let mut text = String::new();
         same.read_to_string(&mut text).expect("a file");
         assert_eq!(text, "device");
+        ours.send(b"ring").expect("b has it");
+        let theirs = Packets::from(theirs);
+        assert_eq!(theirs.receive(&mut packet), Received::Packet(4));
+        drop(ours);
+        assert_eq!(theirs.receive(&mut packet), Received::End);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use laxity_model::{Engine, Nanos};
 use laxity_sys::packets::Packets;
 use laxity_sys::sparse::Sparse;
 
+use super::start::Connection;
 use super::stream::{Callback, Core, KernelResult, lock};
 use crate::config::Config;
 use crate::error::GpuError;
@@ -24,14 +25,14 @@ pub(super) struct Shared {
     pub name: String,
     pub config: Config,
     pub packets: Packets,
+    /// By engine, where the server says to its thread what to begin.
+    pub engines: [Packets; Engine::ALL.len()],
     pub memory: Sparse,
     /// Where answers come from; held from question to answer, as answers come in the order of questions.
     answers: Mutex<Receiver<Reply>>,
     operations: Mutex<Operations>,
     numbers: AtomicU64,
     places: Arc<Places>,
-    /// By engine, whom it tells to begin. `None`: no work is begun any more.
-    pub engines: Mutex<Option<[Sender<Begun>; Engine::ALL.len()]>>,
     /// The callback thread. `None`: nobody is called any more.
     pub callbacks: Mutex<Option<Sender<Call>>>,
     is_gone: AtomicBool,
@@ -47,7 +48,6 @@ struct Operations {
 struct Outstanding {
     core: Arc<Core>,
     index: u64,
-    engine: Engine,
     work: Option<Work>,
     failure: Option<GpuError>,
     _place: Place,
@@ -55,12 +55,6 @@ struct Outstanding {
 
 /// A callback, and the stream that it was added to.
 pub(super) type Call = (Arc<Core>, Callback);
-
-/// An operation that an engine begins.
-pub(super) struct Begun {
-    pub number: u64,
-    work: Work,
-}
 
 /// How many operations there may be.
 #[derive(Debug, Default)]
@@ -81,17 +75,18 @@ impl Drop for Place {
 }
 
 impl Shared {
-    pub fn new(name: &str, config: Config, (packets, memory): (Packets, Sparse), answers: Receiver<Reply>) -> Shared {
+    pub fn new(name: &str, config: Config, connection: Connection, answers: Receiver<Reply>) -> Shared {
+        let Connection { packets, memory, engines } = connection;
         Shared {
             name: name.to_owned(),
             config,
             packets,
+            engines,
             memory,
             answers: Mutex::new(answers),
             operations: Mutex::default(),
             numbers: AtomicU64::new(0),
             places: Arc::default(),
-            engines: Mutex::new(None),
             callbacks: Mutex::new(None),
             is_gone: AtomicBool::new(false),
         }
@@ -135,7 +130,7 @@ impl Shared {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let (stream, job, has_work) = (core.number, core.job(), work.is_some());
         let issue = Issue { operation: number, stream, job, engine, duration, has_work };
-        let outstanding = Outstanding { core: core.clone(), index, engine, work, failure: None, _place: place };
+        let outstanding = Outstanding { core: core.clone(), index, work, failure: None, _place: place };
         {
             let mut operations = lock(&self.operations);
             if operations.is_gone {
@@ -152,26 +147,10 @@ impl Shared {
         Ok(())
     }
 
-    /// The engine of operation `number` is this process's.
-    pub fn begin(&self, number: u64) {
-        let begun = {
-            let mut operations = lock(&self.operations);
-            let Some(outstanding) = operations.by_number.get_mut(&number) else { return };
-            outstanding.work.take().map(|work| (outstanding.engine, Begun { number, work }))
-        };
-        let Some((engine, begun)) = begun else { return };
-        if let Some(engines) = lock(&self.engines).as_ref() {
-            // A thread that ended does so as everything does.
-            let _ = engines[engine.index()].send(begun);
-        }
-    }
-
-    /// Carries out what an engine began, unless `is_closing`, and tells the server.
-    pub fn work(&self, begun: Begun, is_closing: bool) {
-        let Begun { number, work } = begun;
-        if is_closing {
-            return;
-        }
+    /// The engine of operation `number` is this process's: carries out its work, and tells the server.
+    pub fn work(&self, number: u64) {
+        let work = lock(&self.operations).by_number.get_mut(&number).and_then(|outstanding| outstanding.work.take());
+        let Some(work) = work else { return };
         let result = super::threads::guarded(work);
         if let Err(reason) = result
             && let Some(outstanding) = lock(&self.operations).by_number.get_mut(&number)

@@ -2,12 +2,14 @@
 
 use std::env;
 use std::io::{self, BufRead, BufReader};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{self, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use laxity_model::Engine;
 use laxity_sys::packets::{Packets, Received};
 use laxity_sys::sparse::Sparse;
 
@@ -23,8 +25,16 @@ const SERVER: &str = "laxity-softgpu-server";
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A server that made this process welcome, and its memory.
-pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Result<(Packets, Sparse), OpenError> {
+/// A server that made this process welcome.
+pub(super) struct Connection {
+    pub packets: Packets,
+    pub memory: Sparse,
+    /// Where each engine's thread hears what it is to carry out.
+    pub engines: [Packets; Engine::ALL.len()],
+}
+
+/// One that is there, or that this starts.
+pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Result<Connection, OpenError> {
     if name.is_empty() || name.len() > NAME_MAX || name.contains('\0') {
         return Err(OpenError::Name(name.to_owned()));
     }
@@ -47,18 +57,23 @@ pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Res
 }
 
 /// Nothing if the server ended instead.
-fn greet(name: &str, config: &Config, packets: Packets) -> Result<Option<(Packets, Sparse)>, OpenError> {
+fn greet(name: &str, config: &Config, packets: Packets) -> Result<Option<Connection>, OpenError> {
     if packets.send(&Request::Hello(*config).encode()).is_err() {
         return Ok(None);
     }
     let mut packet = [0; PACKET_MAX];
-    let (Received::Packet(length), Some(memory)) = packets.receive_with(&mut packet) else { return Ok(None) };
+    let (Received::Packet(length), descriptors) = packets.receive_with(&mut packet) else { return Ok(None) };
     let Some(Reply::Welcome(found)) = Reply::decode(&packet[..length]) else { return Ok(None) };
     if found != *config {
         return Err(OpenError::Different { name: name.to_owned(), found, asked: *config });
     }
+    // Linux keeps back those that this process has no room for.
+    let Ok([memory, engines @ ..]) = <[OwnedFd; 1 + Engine::ALL.len()]>::try_from(descriptors) else {
+        let error = io::Error::other("too many files are open in this process");
+        return Err(OpenError::System { action: "take what its server sent", error });
+    };
     let memory = Sparse::adopt(memory).map_err(OpenError::Memory)?;
-    Ok(Some((packets, memory)))
+    Ok(Some(Connection { packets, memory, engines: engines.map(Packets::from) }))
 }
 
 fn find() -> PathBuf {

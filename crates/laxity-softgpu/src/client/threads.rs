@@ -1,10 +1,10 @@
 //! The threads of a process that has a soft GPU.
 //!
 //! ```text
-//!           +-- begin --> an engine's thread: runs the work ------------------------> server
-//! server -- link
-//!           +-- complete --> handling thread: wakes who synchronizes --> callback thread
-//!           +-- answers --> who asked
+//! server -- begin --> an engine's thread: runs the work ------------------------------> server
+//!    |
+//!   link -- complete --> handling thread: wakes who synchronizes --> callback thread
+//!    +----- answers --> who asked
 //! ```
 //!
 //! The handling thread is the live klmirqd thread of this process, the callback thread that of its GPU run-time library
@@ -18,11 +18,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use laxity_model::{Engine, Instant};
-use laxity_sys::packets::Received;
+use laxity_sys::packets::{Packets, Received};
 use laxity_sys::{futex, scheduling};
 
 use super::inside;
-use super::shared::{Begun, Call, Shared, Work};
+use super::shared::{Call, Shared, Work};
 use super::stream::{KernelResult, lock};
 use crate::error::Panicked;
 use crate::message::{PACKET_MAX, Reply};
@@ -101,20 +101,16 @@ impl Threads {
         let (interrupt, interrupts) = channel();
         let (call, calls) = channel();
         *lock(&shared.callbacks) = Some(call);
-        let mut engines = Vec::new();
         let started = (|| {
             for engine in Engine::ALL {
-                let (begin, begun) = channel();
-                engines.push(begin);
                 let (shared, is_closing) = (shared.clone(), threads.is_closing.clone());
                 let name = format!("softgpu-{}", engine_name(engine));
                 let begin = threads.begin(move |numbers| &numbers.engines[engine.index()]);
                 threads.engines.push(spawn(name, move || {
                     begin();
-                    work(&shared, &begun, &is_closing);
+                    work(&shared, engine, &is_closing);
                 })?);
             }
-            *lock(&shared.engines) = engines.try_into().ok();
             let (h, begin) = (handling.clone(), threads.begin(|numbers| &numbers.handling[1]));
             threads.others.push(spawn("softgpu-callback".to_owned(), move || {
                 begin();
@@ -167,7 +163,7 @@ impl Threads {
     /// process's.
     pub fn close(self, shared: &Shared) {
         self.is_closing.store(true, Ordering::Release);
-        drop(lock(&shared.engines).take());
+        shared.engines.iter().for_each(Packets::end);
         self.engines.into_iter().for_each(join);
         shared.packets.end();
         self.others.into_iter().for_each(join);
@@ -200,10 +196,6 @@ fn link(shared: &Shared, answers: &Sender<Reply>, interrupt: &Sender<u64>) {
     let mut packet = [0; PACKET_MAX];
     while let Received::Packet(length) = shared.packets.receive(&mut packet) {
         let told = match Reply::decode(&packet[..length]) {
-            Some(Reply::Begin(operation)) => {
-                shared.begin(operation);
-                Ok(())
-            }
             Some(Reply::Complete(operation)) => interrupt.send(operation).map_err(drop),
             Some(answer) => answers.send(answer).map_err(drop),
             None => Err(()),
@@ -215,9 +207,13 @@ fn link(shared: &Shared, answers: &Sender<Reply>, interrupt: &Sender<u64>) {
     shared.packets.end();
 }
 
-fn work(shared: &Shared, begun: &Receiver<Begun>, is_closing: &AtomicBool) {
-    while let Ok(begun) = begun.recv() {
-        shared.work(begun, is_closing.load(Ordering::Acquire));
+fn work(shared: &Shared, engine: Engine, is_closing: &AtomicBool) {
+    let mut packet = [0; PACKET_MAX];
+    while let Received::Packet(length) = shared.engines[engine.index()].receive(&mut packet) {
+        match Reply::decode(&packet[..length]) {
+            Some(Reply::Begin(operation)) if !is_closing.load(Ordering::Acquire) => shared.work(operation),
+            _ => break,
+        }
     }
 }
 

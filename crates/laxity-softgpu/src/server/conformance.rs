@@ -95,7 +95,7 @@ impl Bench {
         }
         for effect in effects {
             match effect {
-                Effect::Begin { client, operation } => {
+                Effect::Begin { client, operation, .. } => {
                     assert!(self.streams.contains_key(&client), "the dead are not told");
                     self.working.push((client, operation));
                 }

@@ -32,7 +32,7 @@ pub(crate) struct Now {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Carry out the work of the operation: the engine is yours.
-    Begin { client: u32, operation: u64 },
+    Begin { client: u32, engine: Engine, operation: u64 },
     /// The operation is complete.
     Complete { client: u32, operation: u64 },
 }
@@ -210,7 +210,7 @@ impl Device {
             let until = now.at.saturating_add(duration);
             self.running[engine.index()] = Some(Running { what, until, is_working: what.has_work });
             if what.has_work {
-                effects.push(Effect::Begin { client: what.client, operation: what.operation });
+                effects.push(Effect::Begin { client: what.client, engine, operation: what.operation });
             }
         }
     }

@@ -7,6 +7,8 @@ pub mod arguments;
 mod conformance;
 pub(crate) mod device;
 pub mod history;
+#[cfg(test)]
+mod hostile;
 mod memory;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +16,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
-use laxity_model::Instant;
+use laxity_model::{Engine, Instant};
 use laxity_sys::packets::{self, Listener, Packets, Received};
 use laxity_sys::sparse::Sparse;
 use laxity_sys::{clock, scheduling};
@@ -31,6 +33,7 @@ const PRIORITY: u8 = 97;
 const OUTBOX_MAX: usize = 4 * device::OUTSTANDING_MAX;
 /// Packets of a process that are heard before it is another's turn.
 const TURN: usize = 16;
+const ENGINES: usize = Engine::ALL.len();
 
 /// Why a server does not run.
 #[derive(Debug)]
@@ -58,7 +61,10 @@ pub(crate) fn address_prefix() -> String {
 struct Client {
     packets: Packets,
     outbox: VecDeque<Vec<u8>>,
-    is_welcome: bool,
+    /// Where the threads hear that carry out its work, by engine; there once it is welcome.
+    engines: Option<[Packets; ENGINES]>,
+    /// It does not hear.
+    is_lost: bool,
 }
 
 /// A server that has its name.
@@ -141,7 +147,7 @@ impl Server {
     fn admit(&mut self, packets: Packets) {
         let number = self.clients_seen;
         self.clients_seen = self.clients_seen.checked_add(1).expect("a connection takes longer to make than 1 us");
-        self.clients.insert(number, Client { packets, outbox: VecDeque::new(), is_welcome: false });
+        self.clients.insert(number, Client { packets, outbox: VecDeque::new(), engines: None, is_lost: false });
     }
 
     /// Hears every client.
@@ -169,16 +175,15 @@ impl Server {
     fn hear(&mut self, number: u32, request: Request, effects: &mut Vec<Effect>) -> Result<(), Violation> {
         let client = self.clients.get_mut(&number).ok_or(Violation)?;
         // First of all, and once; who only looks need not say it.
-        if client.is_welcome == matches!(request, Request::Hello(_)) && request != Request::Look {
+        if client.is_welcome() == matches!(request, Request::Hello(_)) && request != Request::Look {
             return Err(Violation);
         }
         let reply = match request {
             Request::Hello(_) => {
-                client.is_welcome = true;
-                self.device.join(number);
                 // Whether that is what the process wants is for the process to say.
-                let welcome = Reply::Welcome(self.config).encode();
-                return client.packets.send_with(&welcome, self.memory.pages().as_fd()).map_err(|_| Violation);
+                client.welcome(self.config, self.memory.pages()).map_err(|_| Violation)?;
+                self.device.join(number);
+                return Ok(());
             }
             Request::Stream(name) => Reply::Stream(self.device.stream(number, name)),
             Request::Name(stream) => Reply::Name(self.device.name(stream).unwrap_or_default().to_owned()),
@@ -227,7 +232,7 @@ impl Server {
             used: self.memory.used(),
             // Linux knows of a file that is open.
             reserved: self.memory.pages().reserved().unwrap_or(0),
-            processes: self.clients.values().filter(|client| client.is_welcome).count() as u64,
+            processes: self.clients.values().filter(|client| client.is_welcome()).count() as u64,
         }
     }
 
@@ -240,11 +245,14 @@ impl Server {
 
     fn tell(&mut self, effects: Vec<Effect>) {
         for effect in effects {
-            let (client, reply) = match effect {
-                Effect::Begin { client, operation } => (client, Reply::Begin(operation)),
-                Effect::Complete { client, operation } => (client, Reply::Complete(operation)),
-            };
-            self.send(client, reply);
+            match effect {
+                Effect::Begin { client, engine, operation } => {
+                    if let Some(client) = self.clients.get_mut(&client) {
+                        client.begin(engine, operation);
+                    }
+                }
+                Effect::Complete { client, operation } => self.send(client, Reply::Complete(operation)),
+            }
         }
     }
 
@@ -253,7 +261,7 @@ impl Server {
         loop {
             let mut lost = Vec::new();
             for (&number, client) in &mut self.clients {
-                if client.flush().is_err() || client.outbox.len() > OUTBOX_MAX {
+                if client.flush().is_err() || client.is_lost || client.outbox.len() > OUTBOX_MAX {
                     lost.push(number);
                 }
             }
@@ -269,7 +277,7 @@ impl Server {
     /// The process is gone, or as good as that: what it says is not understood.
     fn dismiss(&mut self, number: u32, effects: &mut Vec<Effect>) {
         // Who only looked has nothing, and is no reason to stay.
-        if self.clients.remove(&number).is_some_and(|client| client.is_welcome) {
+        if self.clients.remove(&number).is_some_and(|client| client.is_welcome()) {
             self.device.leave(now(), number, effects);
             self.memory.free_all(number);
             self.idle_since = clock::now();
@@ -278,6 +286,30 @@ impl Server {
 }
 
 impl Client {
+    fn is_welcome(&self) -> bool {
+        self.engines.is_some()
+    }
+
+    /// Sends it the configuration, the memory, and for each engine the end of a connection that its thread hears at.
+    fn welcome(&mut self, config: Config, memory: &Sparse) -> io::Result<()> {
+        let pairs = [Packets::pair()?, Packets::pair()?, Packets::pair()?];
+        let [execution, copy_in, copy_out] = pairs.each_ref().map(|(_, theirs)| theirs.as_fd());
+        let descriptors = [memory.as_fd(), execution, copy_in, copy_out];
+        self.packets.send_with(&Reply::Welcome(config).encode(), &descriptors)?;
+        self.engines = Some(pairs.map(|(ours, _)| ours));
+        Ok(())
+    }
+
+    /// Says to the thread of `engine` to begin. It hears that at once and by itself: a thread between would be one more
+    /// switch, and, as urgent and on its CPU, would drive it to another one.
+    fn begin(&mut self, engine: Engine, operation: u64) {
+        let begin = Reply::Begin(operation).encode();
+        let told = self.engines.as_ref().map(|engines| engines[engine.index()].try_send(&begin));
+        // An engine does one thing at a time. So there is room, but in a process that says it did what it did not hear.
+        // One whose threads hear no more is closing: its other engines may still work, until its connection ends.
+        self.is_lost |= matches!(told, Some(Ok(false)));
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         while let Some(packet) = self.outbox.front() {
             if !self.packets.try_send(packet)? {
