@@ -39,11 +39,13 @@ def summed(plan: Plan, study: Study, rows: Iterable[Row]) -> pa.Table:
     places = sorted(sums)
     columns = {name: np.array([sums[place][i] for place in places], np.uint64) for i, name in enumerate(COUNTS)}
     fraction, low, high = wilson(columns["accepted"], columns["sets"])
+    # The extension module makes new lists of them each time it is asked.
+    scenarios, curves = study.scenarios, study.curves
     return pa.table(
         {
-            "scenario": [study.scenarios[place[0]] for place in places],
-            "graph": [study.curves[place[1]][0] for place in places],
-            "curve": [study.curves[place[1]][1] for place in places],
+            "scenario": [scenarios[place[0]] for place in places],
+            "graph": [curves[place[1]][0] for place in places],
+            "curve": [curves[place[1]][1] for place in places],
             "x_thousandths": np.array([place[2] for place in places], np.uint64),
             **columns,
             "fraction": fraction,
@@ -60,11 +62,12 @@ def _check_complete(plan: Plan, study: Study, sums: dict[tuple[int, int, int], l
     for place, counts in sums.items():
         seen[place[:2]] += counts[0]
     expected = len(plan.points) * plan.replicates
+    scenarios, curves = study.scenarios, study.curves
     for scenario in plan.scenarios:
-        for curve in range(len(study.curves)):
+        for curve, names in enumerate(curves):
             sets = seen.pop((scenario, curve), 0)
             if sets != expected:
-                name = f"{study.scenarios[scenario]}, {' '.join(study.curves[curve])}"
+                name = f"{scenarios[scenario]}, {' '.join(names)}"
                 raise LaxityError(f"{name}: {sets} task sets, expected {expected}; name the run they belong to")
     if seen:
         raise LaxityError(f"task sets of {len(seen)} curves that the run does not have; name the run they belong to")

@@ -128,6 +128,8 @@ def save(figure: Figure, canvas: Canvas[Any], name: str) -> Path:
     for path in paths:
         metadata = {"Date": None} if path.suffix == ".svg" else {"Software": "laxity"}
         figure.savefig(path, dpi=150, metadata=metadata)
+        # It stands as it was laid out for the first format: to lay it out takes as long as to draw it.
+        figure.set_layout_engine("none")
         if path.suffix == ".svg":
             path.write_text(re.sub(r' d="[^"]*"', _shorter, path.read_text()))
     return paths[0]
