@@ -61,7 +61,9 @@ def test_the_live_graph_computes_what_the_loop_does_in_real_time(again_and_again
     options, of_the_loop = again_and_again
     # Pauses take a minute of a whole clip.
     pauses = ["--jitter", 6] if len(of_the_loop) < FRAMES else []
-    stabilize("--period", "5ms", "--scheduler", scheduler, *gpu, *pauses, *options)
+    # On two slow CPUs the budgets of all nodes, kernels done by themselves, are more than 5 ms in each 5 ms.
+    period = "10ms" if scheduler == "deadline" else "5ms"
+    stabilize("--period", period, "--scheduler", scheduler, *gpu, *pauses, *options)
     assert results(options[-1]) == of_the_loop
 
 
