@@ -2,8 +2,9 @@
 
 mod support;
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -14,11 +15,12 @@ use std::time::{Duration, Instant};
 use laxity_model::Nanos;
 use laxity_model::rng::SplitMix64;
 use laxity_policy::gpu::{Action, Engines, Operation};
-use laxity_softgpu::{Entry, GpuError, SoftGpu, Wait, What};
+use laxity_softgpu::{Entry, GpuError, SoftGpu, Unmanaged, Wait, What};
+use laxity_sys::packets::{self, Packets};
 use laxity_sys::segment::{Format, HEADER, Segment};
 use laxity_trace::check;
 
-use support::{PATIENCE, given, history, name, open, start};
+use support::{PATIENCE, config, given, history, name, open, start};
 
 /// A word that all processes of a test share: how many kernels run. It goes with the process that made it.
 struct Witness {
@@ -254,4 +256,37 @@ fn processes_that_open_it_at_once_find_one_server() {
         let servers: Vec<_> = gpus.iter().map(SoftGpu::server).collect();
         assert!(servers.iter().all(|server| *server == servers[0]), "{servers:?}");
     });
+}
+
+/// What Linux counts of the CPU time of a process, in its ticks.
+fn ticks(process: u32) -> u64 {
+    let line = fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+    let fields: Vec<&str> = line.rsplit_once(") ").expect("after its name").1.split(' ').collect();
+    [11, 12].map(|field| fields[field].parse::<u64>().expect("a number")).iter().sum()
+}
+
+/// It has the priority of hardware: were it to look again and again whether it can let somebody in, nobody else would
+/// have its CPU.
+#[test]
+fn a_server_without_descriptors_sleeps_until_somebody_leaves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = folder.path().join("server");
+    let program = env!("CARGO_BIN_EXE_laxity-softgpu-server");
+    fs::write(&server, format!("#!/bin/sh\nulimit -n 24\nexec '{program}' \"$@\"\n")).expect("a file");
+    fs::set_permissions(&server, Permissions::from_mode(0o755)).expect("a file");
+
+    let name = name("full");
+    let open = || SoftGpu::open_with(&name, config(), Some(&server), Arc::new(Unmanaged));
+    let first = open().expect("a soft GPU");
+    let process = first.server().expect("Linux knows");
+    let address = format!("laxity-softgpu/{}/{name}", packets::user());
+    let strangers: Vec<_> = (0..40).map(|_| Packets::connect(&address).expect("it listens")).collect();
+    std::thread::sleep(Duration::from_millis(50));
+    let before = ticks(process);
+    std::thread::sleep(Duration::from_millis(500));
+    let spent = ticks(process) - before;
+    assert!(spent <= 10, "{spent} hundredths of a second of CPU time in a half");
+    first.stream("s").expect("a stream").launch_timed(Nanos(1)).expect("issued").wait(Wait::Blocking).expect("done");
+    drop(strangers);
+    open().expect("there is room again");
 }

@@ -17,6 +17,7 @@ use rustix::net::{
     SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv, recvmsg,
     send, sendmsg, shutdown, socket_with, socketpair, sockopt,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::clock;
 
@@ -70,16 +71,20 @@ impl Listener {
     }
 
     /// The next connection that was made by a process of this user; `None` if there is none now.
-    pub fn accept(&self) -> Option<Packets> {
+    ///
+    /// # Errors
+    /// If there can be no more descriptors. Until there can, [`wait`] would return at once for it.
+    pub fn accept(&self) -> io::Result<Option<Packets>> {
         loop {
             match accept_with(&self.socket, SocketFlags::CLOEXEC) {
                 Ok(socket) => {
                     if sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid.as_raw() == user()) {
-                        return Some(Packets { socket });
+                        return Ok(Some(Packets { socket }));
                     }
                 }
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(_) => return None,
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -258,6 +263,13 @@ fn listener_in(line: &str) -> Option<&str> {
     (flags & LISTENS != 0).then_some(name)
 }
 
+/// Lets this process have as many descriptors as it may at all. Linux grants few at first, as select(2) knows 1,024.
+pub fn raise_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // If not, there are as many as there were.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// The number of this user, whose processes are those that a [`Listener`] accepts.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -288,7 +300,7 @@ mod tests {
         let listener = Listener::bind(&name).expect("nobody else has it");
         assert_eq!(Listener::bind(&name).expect_err("one of a name").kind(), io::ErrorKind::AddrInUse);
         let ours = Packets::connect(&name).expect("it listens");
-        (ours, listener.accept().expect("it was made"))
+        (ours, listener.accept().expect("descriptors are left").expect("it was made"))
     }
 
     #[test]

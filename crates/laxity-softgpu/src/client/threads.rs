@@ -210,9 +210,13 @@ fn link(shared: &Shared, answers: &Sender<Reply>, interrupt: &Sender<u64>) {
 fn work(shared: &Shared, engine: Engine, is_closing: &AtomicBool) {
     let mut packet = [0; PACKET_MAX];
     while let Received::Packet(length) = shared.engines[engine.index()].receive(&mut packet) {
+        if is_closing.load(Ordering::Acquire) {
+            break;
+        }
         match Reply::decode(&packet[..length]) {
-            Some(Reply::Begin(operation)) if !is_closing.load(Ordering::Acquire) => shared.work(operation),
-            _ => break,
+            Some(Reply::Begin(operation)) => shared.work(operation),
+            // As the link does with what it does not understand.
+            _ => shared.packets.end(),
         }
     }
 }

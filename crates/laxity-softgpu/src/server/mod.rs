@@ -109,11 +109,10 @@ impl Server {
         // like others, and is soft for one more reason.
         let _ = scheduling::keep_on(&(0..scheduling::cpus()).collect::<Vec<_>>());
         let _ = scheduling::set_fifo(PRIORITY);
+        packets::raise_limit();
         loop {
             let mut effects = Vec::new();
-            while let Some(packets) = self.listener.accept() {
-                self.admit(packets);
-            }
+            let is_full = self.admit();
             self.device.pass(now(), &mut effects);
             self.listen(&mut effects);
             self.tell(effects);
@@ -124,7 +123,7 @@ impl Server {
                 false => self.device.next_timeout().unwrap_or(Instant::NEVER),
             };
             if !self.clients.is_empty() {
-                self.wait(deadline);
+                self.wait(is_full, deadline);
                 continue;
             }
             let over = self.idle_since.saturating_add(self.config.linger);
@@ -132,22 +131,31 @@ impl Server {
                 // Who connected just now finds the connection ended before it was welcome, and starts another server.
                 return;
             }
-            self.wait(deadline.min(over));
+            self.wait(is_full, deadline.min(over));
         }
     }
 
-    fn wait(&self, deadline: Instant) {
+    /// If it `is_full`, those who want in wait until somebody leaves.
+    fn wait(&self, is_full: bool, deadline: Instant) {
         let sockets = self.clients.values().map(|client| client.packets.as_fd());
-        let readable: Vec<_> = sockets.chain([self.listener.as_fd()]).collect();
+        let readable: Vec<_> = sockets.chain((!is_full).then(|| self.listener.as_fd())).collect();
         let full = self.clients.values().filter(|client| !client.outbox.is_empty());
         let writable: Vec<_> = full.map(|client| client.packets.as_fd()).collect();
         packets::wait(&readable, &writable, deadline);
     }
 
-    fn admit(&mut self, packets: Packets) {
-        let number = self.clients_seen;
-        self.clients_seen = self.clients_seen.checked_add(1).expect("a connection takes longer to make than 1 us");
-        self.clients.insert(number, Client { packets, outbox: VecDeque::new(), engines: None, is_lost: false });
+    /// Lets in who has connected; answers whether there are no descriptors left for one more.
+    fn admit(&mut self) -> bool {
+        loop {
+            let packets = match self.listener.accept() {
+                Ok(Some(packets)) => packets,
+                Ok(None) => return false,
+                Err(_) => return true,
+            };
+            let number = self.clients_seen;
+            self.clients_seen = self.clients_seen.checked_add(1).expect("a connection takes longer to make than 1 us");
+            self.clients.insert(number, Client { packets, outbox: VecDeque::new(), engines: None, is_lost: false });
+        }
     }
 
     /// Hears every client.
