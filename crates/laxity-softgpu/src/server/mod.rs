@@ -112,12 +112,13 @@ impl Server {
         packets::raise_limit();
         loop {
             let mut effects = Vec::new();
-            let is_full = self.admit();
             self.device.pass(now(), &mut effects);
             self.listen(&mut effects);
             self.tell(effects);
             self.serve_memory();
             self.flush();
+            // After all that may have made room: nobody leaves between this and the wait.
+            let is_full = self.admit();
             let deadline = match self.memory.is_busy() {
                 true => Instant::ZERO,
                 false => self.device.next_timeout().unwrap_or(Instant::NEVER),
