@@ -7,7 +7,7 @@ use laxity_analysis::gedf::{
     BarVariant, HardMode, SpeedGrid, bak, bak_any_deadline, bar, bar_horizon, bcl, bcl_iterative, ffdbf, ffdbf_grid,
     gfb, gfb_bound, hard, rta, rta_slack, run_test,
 };
-use laxity_analysis::{Evidence, Limits, Outcome, TaskSet, Test, Verdict};
+use laxity_analysis::{Evidence, Limits, Outcome, Reason, TaskSet, Test, Verdict};
 use serde_json::Value;
 
 fn verdicts(set: &TaskSet) -> Vec<(&'static str, Verdict)> {
@@ -131,6 +131,15 @@ fn bar_as_printed_accepts_a_set_that_misses_and_no_default_test_does() {
         assert!(report.accepted.is_empty(), "{:?}", report.verdicts);
         assert!(!report.verdict.is_schedulable());
     }
+}
+
+/// Found by the property that compares with all intervals: nothing has a kink from 1 to 5, and the longest interval that
+/// needs testing is 4.
+#[test]
+fn bar_tests_what_follows_the_last_kink() {
+    let set = set(3, &[(1, 8, 1), (1, 8, 1), (1, 6, 5), (1, 5, 1), (1, 6, 1)]);
+    let verdict = bar(&set, BarVariant::PrintedUnsound, &Limits::default());
+    assert!(matches!(verdict.outcome, Outcome::NotProven(Reason::Interval { interval: 2, .. })), "{verdict}");
 }
 
 #[test]

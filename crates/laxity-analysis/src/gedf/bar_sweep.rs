@@ -49,6 +49,8 @@ pub(super) struct Sweep {
     /// Tasks by falling wcet: once one passes by the common bound, so do all that follow.
     by_wcet: Vec<usize>,
     kinks: Progressions,
+    /// The longest interval that needs testing for any task.
+    last: u64,
     /// Sum of `dbf_i`.
     demand: u128,
     /// Sum of the m - 1 largest C: bounds the carry-in.
@@ -114,6 +116,7 @@ impl Sweep {
             rule,
             cpus: set.cpus().into(),
             kinks: kinks(&curves, last),
+            last,
             by_wcet,
             demand: 0,
             carry_in_max,
@@ -136,7 +139,7 @@ impl Sweep {
             let end = match self.kinks.peek() {
                 Some(next) if next == start => continue,
                 Some(next) => next - 1,
-                None => start,
+                None => self.last,
             };
             match self.rule.points {
                 Points::All => self.segment(start, end)?,
