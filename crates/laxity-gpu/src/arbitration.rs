@@ -112,7 +112,7 @@ impl Base {
 
 impl Arbitration {
     pub(crate) fn new((member, ()): (laxity_membership::Membership<Shared>, ())) -> Self {
-        let (shared, place) = (member.memory().clone(), member.id().place);
+        let (shared, place) = (member.memory().clone(), member.id().slot);
         let membership = Membership { shared, place, member, unmoved: AtomicU8::new(u8::MAX) };
         Arbitration { membership: Arc::new(membership) }
     }

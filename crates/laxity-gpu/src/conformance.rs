@@ -4,7 +4,7 @@
 use laxity_model::{EngineOrder, GpuArbitration, GpuSync, Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::cpu::Priority;
 use laxity_policy::lock::{Action, Arbiter, Event};
-use laxity_testing::Place;
+use laxity_testing::TestRegistry;
 use proptest::prelude::*;
 
 use crate::client::{Ask, Client, LockError, What};
@@ -205,7 +205,7 @@ proptest! {
         bases in prop::collection::vec(1..=5_u8, CLIENTS),
         steps in steps(),
     ) {
-        let place: Place<Registry> = Place::new("conformance");
+        let place: TestRegistry<Registry> = TestRegistry::new("conformance");
         let arbitration = place.create("g", &config).expect("the name is free");
         let mut pure = Arbiter::new(CLIENTS, &config.locks());
         let mut clients = Vec::new();

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use laxity_membership::{Burial, Kind};
+use laxity_membership::{Kind, Reaped};
 use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::lock::{Arbiter, Event};
-use laxity_testing::Place;
+use laxity_testing::TestRegistry;
 
 use crate::client::{Ask, Client, What};
 use crate::config::TOKEN;
@@ -28,7 +28,7 @@ const WAITS: [Option<Base>; 2] = [Some(Base::Background), Some(Base::Fixed(1))];
 
 /// One GPU with one token; A holds it, B waits for it if it has a priority.
 struct Scene {
-    _place: Place<Registry>,
+    _place: TestRegistry<Registry>,
     arbitration: Arbitration,
     a: Client,
     b: Client,
@@ -36,7 +36,7 @@ struct Scene {
 
 impl Scene {
     fn new(test: &str, b: Option<Base>) -> Self {
-        let place: Place<Registry> = Place::new(test);
+        let place: TestRegistry<Registry> = TestRegistry::new(test);
         let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
         let register = |name, base| arbitration.register(name, base).expect("there is room");
         let waits = b.is_some();
@@ -228,7 +228,7 @@ fn who_was_handed_a_token_and_not_told_is_told_by_whoever_buries() {
     let shared = scene.a.shared();
     scene.hand_to_a_sleeper(|_| {
         let alive = shared.members().word(0).swap(OWNER_DIED, Ordering::SeqCst);
-        shared.bury().expect("whole");
+        shared.reap().expect("whole");
         shared.members().word(0).store(alive, Ordering::SeqCst);
     });
     scene.finish();
@@ -281,7 +281,7 @@ fn a_thread_of_a_dead_process_keeps_what_it_holds_until_it_has_ended_itself() {
         let alive = died(OWNER_DIED);
         let word = || shared.word(scene.b.id()).load(Ordering::Relaxed);
         let seen = word();
-        assert_eq!(shared.bury().expect("whole"), Burial::Pending);
+        assert_eq!(shared.reap().expect("whole"), Reaped::Pending);
         assert_ne!(seen, word(), "if it was about to go to sleep, it looks again");
         assert_eq!(scene.holder(), Some(scene.a.id()));
         assert!(scene.arbitration.register("c", Base::Background).is_err(), "nobody would look for it");

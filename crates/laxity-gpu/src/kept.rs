@@ -107,13 +107,13 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use laxity_model::CopyDirection;
-    use laxity_testing::Place;
+    use laxity_testing::TestRegistry;
 
     use crate::{Base, Config, LockError, Registry};
 
     #[test]
     fn what_is_kept_is_held_until_it_is_resumed_and_dropped() {
-        let registry: Place<Registry> = Place::new("kept");
+        let registry: TestRegistry<Registry> = TestRegistry::new("kept");
         let gpus = registry.create("kept", &Config::new(2, 1)).expect("created");
         let client = gpus.register("a", Base::Fixed(1)).expect("registered");
         let token = client.token().expect("free");
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "goes back to that client")]
     fn nobody_resumes_what_another_client_holds() {
-        let registry: Place<Registry> = Place::new("kept-by-others");
+        let registry: TestRegistry<Registry> = TestRegistry::new("kept-by-others");
         let gpus = registry.create("kept", &Config::new(2, 2)).expect("created");
         let (a, b) = (gpus.register("a", Base::Background), gpus.register("b", Base::Background));
         let (a, b) = (a.expect("registered"), b.expect("registered"));
@@ -148,7 +148,7 @@ mod tests {
     /// The holder is the same thread: whoever waits for it without giving up would do so for ever.
     #[test]
     fn a_wait_ends_when_it_is_told_not_to_go_on_and_nothing_is_left_of_it() {
-        let registry: Place<Registry> = Place::new("patience");
+        let registry: TestRegistry<Registry> = TestRegistry::new("patience");
         let gpus = registry.create("patience", &Config::new(2, 1)).expect("created");
         let (a, b) = (gpus.register("a", Base::Fixed(1)), gpus.register("b", Base::Fixed(2)));
         let (a, b) = (a.expect("registered"), b.expect("registered"));

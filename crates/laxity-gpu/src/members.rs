@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use laxity_membership::{Burial, Dead, Kind};
+use laxity_membership::{Dead, Kind, Reaped};
 use laxity_model::TaskId;
 use laxity_policy::lock::Event;
 use laxity_sys::mutex::{self, Attempt};
@@ -21,7 +21,7 @@ use crate::shared::{Shared, Word};
 impl Kind for Shared {
     const PREFIX: &'static str = "laxity-gpu.";
     const FORMAT: Format = FORMAT;
-    const BURIES_WITH_MUTEXES: bool = true;
+    const REAPS_WITH_MUTEXES: bool = true;
     type Cause = ArbitrationError;
     type Tools = ();
 
@@ -56,8 +56,8 @@ impl Kind for Shared {
         Ok(())
     }
 
-    fn bury(&self) -> Result<Burial, ArbitrationError> {
-        Shared::bury(self).map_err(ArbitrationError::State)
+    fn reap(&self) -> Result<Reaped, ArbitrationError> {
+        Shared::reap(self).map_err(ArbitrationError::State)
     }
 }
 
@@ -71,11 +71,11 @@ impl Shared {
     ///
     /// # Errors
     /// [`StateError`].
-    pub fn bury(&self) -> Result<Burial, StateError> {
+    pub fn reap(&self) -> Result<Reaped, StateError> {
         // All at once: every guardian is told before anything else.
         let dead: Vec<Dead<'_>> = self.members().dead().collect();
         if dead.is_empty() {
-            return Ok(Burial::Done);
+            return Ok(Reaped::Done);
         }
         let (mut ending, mut waiters) = (Vec::new(), Vec::new());
         // One at a time, so that the gate is free in between.
@@ -93,7 +93,7 @@ impl Shared {
                 }
                 Attempt::Busy => {
                     let member = self.segment.u32(self.client(task).member).load(Ordering::Relaxed) as usize;
-                    if dead.iter().any(|dead| dead.id.place == member) {
+                    if dead.iter().any(|dead| dead.id.slot == member) {
                         inheritance::hasten(self, task);
                         ending.push(member);
                     }
@@ -105,12 +105,12 @@ impl Shared {
         waiters.into_iter().for_each(|task| self.call(task));
         // At the gate, where nobody registers any more: whoever does looks at this word.
         let inside = self.enter()?;
-        for dead in dead.iter().filter(|dead| !ending.contains(&dead.id.place)) {
-            if !self.has_clients(&inside, dead.id.place) {
+        for dead in dead.iter().filter(|dead| !ending.contains(&dead.id.slot)) {
+            if !self.has_clients(&inside, dead.id.slot) {
                 dead.forget();
             }
         }
-        Ok(if self.members().dead().next().is_none() { Burial::Done } else { Burial::Pending })
+        Ok(if self.members().dead().next().is_none() { Reaped::Done } else { Reaped::Pending })
     }
 
     /// Whether a thread of the process at `place` is registered.

@@ -5,7 +5,7 @@ use std::thread;
 
 use laxity_model::{Engine, GpuArbitration, GpuSync, Instant, ReplicaId};
 use laxity_sys::scheduling::{self, current_thread};
-use laxity_testing::Place;
+use laxity_testing::TestRegistry;
 
 use crate::client::{Ask, What};
 use crate::config::TOKEN;
@@ -13,7 +13,7 @@ use crate::shared::Shared;
 use crate::{Arbitration, Base, Client, Config, Registry};
 
 /// One GPU with one token.
-fn arbitration(place: &Place<Registry>) -> Arbitration {
+fn arbitration(place: &TestRegistry<Registry>) -> Arbitration {
     place.create("g", &Config::new(2, 1)).expect("the name is free")
 }
 
@@ -39,7 +39,7 @@ fn use_the_gpu(client: &Client) {
 
 #[test]
 fn a_job_for_whose_locks_nobody_waits_does_not_pass_the_gate() {
-    let place = Place::new("jobs");
+    let place = TestRegistry::new("jobs");
     let arbitration = arbitration(&place);
     let mut client = arbitration.register("a", Base::Background).expect("there is room");
     let shared = arbitration.membership().shared.clone();
@@ -55,7 +55,7 @@ fn a_job_for_whose_locks_nobody_waits_does_not_pass_the_gate() {
 /// Those who contend come back, so that a lock stays with the arbiter while one of them holds it, and no longer.
 #[test]
 fn who_was_granted_what_it_waited_for_lets_go_by_the_arbiter_once() {
-    let place = Place::new("waited");
+    let place = TestRegistry::new("waited");
     let arbitration = arbitration(&place);
     let shared = arbitration.membership().shared.clone();
     let register = |name, base| arbitration.register(name, base).expect("there is room");
@@ -71,7 +71,7 @@ fn who_was_granted_what_it_waited_for_lets_go_by_the_arbiter_once() {
 /// Whom nobody else waits with, for a holder that is as urgent: who is next, and who is how urgent, is no question.
 #[test]
 fn two_that_are_as_urgent_take_turns_without_the_gate() {
-    let place = Place::new("turns");
+    let place = TestRegistry::new("turns");
     let arbitration = arbitration(&place);
     let shared = arbitration.membership().shared.clone();
     let register = |name| arbitration.register(name, Base::Background).expect("there is room");
@@ -106,7 +106,7 @@ fn two_that_are_as_urgent_take_turns_without_the_gate() {
 /// Also for engines, unless somebody else waits for what the one that waits holds.
 #[test]
 fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
-    let place: Place<Registry> = Place::new("engines");
+    let place: TestRegistry<Registry> = TestRegistry::new("engines");
     let sync = GpuSync { tokens: 2, ..GpuSync::DEFAULT };
     let config = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(2, 1) };
     let arbitration = place.create("g", &config).expect("the name is free");
@@ -153,7 +153,7 @@ fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
 /// Whoever passes the gate reads and writes the state: it is to be no longer for those who neither hold nor wait.
 #[test]
 fn a_state_is_as_long_as_those_are_many_who_contend() {
-    let place = Place::new("idle");
+    let place = TestRegistry::new("idle");
     let arbitration = arbitration(&place);
     let shared = arbitration.membership().shared.clone();
     let length = || {
@@ -177,7 +177,7 @@ fn a_state_is_as_long_as_those_are_many_who_contend() {
 /// Under `SCHED_OTHER` a holder has nothing to lend.
 #[test]
 fn a_holder_who_changes_no_follower_does_not_pass_the_gate() {
-    let place = Place::new("unmoved");
+    let place = TestRegistry::new("unmoved");
     let arbitration = arbitration(&place);
     let shared = arbitration.membership().shared.clone();
     let mut client = arbitration.register("a", Base::Background).expect("there is room");

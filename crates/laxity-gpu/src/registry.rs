@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use laxity_membership::{Cause, Names};
+use laxity_membership::{Cause, NameTable};
 use laxity_sys::mutex;
 use laxity_sys::process::Process;
 use laxity_sys::segment::{HEADER, Segment};
@@ -20,7 +20,7 @@ use crate::snapshot::Snapshot;
 /// Where arbitrations have their names: a directory in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registry {
-    names: Names,
+    names: NameTable,
 }
 
 /// Why an arbitration cannot be created or attached to, or leftovers not be removed.
@@ -44,9 +44,9 @@ pub enum ArbitrationError {
 }
 
 impl Registry {
-    /// Names in `directory`, which must exist and be in memory.
+    /// NameTable in `directory`, which must exist and be in memory.
     pub fn at(directory: impl Into<PathBuf>) -> Registry {
-        Registry { names: Names::at(directory) }
+        Registry { names: NameTable::at(directory) }
     }
 
     /// Creates the arbitration called `name`. Nobody sees it before it is whole. If nobody lives any more who used one

@@ -145,7 +145,7 @@ fn what_all_left_by_being_killed_is_continued_or_collected_or_replaced() {
     leave();
     let arbitration = place.attach("g").expect("it is whole");
     let client = arbitration.register("us", Base::Background).expect("there is room");
-    drop(client.try_token().expect("its holder was buried when we attached"));
+    drop(client.try_token().expect("its holder was reaped when we attached"));
     drop((client, arbitration));
     assert!(place.files().is_empty(), "the last one out leaves nothing");
     leave();

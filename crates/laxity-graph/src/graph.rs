@@ -180,7 +180,7 @@ impl Graph {
         if !self.is_ours() {
             return Err(ClaimError::Forked);
         }
-        shared.bury();
+        shared.reap();
         let found = shared.owner(node);
         let name = || shared.name(node);
         let pid = || shared.process(found.member.into()).pid;
@@ -190,9 +190,9 @@ impl Graph {
         if found.state == State::Lost && !shared.await_end(found, clock::now().saturating_add(ENDING)) {
             return Err(ClaimError::Ending { node: name(), pid: pid() });
         }
-        let MemberId { place, generation } = self.membership.member.id();
+        let MemberId { slot, generation } = self.membership.member.id();
         let claims = found.claims.wrapping_add(1);
-        let ours = Owner { state: State::Claimed, member: place as u8, generation, claims };
+        let ours = Owner { state: State::Claimed, member: slot as u8, generation, claims };
         let word = shared.owner_word(node);
         match word.compare_exchange(found.word(), ours.word(), Ordering::SeqCst, Ordering::SeqCst) {
             Ok(_) => Node::new(self.membership.clone(), node, ours),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use laxity_membership::{Burial, Kind, MemberId};
+use laxity_membership::{Kind, MemberId, Reaped};
 use laxity_model::Instant;
 use laxity_sys::membarrier;
 use laxity_sys::process::{Process, Standing};
@@ -18,7 +18,7 @@ use crate::shared::Shared;
 impl Kind for Shared {
     const PREFIX: &'static str = "laxity-graph.";
     const FORMAT: Format = FORMAT;
-    const BURIES_WITH_MUTEXES: bool = false;
+    const REAPS_WITH_MUTEXES: bool = false;
     type Cause = NoChannel;
     type Tools = Channels;
 
@@ -31,7 +31,7 @@ impl Kind for Shared {
         &self.segment
     }
 
-    fn join(&self, _place: usize) -> Result<Channels, RegistryError> {
+    fn join(&self, _slot: usize) -> Result<Channels, RegistryError> {
         let channels = Channels::open(self).map_err(RegistryError::Other)?;
         self.prepare_to_ring()
             .map_err(|error| RegistryError::System { action: "make a socket to wake those who poll", error })?;
@@ -40,8 +40,8 @@ impl Kind for Shared {
         Ok(channels)
     }
 
-    fn bury(&self) -> Result<Burial, NoChannel> {
-        Ok(Shared::bury(self))
+    fn reap(&self) -> Result<Reaped, NoChannel> {
+        Ok(Shared::reap(self))
     }
 
     fn remove(&self) {
@@ -51,22 +51,22 @@ impl Kind for Shared {
 
 impl Shared {
     /// Which process took a place last.
-    pub fn process(&self, place: usize) -> Process {
-        self.members().process(place)
+    pub fn process(&self, slot: usize) -> Process {
+        self.members().process(slot)
     }
 
     /// Marks the nodes of processes that died, and makes everyone look.
-    pub fn bury(&self) -> Burial {
-        let mut burial = Burial::Done;
+    pub fn reap(&self) -> Reaped {
+        let mut reaped = Reaped::Done;
         for dead in self.members().dead() {
             self.lose_nodes(dead.id);
             self.rouse_all();
             match dead.standing() {
-                Standing::Alive => burial = Burial::Pending,
+                Standing::Alive => reaped = Reaped::Pending,
                 Standing::Gone | Standing::Unknown => dead.forget(),
             }
         }
-        burial
+        reaped
     }
 
     fn lose_nodes(&self, dead: MemberId) {
@@ -81,21 +81,21 @@ impl Shared {
 
     /// Waits until no instruction of the process that lost a node can follow. Answers whether that is so.
     pub fn await_end(&self, lost: Owner, deadline: Instant) -> bool {
-        let MemberId { place, .. } = member(lost);
-        let has_died = || self.members().id(place) == member(lost) && self.members().holder(place) == Holder::Died;
+        let MemberId { slot, .. } = member(lost);
+        let has_died = || self.members().id(slot) == member(lost) && self.members().holder(slot) == Holder::Died;
         if !has_died() {
             // Buried already, or it lives and let go of the node itself.
             return true;
         }
-        let is_gone = self.process(place).wait_until_gone(deadline) != Standing::Alive;
-        // The process may also have been buried, and its place taken, since.
+        let is_gone = self.process(slot).wait_until_gone(deadline) != Standing::Alive;
+        // The process may also have been reaped, and its place taken, since.
         let ended = is_gone || !has_died();
-        self.bury();
+        self.reap();
         ended
     }
 }
 
 /// Who claimed the node.
 fn member(owner: Owner) -> MemberId {
-    MemberId { place: owner.member.into(), generation: owner.generation }
+    MemberId { slot: owner.member.into(), generation: owner.generation }
 }

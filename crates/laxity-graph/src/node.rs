@@ -13,11 +13,11 @@ use crate::hooks::{self, HookError, Hooks};
 use crate::objects::{ObjectInputs, ObjectOutputs, ObjectPorts};
 use crate::owner::Owner;
 use crate::parking;
+use crate::peer_progress::{self, PeerProgress, look};
 use crate::poll::PollBell;
 use crate::releases::{NoRecorder, Releases, Releasing};
 use crate::ring::{Inputs, Outputs, Ports};
 use crate::shared::Shared;
-use crate::sight::{self, Sight, look};
 use crate::wait_error::WaitError;
 
 /// A claimed node. Dropping it releases the node; in the middle of a job that counts as a loss.
@@ -37,7 +37,7 @@ pub struct Node {
     /// What is known of that job.
     begun: Begun,
     /// For each condition what was seen of its peer last.
-    sights: Vec<Sight>,
+    peers: Vec<PeerProgress>,
     /// Whether the wait that ran out of looks last got what it waited for without suspending.
     spins: bool,
     ports: Ports,
@@ -76,7 +76,7 @@ impl Node {
         let shared = &membership.shared;
         let completed = shared.completed(node);
         let interrupted = (shared.started(node) > completed).then_some(completed);
-        let sights = shared.conditions(node).iter().map(|condition| Sight::first(&condition.rule)).collect();
+        let peers = shared.conditions(node).iter().map(|condition| PeerProgress::first(&condition.rule)).collect();
         let ports = Ports::new(shared, node);
         let objects = ObjectPorts::new(shared, node);
         let releases = (shared.recorded() != 0).then(|| Releases::of(shared, node));
@@ -91,7 +91,7 @@ impl Node {
             ready: 0,
             is_begun: false,
             begun: Begun::default(),
-            sights,
+            peers,
             spins: false,
             ports,
             objects,
@@ -203,18 +203,18 @@ impl Node {
     /// Waits until the next job may run.
     #[inline(never)]
     fn await_ready(&mut self, deadline: Instant) -> Result<(), WaitError> {
-        let (shared, node, index, sights) = (&self.membership.shared, self.node, self.index, &mut self.sights);
+        let (shared, node, index, peers) = (&self.membership.shared, self.node, self.index, &mut self.peers);
         if self.spins
             && deadline != Instant::ZERO
-            && sights.iter().any(|sight| sight.jobs <= index && sight.is_close_behind())
+            && peers.iter().any(|progress| progress.jobs <= index && progress.is_close_behind())
         {
             let _: Option<()> = spin_until(deadline.min(clock::now().saturating_add(LEAD)), || None);
         }
         let links = &mut self.ports.links;
-        let mut look = || look(shared, node, index, sights, links, deadline).transpose();
+        let mut look = || look(shared, node, index, peers, links, deadline).transpose();
         let mut found = look();
         if found.is_none() && deadline != Instant::ZERO {
-            if !self.spin.is_zero() && sight::are_elsewhere(shared, node, index) {
+            if !self.spin.is_zero() && peer_progress::are_elsewhere(shared, node, index) {
                 found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
             }
             self.spins = found.is_some();
@@ -229,7 +229,7 @@ impl Node {
         found.unwrap_or_else(|| Err(WaitError::TimedOut { node: shared.name(node), in_flight: None }))?;
         // Bells and channels of Linux want to be looked after for each job.
         if self.bell.is_none() && self.ports.links.outboxes.is_empty() {
-            self.ready = self.sights.iter().map(|sight| sight.jobs).min().unwrap_or(u64::MAX);
+            self.ready = self.peers.iter().map(|progress| progress.jobs).min().unwrap_or(u64::MAX);
         }
         Ok(())
     }

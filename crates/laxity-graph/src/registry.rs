@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use laxity_membership::{Cause, Names};
+use laxity_membership::{Cause, NameTable};
 use laxity_model::Instant;
 use laxity_sys::channel::ChannelError;
 use laxity_sys::random;
@@ -22,7 +22,7 @@ use crate::swap;
 /// Where graphs have their names: a directory in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registry {
-    names: Names,
+    names: NameTable,
 }
 
 /// Why a graph cannot be created or attached to, or leftovers not be removed.
@@ -42,9 +42,9 @@ pub struct NoChannel {
 }
 
 impl Registry {
-    /// Names in `directory`, which must exist. One on a disk works, more slowly.
+    /// NameTable in `directory`, which must exist. One on a disk works, more slowly.
     pub fn at(directory: impl Into<PathBuf>) -> Registry {
-        Registry { names: Names::at(directory) }
+        Registry { names: NameTable::at(directory) }
     }
 
     /// Creates the graph that `spec` describes, under its name. Nobody sees it before it is whole. If nobody lives any

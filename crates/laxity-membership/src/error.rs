@@ -7,7 +7,7 @@ use std::io;
 use laxity_sys::segment::SegmentError;
 
 use crate::members::MEMBERS_MAX;
-use crate::names::NAME_MAX;
+use crate::name_table::NAME_MAX;
 
 /// What can be wrong with one kind of memory only, and what that kind is called.
 pub trait Cause: Error + 'static {

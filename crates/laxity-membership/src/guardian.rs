@@ -14,7 +14,7 @@ use laxity_model::{Instant, Nanos};
 use laxity_sys::robust::{Holder, while_held};
 use laxity_sys::{clock, futex, scheduling};
 
-use crate::kind::{Burial, Kind};
+use crate::kind::{Kind, Reaped};
 use crate::members::{MEMBERS_MAX, Members};
 
 /// They sleep unless a process comes or dies, and then nothing is more urgent.
@@ -24,7 +24,7 @@ const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 /// How often to look whether the last threads of a killed process have ended.
 const ENDING: Duration = Duration::from_micros(200);
 const STACK: usize = 64 << 10;
-/// To bury takes what the memory's kind needs for it.
+/// To reap takes what the memory's kind needs for it.
 const HEIRS_STACK: usize = 256 << 10;
 
 /// Ends the threads, and with them the membership.
@@ -38,10 +38,10 @@ pub(crate) struct Guardian<K: Kind> {
 }
 
 impl<K: Kind> Guardian<K> {
-    /// Makes this process the member at `place`, which is announced before this returns.
-    pub fn start(memory: &Arc<K>, place: usize) -> io::Result<Guardian<K>> {
+    /// Makes this process the member at `slot`, which is announced before this returns.
+    pub fn start(memory: &Arc<K>, slot: usize) -> io::Result<Guardian<K>> {
         let is_over = Arc::new(AtomicBool::new(false));
-        let heir = if K::BURIES_WITH_MUTEXES { Some(heir(memory, &is_over)?) } else { None };
+        let heir = if K::REAPS_WITH_MUTEXES { Some(heir(memory, &is_over)?) } else { None };
         let (heir, news) = heir.unzip();
         let (started, has_started) = mpsc::sync_channel(1);
         let guardian = {
@@ -50,17 +50,17 @@ impl<K: Kind> Guardian<K> {
                 // Whoever may not have a priority is not told sooner than others run.
                 let may_raise = scheduling::set_fifo(PRIORITY).is_ok();
                 let members = memory.members();
-                let held = while_held(members.word(place), || {
+                let held = while_held(members.word(slot), || {
                     members.announce();
                     let _ = started.send(Ok(may_raise));
-                    guard(members, place, &is_over, || match &news {
+                    guard(members, slot, &is_over, || match &news {
                         // Full: what is there to be heard was not heard yet.
                         Some(news) => drop(news.try_send(())),
                         None => see_to_the_dead(&*memory, &is_over),
                     });
                 });
                 // If it was held, nobody listens any more.
-                let taken = || io::Error::new(io::ErrorKind::ResourceBusy, "another process took its place");
+                let taken = || io::Error::new(io::ErrorKind::ResourceBusy, "another process took its slot");
                 let _ = started.try_send(held.and_then(|held| held.ok_or_else(taken)).map(|()| may_raise));
             })?
         };
@@ -111,21 +111,21 @@ fn heir<K: Kind>(memory: &Arc<K>, is_over: &Arc<AtomicBool>) -> io::Result<(Join
 /// Until the last threads of those that were killed have ended. If the memory is damaged nobody can go on, and everyone
 /// else is told so.
 fn see_to_the_dead<K: Kind>(memory: &K, is_over: &AtomicBool) {
-    while matches!(memory.bury(), Ok(Burial::Pending)) && !is_over.load(Ordering::SeqCst) {
+    while matches!(memory.reap(), Ok(Reaped::Pending)) && !is_over.load(Ordering::SeqCst) {
         thread::sleep(ENDING);
     }
 }
 
-/// Waits for deaths, at the place `ourselves`, and has each `seen_to`.
+/// Waits for deaths, at the slot `ourselves`, and has each `seen_to`.
 fn guard(members: Members<'_>, ourselves: usize, is_over: &AtomicBool, see_to: impl Fn()) {
-    let comings = members.comings();
+    let epoch = members.epoch();
     while !is_over.load(Ordering::SeqCst) {
         // Read before looking, so that whoever comes while we look ends the wait.
-        let seen = comings.load(Ordering::SeqCst);
-        let mut words: Vec<(&AtomicU32, u32)> = vec![(comings, seen)];
+        let seen = epoch.load(Ordering::SeqCst);
+        let mut words: Vec<(&AtomicU32, u32)> = vec![(epoch, seen)];
         let mut has_dead = false;
-        for place in (0..MEMBERS_MAX).filter(|&place| place != ourselves) {
-            let word = members.word(place);
+        for slot in (0..MEMBERS_MAX).filter(|&slot| slot != ourselves) {
+            let word = members.word(slot);
             let value = word.load(Ordering::SeqCst);
             match Holder::of(value) {
                 Holder::Alive => words.push((word, value)),
@@ -134,7 +134,7 @@ fn guard(members: Members<'_>, ourselves: usize, is_over: &AtomicBool, see_to: i
                     futex::wake_all(word);
                     has_dead = true;
                 }
-                Holder::Nobody => {}
+                Holder::Free => {}
             }
         }
         if has_dead {
@@ -145,7 +145,7 @@ fn guard(members: Members<'_>, ourselves: usize, is_over: &AtomicBool, see_to: i
             return;
         }
         if futex::wait_any(&words, Instant::NEVER).is_err() {
-            futex::wait(comings, seen, clock::now().saturating_add(LOOK_AGAIN));
+            futex::wait(epoch, seen, clock::now().saturating_add(LOOK_AGAIN));
         }
     }
 }

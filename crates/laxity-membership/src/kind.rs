@@ -11,9 +11,9 @@ pub trait Kind: Send + Sync + Sized + 'static {
     const PREFIX: &'static str;
     /// What its segments are.
     const FORMAT: Format;
-    /// Whether [`Kind::bury`] takes robust mutexes of the C library, which the thread that holds a member's word must
-    /// not ([`laxity_sys::robust`]): another thread buries then.
-    const BURIES_WITH_MUTEXES: bool;
+    /// Whether [`Kind::reap`] takes robust mutexes of the C library, which the thread that holds a member's word must
+    /// not ([`laxity_sys::robust`]): another thread reaps then.
+    const REAPS_WITH_MUTEXES: bool;
     /// What else can be wrong with it.
     type Cause: Cause;
     /// What a member has beside the memory.
@@ -25,8 +25,8 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// [`RegistryError::Damaged`], and whatever else keeps anyone from reading it.
     fn open(segment: Segment, name: &str) -> Result<Self, RegistryError<Self::Cause>>;
 
-    /// Whether this process can take part at all. Without that it neither becomes a member nor buries any, and
-    /// [`Names::open`](crate::Names::open) keeps the memory to itself; only leftovers are removed.
+    /// Whether this process can take part at all. Without that it neither becomes a member nor reaps any, and
+    /// [`NameTable::open`](crate::NameTable::open) keeps the memory to itself; only leftovers are removed.
     ///
     /// # Errors
     /// Why not.
@@ -43,20 +43,20 @@ pub trait Kind: Send + Sync + Sized + 'static {
         Members::of(self.segment())
     }
 
-    /// Makes what this process needs to be the member at `place`, which counts as one only after this. Under the
+    /// Makes what this process needs to be the member at `slot`, which counts as one only after this. Under the
     /// segment's lock.
     ///
     /// # Errors
     /// Why it cannot be one; whatever was made goes with the name, by [`Kind::remove`].
-    fn join(&self, place: usize) -> Result<Self::Tools, RegistryError<Self::Cause>>;
+    fn join(&self, slot: usize) -> Result<Self::Tools, RegistryError<Self::Cause>>;
 
-    /// Sees to what members that died left ([`Members::dead`]), and frees the places of those that have ended. Anyone
-    /// may do it, several at once, and whoever dies while doing it leaves the rest to the next: the place is freed last
+    /// Sees to what members that died left ([`Members::dead`]), and frees the slots of those that have ended. Anyone
+    /// may do it, several at once, and whoever dies while doing it leaves the rest to the next: the slot is freed last
     /// ([`forget`](crate::Dead::forget)).
     ///
     /// # Errors
     /// If the memory is damaged, so that nobody can go on.
-    fn bury(&self) -> Result<Burial, Self::Cause>;
+    fn reap(&self) -> Result<Reaped, Self::Cause>;
 
     /// Removes what has names of its own, before the memory loses its name. Under the segment's lock.
     fn remove(&self) {}
@@ -64,7 +64,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
 
 /// What is left to do about the dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Burial {
+pub enum Reaped {
     /// Nothing.
     Done,
     /// A process was killed and still has threads that have not ended.

@@ -11,7 +11,7 @@
 //!                                        +--- attach ---> [named, with members]
 //! ```
 //!
-//! [`Names`] finds, publishes and removes such memory in a directory. Each process that attaches takes a place in it,
+//! [`NameTable`] finds, publishes and removes such memory in a directory. Each process that attaches takes a place in it,
 //! one of [`Members`], and keeps it as long as its [`Membership`]; a thread holds the place's word, which Linux marks if
 //! the process dies, and waits on the words of all others. What the dead left is seen to by their survivors, each
 //! [`Kind`] of memory in its own way. Decision 13 has the reasons.
@@ -24,10 +24,10 @@ mod guardian;
 mod kind;
 mod members;
 mod membership;
-mod names;
+mod name_table;
 
 pub use error::{Cause, RegistryError};
-pub use kind::{Burial, Kind};
+pub use kind::{Kind, Reaped};
 pub use members::{CONTENTS, Dead, MEMBERS_MAX, MemberId, Members};
 pub use membership::{Joined, Membership};
-pub use names::{NAME_MAX, Names};
+pub use name_table::{NAME_MAX, NameTable};

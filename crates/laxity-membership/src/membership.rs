@@ -28,10 +28,10 @@ pub type Joined<K> = Result<(Membership<K>, <K as Kind>::Tools), RegistryError<<
 impl<K: Kind> Membership<K> {
     /// Makes this process a member of `memory`, whose segment's lock is held.
     pub(crate) fn join(memory: &Arc<K>, name: &str) -> Joined<K> {
-        let id = memory.members().take_place().ok_or_else(|| RegistryError::Full { name: name.to_owned() })?;
-        let tools = memory.join(id.place)?;
+        let id = memory.members().take_slot().ok_or_else(|| RegistryError::Full { name: name.to_owned() })?;
+        let tools = memory.join(id.slot)?;
         let forks = process::forks();
-        let guardian = Guardian::start(memory, id.place)
+        let guardian = Guardian::start(memory, id.slot)
             .map_err(|error| RegistryError::System { action: "start the thread that watches for deaths", error })?;
         Ok((Membership { memory: memory.clone(), id, guardian, forks }, tools))
     }
@@ -54,7 +54,7 @@ impl<K: Kind> Membership<K> {
 
     /// Whether no other process that lives is attached.
     pub fn is_alone(&self) -> bool {
-        !self.memory.members().any_lives(Some(self.id.place))
+        !self.memory.members().any_lives(Some(self.id.slot))
     }
 
     /// Whether Linux lets this process make threads real-time.

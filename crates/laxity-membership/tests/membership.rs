@@ -1,4 +1,4 @@
-//! The rules of membership, with a kind of memory that keeps nothing but how many of its members were buried.
+//! The rules of membership, with a kind of memory that keeps nothing but how many of its members were reaped.
 //!
 //! Other processes are this test program, started again for the test `child`.
 
@@ -8,35 +8,35 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use laxity_membership::{Burial, CONTENTS, Cause, Kind, Membership, Names, RegistryError};
+use laxity_membership::{CONTENTS, Cause, Kind, Membership, NameTable, Reaped, RegistryError};
 use laxity_model::Instant;
 use laxity_sys::process::{self, Process as Identity, Standing};
 use laxity_sys::robust::Holder;
 use laxity_sys::segment::{Format, HEADER, Segment, SegmentError};
 use laxity_testing::{Directory, Process, role, until};
 
-/// Whose guardian buries the dead itself, or has an heir do so.
+/// Whose guardian reaps the dead itself, or has an heir do so.
 struct Memory<const HAS_HEIR: bool>(Segment);
 
 type Plain = Memory<false>;
 
 const FORMAT: Format = Format { magic: *b"lxt-memb", version: 1 };
 
-/// As many buried members mean that this process cannot take part.
+/// As many reaped members mean that this process cannot take part.
 const ELSEWHERE: u64 = u64::MAX;
 
 impl<const HAS_HEIR: bool> Memory<HAS_HEIR> {
-    fn draft(names: &Names) -> Self {
+    fn draft(names: &NameTable) -> Self {
         let path = names.path::<Self>("m").expect("a name");
         Memory(Segment::draft(&path, FORMAT, CONTENTS + 8 - HEADER).expect("enough memory"))
     }
 
-    fn create(names: &Names) -> Membership<Self> {
+    fn create(names: &NameTable) -> Membership<Self> {
         names.publish("m", Self::draft(names)).expect("the name is free").0
     }
 
-    /// How many members were buried.
-    fn buried(&self) -> &AtomicU64 {
+    /// How many members were reaped.
+    fn reaped(&self) -> &AtomicU64 {
         self.0.u64(CONTENTS)
     }
 }
@@ -44,7 +44,7 @@ impl<const HAS_HEIR: bool> Memory<HAS_HEIR> {
 impl<const HAS_HEIR: bool> Kind for Memory<HAS_HEIR> {
     const PREFIX: &'static str = "laxity-memory.";
     const FORMAT: Format = FORMAT;
-    const BURIES_WITH_MUTEXES: bool = HAS_HEIR;
+    const REAPS_WITH_MUTEXES: bool = HAS_HEIR;
     type Cause = Nothing;
     type Tools = ();
 
@@ -55,7 +55,7 @@ impl<const HAS_HEIR: bool> Kind for Memory<HAS_HEIR> {
     }
 
     fn admit(&self, _name: &str) -> Result<(), RegistryError<Nothing>> {
-        let is_ours = self.buried().load(Ordering::SeqCst) != ELSEWHERE;
+        let is_ours = self.reaped().load(Ordering::SeqCst) != ELSEWHERE;
         is_ours.then_some(()).ok_or(RegistryError::Other(Nothing))
     }
 
@@ -67,17 +67,17 @@ impl<const HAS_HEIR: bool> Kind for Memory<HAS_HEIR> {
         Ok(())
     }
 
-    fn bury(&self) -> Result<Burial, Nothing> {
-        let mut burial = Burial::Done;
+    fn reap(&self) -> Result<Reaped, Nothing> {
+        let mut reaped = Reaped::Done;
         for dead in self.members().dead() {
             if dead.standing() == Standing::Alive {
-                burial = Burial::Pending;
+                reaped = Reaped::Pending;
             } else {
-                self.buried().fetch_add(1, Ordering::SeqCst);
+                self.reaped().fetch_add(1, Ordering::SeqCst);
                 dead.forget();
             }
         }
-        Ok(burial)
+        Ok(reaped)
     }
 }
 
@@ -102,7 +102,7 @@ impl Error for Nothing {}
 #[test]
 fn child() {
     let Some((role, place)) = role() else { return };
-    let names = Names::at(place);
+    let names = NameTable::at(place);
     let _member = names.attach::<Plain>("m").expect("it was created");
     assert_eq!(role, "hold");
     loop {
@@ -110,9 +110,9 @@ fn child() {
     }
 }
 
-fn scene(test: &str) -> (Directory, Names) {
+fn scene(test: &str) -> (Directory, NameTable) {
     let directory = Directory::new(test);
-    let names = Names::at(directory.path());
+    let names = NameTable::at(directory.path());
     (directory, names)
 }
 
@@ -140,7 +140,7 @@ fn the_last_one_out_takes_the_name_with_it_and_no_other() {
     let (directory, names) = scene("last");
     let first = Plain::create(&names);
     let (second, ()) = names.attach::<Plain>("m").expect("it is there");
-    assert_eq!((first.id().place, second.id().place), (0, 1));
+    assert_eq!((first.id().slot, second.id().slot), (0, 1));
     drop(first);
     assert_eq!(directory.files(), ["laxity-memory.m"], "one is left");
     drop(second);
@@ -153,14 +153,14 @@ fn a_member_that_is_killed_is_found<const HAS_HEIR: bool>(test: &str) {
     let mut process = another(&directory, &member);
     let members = member.memory().members();
     assert_eq!(members.process(1).pid, process.id());
-    assert_eq!(member.memory().buried().load(Ordering::SeqCst), 0);
+    assert_eq!(member.memory().reaped().load(Ordering::SeqCst), 0);
     process.kill();
     // Nobody does anything here: the guardian was woken, and saw to it.
-    until("its place is free", || members.holder(1) == Holder::Nobody);
-    assert!(member.memory().buried().load(Ordering::SeqCst) >= 1);
+    until("its place is free", || members.holder(1) == Holder::Free);
+    assert!(member.memory().reaped().load(Ordering::SeqCst) >= 1);
     assert!(member.is_alone());
     let (next, ()) = names.attach::<Memory<HAS_HEIR>>("m").expect("it is there");
-    assert_eq!((next.id().place, next.id().generation), (1, 2), "another one at the same place");
+    assert_eq!((next.id().slot, next.id().generation), (1, 2), "another one at the same place");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn what_all_left_by_being_killed_is_collected_or_replaced_or_continued() {
     leave();
     leave();
     let (member, ()) = names.attach::<Plain>("m").expect("it is there");
-    assert_eq!(member.memory().buried().load(Ordering::SeqCst), 1, "before we became a member");
+    assert_eq!(member.memory().reaped().load(Ordering::SeqCst), 1, "before we became a member");
     drop(member);
     assert!(directory.files().is_empty());
 }
@@ -222,7 +222,7 @@ fn what_another_boot_left_is_in_nobodys_use_whatever_its_words_say() {
     drop(Plain::create(&names));
     leave();
     let (member, ()) = names.attach::<Plain>("m").expect("it can be continued");
-    assert_eq!(member.memory().buried().load(Ordering::SeqCst), 1);
+    assert_eq!(member.memory().reaped().load(Ordering::SeqCst), 1);
     drop(member);
     assert!(directory.files().is_empty());
 }
@@ -253,14 +253,14 @@ fn what_is_not_of_the_kind_is_refused_and_left_alone() {
 fn who_is_not_admitted_is_refused_and_removes_only_what_nobody_uses() {
     let (directory, names) = scene("elsewhere");
     let member = Plain::create(&names);
-    member.memory().buried().store(ELSEWHERE, Ordering::SeqCst);
+    member.memory().reaped().store(ELSEWHERE, Ordering::SeqCst);
     assert!(matches!(names.attach::<Plain>("m"), Err(RegistryError::Other(Nothing))));
     assert!(matches!(names.open::<Plain>("m"), Err(RegistryError::Other(Nothing))));
     assert_eq!(names.gc::<Plain>().expect("readable"), Vec::<String>::new());
     assert!(matches!(names.publish("m", Plain::draft(&names)), Err(RegistryError::Exists { .. })));
     drop(member);
     let draft = Plain::draft(&names);
-    draft.buried().store(ELSEWHERE, Ordering::SeqCst);
+    draft.reaped().store(ELSEWHERE, Ordering::SeqCst);
     draft.0.publish().expect("the name is free");
     assert_eq!(names.gc::<Plain>().expect("readable"), ["m"]);
     assert!(directory.files().is_empty());

@@ -21,7 +21,7 @@ use rustix::thread::futex::{OWNER_DIED, WAITERS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// Nobody holds it.
-    Nobody,
+    Free,
     /// A thread that lives.
     Alive,
     /// A thread that ended without letting go.
@@ -32,7 +32,7 @@ impl Holder {
     /// What `value` means.
     pub fn of(value: u32) -> Self {
         match value {
-            0 => Holder::Nobody,
+            0 => Holder::Free,
             value if value & OWNER_DIED != 0 => Holder::Died,
             _ => Holder::Alive,
         }
@@ -164,7 +164,7 @@ mod tests {
         let word = AtomicU32::new(0);
         let inside = while_held(&word, || Holder::of(word.load(Ordering::SeqCst)));
         assert!(matches!(inside, Ok(Some(Holder::Alive))));
-        assert_eq!(Holder::of(word.load(Ordering::SeqCst)), Holder::Nobody);
+        assert_eq!(Holder::of(word.load(Ordering::SeqCst)), Holder::Free);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod chance;
-mod place;
+mod directory;
 mod process;
 
 use std::thread;
@@ -15,7 +15,7 @@ use laxity_model::{Instant, Nanos};
 use laxity_sys::clock::now;
 
 pub use chance::Random;
-pub use place::{Directory, Place};
+pub use directory::{Directory, TestRegistry};
 pub use process::{Process, role};
 
 /// Long enough for any machine: reached only by what hangs.

@@ -40,12 +40,12 @@ pub fn options(test: &str) -> DeviceOptions {
 
 /// An arbitration in a directory of shared memory that goes with it.
 pub struct Place {
-    pub registry: laxity_testing::Place<Registry>,
+    pub registry: laxity_testing::TestRegistry<Registry>,
 }
 
 impl Place {
     pub fn new(test: &str) -> Self {
-        Place { registry: laxity_testing::Place::new(test) }
+        Place { registry: laxity_testing::TestRegistry::new(test) }
     }
 
     /// GPUSync with these parameters.

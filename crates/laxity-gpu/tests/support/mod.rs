@@ -3,4 +3,4 @@
 use laxity_gpu::Registry;
 
 /// Arbitrations in a directory of shared memory that goes with it.
-pub type Place = laxity_testing::Place<Registry>;
+pub type Place = laxity_testing::TestRegistry<Registry>;

@@ -7,7 +7,7 @@ use laxity_graph::{Channel, Registry, Spec};
 use laxity_model::{Edge, Graph, Nanos, Node};
 
 /// Graphs in a directory of shared memory that goes with it.
-pub type Place = laxity_testing::Place<Registry>;
+pub type Place = laxity_testing::TestRegistry<Registry>;
 
 /// Nodes without producers have a period of 10 ms.
 pub fn graph(nodes: &[&str], edges: Vec<Edge>) -> Graph {

@@ -13,24 +13,24 @@ use crate::membership::{Joined, Membership};
 
 /// Where memory of any kind has its names: a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct NameTable {
     directory: PathBuf,
 }
 
 /// The longest name, in bytes; with what kinds add it must fit into a file's name.
 pub const NAME_MAX: usize = 200;
 
-impl Default for Names {
+impl Default for NameTable {
     /// In memory, where every process finds them.
     fn default() -> Self {
-        Names::at("/dev/shm")
+        NameTable::at("/dev/shm")
     }
 }
 
-impl Names {
-    /// Names in `directory`, which must exist.
-    pub fn at(directory: impl Into<PathBuf>) -> Names {
-        Names { directory: directory.into() }
+impl NameTable {
+    /// NameTable in `directory`, which must exist.
+    pub fn at(directory: impl Into<PathBuf>) -> NameTable {
+        NameTable { directory: directory.into() }
     }
 
     /// Where the names are.
@@ -82,13 +82,13 @@ impl Names {
             // If the last one out was faster there may be a new one by now.
             if locked.is_named() {
                 // Frees the places of the dead.
-                memory.bury().map_err(RegistryError::Other)?;
+                memory.reap().map_err(RegistryError::Other)?;
                 return Membership::join(&memory, name);
             }
         }
     }
 
-    /// As [`Names::attach`]; until `deadline` it may still have to be created.
+    /// As [`NameTable::attach`]; until `deadline` it may still have to be created.
     ///
     /// # Errors
     /// [`RegistryError`]; [`RegistryError::NotFound`] if it was not.

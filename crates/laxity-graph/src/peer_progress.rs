@@ -13,7 +13,7 @@ use crate::wait_error::WaitError;
 
 /// What a node saw of a peer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sight {
+pub(crate) struct PeerProgress {
     /// Jobs that it had completed, and how many of these when it was seen before.
     completed: u64,
     before: u64,
@@ -27,10 +27,10 @@ pub(crate) struct Sight {
 /// Jobs of a peer from one look to the next, below which the second was too early.
 const FEW: u64 = 16;
 
-impl Sight {
+impl PeerProgress {
     /// Before anything was seen: the tokens and room that were there at the start.
-    pub fn first(rule: &Edge) -> Sight {
-        Sight { jobs: rule.enabled(0), ..Sight::default() }
+    pub fn first(rule: &Edge) -> PeerProgress {
+        PeerProgress { jobs: rule.enabled(0), ..PeerProgress::default() }
     }
 
     /// The peer has `completed` jobs.
@@ -66,7 +66,7 @@ pub(crate) fn look(
     shared: &Shared,
     node: usize,
     index: u64,
-    sights: &mut [Sight],
+    peers: &mut [PeerProgress],
     links: &mut Ends,
     deadline: Instant,
 ) -> Result<Option<()>, WaitError> {
@@ -74,13 +74,13 @@ pub(crate) fn look(
         return Err(WaitError::Terminated { node: shared.name(node), edge: None });
     }
     let mut is_ready = true;
-    for (condition, sight) in shared.conditions(node).iter().zip(sights) {
-        if sight.jobs > index || has_come(shared, condition, sight, index) {
+    for (condition, progress) in shared.conditions(node).iter().zip(peers) {
+        if progress.jobs > index || has_come(shared, condition, progress, index) {
             continue;
         }
-        let absence = absence(shared, condition, sight.reported);
+        let absence = absence(shared, condition, progress.reported);
         // What it completed before it was gone may have come after the first look.
-        if has_come(shared, condition, sight, index) {
+        if has_come(shared, condition, progress, index) {
             continue;
         }
         is_ready = false;
@@ -89,7 +89,7 @@ pub(crate) fn look(
         match absence {
             Absence::None => {}
             Absence::Lost(owner) => {
-                sight.reported = owner.word();
+                progress.reported = owner.word();
                 let pid = shared.process(owner.member.into()).pid;
                 return Err(WaitError::Lost { node: peer(), edge: edge(), pid });
             }
@@ -104,9 +104,9 @@ pub(crate) fn look(
     if is_ready { links.prepare(shared, deadline) } else { Ok(None) }
 }
 
-fn has_come(shared: &Shared, condition: &Condition, sight: &mut Sight, index: u64) -> bool {
-    sight.note(&condition.rule, shared.completed(condition.peer));
-    sight.jobs > index
+fn has_come(shared: &Shared, condition: &Condition, progress: &mut PeerProgress, index: u64) -> bool {
+    progress.note(&condition.rule, shared.completed(condition.peer));
+    progress.jobs > index
 }
 
 enum Absence {
@@ -147,14 +147,14 @@ mod tests {
     };
 
     /// What a node saw that looked when its peer had completed so many jobs.
-    fn seen(looks: &[u64]) -> Sight {
-        let mut sight = Sight::first(&EDGE);
-        looks.iter().for_each(|&completed| sight.note(&EDGE, completed));
-        sight
+    fn seen(looks: &[u64]) -> PeerProgress {
+        let mut progress = PeerProgress::first(&EDGE);
+        looks.iter().for_each(|&completed| progress.note(&EDGE, completed));
+        progress
     }
 
     #[test]
-    fn a_sight_knows_how_many_jobs_are_ready_from_the_start_on() {
+    fn it_knows_how_many_jobs_are_ready_from_the_start_on() {
         assert_eq!(seen(&[]).jobs, 1);
         assert_eq!(seen(&[0, 7]).jobs, 8);
     }

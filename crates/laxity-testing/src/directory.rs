@@ -47,27 +47,27 @@ impl Drop for Directory {
 
 /// A registry in a directory of its own.
 #[derive(Debug)]
-pub struct Place<R> {
+pub struct TestRegistry<R> {
     registry: R,
     directory: Directory,
 }
 
-impl<R: From<PathBuf>> Place<R> {
+impl<R: From<PathBuf>> TestRegistry<R> {
     /// Named after the test, which is one of a kind among those of its program.
     pub fn new(test: &str) -> Self {
         let directory = Directory::new(test);
-        Place { registry: R::from(directory.path().to_owned()), directory }
+        TestRegistry { registry: R::from(directory.path().to_owned()), directory }
     }
 }
 
-impl<R> Place<R> {
+impl<R> TestRegistry<R> {
     /// Files in its directory.
     pub fn files(&self) -> Vec<String> {
         self.directory.files()
     }
 }
 
-impl<R> Deref for Place<R> {
+impl<R> Deref for TestRegistry<R> {
     type Target = R;
 
     fn deref(&self) -> &R {
@@ -75,7 +75,7 @@ impl<R> Deref for Place<R> {
     }
 }
 
-impl<R> AsRef<Path> for Place<R> {
+impl<R> AsRef<Path> for TestRegistry<R> {
     fn as_ref(&self) -> &Path {
         self.directory.path()
     }
