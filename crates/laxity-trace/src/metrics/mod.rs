@@ -12,6 +12,7 @@ mod graphs;
 mod histogram;
 mod inversion;
 mod job;
+mod node_jobs;
 pub(crate) mod occupancy;
 mod origins;
 pub(crate) mod pending;
@@ -25,6 +26,7 @@ pub use distribution::{Distribution, DistributionSummary};
 pub use fold::Metrics;
 pub use graphs::{CompletionDelays, GraphSummary, NodeSummary};
 pub use inversion::{Collect, Inversion, InversionKind, InversionSummary, Inversions, Lengths};
+pub use node_jobs::{NodeJobs, NodeSpans, Spans};
 pub use origins::{EndToEnd, EndToEndLatencies};
 pub use report::Report;
 pub use summary::{
