@@ -210,8 +210,8 @@ mod tests {
             rank: task as u32,
             kind: TaskKind::Node { graph: 0, source: task == 0 },
         };
-        let edge = |&(producer, consumer, consume, threshold, initial, kind): &(u32, u32, u32, u32, u32, EdgeKind)| {
-            EdgeInfo {
+        let edge =
+            |&(producer, consumer, consume, threshold, initial, kind): &(u32, u32, u32, u32, u32, EdgeKind)| EdgeInfo {
                 producer: TaskId(producer),
                 consumer: TaskId(consumer),
                 produce: 1,
@@ -219,8 +219,7 @@ mod tests {
                 threshold,
                 initial,
                 kind,
-            }
-        };
+            };
         TraceHeader {
             tasks: deadlines.iter().enumerate().map(node).collect(),
             edges: edges.iter().map(edge).collect(),
