@@ -14,8 +14,8 @@ use std::ptr::NonNull;
 use std::thread::{self, ThreadId};
 
 use laxity_gpu::{
-    Arbitration, ArbitrationError, Ask, Base, Client, Config, EngineLock, Inheritance, LockError, PeerCopy,
-    RegisterError, Registry, RegistryError, StateError, Token,
+    Arbitration, ArbitrationError, Base, Client, Config, EngineLock, Inheritance, LockError, PeerCopy, RegisterError,
+    Registry, RegistryError, StateError, Token, TokenRequest,
 };
 use laxity_model::{CopyDirection, Engine, EngineOrder, GpuArbitration, GpuSync, Instant, Nanos};
 use laxity_sys::clock;
@@ -469,7 +469,7 @@ pub unsafe extern "C" fn laxity_gpu_token(
         let borrowed = unsafe { state.client.borrow() };
         // A number that is too large for a GPU is none.
         let only = (only >= 0).then(|| u16::try_from(only).unwrap_or(u16::MAX));
-        let ask = Ask { gpu: only, deadline: deadline(timeout_ns), ..Ask::default() };
+        let ask = TokenRequest { gpu: only, deadline: deadline(timeout_ns), ..TokenRequest::default() };
         let token = borrowed.request(ask).map_err(Fault::Lock)?;
         // SAFETY: the caller promises that `gpu` can be written unless it is null.
         if let Some(gpu) = unsafe { gpu.as_mut() } {

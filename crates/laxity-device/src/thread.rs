@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-use laxity_gpu::{Ask, Base, Budget, Client, OwnedToken};
+use laxity_gpu::{Base, Budget, Client, OwnedToken, TokenRequest};
 use laxity_softgpu::Stream;
 
 use crate::device::Device;
@@ -132,7 +132,9 @@ impl DeviceThread {
             // All that it launched is complete, as operations are synchronous: it unwinds (GPUSync, *budget*).
             Some(_) if client.is_exhausted() => return Err(DeviceError::Exhausted),
             Some(token) => token,
-            None => OwnedToken::request(client, Ask { gpu: buffer.or(self.choice), ..Ask::default() })?,
+            None => {
+                OwnedToken::request(client, TokenRequest { gpu: buffer.or(self.choice), ..TokenRequest::default() })?
+            }
         };
         let gpu = self.token.insert(token).token().gpu();
         match buffer {

@@ -12,11 +12,11 @@ use laxity_sys::scheduling::{self, Attributes};
 
 use crate::client::Client;
 use crate::config::Config;
-use crate::gate::StateError;
 use crate::inheritance;
 use crate::layout::NAME_MAX;
 use crate::shared::{Shared, Word};
 use crate::snapshot::Snapshot;
+use crate::state_lock::StateError;
 
 /// An arbitration that this process is attached to, until the last copy of this and the last of its clients are
 /// dropped. The last process to leave takes the name and the memory with it.
@@ -32,9 +32,9 @@ pub(crate) struct Membership {
     pub shared: Arc<Shared>,
     pub place: usize,
     member: laxity_membership::Membership<Shared>,
-    /// The least of what those of its threads withstand that follow holders ([`inheritance::withstands`]): who lends no
+    /// The least of what those of its threads withstand that follow holders ([`inheritance::raise_threshold`]): who lends no
     /// more leaves all of them as they are. Changes at the gate.
-    pub unmoved: AtomicU8,
+    pub followers_threshold: AtomicU8,
 }
 
 /// How urgent a client is among those that wait: it decides who gets a token or an engine, and who inherits from whom.
@@ -113,7 +113,7 @@ impl Base {
 impl Arbitration {
     pub(crate) fn new((member, ()): (laxity_membership::Membership<Shared>, ())) -> Self {
         let (shared, place) = (member.memory().clone(), member.id().slot);
-        let membership = Membership { shared, place, member, unmoved: AtomicU8::new(u8::MAX) };
+        let membership = Membership { shared, place, member, followers_threshold: AtomicU8::new(u8::MAX) };
         Arbitration { membership: Arc::new(membership) }
     }
 
@@ -158,14 +158,14 @@ impl Arbitration {
         if !self.membership.is_ours() {
             return Err(RegisterError::NotAttached);
         }
-        let mut inside = shared.enter().map_err(RegisterError::State)?;
+        let mut state = shared.lock_state().map_err(RegisterError::State)?;
         // Once the word of a dead process is cleared, at the gate, nobody would look for this client.
         if shared.members().holder(*place) != Holder::Alive {
             return Err(RegisterError::NotAttached);
         }
         let system = |error| RegisterError::State(StateError::System(error));
-        for task in shared.tasks().filter(|&task| !inside.desk.is_registered(task)).collect::<Vec<_>>() {
-            let Attempt::Taken(life) = shared.life(task).try_lock().map_err(system)? else { continue };
+        for task in shared.tasks().filter(|&task| !state.cache.is_registered(task)).collect::<Vec<_>>() {
+            let Attempt::Taken(life) = shared.liveness(task).try_lock().map_err(system)? else { continue };
             let words = shared.client(task);
             let thread = scheduling::current_thread();
             let own = Attributes::of(thread).map_err(system)?;
@@ -183,11 +183,11 @@ impl Arbitration {
             shared.segment.store_bytes(words.name, name.as_bytes());
             inheritance::store(shared, words.own, own);
             inheritance::store(shared, words.applied, own);
-            shared.say_base(task, base.level());
+            shared.publish_base(task, base.level());
             // Whoever had the number before was somebody else.
-            inside.desk.arbiter.forget(task);
-            inside.desk.set_registered(task, true);
-            inside.publish();
+            state.cache.arbiter.forget(task);
+            state.cache.set_registered(task, true);
+            state.publish();
             life.keep();
             return Ok(Client::new(self.membership.clone(), task, thread, own));
         }
@@ -201,8 +201,8 @@ impl Membership {
     #[cold]
     pub fn raise_followers(&self) {
         // If the memory is damaged nobody looks at it any more.
-        if let Ok(inside) = self.shared.enter() {
-            inside.raise_followers_of(self.place);
+        if let Ok(state) = self.shared.lock_state() {
+            state.raise_followers_of(self.place);
         }
     }
 

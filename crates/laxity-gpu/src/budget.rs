@@ -19,8 +19,8 @@ use laxity_policy::lock::Event;
 use crate::arbitration::Membership;
 use crate::client::Client;
 use crate::config::TOKEN;
-use crate::gate::{Inside, StateError};
 use crate::shared::Word;
+use crate::state_lock::{StateError, StateGuard};
 
 /// The budget of a client's jobs, for whoever watches it: any thread of the process. The process stays attached to the
 /// arbitration while there is one.
@@ -69,13 +69,13 @@ impl Budget {
     /// # Errors
     /// [`StateError`].
     pub fn exhaust(&self) -> Result<(), StateError> {
-        self.change(true, |inside| {
-            inside.arbitrate_wait(self.task);
-            if inside.token_of(self.task) {
-                inside.arbitrate(TOKEN);
-                inside.handle(Event::Overrun { task: self.task, lock: TOKEN });
-            } else if let Some(lock) = inside.desk.arbiter.waits_for(self.task) {
-                inside.handle(Event::Withdraw { task: self.task, lock });
+        self.change(true, |state| {
+            state.arbitrate_wait(self.task);
+            if state.token_of(self.task) {
+                state.arbitrate(TOKEN);
+                state.handle(Event::Overrun { task: self.task, lock: TOKEN });
+            } else if let Some(lock) = state.cache.arbiter.waits_for(self.task) {
+                state.handle(Event::Withdraw { task: self.task, lock });
             }
         })
     }
@@ -86,38 +86,38 @@ impl Budget {
     /// # Errors
     /// [`StateError`].
     pub fn replenish(&self) -> Result<(), StateError> {
-        self.change(false, |inside| {
-            let (shared, task) = (inside.shared(), self.task);
-            inside.arbitrate_wait(task);
+        self.change(false, |state| {
+            let (shared, task) = (state.shared(), self.task);
+            state.arbitrate_wait(task);
             let is_waiting = Word::of(shared.word(task).load(Ordering::Acquire)) == Word::Waiting;
-            if !is_waiting || inside.desk.arbiter.waits_for(task).is_some() {
+            if !is_waiting || state.cache.arbiter.waits_for(task).is_some() {
                 return;
             }
             if let Some(lock) = shared.wanted(task) {
-                let (length, only) = shared.said(task, lock);
-                inside.arbitrate(lock);
-                inside.handle(Event::Request { task, lock, length, only });
+                let (length, only) = shared.published_request(task, lock);
+                state.arbitrate(lock);
+                state.handle(Event::Request { task, lock, length, only });
             }
         })
     }
 
-    fn change(&self, is_exhausted: bool, change: impl FnOnce(&mut Inside<'_>)) -> Result<(), StateError> {
+    fn change(&self, is_exhausted: bool, change: impl FnOnce(&mut StateGuard<'_>)) -> Result<(), StateError> {
         if !self.membership.is_ours() {
             return Ok(());
         }
-        let mut inside = self.membership.shared.enter()?;
+        let mut state = self.membership.shared.lock_state()?;
         // A client that is dropped says so before it waits for the gate.
         let is_news = self.state.is_exhausted() != is_exhausted && !self.state.is_over.load(Ordering::SeqCst);
         if is_news {
             self.state.is_exhausted.store(is_exhausted, Ordering::Relaxed);
-            change(&mut inside);
-            inside.publish();
+            change(&mut state);
+            state.publish();
         }
         Ok(())
     }
 }
 
-impl Inside<'_> {
+impl StateGuard<'_> {
     /// Whether `task` holds a token.
     fn token_of(&self, task: TaskId) -> bool {
         self.granted(task, TOKEN).or_else(|| self.owned(task, TOKEN)).is_some()

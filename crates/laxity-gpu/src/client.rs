@@ -15,10 +15,10 @@ use laxity_sys::scheduling::Attributes;
 use crate::arbitration::{Base, Membership, RegisterError};
 use crate::budget::State;
 use crate::config::TOKEN;
-use crate::gate::StateError;
 use crate::inheritance;
-use crate::owners::{self, Seated};
+use crate::owner_word::{self, Parked};
 use crate::shared::{Shared, Word};
+use crate::state_lock::StateError;
 use crate::token::Token;
 
 /// A registered thread, which alone uses it: the one that called
@@ -44,11 +44,11 @@ pub struct Client {
 }
 
 /// How often a wait with a condition looks whether it is to go on: [`Client::request_while`].
-pub const BETWEEN_LOOKS: Nanos = Nanos::from_millis(50);
+pub const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
 
 /// What a request for a token says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct TokenRequest {
     /// The only GPU that will do; `None`: any.
     pub gpu: Option<u16>,
     /// Bound on how long it will be held, for what predicts waiting times.
@@ -57,15 +57,15 @@ pub struct Ask {
     pub deadline: Instant,
 }
 
-impl Default for Ask {
+impl Default for TokenRequest {
     fn default() -> Self {
-        Ask { gpu: None, length: Nanos::ZERO, deadline: Instant::NEVER }
+        TokenRequest { gpu: None, length: Nanos::ZERO, deadline: Instant::NEVER }
     }
 }
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Resource {
     /// A token of any GPU, or of this one.
     Token {
         /// The only one that will do.
@@ -86,7 +86,7 @@ pub enum LockError {
     /// The deadline passed, or it was not free and there was none.
     TimedOut {
         /// What was asked for.
-        what: What,
+        what: Resource,
     },
     /// There is no such GPU.
     NoSuchGpu {
@@ -103,7 +103,7 @@ pub enum LockError {
     /// This thread holds it, or a token, or an engine that comes later.
     Order {
         /// What was asked for.
-        what: What,
+        what: Resource,
     },
     /// This process was forked from the one that registered.
     Forked,
@@ -115,7 +115,7 @@ impl Client {
     /// For the calling thread, which Linux calls `thread` and schedules as `own`.
     pub(crate) fn new(membership: Arc<Membership>, task: TaskId, thread: u32, own: Attributes) -> Self {
         let engines = RefCell::new(Vec::with_capacity(4));
-        let (has_token, lends) = (Cell::new(false), Cell::new(inheritance::lent(own).unwrap_or(0)));
+        let (has_token, lends) = (Cell::new(false), Cell::new(inheritance::lent_priority(own).unwrap_or(0)));
         Client { membership, task, thread, lends, has_token, budget: Arc::default(), engines, not_send: PhantomData }
     }
 
@@ -125,7 +125,7 @@ impl Client {
     /// [`LockError`].
     #[inline]
     pub fn token(&self) -> Result<Token<'_>, LockError> {
-        self.request(Ask::default())
+        self.request(TokenRequest::default())
     }
 
     /// Waits for a token of `gpu`.
@@ -133,7 +133,7 @@ impl Client {
     /// # Errors
     /// [`LockError`].
     pub fn token_of(&self, gpu: u16) -> Result<Token<'_>, LockError> {
-        self.request(Ask { gpu: Some(gpu), ..Ask::default() })
+        self.request(TokenRequest { gpu: Some(gpu), ..TokenRequest::default() })
     }
 
     /// Takes a token of any GPU if one is to be had at once.
@@ -141,7 +141,7 @@ impl Client {
     /// # Errors
     /// [`LockError`]; [`LockError::TimedOut`] if none is.
     pub fn try_token(&self) -> Result<Token<'_>, LockError> {
-        self.request(Ask { deadline: Instant::ZERO, ..Ask::default() })
+        self.request(TokenRequest { deadline: Instant::ZERO, ..TokenRequest::default() })
     }
 
     /// Waits for a token at most this long.
@@ -149,33 +149,41 @@ impl Client {
     /// # Errors
     /// [`LockError`].
     pub fn token_for(&self, wait: Nanos) -> Result<Token<'_>, LockError> {
-        self.request(Ask { deadline: clock::now().saturating_add(wait), ..Ask::default() })
+        self.request(TokenRequest { deadline: clock::now().saturating_add(wait), ..TokenRequest::default() })
     }
 
-    /// Waits for what `ask` says.
+    /// Waits for what `request` says.
     ///
     /// # Errors
     /// [`LockError`].
     #[inline]
-    pub fn request(&self, ask: Ask) -> Result<Token<'_>, LockError> {
-        self.request_for(ask, None)
+    pub fn request(&self, request: TokenRequest) -> Result<Token<'_>, LockError> {
+        self.request_for(request, None)
     }
 
-    /// As [`Client::request`], but while it waits `go_on` is called after signals, and at least every [`BETWEEN_LOOKS`]:
+    /// As [`Client::request`], but while it waits `keep_waiting` is called after signals, and at least every [`POLL_INTERVAL`]:
     /// the wait goes on, in its place of the queue, while that says yes.
     ///
     /// # Errors
-    /// [`LockError`]; [`LockError::TimedOut`] also if `go_on` said no.
-    pub fn request_while(&self, ask: Ask, go_on: &dyn Fn() -> bool) -> Result<Token<'_>, LockError> {
-        self.request_for(ask, Some(go_on))
+    /// [`LockError`]; [`LockError::TimedOut`] also if `keep_waiting` said no.
+    pub fn request_while(
+        &self,
+        request: TokenRequest,
+        keep_waiting: &dyn Fn() -> bool,
+    ) -> Result<Token<'_>, LockError> {
+        self.request_for(request, Some(keep_waiting))
     }
 
     // Inlined, as all that is between a caller and a system call: see `futex::wait`.
     #[inline(always)]
-    fn request_for(&self, ask: Ask, go_on: Option<&dyn Fn() -> bool>) -> Result<Token<'_>, LockError> {
-        let what = What::Token { gpu: ask.gpu };
+    fn request_for(
+        &self,
+        request: TokenRequest,
+        keep_waiting: Option<&dyn Fn() -> bool>,
+    ) -> Result<Token<'_>, LockError> {
+        let what = Resource::Token { gpu: request.gpu };
         let gpus = self.shared().config.gpus;
-        if let Some(gpu) = ask.gpu.filter(|&gpu| gpu >= gpus) {
+        if let Some(gpu) = request.gpu.filter(|&gpu| gpu >= gpus) {
             return Err(LockError::NoSuchGpu { gpu, gpus });
         }
         // Whoever holds an engine is not to wait for a token, whose holder may wait for that engine.
@@ -183,7 +191,7 @@ impl Client {
             return Err(LockError::Order { what });
         }
         self.check()?;
-        self.acquire(TOKEN, ask, what, go_on).map(|replica| Token::new(self, replica))
+        self.acquire(TOKEN, request, what, keep_waiting).map(|replica| Token::new(self, replica))
     }
 
     /// A job that is as urgent as this begins. Calls nobody; Linux is to schedule this thread as when it registered, or as
@@ -200,7 +208,7 @@ impl Client {
         if !self.membership.is_ours() {
             return Err(RegisterError::NotAttached);
         }
-        self.shared().say_base(self.task, base.level());
+        self.shared().publish_base(self.task, base.level());
         Ok(())
     }
 
@@ -217,11 +225,11 @@ impl Client {
         let read = || Attributes::of(self.thread).map_err(|error| RegisterError::State(StateError::System(error)));
         if read()? != inheritance::own(shared, self.task) {
             // Who let us go may still be lowering us: not before it has left do we have our own.
-            let _inside = shared.enter().map_err(RegisterError::State)?;
+            let _inside = shared.lock_state().map_err(RegisterError::State)?;
             let own = read()?;
             inheritance::store(shared, shared.client(self.task).own, own);
             inheritance::store(shared, shared.client(self.task).applied, own);
-            self.lends.set(inheritance::lent(own).unwrap_or(0));
+            self.lends.set(inheritance::lent_priority(own).unwrap_or(0));
         }
         Ok(())
     }
@@ -252,72 +260,77 @@ impl Client {
         if self.membership.is_ours() { Ok(()) } else { Err(LockError::Forked) }
     }
 
-    /// Waits for `lock`, as long as `go_on` says if there is one.
+    /// Waits for `lock`, as long as `keep_waiting` says if there is one.
     #[inline(always)]
     pub(crate) fn acquire(
         &self,
         lock: LockId,
-        ask: Ask,
-        what: What,
-        go_on: Option<&dyn Fn() -> bool>,
+        request: TokenRequest,
+        what: Resource,
+        keep_waiting: Option<&dyn Fn() -> bool>,
     ) -> Result<ReplicaId, LockError> {
-        match self.ask(lock, ask, what)? {
+        match self.request_lock(lock, request, what)? {
             Some(replica) => Ok(replica),
-            None => self.wait(lock, ask.deadline, what, go_on),
+            None => self.wait(lock, request.deadline, what, keep_waiting),
         }
     }
 
     /// Asks for `lock`; `None`: it waits from now on. Calls nobody if nobody waits for the lock and it is free.
     #[inline]
-    pub(crate) fn ask(&self, lock: LockId, ask: Ask, what: What) -> Result<Option<ReplicaId>, LockError> {
+    pub(crate) fn request_lock(
+        &self,
+        lock: LockId,
+        request: TokenRequest,
+        what: Resource,
+    ) -> Result<Option<ReplicaId>, LockError> {
         if lock == TOKEN {
-            self.shared().say(self.task, ask.length, ask.gpu);
+            self.shared().publish_request(self.task, request.length, request.gpu);
         }
         if lock == TOKEN && self.budget.is_exhausted() {
-            return self.ask_the_arbiter(lock, ask, what);
+            return self.request_by_arbiter(lock, request, what);
         }
         loop {
-            if let Some(replica) = self.shared().take(self.task, lock, ask.gpu) {
-                self.note_held(lock);
-                self.note_token(lock);
+            if let Some(replica) = self.shared().take(self.task, lock, request.gpu) {
+                self.record_hold(lock);
+                self.update_followers(lock);
                 return Ok(Some(replica));
             }
-            match self.sit_down(lock, ask) {
-                Seated::Free => {}
-                Seated::Behind(owner) if self.may_give(owner) => {
+            match self.try_park(lock, request) {
+                Parked::Free => {}
+                Parked::Behind(owner) if self.must_arbitrate(owner) => {
                     self.arbitrate(lock)?;
                     return Ok(self.granted());
                 }
-                Seated::Behind(_) => return Ok(None),
-                Seated::Not => return self.ask_the_arbiter(lock, ask, what),
+                Parked::Behind(_) => return Ok(None),
+                Parked::Refused => return self.request_by_arbiter(lock, request, what),
             }
         }
     }
 
     /// Waits for `lock` without the arbiter if that can be: nobody else does.
     #[inline]
-    fn sit_down(&self, lock: LockId, ask: Ask) -> Seated {
+    fn try_park(&self, lock: LockId, request: TokenRequest) -> Parked {
         let shared = self.shared();
         // Whoever watches its budget may come between any two steps, and wants to know whether it waits.
         let has_budget = Arc::strong_count(&self.budget) > 1;
-        let has_seat = shared.locks[usize::from(lock.0)].has_seat;
-        if !has_seat || ask.deadline == Instant::ZERO || has_budget || self.may_inherit() {
-            return Seated::Not;
+        let has_waiter_slot = shared.locks[usize::from(lock.0)].has_waiter_slot;
+        if !has_waiter_slot || request.deadline == Instant::ZERO || has_budget || self.may_inherit() {
+            return Parked::Refused;
         }
         shared.begin_wait(self.task, lock);
-        let seated = owners::sit_down(shared.seat(lock), self.task);
-        if !matches!(seated, Seated::Behind(_)) {
+        let seated = owner_word::try_park(shared.slot_word(lock), self.task);
+        if !matches!(seated, Parked::Behind(_)) {
             Word::Idle.store(shared.word(self.task));
         }
         seated
     }
 
     /// Whether `owner` is to be more urgent, or may have to be, for what this thread waits for since just now.
-    fn may_give(&self, owner: TaskId) -> bool {
+    fn must_arbitrate(&self, owner: TaskId) -> bool {
         // Whoever begins to arbitrate what this thread holds looks at what it waits for after freezing that: one of the
         // two sees the other.
         fence(Ordering::SeqCst);
-        self.may_inherit() || inheritance::gives(self.shared(), self.task, owner)
+        self.may_inherit() || inheritance::would_raise(self.shared(), self.task, owner)
     }
 
     /// Whether this thread may be more urgent than it is by itself, now or before it lets go of what it holds: somebody
@@ -331,28 +344,33 @@ impl Client {
     /// Has the arbiter decide about `lock`, for which this thread waits.
     #[cold]
     fn arbitrate(&self, lock: LockId) -> Result<(), LockError> {
-        let mut inside = self.shared().enter().map_err(LockError::State)?;
-        inside.arbitrate(lock);
-        inside.publish();
+        let mut state = self.shared().lock_state().map_err(LockError::State)?;
+        state.arbitrate(lock);
+        state.publish();
         Ok(())
     }
 
     #[cold]
-    fn ask_the_arbiter(&self, lock: LockId, ask: Ask, what: What) -> Result<Option<ReplicaId>, LockError> {
+    fn request_by_arbiter(
+        &self,
+        lock: LockId,
+        request: TokenRequest,
+        what: Resource,
+    ) -> Result<Option<ReplicaId>, LockError> {
         let (shared, task) = (self.shared(), self.task);
-        let mut inside = shared.enter().map_err(LockError::State)?;
+        let mut state = shared.lock_state().map_err(LockError::State)?;
         // Without budget it asks for nothing before it has some again, and waits for that.
         let is_barred = lock == TOKEN && self.budget.is_exhausted();
-        inside.arbitrate(lock);
+        state.arbitrate(lock);
         shared.begin_wait(task, lock);
         if !is_barred {
-            inside.handle(Event::Request { task, lock, length: ask.length, only: ask.gpu });
+            state.handle(Event::Request { task, lock, length: request.length, only: request.gpu });
         }
-        let is_late = inside.granted(task, lock).is_none() && ask.deadline == Instant::ZERO;
+        let is_late = state.granted(task, lock).is_none() && request.deadline == Instant::ZERO;
         if is_late && !is_barred {
-            inside.handle(Event::Withdraw { task, lock });
+            state.handle(Event::Withdraw { task, lock });
         }
-        inside.publish();
+        state.publish();
         if is_late {
             Word::Idle.store(shared.word(task));
             return Err(LockError::TimedOut { what });
@@ -376,7 +394,7 @@ impl Client {
             match Word::of(seen) {
                 Word::Granted(replica) => {
                     Word::Idle.store(word);
-                    self.note_held(lock);
+                    self.record_hold(lock);
                     return Ok(replica);
                 }
                 Word::Waiting if shared.was_handed(task, lock) => {}
@@ -385,8 +403,8 @@ impl Client {
             // Whoever arbitrates the lock may be about to tell it the same.
             match word.compare_exchange(seen, Word::Idle.instead_of(seen), Ordering::Relaxed, Ordering::Acquire) {
                 Ok(_) => {
-                    self.note_held(lock);
-                    self.note_token(lock);
+                    self.record_hold(lock);
+                    self.update_followers(lock);
                     return Ok(ReplicaId(0));
                 }
                 Err(other) => seen = other,
@@ -399,8 +417,8 @@ impl Client {
         &self,
         lock: LockId,
         deadline: Instant,
-        what: What,
-        go_on: Option<&dyn Fn() -> bool>,
+        what: Resource,
+        keep_waiting: Option<&dyn Fn() -> bool>,
     ) -> Result<ReplicaId, LockError> {
         let word = self.shared().word(self.task);
         loop {
@@ -408,12 +426,12 @@ impl Client {
                 Ok(replica) => return Ok(replica),
                 Err(seen) => seen,
             };
-            let until = match go_on {
+            let until = match keep_waiting {
                 None => deadline,
-                Some(_) => deadline.min(clock::now().saturating_add(BETWEEN_LOOKS)),
+                Some(_) => deadline.min(clock::now().saturating_add(POLL_INTERVAL)),
             };
             let is_late = futex::wait(word, seen, until) == Ended::TimedOut && until == deadline;
-            let is_over = is_late || go_on.is_some_and(|go_on| !go_on());
+            let is_over = is_late || keep_waiting.is_some_and(|keep_waiting| !keep_waiting());
             if is_over {
                 return self.give_up(lock)?.ok_or(LockError::TimedOut { what });
             }
@@ -423,18 +441,18 @@ impl Client {
     /// Waits no longer, unless it was granted meanwhile.
     pub(crate) fn give_up(&self, lock: LockId) -> Result<Option<ReplicaId>, LockError> {
         let (shared, task) = (self.shared(), self.task);
-        let mut inside = shared.enter().map_err(LockError::State)?;
-        inside.arbitrate_wait(task);
+        let mut state = shared.lock_state().map_err(LockError::State)?;
+        state.arbitrate_wait(task);
         if let Some(replica) = self.granted() {
-            inside.publish();
+            state.publish();
             return Ok(Some(replica));
         }
         Word::Idle.store(shared.word(task));
         // Unless that was done because its budget is exhausted.
-        if inside.desk.arbiter.waits_for(task) == Some(lock) {
-            inside.handle(Event::Withdraw { task, lock });
+        if state.cache.arbiter.waits_for(task) == Some(lock) {
+            state.handle(Event::Withdraw { task, lock });
         }
-        inside.publish();
+        state.publish();
         Ok(None)
     }
 
@@ -450,7 +468,7 @@ impl Client {
             self.engines.borrow_mut().retain(|&held| held != lock);
         }
         if self.shared().release(lock, replica) {
-            self.note_token(lock);
+            self.update_followers(lock);
         } else {
             self.release_by_arbiter(lock);
         }
@@ -458,7 +476,7 @@ impl Client {
 
     /// This thread holds `lock` from now on.
     #[inline]
-    fn note_held(&self, lock: LockId) {
+    fn record_hold(&self, lock: LockId) {
         if lock == TOKEN {
             self.has_token.set(true);
         } else {
@@ -469,18 +487,18 @@ impl Client {
     /// The arbiter was not asked about `lock`: if it is that of the tokens, those that follow holders are to know,
     /// unless this thread lends too little to change them. It inherits nothing, as it holds nothing else.
     #[inline]
-    fn note_token(&self, lock: LockId) {
-        if lock == TOKEN && self.lends.get() > self.membership.unmoved.load(Ordering::SeqCst) {
+    fn update_followers(&self, lock: LockId) {
+        if lock == TOKEN && self.lends.get() > self.membership.followers_threshold.load(Ordering::SeqCst) {
             self.membership.raise_followers();
         }
     }
 
     #[inline(always)]
     fn release_by_arbiter(&self, lock: LockId) {
-        let Ok(mut inside) = self.shared().enter() else { return };
-        inside.arbitrate(lock);
-        inside.handle(Event::Unlock { task: self.task, lock });
-        inside.publish();
+        let Ok(mut state) = self.shared().lock_state() else { return };
+        state.arbitrate(lock);
+        state.handle(Event::Unlock { task: self.task, lock });
+        state.publish();
     }
 }
 
@@ -490,22 +508,22 @@ impl Drop for Client {
             return;
         }
         self.budget.end();
-        let (shared, inside) = (self.shared(), self.shared().enter());
+        let (shared, state) = (self.shared(), self.shared().lock_state());
         // If the memory is damaged nobody looks at it any more.
-        let _ = shared.life(self.task).unlock();
-        if let Ok(mut inside) = inside {
-            inside.retire(self.task);
-            inside.publish();
+        let _ = shared.liveness(self.task).unlock();
+        if let Ok(mut state) = state {
+            state.retire(self.task);
+            state.publish();
         }
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            What::Token { gpu: None } => write!(f, "a token of any GPU"),
-            What::Token { gpu: Some(gpu) } => write!(f, "a token of GPU {gpu}"),
-            What::Engine { gpu, engine } => write!(f, "engine {} of GPU {gpu}", engine.name()),
+            Resource::Token { gpu: None } => write!(f, "a token of any GPU"),
+            Resource::Token { gpu: Some(gpu) } => write!(f, "a token of GPU {gpu}"),
+            Resource::Engine { gpu, engine } => write!(f, "engine {} of GPU {gpu}", engine.name()),
         }
     }
 }
@@ -515,7 +533,7 @@ impl fmt::Display for LockError {
         match self {
             LockError::TimedOut { what } => write!(f, "{what}: not granted in time; wait longer or try again"),
             LockError::NoSuchGpu { gpu, gpus } => {
-                write!(f, "GPU {gpu}: the arbitration has {gpus}, counted from 0; ask for one of them")
+                write!(f, "GPU {gpu}: the arbitration has {gpus}, counted from 0; request for one of them")
             }
             LockError::SameGpu { gpu } => {
                 write!(f, "copy from GPU {gpu} to itself: occupies no copy engine; take the execution engine")

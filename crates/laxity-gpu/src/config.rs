@@ -8,7 +8,7 @@ use laxity_model::{
 use laxity_policy::gpu::copy_engine;
 use laxity_policy::lock;
 
-use crate::owners::OWNERS_MAX;
+use crate::owner_word::OWNERS_MAX;
 
 /// The GPUs of one cluster, and how they are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

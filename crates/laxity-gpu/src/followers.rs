@@ -23,10 +23,10 @@ use laxity_sys::scheduling::{self, Attributes};
 
 use crate::arbitration::{Arbitration, Membership};
 use crate::config::TOKEN;
-use crate::gate::{Inside, StateError};
 use crate::inheritance;
 use crate::layout::{FOLLOWED, FollowerWords};
 use crate::shared::Shared;
+use crate::state_lock::{StateError, StateGuard};
 
 /// A thread of this process that is as urgent as those that hold tokens of its GPU, until this is dropped. Then it is
 /// scheduled again as it was.
@@ -82,7 +82,7 @@ impl Arbitration {
             return Err(FollowError::NoSuchThread { thread });
         }
         let own = Attributes::of(thread).map_err(|_| FollowError::NoSuchThread { thread })?;
-        let inside = shared.enter().map_err(FollowError::State)?;
+        let state = shared.lock_state().map_err(FollowError::State)?;
         let threads = shared.layout.followers_max();
         let is_free = |&slot: &usize| shared.number(shared.layout.follower(*place, slot).thread) == 0;
         let slot = (0..threads).find(is_free).ok_or(FollowError::Full { threads })?;
@@ -94,8 +94,8 @@ impl Arbitration {
         // Last: who is killed before this has not begun.
         shared.segment.u32(words.thread).store(thread, Ordering::Relaxed);
         shared.segment.u32(FOLLOWED).store(1, Ordering::Relaxed);
-        inside.measure_followers(membership);
-        inside.raise_followers_of(*place);
+        state.measure_followers(membership);
+        state.raise_followers_of(*place);
         Ok(Follower { membership: membership.clone(), slot })
     }
 }
@@ -119,15 +119,15 @@ impl Drop for Follower {
             return;
         }
         // If the memory is damaged nobody looks at it any more.
-        let Ok(inside) = self.membership.shared.enter() else { return };
+        let Ok(state) = self.membership.shared.lock_state() else { return };
         let (shared, words) = (&self.membership.shared, self.words());
         give(shared, std::process::id(), words, inheritance::load(shared, words.own));
         shared.segment.u32(words.thread).store(0, Ordering::Relaxed);
-        inside.measure_followers(&self.membership);
+        state.measure_followers(&self.membership);
     }
 }
 
-impl Inside<'_> {
+impl StateGuard<'_> {
     /// The threads of the process at `place` that follow get what those demand for whom they work. To be called
     /// whenever that may have changed, and may be repeated.
     pub fn raise_followers_of(&self, place: usize) {
@@ -143,7 +143,7 @@ impl Inside<'_> {
         }
     }
 
-    /// As [`Inside::raise_followers_of`], for all processes of `tasks`.
+    /// As [`StateGuard::raise_followers_of`], for all processes of `tasks`.
     pub fn raise_followers_for(&self, tasks: &[TaskId]) {
         let shared = self.shared();
         if shared.number(FOLLOWED) == 0 {
@@ -163,13 +163,13 @@ impl Inside<'_> {
     fn measure_followers(&self, membership: &Membership) {
         let shared = self.shared();
         let own = shared.followers(membership.place).map(|words| inheritance::load(shared, words.own));
-        let least = own.map(inheritance::withstands).min().unwrap_or(u8::MAX);
-        membership.unmoved.store(least, Ordering::SeqCst);
+        let least = own.map(inheritance::raise_threshold).min().unwrap_or(u8::MAX);
+        membership.followers_threshold.store(least, Ordering::SeqCst);
         // Either who takes a token sees this, or it is among the holders that are looked at from here on.
         fence(Ordering::SeqCst);
     }
 
-    /// As [`Inside::raise_followers_of`], for all processes.
+    /// As [`StateGuard::raise_followers_of`], for all processes.
     pub fn raise_all_followers(&self) {
         if self.shared().number(FOLLOWED) != 0 {
             (0..MEMBERS_MAX).for_each(|place| self.raise_followers_of(place));
@@ -187,7 +187,7 @@ impl Inside<'_> {
 
     /// How `task` is to be scheduled, with what it inherits.
     pub fn demand(&self, task: TaskId) -> Attributes {
-        let (shared, arbiter) = (self.shared(), &self.desk.arbiter);
+        let (shared, arbiter) = (self.shared(), &self.cache.arbiter);
         match arbiter.priority(task) {
             Some(priority) => inheritance::wanted(shared, priority, arbiter.base(task)),
             None => inheritance::own(shared, task),
@@ -218,7 +218,7 @@ impl fmt::Display for FollowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FollowError::NoSuchGpu { gpu, gpus } => {
-                write!(f, "GPU {gpu}: the arbitration has {gpus}, counted from 0; ask for one of them")
+                write!(f, "GPU {gpu}: the arbitration has {gpus}, counted from 0; request for one of them")
             }
             FollowError::NoSuchThread { thread } => {
                 write!(f, "thread {thread}: this process has none of that number; say one that lives")

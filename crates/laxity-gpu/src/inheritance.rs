@@ -27,7 +27,7 @@ pub(crate) fn apply(shared: &Shared, task: TaskId, wanted: Attributes) {
 }
 
 /// The thread of `task` was killed and has not ended: all wait for that, and so it is as urgent as can be.
-pub(crate) fn hasten(shared: &Shared, task: TaskId) {
+pub(crate) fn raise_ending_thread(shared: &Shared, task: TaskId) {
     // Who may not raise it waits longer.
     let _ = give_to_thread(shared, task, own(shared, task).at_least(HIGHEST));
 }
@@ -47,26 +47,26 @@ pub(crate) fn wanted(shared: &Shared, priority: Priority, base: Option<Priority>
 }
 
 /// Whether `to`, holding what `from` waits for, is more urgent for it, as the arbiter has it or as Linux does.
-pub(crate) fn gives(shared: &Shared, from: TaskId, to: TaskId) -> bool {
-    let (given, has) = (shared.base_said(from), shared.base_said(to));
+pub(crate) fn would_raise(shared: &Shared, from: TaskId, to: TaskId) -> bool {
+    let (given, has) = (shared.published_base(from), shared.published_base(to));
     let is_tie = given.major == has.major;
     // Of those that are as urgent as each other one comes first all the same, and lends to the other.
-    given < has && (!is_tie || lent(own(shared, from)) > Some(withstands(own(shared, to))))
+    given < has && (!is_tie || lent_priority(own(shared, from)) > Some(raise_threshold(own(shared, to))))
 }
 
 /// `own`, at least as urgent as whoever lends: `lender`.
 pub(crate) fn raised(own: Attributes, lender: Attributes) -> Attributes {
-    lent(lender).map_or(own, |lent| own.at_least(lent))
+    lent_priority(lender).map_or(own, |lent| own.at_least(lent))
 }
 
 /// The fixed priority that a thread of these attributes lends, if it lends one.
-pub(crate) fn lent(lender: Attributes) -> Option<u8> {
+pub(crate) fn lent_priority(lender: Attributes) -> Option<u8> {
     let priority = lender.fixed_priority().or_else(|| lender.is_above_fixed().then_some(HIGHEST));
     priority.map(|priority| priority.clamp(1, 99))
 }
 
 /// Who lends no more than this leaves a thread of these attributes as it is: [`raised`].
-pub(crate) fn withstands(own: Attributes) -> u8 {
+pub(crate) fn raise_threshold(own: Attributes) -> u8 {
     if own.is_above_fixed() { u8::MAX } else { own.fixed_priority().unwrap_or(0) }
 }
 

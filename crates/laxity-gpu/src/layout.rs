@@ -16,9 +16,9 @@ use laxity_policy::lock::Arbiter;
 use laxity_sys::mutex;
 use laxity_sys::segment::Format;
 
+use crate::arbiter_cache;
 use crate::config::{self, Config};
-use crate::desk;
-use crate::owners::REPLICAS;
+use crate::owner_word::REPLICAS;
 
 /// Our segments.
 pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 6 };
@@ -40,10 +40,10 @@ const LINE: usize = 64;
 const PAIR: usize = 2 * LINE;
 
 /// The mutex of the state.
-pub(crate) const GATE: usize = (BOOT + 8).next_multiple_of(PAIR);
+pub(crate) const STATE_MUTEX: usize = (BOOT + 8).next_multiple_of(PAIR);
 const _: () = assert!(mutex::SIZE == LINE);
 /// How often the state was changed: 64 bits. An even number means the first copy.
-pub(crate) const VERSION: usize = GATE + PAIR;
+pub(crate) const VERSION: usize = STATE_MUTEX + PAIR;
 /// Whether any thread ever followed a holder: 32 bits. With the version, which is read anyway.
 pub(crate) const FOLLOWED: usize = VERSION + 8;
 const OWNERS: usize = VERSION + PAIR;
@@ -84,7 +84,7 @@ pub(crate) struct FollowerWords {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientWords {
     /// The mutex that it holds while it is registered and lives.
-    pub life: usize,
+    pub liveness: usize,
     /// Whether it waits, or what it was granted: 32 bits, waited on.
     pub word: usize,
     /// The lock that it asked for last: 32 bits.
@@ -123,7 +123,7 @@ impl Layout {
         let clients = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
         end = clients + usize::from(config.clients) * CLIENT;
         // The length, which locks are open, who is registered, and the arbiter's.
-        let copy_length = 1 + owners.len().div_ceil(64) + desk::words(config.clients) + arbiter.saved_max();
+        let copy_length = 1 + owners.len().div_ceil(64) + arbiter_cache::words(config.clients) + arbiter.saved_max();
         let copy = (8 * copy_length).next_multiple_of(PAIR);
         let copies = [end, end + copy];
         Layout { owners, followers, followers_max, clients, copies, copy_length, total: end + 2 * copy }
@@ -148,7 +148,7 @@ impl Layout {
         let start = self.clients + task.index() * CLIENT;
         let (hot, cold) = (start + mutex::SIZE, start + 2 * LINE);
         ClientWords {
-            life: start,
+            liveness: start,
             word: hot,
             wanted: hot + 4,
             length: hot + 8,

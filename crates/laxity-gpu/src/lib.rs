@@ -42,43 +42,43 @@
 //! a millisecond of their end. What it had launched on a GPU is for the driver to end. Decision 20 has the reasons.
 #![deny(unsafe_code)]
 
+mod arbiter_cache;
 mod arbitration;
 mod budget;
 mod client;
 mod config;
 #[cfg(test)]
-mod conformance;
+mod conformance_tests;
 #[cfg(test)]
-mod crashes;
-mod desk;
+mod crash_tests;
+mod detached;
+#[cfg(test)]
+mod fast_path_tests;
 mod follower_state;
 mod followers;
-mod gate;
 mod inheritance;
-mod kept;
 mod layout;
 mod members;
 mod owned;
-mod owners;
-#[cfg(test)]
-mod passages;
+mod owner_word;
 mod registry;
 mod shared;
 mod snapshot;
+mod state_lock;
 mod token;
 
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
 pub use budget::Budget;
-pub use client::{Ask, BETWEEN_LOOKS, Client, LockError, What};
+pub use client::{Client, LockError, POLL_INTERVAL, Resource, TokenRequest};
 pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
+pub use detached::{DetachedEngine, DetachedToken};
 pub use follower_state::FollowerState;
 pub use followers::{FollowError, Follower};
-pub use gate::StateError;
-pub use kept::{KeptEngine, KeptToken};
 pub use laxity_membership::NAME_MAX as ARBITRATION_NAME_MAX;
 pub use laxity_policy::lock::Standing;
 pub use layout::NAME_MAX;
 pub use owned::OwnedToken;
 pub use registry::{ArbitrationError, Registry, RegistryError};
 pub use snapshot::{ClientState, LockState, Snapshot};
+pub use state_lock::StateError;
 pub use token::{Chunk, CopyChunks, EngineLock, PeerCopy, Token};

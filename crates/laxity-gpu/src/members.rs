@@ -12,11 +12,11 @@ use laxity_sys::mutex::{self, Attempt};
 use laxity_sys::process::{self, Process};
 use laxity_sys::segment::{Format, Segment};
 
-use crate::gate::{Inside, StateError};
 use crate::inheritance;
 use crate::layout::{BOOT, FORMAT, MUTEX_LAYOUT, NAMESPACE};
 use crate::registry::{ArbitrationError, RegistryError, describe};
 use crate::shared::{Shared, Word};
+use crate::state_lock::{StateError, StateGuard};
 
 impl Kind for Shared {
     const PREFIX: &'static str = "laxity-gpu.";
@@ -80,21 +80,21 @@ impl Shared {
         let (mut ending, mut waiters) = (Vec::new(), Vec::new());
         // One at a time, so that the gate is free in between.
         for task in self.tasks() {
-            let mut inside = self.enter()?;
-            if !inside.desk.is_registered(task) {
+            let mut state = self.lock_state()?;
+            if !state.cache.is_registered(task) {
                 continue;
             }
-            match self.life(task).try_lock().map_err(StateError::System)? {
+            match self.liveness(task).try_lock().map_err(StateError::System)? {
                 Attempt::Taken(life) => {
-                    inside.retire(task);
+                    state.retire(task);
                     // Before the gate, so that nobody ever finds a life taken but by its own thread.
                     drop(life);
-                    inside.publish();
+                    state.publish();
                 }
                 Attempt::Busy => {
                     let member = self.segment.u32(self.client(task).member).load(Ordering::Relaxed) as usize;
                     if dead.iter().any(|dead| dead.id.slot == member) {
-                        inheritance::hasten(self, task);
+                        inheritance::raise_ending_thread(self, task);
                         ending.push(member);
                     }
                     waiters.push(task);
@@ -102,11 +102,11 @@ impl Shared {
             }
         }
         // Those whom the dead were about to wake.
-        waiters.into_iter().for_each(|task| self.call(task));
+        waiters.into_iter().for_each(|task| self.notify(task));
         // At the gate, where nobody registers any more: whoever does looks at this word.
-        let inside = self.enter()?;
+        let state = self.lock_state()?;
         for dead in dead.iter().filter(|dead| !ending.contains(&dead.id.slot)) {
-            if !self.has_clients(&inside, dead.id.slot) {
+            if !self.has_clients(&state, dead.id.slot) {
                 dead.forget();
             }
         }
@@ -114,16 +114,16 @@ impl Shared {
     }
 
     /// Whether a thread of the process at `place` is registered.
-    fn has_clients(&self, inside: &Inside<'_>, place: usize) -> bool {
+    fn has_clients(&self, state: &StateGuard<'_>, place: usize) -> bool {
         let is_theirs = |&task: &TaskId| {
             let member = self.segment.u32(self.client(task).member).load(Ordering::Relaxed);
-            inside.desk.is_registered(task) && member as usize == place
+            state.cache.is_registered(task) && member as usize == place
         };
         self.tasks().any(|task| is_theirs(&task))
     }
 }
 
-impl Inside<'_> {
+impl StateGuard<'_> {
     /// Takes back all that `task` holds and asks for, and forgets it: a thread that leaves, or has ended.
     pub fn retire(&mut self, task: TaskId) {
         let shared = self.shared();
@@ -133,14 +133,14 @@ impl Inside<'_> {
                 self.arbitrate(lock);
             }
         }
-        if let Some(lock) = self.desk.arbiter.waits_for(task) {
+        if let Some(lock) = self.cache.arbiter.waits_for(task) {
             self.handle(Event::Withdraw { task, lock });
         }
-        let held: Vec<_> = self.desk.arbiter.holds(task).map(|(lock, _)| lock).collect();
+        let held: Vec<_> = self.cache.arbiter.holds(task).map(|(lock, _)| lock).collect();
         for lock in held.into_iter().rev() {
             self.handle(Event::Unlock { task, lock });
         }
-        self.desk.set_registered(task, false);
+        self.cache.set_registered(task, false);
         Word::Idle.store(shared.word(task));
     }
 }

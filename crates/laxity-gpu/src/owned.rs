@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use laxity_model::ReplicaId;
 
-use crate::client::{Ask, Client, LockError};
+use crate::client::{Client, LockError, TokenRequest};
 use crate::config::TOKEN;
 use crate::token::Token;
 
@@ -19,12 +19,12 @@ pub struct OwnedToken {
 }
 
 impl OwnedToken {
-    /// Waits for what `ask` says.
+    /// Waits for what `request` says.
     ///
     /// # Errors
     /// [`LockError`].
-    pub fn request(client: &Rc<Client>, ask: Ask) -> Result<OwnedToken, LockError> {
-        let token = client.request(ask)?;
+    pub fn request(client: &Rc<Client>, request: TokenRequest) -> Result<OwnedToken, LockError> {
+        let token = client.request(request)?;
         let replica = token.replica();
         // From here on it is this one that lets go.
         forget(token);

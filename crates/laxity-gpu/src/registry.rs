@@ -12,10 +12,10 @@ use laxity_sys::segment::{HEADER, Segment};
 
 use crate::arbitration::Arbitration;
 use crate::config::{self, Config, ConfigError};
-use crate::gate::StateError;
-use crate::layout::{BOOT, CONFIG, FORMAT, GATE, MUTEX_LAYOUT, NAMESPACE};
+use crate::layout::{BOOT, CONFIG, FORMAT, MUTEX_LAYOUT, NAMESPACE, STATE_MUTEX};
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
+use crate::state_lock::StateError;
 
 /// Where arbitrations have their names: a directory in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum ArbitrationError {
 }
 
 impl Registry {
-    /// NameTable in `directory`, which must exist and be in memory.
+    /// Names in `directory`, which must exist and be in memory.
     pub fn at(directory: impl Into<PathBuf>) -> Registry {
         Registry { names: NameTable::at(directory) }
     }
@@ -129,7 +129,7 @@ impl Registry {
         }
         make_mutexes(&shared)
             .map_err(|error| RegistryError::System { action: "make a mutex that survives its holder", error })?;
-        shared.desk.lock().expect("nobody panicked here before").write_first(&shared);
+        shared.cache.lock().expect("nobody panicked here before").write_first(&shared);
         Ok(shared)
     }
 }
@@ -143,7 +143,7 @@ impl From<PathBuf> for Registry {
 /// What `segment` says of itself.
 pub(crate) fn describe(segment: Segment, name: &str) -> Result<Shared, RegistryError> {
     let damaged = || RegistryError::Damaged { name: name.to_owned(), reason: None };
-    if segment.len() < GATE {
+    if segment.len() < STATE_MUTEX {
         return Err(damaged());
     }
     let words = std::array::from_fn(|word| segment.u64(CONFIG + 8 * word).load(Ordering::Relaxed));
@@ -155,8 +155,8 @@ pub(crate) fn describe(segment: Segment, name: &str) -> Result<Shared, RegistryE
 /// Of a draft.
 #[expect(unsafe_code, reason = "a draft is nobody else's")]
 fn make_mutexes(shared: &Shared) -> io::Result<()> {
-    let lives = shared.tasks().map(|task| shared.client(task).life);
-    for offset in [GATE].into_iter().chain(lives) {
+    let lives = shared.tasks().map(|task| shared.client(task).liveness);
+    for offset in [STATE_MUTEX].into_iter().chain(lives) {
         // SAFETY: a fresh draft is zero and nobody knows of it, and the layout keeps these bytes for the mutex.
         unsafe { shared.segment.make_mutex(offset)? };
     }

@@ -9,10 +9,10 @@ use laxity_policy::lock::{self, Arbiter};
 use laxity_sys::segment::Segment;
 use laxity_sys::{futex, mutex};
 
+use crate::arbiter_cache::ArbiterCache;
 use crate::config::{Config, TOKEN};
-use crate::desk::Desk;
-use crate::layout::{self, ClientWords, GATE, Layout, VERSION};
-use crate::owners::{self, Handed, Owners, REPLICAS};
+use crate::layout::{self, ClientWords, Layout, STATE_MUTEX, VERSION};
+use crate::owner_word::{self, Handed, Owners, REPLICAS};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     /// Of every lock.
     pub locks: Vec<Lock>,
     /// This process's arbiter, for whoever holds the gate.
-    pub desk: Mutex<Desk>,
+    pub cache: Mutex<ArbiterCache>,
 }
 
 /// What follows from a lock's configuration.
@@ -35,7 +35,7 @@ pub(crate) struct Lock {
     /// Whether it is granted without the arbiter while nobody waits.
     pub may_open: bool,
     /// Whether one may also wait for it without the arbiter: [`owners`].
-    pub has_seat: bool,
+    pub has_waiter_slot: bool,
 }
 
 /// What the word of a client says. Bits above it are counted up whenever it begins to wait or is told to look again, so
@@ -84,11 +84,11 @@ impl Shared {
         let lock = |lock: &lock::Config| {
             let gpus = if let lock::Config::Tokens { gpus, .. } = *lock { gpus } else { lock.replicas() };
             let (replicas, may_open) = (lock.replicas(), Config::may_open(lock));
-            Lock { replicas, gpus, may_open, has_seat: may_open && replicas == 1 }
+            Lock { replicas, gpus, may_open, has_waiter_slot: may_open && replicas == 1 }
         };
         let locks: Vec<Lock> = configs.iter().map(lock).collect();
-        let desk = Mutex::new(Desk::new(arbiter, locks.len(), config.clients));
-        Shared { segment, layout, name, config, locks, desk }
+        let cache = Mutex::new(ArbiterCache::new(arbiter, locks.len(), config.clients));
+        Shared { segment, layout, name, config, locks, cache }
     }
 
     /// Where things are under a valid configuration.
@@ -97,13 +97,13 @@ impl Shared {
     }
 
     /// The mutex of whoever changes the state.
-    pub fn gate(&self) -> mutex::Mutex<'_> {
-        self.mutex(GATE)
+    pub fn state_mutex(&self) -> mutex::Mutex<'_> {
+        self.mutex(STATE_MUTEX)
     }
 
     /// The mutex that the client `task` holds while it is registered.
-    pub fn life(&self, task: TaskId) -> mutex::Mutex<'_> {
-        self.mutex(self.client(task).life)
+    pub fn liveness(&self, task: TaskId) -> mutex::Mutex<'_> {
+        self.mutex(self.client(task).liveness)
     }
 
     #[expect(unsafe_code, reason = "only the registry knows that the mutexes were made")]
@@ -142,7 +142,7 @@ impl Shared {
     }
 
     /// What `task` said of the token that it asked for last. Other locks know nothing of it.
-    pub fn said(&self, task: TaskId, lock: LockId) -> (Nanos, Option<u16>) {
+    pub fn published_request(&self, task: TaskId, lock: LockId) -> (Nanos, Option<u16>) {
         if lock != TOKEN {
             return (Nanos::ZERO, None);
         }
@@ -154,7 +154,7 @@ impl Shared {
 
     /// Notes what `task` says of the token that it asks for.
     #[inline]
-    pub fn say(&self, task: TaskId, length: Nanos, only: Option<u16>) {
+    pub fn publish_request(&self, task: TaskId, length: Nanos, only: Option<u16>) {
         let words = self.client(task);
         self.segment.u64(words.length).store(length.0, Ordering::Relaxed);
         self.segment.u32(words.only).store(only.map_or(0, |gpu| 1 + u32::from(gpu)), Ordering::Relaxed);
@@ -162,14 +162,14 @@ impl Shared {
 
     /// The base priority that `task` says it has. The arbiter is told with its next request, as before that it matters
     /// to nobody.
-    pub fn base_said(&self, task: TaskId) -> Priority {
+    pub fn published_base(&self, task: TaskId) -> Priority {
         let level = self.segment.u64(self.client(task).base).load(Ordering::Relaxed);
         // Words come from memory that others can write to, and 0 is above all.
         Priority::of(level.max(1), task)
     }
 
     /// Notes the base priority of `task`, which holds nothing and waits for nothing.
-    pub fn say_base(&self, task: TaskId, level: u64) {
+    pub fn publish_base(&self, task: TaskId, level: u64) {
         self.segment.u64(self.client(task).base).store(level, Ordering::Relaxed);
     }
 
@@ -197,25 +197,25 @@ impl Shared {
         let start = word * REPLICAS;
         let end = REPLICAS.min(usize::from(replicas) - start);
         let word = self.segment.u64(self.layout.owners(lock) + 8 * word);
-        let taken = owners::take(word, task, (first - start..end).step_by(step))?;
+        let taken = owner_word::take(word, task, (first - start..end).step_by(step))?;
         Some(ReplicaId((start + taken) as u16))
     }
 
     /// Lets go of `replica` without the arbiter if `lock` is open. Who waits in its seat has it then.
     #[inline(always)]
     pub fn release(&self, lock: LockId, replica: ReplicaId) -> bool {
-        if self.locks[usize::from(lock.0)].has_seat {
-            let handed = owners::hand_over(self.seat(lock));
+        if self.locks[usize::from(lock.0)].has_waiter_slot {
+            let handed = owner_word::hand_over(self.slot_word(lock));
             // Words come from memory that others can write to.
             if let Handed::To(task) = handed
                 && task.index() < usize::from(self.config.clients)
             {
-                self.call(task);
+                self.notify(task);
             }
-            return handed != Handed::Not;
+            return handed != Handed::Frozen;
         }
         let (word, place) = (usize::from(replica.0) / REPLICAS, usize::from(replica.0) % REPLICAS);
-        owners::release(self.segment.u64(self.layout.owners(lock) + 8 * word), place)
+        owner_word::release(self.segment.u64(self.layout.owners(lock) + 8 * word), place)
     }
 
     /// Whether the arbiter decides about `lock`, or is about to.
@@ -224,7 +224,7 @@ impl Shared {
     }
 
     /// The word of a lock that has a seat.
-    pub fn seat(&self, lock: LockId) -> &AtomicU64 {
+    pub fn slot_word(&self, lock: LockId) -> &AtomicU64 {
         self.segment.u64(self.layout.owners(lock))
     }
 
@@ -232,8 +232,8 @@ impl Shared {
     #[inline]
     pub fn was_handed(&self, task: TaskId, lock: LockId) -> bool {
         // Which lock comes from memory that others can write to.
-        let has_seat = self.locks.get(usize::from(lock.0)).is_some_and(|lock| lock.has_seat);
-        let owners = if has_seat { Owners::of(self.seat(lock)) } else { Owners::NOBODY };
+        let has_waiter_slot = self.locks.get(usize::from(lock.0)).is_some_and(|lock| lock.has_waiter_slot);
+        let owners = if has_waiter_slot { Owners::of(self.slot_word(lock)) } else { Owners::NOBODY };
         !owners.is_frozen() && owners.owner(0) == Some(task)
     }
 
@@ -259,7 +259,7 @@ impl Shared {
 
     /// Wakes the thread of `task` if it waits or is about to, to look at its word and that of the lock.
     #[inline(always)]
-    pub fn call(&self, task: TaskId) {
+    pub fn notify(&self, task: TaskId) {
         self.word(task).fetch_add(COUNT, Ordering::Release);
         self.wake(task);
     }

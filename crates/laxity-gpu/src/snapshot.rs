@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_policy::lock::{Arbiter, Standing};
 
+use crate::arbiter_cache::ArbiterCache;
 use crate::arbitration::Base;
 use crate::config::{Config, TOKEN};
-use crate::desk::Desk;
 use crate::follower_state::FollowerState;
-use crate::gate::StateError;
 use crate::layout::NAME_MAX;
 use crate::shared::Shared;
+use crate::state_lock::StateError;
 
 /// An arbitration at one moment. (The holders of a lock that needs no arbiter just now, and who waits for it, may be those
 /// of an instant later or earlier than the rest.)
@@ -65,21 +65,21 @@ pub struct LockState {
 impl Snapshot {
     pub(crate) fn of(shared: &Shared) -> Result<Snapshot, StateError> {
         let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
-        let mut desk = Desk::new(arbiter, shared.locks.len(), shared.config.clients);
-        let snapshot = desk.peek(shared, |desk| Self::read(shared, desk)).map_err(StateError::Damaged)?;
+        let mut cache = ArbiterCache::new(arbiter, shared.locks.len(), shared.config.clients);
+        let snapshot = cache.peek(shared, |cache| Self::read(shared, cache)).map_err(StateError::Damaged)?;
         // Linux is asked once, not each time that somebody changes something meanwhile.
         Ok(Snapshot { followers: FollowerState::all(shared), ..snapshot })
     }
 
-    fn read(shared: &Shared, desk: &mut Desk) -> Snapshot {
+    fn read(shared: &Shared, cache: &mut ArbiterCache) -> Snapshot {
         // As if the arbiter decided about all.
         for lock in shared.lock_ids() {
-            if desk.is_open(lock) {
-                desk.adopt(shared, Instant::ZERO, lock);
+            if cache.is_open(lock) {
+                cache.adopt(shared, Instant::ZERO, lock);
             }
         }
-        let desk = &*desk;
-        let lock = |lock| LockState::read(shared, desk, lock);
+        let cache = &*cache;
+        let lock = |lock| LockState::read(shared, cache, lock);
         let engines = |gpu| {
             let engines = shared.config.engines().iter();
             engines.map(|&engine| lock(shared.config.engine_lock(gpu, engine))).collect()
@@ -87,7 +87,7 @@ impl Snapshot {
         Snapshot {
             name: shared.name.clone(),
             config: shared.config,
-            clients: shared.tasks().filter_map(|task| ClientState::read(shared, desk, task)).collect(),
+            clients: shared.tasks().filter_map(|task| ClientState::read(shared, cache, task)).collect(),
             tokens: lock(TOKEN),
             engines: (0..shared.config.gpus).map(engines).collect(),
             followers: Vec::new(),
@@ -101,13 +101,13 @@ impl Snapshot {
 }
 
 impl ClientState {
-    fn read(shared: &Shared, desk: &Desk, id: TaskId) -> Option<ClientState> {
-        if !desk.is_registered(id) {
+    fn read(shared: &Shared, cache: &ArbiterCache, id: TaskId) -> Option<ClientState> {
+        if !cache.is_registered(id) {
             return None;
         }
         // Of whom the arbiter does not know nobody inherits, and nobody lends to it.
-        let told = desk.arbiter.base(id).zip(desk.arbiter.priority(id));
-        let (base, effective) = told.unwrap_or((shared.base_said(id), shared.base_said(id)));
+        let told = cache.arbiter.base(id).zip(cache.arbiter.priority(id));
+        let (base, effective) = told.unwrap_or((shared.published_base(id), shared.published_base(id)));
         let words = shared.client(id);
         let number = |offset| shared.segment.u32(offset).load(Ordering::Relaxed);
         let length = (number(words.name_length) as usize).min(NAME_MAX);
@@ -132,11 +132,11 @@ impl LockState {
         self.holders.iter().any(Option::is_some)
     }
 
-    fn read(shared: &Shared, desk: &Desk, lock: LockId) -> LockState {
+    fn read(shared: &Shared, cache: &ArbiterCache, lock: LockId) -> LockState {
         let replicas = (0..shared.locks[usize::from(lock.0)].replicas).map(ReplicaId);
         let mut waiting = Vec::new();
-        desk.arbiter.standings(lock, |task, standing| waiting.push((task, standing)));
-        LockState { holders: replicas.map(|replica| desk.arbiter.holder(lock, replica)).collect(), waiting }
+        cache.arbiter.standings(lock, |task, standing| waiting.push((task, standing)));
+        LockState { holders: replicas.map(|replica| cache.arbiter.holder(lock, replica)).collect(), waiting }
     }
 }
 

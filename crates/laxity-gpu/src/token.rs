@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use laxity_model::{CopyDirection, Engine, Instant, LockId, ReplicaId};
 
-use crate::client::{Ask, Client, LockError, What};
+use crate::client::{Client, LockError, Resource, TokenRequest};
 use crate::config::TOKEN;
 
 /// The right to use a GPU, let go when dropped.
@@ -94,17 +94,17 @@ impl<'a> Token<'a> {
         self.engine_of(self.gpu(), engine, deadline, None)
     }
 
-    /// As [`Token::engine`], but waits only as long as `go_on` says: see [`Client::request_while`].
+    /// As [`Token::engine`], but waits only as long as `keep_waiting` says: see [`Client::request_while`].
     ///
     /// # Errors
-    /// [`LockError`]; [`LockError::TimedOut`] also if `go_on` said no.
+    /// [`LockError`]; [`LockError::TimedOut`] also if `keep_waiting` said no.
     pub fn engine_while(
         &self,
         engine: Engine,
         deadline: Instant,
-        go_on: &dyn Fn() -> bool,
+        keep_waiting: &dyn Fn() -> bool,
     ) -> Result<EngineLock<'_>, LockError> {
-        self.engine_of(self.gpu(), engine, deadline, Some(go_on))
+        self.engine_of(self.gpu(), engine, deadline, Some(keep_waiting))
     }
 
     /// Waits for the engines for a copy from the GPU `from` to this one, in the order of GPUs, which is the same for
@@ -159,16 +159,16 @@ impl<'a> Token<'a> {
         gpu: u16,
         engine: Engine,
         deadline: Instant,
-        go_on: Option<&dyn Fn() -> bool>,
+        keep_waiting: Option<&dyn Fn() -> bool>,
     ) -> Result<EngineLock<'_>, LockError> {
         let client = self.client;
-        let what = What::Engine { gpu, engine };
+        let what = Resource::Engine { gpu, engine };
         let lock = client.shared().config.engine_lock(gpu, engine);
         if client.engines().borrow().last().is_some_and(|&last| last >= lock) {
             return Err(LockError::Order { what });
         }
         client.check()?;
-        client.acquire(lock, Ask { deadline, ..Ask::default() }, what, go_on)?;
+        client.acquire(lock, TokenRequest { deadline, ..TokenRequest::default() }, what, keep_waiting)?;
         Ok(EngineLock { client, lock, gpu, engine })
     }
 }

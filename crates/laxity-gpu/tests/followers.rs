@@ -72,7 +72,7 @@ fn actor<'scope>(
     priority: u8,
     gpu: u16,
 ) -> Sender<()> {
-    let (go_on, told) = channel();
+    let (keep_waiting, told) = channel();
     let play = move |told: Receiver<()>| {
         scheduling::set_fifo(priority).expect("it is permitted");
         let name = format!("actor {priority}");
@@ -89,7 +89,7 @@ fn actor<'scope>(
         let _ = told.recv();
     };
     scope.spawn(move || play(told));
-    go_on
+    keep_waiting
 }
 
 #[test]
@@ -102,20 +102,20 @@ fn who_follows_is_as_urgent_as_the_most_urgent_holder_with_what_it_inherits() {
         let follower = arbitration.follow(0, servant.number).expect("there is room");
         let _other = arbitration.follow(1, of_other_gpu.number).expect("there is room");
         let [low, middle, high] = [10, 20, 30].map(|priority| actor(scope, arbitration, priority, 0));
-        let go_on = |actor: &Sender<()>| actor.send(()).expect("it waits for this");
+        let keep_waiting = |actor: &Sender<()>| actor.send(()).expect("it waits for this");
         assert_eq!(servant.priority(), None, "nobody holds a token");
-        go_on(&low);
+        keep_waiting(&low);
         until("the holder's", || servant.priority() == Some(10));
-        go_on(&middle);
+        keep_waiting(&middle);
         until("that of the most urgent holder", || servant.priority() == Some(20));
-        go_on(&high);
+        keep_waiting(&high);
         until("that which a holder inherits", || servant.priority() == Some(30));
         assert_eq!(of_other_gpu.priority(), None, "its GPU has no holders");
         // Both holders take the engine, one after the other, and let go of it and of their tokens.
-        [&low, &low, &middle, &middle].into_iter().for_each(go_on);
-        go_on(&high);
+        [&low, &low, &middle, &middle].into_iter().for_each(keep_waiting);
+        keep_waiting(&high);
         until("the last holder's", || servant.priority() == Some(30));
-        go_on(&high);
+        keep_waiting(&high);
         until("its own again", || servant.priority().is_none());
         assert!(follower.refused().is_none());
     });

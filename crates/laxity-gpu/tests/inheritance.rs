@@ -21,13 +21,13 @@ fn shared_gpu() -> Config {
 
 /// A thread at a fixed priority that does one thing after another, when told.
 struct Actor<'scope> {
-    go_on: Sender<()>,
+    keep_waiting: Sender<()>,
     _thread: ScopedJoinHandle<'scope, ()>,
 }
 
 impl Actor<'_> {
-    fn go_on(&self) {
-        self.go_on.send(()).expect("it waits for this");
+    fn keep_waiting(&self) {
+        self.keep_waiting.send(()).expect("it waits for this");
     }
 }
 
@@ -38,7 +38,7 @@ fn actor<'scope>(
     name: &'scope str,
     priority: u8,
 ) -> Actor<'scope> {
-    let (go_on, told) = channel();
+    let (keep_waiting, told) = channel();
     let play = move |told: Receiver<()>| {
         // Where it may not, the order alone can be looked at.
         let _ = scheduling::set_fifo(priority);
@@ -53,7 +53,7 @@ fn actor<'scope>(
         drop(token);
         let _ = told.recv();
     };
-    Actor { go_on, _thread: scope.spawn(move || play(told)) }
+    Actor { keep_waiting, _thread: scope.spawn(move || play(told)) }
 }
 
 fn client(snapshot: &Snapshot, name: &str) -> Option<ClientState> {
@@ -102,12 +102,12 @@ fn priorities_are_inherited_through_tokens_and_engines_and_given_back() {
     thread::scope(|scope| {
         let low = actor(scope, arbitration, "low", 10);
         until("low holds a token", || holds_token(arbitration, "low"));
-        low.go_on();
+        low.keep_waiting();
         until("low holds the engine", || holds_engine(arbitration, "low"));
         let middle = actor(scope, arbitration, "middle", 20);
         until("middle holds a token", || holds_token(arbitration, "middle"));
         assert!(has_priority(arbitration, "low", 10), "nobody waits");
-        middle.go_on();
+        middle.keep_waiting();
         until("low inherits from middle", || has_priority(arbitration, "low", 20));
         let _high = actor(scope, arbitration, "high", 30);
         until("high waits", || is_waiting(arbitration, "high"));
@@ -123,15 +123,15 @@ fn priorities_are_inherited_through_tokens_and_engines_and_given_back() {
         assert_eq!(lender, client(&snapshot, "other").map(|client| client.id));
         println!("{snapshot}");
 
-        low.go_on(); // drops the engine
+        low.keep_waiting(); // drops the engine
         until("middle holds the engine", || holds_engine(arbitration, "middle"));
         until("low has what high lends", || has_priority(arbitration, "low", 30));
-        low.go_on(); // drops the token
+        low.keep_waiting(); // drops the token
         until("high holds the token", || holds_token(arbitration, "high"));
         until("low has its own", || has_priority(arbitration, "low", 10));
-        low.go_on();
-        middle.go_on();
-        middle.go_on();
+        low.keep_waiting();
+        middle.keep_waiting();
+        middle.keep_waiting();
         until("other holds the token", || holds_token(arbitration, "other"));
         until("middle has its own", || has_priority(arbitration, "middle", 20));
     });

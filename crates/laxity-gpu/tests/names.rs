@@ -2,7 +2,7 @@
 
 mod support;
 
-use laxity_gpu::{Ask, Base, Config, LockError, RegisterError, RegistryError};
+use laxity_gpu::{Base, Config, LockError, RegisterError, RegistryError, TokenRequest};
 use laxity_model::{CopyDirection, Engine, GpuArbitration, GpuSync, Instant, Nanos};
 use support::Place;
 
@@ -68,7 +68,7 @@ fn requests_that_could_end_in_a_deadlock_are_refused() {
     let client = arbitration.register("us", Base::Background).expect("room");
     assert_eq!(
         text(&client.token_of(2).expect_err("none")),
-        "GPU 2: the arbitration has 2, counted from 0; ask for one of them"
+        "GPU 2: the arbitration has 2, counted from 0; request for one of them"
     );
     let token = client.token_of(1).expect("it is free");
     assert_eq!((token.gpu(), token.replica().0), (1, 1));
@@ -117,7 +117,7 @@ fn who_waits_too_long_is_told_and_leaves_no_trace() {
     let token = first.token().expect("free");
     let error = second.token_for(Nanos::from_millis(1)).expect_err("held");
     assert_eq!(text(&error), "a token of any GPU: not granted in time; wait longer or try again");
-    assert!(second.request(Ask { deadline: Instant::ZERO, ..Ask::default() }).is_err());
+    assert!(second.request(TokenRequest { deadline: Instant::ZERO, ..TokenRequest::default() }).is_err());
     let shown = arbitration.snapshot().expect("whole").to_string();
     assert!(shown.starts_with("g: 1 GPUs, 2 clients, 0 waiting\n  GPU 0 token 0   first"), "{shown}");
     drop(token);

@@ -45,7 +45,7 @@ fn a_holder_that_may_not_be_raised_is_named() {
     let place = Place::new("holder");
     let Some(arbitration) = arbitration(&place) else { return };
     let arbitration = &arbitration;
-    let (go_on, told) = channel();
+    let (keep_waiting, told) = channel();
     thread::scope(|scope| {
         let holder = arbitration.register("holder", Base::Background).expect("there is room");
         let token = holder.token().expect("it is free");
@@ -62,7 +62,7 @@ fn a_holder_that_may_not_be_raised_is_named() {
         assert_eq!(has.fixed_priority(), None, "what it has");
         drop(token);
         until("the waiter is granted", || snapshot().tokens.waiting.is_empty());
-        go_on.send(()).expect("it waits for this");
+        keep_waiting.send(()).expect("it waits for this");
         waiter.join().expect("no panic");
     });
 }
@@ -72,7 +72,7 @@ fn a_follower_that_may_not_be_raised_is_told() {
     let place = Place::new("follower");
     let Some(arbitration) = arbitration(&place) else { return };
     let arbitration = &arbitration;
-    let (go_on, told) = channel();
+    let (keep_waiting, told) = channel();
     thread::scope(|scope| {
         let follower = arbitration.follow(0, scheduling::current_thread()).expect("there is room");
         assert!(follower.refused().is_none(), "nobody holds");
@@ -80,6 +80,6 @@ fn a_follower_that_may_not_be_raised_is_told() {
         until("it is refused", || follower.refused().and_then(|error| error.raw_os_error()) == Some(NOT_PERMITTED));
         let text = arbitration.snapshot().expect("whole").to_string();
         assert!(text.contains("no fixed priority, another was refused by Linux: Operation not permitted"), "{text}");
-        go_on.send(()).expect("it waits for this");
+        keep_waiting.send(()).expect("it waits for this");
     });
 }

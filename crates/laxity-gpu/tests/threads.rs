@@ -59,8 +59,8 @@ fn share_among(threads: u64, test: &str, config: Config) {
     assert!(!snapshot.engines.iter().flatten().chain([&snapshot.tokens]).any(|lock| lock.is_held()));
     let client = attached[1].register("last", Base::Background).expect("there is room");
     for gpu in 0..config.gpus {
-        let ask = laxity_gpu::Ask { gpu: Some(gpu), deadline: Instant::ZERO, ..Default::default() };
-        drop(client.request(ask).expect("all are free"));
+        let request = laxity_gpu::TokenRequest { gpu: Some(gpu), deadline: Instant::ZERO, ..Default::default() };
+        drop(client.request(request).expect("all are free"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `laxity.gpu.Client`.
 
-use laxity_gpu::{Ask, Base, Config};
+use laxity_gpu::{Base, Config, TokenRequest};
 use laxity_model::{Instant, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -99,12 +99,12 @@ impl PyClient {
     ) -> PyResult<PyToken> {
         let (py, place) = (slf.py(), &slf.get().place);
         let length: Option<Nanos> = length.map(str::parse).transpose().map_err(value_error)?;
-        let ask = Ask { gpu, length: length.unwrap_or_default(), deadline: waiting::deadline(timeout)? };
+        let ask = TokenRequest { gpu, length: length.unwrap_or_default(), deadline: waiting::deadline(timeout)? };
         let (number, gpu, replica) = place.wait(
             py,
             |own, go_on| {
                 let granted =
-                    own.client.request_while(ask, go_on).map(|token| (token.gpu(), token.replica(), token.keep()));
+                    own.client.request_while(ask, go_on).map(|token| (token.gpu(), token.replica(), token.detach()));
                 Some(granted.map(|(gpu, replica, token)| (own.hold_token(token), gpu, replica.0)))
             },
             |own, (number, _, _)| own.release_token(number),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ThreadId};
 
-use laxity_gpu::{Base, Client, KeptEngine, KeptToken, LockError, RegisterError};
+use laxity_gpu::{Base, Client, DetachedEngine, DetachedToken, LockError, RegisterError};
 use pyo3::prelude::*;
 
 use super::errors::{lock_error, misuse};
@@ -21,8 +21,8 @@ static NUMBERS: AtomicU64 = AtomicU64::new(0);
 /// A client and what it holds.
 pub struct Own {
     pub client: Client,
-    token: Option<(u64, KeptToken)>,
-    engines: Vec<(u64, KeptEngine)>,
+    token: Option<(u64, DetachedToken)>,
+    engines: Vec<(u64, DetachedEngine)>,
 }
 
 /// Where a client is: in which thread, of which process, by which number.
@@ -36,14 +36,14 @@ pub struct Place {
 
 impl Own {
     /// The number of the token from now on.
-    pub fn hold_token(&mut self, token: KeptToken) -> u64 {
+    pub fn hold_token(&mut self, token: DetachedToken) -> u64 {
         let number = next_number();
         self.token = Some((number, token));
         number
     }
 
     /// The number of the engine from now on.
-    pub fn hold_engine(&mut self, engine: KeptEngine) -> u64 {
+    pub fn hold_engine(&mut self, engine: DetachedEngine) -> u64 {
         let number = next_number();
         self.engines.push((number, engine));
         number
@@ -57,10 +57,10 @@ impl Own {
     pub fn release_token(&mut self, number: u64) {
         if self.has_token(number) {
             for (_, engine) in self.engines.drain(..) {
-                drop(self.client.resume_engine(engine));
+                drop(self.client.reattach_engine(engine));
             }
             if let Some((_, token)) = self.token.take() {
-                drop(self.client.resume(token));
+                drop(self.client.reattach(token));
             }
         }
     }
@@ -69,7 +69,7 @@ impl Own {
     pub fn release_engine(&mut self, number: u64) {
         if let Some(position) = self.engines.iter().position(|(held, _)| *held == number) {
             let (_, engine) = self.engines.remove(position);
-            drop(self.client.resume_engine(engine));
+            drop(self.client.reattach_engine(engine));
         }
     }
 
@@ -84,9 +84,9 @@ impl Own {
         ask: impl FnOnce(&laxity_gpu::Token<'_>) -> Result<T, LockError>,
     ) -> Option<Result<T, LockError>> {
         let (number, kept) = self.token.take()?;
-        let token = self.client.resume(kept);
+        let token = self.client.reattach(kept);
         let outcome = ask(&token);
-        self.token = Some((number, token.keep()));
+        self.token = Some((number, token.detach()));
         Some(outcome)
     }
 }

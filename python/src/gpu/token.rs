@@ -39,7 +39,7 @@ impl PyToken {
                 if !own.has_token(number) {
                     return None;
                 }
-                let ask = |token: &laxity_gpu::Token<'_>| Ok(token.engine_while(engine, deadline, go_on)?.keep());
+                let ask = |token: &laxity_gpu::Token<'_>| Ok(token.engine_while(engine, deadline, go_on)?.detach());
                 Some(own.ask_token(ask)?.map(|engine| own.hold_engine(engine)))
             },
             |own, engine| own.release_engine(engine),

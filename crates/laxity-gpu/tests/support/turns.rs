@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use laxity_gpu::{Ask, Client, LockError, Token};
+use laxity_gpu::{Client, LockError, Token, TokenRequest};
 use laxity_model::{CopyDirection, Engine, Instant, Nanos};
 use laxity_sys::clock::now;
 
@@ -17,7 +17,7 @@ pub fn turn(witness: &Witness, client: &Client, gpus: u16, worker: u64, random: 
         _ => (soon(), true),
     };
     let gpu = (random.below(3) == 0).then(|| random.below(gpus.into()) as u16);
-    let token = match client.request(Ask { gpu, deadline, length: Nanos::ZERO }) {
+    let token = match client.request(TokenRequest { gpu, deadline, length: Nanos::ZERO }) {
         Ok(token) => token,
         Err(LockError::TimedOut { .. }) if !is_patient => return,
         Err(error) => panic!("{error}"),

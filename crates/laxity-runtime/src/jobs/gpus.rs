@@ -1,6 +1,6 @@
 //! Tokens, engines, and operations of GPUs.
 
-use laxity_gpu::{Ask, EngineLock, LockError, Token};
+use laxity_gpu::{EngineLock, LockError, Token, TokenRequest};
 use laxity_model::{Engine, Gpu, GpuId, Instant, LockId, ReplicaId};
 use laxity_sim::steps::{On, Op, Operation, OperationTime, Target, Wanted};
 use laxity_softgpu::{Event, GpuError, Stream, Wait};
@@ -33,7 +33,7 @@ impl Jobs {
     }
 
     /// Carries out what comes while the job holds a token; answers where it was given up.
-    pub(super) fn with_token(&mut self, at: usize, ask: Ask, holding: Holding<'_>) -> Result<usize, Cut> {
+    pub(super) fn with_token(&mut self, at: usize, ask: TokenRequest, holding: Holding<'_>) -> Result<usize, Cut> {
         let Op::Lock { lock, .. } = self.plan.ops[at] else { unreachable!("it is about a token") };
         let client = holding.client.expect("who locks GPUs is registered");
         self.note(Deed::Request(lock));

@@ -8,7 +8,7 @@ mod resources;
 
 use std::sync::Arc;
 
-use laxity_gpu::{Ask, Client, Token};
+use laxity_gpu::{Client, Token, TokenRequest};
 use laxity_model::{ExecutionTime, Instant, LockId, Nanos};
 use laxity_sim::steps::Op;
 use laxity_sys::clock;
@@ -114,7 +114,7 @@ impl Jobs {
                 Op::NonPreemptive(ref time) => self.non_preemptive(self.draw(time, at))?,
                 Op::Suspend(ref time) => self.suspend(self.draw(time, at))?,
                 Op::Lock { lock, length, only } if self.is_pool(lock) => {
-                    at = self.with_token(at, Ask { gpu: only, length, deadline: Instant::NEVER }, holding)?;
+                    at = self.with_token(at, TokenRequest { gpu: only, length, deadline: Instant::NEVER }, holding)?;
                 }
                 Op::Unlock(lock) if self.is_pool(lock) => return Ok(at),
                 Op::Lock { lock, .. } => self.lock(lock)?,

@@ -7,9 +7,9 @@ use laxity_policy::lock::{Action, Arbiter, Event};
 use laxity_testing::TestRegistry;
 use proptest::prelude::*;
 
-use crate::client::{Ask, Client, LockError, What};
+use crate::arbiter_cache::ArbiterCache;
+use crate::client::{Client, LockError, Resource, TokenRequest};
 use crate::config::{Config, TOKEN};
-use crate::desk::Desk;
 use crate::{Arbitration, Base, Registry};
 
 const CLIENTS: usize = 9;
@@ -84,7 +84,7 @@ impl Both<'_> {
         let task = TaskId(step.client as u32);
         self.now += Nanos(1);
         if step.forgets {
-            self.clients[0].shared().desk.lock().expect("nobody panicked").version = None;
+            self.clients[0].shared().cache.lock().expect("nobody panicked").version = None;
         }
         let held: Vec<LockId> = self.pure.holds(task).map(|(lock, _)| lock).collect();
         if let Some(base) = step.begins.filter(|_| held.is_empty() && self.pure.waits_for(task).is_none()) {
@@ -108,7 +108,7 @@ impl Both<'_> {
             let lock =
                 if held.is_empty() { TOKEN } else { LockId((1 + step.lock % (self.config.locks().len() - 1)) as u16) };
             if held.iter().all(|&held| held < lock) {
-                self.ask(task, lock, step);
+                self.request(task, lock, step);
             }
         }
     }
@@ -126,19 +126,19 @@ impl Both<'_> {
         self.now += Nanos(1);
         budget.replenish().expect("whole");
         if let Some(lock) = waits.filter(|_| !holds) {
-            let (length, only) = self.clients[task.index()].shared().said(task, lock);
+            let (length, only) = self.clients[task.index()].shared().published_request(task, lock);
             self.expect(Event::Request { task, lock, length, only }, None);
         }
     }
 
-    fn ask(&mut self, task: TaskId, lock: LockId, step: Step) {
+    fn request(&mut self, task: TaskId, lock: LockId, step: Step) {
         let (only, length) = match lock {
             TOKEN => (step.only.map(|gpu| gpu % self.config.gpus), Nanos(step.length)),
             _ => (None, Nanos::ZERO),
         };
         let deadline = if step.tries { Instant::ZERO } else { Instant::NEVER };
-        let what = What::Token { gpu: only };
-        let asked = self.clients[step.client].ask(lock, Ask { gpu: only, length, deadline }, what);
+        let what = Resource::Token { gpu: only };
+        let asked = self.clients[step.client].request_lock(lock, TokenRequest { gpu: only, length, deadline }, what);
         let request = Event::Request { task, lock, length, only };
         match asked {
             Ok(granted) => self.expect(request, granted.map(|replica| (task, lock, replica))),
@@ -168,9 +168,10 @@ impl Both<'_> {
     /// arbiter it knows nothing.
     fn known(&self, task: TaskId) -> u64 {
         let shared = self.clients[0].shared();
-        let mut desk = Desk::new(Arbiter::new(CLIENTS, &self.config.locks()), shared.locks.len(), CLIENTS as u16);
-        let known = desk.peek(shared, |desk| desk.arbiter.priority(task)).expect("whole");
-        known.unwrap_or(shared.base_said(task)).major
+        let mut cache =
+            ArbiterCache::new(Arbiter::new(CLIENTS, &self.config.locks()), shared.locks.len(), CLIENTS as u16);
+        let known = cache.peek(shared, |cache| cache.arbiter.priority(task)).expect("whole");
+        known.unwrap_or(shared.published_base(task)).major
     }
 
     /// Who watches sees the same.

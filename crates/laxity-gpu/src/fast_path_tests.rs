@@ -7,7 +7,7 @@ use laxity_model::{Engine, GpuArbitration, GpuSync, Instant, ReplicaId};
 use laxity_sys::scheduling::{self, current_thread};
 use laxity_testing::TestRegistry;
 
-use crate::client::{Ask, What};
+use crate::client::{Resource, TokenRequest};
 use crate::config::TOKEN;
 use crate::shared::Shared;
 use crate::{Arbitration, Base, Client, Config, Registry};
@@ -20,16 +20,16 @@ fn arbitration(place: &TestRegistry<Registry>) -> Arbitration {
 /// Says whether anyone passed the gate while `act` did what it does.
 fn passes(shared: &Shared, act: impl FnOnce()) -> bool {
     thread::scope(|scope| {
-        let death = scope.spawn(|| shared.enter().expect("whole").die());
+        let death = scope.spawn(|| shared.lock_state().expect("whole").die());
         death.join().expect("no panic");
     });
     act();
-    !shared.gate().lock().expect("it is not ours").is_inherited
+    !shared.state_mutex().lock().expect("it is not ours").is_inherited
 }
 
 /// Asks for a token, and does not wait for it.
 fn asks(client: &Client) -> Option<ReplicaId> {
-    client.ask(TOKEN, Ask::default(), What::Token { gpu: None }).expect("whole")
+    client.request_lock(TOKEN, TokenRequest::default(), Resource::Token { gpu: None }).expect("whole")
 }
 
 fn use_the_gpu(client: &Client) {
@@ -112,8 +112,8 @@ fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
     let arbitration = place.create("g", &config).expect("the name is free");
     let shared = arbitration.membership().shared.clone();
     let engine = config.engine_lock(0, Engine::Execution);
-    let of_engine = What::Engine { gpu: 0, engine: Engine::Execution };
-    let asks_engine = |client: &Client| client.ask(engine, Ask::default(), of_engine).expect("whole");
+    let of_engine = Resource::Engine { gpu: 0, engine: Engine::Execution };
+    let asks_engine = |client: &Client| client.request_lock(engine, TokenRequest::default(), of_engine).expect("whole");
     let register = |name, base| arbitration.register(name, base).expect("there is room");
     let (a, b, c) = (register("a", Base::Fixed(1)), register("b", Base::Fixed(1)), register("c", Base::Fixed(2)));
     let tokens = [&a, &b].map(|client| client.token().expect("there are two"));
@@ -177,7 +177,7 @@ fn a_state_is_as_long_as_those_are_many_who_contend() {
 /// Under `SCHED_OTHER` a holder has nothing to lend.
 #[test]
 fn a_holder_who_changes_no_follower_does_not_pass_the_gate() {
-    let place = TestRegistry::new("unmoved");
+    let place = TestRegistry::new("followers_threshold");
     let arbitration = arbitration(&place);
     let shared = arbitration.membership().shared.clone();
     let mut client = arbitration.register("a", Base::Background).expect("there is room");

@@ -12,15 +12,15 @@ use crate::token::{EngineLock, Token};
 /// until the client is dropped, nobody lets go of it.
 #[derive(Debug)]
 #[must_use = "the token is held until the client is dropped"]
-pub struct KeptToken {
+pub struct DetachedToken {
     holder: Holder,
     replica: ReplicaId,
 }
 
-/// An engine that its client still holds after [`EngineLock::keep`], as a [`KeptToken`].
+/// An engine that its client still holds after [`EngineLock::keep`], as a [`DetachedToken`].
 #[derive(Debug)]
 #[must_use = "the engine is held until the client is dropped"]
-pub struct KeptEngine {
+pub struct DetachedEngine {
     holder: Holder,
     lock: LockId,
     gpu: u16,
@@ -47,32 +47,32 @@ impl Holder {
 
 impl Token<'_> {
     /// Holds it beyond this scope. Engines are to be let go of, or kept, before.
-    pub fn keep(self) -> KeptToken {
-        let kept = KeptToken { holder: Holder::of(self.client()), replica: self.replica() };
+    pub fn detach(self) -> DetachedToken {
+        let detached = DetachedToken { holder: Holder::of(self.client()), replica: self.replica() };
         // Its drop would let go of it.
         std::mem::forget(self);
-        kept
+        detached
     }
 }
 
 impl EngineLock<'_> {
     /// Holds it beyond this scope.
-    pub fn keep(self) -> KeptEngine {
+    pub fn detach(self) -> DetachedEngine {
         let holder = Holder::of(self.client());
-        let kept = KeptEngine { holder, lock: self.lock(), gpu: self.gpu(), engine: self.engine() };
+        let detached = DetachedEngine { holder, lock: self.lock(), gpu: self.gpu(), engine: self.engine() };
         std::mem::forget(self);
-        kept
+        detached
     }
 }
 
-impl KeptToken {
+impl DetachedToken {
     /// Which of the tokens of all GPUs.
     pub fn replica(&self) -> ReplicaId {
         self.replica
     }
 }
 
-impl KeptEngine {
+impl DetachedEngine {
     /// Of which GPU.
     pub fn gpu(&self) -> u16 {
         self.gpu
@@ -89,18 +89,18 @@ impl Client {
     ///
     /// # Panics
     /// If it is another client's.
-    pub fn resume(&self, kept: KeptToken) -> Token<'_> {
-        kept.holder.check(self);
-        Token::new(self, kept.replica)
+    pub fn reattach(&self, detached: DetachedToken) -> Token<'_> {
+        detached.holder.check(self);
+        Token::new(self, detached.replica)
     }
 
     /// The engine that was kept: let go of when dropped.
     ///
     /// # Panics
     /// If it is another client's.
-    pub fn resume_engine(&self, kept: KeptEngine) -> EngineLock<'_> {
-        kept.holder.check(self);
-        EngineLock::new(self, kept.lock, kept.gpu, kept.engine)
+    pub fn reattach_engine(&self, detached: DetachedEngine) -> EngineLock<'_> {
+        detached.holder.check(self);
+        EngineLock::new(self, detached.lock, detached.gpu, detached.engine)
     }
 }
 
@@ -113,22 +113,22 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_held_until_it_is_resumed_and_dropped() {
-        let registry: TestRegistry<Registry> = TestRegistry::new("kept");
-        let gpus = registry.create("kept", &Config::new(2, 1)).expect("created");
+        let registry: TestRegistry<Registry> = TestRegistry::new("detached");
+        let gpus = registry.create("detached", &Config::new(2, 1)).expect("created");
         let client = gpus.register("a", Base::Fixed(1)).expect("registered");
         let token = client.token().expect("free");
-        let engine = token.copy_engine(CopyDirection::In).expect("free").keep();
-        let token = token.keep();
+        let engine = token.copy_engine(CopyDirection::In).expect("free").detach();
+        let token = token.detach();
         assert!(matches!(client.try_token(), Err(LockError::Order { .. })), "it holds one");
         let holders = |look: crate::Snapshot| {
             (look.tokens.is_held(), look.engines[0].iter().filter(|engine| engine.is_held()).count())
         };
         assert_eq!(holders(gpus.snapshot().expect("a look")), (true, 1));
-        drop(client.resume_engine(engine));
+        drop(client.reattach_engine(engine));
         assert_eq!(holders(gpus.snapshot().expect("a look")), (true, 0));
-        drop(client.resume(token));
+        drop(client.reattach(token));
         assert_eq!(holders(gpus.snapshot().expect("a look")), (false, 0));
-        let again = client.token().expect("free again").keep();
+        let again = client.token().expect("free again").detach();
         drop(client);
         assert_eq!(holders(gpus.snapshot().expect("a look")), (false, 0), "a client that is dropped holds nothing");
         drop(again);
@@ -137,12 +137,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "goes back to that client")]
     fn nobody_resumes_what_another_client_holds() {
-        let registry: TestRegistry<Registry> = TestRegistry::new("kept-by-others");
-        let gpus = registry.create("kept", &Config::new(2, 2)).expect("created");
+        let registry: TestRegistry<Registry> = TestRegistry::new("detached-by-others");
+        let gpus = registry.create("detached", &Config::new(2, 2)).expect("created");
         let (a, b) = (gpus.register("a", Base::Background), gpus.register("b", Base::Background));
         let (a, b) = (a.expect("registered"), b.expect("registered"));
-        let kept = a.token().expect("free").keep();
-        drop(b.resume(kept));
+        let detached = a.token().expect("free").detach();
+        drop(b.reattach(detached));
     }
 
     /// The holder is the same thread: whoever waits for it without giving up would do so for ever.
@@ -154,16 +154,19 @@ mod tests {
         let (a, b) = (a.expect("registered"), b.expect("registered"));
         let token = a.token().expect("free");
         let asked = std::cell::Cell::new(0);
-        let go_on = || {
+        let keep_waiting = || {
             assert_eq!(gpus.snapshot().expect("a look").tokens.waiting.len(), 1, "it keeps its place meanwhile");
             asked.set(asked.get() + 1);
             asked.get() < 3
         };
-        assert!(matches!(b.request_while(crate::Ask::default(), &go_on), Err(LockError::TimedOut { .. })));
+        assert!(matches!(
+            b.request_while(crate::TokenRequest::default(), &keep_waiting),
+            Err(LockError::TimedOut { .. })
+        ));
         assert_eq!(asked.get(), 3);
         assert!(gpus.snapshot().expect("a look").tokens.waiting.is_empty());
         drop(token);
-        let token = b.request_while(crate::Ask::default(), &|| false).expect("who need not wait is not asked");
+        let token = b.request_while(crate::TokenRequest::default(), &|| false).expect("who need not wait is not asked");
         let engine = token.engine_while(laxity_model::Engine::Execution, laxity_model::Instant::NEVER, &|| false);
         drop(engine.expect("free"));
     }

@@ -15,12 +15,12 @@ use std::sync::atomic::{Ordering, fence};
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_policy::lock::{Action, Arbiter, Damaged, Event};
 
-use crate::owners::{self, Owners};
+use crate::owner_word::{self, Owners};
 use crate::shared::{Lock, Shared};
 
 /// What a process needs at the gate.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct ArbiterCache {
     /// The version whose state `arbiter` and `open` are; `None`: none that was published.
     pub version: Option<u64>,
     pub arbiter: Arbiter,
@@ -41,9 +41,9 @@ pub(crate) struct Desk {
     numbers: Vec<u64>,
 }
 
-impl Desk {
+impl ArbiterCache {
     pub fn new(arbiter: Arbiter, locks: usize, clients: u16) -> Self {
-        Desk {
+        ArbiterCache {
             version: None,
             arbiter,
             open: vec![false; locks],
@@ -61,7 +61,7 @@ impl Desk {
         self.open = shared.locks.iter().map(|lock| lock.may_open).collect();
         for lock in shared.lock_ids().filter(|&lock| !self.is_open(lock)) {
             for word in shared.owner_words(lock) {
-                owners::freeze(word);
+                owner_word::freeze(word);
             }
         }
         self.write(shared, 0);
@@ -155,7 +155,7 @@ impl Desk {
     pub fn tell(&mut self, shared: &Shared, now: Instant, event: Event) {
         self.version = None;
         if let Event::Request { task, .. } | Event::Adopt { task, .. } = event {
-            let priority = shared.base_said(task);
+            let priority = shared.published_base(task);
             let rebased = match self.arbiter.base(task) {
                 None => Some(Event::Pending { priority }),
                 Some(base) if base != priority => Some(Event::Rebase { priority }),
@@ -170,18 +170,18 @@ impl Desk {
     pub fn adopt(&mut self, shared: &Shared, now: Instant, lock: LockId) {
         self.version = None;
         self.open[usize::from(lock.0)] = false;
-        let Lock { replicas, has_seat, .. } = shared.locks[usize::from(lock.0)];
+        let Lock { replicas, has_waiter_slot, .. } = shared.locks[usize::from(lock.0)];
         for replica in (0..replicas).map(ReplicaId) {
             if let Some(task) = shared.owner(lock, replica).filter(|&task| self.may_hold(task, lock)) {
-                let (length, only) = shared.said(task, lock);
+                let (length, only) = shared.published_request(task, lock);
                 self.tell(shared, now, Event::Adopt { task, lock, replica, length, only });
                 self.touched.push(task);
             }
         }
-        let waiter = if has_seat { Owners::of(shared.seat(lock)).waiter() } else { None };
+        let waiter = if has_waiter_slot { Owners::of(shared.slot_word(lock)).waiter() } else { None };
         let may_wait = |&task: &TaskId| self.may_hold(task, lock) && self.arbiter.waits_for(task).is_none();
         if let Some(task) = waiter.filter(may_wait) {
-            let (length, only) = shared.said(task, lock);
+            let (length, only) = shared.published_request(task, lock);
             self.tell(shared, now, Event::Request { task, lock, length, only });
             self.touched.push(task);
         }

@@ -22,10 +22,10 @@ use laxity_sys::clock;
 use laxity_sys::mutex::{self, Attempt};
 use smallvec::SmallVec;
 
+use crate::arbiter_cache::ArbiterCache;
 use crate::config::TOKEN;
-use crate::desk::Desk;
 use crate::inheritance;
-use crate::owners::{self, Owners, REPLICAS};
+use crate::owner_word::{self, Owners, REPLICAS};
 use crate::shared::{Shared, Word};
 
 /// Why the state cannot be changed, or read.
@@ -42,9 +42,9 @@ const TRIES: u32 = 200;
 
 /// A thread at the gate. What it does not publish did not happen.
 #[derive(Debug)]
-pub(crate) struct Inside<'a> {
+pub(crate) struct StateGuard<'a> {
     shared: &'a Shared,
-    pub desk: MutexGuard<'a, Desk>,
+    pub cache: MutexGuard<'a, ArbiterCache>,
     now: Instant,
     /// The version that counts.
     version: u64,
@@ -58,36 +58,36 @@ impl Shared {
     ///
     /// # Errors
     /// [`StateError`].
-    pub fn enter(&self) -> Result<Inside<'_>, StateError> {
-        let gate = self.pass().map_err(StateError::System)?;
+    pub fn lock_state(&self) -> Result<StateGuard<'_>, StateError> {
+        let gate = self.spin_then_lock().map_err(StateError::System)?;
         // Only what is predicted follows from the time, which it takes time to ask for.
         let now = if self.config.predicts() { clock::now() } else { Instant::ZERO };
         // Only the one at the gate is here, and what another left when it panicked is loaded anew.
-        let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.version().load(Ordering::Acquire);
-        let mut inside = Inside { shared: self, desk, now, version, woken: SmallVec::new(), gate };
-        inside.desk.touched.clear();
-        if inside.gate.is_inherited || inside.desk.version != Some(version) {
-            inside.desk.load(self, version).map_err(StateError::Damaged)?;
+        let mut state = StateGuard { shared: self, cache, now, version, woken: SmallVec::new(), gate };
+        state.cache.touched.clear();
+        if state.gate.is_inherited || state.cache.version != Some(version) {
+            state.cache.load(self, version).map_err(StateError::Damaged)?;
         }
-        if inside.gate.is_inherited {
-            inside.repair();
+        if state.gate.is_inherited {
+            state.repair();
         }
-        Ok(inside)
+        Ok(state)
     }
 
-    fn pass(&self) -> io::Result<mutex::Guard<'_>> {
+    fn spin_then_lock(&self) -> io::Result<mutex::Guard<'_>> {
         for _ in 0..TRIES {
-            match self.gate().try_lock()? {
+            match self.state_mutex().try_lock()? {
                 Attempt::Taken(gate) => return Ok(gate),
                 Attempt::Busy => std::hint::spin_loop(),
             }
         }
-        self.gate().lock()
+        self.state_mutex().lock()
     }
 }
 
-impl<'a> Inside<'a> {
+impl<'a> StateGuard<'a> {
     pub fn shared(&self) -> &'a Shared {
         self.shared
     }
@@ -100,31 +100,31 @@ impl<'a> Inside<'a> {
 
     /// From now on the arbiter decides about `lock`.
     pub fn arbitrate(&mut self, lock: LockId) {
-        if !self.desk.is_open(lock) {
+        if !self.cache.is_open(lock) {
             return;
         }
         let shared = self.shared;
         // All before anyone is adopted: owners of several words are those of one moment, or later ones.
         shared.owner_words(lock).for_each(|word| {
-            owners::freeze(word);
+            owner_word::freeze(word);
         });
         // Who waits for another lock, holding this one, sees that it is frozen, or is seen to wait.
         fence(Ordering::SeqCst);
-        self.desk.adopt(shared, self.now, lock);
+        self.cache.adopt(shared, self.now, lock);
         for replica in (0..shared.locks[usize::from(lock.0)].replicas).map(ReplicaId) {
-            let holder = self.desk.arbiter.holder(lock, replica);
+            let holder = self.cache.arbiter.holder(lock, replica);
             holder.into_iter().for_each(|task| self.arbitrate_wait(task));
         }
         // Who was handed it by its word and has not looked at that yet is told by its own.
-        if shared.locks[usize::from(lock.0)].has_seat
-            && let Some(owner) = self.desk.arbiter.holder(lock, ReplicaId(0))
+        if shared.locks[usize::from(lock.0)].has_waiter_slot
+            && let Some(owner) = self.cache.arbiter.holder(lock, ReplicaId(0))
         {
-            self.tell_it(owner, lock);
+            self.notify_owner(owner, lock);
         }
     }
 
     /// `task`, which holds `lock`, may not know that yet.
-    fn tell_it(&mut self, task: TaskId, lock: LockId) {
+    fn notify_owner(&mut self, task: TaskId, lock: LockId) {
         let word = self.shared.word(task);
         // The word comes first: what it wants was noted before.
         let seen = word.load(Ordering::Acquire);
@@ -142,9 +142,9 @@ impl<'a> Inside<'a> {
     pub fn arbitrate_wait(&mut self, task: TaskId) {
         let shared = self.shared;
         let is_waiting = Word::of(shared.word(task).load(Ordering::Acquire)) == Word::Waiting;
-        let wanted = shared.wanted(task).filter(|lock| is_waiting && shared.locks[usize::from(lock.0)].has_seat);
+        let wanted = shared.wanted(task).filter(|lock| is_waiting && shared.locks[usize::from(lock.0)].has_waiter_slot);
         let Some(lock) = wanted else { return };
-        let owners = Owners::of(shared.seat(lock));
+        let owners = Owners::of(shared.slot_word(lock));
         if owners.waiter() == Some(task) || owners.owner(0) == Some(task) {
             self.arbitrate(lock);
         }
@@ -154,46 +154,46 @@ impl<'a> Inside<'a> {
     /// up: for so long a job is pending.
     pub fn handle(&mut self, event: Event) {
         let task = event.task();
-        self.desk.tell(self.shared, self.now, event);
-        let arbiter = &self.desk.arbiter;
+        self.cache.tell(self.shared, self.now, event);
+        let arbiter = &self.cache.arbiter;
         let is_idle = arbiter.waits_for(task).is_none() && arbiter.holds(task).next().is_none();
         if is_idle && arbiter.base(task).is_some() {
-            self.desk.tell(self.shared, self.now, Event::Complete { task });
+            self.cache.tell(self.shared, self.now, Event::Complete { task });
         }
-        self.desk.touched.push(task);
+        self.cache.touched.push(task);
     }
 
     /// What `task` was granted of `lock`, if anything.
     pub fn granted(&self, task: TaskId, lock: LockId) -> Option<ReplicaId> {
-        self.desk.arbiter.holds(task).find(|&(held, _)| held == lock).map(|(_, replica)| replica)
+        self.cache.arbiter.holds(task).find(|&(held, _)| held == lock).map(|(_, replica)| replica)
     }
 
     /// Publishes what happened, does what follows, and leaves.
     #[inline(always)]
     pub fn publish(mut self) {
-        self.make_it_count();
-        self.follow_up();
-        let Inside { shared, desk, woken, gate, .. } = self;
-        drop(desk);
+        self.commit();
+        self.carry_out_all();
+        let StateGuard { shared, cache, woken, gate, .. } = self;
+        drop(cache);
         drop(gate);
         woken.into_iter().for_each(|task| shared.wake(task));
     }
 
-    /// The first half of [`Inside::publish`], up to the store that decides. Answers with the locks that were reopened.
-    pub fn make_it_count(&mut self) -> &[LockId] {
+    /// The first half of [`StateGuard::publish`], up to the store that decides. Answers with the locks that were reopened.
+    pub fn commit(&mut self) -> &[LockId] {
         // Quadratic, and the policy has tests of its own: not in release.
         if cfg!(debug_assertions) {
-            self.desk.arbiter.assert_invariants();
+            self.cache.arbiter.assert_invariants();
         }
         self.reopen();
-        self.desk.publish(self.shared, self.version);
-        &self.desk.reopened
+        self.cache.publish(self.shared, self.version);
+        &self.cache.reopened
     }
 
     /// The second half, which is done again if whoever does it is killed.
-    fn follow_up(&mut self) {
-        for &lock in &self.desk.reopened {
-            self.shared.owner_words(lock).for_each(owners::thaw);
+    fn carry_out_all(&mut self) {
+        for &lock in &self.cache.reopened {
+            self.shared.owner_words(lock).for_each(owner_word::thaw);
         }
         self.carry_out();
     }
@@ -201,14 +201,14 @@ impl<'a> Inside<'a> {
     /// As if the thread was killed here, if it ends without doing anything more.
     #[cfg(test)]
     pub fn die(self) {
-        let Inside { desk, gate, .. } = self;
-        drop(desk);
+        let StateGuard { cache, gate, .. } = self;
+        drop(cache);
         gate.keep();
     }
 
     /// Moves those who hold, or wait in the seat of, locks that need no arbiter to the locks' words, which stay frozen.
     fn reopen(&mut self) {
-        self.desk.reopened.clear();
+        self.cache.reopened.clear();
         for lock in self.shared.lock_ids() {
             if !self.may_reopen(lock) {
                 continue;
@@ -217,28 +217,28 @@ impl<'a> Inside<'a> {
             let replicas = || (0..self.shared.locks[usize::from(lock.0)].replicas).map(ReplicaId);
             for (index, word) in self.shared.owner_words(lock).enumerate() {
                 let here = replicas().skip(index * REPLICAS).take(REPLICAS).enumerate();
-                let holder = |replica| self.desk.arbiter.holder(lock, replica);
+                let holder = |replica| self.cache.arbiter.holder(lock, replica);
                 let owners = here.fold(Owners::NOBODY, |owners, (place, replica)| owners.with(place, holder(replica)));
                 waiter.map_or(owners, |waiter| owners.with_waiter(waiter)).store_frozen(word);
             }
             waiter.into_iter().for_each(|task| self.handle(Event::Withdraw { task, lock }));
             for replica in replicas() {
-                if let Some(task) = self.desk.arbiter.holder(lock, replica) {
+                if let Some(task) = self.cache.arbiter.holder(lock, replica) {
                     self.handle(Event::Unlock { task, lock });
                 }
             }
             assert!(!self.is_granted(lock), "nobody waits in the arbiter any more");
-            self.desk.open[usize::from(lock.0)] = true;
-            self.desk.reopened.push(lock);
+            self.cache.open[usize::from(lock.0)] = true;
+            self.cache.reopened.push(lock);
         }
     }
 
     fn may_reopen(&self, lock: LockId) -> bool {
         let may_open = self.shared.locks[usize::from(lock.0)].may_open;
         // The words do not say who overran.
-        let arbiter = &self.desk.arbiter;
+        let arbiter = &self.cache.arbiter;
         may_open
-            && !self.desk.is_open(lock)
+            && !self.cache.is_open(lock)
             && (arbiter.waiting(lock) == 0 || self.only_waiter(lock).is_some())
             && !arbiter.overran(lock)
             && !self.is_granted(lock)
@@ -247,14 +247,14 @@ impl<'a> Inside<'a> {
     /// Who waits for `lock` and may do so in its seat: it makes nobody more urgent, and nobody who waits in the arbiter
     /// makes it so.
     fn only_waiter(&self, lock: LockId) -> Option<TaskId> {
-        let arbiter = &self.desk.arbiter;
-        if !self.shared.locks[usize::from(lock.0)].has_seat || arbiter.waiting(lock) != 1 {
+        let arbiter = &self.cache.arbiter;
+        if !self.shared.locks[usize::from(lock.0)].has_waiter_slot || arbiter.waiting(lock) != 1 {
             return None;
         }
         let mut waiter = None;
         arbiter.standings(lock, |task, _| waiter = Some(task));
         let (holder, waiter) = (arbiter.holder(lock, ReplicaId(0))?, waiter?);
-        let may_sit = arbiter.holds(waiter).next().is_none() && !inheritance::gives(self.shared, waiter, holder);
+        let may_sit = arbiter.holds(waiter).next().is_none() && !inheritance::would_raise(self.shared, waiter, holder);
         may_sit.then_some(waiter)
     }
 
@@ -262,21 +262,24 @@ impl<'a> Inside<'a> {
     /// are likely to come while it is held, for whom the arbiter would have to adopt the holder again: it stays with the
     /// arbiter until somebody lets go of it for nobody.
     fn is_granted(&self, lock: LockId) -> bool {
-        self.desk.actions.iter().any(|action| matches!(action, Action::Grant { lock: granted, .. } if *granted == lock))
+        self.cache
+            .actions
+            .iter()
+            .any(|action| matches!(action, Action::Grant { lock: granted, .. } if *granted == lock))
     }
 
     /// What the arbiter wants done.
     fn carry_out(&mut self) {
-        let mut actions = std::mem::take(&mut self.desk.actions);
+        let mut actions = std::mem::take(&mut self.cache.actions);
         for action in actions.drain(..) {
-            self.desk.touched.push(action.task());
+            self.cache.touched.push(action.task());
             match action {
                 Action::Grant { task, replica, .. } => self.deliver(task, replica),
                 Action::Prioritize { priority } => self.schedule(priority.task),
             }
         }
-        self.desk.actions = actions;
-        self.raise_followers_for(&self.desk.touched);
+        self.cache.actions = actions;
+        self.raise_followers_for(&self.cache.touched);
     }
 
     /// Has Linux schedule `task` as it is to be now.
@@ -292,22 +295,22 @@ impl<'a> Inside<'a> {
     /// Does what follows from the state again, as whoever published it may have been killed before it was done.
     fn repair(&mut self) {
         for lock in self.shared.lock_ids() {
-            if self.desk.is_open(lock) {
-                self.shared.owner_words(lock).for_each(owners::thaw);
+            if self.cache.is_open(lock) {
+                self.shared.owner_words(lock).for_each(owner_word::thaw);
             }
         }
         for task in self.shared.tasks() {
-            if !self.desk.is_registered(task) {
+            if !self.cache.is_registered(task) {
                 continue;
             }
             self.schedule(task);
             let is_waiting = Word::of(self.shared.word(task).load(Ordering::Acquire)) == Word::Waiting;
-            if is_waiting && self.desk.arbiter.waits_for(task).is_none() {
+            if is_waiting && self.cache.arbiter.waits_for(task).is_none() {
                 // Nobody reopens a lock while it grants it: the arbiter knows.
                 let granted = self.shared.wanted(task).and_then(|lock| self.granted(task, lock));
                 granted.into_iter().for_each(|replica| self.deliver(task, replica));
                 // It may be that it was handed a lock while that was frozen.
-                self.shared.call(task);
+                self.shared.notify(task);
             }
         }
         self.raise_all_followers();
@@ -319,8 +322,8 @@ impl<'a> Inside<'a> {
 
     /// Who holds a token.
     pub fn holder(&self, replica: ReplicaId) -> Option<TaskId> {
-        if !self.desk.is_open(TOKEN) {
-            return self.desk.arbiter.holder(TOKEN, replica);
+        if !self.cache.is_open(TOKEN) {
+            return self.cache.arbiter.holder(TOKEN, replica);
         }
         // Words come from memory that others can write to.
         self.shared.owner(TOKEN, replica).filter(|task| task.index() < usize::from(self.shared.config.clients))
@@ -328,7 +331,7 @@ impl<'a> Inside<'a> {
 
     /// What `task` holds of `lock` according to its words, if it is open.
     pub fn owned(&self, task: TaskId, lock: LockId) -> Option<ReplicaId> {
-        let is_open = self.desk.open.get(usize::from(lock.0)).is_some_and(|&open| open);
+        let is_open = self.cache.open.get(usize::from(lock.0)).is_some_and(|&open| open);
         let replicas = is_open.then(|| self.shared.locks[usize::from(lock.0)].replicas)?;
         (0..replicas).map(ReplicaId).find(|&replica| self.shared.owner(lock, replica) == Some(task))
     }

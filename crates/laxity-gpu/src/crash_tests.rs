@@ -10,18 +10,18 @@ use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::lock::{Arbiter, Event};
 use laxity_testing::TestRegistry;
 
-use crate::client::{Ask, Client, What};
+use crate::arbiter_cache::ArbiterCache;
+use crate::client::{Client, Resource, TokenRequest};
 use crate::config::TOKEN;
-use crate::desk::Desk;
-use crate::gate::Inside;
-use crate::owners::{self, Handed};
+use crate::owner_word::{self, Handed};
+use crate::state_lock::StateGuard;
 use crate::{Arbitration, Base, Config, LockError, Registry};
 
 /// `FUTEX_OWNER_DIED`.
 const OWNER_DIED: u32 = 0x4000_0000;
 /// Time for a thread to go to sleep; if it has not yet, it looks before it does.
 const SOON: Duration = Duration::from_millis(20);
-const ANY: What = What::Token { gpu: None };
+const ANY: Resource = Resource::Token { gpu: None };
 
 /// How urgent B is when it waits for A, which is as urgent as can be least: it sits, or the arbiter knows of it.
 const WAITS: [Option<Base>; 2] = [Some(Base::Background), Some(Base::Fixed(1))];
@@ -41,21 +41,21 @@ impl Scene {
         let register = |name, base| arbitration.register(name, base).expect("there is room");
         let waits = b.is_some();
         let (a, b) = (register("a", Base::Background), register("b", b.unwrap_or(Base::Background)));
-        assert!(a.ask(TOKEN, Ask::default(), ANY).expect("whole").is_some());
+        assert!(a.request_lock(TOKEN, TokenRequest::default(), ANY).expect("whole").is_some());
         if waits {
-            assert!(b.ask(TOKEN, Ask::default(), ANY).expect("whole").is_none());
+            assert!(b.request_lock(TOKEN, TokenRequest::default(), ANY).expect("whole").is_none());
         }
         Scene { _place: place, arbitration, a, b }
     }
 
     /// A thread does this at the gate and ends there.
-    fn crash(&self, at_the_gate: impl FnOnce(&mut Inside<'_>) + Send) {
+    fn crash(&self, at_the_gate: impl FnOnce(&mut StateGuard<'_>) + Send) {
         let shared = self.a.shared();
         thread::scope(|scope| {
             scope.spawn(move || {
-                let mut inside = shared.enter().expect("whole");
-                at_the_gate(&mut inside);
-                inside.die();
+                let mut state = shared.lock_state().expect("whole");
+                at_the_gate(&mut state);
+                state.die();
             });
         });
     }
@@ -72,7 +72,7 @@ impl Scene {
                 thread::yield_now();
             }
             thread::sleep(SOON);
-            let Handed::To(sleeper) = owners::hand_over(shared.seat(TOKEN)) else { panic!("it sits there") };
+            let Handed::To(sleeper) = owner_word::hand_over(shared.slot_word(TOKEN)) else { panic!("it sits there") };
             told(sleeper);
         });
         assert_eq!(shared.take(self.b.id(), TOKEN, None), Some(ReplicaId(0)), "it let go");
@@ -101,17 +101,17 @@ impl Scene {
 }
 
 /// A's unlocking, by whoever is to die.
-fn unlock(inside: &mut Inside<'_>, task: TaskId) {
-    inside.arbitrate(TOKEN);
-    inside.handle(Event::Unlock { task, lock: TOKEN });
+fn unlock(state: &mut StateGuard<'_>, task: TaskId) {
+    state.arbitrate(TOKEN);
+    state.handle(Event::Unlock { task, lock: TOKEN });
 }
 
 #[test]
 fn a_lock_frozen_by_the_dead_is_still_held_by_its_owner() {
     let scene = Scene::new("frozen", None);
-    scene.crash(|inside| inside.arbitrate(TOKEN));
+    scene.crash(|state| state.arbitrate(TOKEN));
     assert_eq!(scene.holder(), Some(scene.a.id()));
-    assert!(scene.b.ask(TOKEN, Ask::default(), ANY).expect("whole").is_none(), "A holds it");
+    assert!(scene.b.request_lock(TOKEN, TokenRequest::default(), ANY).expect("whole").is_none(), "A holds it");
     scene.hand_over();
     scene.finish();
 }
@@ -121,11 +121,11 @@ fn what_was_not_published_did_not_happen() {
     for b in WAITS {
         let scene = Scene::new("unpublished", b);
         let a = scene.a.id();
-        scene.crash(|inside| unlock(inside, a));
-        scene.crash(|inside| {
-            unlock(inside, a);
-            let (shared, version) = (inside.shared(), inside.version());
-            inside.desk.write(shared, version.wrapping_add(1));
+        scene.crash(|state| unlock(state, a));
+        scene.crash(|state| {
+            unlock(state, a);
+            let (shared, version) = (state.shared(), state.version());
+            state.cache.write(shared, version.wrapping_add(1));
         });
         assert_eq!(scene.holder(), Some(a));
         assert!(scene.b.granted().is_none());
@@ -139,9 +139,9 @@ fn a_grant_that_was_published_and_not_delivered_is_delivered_by_the_next() {
     for b in WAITS {
         let scene = Scene::new("undelivered", b);
         let (a, b) = (scene.a.id(), scene.b.id());
-        scene.crash(|inside| {
-            unlock(inside, a);
-            assert_eq!(inside.make_it_count(), [], "it stays with the arbiter while it is granted");
+        scene.crash(|state| {
+            unlock(state, a);
+            assert_eq!(state.commit(), [], "it stays with the arbiter while it is granted");
         });
         assert_eq!(scene.holder(), Some(b));
         assert!(scene.b.granted().is_none());
@@ -157,9 +157,9 @@ fn a_grant_that_was_published_and_not_delivered_is_delivered_by_the_next() {
 fn a_lock_that_was_reopened_and_not_thawed_is_thawed_by_the_next() {
     let scene = Scene::new("unthawed", None);
     let a = scene.a.id();
-    scene.crash(|inside| {
-        unlock(inside, a);
-        inside.make_it_count();
+    scene.crash(|state| {
+        unlock(state, a);
+        state.commit();
     });
     assert!(scene.a.shared().take(a, TOKEN, None).is_none(), "frozen");
     drop(scene.arbitration.register("c", Base::Background).expect("there is room"));
@@ -172,12 +172,12 @@ fn deaths_may_follow_each_other() {
     for b in WAITS {
         let scene = Scene::new("again", b);
         let a = scene.a.id();
-        scene.crash(|inside| {
-            unlock(inside, a);
-            inside.make_it_count();
+        scene.crash(|state| {
+            unlock(state, a);
+            state.commit();
         });
         for lock in [0, 1, 2] {
-            scene.crash(|inside| inside.arbitrate(LockId(lock)));
+            scene.crash(|state| state.arbitrate(LockId(lock)));
         }
         assert!(scene.b.granted().is_some());
         scene.b.release(TOKEN, ReplicaId(0));
@@ -193,15 +193,15 @@ fn a_panic_at_the_gate_changes_nothing() {
         let shared = scene.a.shared();
         thread::scope(|scope| {
             let panics = scope.spawn(|| {
-                let mut inside = shared.enter().expect("whole");
-                unlock(&mut inside, a);
+                let mut state = shared.lock_state().expect("whole");
+                unlock(&mut state, a);
                 // An event that makes no sense.
-                inside.handle(Event::Unlock { task: a, lock: TOKEN });
+                state.handle(Event::Unlock { task: a, lock: TOKEN });
             });
             assert!(panics.join().is_err());
         });
         assert_eq!(scene.holder(), Some(a));
-        let late = Ask { deadline: Instant::ZERO, length: Nanos(1), gpu: None };
+        let late = TokenRequest { deadline: Instant::ZERO, length: Nanos(1), gpu: None };
         let c = scene.arbitration.register("c", Base::Background).expect("there is room");
         assert!(matches!(c.request(late), Err(LockError::TimedOut { .. })));
         scene.hand_over();
@@ -239,10 +239,10 @@ fn who_was_handed_a_token_and_not_told_is_told_by_whoever_buries() {
 fn who_was_handed_a_lock_that_the_dead_froze_is_told_by_the_next() {
     let scene = Scene::new("refrozen", None);
     scene.hand_to_a_sleeper(|sleeper| {
-        scene.crash(|inside| {
-            owners::freeze(inside.shared().seat(TOKEN));
+        scene.crash(|state| {
+            owner_word::freeze(state.shared().slot_word(TOKEN));
         });
-        scene.a.shared().call(sleeper);
+        scene.a.shared().notify(sleeper);
         thread::sleep(SOON);
         drop(scene.arbitration.register("d", Base::Background).expect("there is room"));
     });
@@ -254,12 +254,12 @@ fn who_was_handed_a_lock_that_the_dead_froze_is_told_by_the_next() {
 fn who_was_handed_a_lock_that_is_frozen_has_it() {
     for looks_first in [false, true] {
         let scene = Scene::new("handed", Some(Base::Background));
-        assert_eq!(owners::hand_over(scene.a.shared().seat(TOKEN)), Handed::To(scene.b.id()));
+        assert_eq!(owner_word::hand_over(scene.a.shared().slot_word(TOKEN)), Handed::To(scene.b.id()));
         let granted = || assert_eq!(scene.b.granted(), Some(ReplicaId(0)));
         if looks_first {
             granted();
         }
-        scene.crash(|inside| inside.arbitrate(TOKEN));
+        scene.crash(|state| state.arbitrate(TOKEN));
         assert_eq!(scene.holder(), Some(scene.b.id()));
         drop(scene.arbitration.register("c", Base::Background).expect("there is room"));
         if !looks_first {
@@ -298,12 +298,12 @@ fn a_watcher_that_was_overtaken_reads_again() {
         let shared = scene.a.shared();
         let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
         let mut looks = 0;
-        let waiting = Desk::new(arbiter, shared.locks.len(), shared.config.clients).peek(shared, |desk| {
+        let waiting = ArbiterCache::new(arbiter, shared.locks.len(), shared.config.clients).peek(shared, |cache| {
             looks += 1;
             if looks == 1 {
                 assert_eq!(scene.b.give_up(TOKEN).expect("whole"), None);
             }
-            desk.arbiter.waiting(TOKEN)
+            cache.arbiter.waiting(TOKEN)
         });
         assert_eq!((looks, waiting), (2, Ok(0)));
     }
@@ -318,10 +318,10 @@ fn damaged_memory_is_an_error_for_everyone() {
     for offset in (copy..copy + 8 * 40).step_by(8) {
         let word = shared.segment.u64(offset);
         let whole = word.swap(u64::MAX, Ordering::Relaxed);
-        shared.desk.lock().expect("nobody panicked").version = None;
+        shared.cache.lock().expect("nobody panicked").version = None;
         if let Err(error) = scene.arbitration.snapshot() {
             assert!(error.to_string().starts_with("the arbitration's memory: number"), "{error}");
-            assert!(shared.enter().is_err());
+            assert!(shared.lock_state().is_err());
         }
         word.store(whole, Ordering::Relaxed);
     }

@@ -14,7 +14,7 @@
 //!
 //! For most locks nobody waits while they are open. One with a single replica has a *seat* for one who waits, to whom
 //! the owner hands it over. Who is next is no question then; that the owner need not be more urgent meanwhile is for
-//! who sits down to see to (`Client::may_give`).
+//! who sits down to see to (`Client::must_arbitrate`).
 //!
 //! ```text
 //!  (free) <--- release --- (owned by A) <--- hand over: A's replica is B's --- (owned by A, B waits)
@@ -32,7 +32,7 @@ const MASK: u64 = (1 << BITS) - 1;
 const FROZEN: u64 = 1 << 63;
 
 /// Where the word of a lock with a seat, which has one replica, says who sits there.
-const SEAT: usize = 1;
+const WAITER_SLOT: usize = 1;
 
 /// Replicas whose holders one word says.
 pub(crate) const REPLICAS: usize = 7;
@@ -61,13 +61,13 @@ impl Owners {
 
     /// Who waits in the seat.
     pub fn waiter(self) -> Option<TaskId> {
-        self.owner(SEAT)
+        self.owner(WAITER_SLOT)
     }
 
     /// With `task` in the seat.
     #[must_use]
     pub fn with_waiter(self, task: TaskId) -> Self {
-        self.with(SEAT, Some(task))
+        self.with(WAITER_SLOT, Some(task))
     }
 
     #[must_use]
@@ -93,7 +93,7 @@ pub(crate) fn take(word: &AtomicU64, task: TaskId, replicas: impl Iterator<Item 
         let free = replicas.clone().find(|&replica| owners.owner(replica).is_none())?;
         let taken = owners.with(free, Some(task));
         // Who finds the owner's name also finds what it said of its request before, and of the owner and who begins
-        // to follow holders at least one sees the other: `Client::note_token`.
+        // to follow holders at least one sees the other: `Client::update_followers`.
         match word.compare_exchange_weak(owners.0, taken.0, Ordering::SeqCst, Ordering::Relaxed) {
             Ok(_) => return Some(free),
             Err(other) => owners = Owners(other),
@@ -119,27 +119,27 @@ pub(crate) fn release(word: &AtomicU64, replica: usize) -> bool {
 
 /// What came of sitting down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seated {
+pub(crate) enum Parked {
     /// It waits until this one hands over.
     Behind(TaskId),
     /// Nobody owns the replica any more.
     Free,
     /// Another sits there, or the word is frozen.
-    Not,
+    Refused,
 }
 
 /// `task` waits in the seat, if that is free and the replica is not.
-pub(crate) fn sit_down(word: &AtomicU64, task: TaskId) -> Seated {
+pub(crate) fn try_park(word: &AtomicU64, task: TaskId) -> Parked {
     let mut owners = Owners(word.load(Ordering::Relaxed));
     loop {
         if owners.is_frozen() || owners.waiter().is_some() {
-            return Seated::Not;
+            return Parked::Refused;
         }
-        let Some(owner) = owners.owner(0) else { return Seated::Free };
+        let Some(owner) = owners.owner(0) else { return Parked::Free };
         let seated = owners.with_waiter(task);
         // Who finds the waiter's name also finds what it said of its request, and it what the owner said before.
         match word.compare_exchange_weak(owners.0, seated.0, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => return Seated::Behind(owner),
+            Ok(_) => return Parked::Behind(owner),
             Err(other) => owners = Owners(other),
         }
     }
@@ -151,9 +151,9 @@ pub(crate) enum Handed {
     /// This one, which waited, owns the replica now.
     To(TaskId),
     /// Nobody waited: it is free.
-    ToNobody,
+    Freed,
     /// The word is frozen.
-    Not,
+    Frozen,
 }
 
 /// The owner lets go of the replica of a lock with a seat.
@@ -162,13 +162,13 @@ pub(crate) fn hand_over(word: &AtomicU64) -> Handed {
     let mut owners = Owners(word.load(Ordering::Relaxed));
     loop {
         if owners.is_frozen() {
-            return Handed::Not;
+            return Handed::Frozen;
         }
         let next = owners.waiter();
         let handed = Owners::NOBODY.with(0, next);
         // As in `take`, which this is for the one that waits.
         match word.compare_exchange_weak(owners.0, handed.0, Ordering::SeqCst, Ordering::Relaxed) {
-            Ok(_) => return next.map_or(Handed::ToNobody, Handed::To),
+            Ok(_) => return next.map_or(Handed::Freed, Handed::To),
             Err(other) => owners = Owners(other),
         }
     }
@@ -206,18 +206,18 @@ mod tests {
     fn a_replica_is_handed_to_who_sits_there() {
         let word = AtomicU64::new(0);
         let owner = || Owners::of(&word).owner(0);
-        assert_eq!(sit_down(&word, TaskId(1)), Seated::Free);
+        assert_eq!(try_park(&word, TaskId(1)), Parked::Free);
         assert_eq!(take(&word, TaskId(0), 0..1), Some(0));
-        assert_eq!(sit_down(&word, TaskId(510)), Seated::Behind(TaskId(0)));
-        assert_eq!(sit_down(&word, TaskId(2)), Seated::Not);
+        assert_eq!(try_park(&word, TaskId(510)), Parked::Behind(TaskId(0)));
+        assert_eq!(try_park(&word, TaskId(2)), Parked::Refused);
         assert_eq!((owner(), Owners::of(&word).waiter()), (Some(TaskId(0)), Some(TaskId(510))));
         assert_eq!(take(&word, TaskId(3), 0..1), None);
         assert_eq!(hand_over(&word), Handed::To(TaskId(510)));
         assert_eq!((owner(), Owners::of(&word).waiter()), (Some(TaskId(510)), None));
-        assert_eq!(hand_over(&word), Handed::ToNobody);
+        assert_eq!(hand_over(&word), Handed::Freed);
         assert_eq!(owner(), None);
         freeze(&word);
-        assert_eq!((sit_down(&word, TaskId(1)), hand_over(&word)), (Seated::Not, Handed::Not));
+        assert_eq!((try_park(&word, TaskId(1)), hand_over(&word)), (Parked::Refused, Handed::Frozen));
     }
 
     #[test]
