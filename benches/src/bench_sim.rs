@@ -14,7 +14,8 @@ use clap::Parser;
 use cpu_time::ProcessTime;
 use laxity_gen::{Decimal, FixedSum, FixedSumMethod, GeneratorSpec, PeriodDistribution, generate, task_set_seed};
 use laxity_model::{Instant, Nanos, Platform, PriorityRule, Scheduler, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 use serde::{Deserialize, Serialize};
@@ -123,8 +124,8 @@ fn workload(row: &Row) -> Result<Workload, Box<dyn Error>> {
 
 fn run_full(workload: &Workload, scheduler: &Scheduler, duration: Nanos) -> Result<Measured, Box<dyn Error>> {
     let start = ProcessTime::now();
-    let setup = Setup::new(workload, scheduler, 0)?;
-    let mut simulator = setup.start(Metrics::new(setup.header()));
+    let plan = Plan::new(workload, scheduler, 0)?;
+    let mut simulator = Simulator::new(&plan, Metrics::new(&plan.header));
     simulator.run_until(Instant::ZERO + duration);
     let summary = simulator.finish().finish(Instant::ZERO + duration);
     Ok(Measured { jobs: summary.total.completed, cpu_seconds: start.elapsed().as_secs_f64() })
@@ -132,9 +133,9 @@ fn run_full(workload: &Workload, scheduler: &Scheduler, duration: Nanos) -> Resu
 
 fn run_traced(workload: &Workload, duration: Nanos, path: &Path) -> Result<Measured, Box<dyn Error>> {
     let start = ProcessTime::now();
-    let setup = Setup::new(workload, &Scheduler::GLOBAL_EDF, 0)?;
-    let writer = TraceWriter::new(File::create(path)?, setup.header())?;
-    let mut simulator = setup.start((Metrics::new(setup.header()), writer));
+    let plan = Plan::new(workload, &Scheduler::GLOBAL_EDF, 0)?;
+    let writer = TraceWriter::new(File::create(path)?, &plan.header)?;
+    let mut simulator = Simulator::new(&plan, (Metrics::new(&plan.header), writer));
     simulator.run_until(Instant::ZERO + duration);
     let (metrics, writer) = simulator.finish();
     writer.finish()?.sync_data()?;

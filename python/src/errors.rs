@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use laxity_model::{WorkloadError, WorkloadErrors};
-use laxity_sim::Refusal;
+use laxity_plan::UnsupportedFeatures;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -47,7 +47,7 @@ fn issue(mut error: WorkloadError, named: bool) -> Issue {
 }
 
 /// `laxity.SimulationError`; `workload` names it where there are several.
-pub fn refusal(py: Python<'_>, refusal: &Refusal, workload: Option<&str>) -> PyErr {
+pub fn refusal(py: Python<'_>, refusal: &UnsupportedFeatures, workload: Option<&str>) -> PyErr {
     let of = |reason: &String| match workload {
         Some(name) => format!("workload {name}: {reason}"),
         None => reason.clone(),

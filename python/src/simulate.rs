@@ -2,7 +2,8 @@
 
 use laxity_analysis::check::settle;
 use laxity_model::{Instant, Nanos, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::metrics::{Metrics, Summary};
 use laxity_trace::{Record, TraceHeader};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -36,10 +37,10 @@ pub struct Keep {
 }
 
 /// Simulates up to `end`, unless `look`, called now and then, has an error.
-pub fn run<E>(setup: &Setup, end: Instant, keep: Keep, look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
-    let header = setup.header().clone();
+pub fn run<E>(plan: &Plan, end: Instant, keep: Keep, look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
+    let header = plan.header.clone();
     let kept = (keep.trace.then(Vec::new), keep.completions);
-    let mut simulator = setup.start((Metrics::new(&header), kept));
+    let mut simulator = Simulator::new(&plan, (Metrics::new(&header), kept));
     pace::run(&mut simulator, end, look)?;
     let (metrics, (records, completions)) = simulator.finish();
     Ok(Outcome { summary: metrics.finish(end), header, records, completions })
@@ -101,19 +102,19 @@ pub fn simulate(
     let end = end_of(duration)?;
     let mut workload = configured(py, &workload.workload, policy, overheads.as_ref())?;
     manage(&mut workload, arbitration, handling)?;
-    let setup = prepare(py, &mut workload, seed)?;
-    let completions = Some(Completions::of(&completions, setup.header())?);
+    let plan = prepare(py, &mut workload, seed)?;
+    let completions = Some(Completions::of(&completions, &plan.header)?);
     // Ctrl-C: the handler that Python runs for it raises KeyboardInterrupt.
     let look = || match &stop {
         Some(stop) if stop.get().is_set() => Err(PyKeyboardInterrupt::new_err("told to stop")),
         _ => Python::attach(|py| py.check_signals()),
     };
-    let outcome = py.detach(|| run(&setup, end, Keep { trace, completions }, look))?;
+    let outcome = py.detach(|| run(&plan, end, Keep { trace, completions }, look))?;
     Ok(SimulationResult::new(outcome, workload.platform.overheads.name))
 }
 
-fn prepare(py: Python<'_>, workload: &mut Workload, seed: u64) -> PyResult<Setup> {
+fn prepare(py: Python<'_>, workload: &mut Workload, seed: u64) -> PyResult<Plan> {
     let scheduler = workload.scheduler;
     settle(workload, &scheduler);
-    Setup::new(workload, &workload.scheduler, seed).map_err(|error| refusal(py, &error, None))
+    Plan::new(workload, &workload.scheduler, seed).map_err(|error| refusal(py, &error, None))
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use laxity_analysis::check::settle;
 use laxity_model::{Instant, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -20,7 +20,7 @@ use crate::workload::{PyWorkload, configured};
 struct Job {
     workload: usize,
     overheads: String,
-    setup: Setup,
+    plan: Plan,
 }
 
 /// A policy or several; None is the workload's own.
@@ -88,16 +88,16 @@ pub fn simulate_many<'py>(
 fn prepare(py: Python<'_>, index: usize, mut workload: Workload, seed: u64) -> PyResult<Job> {
     let scheduler = workload.scheduler;
     settle(&mut workload, &scheduler);
-    let setup = Setup::new(&workload, &workload.scheduler, seed)
+    let plan = Plan::new(&workload, &workload.scheduler, seed)
         .map_err(|error| refusal(py, &error, Some(&format!("{index} \"{}\"", workload.name))))?;
-    Ok(Job { workload: index, overheads: workload.platform.overheads.name, setup })
+    Ok(Job { workload: index, overheads: workload.platform.overheads.name, plan })
 }
 
 /// The runs in the order of the jobs.
 fn simulate_all(jobs: Vec<Job>, end: Instant, stop: &AtomicBool) -> Result<Vec<Run>, Stopped> {
     jobs.into_par_iter()
-        .map(|Job { workload, overheads, setup }| {
-            let outcome = run(&setup, end, Keep::default(), || Stopped::check(stop))?;
+        .map(|Job { workload, overheads, plan }| {
+            let outcome = run(&plan, end, Keep::default(), || Stopped::check(stop))?;
             Ok(Run { workload, overheads, outcome })
         })
         .collect()

@@ -1,7 +1,8 @@
 //! What the cross-crate tests share.
 
 use laxity_model::{Instant, Scheduler, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::{Record, TraceHeader};
 
 pub mod systems;
@@ -10,8 +11,8 @@ pub mod systems;
 ///
 /// Panics if the simulator refuses the workload.
 pub fn simulate(workload: &Workload, scheduler: &Scheduler, end: Instant, seed: u64) -> (TraceHeader, Vec<Record>) {
-    let setup = Setup::new(workload, scheduler, seed).unwrap_or_else(|refusal| panic!("{refusal}"));
-    let mut simulator = setup.start(Vec::new());
+    let plan = Plan::new(workload, scheduler, seed).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let mut simulator = Simulator::new(&plan, Vec::new());
     simulator.run_until(end);
-    (setup.header().clone(), simulator.finish())
+    (plan.header.clone(), simulator.finish())
 }

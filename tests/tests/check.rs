@@ -6,7 +6,7 @@ use laxity_model::{
     Arrival, Distribution, ExecutionTime, Instant, Invocation, Nanos, OverheadCosts, OverheadProfile, Platform,
     PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope, Step, Task, Workload,
 };
-use laxity_sim::Setup;
+use laxity_plan::Plan;
 use laxity_tests::simulate;
 use laxity_trace::metrics::{Summary, measure};
 use proptest::prelude::*;
@@ -219,15 +219,15 @@ proptest! {
             task.body.truncate(1);
         }
         let report = check(&workload, &scheduler, &Options { scaling: false, ..Options::default() });
-        match Setup::new(&workload, &scheduler, 0) {
+        match Plan::new(&workload, &scheduler, 0) {
             Err(_) => prop_assert!(!report.refusals.is_empty(), "{scheduler}: refused by the simulator only"),
-            Ok(setup) => {
+            Ok(plan) => {
                 prop_assert!(report.refusals.is_empty(), "{scheduler}: {:?}", report.refusals);
-                let theirs: Vec<usize> = setup.header().tasks.iter().map(|task| task.cluster).collect();
+                let theirs: Vec<usize> = plan.header.tasks.iter().map(|task| task.cluster).collect();
                 let ours: Vec<usize> = report.tasks.iter().map(|task| task.cluster).collect();
                 prop_assert_eq!(ours, theirs, "{}", scheduler);
                 let cpus: Vec<_> = report.clusters.iter().map(|cluster| cluster.cpus.clone()).collect();
-                prop_assert_eq!(&cpus, &setup.header().clusters);
+                prop_assert_eq!(&cpus, &plan.header.clusters);
             }
         }
     }

@@ -7,15 +7,23 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(u8, &[&str])] = &[
     (0, &["laxity-model"]),
     (1, &["laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen", "laxity-sys"]),
-    (2, &["laxity-sim", "laxity-membership", "laxity-testing"]),
-    (3, &["laxity-study", "laxity-measure", "laxity-graph", "laxity-gpu", "laxity-softgpu", "laxity-scx"]),
-    (4, &["laxity-device"]),
+    (2, &["laxity-plan", "laxity-membership", "laxity-testing"]),
+    (3, &["laxity-sim", "laxity-measure", "laxity-graph", "laxity-gpu", "laxity-softgpu"]),
+    (4, &["laxity-study", "laxity-device"]),
     (5, &["laxity-runtime", "laxity-vx"]),
     (6, &["laxity-cli", "laxity-capi", "laxity-python", "laxity-examples", "laxity-tests", "laxity-benches"]),
 ];
 
-const PURE: &[&str] =
-    &["laxity-model", "laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen", "laxity-sim", "laxity-study"];
+const PURE: &[&str] = &[
+    "laxity-model",
+    "laxity-policy",
+    "laxity-trace",
+    "laxity-analysis",
+    "laxity-gen",
+    "laxity-plan",
+    "laxity-sim",
+    "laxity-study",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
@@ -81,7 +89,7 @@ fn dependencies_point_down_only() {
 #[test]
 fn analysis_and_simulation_are_independent_witnesses() {
     for (name, _, manifest) in manifests() {
-        if ["laxity-analysis", "laxity-policy", "laxity-sim"].contains(&name.as_str()) {
+        if ["laxity-analysis", "laxity-policy", "laxity-plan", "laxity-sim"].contains(&name.as_str()) {
             let dependencies = manifest["dependencies"].as_table().expect("a table");
             let other = if name == "laxity-analysis" { "laxity-policy" } else { "laxity-analysis" };
             assert!(!dependencies.contains_key(other), "{name} must share nothing with {other}");

@@ -1,7 +1,8 @@
 //! Memory does not grow with simulated time when no trace is kept.
 
 use laxity_model::{Instant, Nanos, OverheadCosts, OverheadProfile, Platform, Scheduler, Task, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::metrics::Metrics;
 
 #[global_allocator]
@@ -24,8 +25,8 @@ fn a_simulation_without_a_trace_allocates_nothing_once_it_is_under_way() {
     let _profiler = dhat::Profiler::builder().testing().build();
     for scheduler in ["G-EDF", "CQ1", "HEm", "P-RM"] {
         let scheduler: Scheduler = scheduler.parse().expect("a name");
-        let setup = Setup::new(&workload, &scheduler, 0).expect("CPU steps only");
-        let mut simulator = setup.start(Metrics::new(setup.header()));
+        let plan = Plan::new(&workload, &scheduler, 0).expect("CPU steps only");
+        let mut simulator = Simulator::new(&plan, Metrics::new(&plan.header));
         simulator.run_until(Instant::from_millis(2_000));
         let warm = dhat::HeapStats::get();
         simulator.run_until(Instant::from_millis(20_000));

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use laxity_analysis::check::Criterion;
 use laxity_gen::{GenerateError, ParseSpecError};
 use laxity_model::{Instant, ParseNanosError, UnknownProfile, WorkloadErrors};
-use laxity_sim::Refusal;
+use laxity_plan::UnsupportedFeatures;
 use laxity_trace::codec::ReadError;
 
 /// A command failed.
@@ -52,7 +52,7 @@ pub enum CliError {
         /// The workload's file.
         file: String,
         /// Each reason.
-        refusal: Refusal,
+        refusal: UnsupportedFeatures,
     },
     /// A generator found no task set.
     Generate(GenerateError),

@@ -8,7 +8,8 @@ use std::thread;
 
 use laxity_graph::{Channel, ChannelKind, Graph, Job, Spec};
 use laxity_model::{Edge, EdgeId, ExecutionTime, Instant, Nanos, Platform, Step, TaskId, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::Event;
 use proptest::prelude::*;
 use support::{Place, edge, graph};
@@ -165,8 +166,8 @@ fn simulated(case: &Case) -> Vec<Jobs> {
     let edges = graph.edges.clone();
     let nodes = graph.nodes.len();
     let workload = Workload { graphs: vec![graph], ..Workload::new("w", Platform::identical(nodes), Vec::new()) };
-    let setup = Setup::new(&workload, &"G-EDF".parse().expect("a scheduler"), 0).expect("the simulator can run it");
-    let mut simulator = setup.start(Vec::new());
+    let plan = Plan::new(&workload, &"G-EDF".parse().expect("a scheduler"), 0).expect("the simulator can run it");
+    let mut simulator = Simulator::new(&plan, Vec::new());
     // The sources' next jobs would arrive now.
     simulator.run_until(Instant(WINDOW.0 * case.windows - 1));
     let mut on_edges: Vec<VecDeque<Token>> =

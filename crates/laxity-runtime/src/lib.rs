@@ -7,14 +7,13 @@
 //!                                                graphs, soft GPUs --history--^
 //! ```
 //!
-//! What each job does, step by step, is the list that the simulator has of it ([`laxity_sim::steps`]); what it needs, and
+//! What each job does, step by step, is the list that the simulator has of it ([`laxity_plan::Op`]); what it needs, and
 //! when it is released, are the simulator's draws: with one seed both see the same jobs. Tokens of graphs are those of
 //! [`laxity_graph`], tokens and engines of GPUs those of [`laxity_gpu`], which decide by the simulator's state machines.
 #![forbid(unsafe_code)]
 
 mod collector;
 pub mod control;
-mod draws;
 mod gpus;
 mod halt;
 mod jobs;

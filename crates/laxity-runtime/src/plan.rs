@@ -5,15 +5,14 @@ use std::sync::Arc;
 use laxity_gpu::Config as Arbitration;
 use laxity_model::{
     EngineOrder, GpuArbitration, GpuId, Graph, Instant, InterruptHandling, LockId, Nanos, OverheadCosts,
-    ResourceProtocol, Scheduler, Scope, Step, Task, ThreadPriority, Workload,
+    ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
 };
+use laxity_plan::draws::TaskDraws;
+use laxity_plan::{GraphPlan, Op, ReleasePattern, Releases};
 use laxity_policy::lock;
-use laxity_sim::steps::Op;
-use laxity_sim::{GraphPlan, Setup};
 use laxity_sys::scheduling;
 use laxity_trace::{LockInfo, LockKind, Origin, TraceHeader};
 
-use crate::draws::{Draws, Releases};
 use crate::linux::{self, Attributes, LinuxScheduler};
 use crate::placement::Placement;
 use crate::refusal::{self, Refusal};
@@ -64,7 +63,7 @@ pub(crate) struct Pool {
 pub(crate) struct TaskPlan {
     pub name: String,
     pub ops: Arc<[Op]>,
-    pub draws: Draws,
+    pub draws: TaskDraws,
     pub trigger: Trigger,
     /// Relative.
     pub deadline: Nanos,
@@ -156,21 +155,26 @@ impl Plan {
         // Before the simulator, whose reasons are about more than CPUs.
         let usable =
             scheduling::usable_cpus().map_err(|error| one(format!("cannot ask which CPUs may be used: {error}")))?;
-        let setup = Setup::new(&modelled, &scheduler, options.seed)
+        let compiled = laxity_plan::Plan::new(&modelled, &scheduler, options.seed)
             .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
-        Plan::of(workload, &setup, &usable, options).map_err(one)
+        Plan::of(workload, &compiled, &usable, options).map_err(one)
     }
 
     /// The same jobs, step by step, that are simulated.
-    fn of(workload: &Workload, setup: &Setup, usable: &[usize], options: &Options) -> Result<Plan, String> {
-        let scheduler = setup.header().scheduler;
-        let placement = Placement::new(setup.header(), usable)?;
+    fn of(
+        workload: &Workload,
+        compiled: &laxity_plan::Plan,
+        usable: &[usize],
+        options: &Options,
+    ) -> Result<Plan, String> {
+        let scheduler = compiled.header.scheduler;
+        let placement = Placement::new(&compiled.header, usable)?;
         let uses_all = scheduler.scope == Scope::Global && placement.linux.len() == usable.len();
-        let models = setup.models(workload);
+        let models = compiled.models(workload);
         let reserved = |(task, ops): (&Task, &[Op])| Attributes::deadline(task, ops.iter().filter(may_wait).count());
-        let reserved: Vec<Attributes> = models.iter().zip(setup.steps()).map(reserved).collect();
+        let reserved: Vec<Attributes> = models.iter().zip(compiled.bodies()).map(reserved).collect();
         let (linux, note) = linux::choose(&scheduler, options.linux, &models, &reserved, uses_all)?;
-        let header = header(setup, workload, linux);
+        let header = header(compiled, workload, linux);
         let rank = |task: usize| header.tasks[task].rank;
         let priority = |task: usize| linux::priority(rank(task), models.len());
         let raised = |task: usize| {
@@ -183,7 +187,7 @@ impl Plan {
         };
         let end = Instant::ZERO.saturating_add(options.duration);
         let task_plan = |(number, (task, ops)): (usize, (&Task, &[Op]))| {
-            let draws = Draws { seed: options.seed, task: number as u32 };
+            let draws = compiled.draws(TaskId(number as u32));
             let attributes = match linux {
                 LinuxScheduler::Other => Attributes::Other,
                 LinuxScheduler::Deadline => reserved[number],
@@ -194,7 +198,7 @@ impl Plan {
                 ops: ops.into(),
                 draws,
                 deadline: task.deadline,
-                trigger: trigger(number, setup.graphs(), Releases::new(task, draws, end)),
+                trigger: trigger(number, &compiled.graphs, Releases::new(ReleasePattern::new(task), draws, end)),
                 working_set: task.working_set.unwrap_or(0),
                 // Who has all may not say so: SCHED_DEADLINE takes no other.
                 cpus: (!uses_all).then(|| placement.cpus(number)),
@@ -204,9 +208,9 @@ impl Plan {
                 raised: raised(number),
             }
         };
-        let tasks: Vec<TaskPlan> = models.iter().zip(setup.steps()).enumerate().map(task_plan).collect();
+        let tasks: Vec<TaskPlan> = models.iter().zip(compiled.bodies()).enumerate().map(task_plan).collect();
         let use_gpus = tasks.iter().any(TaskPlan::uses_gpu);
-        let pools = if use_gpus { pools(&header, setup.locks(), workload, &tasks)? } else { Vec::new() };
+        let pools = if use_gpus { pools(&header, &compiled.locks.configs, workload, &tasks)? } else { Vec::new() };
         let handling = workload.gpu_management.handling;
         Ok(Plan {
             linux,
@@ -214,7 +218,7 @@ impl Plan {
             duration: options.duration,
             placement,
             resources: workload.resources.len(),
-            graphs: workload.graphs.iter().cloned().zip(setup.graphs().iter().cloned()).collect(),
+            graphs: workload.graphs.iter().cloned().zip(compiled.graphs.iter().cloned()).collect(),
             follows_owners: !pools.is_empty() && matches!(handling, InterruptHandling::Klmirqd { .. }),
             gpus: if use_gpus { workload.platform.gpus.clone() } else { Vec::new() },
             pools,
@@ -248,8 +252,8 @@ fn without_modelled_interrupts(workload: &Workload) -> Workload {
     workload
 }
 
-fn header(setup: &Setup, workload: &Workload, linux: LinuxScheduler) -> TraceHeader {
-    let mut header = TraceHeader { origin: Origin::Live, costs: OverheadCosts::default(), ..setup.header().clone() };
+fn header(compiled: &laxity_plan::Plan, workload: &Workload, linux: LinuxScheduler) -> TraceHeader {
+    let mut header = TraceHeader { origin: Origin::Live, costs: OverheadCosts::default(), ..compiled.header.clone() };
     // Linux grants its own locks by priority, and has none among threads of `SCHED_OTHER`.
     let order = if linux == LinuxScheduler::Other { EngineOrder::Fifo } else { EngineOrder::Priority };
     for LockInfo { kind, .. } in &mut header.locks[..workload.resources.len()] {

@@ -149,7 +149,7 @@ impl Run {
 
 /// The graphs of `plan`, under their names, so that others can watch them.
 fn graphs(plan: &Plan) -> Result<Vec<laxity_graph::Graph>, String> {
-    let create = |(graph, _): &(laxity_model::Graph, laxity_sim::GraphPlan)| {
+    let create = |(graph, _): &(laxity_model::Graph, laxity_plan::GraphPlan)| {
         let refused = |error: &dyn std::fmt::Display| format!("graph \"{}\": {error}", graph.name);
         let spec = Spec::new(graph.clone()).map_err(|error| refused(&error))?;
         Registry::default().create(&spec).map_err(|error| refused(&error))

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use laxity_model::rng::SplitMix64;
 use laxity_model::{CpuId, Engine, GpuId, JobId, Nanos, TaskId};
 use laxity_policy::gpu::{Action, Engines, Operation as Issued};
 use laxity_policy::interrupt::Threads;
@@ -11,19 +10,9 @@ use laxity_trace::{DeviceId, Event, Sink};
 use crate::Simulator;
 use crate::halves::Half;
 use crate::interrupt::{Interrupt, TopHalf};
-use crate::setup::Setup;
 use crate::simulator::{Timer, TimerKind, Wait};
-use crate::steps::{On, Op, OperationTime};
-
-/// What a random draw of a device is for. The first word is no task's: tasks have 32-bit numbers.
-mod stream {
-    pub const DEVICE: u64 = 1 << 40;
-    pub const ROUTE: u64 = 0;
-    pub const TOP_HALF: u64 = 1;
-    pub const BOTTOM_HALF: u64 = 2;
-    pub const GAP: u64 = 3;
-    pub const CALLBACK: u64 = 4;
-}
+use laxity_plan::draws::DeviceDraws;
+use laxity_plan::{GpuChoice, Op, OperationTime, Plan};
 
 /// The GPUs and their interrupts.
 pub(crate) struct Devices {
@@ -44,12 +33,12 @@ struct Tag {
 }
 
 impl Devices {
-    pub fn new(setup: &Setup) -> Self {
+    pub fn new(plan: &Plan) -> Self {
         Devices {
-            gpus: setup.gpus.iter().map(|gpu| Engines::new(gpu.copy_engines)).collect(),
-            raised: vec![0; setup.devices.len()],
-            threads: Threads::new(setup.threads.clone(), setup.callbacks.len()),
-            called: vec![0; setup.callbacks.len()],
+            gpus: plan.gpus.iter().map(|gpu| Engines::new(gpu.copy_engines)).collect(),
+            raised: vec![0; plan.devices.len()],
+            threads: Threads::new(plan.threads.of_device.clone(), plan.threads.callbacks.len()),
+            called: vec![0; plan.threads.callbacks.len()],
             actions: Vec::new(),
         }
     }
@@ -60,18 +49,18 @@ impl<S: Sink> Simulator<S> {
     #[inline(never)]
     pub(crate) fn issue(&mut self, task: TaskId) {
         let run = &self.tasks[task.index()];
-        let Op::Issue(operation) = &self.setup.tasks[task.index()].ops[run.op as usize] else {
+        let Op::Issue(operation) = &self.plan.tasks[task.index()].ops[run.op as usize] else {
             unreachable!("the current step issues an operation")
         };
         let gpu = match operation.gpu {
-            On::Gpu(gpu) => gpu,
-            On::Granted => run.sharing.gpu.expect("the lock's grant comes first"),
-            On::Left => run.sharing.left.expect("only who moved copies its state"),
+            GpuChoice::Gpu(gpu) => gpu,
+            GpuChoice::Granted => run.sharing.gpu.expect("the lock's grant comes first"),
+            GpuChoice::Left => run.sharing.left.expect("only who moved copies its state"),
         };
-        let plan = &self.setup.gpus[gpu.index()];
+        let plan = &self.plan.gpus[gpu.index()];
         let duration = match &operation.time {
             OperationTime::Given(time) => self.draw_time(task, run.op as usize, time),
-            OperationTime::Bytes(bytes) => plan.model.copy_time(*bytes),
+            OperationTime::Bytes(bytes) => plan.copy_time(*bytes),
         };
         let tag = Tag { job: self.job_id(task), interrupts: operation.interrupts };
         let engine = operation.engine.on(plan.copy_engines);
@@ -119,7 +108,7 @@ impl<S: Sink> Simulator<S> {
 
     /// Every device that serves no job raises its first interrupt at time 0.
     pub(crate) fn plan_first_arrivals(&mut self) {
-        for (device, plan) in self.setup.devices.iter().enumerate() {
+        for (device, plan) in self.plan.devices.iter().enumerate() {
             if plan.arrivals.is_some() {
                 let kind = TimerKind::Arrival(DeviceId(device as u16));
                 self.timers.push(Reverse(Timer { at: self.now, kind }));
@@ -130,13 +119,10 @@ impl<S: Sink> Simulator<S> {
     /// An interrupt of a device that serves no job.
     #[inline(never)]
     pub(crate) fn device_arrival(&mut self, device: DeviceId) {
-        let Some(arrivals) = &self.setup.devices[device.index()].arrivals else { return };
+        let Some(arrivals) = &self.plan.devices[device.index()].arrivals else { return };
         let index = self.devices.raised[device.index()];
-        let key = [self.setup.seed, stream::DEVICE | u64::from(device.0), u64::from(index), stream::GAP];
-        let gap = match &arrivals.gap {
-            None => Nanos::ZERO,
-            Some(gap) => gap.draw(Nanos::ZERO, index, &mut SplitMix64::keyed(key)),
-        };
+        let draws = DeviceDraws::new(self.plan.header.seed, device.index());
+        let gap = arrivals.gap.as_ref().map_or(Nanos::ZERO, |gap| draws.gap(gap, index));
         let at = self.now.saturating_add(arrivals.period).saturating_add(gap);
         self.timers.push(Reverse(Timer { at, kind: TimerKind::Arrival(device) }));
         self.raise_device(device, None, true);
@@ -145,17 +131,14 @@ impl<S: Sink> Simulator<S> {
     /// `device` interrupts a CPU on behalf of `job`; the `last` interrupt of an operation completes it.
     #[inline(never)]
     fn raise_device(&mut self, device: DeviceId, job: Option<JobId>, last: bool) {
-        let plan = &self.setup.devices[device.index()];
+        let plan = &self.plan.devices[device.index()];
         let count = &mut self.devices.raised[device.index()];
         let index = *count;
         *count = count.wrapping_add(1);
-        let mut key = [self.setup.seed, stream::DEVICE | u64::from(device.0), u64::from(index), stream::ROUTE];
-        let route = SplitMix64::keyed(key).below(plan.cpus.len() as u64);
-        let cpu: CpuId = self.setup.dedicated.unwrap_or(plan.cpus[route as usize]);
-        key[3] = stream::TOP_HALF;
-        let time = plan.top_half.draw(index, &mut SplitMix64::keyed(key));
-        key[3] = stream::BOTTOM_HALF;
-        let bottom = plan.bottom_half.draw(index, &mut SplitMix64::keyed(key));
+        let draws = DeviceDraws::new(self.plan.header.seed, device.index());
+        let cpu = self.plan.dedicated.unwrap_or_else(|| draws.route(&plan.cpus, index));
+        let time = draws.top_half(&plan.top_half, index);
+        let bottom = draws.bottom_half(&plan.bottom_half, index);
         self.sink.record(self.now, Event::Interrupt { cpu, device, job });
         let half = Half { device, job, last, time: bottom };
         self.raise(cpu, Interrupt::TopHalf(TopHalf { half, time }));
@@ -165,15 +148,15 @@ impl<S: Sink> Simulator<S> {
     /// if it has a thread for that, and else the job.
     #[inline(never)]
     pub(crate) fn operation_handled(&mut self, cpu: CpuId, device: DeviceId, job: JobId) {
-        let callbacks = &self.setup.callbacks;
+        let callbacks = &self.plan.threads.callbacks;
         let Some(&Some(callback)) = callbacks.of_task.get(job.task.index()) else {
             return self.operation_done(cpu, job);
         };
         let count = &mut self.devices.called[callback];
-        let key = [self.setup.seed, stream::DEVICE | callback as u64, u64::from(*count), stream::CALLBACK];
-        let time = callbacks.time.as_ref().map_or(Nanos::ZERO, |time| time.draw(*count, &mut SplitMix64::keyed(key)));
+        let draws = DeviceDraws::new(self.plan.header.seed, callback);
+        let time = callbacks.time.as_ref().map_or(Nanos::ZERO, |time| draws.callback(time, *count));
         *count = count.wrapping_add(1);
-        let thread = self.setup.first_callback + callback;
+        let thread = self.plan.threads.first_callback + callback;
         if self.devices.threads.submit_to(thread, Half { device, job: Some(job), last: true, time }) {
             self.wake_thread(cpu, thread);
         }

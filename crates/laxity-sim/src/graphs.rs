@@ -12,8 +12,8 @@ use laxity_trace::{self as trace, Sink};
 
 use crate::Simulator;
 use crate::interrupt::Interrupt;
-use crate::setup::Setup;
 use crate::simulator::{Timer, TimerKind};
+use laxity_plan::Plan;
 
 /// The tokens of all graphs.
 pub(crate) struct Graphs {
@@ -24,16 +24,16 @@ pub(crate) struct Graphs {
 }
 
 impl Graphs {
-    pub fn new(setup: &Setup) -> Self {
-        let graphs = setup.graphs.iter().map(|graph| Tokens::new(graph.plan.clone(), Releasing::Early)).collect();
-        Graphs { graphs, timers: vec![Instant::NEVER; setup.graphs.len()], actions: Vec::new() }
+    pub fn new(plan: &Plan) -> Self {
+        let graphs = plan.graphs.iter().map(|graph| Tokens::new(graph.plan.clone(), Releasing::Early)).collect();
+        Graphs { graphs, timers: vec![Instant::NEVER; plan.graphs.len()], actions: Vec::new() }
     }
 }
 
 impl<S: Sink> Simulator<S> {
     /// The graphs start at time 0.
     pub(crate) fn plan_graphs(&mut self) {
-        for graph in 0..self.setup.graphs.len() {
+        for graph in 0..self.plan.graphs.len() {
             self.timers.push(Reverse(Timer { at: Instant::ZERO, kind: TimerKind::GraphStart(graph as u32) }));
         }
     }
@@ -54,10 +54,10 @@ impl<S: Sink> Simulator<S> {
     /// The graph that `task` is a node of, and its number there.
     fn node(&self, task: TaskId) -> Option<(usize, usize)> {
         let index = task.index();
-        let within = |graph: &crate::setup::GraphPlan| index.checked_sub(graph.first_task);
-        let graph = self.setup.graphs.iter().rposition(|graph| within(graph).is_some())?;
-        let node = within(&self.setup.graphs[graph])?;
-        (node < self.setup.graphs[graph].plan.nodes().len()).then_some((graph, node))
+        let within = |graph: &laxity_plan::GraphPlan| index.checked_sub(graph.first_task);
+        let graph = self.plan.graphs.iter().rposition(|graph| within(graph).is_some())?;
+        let node = within(&self.plan.graphs[graph])?;
+        (node < self.plan.graphs[graph].plan.nodes().len()).then_some((graph, node))
     }
 
     /// A job of `task` has its time; answers whether `task` is a source of a graph, which then sees to the release.
@@ -85,7 +85,7 @@ impl<S: Sink> Simulator<S> {
     /// Carries out `actions`. Jobs made ready by a completion on `cpu` are released there in one go, others by the timer
     /// of their task.
     fn follow_tokens(&mut self, graph: usize, cpu: Option<CpuId>, mut actions: Vec<Action>) {
-        let (first_task, first_edge) = (self.setup.graphs[graph].first_task, self.setup.graphs[graph].first_edge);
+        let (first_task, first_edge) = (self.plan.graphs[graph].first_task, self.plan.graphs[graph].first_edge);
         let job = |node: usize, index: u64| JobId { task: TaskId((first_task + node) as u32), index: index as u32 };
         let edge_id = |edge: usize| EdgeId((first_edge + edge) as u32);
         let mut ready = self.spare_batches.pop().unwrap_or_default();
@@ -123,7 +123,7 @@ impl<S: Sink> Simulator<S> {
             return self.raise(cpu, Interrupt::Release(ready));
         }
         for task in ready.drain(..) {
-            let cpu = self.setup.dedicated.unwrap_or(self.tasks[task.index()].timer_cpu);
+            let cpu = self.plan.dedicated.unwrap_or(self.tasks[task.index()].timer_cpu);
             let mut batch = self.spare_batches.pop().unwrap_or_default();
             batch.push(task);
             self.raise(cpu, Interrupt::Release(batch));

@@ -59,7 +59,7 @@ impl<S: Sink> Simulator<S> {
     /// The top half on `cpu` is done.
     #[inline(never)]
     pub(crate) fn after_top_half(&mut self, cpu: CpuId, half: Half) {
-        match self.setup.handling {
+        match self.plan.header.handling {
             InterruptHandling::Linux => self.cpus[cpu.index()].halves.tasklets.raise(half),
             // There is no owner to be aware of.
             InterruptHandling::ProcessAware if half.job.is_none() => self.cpus[cpu.index()].halves.tasklets.raise(half),
@@ -78,7 +78,7 @@ impl<S: Sink> Simulator<S> {
     /// The bottom half is with whoever runs it.
     #[inline(never)]
     pub(crate) fn deliver(&mut self, cpu: CpuId, half: Half) {
-        if self.setup.handling == InterruptHandling::ProcessAware {
+        if self.plan.header.handling == InterruptHandling::ProcessAware {
             self.deliver_process_aware(cpu, half);
         } else if let Some(thread) = self.devices.threads.submit(half.device.index(), half) {
             self.wake_thread(cpu, thread);
@@ -198,7 +198,7 @@ impl<S: Sink> Simulator<S> {
     #[inline(never)]
     pub(crate) fn kick(&mut self, cpu: CpuId, cluster: usize) {
         let Some(target) = self.target_of_halves(cluster) else { return };
-        let latency = self.setup.costs.ipi_latency;
+        let latency = self.plan.header.costs.ipi_latency;
         if target == cpu || latency.is_zero() {
             self.cpus[target.index()].reschedule = true;
             self.touch(target);
@@ -218,7 +218,7 @@ impl<S: Sink> Simulator<S> {
         let most_urgent = waiting.iter().filter_map(|half| self.level_of(half)).min();
         let level = job.map(Priority::level);
         let precedes = level.is_none_or(|level| most_urgent.is_some_and(|urgent| urgent <= level));
-        precedes.then(|| self.setup.clusters[cluster].cpus[lowest.index()])
+        precedes.then(|| self.plan.clusters[cluster].cpus[lowest.index()])
     }
 
     /// At the end of a scheduling decision on `cpu`: if a waiting bottom half comes before the job picked, the switch is
@@ -250,7 +250,7 @@ impl<S: Sink> Simulator<S> {
 
     /// The task that is `thread`.
     fn thread_task(&self, thread: usize) -> TaskId {
-        TaskId((self.setup.first_thread + thread) as u32)
+        TaskId((self.plan.threads.first_task + thread) as u32)
     }
 
     /// `thread` has a bottom half to run, from now on.
@@ -268,7 +268,7 @@ impl<S: Sink> Simulator<S> {
 
     /// The interrupt thread `task` competes for a CPU with the bottom half that it was given.
     pub(crate) fn begin_bottom_half(&mut self, cpu: CpuId, task: TaskId) {
-        let thread = task.index() - self.setup.first_thread;
+        let thread = task.index() - self.plan.threads.first_task;
         let half = *self.devices.threads.serving(thread).expect("it was given one");
         let level = self.thread_level(thread, &half);
         let run = &mut self.tasks[task.index()];
@@ -279,7 +279,7 @@ impl<S: Sink> Simulator<S> {
         run.sharing.level = level;
         let job = self.job_id(task);
         let (cluster, local) = self.local(task);
-        let owner = half.job.filter(|_| matches!(self.setup.handling, InterruptHandling::Klmirqd { .. }));
+        let owner = half.job.filter(|_| matches!(self.plan.header.handling, InterruptHandling::Klmirqd { .. }));
         self.record_priority(task, level);
         self.sink.record(self.now, Event::Ready { job, cpu });
         // Only a thread of the owner's own cluster can be kept from running beside it.
@@ -297,8 +297,8 @@ impl<S: Sink> Simulator<S> {
     /// or with GPUSync that of the most urgent holder of a token of that GPU. Where no job owns it: that of the thread's
     /// server, or below all jobs. Callback threads are ordinary ones, below all jobs, but for klmirqd.
     fn thread_level(&self, thread: usize, half: &Half) -> (u64, u32) {
-        let is_callback = thread >= self.setup.first_callback;
-        match self.setup.handling {
+        let is_callback = thread >= self.plan.threads.first_callback;
+        match self.plan.header.handling {
             InterruptHandling::Klmirqd { .. } => {}
             _ if is_callback => return (BELOW_ALL, thread as u32),
             InterruptHandling::PreemptRt(ThreadPriority::High) => return (ABOVE_ALL, thread as u32),
@@ -317,7 +317,7 @@ impl<S: Sink> Simulator<S> {
 
     /// Effective priorities changed: those of the threads at work follow at once.
     pub(crate) fn follow_owners(&mut self) {
-        if !matches!(self.setup.handling, InterruptHandling::Klmirqd { .. }) {
+        if !matches!(self.plan.header.handling, InterruptHandling::Klmirqd { .. }) {
             return;
         }
         for thread in 0..self.devices.threads.len() {
@@ -337,7 +337,7 @@ impl<S: Sink> Simulator<S> {
     /// The interrupt thread `task` finished its bottom half on `cpu`, or the callback thread its call.
     #[inline(never)]
     pub(crate) fn complete_thread(&mut self, cpu: CpuId, task: TaskId) {
-        let thread = task.index() - self.setup.first_thread;
+        let thread = task.index() - self.plan.threads.first_task;
         let job = self.job_id(task);
         self.sink.record(self.now, Event::Complete { cpu, job });
         let (cluster, local) = self.local(task);
@@ -349,7 +349,7 @@ impl<S: Sink> Simulator<S> {
         run.job += 1;
         let half = self.devices.threads.finish(thread);
         match half.job {
-            Some(job) if thread >= self.setup.first_callback => self.operation_done(cpu, job),
+            Some(job) if thread >= self.plan.threads.first_callback => self.operation_done(cpu, job),
             _ => self.half_done(cpu, half),
         }
         let more = self.devices.threads.serving(thread).is_some();

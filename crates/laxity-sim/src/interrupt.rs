@@ -48,13 +48,13 @@ impl<S: Sink> Simulator<S> {
     /// What handling `interrupt` costs.
     pub(crate) fn interrupt_cost(&self, interrupt: &Interrupt) -> (OverheadKind, Nanos) {
         match interrupt {
-            Interrupt::Release(_) | Interrupt::Resume(_) => (OverheadKind::Release, self.setup.costs.release),
+            Interrupt::Release(_) | Interrupt::Resume(_) => (OverheadKind::Release, self.plan.header.costs.release),
             Interrupt::TopHalf(top) => (OverheadKind::TopHalf, top.time),
-            Interrupt::Deliver(_) => match self.setup.handling {
-                InterruptHandling::ProcessAware => (OverheadKind::PaiEnqueue, self.setup.costs.pai_enqueue),
-                _ => (OverheadKind::ThreadRelease, self.setup.costs.thread_release),
+            Interrupt::Deliver(_) => match self.plan.header.handling {
+                InterruptHandling::ProcessAware => (OverheadKind::PaiEnqueue, self.plan.header.costs.pai_enqueue),
+                _ => (OverheadKind::ThreadRelease, self.plan.header.costs.thread_release),
             },
-            Interrupt::Tick { .. } => (OverheadKind::Tick, self.setup.costs.tick),
+            Interrupt::Tick { .. } => (OverheadKind::Tick, self.plan.header.costs.tick),
         }
     }
 
@@ -96,7 +96,7 @@ impl<S: Sink> Simulator<S> {
 
     /// The cluster of `task` and its number there.
     pub(crate) fn local(&self, task: TaskId) -> (usize, TaskId) {
-        let plan = &self.setup.tasks[task.index()];
+        let plan = &self.plan.tasks[task.index()];
         (usize::from(plan.cluster), plan.local)
     }
 
@@ -110,7 +110,7 @@ impl<S: Sink> Simulator<S> {
 
     /// Whether `work` holds the cluster's scheduler lock, if that is modelled; and which cluster's.
     pub(crate) fn locked_cluster(&self, cpu: CpuId, work: &Work) -> Option<usize> {
-        if !self.setup.header.scheduler.coarse_lock {
+        if !self.plan.header.scheduler.coarse_lock {
             return None;
         }
         let own = self.cpus[cpu.index()].cluster.map(|(cluster, _)| cluster);

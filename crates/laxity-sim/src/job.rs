@@ -2,32 +2,22 @@
 
 use std::cmp::Reverse;
 
-use laxity_model::rng::SplitMix64;
-use laxity_model::{CpuId, Distribution, ExecutionTime, Instant, JobId, Nanos, TaskId};
+use laxity_model::{CpuId, ExecutionTime, Instant, JobId, Nanos, TaskId};
 use laxity_policy::cpu;
 use laxity_trace::{Event, Sink};
 
 use crate::Simulator;
 use crate::interrupt::Interrupt;
-use crate::setup::{Setup, TaskPlan};
 use crate::simulator::{Activity, TaskRun, Timer, TimerKind, Wait};
-use crate::steps::Op;
-
-/// What a random draw is for; keeps the streams of one job apart. Steps of the body follow from `STEP` on.
-mod stream {
-    pub const JITTER: u64 = 0;
-    pub const GAP: u64 = 1;
-    pub const STEP: u64 = 2;
-}
+use laxity_plan::{NextRelease, Op};
 
 impl<S: Sink> Simulator<S> {
     pub(crate) fn plan_first_releases(&mut self) {
-        for (index, plan) in self.setup.tasks.iter().enumerate() {
+        for (index, plan) in self.plan.tasks.iter().enumerate() {
             let task = TaskId(index as u32);
-            let cpus = &self.setup.clusters[usize::from(plan.cluster)].cpus;
+            let cpus = &self.plan.clusters[usize::from(plan.cluster)].cpus;
             let timer_cpu = cpus[plan.local.index() % cpus.len()];
-            let arrival = Instant::ZERO + plan.phase;
-            let release = arrival + jitter(&self.setup, plan, task, 0);
+            let next = NextRelease::first(&plan.releases, self.plan.draws(task));
             self.tasks.push(TaskRun {
                 active: false,
                 job: 0,
@@ -41,12 +31,10 @@ impl<S: Sink> Simulator<S> {
                 preempted_on: None,
                 timer_cpu,
                 backlog: Default::default(),
-                next_index: 0,
-                next_arrival: arrival,
-                next_release: release,
+                next,
             });
-            if plan.timed {
-                self.releases.set(task, release, timer_cpu.index());
+            if plan.released_by.has_timer() {
+                self.releases.set(task, next.at, timer_cpu.index());
             }
         }
     }
@@ -62,19 +50,19 @@ impl<S: Sink> Simulator<S> {
             return;
         }
         while let Some((task, _)) = self.releases.pop_due(self.now) {
-            if !self.setup.graphs.is_empty() && self.arrive_at_graph(task) {
+            if !self.plan.graphs.is_empty() && self.arrive_at_graph(task) {
                 self.plan_next_release(task);
                 continue;
             }
-            let plan = &self.setup.tasks[task.index()];
+            let plan = &self.plan.tasks[task.index()];
             let run = &mut self.tasks[task.index()];
-            let job = JobId { task, index: run.next_index };
-            let deadline = run.next_arrival + plan.deadline;
+            let job = JobId { task, index: run.next.index };
+            let deadline = run.next.deadline(&plan.releases);
             self.sink.record(self.now, Event::Release { job, deadline });
             run.backlog.push_back(deadline);
             let cluster = &mut self.clusters[usize::from(plan.cluster)];
             if cluster.batch.is_empty() {
-                cluster.batch_cpu = self.setup.dedicated.unwrap_or(run.timer_cpu);
+                cluster.batch_cpu = self.plan.dedicated.unwrap_or(run.timer_cpu);
             }
             cluster.batch.push(task);
             self.plan_next_release(task);
@@ -92,18 +80,10 @@ impl<S: Sink> Simulator<S> {
     }
 
     fn plan_next_release(&mut self, task: TaskId) {
-        let plan = &self.setup.tasks[task.index()];
+        let plan = &self.plan.tasks[task.index()];
         let run = &mut self.tasks[task.index()];
-        let gap = match plan.irregular.as_ref().and_then(|irregular| irregular.gap.as_ref()) {
-            None => Nanos::ZERO,
-            Some(gap) => draw(&self.setup, gap, Nanos::ZERO, task, run.next_index, stream::GAP),
-        };
-        run.next_index += 1;
-        run.next_arrival = run.next_arrival.saturating_add(plan.period).saturating_add(gap);
-        let eligible = run.next_arrival.saturating_add(jitter(&self.setup, plan, task, run.next_index));
-        // Jobs of a task are released in order, however large the jitter.
-        run.next_release = run.next_release.max(eligible);
-        self.releases.set(task, run.next_release, run.timer_cpu.index());
+        run.next.advance(&plan.releases, self.plan.draws(task));
+        self.releases.set(task, run.next.at, run.timer_cpu.index());
     }
 
     /// The release of a job of `task` was handled on `cpu`: it is ready unless its predecessor is still pending.
@@ -137,7 +117,7 @@ impl<S: Sink> Simulator<S> {
     /// Determines what the current step of the task's job needs.
     fn draw_step(&mut self, task: TaskId) {
         let op = self.tasks[task.index()].op as usize;
-        let span = match &self.setup.tasks[task.index()].ops[op] {
+        let span = match &self.plan.tasks[task.index()].ops[op] {
             Op::Run(time) | Op::NonPreemptive(time) | Op::Suspend(time) => self.draw_time(task, op, time),
             _ => Nanos::ZERO,
         };
@@ -146,8 +126,7 @@ impl<S: Sink> Simulator<S> {
 
     /// What `time` is for step `op` of the current job of `task`.
     pub(crate) fn draw_time(&self, task: TaskId, op: usize, time: &ExecutionTime) -> Nanos {
-        let job = self.tasks[task.index()].job;
-        draw(&self.setup, &time.actual, time.wcet, task, job, stream::STEP + op as u64)
+        self.plan.draws(task).step(time, self.tasks[task.index()].job, op)
     }
 
     /// The step that the job on `cpu` executes ends now.
@@ -171,13 +150,13 @@ impl<S: Sink> Simulator<S> {
     fn advance(&mut self, cpu: CpuId, task: TaskId) {
         loop {
             let op = self.tasks[task.index()].op as usize + 1;
-            let is_last = || op >= self.setup.tasks[task.index()].ops.len();
+            let is_last = || op >= self.plan.tasks[task.index()].ops.len();
             if !self.servers.is_empty() && !is_last() && self.must_give_up(task) {
                 return self.give_up(cpu, task);
             }
             self.tasks[task.index()].op += 1;
-            match self.setup.tasks[task.index()].ops.get(op) {
-                None if task.index() >= self.setup.first_thread => return self.complete_thread(cpu, task),
+            match self.plan.tasks[task.index()].ops.get(op) {
+                None if task.index() >= self.plan.threads.first_task => return self.complete_thread(cpu, task),
                 None => return self.complete(cpu, task),
                 Some(Op::Run(_) | Op::NonPreemptive(_)) => return self.draw_step(task),
                 Some(Op::Suspend(_)) => {
@@ -207,7 +186,7 @@ impl<S: Sink> Simulator<S> {
 
     #[inline(never)]
     fn wait_for_gpu(&mut self, cpu: CpuId, task: TaskId) {
-        if !self.setup.spins {
+        if !self.plan.spins {
             return self.suspend(cpu, task, Wait::Gpu);
         }
         self.tasks[task.index()].spinning = true;
@@ -235,7 +214,7 @@ impl<S: Sink> Simulator<S> {
         if more {
             self.make_ready(cpu, task);
         }
-        if !self.setup.graphs.is_empty() {
+        if !self.plan.graphs.is_empty() {
             self.produce_tokens(cpu, task);
         }
     }
@@ -276,22 +255,4 @@ impl<S: Sink> Simulator<S> {
         state.handled_at = self.now;
         self.handler = cpu;
     }
-}
-
-fn draw(setup: &Setup, from: &Distribution, worst_case: Nanos, task: TaskId, job: u32, stream: u64) -> Nanos {
-    match from {
-        Distribution::WorstCase => worst_case,
-        random => {
-            let key = [setup.seed, u64::from(task.0), u64::from(job), stream];
-            random.draw(worst_case, job, &mut SplitMix64::keyed(key))
-        }
-    }
-}
-
-fn jitter(setup: &Setup, plan: &TaskPlan, task: TaskId, job: u32) -> Nanos {
-    let Some(max) = plan.irregular.as_ref().map(|irregular| irregular.jitter).filter(|jitter| !jitter.is_zero()) else {
-        return Nanos::ZERO;
-    };
-    let bounds = Distribution::Uniform { min: Nanos::ZERO, max };
-    draw(setup, &bounds, Nanos::ZERO, task, job, stream::JITTER)
 }

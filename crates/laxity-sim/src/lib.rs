@@ -7,12 +7,13 @@
 //!
 //! ```
 //! use laxity_model::{Instant, Nanos, Platform, Scheduler, Task, Workload};
-//! use laxity_sim::Setup;
+//! use laxity_plan::Plan;
+//! use laxity_sim::Simulator;
 //!
 //! let task = Task::periodic("camera", Nanos::from_millis(5), Nanos::from_millis(33));
 //! let workload = Workload::new("example", Platform::identical(1), vec![task]);
-//! let setup = Setup::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect("only CPU steps");
-//! let mut simulator = setup.start(Vec::new());
+//! let plan = Plan::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect("only CPU steps");
+//! let mut simulator = Simulator::new(&plan, Vec::new());
 //! simulator.run_until(Instant::from_millis(100));
 //! let records = simulator.finish();
 //! assert!(!records.is_empty());
@@ -28,9 +29,6 @@ mod job;
 mod locking;
 mod process;
 mod servers;
-mod setup;
 mod simulator;
-pub mod steps;
 
-pub use setup::{GraphPlan, Refusal, Setup};
 pub use simulator::Simulator;

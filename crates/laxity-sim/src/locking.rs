@@ -8,9 +8,8 @@ use laxity_trace::{self as trace, DeviceId, LockKind, Sink};
 use crate::Simulator;
 use crate::halves::{ABOVE_ALL, BELOW_ALL};
 use crate::interrupt::Interrupt;
-use crate::setup::Setup;
 use crate::simulator::{Activity, Sharing, Wait};
-use crate::steps::{Op, Target, Wanted};
+use laxity_plan::{EngineKind, EngineTarget, Op, Plan};
 
 /// The arbiter and what the simulator adds to it.
 pub(crate) struct Locking {
@@ -26,12 +25,12 @@ pub(crate) struct Locking {
 
 impl Locking {
     /// `None` where no job can ever have another than its base priority and nothing is locked.
-    pub fn new(setup: &Setup) -> Option<Locking> {
-        if setup.locks.configs.is_empty() && setup.devices.is_empty() {
+    pub fn new(plan: &Plan) -> Option<Locking> {
+        if plan.locks.configs.is_empty() && plan.devices.is_empty() {
             return None;
         }
-        let infos = &setup.locks.infos;
-        let mut tokens = vec![None; setup.gpus.len()];
+        let infos = &plan.locks.infos;
+        let mut tokens = vec![None; plan.gpus.len()];
         let mut gpus = Vec::with_capacity(infos.len());
         for (index, info) in infos.iter().enumerate() {
             gpus.push(match &info.kind {
@@ -46,7 +45,7 @@ impl Locking {
             });
         }
         let replicas = infos.iter().map(|info| info.replicas).collect();
-        let arbiter = Arbiter::new(setup.tasks.len(), &setup.locks.configs);
+        let arbiter = Arbiter::new(plan.tasks.len(), &plan.locks.configs);
         Some(Locking { arbiter, gpus, replicas, tokens, actions: Vec::new() })
     }
 
@@ -71,8 +70,8 @@ impl<S: Sink> Simulator<S> {
     /// The job of `task` is pending from now on.
     pub(crate) fn enter(&mut self, task: TaskId, deadline: Instant) {
         let Some(locking) = &mut self.locking else { return };
-        let plan = &self.setup.tasks[task.index()];
-        let ranking = &self.setup.clusters[usize::from(plan.cluster)].ranking;
+        let plan = &self.plan.tasks[task.index()];
+        let ranking = &self.plan.clusters[usize::from(plan.cluster)].ranking;
         let event = Event::Pending { priority: ranking.priority(plan.local, deadline).given_to(task) };
         locking.arbiter.handle(self.now, event, &mut locking.actions);
     }
@@ -188,7 +187,7 @@ impl<S: Sink> Simulator<S> {
     #[inline(never)]
     pub(crate) fn step_of_lock(&mut self, cpu: CpuId, task: TaskId) -> bool {
         let run = &self.tasks[task.index()];
-        let (lock, length, only) = match self.setup.tasks[task.index()].ops[run.op as usize] {
+        let (lock, length, only) = match self.plan.tasks[task.index()].ops[run.op as usize] {
             Op::Lock { lock, length, only } => (lock, length, only),
             Op::LockEngine(target) => (self.engine_lock(&run.sharing, target), Nanos::ZERO, None),
             Op::Unlock(lock) => {
@@ -205,20 +204,21 @@ impl<S: Sink> Simulator<S> {
         self.request(cpu, task, lock, length, only)
     }
 
-    fn engine_lock(&self, sharing: &Sharing, target: Target) -> LockId {
+    fn engine_lock(&self, sharing: &Sharing, target: EngineTarget) -> LockId {
         let granted = sharing.gpu.expect("engines are locked by holders of a token");
         let peers = || {
             let left = sharing.left.expect("only who moved copies its state");
-            let mut ends = [(left, Wanted::Copy(CopyDirection::Out)), (granted, Wanted::Copy(CopyDirection::In))];
+            let mut ends =
+                [(left, EngineKind::Copy(CopyDirection::Out)), (granted, EngineKind::Copy(CopyDirection::In))];
             ends.sort_unstable_by_key(|&(gpu, _)| gpu);
             ends
         };
         let (gpu, wanted) = match target {
-            Target::Own(wanted) => (granted, wanted),
-            Target::LowerPeer => peers()[0],
-            Target::UpperPeer => peers()[1],
+            EngineTarget::Own(wanted) => (granted, wanted),
+            EngineTarget::LowerPeer => peers()[0],
+            EngineTarget::UpperPeer => peers()[1],
         };
-        let engine = wanted.on(self.setup.gpus[gpu.index()].copy_engines);
-        self.setup.locks.engines[gpu.index()][engine.index()].expect("an engine that exists has a lock")
+        let engine = wanted.on(self.plan.gpus[gpu.index()].copy_engines);
+        self.plan.locks.engines[gpu.index()][engine.index()].expect("an engine that exists has a lock")
     }
 }

@@ -19,7 +19,7 @@ use laxity_trace::{Event, Sink};
 
 use crate::Simulator;
 use crate::simulator::{Activity, Work};
-use crate::steps::Op;
+use laxity_plan::Op;
 
 impl<S: Sink> Simulator<S> {
     /// Lets `cpu` do what is due now, until it is busy with something that takes time.
@@ -28,7 +28,7 @@ impl<S: Sink> Simulator<S> {
         if matches!(self.cpus[at].activity, Activity::Scheduler(_)) {
             return;
         }
-        let has_devices = !self.setup.devices.is_empty();
+        let has_devices = !self.plan.devices.is_empty();
         if std::mem::take(&mut self.cpus[at].boundary) && self.cpus[at].link != self.cpus[at].process {
             self.cpus[at].reschedule = true;
         }
@@ -52,7 +52,7 @@ impl<S: Sink> Simulator<S> {
             }
             let state = &mut self.cpus[at];
             let rearm = std::mem::take(&mut state.switched) && std::mem::take(&mut state.rearm);
-            if rearm && !self.setup.costs.timer_rearming.is_zero() && self.begin(cpu, Work::RearmTimer) {
+            if rearm && !self.plan.header.costs.timer_rearming.is_zero() && self.begin(cpu, Work::RearmTimer) {
                 return;
             }
             if let Some(interrupt) = self.cpus[at].interrupts.pop_front() {
@@ -84,7 +84,7 @@ impl<S: Sink> Simulator<S> {
 
     /// Runs the scheduler: [`Self::begin`] without a detour where it takes no time.
     fn schedule(&mut self, cpu: CpuId) -> bool {
-        if !self.setup.costs.scheduling.is_zero() {
+        if !self.plan.header.costs.scheduling.is_zero() {
             return self.begin(cpu, Work::Schedule);
         }
         self.scheduled(cpu);
@@ -95,7 +95,7 @@ impl<S: Sink> Simulator<S> {
     fn scheduled(&mut self, cpu: CpuId) {
         let state = &mut self.cpus[cpu.index()];
         state.handled_at = self.now;
-        if self.setup.handling != InterruptHandling::ProcessAware || self.setup.devices.is_empty() {
+        if self.plan.header.handling != InterruptHandling::ProcessAware || self.plan.devices.is_empty() {
             state.pick = true;
         } else {
             self.begin(cpu, Work::PaiCheck);
@@ -131,7 +131,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     fn cost(&self, work: &Work) -> (OverheadKind, Nanos) {
-        let costs = &self.setup.costs;
+        let costs = &self.plan.header.costs;
         match work {
             Work::Lock(inner) => self.cost(inner),
             Work::Interrupt(interrupt) => self.interrupt_cost(interrupt),
@@ -193,13 +193,13 @@ impl<S: Sink> Simulator<S> {
         let state = &mut self.cpus[cpu.index()];
         state.process = to;
         if let (Some((cluster, local)), true) = (state.cluster, from != to) {
-            let task = to.map(|task| self.setup.tasks[task.index()].local);
+            let task = to.map(|task| self.plan.tasks[task.index()].local);
             self.clusters[cluster].policy.handle(self.now, cpu::Event::Switched { cpu: local, task });
         }
         if vacated.is_some() && vacated == to {
             return false; // The same process goes on with its next job.
         }
-        if self.setup.costs.context_switch.is_zero() {
+        if self.plan.header.costs.context_switch.is_zero() {
             return false;
         }
         self.cpus[cpu.index()].switched = false;
@@ -215,7 +215,7 @@ impl<S: Sink> Simulator<S> {
         state.activity = Activity::Job;
         let Some(task) = state.process else {
             self.ends[cpu.index()] = Instant::NEVER;
-            if !self.setup.devices.is_empty() {
+            if !self.plan.devices.is_empty() {
                 self.run_daemon(cpu);
             }
             return;
@@ -228,7 +228,7 @@ impl<S: Sink> Simulator<S> {
             let job = JobId { task, index: run.job };
             self.sink.record(self.now, Event::Dispatch { cpu, job });
             if let Some(before) = run.preempted_on.take() {
-                let costs = &self.setup.costs;
+                let costs = &self.plan.header.costs;
                 let (kind, duration) = if before == cpu {
                     (OverheadKind::CachePreemption, costs.cache_preemption)
                 } else {
@@ -246,7 +246,7 @@ impl<S: Sink> Simulator<S> {
         }
         if !run.non_preemptive
             && run.remaining > 0
-            && matches!(self.setup.tasks[task.index()].ops[run.op as usize], Op::NonPreemptive(_))
+            && matches!(self.plan.tasks[task.index()].ops[run.op as usize], Op::NonPreemptive(_))
         {
             run.non_preemptive = true;
             let job = JobId { task, index: run.job };

@@ -24,8 +24,8 @@ use laxity_trace::{Event, Sink};
 
 use crate::Simulator;
 use crate::interrupt::Interrupt;
-use crate::setup::{ServerLevel, ServerPlan, Setup};
 use crate::simulator::{Activity, Timer, TimerKind};
+use laxity_plan::{Plan, ServerLevel, ServerPlan};
 
 /// A server and the task or thread it serves.
 pub(crate) struct Served {
@@ -53,7 +53,7 @@ enum Throttled {
 
 impl Served {
     /// The server of every task and thread that has one; empty if none has.
-    pub fn all(setup: &Setup) -> Vec<Option<Served>> {
+    pub fn all(plan: &Plan) -> Vec<Option<Served>> {
         let served = |plan: &ServerPlan| Served {
             server: plan.config.build().expect("validation saw to it that a server has a budget"),
             plan: *plan,
@@ -61,10 +61,10 @@ impl Served {
             throttled: Throttled::No,
             enforcement: Enforcement::new(),
         };
-        if setup.tasks.iter().all(|task| task.server.is_none()) {
+        if plan.tasks.iter().all(|task| task.server.is_none()) {
             return Vec::new();
         }
-        setup.tasks.iter().map(|task| task.server.as_deref().map(served)).collect()
+        plan.tasks.iter().map(|task| task.server.as_deref().map(served)).collect()
     }
 
     /// The level at which it competes.
@@ -211,10 +211,10 @@ impl<S: Sink> Simulator<S> {
         served.enforcement.handle(budget::Event::Replenished, &mut Vec::new());
         self.follow_server(cpu, task, &actions, throttled);
         match throttled {
-            Throttled::BeforeWork if task.index() < self.setup.first_thread => self.make_ready(cpu, task),
+            Throttled::BeforeWork if task.index() < self.plan.threads.first_task => self.make_ready(cpu, task),
             Throttled::BeforeWork => self.begin_bottom_half(cpu, task),
             Throttled::AmidWork => {
-                let cpu = self.setup.dedicated.unwrap_or(cpu);
+                let cpu = self.plan.dedicated.unwrap_or(cpu);
                 self.raise(cpu, Interrupt::Resume(task));
             }
             Throttled::InSection => {
@@ -262,7 +262,7 @@ impl<S: Sink> Simulator<S> {
             return;
         }
         run.sharing.level = level;
-        if task.index() < self.setup.first_thread && self.locking.is_some() {
+        if task.index() < self.plan.threads.first_task && self.locking.is_some() {
             let priority = Priority::of(level.0, task);
             return self.arbitrate(cpu, lock::Event::Rebase { priority });
         }

@@ -15,12 +15,12 @@ use crate::halves::{CpuHalves, Half};
 use crate::interrupt::Interrupt;
 use crate::locking::Locking;
 use crate::servers::Served;
-use crate::setup::Setup;
+use laxity_plan::{NextRelease, Plan};
 
 /// A simulation in progress.
 pub struct Simulator<S> {
     pub(crate) now: Instant,
-    pub(crate) setup: Setup,
+    pub(crate) plan: Plan,
     pub(crate) sink: S,
     pub(crate) tasks: Vec<TaskRun>,
     pub(crate) cpus: Vec<Cpu>,
@@ -77,10 +77,8 @@ pub(crate) struct TaskRun {
     pub sharing: Box<Sharing>,
     /// The CPU that takes the task's release interrupt: the one that completed its last job and armed the timer.
     pub timer_cpu: CpuId,
-    /// Index, arrival and release of the next job to be released.
-    pub next_index: u32,
-    pub next_arrival: Instant,
-    pub next_release: Instant,
+    /// The job to be released next.
+    pub next: NextRelease,
     /// Deadlines of released jobs that wait for their predecessor.
     pub backlog: VecDeque<Instant>,
 }
@@ -233,10 +231,11 @@ struct Ticks {
 }
 
 impl<S: Sink> Simulator<S> {
-    pub(crate) fn new(setup: Setup, sink: S) -> Self {
-        let header = &setup.header;
+    /// A simulator of `plan` at time 0 that writes to `sink`.
+    pub fn new(plan: &Plan, sink: S) -> Self {
+        let header = &plan.header;
         let tunables = fair::Parameters::of_linux(header.cpus);
-        let clusters = setup
+        let clusters = plan
             .clusters
             .iter()
             .map(|plan| Cluster {
@@ -249,7 +248,7 @@ impl<S: Sink> Simulator<S> {
             })
             .collect::<Vec<_>>();
         let mut cpus: Vec<Cpu> = (0..header.cpus).map(|_| Cpu::idle()).collect();
-        for (cluster, plan) in setup.clusters.iter().enumerate() {
+        for (cluster, plan) in plan.clusters.iter().enumerate() {
             for (local, cpu) in plan.cpus.iter().enumerate() {
                 cpus[cpu.index()].cluster = Some((cluster, CpuId(local as u16)));
             }
@@ -257,24 +256,24 @@ impl<S: Sink> Simulator<S> {
         let mut simulator = Simulator {
             now: Instant::ZERO,
             sink,
-            tasks: Vec::with_capacity(setup.tasks.len()),
+            tasks: Vec::with_capacity(plan.tasks.len()),
             ends: vec![Instant::NEVER; cpus.len()],
             touched: CpuSet::new(cpus.len()),
             ending: Vec::with_capacity(cpus.len()),
             cpus,
-            releases: ReleaseQueue::with_capacity(setup.tasks.len()),
+            releases: ReleaseQueue::with_capacity(plan.tasks.len()),
             timers: BinaryHeap::new(),
-            ticks: Ticks::new(&setup),
+            ticks: Ticks::new(plan),
             dirty: Vec::with_capacity(clusters.len()),
             clusters,
             actions: Vec::new(),
             spare_batches: Vec::new(),
             handler: CpuId(0),
-            devices: Devices::new(&setup),
-            locking: Locking::new(&setup).map(Box::new),
-            graphs: Graphs::new(&setup),
-            servers: Served::all(&setup),
-            setup,
+            devices: Devices::new(plan),
+            locking: Locking::new(plan).map(Box::new),
+            graphs: Graphs::new(plan),
+            servers: Served::all(plan),
+            plan: plan.clone(),
         };
         simulator.plan_first_releases();
         simulator.plan_first_arrivals();
@@ -373,7 +372,7 @@ impl<S: Sink> Simulator<S> {
             self.timers.pop();
             match timer.kind {
                 TimerKind::Resume(task) => {
-                    let cpu = self.setup.dedicated.unwrap_or(self.tasks[task.index()].timer_cpu);
+                    let cpu = self.plan.dedicated.unwrap_or(self.tasks[task.index()].timer_cpu);
                     self.raise(cpu, Interrupt::Resume(task));
                 }
                 TimerKind::Engine(gpu, engine) => self.engine_done(gpu, engine),
@@ -401,7 +400,7 @@ impl<S: Sink> Simulator<S> {
     /// Whether a tick on `cpu` could cost or change anything.
     fn is_heeded(&self, cpu: usize) -> bool {
         let heeds = |(cluster, _): (usize, CpuId)| self.clusters[cluster].policy.heeds_ticks();
-        !self.setup.costs.tick.is_zero() || self.cpus[cpu].cluster.is_some_and(heeds)
+        !self.plan.header.costs.tick.is_zero() || self.cpus[cpu].cluster.is_some_and(heeds)
     }
 
     /// Lets policies decide and CPUs act until nothing more happens at this instant.
@@ -433,7 +432,7 @@ impl<S: Sink> Simulator<S> {
         let mut actions = std::mem::take(&mut self.actions);
         self.clusters[cluster].policy.decide(self.now, &mut actions);
         for Action::Link { cpu, task } in actions.drain(..) {
-            let plan = &self.setup.clusters[cluster];
+            let plan = &self.plan.clusters[cluster];
             let (cpu, task) = (plan.cpus[cpu.index()], task.map(|task| plan.tasks[task.index()]));
             let job = task.map(|task| self.job_id(task));
             self.sink.record(self.now, Event::Link { cpu, job });
@@ -447,10 +446,10 @@ impl<S: Sink> Simulator<S> {
     fn deliver_link(&mut self, cpu: CpuId) {
         let now = self.now;
         let state = &mut self.cpus[cpu.index()];
-        if self.setup.header.scheduler.invocation == Invocation::QuantumDriven || state.link == state.process {
+        if self.plan.header.scheduler.invocation == Invocation::QuantumDriven || state.link == state.process {
             return; // Noticed in the CPU's own tick handler; or nothing to enact.
         }
-        let latency = self.setup.costs.ipi_latency;
+        let latency = self.plan.header.costs.ipi_latency;
         if state.handled_at == now || latency.is_zero() {
             state.reschedule = true;
             self.touch(cpu);
@@ -508,11 +507,11 @@ impl Cpu {
 
 impl Ticks {
     /// `None` if ticks would neither cost nor decide anything.
-    fn new(setup: &Setup) -> Option<Ticks> {
-        let scheduler = &setup.header.scheduler;
-        let (tick, quantum) = (setup.tick.as_nanos(), setup.header.quantum.as_nanos());
+    fn new(plan: &Plan) -> Option<Ticks> {
+        let scheduler = &plan.header.scheduler;
+        let (tick, quantum) = (plan.tick.as_nanos(), plan.header.quantum.as_nanos());
         let quantum_driven = scheduler.invocation == Invocation::QuantumDriven;
-        let (period, per_quantum) = match (setup.costs.tick.is_zero(), quantum_driven) {
+        let (period, per_quantum) = match (plan.header.costs.tick.is_zero(), quantum_driven) {
             // Slices of the fair class end at ticks.
             _ if scheduler.rule == PriorityRule::Fair => (tick, Some(1)),
             (true, false) => return None,

@@ -7,7 +7,7 @@ use laxity_model::{
     ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuSync, Instant, Nanos, OverheadCosts, OverheadProfile,
     Platform, PriorityRule, Resource, ResourceProtocol, Scheduler, Step, Task, TaskId, Workload,
 };
-use laxity_sim::Setup;
+use laxity_plan::Plan;
 use laxity_trace::{Event, Record, check};
 use proptest::prelude::*;
 
@@ -155,7 +155,7 @@ prop_compose! {
     }
 }
 
-fn missed(records: &[Record], setup: &Setup) -> Vec<TaskId> {
+fn missed(records: &[Record], plan: &Plan) -> Vec<TaskId> {
     let mut deadlines = std::collections::BTreeMap::new();
     let mut missed = Vec::new();
     for record in records {
@@ -171,7 +171,7 @@ fn missed(records: &[Record], setup: &Setup) -> Vec<TaskId> {
     }
     let end = records.last().map_or(Instant::ZERO, |record| record.at);
     missed.extend(deadlines.into_iter().filter(|&(_, deadline)| deadline < end).map(|(job, _)| job.task));
-    assert!(missed.iter().all(|task| task.index() < setup.header().tasks.len()));
+    assert!(missed.iter().all(|task| task.index() < plan.header.tasks.len()));
     missed
 }
 
@@ -189,16 +189,16 @@ proptest! {
     #[test]
     fn whoever_stays_within_its_budget_does_not_notice_that_others_overrun(workload in isolated(), seed in any::<u64>()) {
         prop_assert_eq!(workload.validate(), Ok(()));
-        let setup = Setup::new(&workload, &Scheduler::GLOBAL_EDF, seed).expect("all of it can be simulated");
+        let plan = Plan::new(&workload, &Scheduler::GLOBAL_EDF, seed).expect("all of it can be simulated");
         let records = run(&workload, &Scheduler::GLOBAL_EDF, Instant::from_millis(40), seed);
-        let legality = check::legality(setup.header(), &records, |_| None);
+        let legality = check::legality(&plan.header, &records, |_| None);
         prop_assert!(legality.is_clean(), "{:#?}", legality);
-        let policy = check::policy(setup.header(), &records);
+        let policy = check::policy(&plan.header, &records);
         prop_assert!(policy.is_clean(), "{:#?}", policy);
         if workload.tasks.iter().any(|task| task.body.iter().any(|step| matches!(step, Step::Critical { .. }))) {
             return Ok(());
         }
-        for task in missed(&records, &setup) {
+        for task in missed(&records, &plan) {
             let task = &workload.tasks[task.index()];
             prop_assert!(task.wcet() > task.budget.expect("all have one"), "{} stays within its budget", task.name);
         }
@@ -237,11 +237,11 @@ proptest! {
         workload.platform = Platform { overheads, ..Platform::identical(cpus) };
         let rule = if fixed { PriorityRule::RateMonotonic } else { PriorityRule::Edf };
         let scheduler = Scheduler { rule, ..Scheduler::GLOBAL_EDF };
-        let setup = Setup::new(&workload, &scheduler, 1).expect("all of it can be simulated");
+        let plan = Plan::new(&workload, &scheduler, 1).expect("all of it can be simulated");
         let records = run(&workload, &scheduler, Instant::from_millis(40), 1);
-        let legality = check::legality(setup.header(), &records, |_| None);
+        let legality = check::legality(&plan.header, &records, |_| None);
         prop_assert!(legality.is_clean(), "{:#?}", legality);
-        let policy = check::policy(setup.header(), &records);
+        let policy = check::policy(&plan.header, &records);
         prop_assert!(policy.is_clean(), "{:#?}", policy);
         let suspended = records.iter().filter(|record| matches!(record.event, Event::Suspend { .. })).count();
         let resumed = records.iter().filter(|record| matches!(record.event, Event::Resume { .. })).count();

@@ -9,7 +9,7 @@ use laxity_model::{
     OverheadCosts, OverheadProfile, Platform, PriorityRule, ReleaseInterrupts, Scheduler, Server, ServerKind, Task,
     TaskId, ThreadPriority, Workload,
 };
-use laxity_sim::Setup;
+use laxity_plan::Plan;
 use laxity_trace::{Event, Record, check};
 use proptest::prelude::*;
 
@@ -282,11 +282,11 @@ proptest! {
         seed in any::<u64>(),
     ) {
         prop_assert_eq!(workload.validate(), Ok(()));
-        let setup = Setup::new(&workload, &scheduler, seed).expect("all of it can be simulated");
+        let plan = Plan::new(&workload, &scheduler, seed).expect("all of it can be simulated");
         let records = run(&workload, &scheduler, Instant::from_millis(30), seed);
-        let legality = check::legality(setup.header(), &records, |_| None);
+        let legality = check::legality(&plan.header, &records, |_| None);
         prop_assert!(legality.is_clean(), "{:#?}", legality);
-        let policy = check::policy(setup.header(), &records);
+        let policy = check::policy(&plan.header, &records);
         prop_assert!(policy.is_clean(), "{:#?}", policy);
         if workload.gpu_management.handling != KLMIRQD {
             return Ok(());

@@ -133,7 +133,7 @@ fn a_producer_signals_all_consumers_in_one_go_before_it_is_preempted() {
 fn a_graph_that_never_settles_is_refused_by_name() {
     let nodes = vec![node("A", 1, Some(4)), node("B", 1, None), node("C", 1, None), node("D", 1, None)];
     let edges = vec![edge(0, 1, 1, 1), edge(0, 2, 2, 1), edge(1, 3, 1, 1), edge(2, 3, 1, 1)];
-    let error = laxity_sim::Setup::new(&workload(1, Graph::new("g", nodes, edges)), &Default::default(), 0)
+    let error = laxity_plan::Plan::new(&workload(1, Graph::new("g", nodes, edges)), &Default::default(), 0)
         .map(drop)
         .expect_err("tokens pile up at D");
     assert!(error.to_string().contains("graph \"g\"") && error.to_string().contains('D'), "{error}");

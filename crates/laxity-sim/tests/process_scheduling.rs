@@ -320,11 +320,11 @@ fn what_the_simulator_cannot_run_is_refused_by_name() {
     let mut workload = workload(1, vec![once(0, 9, vec![cpu(1)])]);
     let idle = BestEffortTask { name: "log".to_owned(), weight: 1_024, memory_demand: 0, cpu: None };
     workload.best_effort.push(idle);
-    let error = laxity_sim::Setup::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect_err("best effort");
+    let error = laxity_plan::Plan::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect_err("best effort");
     assert_eq!(error.to_string(), "best-effort task \"log\": best-effort tasks are not simulated yet");
     workload.best_effort.pop();
     let dedicated: Scheduler = "CE1".parse().expect("a name");
-    let error = laxity_sim::Setup::new(&workload, &dedicated, 0).expect_err("no CPU left");
+    let error = laxity_plan::Plan::new(&workload, &dedicated, 0).expect_err("no CPU left");
     assert!(error.to_string().contains("leaves none for jobs"), "{error}");
 }
 

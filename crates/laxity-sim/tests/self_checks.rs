@@ -191,8 +191,8 @@ proptest! {
         let mut workload = workload(2, tasks);
         workload.platform.overheads = common_overheads();
         let whole = run(&workload, &edf(), Instant(150 * UNIT), 0);
-        let setup = laxity_sim::Setup::new(&workload, &edf(), 0).expect("CPU steps only");
-        let mut simulator = setup.start(Vec::new());
+        let plan = laxity_plan::Plan::new(&workload, &edf(), 0).expect("CPU steps only");
+        let mut simulator = laxity_sim::Simulator::new(&plan, Vec::new());
         let mut cuts = cuts;
         cuts.sort_unstable();
         for cut in cuts {

@@ -7,7 +7,8 @@ mod graphs;
 mod systems;
 
 use laxity_model::{GpuArbitration, Instant, InterruptHandling, JobId, Nanos, Scheduler, ThreadPriority, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::{Event, Record, TraceHeader, check};
 use proptest::prelude::*;
 
@@ -18,10 +19,10 @@ const LONG: Nanos = Nanos::from_millis(40);
 /// Simulates `workload` and has every checker judge the records.
 fn judge(workload: &Workload, scheduler: &Scheduler, seed: u64) -> Result<(TraceHeader, Vec<Record>), TestCaseError> {
     prop_assert!(workload.validate().is_ok(), "an invalid workload: {:?}", workload.validate());
-    let setup = Setup::new(workload, scheduler, seed).unwrap_or_else(|refusal| panic!("{scheduler}: {refusal}"));
-    let mut simulator = setup.start(Vec::new());
+    let plan = Plan::new(workload, scheduler, seed).unwrap_or_else(|refusal| panic!("{scheduler}: {refusal}"));
+    let mut simulator = Simulator::new(&plan, Vec::new());
     simulator.run_until(Instant::ZERO + LONG);
-    let (header, records) = (setup.header().clone(), simulator.finish());
+    let (header, records) = (plan.header.clone(), simulator.finish());
     let legality = check::legality(&header, &records, costs(workload));
     prop_assert!(legality.is_clean(), "{scheduler}: {legality}{}", before(&records, &legality));
     let policy = check::policy(&header, &records);

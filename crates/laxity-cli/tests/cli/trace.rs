@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use laxity_model::{CpuId, Instant, JobId, Platform, Scheduler, Task, TaskId, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::{Event, Sink};
 use predicates::prelude::*;
@@ -74,8 +74,8 @@ fn an_illegal_schedule_fails_the_check() {
         Platform::identical(1),
         vec![Task::periodic("t", laxity_model::Nanos(1), laxity_model::Nanos(9))],
     );
-    let setup = Setup::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect("only CPU steps");
-    let mut writer = TraceWriter::new(Vec::new(), setup.header()).expect("memory");
+    let plan = Plan::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect("only CPU steps");
+    let mut writer = TraceWriter::new(Vec::new(), &plan.header).expect("memory");
     let (cpu, job) = (CpuId(0), JobId { task: TaskId(0), index: 0 });
     writer.record(Instant(5), Event::Dispatch { cpu, job });
     writer.record(Instant(6), Event::Complete { cpu, job });

@@ -26,7 +26,7 @@ struct Graph {
 
 impl Graphs {
     pub fn new(plan: &Plan) -> Graphs {
-        let graph = |(_, graph): &(laxity_model::Graph, laxity_sim::GraphPlan)| Graph {
+        let graph = |(_, graph): &(laxity_model::Graph, laxity_plan::GraphPlan)| Graph {
             tokens: Tokens::new(graph.plan.clone(), Releasing::Early),
             first_task: graph.first_task,
             first_edge: graph.first_edge,

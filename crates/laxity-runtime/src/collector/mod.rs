@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
 use laxity_model::{CpuId, Instant, JobId, TaskId};
+use laxity_plan::{Release, Releases};
 use laxity_sys::clock;
 use laxity_trace::{DeviceId, Event, Sink};
 
@@ -17,7 +18,6 @@ use self::gpus::{Gpus, Said};
 use self::graphs::Graphs;
 use self::locks::Locks;
 use self::stage::Stage;
-use crate::draws::{Release, Releases};
 use crate::log::{Deed, Entry, Reader};
 use crate::plan::Plan;
 

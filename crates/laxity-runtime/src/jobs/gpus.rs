@@ -2,7 +2,7 @@
 
 use laxity_gpu::{EngineLock, LockError, Token, TokenRequest};
 use laxity_model::{Engine, Gpu, GpuId, Instant, LockId, ReplicaId};
-use laxity_sim::steps::{On, Op, Operation, OperationTime, Target, Wanted};
+use laxity_plan::{EngineKind, EngineTarget, GpuChoice, Op, Operation, OperationTime};
 use laxity_softgpu::{Event, GpuError, Stream, Wait};
 use laxity_trace::{LockInfo, LockKind};
 
@@ -46,8 +46,8 @@ impl Jobs {
     }
 
     /// Carries out what comes while the job holds an engine; answers where it was given up.
-    pub(super) fn with_engine(&mut self, at: usize, target: Target, holding: Holding<'_>) -> Result<usize, Cut> {
-        let Target::Own(wanted) = target else { unreachable!("a plan refuses what moves from GPU to GPU") };
+    pub(super) fn with_engine(&mut self, at: usize, target: EngineTarget, holding: Holding<'_>) -> Result<usize, Cut> {
+        let EngineTarget::Own(wanted) = target else { unreachable!("a plan refuses what moves from GPU to GPU") };
         let token = holding.token.expect("engines are locked by holders of a token");
         let gpus = self.gpus().expect("who locks engines uses GPUs");
         let gpu = gpus.granted(token);
@@ -65,9 +65,9 @@ impl Jobs {
     pub(super) fn issue(&mut self, operation: &Operation, at: usize, holding: Holding<'_>) -> Result<(), Cut> {
         let gpus = self.gpus().expect("who issues operations uses GPUs");
         let gpu = match operation.gpu {
-            On::Gpu(gpu) => gpu,
-            On::Granted => gpus.granted(holding.token.expect("the lock's grant comes first")),
-            On::Left => unreachable!("a plan refuses what moves from GPU to GPU"),
+            GpuChoice::Gpu(gpu) => gpu,
+            GpuChoice::Granted => gpus.granted(holding.token.expect("the lock's grant comes first")),
+            GpuChoice::Left => unreachable!("a plan refuses what moves from GPU to GPU"),
         };
         let span = match &operation.time {
             OperationTime::Given(time) => self.draw(time, at),
@@ -77,8 +77,8 @@ impl Jobs {
         let stream = &gpus.streams[gpu.index()];
         stream.set_job(Some(self.index));
         let issued = match operation.engine {
-            Wanted::Execution => stream.launch_timed(span),
-            Wanted::Copy(direction) => stream.copy_timed_for(direction, span),
+            EngineKind::Execution => stream.launch_timed(span),
+            EngineKind::Copy(direction) => stream.copy_timed_for(direction, span),
         };
         gpus.outstanding.push(issued.map_err(gone)?);
         Ok(())

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use laxity_gpu::{Client, Token, TokenRequest};
 use laxity_model::{ExecutionTime, Instant, LockId, Nanos};
-use laxity_sim::steps::Op;
+use laxity_plan::Op;
 use laxity_sys::clock;
 use laxity_sys::pi_lock::PiLock;
 
@@ -131,7 +131,7 @@ impl Jobs {
     }
 
     fn draw(&self, time: &ExecutionTime, at: usize) -> Nanos {
-        self.plan.draws.step(&time.actual, time.wcet, self.index, at)
+        self.plan.draws.step(time, self.index, at)
     }
 
     fn execute(&mut self, span: Nanos) -> Result<(), Cut> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use laxity_model::{Distribution, ExecutionTime, Instant, JobId, LockId, Nanos, ReplicaId, Workload};
 use laxity_runtime::{LinuxScheduler, Options, Plan, Run};
-use laxity_sim::Setup;
+use laxity_sim::Simulator;
 use laxity_trace::check::LegalityCheck;
 use laxity_trace::{Event, Record, Sink};
 
@@ -65,8 +65,8 @@ fn is_about_permission(refusal: &str) -> bool {
 }
 
 pub fn simulated(workload: &Workload, duration: Nanos) -> Vec<Record> {
-    let setup = Setup::new(workload, &workload.scheduler, SEED).expect("it can be simulated");
-    let mut simulator = setup.start(Vec::new());
+    let plan = laxity_plan::Plan::new(workload, &workload.scheduler, SEED).expect("it can be simulated");
+    let mut simulator = Simulator::new(&plan, Vec::new());
     simulator.run_until(Instant::ZERO + duration);
     simulator.finish()
 }

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use laxity_model::{CpuId, Instant, JobId, Scheduler, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::{Event, Record};
 
 /// Runs `workload` under `scheduler` up to `end` and returns the records.
@@ -18,8 +19,8 @@ pub fn simulate_seeded(workload: &Workload, scheduler: &str, end: Instant, seed:
 
 /// The same with a scheduler by value.
 pub fn run(workload: &Workload, scheduler: &Scheduler, end: Instant, seed: u64) -> Vec<Record> {
-    let setup = Setup::new(workload, scheduler, seed).expect("the simulator can run it");
-    let mut simulator = setup.start(Vec::new());
+    let plan = Plan::new(workload, scheduler, seed).expect("the simulator can run it");
+    let mut simulator = Simulator::new(&plan, Vec::new());
     simulator.run_until(end);
     simulator.finish()
 }

@@ -6,7 +6,8 @@ use laxity_model::{
     GpuWork, Instant, InterruptHandling, Nanos, OverheadCosts, OverheadProfile, Platform, Resource, ResourceProtocol,
     Scheduler, Scope, Step, Task, ThreadPriority, Waiting, Workload,
 };
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::check;
 use proptest::prelude::*;
 
@@ -101,13 +102,13 @@ proptest! {
         let handling = if with_threads { threads } else { InterruptHandling::Linux };
         let scope = if partitioned { Scope::Partitioned } else { Scope::Global };
         let scheduler = Scheduler { scope, .."G-CFS".parse::<Scheduler>().expect("a scheduler") };
-        let setup = Setup::new(&workload(tasks, arbitration, handling, costs), &scheduler, 0).expect("nothing is refused");
-        let mut simulator = setup.start(Vec::new());
+        let plan = Plan::new(&workload(tasks, arbitration, handling, costs), &scheduler, 0).expect("nothing is refused");
+        let mut simulator = Simulator::new(&plan, Vec::new());
         simulator.run_until(Instant::from_millis(250));
         let records = simulator.finish();
-        let legal = check::legality(setup.header(), &records, |_| None);
+        let legal = check::legality(&plan.header, &records, |_| None);
         prop_assert!(legal.is_clean(), "{:?}", legal.violations);
-        let follows = check::policy(setup.header(), &records);
+        let follows = check::policy(&plan.header, &records);
         prop_assert!(follows.is_clean(), "{:?}", follows.violations);
     }
 }
@@ -115,7 +116,7 @@ proptest! {
 #[test]
 fn what_takes_priorities_is_refused_by_name() {
     let refused = |workload: &Workload, scheduler: &str| {
-        let refusal = Setup::new(workload, &scheduler.parse().expect("a scheduler"), 0).map(|_| ());
+        let refusal = Plan::new(workload, &scheduler.parse().expect("a scheduler"), 0).map(|_| ());
         refusal.expect_err("the fair class has no priorities").to_string()
     };
     let plain = |handling| workload(vec![], GpuArbitration::Driver, handling, OverheadCosts::default());

@@ -5,7 +5,8 @@ use laxity_model::{
     Graph, Instant, InterruptHandling, Nanos, Node, Platform, PriorityRule, Resource, ResourceProtocol, Scheduler,
     Step, Task, Waiting, Workload,
 };
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::gantt::{Rows, drawing};
 use laxity_trace::{Event, Record, TaskKind};
 
@@ -84,8 +85,8 @@ impl System {
 
     /// The names of callback threads.
     pub fn callback_threads(&self) -> Vec<String> {
-        let (setup, _) = self.run(0);
-        let callbacks = setup.header().tasks.iter().filter(|task| task.kind == TaskKind::Callback);
+        let (plan, _) = self.run(0);
+        let callbacks = plan.header.tasks.iter().filter(|task| task.kind == TaskKind::Callback);
         callbacks.map(|task| task.name.clone()).collect()
     }
 
@@ -129,18 +130,18 @@ impl System {
         self
     }
 
-    fn run(&self, end: u64) -> (Setup, Vec<Record>) {
-        let setup = Setup::new(&self.workload, &self.scheduler, 0).expect("the simulator can run it");
-        let mut simulator = setup.start(Vec::new());
+    fn run(&self, end: u64) -> (Plan, Vec<Record>) {
+        let plan = Plan::new(&self.workload, &self.scheduler, 0).expect("the simulator can run it");
+        let mut simulator = Simulator::new(&plan, Vec::new());
         simulator.run_until(Instant::from_millis(end));
-        (setup, simulator.finish())
+        (plan, simulator.finish())
     }
 
     /// The rows of the schedule up to `end` that begin with one of `rows`: `p` for CPUs, `e`, `c` and `d` for engines,
     /// `t` for tasks, interrupt threads last. See [`drawing`]. A line break comes first, so that drawings line up.
     pub fn draw(&self, rows: &str, end: u64) -> String {
-        let (setup, records) = self.run(end);
-        let drawn = drawing(setup.header(), &records, Nanos::from_millis(1), Rows::Both).expect("it can be drawn");
+        let (plan, records) = self.run(end);
+        let drawn = drawing(&plan.header, &records, Nanos::from_millis(1), Rows::Both).expect("it can be drawn");
         let wanted = drawn.lines().filter(|line| line.starts_with(|letter| rows.contains(letter)));
         wanted.fold(String::new(), |text, line| text + "\n" + line)
     }

@@ -1,7 +1,8 @@
 //! Runs: a workload is simulated, and what is asked for is measured on the way; nothing is traced.
 
 use laxity_model::{Instant, InterruptHandling, Nanos, Workload};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::metrics::Inversions;
 use laxity_trace::{Event, Sink, TraceHeader};
 
@@ -107,9 +108,9 @@ fn simulate<S: Sink>(
     sink: impl FnOnce(&TraceHeader) -> S,
     stop: impl Fn() -> bool,
 ) -> Result<S, Stopped> {
-    let setup = Setup::new(workload, &workload.scheduler, seed)
+    let plan = Plan::new(workload, &workload.scheduler, seed)
         .map_err(|refusal| Stopped::Error(StudyError::Refused(refusal.to_string())))?;
-    let mut simulator = setup.start(sink(setup.header()));
+    let mut simulator = Simulator::new(&plan, sink(&plan.header));
     while simulator.now() < end {
         if stop() {
             return Err(Stopped::OnRequest);

@@ -1,16 +1,16 @@
 //! `laxity simulate`: what does the schedule look like?
 
-mod plan;
 mod run;
+mod simulations;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use laxity_model::Nanos;
 
-use self::plan::Plan;
+use self::simulations::Simulation;
 #[cfg(target_os = "linux")]
-pub use self::plan::{default_duration, settle_replicas};
+pub use self::simulations::{default_duration, settle_replicas};
 use crate::configuration::Alternatives;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -77,7 +77,7 @@ pub fn parse_duration(text: &str) -> Result<Nanos, String> {
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let file = input::name(&arguments.file);
     let workload = input::workload(&arguments.file)?;
-    let plans = plan::plans(&arguments, &file, &workload)?;
+    let simulations = simulations::simulations(&arguments, &file, &workload)?;
     let quiet = arguments.quiet || arguments.json;
     if !quiet {
         for warning in workload.warnings() {
@@ -91,16 +91,16 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
             output::warning(format_args!("{file}: without a GPU or another device, --handling changes nothing"));
         }
     }
-    let duration = arguments.duration.unwrap_or_else(|| plan::default_duration(&workload));
+    let duration = arguments.duration.unwrap_or_else(|| simulations::default_duration(&workload));
     let interrupt = Interrupt::watch();
-    let mut reports = Vec::with_capacity(plans.len());
-    for (number, plan) in plans.iter().enumerate() {
-        let label = match plans.len() {
+    let mut reports = Vec::with_capacity(simulations.len());
+    for (number, simulation) in simulations.iter().enumerate() {
+        let label = match simulations.len() {
             1 => String::new(),
-            count => format!("{}/{count} {}  ", number + 1, plan.name),
+            count => format!("{}/{count} {}  ", number + 1, simulation.name),
         };
         let mut progress = Progress::new(label, duration, quiet);
-        let report = run::simulate(plan, duration, &mut progress, &interrupt)?;
+        let report = run::simulate(simulation, duration, &mut progress, &interrupt)?;
         progress.finish();
         let done = report.cut_short.is_none();
         reports.push(report);
@@ -108,13 +108,18 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
             break;
         }
     }
-    print(&arguments, &plans, &reports, output)?;
-    conclude(&arguments, &plans, &reports)
+    print(&arguments, &simulations, &reports, output)?;
+    conclude(&arguments, &simulations, &reports)
 }
 
-fn print(arguments: &Arguments, plans: &[Plan], reports: &[Report], output: &mut Output) -> Result<(), CliError> {
+fn print(
+    arguments: &Arguments,
+    simulations: &[Simulation],
+    reports: &[Report],
+    output: &mut Output,
+) -> Result<(), CliError> {
     if arguments.json {
-        return match (plans, reports) {
+        return match (simulations, reports) {
             ([_], [report]) => output.print(report::one(report)),
             _ => output.print(report::many(reports)),
         };
@@ -123,7 +128,7 @@ fn print(arguments: &Arguments, plans: &[Plan], reports: &[Report], output: &mut
         return Ok(());
     }
     let width = output.width();
-    match (plans, reports) {
+    match (simulations, reports) {
         ([_], [report]) => output.print(report::text(report, arguments.per_cpu, width))?,
         _ if arguments.per_cpu => {
             for report in reports {
@@ -135,16 +140,17 @@ fn print(arguments: &Arguments, plans: &[Plan], reports: &[Report], output: &mut
         _ => output.print(report::comparison(reports, width))?,
     }
     output.finish()?;
-    let mut profiles = plans.iter().filter(|plan| plan.is_charged()).map(|plan| plan.overheads.as_str());
+    let mut profiles =
+        simulations.iter().filter(|simulation| simulation.is_charged()).map(|simulation| simulation.overheads.as_str());
     if let Some(first) = profiles.next()
         && profiles.all(|name| name == first)
-        && plans.iter().any(|plan| plan.setup.header().scheduler != plans[0].setup.header().scheduler)
+        && simulations.iter().any(|simulation| simulation.plan.header.scheduler != simulations[0].plan.header.scheduler)
     {
         output::note(format_args!(
             "all were charged {first}; name a family to charge each its own, as in --overheads brandenburg2009-worst"
         ));
     }
-    for path in plans.iter().zip(reports).filter_map(|(plan, _)| plan.trace.as_deref()) {
+    for path in simulations.iter().zip(reports).filter_map(|(simulation, _)| simulation.trace.as_deref()) {
         let size = std::fs::metadata(path).map_or(String::new(), |data| format!(" ({})", quantity::bytes(data.len())));
         let path = path.display();
         output::note(format_args!("trace in {path}{size}; look at it with `laxity trace {path} gantt`"));
@@ -153,9 +159,9 @@ fn print(arguments: &Arguments, plans: &[Plan], reports: &[Report], output: &mut
 }
 
 /// An interruption or missed deadlines, where those are failures.
-fn conclude(arguments: &Arguments, plans: &[Plan], reports: &[Report]) -> Result<(), CliError> {
+fn conclude(arguments: &Arguments, simulations: &[Simulation], reports: &[Report]) -> Result<(), CliError> {
     if let Some((report, asked)) = reports.iter().find_map(|report| report.cut_short.map(|asked| (report, asked))) {
-        let of = match plans.len() {
+        let of = match simulations.len() {
             1 => String::new(),
             count => format!(", in run {} of {count}", reports.len()),
         };

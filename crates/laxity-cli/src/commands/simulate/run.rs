@@ -4,12 +4,13 @@ use std::path::Path;
 use std::time::{Duration, Instant as WallInstant};
 
 use laxity_model::{Instant, Nanos};
-use laxity_sim::Setup;
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 use laxity_trace::{Event, Sink};
 
-use super::plan::Plan;
+use super::simulations::Simulation;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output_file::{Failed, OutputFile};
@@ -45,18 +46,18 @@ impl Sink for Trace {
     }
 }
 
-/// Simulates `plan` for `duration`, or until interrupted. Its trace is in its place when this returns.
+/// Runs `simulation` for `duration`, or until interrupted. Its trace is in its place when this returns.
 pub fn simulate(
-    plan: &Plan,
+    simulation: &Simulation,
     duration: Nanos,
     progress: &mut Progress,
     interrupt: &Interrupt,
 ) -> Result<Report, CliError> {
-    let header = plan.setup.header();
-    let trace = plan.trace.as_deref().map(|path| open_trace(path, &plan.setup)).transpose()?;
+    let header = &simulation.plan.header;
+    let trace = simulation.trace.as_deref().map(|path| open_trace(path, &simulation.plan)).transpose()?;
     let failed = trace.as_ref().map(|trace| trace.failed.clone()).unwrap_or_default();
     let end = Instant::ZERO.saturating_add(duration);
-    let mut simulator = plan.setup.start((Completions::default(), (Metrics::new(header), trace)));
+    let mut simulator = Simulator::new(&simulation.plan, (Completions::default(), (Metrics::new(header), trace)));
     let mut slice = Nanos::from_millis(1);
     while simulator.now() < end && !interrupt.is_requested() && !failed.get() {
         let started = WallInstant::now();
@@ -66,23 +67,23 @@ pub fn simulate(
     }
     let reached = simulator.now();
     let (_, (metrics, trace)) = simulator.finish();
-    if let (Some(trace), Some(path)) = (trace, &plan.trace) {
+    if let (Some(trace), Some(path)) = (trace, &simulation.trace) {
         let file = trace.writer.finish().map_err(|source| CliError::Write { path: path.clone(), source })?;
         file.commit()?;
     }
     Ok(Report {
         header: header.clone(),
-        overheads: Some(plan.overheads.clone()),
+        overheads: Some(simulation.overheads.clone()),
         summary: metrics.finish(reached),
         cut_short: (reached < end).then_some(duration),
     })
 }
 
-fn open_trace(path: &Path, setup: &Setup) -> Result<Trace, CliError> {
+fn open_trace(path: &Path, plan: &Plan) -> Result<Trace, CliError> {
     let file = OutputFile::create(path)?;
     let failed = file.failed();
     let writer =
-        TraceWriter::new(file, setup.header()).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
+        TraceWriter::new(file, &plan.header).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
     Ok(Trace { writer, failed })
 }
 

@@ -1,11 +1,13 @@
-//! What a workload may ask for that Linux's fair class has not.
+//! What a workload may ask for that Linux's fair class does not have.
 
 use laxity_model::{
     InterruptHandling, Invocation, PriorityRule, ReadyQueueKind, ResourceProtocol, Scheduler, ThreadPriority, Workload,
 };
 
-/// Refuses under the fair class what takes priorities, or another scheduler than it.
-pub(super) fn refuse(workload: &Workload, scheduler: &Scheduler, reasons: &mut Vec<String>) {
+use crate::unsupported::UnsupportedFeatures;
+
+/// Adds what needs priorities, or another scheduler, if `scheduler` is the fair class.
+pub(crate) fn check(workload: &Workload, scheduler: &Scheduler, unsupported: &mut UnsupportedFeatures) {
     if scheduler.rule != PriorityRule::Fair {
         return;
     }
@@ -13,17 +15,17 @@ pub(super) fn refuse(workload: &Workload, scheduler: &Scheduler, reasons: &mut V
         || scheduler.ready_queue != ReadyQueueKind::Coarse
         || scheduler.coarse_lock
     {
-        reasons.push(format!(
+        unsupported.add(format!(
             "{scheduler}: the fair class has slices, and for each CPU a queue and its lock, of its own; leave out \
              `invocation`, `ready_queue` and `coarse_lock`"
         ));
     }
     let platform = &workload.platform;
     if !platform.gpus.is_empty() || !platform.devices.is_empty() {
-        refuse_handling(workload.gpu_management.handling, scheduler, reasons);
+        check_handling(workload.gpu_management.handling, scheduler, unsupported);
     }
     for task in workload.tasks.iter().filter(|task| task.budget.is_some()) {
-        reasons.push(format!(
+        unsupported.add(format!(
             "task \"{}\" under {scheduler}: a budget makes it a bandwidth server, which is scheduled by deadline or \
              priority; leave the budget out",
             task.name
@@ -31,7 +33,7 @@ pub(super) fn refuse(workload: &Workload, scheduler: &Scheduler, reasons: &mut V
     }
     for resource in &workload.resources {
         if resource.protocol == ResourceProtocol::PriorityCeiling {
-            reasons.push(format!(
+            unsupported.add(format!(
                 "resource \"{}\" under {scheduler}: a ceiling is a priority, and the fair class has none; write \
                  `priority-inheritance` or `fifo`, which are both first come, first served there",
                 resource.name
@@ -40,14 +42,14 @@ pub(super) fn refuse(workload: &Workload, scheduler: &Scheduler, reasons: &mut V
     }
 }
 
-fn refuse_handling(handling: InterruptHandling, scheduler: &Scheduler, reasons: &mut Vec<String>) {
+fn check_handling(handling: InterruptHandling, scheduler: &Scheduler, unsupported: &mut UnsupportedFeatures) {
     let why = match handling {
         InterruptHandling::Linux | InterruptHandling::PreemptRt(ThreadPriority::High) => return,
         InterruptHandling::PreemptRt(ThreadPriority::Low) => "no thread has a lower priority than those of jobs there",
         InterruptHandling::ProcessAware => "it compares priorities of jobs, which have none there",
         InterruptHandling::Klmirqd { .. } => "its threads have the priorities of jobs, which have none there",
     };
-    reasons.push(format!(
+    unsupported.add(format!(
         "{} under {scheduler}: {why}; choose `linux` or `preempt_rt_high`, or another scheduler",
         handling.name()
     ));

@@ -1,4 +1,4 @@
-//! From a body to a flat list of steps: what a job does to CPUs, locks and GPUs, one thing after the other.
+//! Lowers bodies to flat lists of steps: what a job does to CPUs, locks and GPUs, one thing after the other.
 //!
 //! ```text
 //!   body      cpu a | kernel k | cpu b          under the k-FMLP          under GPUSync
@@ -13,27 +13,36 @@
 
 use laxity_model::{
     CopyDirection, ExecutionTime, Gpu, GpuArbitration, GpuId, GpuOperation, GpuSync, GpuWork, LockId, MigrationPath,
-    Nanos, Step, TokenHold, Waiting,
+    Nanos, Scheduler, Step, Task, TokenHold, Waiting, Workload,
 };
 
-use super::management::Pool;
-use crate::steps::{On, Op, Operation, OperationTime, Target, Wanted};
+use crate::clusters::Assignment;
+use crate::devices::DevicePlan;
+use crate::locks::{Locks, Pool, reachable_gpus};
+use crate::op::{EngineKind, EngineTarget, GpuChoice, Op, Operation, OperationTime};
 
-/// What the flattening of one body depends on.
-pub(super) struct Context<'a> {
-    pub arbitration: GpuArbitration,
-    pub gpus: &'a [Gpu],
+/// What the lowering of one body depends on.
+struct Context<'a> {
+    arbitration: GpuArbitration,
+    gpus: &'a [Gpu],
     /// The pool of the task's cluster, if GPUs are locked.
-    pub pool: Option<&'a Pool>,
+    pool: Option<&'a Pool>,
     /// The GPU it uses where none is named and none is granted.
-    pub default_gpu: Option<GpuId>,
-    /// What the two halves of an interrupt and the call that follows take at most.
-    pub halves: Nanos,
+    default_gpu: Option<GpuId>,
+    /// What both halves of an interrupt and the callback that follows take at most.
+    interrupt: Nanos,
 }
 
 impl Context<'_> {
-    /// Bound on the time that `steps` take, halves of their interrupts included, without waiting for others: the length
-    /// of a critical section, as paper 000 has it.
+    fn lower(&self, body: &[Step]) -> Vec<Op> {
+        let ops = Vec::with_capacity(body.len() + 2);
+        let mut lowering = Lowering { context: self, ops, holding: false, may_move: false };
+        lowering.body(body);
+        lowering.finish()
+    }
+
+    /// Bound on the time that `steps` take, their interrupts included, without waiting for others: the length of a
+    /// critical section, as paper 000 has it.
     fn length(&self, steps: &[Step]) -> Nanos {
         let one = |step: &Step| match step {
             Step::Cpu(time) | Step::NonPreemptive(time) | Step::Suspend(time) => time.wcet,
@@ -50,18 +59,49 @@ impl Context<'_> {
                 self.gpus.iter().map(|gpu| gpu.copy_time(*bytes)).max().unwrap_or_default()
             }
         };
-        Nanos(time.0.saturating_add(self.halves.0.saturating_mul(operation.interrupts.into())))
+        Nanos(time.0.saturating_add(self.interrupt.0.saturating_mul(operation.interrupts.into())))
     }
 }
 
-/// The steps of `body`.
-pub(super) fn flatten(body: &[Step], context: &Context<'_>) -> Vec<Op> {
-    let mut flat = Flat { context, ops: Vec::with_capacity(body.len() + 2), holding: false, may_move: false };
-    flat.body(body);
-    flat.finish()
+/// The steps of the jobs of each of `tasks`. A task that names no GPU uses one of its cluster: round robin among the tasks
+/// of the cluster that use GPUs.
+pub(crate) fn lower(
+    workload: &Workload,
+    scheduler: &Scheduler,
+    tasks: &[Task],
+    clusters: &Assignment,
+    locks: &Locks,
+    devices: &[DevicePlan],
+) -> Vec<Vec<Op>> {
+    let reachable = reachable_gpus(workload, scheduler, &clusters.cpus);
+    let interrupt = interrupt_time(workload, devices);
+    let mut users = vec![0; clusters.cpus.len()];
+    let mut body = |(task, &cluster): (&Task, &usize)| {
+        let gpus: &[GpuId] = &reachable[cluster];
+        let default_gpu = gpus.get(users[cluster] % gpus.len().max(1)).copied();
+        users[cluster] += usize::from(task.body.iter().any(uses_gpu));
+        let context = Context {
+            arbitration: workload.gpu_management.arbitration,
+            gpus: &workload.platform.gpus,
+            pool: locks.pools[cluster].as_ref(),
+            default_gpu,
+            interrupt,
+        };
+        context.lower(&task.body)
+    };
+    tasks.iter().zip(&clusters.of_task).map(&mut body).collect()
 }
 
-struct Flat<'a> {
+/// What an interrupt of a GPU and the callback that follows take at most. All GPUs have the same.
+fn interrupt_time(workload: &Workload, devices: &[DevicePlan]) -> Nanos {
+    let callback = workload.gpu_management.callback.as_ref().map_or(0, |time| time.wcet.0);
+    devices.first().map_or(Nanos::ZERO, |gpu| {
+        Nanos(gpu.top_half.wcet.0.saturating_add(gpu.bottom_half.wcet.0).saturating_add(callback))
+    })
+}
+
+/// The steps of a body, as far as it is lowered.
+struct Lowering<'a> {
     context: &'a Context<'a>,
     ops: Vec<Op>,
     /// Whether the job holds a GPU here.
@@ -70,7 +110,7 @@ struct Flat<'a> {
     may_move: bool,
 }
 
-impl Flat<'_> {
+impl Lowering<'_> {
     /// GPU operations of a body without sections get one, from the first to the last of them, or to the end of the job
     /// if it does not wait for the last.
     fn body(&mut self, body: &[Step]) {
@@ -149,7 +189,7 @@ impl Flat<'_> {
             self.ops.push(Op::UnlessMoved(0));
             match path {
                 MigrationPath::Peer => self.copy_from_peer(time),
-                MigrationPath::Host => self.locked(state(On::Granted, CopyDirection::In, time)),
+                MigrationPath::Host => self.locked(state(GpuChoice::Granted, CopyDirection::In, time)),
             }
             self.ops[at] = Op::UnlessMoved((self.ops.len() - at - 1) as u32);
         }
@@ -159,7 +199,7 @@ impl Flat<'_> {
         if let Some((time, MigrationPath::Host)) = self.migration()
             && self.may_move
         {
-            self.locked(state(On::Granted, CopyDirection::Out, time));
+            self.locked(state(GpuChoice::Granted, CopyDirection::Out, time));
         }
         self.on_cpu(Op::Unlock(pool.lock));
         self.holding = false;
@@ -173,27 +213,31 @@ impl Flat<'_> {
 
     /// One copy, for which both GPUs have a copy engine busy; the GPU that receives it raises the interrupt.
     fn copy_from_peer(&mut self, time: Nanos) {
-        let sent = Operation { interrupts: 0, ..state(On::Left, CopyDirection::Out, time) };
-        let received = state(On::Granted, CopyDirection::In, time);
-        self.on_cpu(Op::LockEngine(Target::LowerPeer));
-        self.ops.extend([Op::Dispatch, Op::LockEngine(Target::UpperPeer), Op::Dispatch]);
+        let sent = Operation { interrupts: 0, ..state(GpuChoice::Left, CopyDirection::Out, time) };
+        let received = state(GpuChoice::Granted, CopyDirection::In, time);
+        self.on_cpu(Op::LockEngine(EngineTarget::LowerPeer));
+        self.ops.extend([Op::Dispatch, Op::LockEngine(EngineTarget::UpperPeer), Op::Dispatch]);
         self.ops.extend([Op::Issue(Box::new(sent)), Op::Issue(Box::new(received)), Op::Wait, Op::Dispatch]);
-        self.ops.extend([Target::UpperPeer, Target::LowerPeer].map(Op::UnlockEngine));
+        self.ops.extend([EngineTarget::UpperPeer, EngineTarget::LowerPeer].map(Op::UnlockEngine));
     }
 
     fn operation(&mut self, operation: &GpuOperation) {
         let (engine, time) = match &operation.work {
-            GpuWork::Kernel(time) => (Wanted::Execution, OperationTime::Given(time.clone())),
+            GpuWork::Kernel(time) => (EngineKind::Execution, OperationTime::Given(time.clone())),
             GpuWork::Copy { direction, time: Some(time), .. } => {
-                (Wanted::Copy(*direction), OperationTime::Given(time.clone()))
+                (EngineKind::Copy(*direction), OperationTime::Given(time.clone()))
             }
-            GpuWork::Copy { direction, bytes, time: None } => (Wanted::Copy(*direction), OperationTime::Bytes(*bytes)),
+            GpuWork::Copy { direction, bytes, time: None } => {
+                (EngineKind::Copy(*direction), OperationTime::Bytes(*bytes))
+            }
         };
         let gpu = match self.context.pool {
-            Some(_) => On::Granted,
+            Some(_) => GpuChoice::Granted,
             None => {
                 let named = operation.gpu.map(|index| GpuId(index as u16));
-                On::Gpu(named.or(self.context.default_gpu).expect("a workload that uses GPUs has one within reach"))
+                GpuChoice::Gpu(
+                    named.or(self.context.default_gpu).expect("a workload that uses GPUs has one within reach"),
+                )
             }
         };
         let whole = Operation { gpu, engine, time, interrupts: operation.interrupts };
@@ -211,7 +255,7 @@ impl Flat<'_> {
 
     /// GPUSync's pattern: lock the engine, issue, wait suspended, unlock. It makes every operation synchronous.
     fn locked(&mut self, operation: Operation) {
-        let engine = Target::Own(operation.engine);
+        let engine = EngineTarget::Own(operation.engine);
         self.on_cpu(Op::LockEngine(engine));
         let issue = Op::Issue(Box::new(operation));
         self.ops.extend([Op::Dispatch, issue, Op::Wait, Op::Dispatch, Op::UnlockEngine(engine)]);
@@ -249,12 +293,12 @@ impl Flat<'_> {
 }
 
 /// A copy of a task's state, as a part of a migration.
-fn state(gpu: On, direction: CopyDirection, time: Nanos) -> Operation {
+fn state(gpu: GpuChoice, direction: CopyDirection, time: Nanos) -> Operation {
     let time = OperationTime::Given(ExecutionTime::constant(time));
-    Operation { gpu, engine: Wanted::Copy(direction), time, interrupts: 1 }
+    Operation { gpu, engine: EngineKind::Copy(direction), time, interrupts: 1 }
 }
 
-pub(super) fn uses_gpu(step: &Step) -> bool {
+pub(crate) fn uses_gpu(step: &Step) -> bool {
     match step {
         Step::Gpu(_) => true,
         Step::Critical { body, .. } | Step::GpuSection { body } => body.iter().any(uses_gpu),

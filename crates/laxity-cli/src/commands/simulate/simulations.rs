@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use laxity_analysis::check::{Settled, settle};
 use laxity_model::{Nanos, OverheadCosts, Scheduler, Workload};
-use laxity_sim::Setup;
 
 use super::Arguments;
 use crate::configuration::{Configuration, configurations};
@@ -12,38 +11,38 @@ use crate::error::CliError;
 use crate::output;
 
 /// One simulation.
-pub struct Plan {
+pub struct Simulation {
     /// What it is called in progress and file names.
     pub name: String,
     /// The simulation, ready to start.
-    pub setup: Setup,
+    pub plan: laxity_plan::Plan,
     /// The name of the overhead profile charged.
     pub overheads: String,
     /// Where its trace goes.
     pub trace: Option<PathBuf>,
 }
 
-impl Plan {
+impl Simulation {
     /// Whether anything costs anything.
     pub fn is_charged(&self) -> bool {
-        self.setup.header().costs != OverheadCosts::default()
+        self.plan.header.costs != OverheadCosts::default()
     }
 }
 
 /// A simulation for each configuration asked for. Whatever is wrong with
 /// any of them is found before the first one starts.
-pub fn plans(arguments: &Arguments, file: &str, workload: &Workload) -> Result<Vec<Plan>, CliError> {
+pub fn simulations(arguments: &Arguments, file: &str, workload: &Workload) -> Result<Vec<Simulation>, CliError> {
     let configurations = configurations(&arguments.instead, workload)?;
     let several = configurations.len() > 1;
-    let mut plans = Vec::with_capacity(configurations.len());
+    let mut simulations = Vec::with_capacity(configurations.len());
     for Configuration { name, scheduler, mut workload } in configurations {
         settle_replicas(&mut workload, &scheduler, file, &name, arguments.quiet || arguments.json);
-        let setup = Setup::new(&workload, &scheduler, arguments.seed)
+        let plan = laxity_plan::Plan::new(&workload, &scheduler, arguments.seed)
             .map_err(|refusal| CliError::Refused { file: file.to_owned(), refusal })?;
         let trace = arguments.trace.as_deref().map(|path| if several { insert(path, &name) } else { path.to_owned() });
-        plans.push(Plan { name, setup, overheads: workload.platform.overheads.name, trace });
+        simulations.push(Simulation { name, plan, overheads: workload.platform.overheads.name, trace });
     }
-    Ok(plans)
+    Ok(simulations)
 }
 
 /// Settles how many replicas graphs have that leave it to the analysis, and says so unless `quiet`.

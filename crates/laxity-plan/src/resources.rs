@@ -1,9 +1,11 @@
-//! Who uses which resource, and in which order resources are nested.
+//! Which tasks use a resource, and in which order resources are nested.
 
 use laxity_model::{ResourceProtocol, Step, Task, Workload};
 
+use crate::unsupported::UnsupportedFeatures;
+
 /// The tasks whose body locks `resource`.
-pub(super) fn users_of(resource: usize, tasks: &[Task]) -> Vec<usize> {
+pub(crate) fn users_of(resource: usize, tasks: &[Task]) -> Vec<usize> {
     (0..tasks.len()).filter(|&task| tasks[task].body.iter().any(|step| locks(step, resource))).collect()
 }
 
@@ -17,7 +19,7 @@ fn locks(step: &Step, wanted: usize) -> bool {
 
 /// Refuses resources that are nested in a circle, so that jobs may wait for one another for ever. Ceilings prevent that
 /// only on a single CPU.
-pub(super) fn refuse_circles(workload: &Workload, tasks: &[Task], reasons: &mut Vec<String>) {
+pub(crate) fn refuse_circles(workload: &Workload, tasks: &[Task], unsupported: &mut UnsupportedFeatures) {
     let count = workload.resources.len();
     let mut inner = vec![Vec::new(); count];
     for task in tasks {
@@ -32,7 +34,7 @@ pub(super) fn refuse_circles(workload: &Workload, tasks: &[Task], reasons: &mut 
             && !circle.iter().all(|&at| ceiling(at))
         {
             let names: Vec<String> = circle.iter().map(|&at| format!("\"{}\"", workload.resources[at].name)).collect();
-            reasons.push(format!(
+            unsupported.add(format!(
                 "resources {} are locked within one another in a circle, so that jobs may wait for ever; lock them in \
                  the same order everywhere",
                 names.join(", ")

@@ -1,27 +1,30 @@
-//! Which locks there are, which GPUs they stand for, and which threads handle interrupts.
+//! Which locks there are, and which GPUs they stand for.
 
 use laxity_model::{
-    CpuId, Engine, EngineOrder, GpuArbitration, GpuId, InterruptHandling, LockId, PriorityRule, ResourceProtocol,
-    Scheduler, Scope, Task, Workload,
+    CpuId, Engine, EngineOrder, GpuArbitration, GpuId, Instant, LockId, PriorityRule, ResourceProtocol, Scheduler,
+    Scope, Task, TaskId, Workload,
 };
 use laxity_policy::cpu::Ranking;
 use laxity_policy::lock;
 use laxity_trace::{LockInfo, LockKind};
 
-use super::uses::users_of;
+use crate::resources::users_of;
 
 /// GPUs that are granted by one lock.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool {
+pub struct Pool {
+    /// The lock.
     pub lock: LockId,
+    /// The GPUs.
     pub gpus: Vec<GpuId>,
 }
 
-/// All locks of a simulation.
+/// All locks of a workload: those of its resources, then those of GPUs, then those of engines.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Locks {
-    /// How each is configured, and what the trace says of it.
+pub struct Locks {
+    /// How each is configured.
     pub configs: Vec<lock::Config>,
+    /// What the trace says of it.
     pub infos: Vec<LockInfo>,
     /// The pool of GPUs that each cluster uses; `None`: it has no GPU, or GPUs are not locked.
     pub pools: Vec<Option<Pool>>,
@@ -32,7 +35,7 @@ pub(crate) struct Locks {
 impl Locks {
     /// The locks of `workload`, whose `tasks` (nodes of graphs included) are ranked by `ranking` and run in clusters of
     /// CPUs `clusters`.
-    pub fn new(
+    pub(crate) fn new(
         workload: &Workload,
         scheduler: &Scheduler,
         tasks: &[Task],
@@ -43,7 +46,7 @@ impl Locks {
         for (index, resource) in workload.resources.iter().enumerate() {
             let users = users_of(index, tasks);
             let (order, progress) = match resource.protocol {
-                // Linux has one priority for all of its fair class: who waits first is next, and nothing is inherited.
+                // Linux has one priority for all of its fair class: first come, first served, and nothing is inherited.
                 _ if scheduler.rule == PriorityRule::Fair => (EngineOrder::Fifo, lock::Progress::None),
                 ResourceProtocol::PriorityInheritance => (EngineOrder::Priority, lock::Progress::Inheritance),
                 ResourceProtocol::Fifo => (EngineOrder::Fifo, lock::Progress::Inheritance),
@@ -116,7 +119,6 @@ impl Locks {
 
 /// The highest level among the users under fixed priorities; under EDF the deadline floor, its counterpart.
 fn ceiling(scheduler: &Scheduler, users: &[usize], tasks: &[Task], ranking: &Ranking) -> lock::Progress {
-    use laxity_model::{Instant, TaskId};
     let priority = |&task: &usize| ranking.priority(TaskId(task as u32), Instant::ZERO);
     match scheduler.rule {
         PriorityRule::Edf | PriorityRule::Fair => {
@@ -154,7 +156,7 @@ fn pools(workload: &Workload, scheduler: &Scheduler, clusters: &[Vec<CpuId>]) ->
 }
 
 /// The GPUs that tasks of each scheduling cluster may use.
-pub(super) fn reachable_gpus(workload: &Workload, scheduler: &Scheduler, clusters: &[Vec<CpuId>]) -> Vec<Vec<GpuId>> {
+pub(crate) fn reachable_gpus(workload: &Workload, scheduler: &Scheduler, clusters: &[Vec<CpuId>]) -> Vec<Vec<GpuId>> {
     let mut reachable = vec![Vec::new(); clusters.len()];
     for (users, gpus) in pools(workload, scheduler, clusters) {
         for cluster in users {
@@ -162,15 +164,4 @@ pub(super) fn reachable_gpus(workload: &Workload, scheduler: &Scheduler, cluster
         }
     }
     reachable
-}
-
-/// The interrupt thread that serves each device, first of `gpus` GPUs, then of `others` devices, each of which has its
-/// own; none without threads.
-pub(super) fn threads(handling: InterruptHandling, gpus: usize, others: usize) -> Vec<usize> {
-    let count = match handling {
-        InterruptHandling::Linux | InterruptHandling::ProcessAware => return Vec::new(),
-        InterruptHandling::PreemptRt(_) | InterruptHandling::Klmirqd { threads: None } => gpus,
-        InterruptHandling::Klmirqd { threads: Some(count) } => (count as usize).clamp(1, gpus.max(1)).min(gpus),
-    };
-    (0..gpus).map(|gpu| gpu % count.max(1)).chain(count..count + others).collect()
 }

@@ -4,6 +4,9 @@ use laxity_model::{Arrival, Graph, Nanos, Replicas, Task, TaskId, Workload};
 use laxity_policy::graph::{EdgeKind, Plan};
 use laxity_trace::{self as trace, EdgeInfo, GraphInfo, TaskKind};
 
+use crate::tasks::ReleasedBy;
+use crate::unsupported::UnsupportedFeatures;
+
 /// A graph as it is carried out.
 #[derive(Clone, Debug)]
 pub struct GraphPlan {
@@ -15,8 +18,9 @@ pub struct GraphPlan {
     pub plan: Plan,
 }
 
-/// The graphs of `workload`, whose nodes are numbered after its tasks.
-pub(super) fn plans(workload: &Workload, reasons: &mut Vec<String>) -> Vec<GraphPlan> {
+/// Numbers the nodes of the graphs of `workload` after its tasks, and their edges.
+pub(crate) fn number(workload: &Workload) -> Result<Vec<GraphPlan>, UnsupportedFeatures> {
+    let mut unsupported = UnsupportedFeatures::default();
     let (mut first_task, mut first_edge) = (workload.tasks.len(), 0);
     let mut plans = Vec::with_capacity(workload.graphs.len());
     for graph in &workload.graphs {
@@ -26,11 +30,11 @@ pub(super) fn plans(workload: &Workload, reasons: &mut Vec<String>) -> Vec<Graph
                 plans.push(GraphPlan { first_task, first_edge, plan });
                 first_edge += edges;
             }
-            Err(reason) => reasons.push(format!("graph \"{}\": {reason}", graph.name)),
+            Err(reason) => unsupported.add(format!("graph \"{}\": {reason}", graph.name)),
         }
         first_task += graph.nodes.len();
     }
-    plans
+    unsupported.none().map(|()| plans)
 }
 
 fn plan(graph: &Graph) -> Result<Plan, String> {
@@ -53,7 +57,7 @@ fn plan(graph: &Graph) -> Result<Plan, String> {
 
 /// The nodes of all graphs as tasks, in the order of their numbers. A node that is no source is released by tokens: its
 /// period, rounded down, is the least separation.
-pub(super) fn nodes(workload: &Workload, plans: &[GraphPlan]) -> Vec<Task> {
+pub(crate) fn nodes(workload: &Workload, plans: &[GraphPlan]) -> Vec<Task> {
     let mut tasks = Vec::new();
     for (graph, GraphPlan { plan, .. }) in workload.graphs.iter().zip(plans) {
         for (node, planned) in graph.nodes.iter().zip(plan.nodes()) {
@@ -76,15 +80,24 @@ pub(super) fn nodes(workload: &Workload, plans: &[GraphPlan]) -> Vec<Task> {
 }
 
 /// What the trace says of a task that is a node; `None` for others.
-pub(super) fn kind(task: usize, plans: &[GraphPlan]) -> Option<TaskKind> {
+pub(crate) fn kind(task: usize, plans: &[GraphPlan]) -> Option<TaskKind> {
     plans.iter().enumerate().find_map(|(graph, plan)| {
         let node = plan.plan.nodes().get(task.checked_sub(plan.first_task)?)?;
         Some(TaskKind::Node { graph, source: node.is_source })
     })
 }
 
+/// What releases the jobs of a task that the trace calls `node` if it is one.
+pub(crate) fn released_by(node: Option<TaskKind>) -> ReleasedBy {
+    match node {
+        Some(TaskKind::Node { source: true, .. }) => ReleasedBy::TimeAndTokens,
+        Some(TaskKind::Node { source: false, .. }) => ReleasedBy::Tokens,
+        _ => ReleasedBy::Time,
+    }
+}
+
 /// What the trace says of the graphs, and of all their edges.
-pub(super) fn infos(workload: &Workload, plans: &[GraphPlan]) -> (Vec<GraphInfo>, Vec<EdgeInfo>) {
+pub(crate) fn infos(workload: &Workload, plans: &[GraphPlan]) -> (Vec<GraphInfo>, Vec<EdgeInfo>) {
     let (mut graphs, mut edges) = (Vec::new(), Vec::new());
     for (graph, GraphPlan { first_task, plan, .. }) in workload.graphs.iter().zip(plans) {
         let task = |node: usize| TaskId((first_task + node) as u32);

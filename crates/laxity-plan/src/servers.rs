@@ -4,14 +4,38 @@ use laxity_model::{Device, InterruptHandling, Nanos, Server, ServerKind, Task, T
 use laxity_policy::cpu::Ranking;
 use laxity_policy::server::{Config, Kind};
 
-use super::{ServerLevel, ServerPlan};
+use crate::threads::Threads;
+
+/// A bandwidth server.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerPlan {
+    /// Its budget and period, and what follows when the budget is exhausted.
+    pub config: Config,
+    /// The level at which it competes.
+    pub level: ServerLevel,
+}
+
+/// The level at which a server competes.
+#[derive(Clone, Copy, Debug)]
+pub enum ServerLevel {
+    /// Under fixed priorities.
+    Fixed(u64),
+    /// That of its deadline, which is a period after its budget began. A task whose relative deadline is another keeps
+    /// that.
+    Deadline {
+        /// The server's period.
+        period: Nanos,
+        /// The relative deadline of its task.
+        relative: Nanos,
+    },
+}
 
 /// Replenishments of a sporadic server that may be pending: as many as keep interrupts that come one by one apart, and
 /// more than POSIX guarantees (`_POSIX_SS_REPL_MAX`, 4).
 const REPLENISHMENTS: u16 = 32;
 
 /// The servers of threads as tasks, for their ranks: they follow the tasks of the workload.
-pub(super) fn as_tasks(workload: &Workload) -> Vec<Task> {
+pub(crate) fn as_tasks(workload: &Workload) -> Vec<Task> {
     let task = |(device, server): (&Device, Server)| Task {
         priority: server.priority,
         ..Task::periodic(&device.name, server.budget, server.period)
@@ -20,22 +44,17 @@ pub(super) fn as_tasks(workload: &Workload) -> Vec<Task> {
 }
 
 /// The server that the budget of `task`, number `index`, makes of it.
-pub(super) fn of_task(index: usize, task: &Task, ranking: &Ranking) -> Option<ServerPlan> {
+pub(crate) fn of_task(index: usize, task: &Task, ranking: &Ranking) -> Option<ServerPlan> {
     let config = Config { budget: task.budget?, period: task.period, kind: Kind::HardCbs };
     Some(ServerPlan { config, level: level(ranking, index, task.period, task.deadline) })
 }
 
-/// The server of each interrupt thread; `tasks` tasks come before the servers in `ranking`.
-pub(super) fn of_threads(
-    workload: &Workload,
-    threads: &[usize],
-    ranking: &Ranking,
-    tasks: usize,
-) -> Vec<Option<ServerPlan>> {
-    let mut plans = vec![None; threads.iter().max().map_or(0, |last| last + 1)];
+/// The server of each interrupt thread; the servers come after all tasks in `ranking`.
+pub(crate) fn of_threads(workload: &Workload, threads: &Threads, ranking: &Ranking) -> Vec<Option<ServerPlan>> {
+    let mut plans = vec![None; threads.first_callback];
     for (position, (device, _, server)) in served(workload).enumerate() {
-        let level = level(ranking, tasks + position, server.period, server.period);
-        plans[threads[device]] = Some(ServerPlan { config: config(server), level });
+        let level = level(ranking, threads.first_task + position, server.period, server.period);
+        plans[threads.of_device[device]] = Some(ServerPlan { config: config(server), level });
     }
     plans
 }
@@ -67,7 +86,7 @@ fn level(ranking: &Ranking, index: usize, period: Nanos, relative: Nanos) -> Ser
 
 impl ServerPlan {
     /// The rank among all tasks that it has under fixed priorities.
-    pub(super) fn rank(&self) -> Option<u32> {
+    pub(crate) fn rank(&self) -> Option<u32> {
         match self.level {
             ServerLevel::Fixed(level) => Some((level - 1) as u32),
             ServerLevel::Deadline { .. } => None,
