@@ -13,7 +13,7 @@ use laxity_gpu::Budget;
 use crate::device::{laxity_device_thread, with};
 use crate::error::answer;
 use crate::error::laxity_result;
-use crate::gpu::{Fault, laxity_gpu_client};
+use crate::gpu::laxity_gpu_client;
 use crate::handle::{self, Handle, out};
 
 /// The budget of a thread's jobs, for whoever watches it: another thread, or the same one between its calls. Threads
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn laxity_device_budget(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_budget_exhaust(budget: *const laxity_budget) -> laxity_result {
     // SAFETY: the caller promises that the handle is not released meanwhile.
-    answer(|| Ok(unsafe { handle::get(budget) }?.exhaust().map_err(Fault::State)?))
+    answer(|| Ok(unsafe { handle::get(budget) }?.exhaust()?))
 }
 
 /// The job has budget again: it asks for what it asked for, behind those who have meanwhile. A token that it still holds
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn laxity_budget_exhaust(budget: *const laxity_budget) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_budget_replenish(budget: *const laxity_budget) -> laxity_result {
     // SAFETY: the caller promises that the handle is not released meanwhile.
-    answer(|| Ok(unsafe { handle::get(budget) }?.replenish().map_err(Fault::State)?))
+    answer(|| Ok(unsafe { handle::get(budget) }?.replenish()?))
 }
 
 /// Releases the handle of a budget; what was said of it stays so. `*budget` is NULL then; if it is already, nothing

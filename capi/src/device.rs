@@ -9,14 +9,11 @@ use std::ffi::{c_char, c_void};
 use std::path::PathBuf;
 use std::slice;
 
-use ::laxity_device::{Buffer, Device, DeviceError, DeviceOptions, DeviceThread, Service, Wait};
-use laxity_gpu::FollowError;
+use ::laxity_device::{Buffer, Device, DeviceOptions, DeviceThread, Service, Wait};
 use laxity_model::{CopyDirection, Nanos};
-use laxity_softgpu::{GpuError, OpenError};
 
-use crate::error::laxity_result::{self, *};
-use crate::error::{Error, answer};
-use crate::gpu::{Fault, OfThread, base, laxity_engine, laxity_gpus, of_state};
+use crate::error::{CallError, Error, answer, laxity_result};
+use crate::gpu::{OfThread, base, laxity_engine, laxity_gpus};
 use crate::handle::{self, Handle, out, text};
 
 /// The soft GPUs that this process uses. Threads share it.
@@ -127,7 +124,7 @@ fn service(argument: &'static str, number: u32, priority: u8) -> Result<Service,
         number if number == laxity_service::LAXITY_SERVICE_OWNERS as u32 => Ok(Service::Owners),
         number if number == laxity_service::LAXITY_SERVICE_AS_IS as u32 => Ok(Service::AsIs),
         number if number == laxity_service::LAXITY_SERVICE_FIXED as u32 => Ok(Service::Fixed(priority)),
-        value => Err(Error::Value { argument, value, of: "enum laxity_service" }),
+        value => Err(CallError::Value { argument, value, of: "enum laxity_service" }.into()),
     }
 }
 
@@ -144,7 +141,7 @@ pub unsafe extern "C" fn laxity_device_open(
         let place = unsafe { out(device, "device") }?;
         *place = std::ptr::null_mut();
         // SAFETY: the caller promises that `config` can be read unless it is null.
-        let config = unsafe { config.as_ref() }.ok_or(Error::Null { argument: "config" })?;
+        let config = unsafe { config.as_ref() }.ok_or(CallError::Null { argument: "config" })?;
         // SAFETY: the caller promises that the handle is not released meanwhile.
         let arbitration = if gpus.is_null() { None } else { Some(unsafe { handle::get(gpus) }?) };
         // SAFETY: the caller promises that texts end with NUL.
@@ -330,7 +327,7 @@ pub unsafe extern "C" fn laxity_device_copy_in(
 ) -> laxity_result {
     let copy = |thread: &mut DeviceThread| {
         if bytes.is_null() && size > 0 {
-            return Err(Error::Null { argument: "bytes" });
+            return Err(CallError::Null { argument: "bytes" }.into());
         }
         // SAFETY: not null (checked above), and the caller promises that `size` bytes can be read and do not change.
         let bytes = if size == 0 { &[] } else { unsafe { slice::from_raw_parts(bytes.cast(), size) } };
@@ -353,7 +350,7 @@ pub unsafe extern "C" fn laxity_device_copy_out(
 ) -> laxity_result {
     let copy = |thread: &mut DeviceThread| {
         if bytes.is_null() && size > 0 {
-            return Err(Error::Null { argument: "bytes" });
+            return Err(CallError::Null { argument: "bytes" }.into());
         }
         // SAFETY: not null (checked above), and the caller promises that nobody else uses these `size` bytes, which
         // have been written before: they are bytes, of which all values are fine.
@@ -377,7 +374,7 @@ pub unsafe extern "C" fn laxity_device_copy_timed(
         let direction = match direction {
             number if number == laxity_engine::LAXITY_ENGINE_COPY_IN as u32 => CopyDirection::In,
             number if number == laxity_engine::LAXITY_ENGINE_COPY_OUT as u32 => CopyDirection::Out,
-            number => return Err(Fault::NoEngine { number }.into()),
+            number => return Err(CallError::NoEngine { number }.into()),
         };
         Ok(thread.copy_timed(direction, size)?)
     };
@@ -393,55 +390,4 @@ pub unsafe extern "C" fn laxity_device_launch_timed(
 ) -> laxity_result {
     // SAFETY: the caller promises that the handle is not released meanwhile.
     unsafe { with(thread, |thread| Ok(thread.launch_timed(Nanos(duration_ns))?)) }
-}
-
-impl From<DeviceError> for Error {
-    fn from(error: DeviceError) -> Self {
-        match error {
-            DeviceError::Register(error) => Fault::Register(error).into(),
-            DeviceError::Lock(error) => Fault::Lock(error).into(),
-            error => Error::Device(error),
-        }
-    }
-}
-
-/// The number of an error that is not one of the arbitration.
-pub(crate) fn result(error: &DeviceError) -> laxity_result {
-    match error {
-        DeviceError::NoGpus | DeviceError::Different { .. } => LAXITY_ERROR_CONFIG,
-        DeviceError::Open(error) => match error {
-            OpenError::Name(_) => LAXITY_ERROR_NAME,
-            OpenError::Config(_) => LAXITY_ERROR_CONFIG,
-            OpenError::Different { .. } => LAXITY_ERROR_DIFFERENT,
-            OpenError::Memory(_) => LAXITY_ERROR_MEMORY,
-            OpenError::System { .. } => LAXITY_ERROR_SYSTEM,
-            OpenError::Start { .. } | OpenError::Refused { .. } | OpenError::NoServer { .. } => {
-                LAXITY_ERROR_NO_SOFT_GPU
-            }
-        },
-        DeviceError::Gpu(error) => of_gpu(error),
-        DeviceError::NoSuchGpu { .. } => LAXITY_ERROR_NO_GPU,
-        DeviceError::Elsewhere { .. } => LAXITY_ERROR_BUFFER,
-        DeviceError::Schedule { .. } => LAXITY_ERROR_SCHEDULE,
-        DeviceError::Follow(FollowError::State(error)) => of_state(error),
-        DeviceError::Follow(FollowError::NotAttached) => LAXITY_ERROR_FORKED,
-        DeviceError::Follow(FollowError::Full { .. }) => LAXITY_ERROR_FULL,
-        DeviceError::Follow(FollowError::NoSuchGpu { .. } | FollowError::NoSuchThread { .. }) => LAXITY_ERROR_INTERNAL,
-        DeviceError::Exhausted => LAXITY_ERROR_EXHAUSTED,
-        DeviceError::Register(_) | DeviceError::Lock(_) => unreachable!("those are of the arbitration"),
-    }
-}
-
-pub(crate) fn of_gpu(error: &GpuError) -> laxity_result {
-    match error {
-        GpuError::Gone { .. } => LAXITY_ERROR_GONE,
-        GpuError::Memory { .. } | GpuError::Shortage { .. } | GpuError::Map { .. } => LAXITY_ERROR_MEMORY,
-        GpuError::Range { .. } => LAXITY_ERROR_RANGE,
-        GpuError::Foreign => LAXITY_ERROR_BUFFER,
-        GpuError::Name(_) => LAXITY_ERROR_CLIENT,
-        GpuError::Race { .. } => LAXITY_ERROR_RACE,
-        // A copy fails for a reason of ours, a kernel for its own.
-        GpuError::Failed { reason, .. } => reason.downcast_ref().map_or(LAXITY_ERROR_KERNEL, of_gpu),
-        GpuError::Inside => LAXITY_ERROR_INSIDE,
-    }
 }

@@ -9,20 +9,14 @@
 
 use std::cell::{RefCell, RefMut};
 use std::ffi::c_char;
-use std::fmt;
 use std::ptr::NonNull;
 use std::thread::{self, ThreadId};
 
-use laxity_gpu::{
-    Arbitration, ArbitrationError, Base, Client, Config, EngineLock, Inheritance, LockError, PeerCopy, RegisterError,
-    Registry, RegistryError, StateError, Token, TokenRequest,
-};
+use laxity_gpu::{Arbitration, Base, Client, Config, EngineLock, Inheritance, PeerCopy, Registry, Token, TokenRequest};
 use laxity_model::{CopyDirection, Engine, EngineOrder, GpuArbitration, GpuSync, Instant, Nanos};
 use laxity_sys::clock;
-use laxity_sys::segment::SegmentError;
 
-use crate::error::laxity_result::{self, *};
-use crate::error::{Error, answer};
+use crate::error::{CallError, Error, answer, laxity_result};
 use crate::handle::{self, Handle, out, text};
 
 /// An arbitration that this process is attached to: GPUs that processes share, by name. Threads share it.
@@ -95,28 +89,6 @@ impl Handle for laxity_gpu_client {
     const NAME: &'static str = "client";
 }
 
-/// Why a call about GPUs failed.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    Registry(RegistryError),
-    Register(RegisterError),
-    Lock(LockError),
-    State(StateError),
-    /// The number is none of enum laxity_arbitration.
-    NoArbitration {
-        number: u32,
-    },
-    /// The number is none of enum laxity_engine, or not one that copies.
-    NoEngine {
-        number: u32,
-    },
-    /// A handle of another thread.
-    Thread,
-    NoToken,
-    /// To be done between jobs.
-    HasToken,
-}
-
 /// What one thread alone may touch, though its handle may be anywhere.
 pub(crate) struct OfThread<T> {
     owner: ThreadId,
@@ -140,7 +112,7 @@ impl<T> OfThread<T> {
     }
 
     pub fn get(&self) -> Result<RefMut<'_, T>, Error> {
-        if thread::current().id() == self.owner { Ok(self.value.borrow_mut()) } else { Err(Fault::Thread.into()) }
+        if thread::current().id() == self.owner { Ok(self.value.borrow_mut()) } else { Err(CallError::Thread.into()) }
     }
 }
 
@@ -192,7 +164,7 @@ impl State {
     /// The token, for as long as `self.token` has it: every caller puts what borrows it into `self.engines`, which is
     /// emptied before the token is dropped.
     fn token(&self) -> Result<&'static Token<'static>, Error> {
-        let token = self.token.as_ref().ok_or(Fault::NoToken)?;
+        let token = self.token.as_ref().ok_or(CallError::NoToken)?;
         // SAFETY: tokens are never borrowed exclusively, and for the rest as said above.
         Ok(unsafe { token.borrow() })
     }
@@ -206,12 +178,12 @@ impl State {
             number if number == laxity_engine::LAXITY_ENGINE_COPY_OUT as u32 => {
                 Ok(self.config.copy_engine(CopyDirection::Out))
             }
-            number => Err(Fault::NoEngine { number }.into()),
+            number => Err(CallError::NoEngine { number }.into()),
         }
     }
 
     fn lock(&mut self, engine: Engine, timeout_ns: u64) -> Result<(), Error> {
-        let lock = self.token()?.engine(engine, deadline(timeout_ns)).map_err(Fault::Lock)?;
+        let lock = self.token()?.engine(engine, deadline(timeout_ns))?;
         self.engines.push(Engines::One(lock));
         Ok(())
     }
@@ -232,7 +204,7 @@ impl laxity_gpu_config {
                 chunk: (self.chunk_bytes != 0).then_some(self.chunk_bytes),
                 ..GpuSync::DEFAULT
             }),
-            number => return Err(Fault::NoArbitration { number }.into()),
+            number => return Err(CallError::NoArbitration { number }.into()),
         };
         let default = Config::new(self.cpus, self.gpus);
         let copy_engines = if self.copy_engines == 0 { default.copy_engines } else { self.copy_engines };
@@ -286,8 +258,8 @@ pub unsafe extern "C" fn laxity_gpus_create_or_attach(
 ) -> laxity_result {
     let make = |registry: &Registry, name: &str| {
         // SAFETY: the caller promises that `config` can be read unless it is null.
-        let config = unsafe { config.as_ref() }.ok_or(Error::Null { argument: "config" })?.config()?;
-        Ok(registry.create_or_attach(name, &config).map_err(Fault::Registry)?)
+        let config = unsafe { config.as_ref() }.ok_or(CallError::Null { argument: "config" })?.config()?;
+        Ok(registry.create_or_attach(name, &config)?)
     };
     // SAFETY: the caller promises that the texts end with NUL and that `gpus` can be written.
     unsafe { open(directory, name, gpus, make) }
@@ -301,7 +273,7 @@ pub unsafe extern "C" fn laxity_gpus_attach(
     name: *const c_char,
     gpus: *mut *mut laxity_gpus,
 ) -> laxity_result {
-    let make = |registry: &Registry, name: &str| Ok(registry.attach(name).map_err(Fault::Registry)?);
+    let make = |registry: &Registry, name: &str| Ok(registry.attach(name)?);
     // SAFETY: the caller promises that the texts end with NUL and that `gpus` can be written.
     unsafe { open(directory, name, gpus, make) }
 }
@@ -336,7 +308,7 @@ pub unsafe extern "C" fn laxity_gpus_text(
 ) -> laxity_result {
     answer(|| {
         // SAFETY: the caller promises that the handle is not released meanwhile.
-        let shown = unsafe { handle::get(gpus) }?.snapshot().map_err(Fault::State)?.to_string().replace('\0', "?");
+        let shown = unsafe { handle::get(gpus) }?.snapshot()?.to_string().replace('\0', "?");
         // SAFETY: the caller promises that `length` can be written unless it is null.
         if let Some(length) = unsafe { length.as_mut() } {
             *length = shown.len();
@@ -345,7 +317,7 @@ pub unsafe extern "C" fn laxity_gpus_text(
             return Ok(());
         }
         if buffer.is_null() {
-            return Err(Error::Null { argument: "buffer" });
+            return Err(CallError::Null { argument: "buffer" }.into());
         }
         let fits = (0..=shown.len().min(size - 1)).rev().find(|&end| shown.is_char_boundary(end)).unwrap_or(0);
         // SAFETY: not null (checked above), the caller promises that `size` bytes can be written, and `fits` is less.
@@ -364,7 +336,7 @@ pub unsafe extern "C" fn laxity_gpus_text(
 pub unsafe extern "C" fn laxity_gpus_gc(directory: *const c_char, removed: *mut usize) -> laxity_result {
     answer(|| {
         // SAFETY: the caller promises that `directory` is null or ends with NUL.
-        let names = unsafe { registry(directory) }?.gc().map_err(Fault::Registry)?;
+        let names = unsafe { registry(directory) }?.gc()?;
         // SAFETY: the caller promises that `removed` can be written unless it is null.
         if let Some(removed) = unsafe { removed.as_mut() } {
             *removed = names.len();
@@ -399,7 +371,7 @@ pub unsafe extern "C" fn laxity_gpus_register(
         *place = std::ptr::null_mut();
         // SAFETY: the caller promises that the handle is not released meanwhile, and that `name` ends with NUL.
         let (gpus, name) = unsafe { (handle::get(gpus)?, text(name, "name")?) };
-        let client = gpus.register(name, base(priority, deadline_ns)).map_err(Fault::Register)?;
+        let client = gpus.register(name, base(priority, deadline_ns))?;
         let state = State { engines: Vec::new(), token: None, client: Placed::new(client), config: *gpus.config() };
         *place = handle::make(OfThread::new(state));
         Ok(())
@@ -418,11 +390,11 @@ pub unsafe extern "C" fn laxity_gpu_client_rebase(
         // SAFETY: the caller promises that the handle is not released meanwhile.
         let mut state = unsafe { handle::get(client) }?.get()?;
         if state.token.is_some() {
-            return Err(Fault::HasToken.into());
+            return Err(CallError::HasToken.into());
         }
         // SAFETY: only a token borrows the client, and there is none (checked above).
         let client = unsafe { state.client.0.as_mut() };
-        Ok(client.rebase(base(priority, deadline_ns)).map_err(Fault::Register)?)
+        Ok(client.rebase(base(priority, deadline_ns))?)
     })
 }
 
@@ -470,7 +442,7 @@ pub unsafe extern "C" fn laxity_gpu_token(
         // A number that is too large for a GPU is none.
         let only = (only >= 0).then(|| u16::try_from(only).unwrap_or(u16::MAX));
         let ask = TokenRequest { gpu: only, deadline: deadline(timeout_ns), ..TokenRequest::default() };
-        let token = borrowed.request(ask).map_err(Fault::Lock)?;
+        let token = borrowed.request(ask)?;
         // SAFETY: the caller promises that `gpu` can be written unless it is null.
         if let Some(gpu) = unsafe { gpu.as_mut() } {
             *gpu = token.gpu().into();
@@ -524,7 +496,7 @@ pub unsafe extern "C" fn laxity_gpu_peer_copy(
         // SAFETY: the caller promises that the handle is not released meanwhile.
         let mut state = unsafe { handle::get(client) }?.get()?;
         let from = u16::try_from(from).unwrap_or(u16::MAX);
-        let both = state.token()?.peer_copy(from, deadline(timeout_ns)).map_err(Fault::Lock)?;
+        let both = state.token()?.peer_copy(from, deadline(timeout_ns))?;
         state.engines.push(Engines::Two(both));
         Ok(())
     })
@@ -560,77 +532,4 @@ pub unsafe extern "C" fn laxity_gpu_engines_release(client: *mut laxity_gpu_clie
         unsafe { handle::get(client) }?.get()?.engines.clear();
         Ok(())
     })
-}
-
-impl Fault {
-    pub fn result(&self) -> laxity_result {
-        match self {
-            Fault::Registry(error) => of_registry(error),
-            Fault::Register(RegisterError::Name { .. } | RegisterError::Priority { .. }) => LAXITY_ERROR_CLIENT,
-            Fault::Register(RegisterError::Full { .. }) => LAXITY_ERROR_FULL,
-            Fault::Register(RegisterError::NotAttached) | Fault::Lock(LockError::Forked) => LAXITY_ERROR_FORKED,
-            Fault::Lock(LockError::TimedOut { .. }) => LAXITY_TIMED_OUT,
-            Fault::Lock(LockError::NoSuchGpu { .. } | LockError::SameGpu { .. }) => LAXITY_ERROR_NO_GPU,
-            Fault::Lock(LockError::Order { .. }) | Fault::HasToken => LAXITY_ERROR_ORDER,
-            Fault::Register(RegisterError::State(error))
-            | Fault::Lock(LockError::State(error))
-            | Fault::State(error) => of_state(error),
-            Fault::NoArbitration { .. } => LAXITY_ERROR_CONFIG,
-            Fault::NoEngine { .. } => LAXITY_ERROR_NO_ENGINE,
-            Fault::Thread => LAXITY_ERROR_THREAD,
-            Fault::NoToken => LAXITY_ERROR_NO_TOKEN,
-        }
-    }
-}
-
-fn of_registry(error: &RegistryError) -> laxity_result {
-    match error {
-        RegistryError::Name { .. } => LAXITY_ERROR_NAME,
-        RegistryError::Other(ArbitrationError::Config(_)) => LAXITY_ERROR_CONFIG,
-        RegistryError::Exists { .. } | RegistryError::Segment(SegmentError::Exists { .. }) => LAXITY_ERROR_EXISTS,
-        RegistryError::NotFound { .. } | RegistryError::Segment(SegmentError::NotFound { .. }) => {
-            LAXITY_ERROR_NO_ARBITRATION
-        }
-        RegistryError::Different { .. } => LAXITY_ERROR_DIFFERENT,
-        RegistryError::Damaged { .. }
-        | RegistryError::Other(ArbitrationError::Elsewhere { .. })
-        | RegistryError::Segment(SegmentError::Foreign { .. } | SegmentError::Version { .. }) => LAXITY_ERROR_FOREIGN,
-        RegistryError::Full { .. } => LAXITY_ERROR_FULL,
-        RegistryError::Other(ArbitrationError::State(error)) => of_state(error),
-        RegistryError::Segment(SegmentError::Memory { .. }) => LAXITY_ERROR_MEMORY,
-        RegistryError::Segment(SegmentError::System { .. }) | RegistryError::System { .. } => LAXITY_ERROR_SYSTEM,
-    }
-}
-
-pub(crate) fn of_state(error: &StateError) -> laxity_result {
-    match error {
-        StateError::System(_) => LAXITY_ERROR_SYSTEM,
-        StateError::Damaged(_) => LAXITY_ERROR_FOREIGN,
-    }
-}
-
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
-        Error::Gpu(fault)
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Registry(error) => write!(f, "{error}"),
-            Fault::Register(error) => write!(f, "{error}"),
-            Fault::Lock(error) => write!(f, "{error}"),
-            Fault::State(error) => write!(f, "{error}"),
-            Fault::NoArbitration { number } => {
-                write!(f, "the arbitration is {number}; use one of enum laxity_arbitration")
-            }
-            Fault::NoEngine { number } => {
-                write!(f, "the engine is {number}; use one of enum laxity_engine, for chunks one that copies")
-            }
-            Fault::Thread => write!(f, "another thread registered the client; register each thread that uses GPUs"),
-            Fault::NoToken => write!(f, "the client holds no token; call laxity_gpu_token first"),
-            Fault::HasToken => write!(f, "the client holds a token; change its priority between jobs"),
-        }
-    }
 }

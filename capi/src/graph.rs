@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use ::laxity_graph::{Graph, Ownership};
 
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{CallError, Error, answer, laxity_result};
 use crate::handle::{self, Handle, out, text};
 use crate::node::{ClaimedNode, laxity_node};
 
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn laxity_graph_edge(
         // `edge` can be written.
         let (graph, from, to, edge) =
             unsafe { (handle::get(graph)?, text(from, "from")?, text(to, "to")?, out(edge, "edge")?) };
-        let missing = || Error::NoEdge { from: from.to_owned(), to: to.to_owned() };
+        let missing = || CallError::NoEdge { from: from.to_owned(), to: to.to_owned() };
         *edge = graph.edge(from, to).ok_or_else(missing)?;
         Ok(())
     })
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn laxity_graph_tokens(
         let (graph, tokens) = unsafe { (handle::get(graph)?, out(tokens, "tokens")?) };
         let edges = graph.spec().plan().edges().len();
         if edge >= edges {
-            return Err(Error::NoPosition { edge, edges });
+            return Err(CallError::NoPosition { edge, edges }.into());
         }
         *tokens = graph.tokens(edge);
         Ok(())
@@ -180,5 +180,5 @@ pub unsafe extern "C" fn laxity_graph_memory(graph: *const laxity_graph, bytes: 
 }
 
 pub(crate) fn position(graph: &Graph, name: &str) -> Result<usize, Error> {
-    graph.node(name).ok_or_else(|| Error::NoNode { name: name.to_owned() })
+    graph.node(name).ok_or_else(|| CallError::NoNode { name: name.to_owned() }.into())
 }

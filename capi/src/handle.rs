@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::Error;
+use crate::error::{CallError, Error};
 
 /// A type that C knows by name only.
 pub(crate) trait Handle: Sized {
@@ -46,15 +46,15 @@ pub(crate) unsafe fn get<'a, H: Handle>(handle: *const H) -> Result<&'a H::Value
 /// As for [`get`].
 unsafe fn tag_of<'a, H: Handle>(handle: *const H) -> Result<&'a AtomicU64, Error> {
     if handle.is_null() {
-        return Err(Error::Null { argument: H::NAME });
+        return Err(CallError::Null { argument: H::NAME }.into());
     }
     if !handle.cast::<Tagged<H::Value>>().is_aligned() {
-        return Err(Error::Handle { expected: H::NAME });
+        return Err(CallError::Handle { expected: H::NAME }.into());
     }
     // SAFETY: not null and aligned (checked above); the caller promises that it can be read. `Tagged` is `repr(C)`: the
     // tag comes first.
     let tag = unsafe { &*handle.cast::<AtomicU64>() };
-    if tag.load(Ordering::Relaxed) == H::TAG { Ok(tag) } else { Err(Error::Handle { expected: H::NAME }) }
+    if tag.load(Ordering::Relaxed) == H::TAG { Ok(tag) } else { Err(CallError::Handle { expected: H::NAME }.into()) }
 }
 
 /// Takes the value behind the handle at `place` and leaves null there; nothing if null is there already.
@@ -71,7 +71,7 @@ pub(crate) unsafe fn take<H: Handle>(place: *mut *mut H) -> Result<Option<H::Val
     let tag = unsafe { tag_of(*place) }?;
     // Of two threads that release it only one has it.
     if tag.compare_exchange(H::TAG, 0, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-        return Err(Error::Handle { expected: H::NAME });
+        return Err(CallError::Handle { expected: H::NAME }.into());
     }
     let handle = std::mem::replace(place, std::ptr::null_mut());
     // SAFETY: it came from `make`, as its tag said, which only one caller can clear.
@@ -85,7 +85,7 @@ pub(crate) unsafe fn take<H: Handle>(place: *mut *mut H) -> Result<Option<H::Val
 /// `place` is null, or can be written and nobody else uses it meanwhile.
 pub(crate) unsafe fn out<'a, T>(place: *mut T, argument: &'static str) -> Result<&'a mut T, Error> {
     // SAFETY: as the caller promises; null is checked.
-    unsafe { place.as_mut() }.ok_or(Error::Null { argument })
+    unsafe { place.as_mut() }.ok_or(CallError::Null { argument }.into())
 }
 
 /// A text that C passes.
@@ -94,8 +94,8 @@ pub(crate) unsafe fn out<'a, T>(place: *mut T, argument: &'static str) -> Result
 /// `text` is null, or ends with NUL and does not change while the result is used.
 pub(crate) unsafe fn text<'a>(text: *const c_char, argument: &'static str) -> Result<&'a str, Error> {
     if text.is_null() {
-        return Err(Error::Null { argument });
+        return Err(CallError::Null { argument }.into());
     }
     // SAFETY: not null (checked above), and otherwise as the caller promises.
-    unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| Error::Text { argument })
+    unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| CallError::Text { argument }.into())
 }

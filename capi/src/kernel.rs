@@ -10,7 +10,7 @@ use laxity_model::Nanos;
 use laxity_softgpu::{Reading, Writing};
 
 use crate::device::{laxity_buffer, laxity_device_thread, with};
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{CallError, Error, answer, laxity_result};
 use crate::handle::{self, out};
 
 /// What a kernel sees of device memory, while it runs.
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn laxity_device_launch(
     duration_ns: u64,
 ) -> laxity_result {
     let launch = |thread: &mut DeviceThread| {
-        let kernel = Kernel { function: kernel.ok_or(Error::Null { argument: "kernel" })?, argument };
+        let kernel = Kernel { function: kernel.ok_or(CallError::Null { argument: "kernel" })?, argument };
         let (running, over) = channel::<()>();
         let run = move |view: &DeviceView<'_>| {
             let _running = running;
@@ -104,14 +104,14 @@ pub unsafe extern "C" fn laxity_device_launch(
 /// `view` is null, or points to 8 bytes that can be read; if they are the tag, it is what a kernel got that runs.
 unsafe fn get<'a>(view: *const laxity_view) -> Result<&'a View<'a>, Error> {
     if view.is_null() {
-        return Err(Error::Null { argument: NAME });
+        return Err(CallError::Null { argument: NAME }.into());
     }
     if !view.cast::<View<'_>>().is_aligned() {
-        return Err(Error::Handle { expected: NAME });
+        return Err(CallError::Handle { expected: NAME }.into());
     }
     // SAFETY: not null and aligned (checked above), and the caller promises that it can be read.
     if unsafe { view.cast::<u64>().read() } != TAG {
-        return Err(Error::Handle { expected: NAME });
+        return Err(CallError::Handle { expected: NAME }.into());
     }
     // SAFETY: as the caller promises.
     Ok(unsafe { &*view.cast() })
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn laxity_view_read(
         *place = std::ptr::null();
         // SAFETY: the caller promises that the kernel runs, and that the handle is not released meanwhile.
         let (view, buffer) = unsafe { (get(view)?, handle::get(buffer)?) };
-        let reading = view.device.read(buffer, offset..offset.saturating_add(size)).map_err(Error::View)?;
+        let reading = view.device.read(buffer, offset..offset.saturating_add(size))?;
         *place = reading.as_ptr().cast();
         view.keep(Given::Reading(reading));
         Ok(())
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn laxity_view_write(
         *place = std::ptr::null_mut();
         // SAFETY: the caller promises that the kernel runs, and that the handle is not released meanwhile.
         let (view, buffer) = unsafe { (get(view)?, handle::get(buffer)?) };
-        let mut writing = view.device.write(buffer, offset..offset.saturating_add(size)).map_err(Error::View)?;
+        let mut writing = view.device.write(buffer, offset..offset.saturating_add(size))?;
         *place = writing.as_mut_ptr().cast();
         view.keep(Given::Writing(writing));
         Ok(())

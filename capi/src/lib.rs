@@ -13,6 +13,7 @@
 #![allow(clippy::missing_safety_doc, reason = "what callers must keep to is said once, at the head of laxity.h")]
 
 mod budget;
+mod call_error;
 mod device;
 mod error;
 mod gpu;

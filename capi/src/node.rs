@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use ::laxity_graph::{Graph, Job, MessageError, NoRecorder, Node};
 use laxity_model::Nanos;
 
-use crate::error::{Error, answer, c_string, laxity_result};
+use crate::error::{CallError, Error, answer, c_string, laxity_result};
 use crate::handle::{self, Handle, out};
 
 /// A claimed node. One thread uses it at a time; it need not be the one that claimed it.
@@ -108,7 +108,7 @@ impl State {
     /// The node, for `'a`; only while there is no job, which would borrow it.
     pub fn node<'a>(&mut self) -> Result<&'a mut Node, Error> {
         if let Some(job) = &self.job {
-            return Err(Error::Incomplete { node: self.name.clone(), job: job.index() });
+            return Err(CallError::Incomplete { node: self.name.clone(), job: job.index() }.into());
         }
         // SAFETY: `OwnedNode` keeps it alive for as long as `self.job` exists. No other reference exists: there is no
         // job (checked above), all others come from here, and no caller keeps one beyond its hold on the mutex, except
@@ -124,14 +124,14 @@ impl State {
             u64::MAX => node.wait(),
             _ => node.wait_for(Nanos::from_nanos(timeout_ns)),
         };
-        let job = job.map_err(Error::Wait)?;
+        let job = job?;
         self.is_resumed = interrupted == Some(job.index());
         self.job = Some(job);
         Ok(())
     }
 
     pub fn job(&mut self) -> Result<&mut Job<'static>, Error> {
-        self.job.as_mut().ok_or_else(|| Error::NoJob { node: self.name.clone() })
+        self.job.as_mut().ok_or_else(|| CallError::NoJob { node: self.name.clone() }.into())
     }
 
     pub fn graph(&self) -> &Graph {
@@ -139,7 +139,7 @@ impl State {
     }
 
     pub fn no_recorder(&self) -> Error {
-        Error::NoRecorder(NoRecorder { graph: self.graph.spec().graph().name.clone() })
+        NoRecorder { graph: self.graph.spec().graph().name.clone() }.into()
     }
 
     /// Adds the names that a C programmer knows.
@@ -147,7 +147,7 @@ impl State {
         let graph = self.graph.spec().graph();
         let name = |node: usize| graph.nodes[node].name.clone();
         let ends = graph.edges.get(edge).map(|edge| (name(edge.producer), name(edge.consumer)));
-        Error::Message { node: self.name.clone(), edge: ends, error }
+        CallError::Message { node: self.name.clone(), edge: ends, error }.into()
     }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn lock(state: &Mutex<State>) -> Result<MutexGuard<'_, State>, Error>
         // A panic leaves no job half-stored: that is the last thing a wait does, and the first that a completion
         // undoes.
         Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => Err(Error::Busy),
+        Err(TryLockError::WouldBlock) => Err(CallError::Busy.into()),
     }
 }
 
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn laxity_node_poll_fd(node: *mut laxity_node, descriptor:
         let (node, descriptor) = unsafe { (handle::get(node.cast_const())?, out(descriptor, "descriptor")?) };
         *descriptor = -1;
         let mut state = lock(&node.state)?;
-        *descriptor = state.node()?.poll_fd().map_err(Error::Descriptor)?.as_raw_fd();
+        *descriptor = state.node()?.poll_fd().map_err(CallError::Descriptor)?.as_raw_fd();
         Ok(())
     })
 }
@@ -389,7 +389,7 @@ pub unsafe extern "C" fn laxity_job_complete(job: *mut laxity_job) -> laxity_res
     answer(|| {
         // SAFETY: the caller promises that the node is not released meanwhile.
         let mut state = lock(unsafe { handle::get(job.cast_const()) }?)?;
-        let job = state.job.take().ok_or_else(|| Error::NoJob { node: state.name.clone() })?;
+        let job = state.job.take().ok_or_else(|| CallError::NoJob { node: state.name.clone() })?;
         job.complete();
         Ok(())
     })

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{answer, laxity_result};
 use crate::handle::{self, out, text};
 use crate::node::{laxity_job, lock};
 
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn laxity_job_read(
         let (state, bytes, object) = unsafe { (handle::get(job)?, out(bytes, "bytes")?, text(object, "object")?) };
         *bytes = std::ptr::null();
         let mut state = lock(state)?;
-        let found = state.job()?.read_past(object, ago).map_err(Error::Object)?;
+        let found = state.job()?.read_past(object, ago)?;
         *bytes = found.as_ptr().cast();
         // SAFETY: the caller promises that `length` can be written unless it is null.
         if let Some(length) = unsafe { length.as_mut() } {
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn laxity_job_write(
             unsafe { (handle::get(job.cast_const())?, out(bytes, "bytes")?, text(object, "object")?) };
         *bytes = std::ptr::null_mut();
         let mut state = lock(state)?;
-        let found = state.job()?.write(object).map_err(Error::Object)?;
+        let found = state.job()?.write(object)?;
         *bytes = found.as_mut_ptr().cast();
         // SAFETY: the caller promises that `length` can be written unless it is null.
         if let Some(length) = unsafe { length.as_mut() } {

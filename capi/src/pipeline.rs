@@ -7,7 +7,7 @@ use ::laxity_graph::{Parameter, Pipeline};
 use laxity_analysis::pgm;
 use laxity_model::Nanos;
 
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{CallError, Error, answer, laxity_result};
 use crate::handle::{self, Handle, out, text};
 use crate::spec::{self, laxity_edge, laxity_spec};
 
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn laxity_pipeline_node(
         let (pipeline, name) = unsafe { (handle::get(pipeline)?, text(name, "name")?) };
         let given = match (parameters.is_null(), count) {
             (_, 0) => &[][..],
-            (true, _) => return Err(Error::Null { argument: "parameters" }),
+            (true, _) => return Err(CallError::Null { argument: "parameters" }.into()),
             // SAFETY: not null, and the caller promises that `count` parameters can be read there.
             (false, _) => unsafe { std::slice::from_raw_parts(parameters, count) },
         };
@@ -131,7 +131,7 @@ unsafe fn parameter(node: &str, given: &laxity_parameter) -> Result<Parameter, E
         (true, false, ago) => Ok(Parameter::past(object, ago)),
         (false, true, 0) => Ok(Parameter::output(object)),
         (true, true, 0) => Ok(Parameter::inout(object)),
-        _ => Err(Error::Parameter { node: node.to_owned(), object: object.to_owned() }),
+        _ => Err(CallError::Parameter { node: node.to_owned(), object: object.to_owned() }.into()),
     }
 }
 
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn laxity_pipeline_edge(
             (handle::get(pipeline)?, text(from, "from")?, text(to, "to")?, edge.as_ref().copied().unwrap_or_default())
         };
         if !edge.is_plain() {
-            return Err(Error::Tokens { from: from.to_owned(), to: to.to_owned() });
+            return Err(CallError::Tokens { from: from.to_owned(), to: to.to_owned() }.into());
         }
         // SAFETY: the caller promises that the address is NULL or ends with NUL.
         let channel = unsafe { spec::channel(&edge) }?;
@@ -187,13 +187,13 @@ pub unsafe extern "C" fn laxity_pipeline_replicas_needed(
         // SAFETY: the caller promises that the handle is not released meanwhile, and that `replicas` can be written.
         let (pipeline, replicas) = unsafe { (handle::get(pipeline)?, out(replicas, "replicas")?) };
         if response_times_ns.is_null() {
-            return Err(Error::Null { argument: "response_times_ns" });
+            return Err(CallError::Null { argument: "response_times_ns" }.into());
         }
         // SAFETY: not null, and the caller promises that `count` numbers can be read there.
         let given = unsafe { std::slice::from_raw_parts(response_times_ns, count) };
         let graph = lock(pipeline).graph()?;
         let bounds: Vec<Nanos> = given.iter().copied().map(Nanos::from_nanos).collect();
-        *replicas = pgm::replicas_needed(&graph, &bounds).map_err(Error::Replicas)?;
+        *replicas = pgm::replicas_needed(&graph, &bounds)?;
         Ok(())
     })
 }

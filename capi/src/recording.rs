@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use ::laxity_graph::{Collected, Collector, Graph};
 use laxity_trace::codec::TraceWriter;
 
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{CallError, Error, answer, laxity_result};
 use crate::graph::laxity_graph;
 use crate::handle::{self, Handle, out, text};
 
@@ -67,7 +67,7 @@ impl Recording {
 }
 
 fn at(path: &Path, error: io::Error) -> Error {
-    Error::File { path: path.to_owned(), error }
+    CallError::File { path: path.to_owned(), error }.into()
 }
 
 /// Begins to record the graph in the trace file `path`, which is replaced, from the oldest jobs that the graph

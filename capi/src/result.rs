@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
+use laxity_model::ErrorCode;
+
 /// How a call went. The numbers stay what they are; later versions may add some.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +139,58 @@ pub enum laxity_result {
 }
 
 use laxity_result::*;
+
+impl From<ErrorCode> for laxity_result {
+    fn from(code: ErrorCode) -> Self {
+        match code {
+            ErrorCode::TimedOut => LAXITY_TIMED_OUT,
+            ErrorCode::Terminated => LAXITY_TERMINATED,
+            ErrorCode::Lost => LAXITY_LOST,
+            ErrorCode::Value => LAXITY_ERROR_VALUE,
+            ErrorCode::Spec => LAXITY_ERROR_SPEC,
+            ErrorCode::Name => LAXITY_ERROR_NAME,
+            ErrorCode::Exists => LAXITY_ERROR_EXISTS,
+            ErrorCode::NoGraph => LAXITY_ERROR_NO_GRAPH,
+            ErrorCode::Different => LAXITY_ERROR_DIFFERENT,
+            ErrorCode::Foreign => LAXITY_ERROR_FOREIGN,
+            ErrorCode::Full => LAXITY_ERROR_FULL,
+            ErrorCode::Memory => LAXITY_ERROR_MEMORY,
+            ErrorCode::System => LAXITY_ERROR_SYSTEM,
+            ErrorCode::Channel => LAXITY_ERROR_CHANNEL,
+            ErrorCode::NoNode => LAXITY_ERROR_NO_NODE,
+            ErrorCode::Claimed => LAXITY_ERROR_CLAIMED,
+            ErrorCode::Ending => LAXITY_ERROR_ENDING,
+            ErrorCode::Forked => LAXITY_ERROR_FORKED,
+            ErrorCode::NoObject => LAXITY_ERROR_NO_OBJECT,
+            ErrorCode::Listen => LAXITY_ERROR_LISTEN,
+            ErrorCode::Unreachable => LAXITY_ERROR_UNREACHABLE,
+            ErrorCode::Schedule => LAXITY_ERROR_SCHEDULE,
+            ErrorCode::NoRing => LAXITY_ERROR_NO_RING,
+            ErrorCode::NoMessage => LAXITY_ERROR_NO_MESSAGE,
+            ErrorCode::TooLong => LAXITY_ERROR_TOO_LONG,
+            ErrorCode::Access => LAXITY_ERROR_ACCESS,
+            ErrorCode::MessageLost => LAXITY_ERROR_MESSAGE_LOST,
+            ErrorCode::NoRecorder => LAXITY_ERROR_NO_RECORDER,
+            ErrorCode::Swap => LAXITY_ERROR_SWAP,
+            ErrorCode::Config => LAXITY_ERROR_CONFIG,
+            ErrorCode::NoArbitration => LAXITY_ERROR_NO_ARBITRATION,
+            ErrorCode::Client => LAXITY_ERROR_CLIENT,
+            ErrorCode::NoGpu => LAXITY_ERROR_NO_GPU,
+            ErrorCode::Order => LAXITY_ERROR_ORDER,
+            ErrorCode::NoSoftGpu => LAXITY_ERROR_NO_SOFT_GPU,
+            ErrorCode::Gone => LAXITY_ERROR_GONE,
+            ErrorCode::Range => LAXITY_ERROR_RANGE,
+            ErrorCode::Race => LAXITY_ERROR_RACE,
+            ErrorCode::Buffer => LAXITY_ERROR_BUFFER,
+            ErrorCode::Kernel => LAXITY_ERROR_KERNEL,
+            ErrorCode::Inside => LAXITY_ERROR_INSIDE,
+            ErrorCode::Exhausted => LAXITY_ERROR_EXHAUSTED,
+            ErrorCode::Verify => LAXITY_ERROR_VERIFY,
+            ErrorCode::Failed => LAXITY_ERROR_FAILED,
+            ErrorCode::Internal => LAXITY_ERROR_INTERNAL,
+        }
+    }
+}
 
 /// Every result with its text.
 const TEXTS: &[(laxity_result, &CStr)] = &[

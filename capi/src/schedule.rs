@@ -5,7 +5,7 @@ use ::laxity_graph::hooks::{Deadline, Fifo};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock;
 
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{CallError, answer, laxity_result};
 use crate::graph::laxity_graph;
 use crate::handle::{self, out};
 use crate::node::{laxity_job, laxity_node, lock};
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn laxity_node_set_releasing(node: *mut laxity_node, relea
             (laxity_releasing::LAXITY_RELEASING_EARLY, Releasing::Early),
             (laxity_releasing::LAXITY_RELEASING_ON_TIME, Releasing::OnTime),
         ];
-        let unknown = || Error::Value { argument: "releasing", value: releasing, of: "enum laxity_releasing" };
+        let unknown = || CallError::Value { argument: "releasing", value: releasing, of: "enum laxity_releasing" };
         let mode = MODES.iter().find(|(number, _)| *number as u32 == releasing).map(|(_, mode)| *mode);
         // SAFETY: the caller promises that the handle is not released meanwhile.
         let mut state = lock(unsafe { handle::get(node.cast_const()) }?.state())?;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use ::laxity_graph::{Channel, ChannelKind, RECORDER_DEFAULT, RECORDER_MAX, Spec, SpecError};
 use laxity_model::{self as model, Nanos};
 
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{CallError, Error, answer, laxity_result};
 use crate::handle::{self, Handle, out, text};
 
 /// The description of a graph.
@@ -186,7 +186,7 @@ pub(crate) unsafe fn channel(edge: &laxity_edge) -> Result<Channel, Error> {
         (laxity_channel::LAXITY_CHANNEL_TCP, ChannelKind::Stream),
     ];
     let kind = KINDS.iter().find(|(number, _)| *number as u32 == edge.channel);
-    let (_, kind) = kind.ok_or(Error::NoChannel { channel: edge.channel })?;
+    let (_, kind) = kind.ok_or(CallError::NoChannel { channel: edge.channel })?;
     let (message, capacity) = (edge.message_bytes, edge.slots);
     if (message, capacity) == (0, 0) {
         return Ok(Channel::Counter);
@@ -196,7 +196,7 @@ pub(crate) unsafe fn channel(edge: &laxity_edge) -> Result<Channel, Error> {
     }
     // SAFETY: as the caller promises.
     let address = unsafe { text(edge.address, "address") }?;
-    let address = address.parse().map_err(|_| Error::Address { address: address.to_owned() })?;
+    let address = address.parse().map_err(|_| CallError::Address { address: address.to_owned() })?;
     Ok(Channel::Stream { message, capacity, address })
 }
 
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn laxity_spec_swapping(
         // SAFETY: the caller promises that the handle is not released meanwhile.
         let spec = unsafe { handle::get(spec.cast_const()) }?;
         if edges.is_null() {
-            return Err(Error::Null { argument: "edges" });
+            return Err(CallError::Null { argument: "edges" }.into());
         }
         // SAFETY: not null, and the caller promises that `count` numbers can be read there.
         lock(spec).swapping.push(unsafe { std::slice::from_raw_parts(edges, count) }.to_vec());
@@ -282,12 +282,12 @@ impl Draft {
 
     /// Itself, if something can be added.
     fn open(&mut self) -> Result<&mut Draft, Error> {
-        if self.derived.is_some() { Err(Error::Derived { name: self.graph.name.clone() }) } else { Ok(self) }
+        if self.derived.is_some() { Err(CallError::Derived { name: self.graph.name.clone() }.into()) } else { Ok(self) }
     }
 
     fn position(&self, name: &str) -> Result<usize, Error> {
         let found = self.graph.nodes.iter().position(|node| node.name == name);
-        found.ok_or_else(|| Error::NoNode { name: name.to_owned() })
+        found.ok_or_else(|| CallError::NoNode { name: name.to_owned() }.into())
     }
 }
 

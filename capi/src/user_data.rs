@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 
 use ::laxity_graph::{Graph, UserData};
 
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{CallError, Error, answer, laxity_result};
 use crate::graph::{laxity_graph, position};
 use crate::handle::{self, out, text};
 
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn laxity_data_read(
         // is null.
         let data = unsafe { find(handle::get(graph)?, node, edge) }?;
         if bytes.is_null() {
-            return Err(Error::Null { argument: "bytes" });
+            return Err(CallError::Null { argument: "bytes" }.into());
         }
         // SAFETY: not null, and the caller promises that `length` bytes can be written there, which nobody else uses.
         let bytes = unsafe {
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn laxity_data_write(
         // is null.
         let data = unsafe { find(handle::get(graph)?, node, edge) }?;
         if bytes.is_null() {
-            return Err(Error::Null { argument: "bytes" });
+            return Err(CallError::Null { argument: "bytes" }.into());
         }
         // SAFETY: not null, and the caller promises that `length` bytes can be read there and do not change.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) };
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn laxity_data_write(
         match unsafe { version.as_ref() } {
             None => Ok(data.write(bytes)?),
             Some(&version) if data.write_if(version, bytes)? => Ok(()),
-            Some(&expected) => Err(Error::Changed { expected, found: data.version() }),
+            Some(&expected) => Err(CallError::Changed { expected, found: data.version() }.into()),
         }
     })
 }
@@ -101,7 +101,7 @@ unsafe fn find(graph: &Graph, node: *const c_char, edge: usize) -> Result<UserDa
     }
     let edges = graph.spec().graph().edges.len();
     if edge >= edges {
-        return Err(Error::NoPosition { edge, edges });
+        return Err(CallError::NoPosition { edge, edges }.into());
     }
     Ok(graph.edge_data(edge))
 }

@@ -5,18 +5,14 @@
 //! ```
 
 use std::ffi::{CString, c_char, c_void};
-use std::fmt;
 use std::slice;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ::laxity_vx::{
-    Action, Context, Delay, Failure, Format, Graph, Item, JobError, KernelError, Node, Parameter, SpawnError, Verified,
-    VerifyError,
-};
-use laxity_model::Nanos;
+use ::laxity_vx::{Action, Context, Delay, Format, Graph, Item, KernelError, Node, Parameter, Status, Verified};
+use laxity_model::{Details, ErrorCode, ErrorDetails, Nanos};
+use thiserror::Error as DeriveError;
 
-use crate::error::laxity_result::{self, *};
-use crate::error::{Error, answer, c_string};
+use crate::error::{CallError, Error, answer, c_string, laxity_result};
 use crate::handle::{self, Handle, out, text};
 use crate::registry::laxity_registry;
 use crate::vx_job::{self, laxity_vx_job};
@@ -84,77 +80,21 @@ pub const LAXITY_VX_ARRAY_ITEMS: usize = 64;
 
 const _: () = assert!(LAXITY_VX_ARRAY_ITEMS == ::laxity_vx::ARRAY_ITEMS, "C and Rust see the same arrays");
 
-/// What can go wrong with vision graphs.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    Verify(VerifyError),
-    Spawn(SpawnError),
-    Failed(Arc<Failure>),
-    Job(JobError),
-    NoObject { node: String, object: u32, objects: usize },
-    Undeclared { object: u32 },
-    NotYet,
+/// An error of a vision graph, whose text ends with OpenVX's number.
+#[derive(Debug, DeriveError)]
+#[error("{error} ({status})")]
+pub(crate) struct VisionError<E: ErrorDetails> {
+    pub error: E,
+    pub status: Status,
 }
 
-impl Fault {
-    pub fn result(&self) -> laxity_result {
-        match self {
-            Fault::Verify(_) => LAXITY_ERROR_VERIFY,
-            Fault::Spawn(SpawnError::Scheduled { .. }) => LAXITY_ERROR_EXISTS,
-            Fault::Spawn(SpawnError::Option { .. } | SpawnError::Priority(_) | SpawnError::Budget { .. }) => {
-                LAXITY_ERROR_VALUE
-            }
-            Fault::Spawn(SpawnError::Replicas(_)) => LAXITY_ERROR_VERIFY,
-            Fault::Spawn(SpawnError::Memory(_)) => LAXITY_ERROR_MEMORY,
-            Fault::Spawn(SpawnError::Claim(_)) => LAXITY_ERROR_CLAIMED,
-            Fault::Spawn(SpawnError::Thread { .. } | SpawnError::Lock { .. }) => LAXITY_ERROR_SYSTEM,
-            Fault::Spawn(
-                SpawnError::Cpus { .. }
-                | SpawnError::Fifo { .. }
-                | SpawnError::NoBudget { .. }
-                | SpawnError::Overload { .. }
-                | SpawnError::Deadline { .. },
-            ) => LAXITY_ERROR_SCHEDULE,
-            Fault::Failed(_) => LAXITY_ERROR_FAILED,
-            Fault::Job(JobError::NoGpu) => LAXITY_ERROR_NO_GPU,
-            Fault::Job(JobError::Gpu(error)) => crate::device::result(error),
-            Fault::Job(_) | Fault::Undeclared { .. } => LAXITY_ERROR_ACCESS,
-            Fault::NoObject { .. } => LAXITY_ERROR_NO_OBJECT,
-            Fault::NotYet => LAXITY_TIMED_OUT,
-        }
+impl<E: ErrorDetails> ErrorDetails for VisionError<E> {
+    fn code(&self) -> ErrorCode {
+        self.error.code()
     }
 
-    /// The node in question.
-    pub fn node(&self) -> Option<&str> {
-        match self {
-            Fault::Failed(failure) => Some(&failure.node),
-            Fault::NoObject { node, .. } => Some(node),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Verify(error) => write!(f, "{error} ({})", error.status()),
-            Fault::Spawn(error) => write!(f, "{error} ({})", error.status()),
-            Fault::Failed(failure) => write!(f, "{failure} ({})", failure.status()),
-            Fault::NoObject { node, object, objects } => {
-                write!(f, "node {node}: the graph has {objects} objects, numbered from 0; there is no object {object}")
-            }
-            Fault::Job(error) => write!(f, "{error}"),
-            Fault::Undeclared { object } => {
-                write!(f, "the node has no parameter that is object {object}; declare that it reads or writes it")
-            }
-            Fault::NotYet => write!(f, "the graph has not ended in time; wait again, or longer"),
-        }
-    }
-}
-
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
-        Error::Vx(Box::new(fault))
+    fn details(&self) -> Details<'_> {
+        self.error.details()
     }
 }
 
@@ -169,7 +109,8 @@ struct Kernel {
 unsafe impl Send for Kernel {}
 
 /// A kernel that did not return 0.
-#[derive(Debug)]
+#[derive(Debug, DeriveError)]
+#[error("its kernel returned {0}")]
 struct Unsuccessful(i32);
 
 impl Kernel {
@@ -186,14 +127,6 @@ impl Kernel {
         }
     }
 }
-
-impl fmt::Display for Unsuccessful {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "its kernel returned {}", self.0)
-    }
-}
-
-impl std::error::Error for Unsuccessful {}
 
 /// Begins the description of a graph called `name`, which it has in `registry` while it runs; in the default one if that is
 /// NULL. While it runs no other one of this name can.
@@ -353,9 +286,9 @@ pub unsafe extern "C" fn laxity_vx_graph_verify(
         let place = unsafe { out(verified, "verified") }?;
         *place = std::ptr::null_mut();
         // SAFETY: the caller promises that nobody uses the handle any more.
-        let described = unsafe { handle::take(graph) }?.ok_or(Error::Null { argument: "graph" })?;
+        let described = unsafe { handle::take(graph) }?.ok_or(CallError::Null { argument: "graph" })?;
         let described = described.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let verified = described.graph.verify().map_err(Fault::Verify)?;
+        let verified = described.graph.verify().map_err(|error| VisionError { status: error.status(), error })?;
         let dot = c_string(&verified.dot());
         *place = handle::make(Checked { verified, dot });
         Ok(())
@@ -435,15 +368,15 @@ impl Described {
         kernel: laxity_vx_kernel,
         argument: *mut c_void,
     ) -> Result<(Vec<Parameter>, Kernel), Error> {
-        let function = kernel.ok_or(Error::Null { argument: "kernel" })?;
+        let function = kernel.ok_or(CallError::Null { argument: "kernel" })?;
         let given = match (parameters.is_null(), count) {
             (_, 0) => &[][..],
-            (true, _) => return Err(Error::Null { argument: "parameters" }),
+            (true, _) => return Err(CallError::Null { argument: "parameters" }.into()),
             // SAFETY: not null, and otherwise as the caller promises.
             (false, _) => unsafe { slice::from_raw_parts(parameters, count) },
         };
         let object = |number: u32| -> Result<Delay<Format>, Error> {
-            let missing = || Fault::NoObject { node: node.to_owned(), object: number, objects: self.objects.len() };
+            let missing = || CallError::NoObject { node: node.to_owned(), object: number, objects: self.objects.len() };
             self.objects.get(number as usize).copied().ok_or_else(|| missing().into())
         };
         let parameter = |given: &laxity_vx_parameter| {
@@ -452,7 +385,7 @@ impl Described {
                 (true, false, ago) => Ok(Parameter::input(object.ago(ago))),
                 (false, true, 0) => Ok(Parameter::output(object)),
                 (true, true, 0) => Ok(Parameter::inout(object)),
-                _ => Err(Error::Parameter { node: node.to_owned(), object: given.object.to_string() }),
+                _ => Err(CallError::Parameter { node: node.to_owned(), object: given.object.to_string() }.into()),
             }
         };
         let parameters = given.iter().map(parameter).collect::<Result<Vec<_>, Error>>()?;

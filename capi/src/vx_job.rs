@@ -3,13 +3,12 @@
 use std::ffi::{c_char, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use ::laxity_vx::{Delay, Format, Job, JobError};
+use ::laxity_vx::{Delay, Format, Job};
 
 use crate::device::laxity_device_thread;
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{CallError, Error, answer, laxity_result};
 use crate::gpu::OfThread;
 use crate::handle::{self, out, text};
-use crate::vx::Fault;
 
 /// What a kernel sees of its node in one frame, until it returns; for the thread that runs it.
 pub struct laxity_vx_job {
@@ -62,15 +61,15 @@ pub(crate) fn with<T>(
 /// `job` is null, or what a kernel was given that has not returned.
 unsafe fn get<'a>(job: *const laxity_vx_job) -> Result<&'a Lent<'a, 'a>, Error> {
     if job.is_null() {
-        return Err(Error::Null { argument: NAME });
+        return Err(CallError::Null { argument: NAME }.into());
     }
     let lent = job.cast::<Lent<'a, 'a>>();
     if !lent.is_aligned() {
-        return Err(Error::Handle { expected: NAME });
+        return Err(CallError::Handle { expected: NAME }.into());
     }
     // SAFETY: not null and aligned (checked above); the caller promises that it can be read. The tag comes first.
     if unsafe { *lent.cast::<u64>() } != TAG {
-        return Err(Error::Handle { expected: NAME });
+        return Err(CallError::Handle { expected: NAME }.into());
     }
     // SAFETY: the tag says that it is from `with`, which has not returned.
     Ok(unsafe { &*lent })
@@ -81,13 +80,13 @@ impl<'a, 'b> Lent<'a, 'b> {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
             Err(TryLockError::Poisoned(error)) => Ok(PoisonError::into_inner(error)),
-            Err(TryLockError::WouldBlock) => Err(Error::Busy),
+            Err(TryLockError::WouldBlock) => Err(CallError::Busy.into()),
         }
     }
 
     fn object(&self, number: u32) -> Result<Delay<Format>, Error> {
         let found = self.objects.iter().find(|(object, _)| *object == number);
-        found.map(|(_, object)| *object).ok_or_else(|| Fault::Undeclared { object: number }.into())
+        found.map(|(_, object)| *object).ok_or_else(|| CallError::Undeclared { object: number }.into())
     }
 }
 
@@ -202,13 +201,4 @@ pub unsafe extern "C" fn laxity_vx_job_fail(job: *mut laxity_vx_job, why: *const
         lent.lock()?.failure = Some(why.to_owned());
         Ok(())
     })
-}
-
-impl From<JobError> for Error {
-    fn from(error: JobError) -> Self {
-        match error {
-            JobError::Object(error) => Error::Object(error),
-            error => Fault::Job(error).into(),
-        }
-    }
 }

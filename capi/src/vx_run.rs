@@ -6,10 +6,10 @@ use ::laxity_vx::{Budgets, Policy, Run, RunHandle, SpawnOptions};
 use laxity_model::{Instant, Nanos};
 
 use crate::device::laxity_device;
-use crate::error::{Error, answer, laxity_result};
+use crate::error::{CallError, Error, answer, laxity_result};
 use crate::graph::laxity_graph;
 use crate::handle::{self, Handle, out};
-use crate::vx::{Fault, laxity_vx_verified};
+use crate::vx::{VisionError, laxity_vx_verified};
 
 /// A vision graph that is executed. Threads share it.
 pub struct laxity_vx_run {
@@ -127,7 +127,7 @@ impl laxity_vx_options {
             laxity_vx_policy::LAXITY_VX_DEADLINE,
             laxity_vx_policy::LAXITY_VX_DEADLINE_MEASURED,
         ];
-        let unknown = || Error::Value { argument: "policy", value: self.policy, of: "enum laxity_vx_policy" };
+        let unknown = || CallError::Value { argument: "policy", value: self.policy, of: "enum laxity_vx_policy" };
         let found = POLICIES.into_iter().find(|policy| *policy as u32 == self.policy).ok_or_else(unknown)?;
         let default = (self.default_budget_ns != 0).then_some(Nanos(self.default_budget_ns));
         Ok(match found {
@@ -154,10 +154,10 @@ pub unsafe extern "C" fn laxity_vx_spawn(
         let place = unsafe { out(run, "run") }?;
         *place = std::ptr::null_mut();
         // SAFETY: the caller promises that `options` can be read unless it is null.
-        let options = unsafe { options.as_ref() }.ok_or(Error::Null { argument: "options" })?;
+        let options = unsafe { options.as_ref() }.ok_or(CallError::Null { argument: "options" })?;
         // SAFETY: the caller promises that CPUs can be read, and that the handle is not released meanwhile.
         let (options, checked) = unsafe { (options.options()?, handle::get(verified)?) };
-        let run = checked.verified.spawn(&options).map_err(Fault::Spawn)?;
+        let run = checked.verified.spawn(&options).map_err(|error| VisionError { status: error.status(), error })?;
         *place = handle::make(Spawned { handle: run.handle(), _run: Mutex::new(run) });
         Ok(())
     })
@@ -192,8 +192,8 @@ pub unsafe extern "C" fn laxity_vx_run_wait(run: *const laxity_vx_run, timeout_n
         let run = &unsafe { handle::get(run) }?.handle;
         run.wait_for_frames(u64::MAX, until(timeout_ns));
         match run.failure() {
-            _ if !run.has_ended() => Err(Fault::NotYet.into()),
-            Some(failure) => Err(Fault::Failed(failure).into()),
+            _ if !run.has_ended() => Err(CallError::NotEnded.into()),
+            Some(failure) => Err(VisionError { status: failure.status(), error: failure }.into()),
             None => Ok(()),
         }
     })
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn laxity_vx_run_frames(
         let (run, count) = unsafe { (handle::get(run)?, out(count, "count")?) };
         *count = 0;
         if frames.is_null() && capacity > 0 {
-            return Err(Error::Null { argument: "frames" });
+            return Err(CallError::Null { argument: "frames" }.into());
         }
         let times = run.handle.times();
         let last = &times.frames[times.frames.len().saturating_sub(capacity)..];

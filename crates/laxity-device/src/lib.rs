@@ -43,6 +43,7 @@
 //! [`Service`] says: by default as urgently as the holders of tokens in this process. Decision 22 has the reasons.
 #![forbid(unsafe_code)]
 
+mod details;
 mod device;
 mod error;
 mod operations;

@@ -52,6 +52,7 @@ mod conformance_tests;
 #[cfg(test)]
 mod crash_tests;
 mod detached;
+mod details;
 #[cfg(test)]
 mod fast_path_tests;
 mod follower_state;

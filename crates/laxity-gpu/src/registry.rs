@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use laxity_membership::{Cause, NameTable};
+use laxity_model::ErrorCode;
 use laxity_sys::mutex;
 use laxity_sys::process::Process;
 use laxity_sys::segment::{HEADER, Segment};
@@ -168,6 +169,7 @@ const _: () = assert!(CONFIG + 8 * config::WORDS <= MUTEX_LAYOUT);
 impl Cause for ArbitrationError {
     const NOUN: &'static str = "arbitration";
     const DESCRIPTION: &'static str = "configuration";
+    const NOT_FOUND: ErrorCode = ErrorCode::NoArbitration;
 }
 
 impl fmt::Display for ArbitrationError {

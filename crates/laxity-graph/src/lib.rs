@@ -74,6 +74,7 @@
 mod channel;
 mod collector;
 mod description;
+mod details;
 pub mod flags;
 mod graph;
 pub mod hooks;

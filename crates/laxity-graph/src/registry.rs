@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use laxity_membership::{Cause, NameTable};
-use laxity_model::Instant;
+use laxity_model::{ErrorCode, Instant};
 use laxity_sys::channel::ChannelError;
 use laxity_sys::random;
 use laxity_sys::segment::{HEADER, Segment, SegmentError};
@@ -183,6 +183,7 @@ pub(crate) fn describe(segment: &Segment, name: &str) -> Result<(Spec, Layout), 
 impl Cause for NoChannel {
     const NOUN: &'static str = "graph";
     const DESCRIPTION: &'static str = "description";
+    const NOT_FOUND: ErrorCode = ErrorCode::NoGraph;
 }
 
 impl fmt::Display for NoChannel {

@@ -4,17 +4,20 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use laxity_model::{ErrorCode, ErrorDetails};
 use laxity_sys::segment::SegmentError;
 
 use crate::members::MEMBERS_MAX;
 use crate::name_table::NAME_MAX;
 
 /// What can be wrong with one kind of memory only, and what that kind is called.
-pub trait Cause: Error + 'static {
+pub trait Cause: ErrorDetails + 'static {
     /// What a memory of this kind is called.
     const NOUN: &'static str;
     /// What says which one it is.
     const DESCRIPTION: &'static str;
+    /// The code of the error that there is none of a name.
+    const NOT_FOUND: ErrorCode;
 }
 
 /// Why one cannot create or attach to memory that has members, or cannot remove what is left over.

@@ -19,6 +19,7 @@
 //! The memory begins with the members. What a kind keeps begins at [`CONTENTS`].
 #![forbid(unsafe_code)]
 
+mod details;
 mod error;
 mod guardian;
 mod kind;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use laxity_membership::{CONTENTS, Cause, Kind, Membership, NameTable, Reaped, RegistryError};
-use laxity_model::Instant;
+use laxity_model::{ErrorCode, ErrorDetails, Instant};
 use laxity_sys::process::{self, Process as Identity, Standing};
 use laxity_sys::robust::Holder;
 use laxity_sys::segment::{Format, HEADER, Segment, SegmentError};
@@ -85,7 +85,14 @@ impl<const HAS_HEIR: bool> Kind for Memory<HAS_HEIR> {
 #[derive(Debug)]
 struct Nothing;
 
+impl ErrorDetails for Nothing {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::Foreign
+    }
+}
+
 impl Cause for Nothing {
+    const NOT_FOUND: ErrorCode = ErrorCode::NoGraph;
     const NOUN: &'static str = "memory";
     const DESCRIPTION: &'static str = "purpose";
 }

@@ -8,6 +8,7 @@
 mod body;
 mod device;
 mod error;
+mod error_details;
 mod execution;
 mod file;
 mod graph;
@@ -30,6 +31,7 @@ mod workload;
 pub use body::{CopyDirection, GpuOperation, GpuWork, Step, Waiting};
 pub use device::{Device, Server, ServerKind};
 pub use error::{ErrorKind, FieldPath, PathSegment, Position, WorkloadError, WorkloadErrors};
+pub use error_details::{Details, ErrorCode, ErrorDetails};
 pub use execution::{Bin, Distribution, ExecutionTime};
 pub use file::{ParseDistributionError, ParseNanosError, parse_cpus, parse_size};
 pub use graph::{DataObject, Edge, Graph, Node, Replicas};

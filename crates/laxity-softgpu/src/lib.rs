@@ -40,6 +40,7 @@
 
 mod client;
 mod config;
+mod details;
 mod error;
 mod message;
 pub mod server;

@@ -40,6 +40,7 @@
 
 mod context;
 mod control;
+mod details;
 mod error;
 mod exemplar;
 mod format;

@@ -1,6 +1,7 @@
 //! PGM graphs as sets of sporadic tasks: rates, end-to-end bounds and replica counts. Paper 003, sections 5.1, 5.4.1;
 //! Goddard's dissertation 1998; Liu & Anderson, RTSS 2010.
 
+mod details;
 mod end_to_end;
 mod rates;
 mod settle;

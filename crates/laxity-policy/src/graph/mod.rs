@@ -10,6 +10,7 @@
 //! A [`Plan`] is what the rules need to know of a graph; [`Tokens`] carries them out, for the simulator and for live
 //! threads alike. Sources: paper 003, sections 5.1, 5.2.3 and 5.4.1; Liu & Anderson, RTSS 2010.
 
+mod details;
 mod error;
 mod period;
 mod pipeline;

@@ -1,0 +1,29 @@
+//! The code of [`DeviceError`].
+
+use laxity_model::{Details, ErrorCode, ErrorDetails};
+
+use crate::error::DeviceError;
+
+impl ErrorDetails for DeviceError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            DeviceError::NoGpus | DeviceError::Different { .. } => ErrorCode::Config,
+            DeviceError::Open(error) => error.code(),
+            DeviceError::Register(error) => error.code(),
+            DeviceError::Lock(error) => error.code(),
+            DeviceError::Gpu(error) => error.code(),
+            DeviceError::Follow(error) => error.code(),
+            DeviceError::NoSuchGpu { .. } => ErrorCode::NoGpu,
+            DeviceError::Elsewhere { .. } => ErrorCode::Buffer,
+            DeviceError::Exhausted => ErrorCode::Exhausted,
+            DeviceError::Schedule { .. } => ErrorCode::Schedule,
+        }
+    }
+
+    fn details(&self) -> Details<'_> {
+        match self {
+            DeviceError::Schedule { error, .. } => Details::default().because(error.raw_os_error()),
+            _ => Details::default(),
+        }
+    }
+}
