@@ -35,7 +35,7 @@ impl FollowerState {
     fn read(shared: &Shared, place: usize, slot: usize) -> Option<FollowerState> {
         let words = shared.layout.follower(place, slot);
         let thread = shared.number(words.thread);
-        let pid = shared.process(place).pid;
+        let pid = shared.pid(place);
         // One that ended without being dropped, or whose process was killed, may be another's by now.
         if thread == 0 || !scheduling::is_thread_of(thread, pid) {
             return None;

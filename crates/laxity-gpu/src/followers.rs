@@ -138,7 +138,7 @@ impl StateGuard<'_> {
             let holders = self.token_holders(place).filter(|&(_, of)| u32::from(of) == gpu);
             let wanted = holders.fold(own, |wanted, (task, _)| inheritance::raised(wanted, self.demand(task)));
             if inheritance::applied(shared, words.applied) != Some(wanted) {
-                give(shared, shared.process(place).pid, words, wanted);
+                give(shared, shared.pid(place), words, wanted);
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::config::{self, Config};
 use crate::owner_word::REPLICAS;
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 6 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 7 };
 
 /// The longest name of a client, in bytes.
 pub const NAME_MAX: usize = 64;

@@ -9,7 +9,7 @@ use laxity_membership::{Dead, Kind, Reaped};
 use laxity_model::TaskId;
 use laxity_policy::lock::Event;
 use laxity_sys::mutex::{self, Attempt};
-use laxity_sys::process::{self, Process};
+use laxity_sys::process::pid_namespace;
 use laxity_sys::segment::{Format, Segment};
 
 use crate::inheritance;
@@ -33,11 +33,14 @@ impl Kind for Shared {
     /// another boot.
     fn admit(&self, name: &str) -> Result<(), RegistryError> {
         let word = |offset| self.segment.u64(offset).load(Ordering::Relaxed);
-        if word(BOOT) != process::boot() {
-            return Err(RegistryError::NotFound { name: name.to_owned() });
-        }
         let elsewhere = |what| Err(RegistryError::Other(ArbitrationError::Elsewhere { name: name.to_owned(), what }));
-        match (word(MUTEX_LAYOUT) == mutex::LAYOUT, word(NAMESPACE) == Process::current().namespace) {
+        if word(BOOT) != self.segment.boot() {
+            // A container may show its processes a boot of their own.
+            let is_left_over = !self.members().any_lives(None);
+            let not_found = Err(RegistryError::NotFound { name: name.to_owned() });
+            return if is_left_over { not_found } else { elsewhere("boot") };
+        }
+        match (word(MUTEX_LAYOUT) == mutex::LAYOUT, word(NAMESPACE) == pid_namespace()?) {
             (false, _) => elsewhere("C library"),
             (true, false) => elsewhere("PID namespace"),
             (true, true) => Ok(()),
@@ -62,9 +65,9 @@ impl Kind for Shared {
 }
 
 impl Shared {
-    /// Which process took a place last.
-    pub fn process(&self, place: usize) -> Process {
-        self.members().process(place)
+    /// The number of the process that took a slot last.
+    pub fn pid(&self, slot: usize) -> u32 {
+        self.members().pid(slot)
     }
 
     /// Retires the clients of processes that died: what they hold goes to the next, by the arbiter's rules.

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use laxity_membership::{Cause, NameTable};
 use laxity_model::ErrorCode;
 use laxity_sys::mutex;
-use laxity_sys::process::Process;
+use laxity_sys::process::pid_namespace;
 use laxity_sys::segment::{HEADER, Segment};
 
 use crate::arbitration::Arbitration;
@@ -124,7 +124,7 @@ impl Registry {
             segment.u64(CONFIG + 8 * word).store(value, Ordering::Relaxed);
         }
         let shared = Shared::new(segment, name.to_owned(), *config);
-        let Process { namespace, boot, .. } = Process::current();
+        let (namespace, boot) = (pid_namespace()?, shared.segment.boot());
         for (offset, value) in [(MUTEX_LAYOUT, mutex::LAYOUT), (NAMESPACE, namespace), (BOOT, boot)] {
             shared.segment.u64(offset).store(value, Ordering::Relaxed);
         }

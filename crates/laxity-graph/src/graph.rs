@@ -183,7 +183,7 @@ impl Graph {
         shared.reap();
         let found = shared.owner(node);
         let name = || shared.name(node);
-        let pid = || shared.process(found.member.into()).pid;
+        let pid = || shared.pid(found);
         if found.state == State::Claimed {
             return Err(ClaimError::Claimed { node: name(), pid: pid() });
         }
@@ -197,7 +197,7 @@ impl Graph {
         match word.compare_exchange(found.word(), ours.word(), Ordering::SeqCst, Ordering::SeqCst) {
             Ok(_) => Node::new(self.membership.clone(), node, ours),
             Err(word) => {
-                let pid = shared.process(Owner::of(word).member.into()).pid;
+                let pid = shared.pid(Owner::of(word));
                 Err(ClaimError::Claimed { node: name(), pid })
             }
         }
@@ -217,7 +217,7 @@ impl Graph {
         let owner = shared.owner(node);
         let ownership = match owner.state {
             State::Free => Ownership::Free,
-            State::Claimed => Ownership::Claimed { pid: shared.process(owner.member.into()).pid },
+            State::Claimed => Ownership::Claimed { pid: shared.pid(owner) },
             State::Lost => Ownership::Lost,
         };
         let has_terminated = shared.has_terminated(node);

@@ -1,13 +1,15 @@
 //! A graph is memory with members: what is done about those that died. Decision 13 has the reasons.
 
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use laxity_membership::{Kind, MemberId, Reaped};
-use laxity_model::Instant;
-use laxity_sys::membarrier;
-use laxity_sys::process::{Process, Standing};
+use laxity_model::{Instant, Nanos};
+use laxity_sys::backoff::Backoff;
 use laxity_sys::robust::Holder;
 use laxity_sys::segment::{Format, Segment};
+use laxity_sys::{clock, membarrier};
 
 use crate::layout::FORMAT;
 use crate::link::{self, Channels};
@@ -35,7 +37,7 @@ impl Kind for Shared {
         let channels = Channels::open(self).map_err(RegistryError::Other)?;
         self.prepare_to_ring()
             .map_err(|error| RegistryError::System { action: "make a socket to wake those who poll", error })?;
-        // Whoever cannot take part is seen to begin a job some nanoseconds late, which matters if its node is ended then.
+        // Where Linux refuses, the beginning of a job is seen some nanoseconds late, which matters if its node is ended then.
         membarrier::register();
         Ok(channels)
     }
@@ -49,21 +51,25 @@ impl Kind for Shared {
     }
 }
 
+/// Pauses between looks whether a dead process has ended, the first and the longest.
+const ENDING: [Nanos; 2] = [Nanos::from_micros(50), Nanos::from_millis(1)];
+
 impl Shared {
-    /// Which process took a place last.
-    pub fn process(&self, slot: usize) -> Process {
-        self.members().process(slot)
+    /// The number of the process that claimed a node last.
+    pub fn pid(&self, owner: Owner) -> u32 {
+        self.members().pid(owner.member.into())
     }
 
-    /// Marks the nodes of processes that died, and makes everyone look.
+    /// Marks the nodes of processes that died, and makes all waiters look.
     pub fn reap(&self) -> Reaped {
         let mut reaped = Reaped::Done;
         for dead in self.members().dead() {
             self.lose_nodes(dead.id);
             self.rouse_all();
-            match dead.standing() {
-                Standing::Alive => reaped = Reaped::Pending,
-                Standing::Gone | Standing::Unknown => dead.forget(),
+            if dead.has_ended() {
+                dead.forget();
+            } else {
+                reaped = Reaped::Pending;
             }
         }
         reaped
@@ -81,21 +87,25 @@ impl Shared {
 
     /// Waits until no instruction of the process that lost a node can follow. Answers whether that is so.
     pub fn await_end(&self, lost: Owner, deadline: Instant) -> bool {
-        let MemberId { slot, .. } = member(lost);
-        let has_died = || self.members().id(slot) == member(lost) && self.members().holder(slot) == Holder::Died;
-        if !has_died() {
-            // Buried already, or it lives and let go of the node itself.
-            return true;
+        let [first, longest] = ENDING;
+        let mut backoff = Backoff::new(first, longest);
+        let id = member(lost);
+        loop {
+            self.reap();
+            // If not, it was reaped, or it lives and released the node itself.
+            let has_died = self.members().id(id.slot) == id && self.members().holder(id.slot) == Holder::Died;
+            if !has_died {
+                return true;
+            }
+            if clock::now() >= deadline {
+                return false;
+            }
+            thread::sleep(Duration::from_nanos(backoff.pause().0));
         }
-        let is_gone = self.process(slot).wait_until_gone(deadline) != Standing::Alive;
-        // The process may also have been reaped, and its place taken, since.
-        let ended = is_gone || !has_died();
-        self.reap();
-        ended
     }
 }
 
-/// Who claimed the node.
+/// The member that claimed the node.
 fn member(owner: Owner) -> MemberId {
     MemberId { slot: owner.member.into(), generation: owner.generation }
 }

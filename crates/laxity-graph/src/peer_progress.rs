@@ -90,7 +90,7 @@ pub(crate) fn look(
             Absence::None => {}
             Absence::Lost(owner) => {
                 progress.reported = owner.word();
-                let pid = shared.process(owner.member.into()).pid;
+                let pid = shared.pid(owner);
                 return Err(WaitError::Lost { node: peer(), edge: edge(), pid });
             }
             Absence::Terminated => {

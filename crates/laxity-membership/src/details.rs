@@ -13,10 +13,16 @@ impl<C: Cause> ErrorDetails for RegistryError<C> {
             RegistryError::NotFound { .. } | RegistryError::Segment(SegmentError::NotFound { .. }) => C::NOT_FOUND,
             RegistryError::Different { .. } => ErrorCode::Different,
             RegistryError::Damaged { .. }
-            | RegistryError::Segment(SegmentError::Foreign { .. } | SegmentError::Version { .. }) => ErrorCode::Foreign,
+            | RegistryError::Segment(
+                SegmentError::Foreign { .. } | SegmentError::Owner { .. } | SegmentError::Version { .. },
+            ) => ErrorCode::Foreign,
             RegistryError::Full { .. } => ErrorCode::Full,
             RegistryError::Segment(SegmentError::Memory { .. }) => ErrorCode::Memory,
-            RegistryError::Segment(SegmentError::System { .. }) | RegistryError::System { .. } => ErrorCode::System,
+            RegistryError::Segment(
+                SegmentError::Busy { .. } | SegmentError::Identity { .. } | SegmentError::System { .. },
+            )
+            | RegistryError::Identity(_)
+            | RegistryError::System { .. } => ErrorCode::System,
             RegistryError::Other(cause) => cause.code(),
         }
     }

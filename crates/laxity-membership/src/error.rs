@@ -1,10 +1,10 @@
 //! Why there is no memory of a name.
 
 use std::error::Error;
-use std::fmt;
 use std::io;
 
 use laxity_model::{ErrorCode, ErrorDetails};
+use laxity_sys::process::IdentityError;
 use laxity_sys::segment::SegmentError;
 
 use crate::members::MEMBERS_MAX;
@@ -14,102 +14,74 @@ use crate::name_table::NAME_MAX;
 pub trait Cause: ErrorDetails + 'static {
     /// What a memory of this kind is called.
     const NOUN: &'static str;
-    /// What says which one it is.
+    /// What tells one memory of this kind from another.
     const DESCRIPTION: &'static str;
     /// The code of the error that there is none of a name.
     const NOT_FOUND: ErrorCode;
 }
 
 /// Why one cannot create or attach to memory that has members, or cannot remove what is left over.
-#[derive(Debug)]
-pub enum RegistryError<C> {
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError<C: Cause> {
     /// The name cannot be one.
+    #[error("{} name {name:?} has {} bytes; use 1 to {NAME_MAX} without slash and NUL", C::NOUN, name.len())]
     Name {
         /// The name.
         name: String,
     },
     /// Creating: one that is in use has the name.
+    #[error("{} {name}: exists and is in use; attach to it", C::NOUN)]
     Exists {
         /// The name.
         name: String,
     },
     /// Attaching: nothing has the name.
+    #[error("{} {name}: does not exist; create it first", C::NOUN)]
     NotFound {
         /// The name.
         name: String,
     },
     /// Attaching: the one that has the name is another one.
+    #[error("{} {name}: exists but is another {}; use one {} in all processes", C::NOUN, C::NOUN, C::DESCRIPTION)]
     Different {
         /// The name.
         name: String,
     },
     /// Attaching: what has the name is not what its first bytes say.
+    #[error("{} {name}: its memory describes none{}", C::NOUN, because(reason.as_deref()))]
     Damaged {
         /// The name.
         name: String,
         /// Why not, if it could be read.
+        #[source]
         reason: Option<Box<dyn Error + Send + Sync>>,
     },
     /// As many processes as can be are attached.
+    #[error("{} {name}: {MEMBERS_MAX} processes are attached, which is all it takes", C::NOUN)]
     Full {
         /// The name.
         name: String,
     },
     /// Its memory.
-    Segment(SegmentError),
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// This process does not know itself.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// Linux refuses something else.
+    #[error("cannot {action}: {error}")]
     System {
         /// What was tried.
         action: &'static str,
         /// Why not.
+        #[source]
         error: io::Error,
     },
     /// What only memory of this kind can have.
+    #[error(transparent)]
     Other(C),
 }
 
-impl<C: Cause> fmt::Display for RegistryError<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (noun, description) = (C::NOUN, C::DESCRIPTION);
-        match self {
-            RegistryError::Name { name } => {
-                write!(f, "{noun} name {name:?} has {} bytes; use 1 to {NAME_MAX} without slash and NUL", name.len())
-            }
-            RegistryError::Exists { name } => write!(f, "{noun} {name}: exists and is in use; attach to it"),
-            RegistryError::NotFound { name } => write!(f, "{noun} {name}: does not exist; create it first"),
-            RegistryError::Different { name } => {
-                write!(f, "{noun} {name}: exists but is another {noun}; use one {description} in all processes")
-            }
-            RegistryError::Damaged { name, reason: None } => {
-                write!(f, "{noun} {name}: its memory describes none; remove it")
-            }
-            RegistryError::Damaged { name, reason: Some(reason) } => {
-                write!(f, "{noun} {name}: its memory describes none that can be: {reason}")
-            }
-            RegistryError::Full { name } => {
-                write!(f, "{noun} {name}: {MEMBERS_MAX} processes are attached, which is all it takes")
-            }
-            RegistryError::Segment(error) => write!(f, "{error}"),
-            RegistryError::System { action, error } => write!(f, "cannot {action}: {error}"),
-            RegistryError::Other(cause) => write!(f, "{cause}"),
-        }
-    }
-}
-
-impl<C> From<SegmentError> for RegistryError<C> {
-    fn from(error: SegmentError) -> Self {
-        RegistryError::Segment(error)
-    }
-}
-
-impl<C: Cause> Error for RegistryError<C> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            RegistryError::Segment(error) => Some(error),
-            RegistryError::System { error, .. } => Some(error),
-            RegistryError::Damaged { reason, .. } => reason.as_deref().map(|reason| reason as _),
-            RegistryError::Other(cause) => Some(cause),
-            _ => None,
-        }
-    }
+fn because(reason: Option<&(dyn Error + Send + Sync)>) -> String {
+    reason.map_or("; remove it".to_owned(), |reason| format!(" that can be: {reason}"))
 }

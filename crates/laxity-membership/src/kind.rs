@@ -22,7 +22,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// What is in `segment`, which is of this kind's format and is called `name`. No member yet, and perhaps none ever.
     ///
     /// # Errors
-    /// [`RegistryError::Damaged`], and whatever else keeps anyone from reading it.
+    /// [`RegistryError::Damaged`], and whatever else makes it unreadable.
     fn open(segment: Segment, name: &str) -> Result<Self, RegistryError<Self::Cause>>;
 
     /// Whether this process can take part at all. Without that it neither becomes a member nor reaps any, and
@@ -50,12 +50,12 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// Why it cannot be one; whatever was made goes with the name, by [`Kind::remove`].
     fn join(&self, slot: usize) -> Result<Self::Tools, RegistryError<Self::Cause>>;
 
-    /// Sees to what members that died left ([`Members::dead`]), and frees the slots of those that have ended. Anyone
-    /// may do it, several at once, and whoever dies while doing it leaves the rest to the next: the slot is freed last
+    /// Sees to what members that died left ([`Members::dead`]), and frees the slots of those that have ended. Several
+    /// processes may do it at once, and one that dies while doing it leaves the rest to the next: the slot is freed last
     /// ([`forget`](crate::Dead::forget)).
     ///
     /// # Errors
-    /// If the memory is damaged, so that nobody can go on.
+    /// If the memory is damaged, so that no member can go on.
     fn reap(&self) -> Result<Reaped, Self::Cause>;
 
     /// Removes what has names of its own, before the memory loses its name. Under the segment's lock.
@@ -67,6 +67,6 @@ pub trait Kind: Send + Sync + Sized + 'static {
 pub enum Reaped {
     /// Nothing.
     Done,
-    /// A process was killed and still has threads that have not ended.
+    /// A process died and has threads that have not ended.
     Pending,
 }

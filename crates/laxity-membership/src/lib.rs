@@ -4,7 +4,7 @@
 //!             publish                              the last member leaves
 //! (draft) --------------> [named, with members] ---------------------------> (gone)
 //!    |                       |  ^        |                                     ^
-//!    | its maker dies        +--+        | all members die                     | gc, or whoever wants the name
+//!    | its maker dies        +--+        | all members die                     | gc, or the name is wanted again
 //!    v                 attach, leave,    v                                     |
 //! (gone)                 one dies     [left over] -----------------------------+
 //!                                        |
@@ -29,6 +29,6 @@ mod name_table;
 
 pub use error::{Cause, RegistryError};
 pub use kind::{Kind, Reaped};
-pub use members::{CONTENTS, Dead, MEMBERS_MAX, MemberId, Members};
+pub use members::{CONTENTS, Dead, MEMBERS_MAX, MemberId, Members, Standing};
 pub use membership::{Joined, Membership};
 pub use name_table::{NAME_MAX, NameTable};

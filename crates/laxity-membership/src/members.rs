@@ -2,17 +2,31 @@
 //!
 //! ```text
 //! header of the segment
-//! epoch        how often a process came or wants the others to look
-//! slots         one cache line each: the word that its process holds, how often it was taken, who took it last
+//! epoch          how often a process came or wants the others to look
+//! slots          one cache line each: the liveness word, how often the slot was taken, its last process
 //! contents       of the memory's kind
+//! ```
+//!
+//! Two things say whether the process of a slot lives. Its guardian holds the *liveness word*, which Linux marks when
+//! that thread ends ([`laxity_sys::robust`]): others are woken and hear of the death. The process holds the *presence
+//! byte*, which Linux releases when all of its threads have ended ([`laxity_sys::segment`]): what it had may be given
+//! to another.
+//!
+//! ```text
+//! word       boot    presence
+//! 0                             vacant
+//! held       ours               alive: no other evidence counts
+//! held       other   held       alive: a container shows a boot of its own
+//! held       other   free       ended: Linux does not mark the words of a machine that loses its power
+//! marked             held       ending: some of its threads still carry out instructions, or it writes a core dump
+//! marked             free       ended, or executes another program now
 //! ```
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use laxity_sys::futex;
-use laxity_sys::process::{self, Process, Standing};
 use laxity_sys::robust::Holder;
-use laxity_sys::segment::{HEADER, Segment};
+use laxity_sys::segment::{HEADER, Segment, SegmentError};
 
 /// The most members: their guardians wait on the words of all of them, and on one more.
 pub const MEMBERS_MAX: usize = futex::WORDS_MAX - 1;
@@ -26,9 +40,11 @@ const SLOTS: usize = HEADER + LINE;
 const LINE: usize = 64;
 const _: () = assert!(CONTENTS.is_multiple_of(2 * LINE));
 
-/// Where in a slot the number of times it was taken is (32 bits), and who took it (four times 64 bits).
+/// Where in a slot the number of times it was taken is (32 bits), and the process that took it last: its number and its
+/// boot (64 bits each).
 const GENERATION: usize = 4;
-const PROCESS: usize = 8;
+const PID: usize = 8;
+const BOOT: usize = 16;
 
 /// The members of the memory in a segment.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +61,23 @@ pub struct MemberId {
     pub generation: u32,
 }
 
+/// What is known of the process of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// There is none.
+    Vacant,
+    /// It takes part.
+    Alive,
+    /// It died, and may still carry out instructions.
+    Ending,
+    /// It carries out no instruction any more.
+    Ended,
+}
+
 /// A member that died and has not been reaped.
 #[derive(Clone, Copy, Debug)]
 pub struct Dead<'a> {
-    /// Who it was.
+    /// Which member it was.
     pub id: MemberId,
     members: Members<'a>,
     /// What its word says.
@@ -71,63 +100,85 @@ impl<'a> Members<'a> {
         Holder::of(self.word(slot).load(Ordering::SeqCst))
     }
 
-    /// Who took `slot` last.
+    /// The member that took `slot` last.
     pub fn id(&self, slot: usize) -> MemberId {
         MemberId { slot, generation: self.generation(slot).load(Ordering::SeqCst) }
     }
 
-    /// Which process took `slot` last.
-    pub fn process(&self, slot: usize) -> Process {
-        let words = start(slot) + PROCESS;
-        let [pid, started, namespace, boot] =
-            [0, 8, 16, 24].map(|offset| self.segment.u64(words + offset).load(Ordering::Relaxed));
-        Process { pid: pid as u32, started, namespace, boot }
+    /// The number, in its PID namespace, of the process that took `slot` last.
+    pub fn pid(&self, slot: usize) -> u32 {
+        self.segment.u64(start(slot) + PID).load(Ordering::Relaxed) as u32
     }
 
-    /// Whether a process other than at `ourselves` lives that is attached. Two witnesses: the word, and, as Linux could
-    /// not mark it if the machine lost power, who the process was.
+    /// What is known of the process of `slot`.
+    pub fn standing(&self, slot: usize) -> Standing {
+        self.judge(slot, self.word(slot).load(Ordering::SeqCst))
+    }
+
+    /// What is known of the process of `slot`, whose word is `value`.
+    fn judge(&self, slot: usize, value: u32) -> Standing {
+        let is_of_this_boot = || self.segment.u64(start(slot) + BOOT).load(Ordering::Relaxed) == self.segment.boot();
+        let is_present = || self.segment.is_present(start(slot));
+        match Holder::of(value) {
+            Holder::Free => Standing::Vacant,
+            Holder::Alive if is_of_this_boot() || is_present() => Standing::Alive,
+            Holder::Died if is_present() => Standing::Ending,
+            Holder::Alive | Holder::Died => Standing::Ended,
+        }
+    }
+
+    /// Whether a process other than the one at `ourselves` takes part or has not ended.
     pub fn any_lives(&self, ourselves: Option<usize>) -> bool {
-        let lives = |slot: usize| self.holder(slot) == Holder::Alive && self.process(slot).standing() != Standing::Gone;
+        let lives = |slot: usize| matches!(self.standing(slot), Standing::Alive | Standing::Ending);
         (0..MEMBERS_MAX).any(|slot| Some(slot) != ourselves && lives(slot))
     }
 
-    /// The members that died, one after the other as they are asked for; of each, all guardians are told before it is
-    /// answered. Those of another boot died, too: Linux does not mark the words of a machine that loses its power.
+    /// The members that died, each when it is asked for. All guardians are told of a death before it is answered.
     pub fn dead(self) -> impl Iterator<Item = Dead<'a>> {
         (0..MEMBERS_MAX).filter_map(move |slot| {
             let word = self.word(slot);
             let (id, value) = loop {
                 let (id, value) = (self.id(slot), word.load(Ordering::SeqCst));
-                // Whoever takes a slot counts before it holds the word: what the word says is about this one.
+                // A slot is counted before its word is held: the word is that of this member.
                 if self.id(slot) == id {
                     break (id, value);
                 }
             };
-            match Holder::of(value) {
-                Holder::Free => return None,
-                Holder::Alive if self.process(slot).boot == process::boot() => return None,
-                Holder::Alive | Holder::Died => {}
+            if matches!(self.judge(slot, value), Standing::Vacant | Standing::Alive) {
+                return None;
             }
-            // Linux wakes one guardian; before anything else it sees to it that there are more.
+            // Linux wakes one guardian. It wakes the others before it does anything else.
             futex::wake_all(word);
             Some(Dead { id, members: self, value })
         })
     }
 
     /// Takes a free slot for this process, under the segment's lock. It counts once its word is held.
-    pub(crate) fn take_slot(&self) -> Option<MemberId> {
-        let slot = (0..MEMBERS_MAX).find(|&slot| self.holder(slot) == Holder::Free)?;
-        self.write(slot, Process::current());
-        let generation = self.generation(slot).fetch_add(1, Ordering::SeqCst).wrapping_add(1);
-        Some(MemberId { slot, generation })
+    ///
+    /// # Errors
+    /// [`SegmentError::System`].
+    pub(crate) fn take_slot(&self, pid: u32) -> Result<Option<MemberId>, SegmentError> {
+        for slot in (0..MEMBERS_MAX).filter(|&slot| self.holder(slot) == Holder::Free) {
+            // A byte that is held without a word belongs to a child that was made around `fork`.
+            if !self.segment.enter(start(slot))? {
+                continue;
+            }
+            self.write(slot, pid, self.segment.boot());
+            let generation = self.generation(slot).fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+            return Ok(Some(MemberId { slot, generation }));
+        }
+        Ok(None)
     }
 
-    /// `process` is at `slot`.
-    pub(crate) fn write(&self, slot: usize, process: Process) {
-        let Process { pid, started, namespace, boot } = process;
-        for (number, value) in [pid.into(), started, namespace, boot].into_iter().enumerate() {
-            self.segment.u64(start(slot) + PROCESS + 8 * number).store(value, Ordering::Relaxed);
-        }
+    /// Gives a slot of this process back, whose word is not held any more.
+    pub(crate) fn leave(&self, slot: usize) {
+        self.segment.leave(start(slot));
+    }
+
+    /// The process `pid` of `boot` is at `slot`.
+    pub(crate) fn write(&self, slot: usize, pid: u32, boot: u64) {
+        self.segment.u64(start(slot) + PID).store(pid.into(), Ordering::Relaxed);
+        self.segment.u64(start(slot) + BOOT).store(boot, Ordering::Relaxed);
     }
 
     /// What guardians wait on beside the words of the others.
@@ -147,12 +198,12 @@ impl<'a> Members<'a> {
 }
 
 impl Dead<'_> {
-    /// What is known of its process, which may have threads that have not ended.
-    pub fn standing(&self) -> Standing {
-        self.members.process(self.id.slot).standing()
+    /// Whether its process carries out no instruction any more.
+    pub fn has_ended(&self) -> bool {
+        self.members.judge(self.id.slot, self.value) == Standing::Ended
     }
 
-    /// Frees its slot: all that it left was seen to. Whoever is first; all others did the same.
+    /// Frees its slot, after all that it left was seen to. Several processes may do so; all of them did the same.
     pub fn forget(&self) {
         if self.members.id(self.id.slot) == self.id {
             let word = self.members.word(self.id.slot);

@@ -28,12 +28,16 @@ pub type Joined<K> = Result<(Membership<K>, <K as Kind>::Tools), RegistryError<<
 impl<K: Kind> Membership<K> {
     /// Makes this process a member of `memory`, whose segment's lock is held.
     pub(crate) fn join(memory: &Arc<K>, name: &str) -> Joined<K> {
-        let id = memory.members().take_slot().ok_or_else(|| RegistryError::Full { name: name.to_owned() })?;
-        let tools = memory.join(id.slot)?;
+        let members = memory.members();
+        let slot = members.take_slot(std::process::id())?;
+        let id = slot.ok_or_else(|| RegistryError::Full { name: name.to_owned() })?;
         let forks = process::forks();
-        let guardian = Guardian::start(memory, id.slot)
-            .map_err(|error| RegistryError::System { action: "start the thread that watches for deaths", error })?;
-        Ok((Membership { memory: memory.clone(), id, guardian, forks }, tools))
+        let joined = memory.join(id.slot).and_then(|tools| {
+            let guardian = Guardian::start(memory, id.slot)
+                .map_err(|error| RegistryError::System { action: "start the thread that watches for deaths", error })?;
+            Ok((Membership { memory: memory.clone(), id, guardian, forks }, tools))
+        });
+        joined.inspect_err(|_| members.leave(id.slot))
     }
 
     /// What it is a member of.
@@ -68,10 +72,13 @@ impl<K: Kind> Drop for Membership<K> {
         if !self.is_ours() {
             return self.guardian.abandon();
         }
-        // If the lock cannot be had, the memory is left over, for the next one out or for who collects it.
-        let Ok(locked) = self.memory.segment().lock() else { return };
+        let members = self.memory.members();
+        // Without the lock the memory may be left over: the next member to leave removes it, or a collection of leftovers.
+        let locked = self.memory.segment().lock();
         self.guardian.end();
-        if !self.memory.members().any_lives(None) {
+        members.leave(self.id.slot);
+        let Ok(locked) = locked else { return };
+        if !members.any_lives(None) {
             self.memory.remove();
             let _ = locked.unlink();
         }

@@ -48,14 +48,14 @@ impl NameTable {
         is_fit.then(|| self.directory.join(format!("{}{name}", K::PREFIX))).ok_or_else(error)
     }
 
-    /// Gives `draft` its name and makes this process its first member. Nobody sees it before it is whole. If nobody
-    /// lives any more who used what has the name, that is replaced.
+    /// Gives `draft` its name and makes this process its first member. No process sees it before it is whole. Memory of
+    /// this name whose members are all gone is replaced.
     ///
     /// # Errors
     /// [`RegistryError`].
     pub fn publish<K: Kind>(&self, name: &str, draft: K) -> Joined<K> {
         let memory = Arc::new(draft);
-        // Whoever finds it waits for this lock, and then for nothing else.
+        // A process that finds it waits for this lock, and then for nothing else.
         let locked = memory.segment().lock()?;
         loop {
             match memory.segment().publish() {
@@ -79,7 +79,7 @@ impl NameTable {
         loop {
             let memory = Arc::new(self.open::<K>(name)?);
             let locked = memory.segment().lock()?;
-            // If the last one out was faster there may be a new one by now.
+            // If the last member left in between, there may be a new memory of this name by now.
             if locked.is_named() {
                 // Frees the places of the dead.
                 memory.reap().map_err(RegistryError::Other)?;
@@ -144,18 +144,21 @@ impl NameTable {
         Ok(names)
     }
 
-    /// Removes what nobody uses any more, and answers with the names: memory all of whose members were killed, or that a
+    /// Removes what is not in use any more, and answers with the names: memory all of whose members were killed, or that a
     /// power cut left on a disk.
     ///
     /// # Errors
-    /// [`RegistryError`]; memory of other versions and files of other programs are left alone and are no error.
+    /// [`RegistryError`]; memory of other versions and of other users and files of other programs are left alone and are
+    /// no error.
     pub fn gc<K: Kind>(&self) -> Result<Vec<String>, RegistryError<K::Cause>> {
         let mut removed = Vec::new();
         for name in self.list::<K>()? {
             match self.remove_if_unused::<K>(&name) {
                 Ok(true) => removed.push(name),
                 Ok(false) => {}
-                Err(RegistryError::Segment(SegmentError::Foreign { .. } | SegmentError::Version { .. })) => {}
+                Err(RegistryError::Segment(
+                    SegmentError::Foreign { .. } | SegmentError::Owner { .. } | SegmentError::Version { .. },
+                )) => {}
                 Err(RegistryError::Damaged { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -163,8 +166,8 @@ impl NameTable {
         Ok(removed)
     }
 
-    /// Takes the name away, used or not: nobody finds it any more, who is attached goes on, and the memory goes with the
-    /// last of them, however that ends. For whoever created it and cannot wait.
+    /// Takes the name away, used or not: it is not found any more, attached processes go on, and the memory goes with the
+    /// last of them, however that ends. For a creator that cannot wait.
     ///
     /// # Errors
     /// [`RegistryError`]; that nothing has the name is none.
@@ -172,8 +175,8 @@ impl NameTable {
         self.remove_if::<K>(name, |_| true).map(|_| ())
     }
 
-    /// Whether a process that lives is attached to the memory called `name`. Looking changes nothing, whereas whoever
-    /// attaches to what is left over removes it on the way out.
+    /// Whether a process that lives is attached to the memory called `name`. Looking changes nothing, whereas a process
+    /// that attaches to what is left over removes it when it leaves.
     ///
     /// # Errors
     /// [`RegistryError`].

@@ -1,109 +1,19 @@
-//! The rules of membership, with a kind of memory that keeps nothing but how many of its members were reaped.
+//! The rules of membership.
 //!
 //! Other processes are this test program, started again for the test `child`.
 
-use std::error::Error;
-use std::fmt;
+mod support;
+
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 
-use laxity_membership::{CONTENTS, Cause, Kind, Membership, NameTable, Reaped, RegistryError};
-use laxity_model::{ErrorCode, ErrorDetails, Instant};
-use laxity_sys::process::{self, Process as Identity, Standing};
+use laxity_membership::{CONTENTS, Kind, Membership, NameTable, RegistryError, Standing};
+use laxity_model::Instant;
 use laxity_sys::robust::Holder;
-use laxity_sys::segment::{Format, HEADER, Segment, SegmentError};
+use laxity_sys::segment::{HEADER, Segment, SegmentError};
 use laxity_testing::{Directory, Process, role, until};
-
-/// Whose guardian reaps the dead itself, or has an heir do so.
-struct Memory<const HAS_HEIR: bool>(Segment);
-
-type Plain = Memory<false>;
-
-const FORMAT: Format = Format { magic: *b"lxt-memb", version: 1 };
-
-/// As many reaped members mean that this process cannot take part.
-const ELSEWHERE: u64 = u64::MAX;
-
-impl<const HAS_HEIR: bool> Memory<HAS_HEIR> {
-    fn draft(names: &NameTable) -> Self {
-        let path = names.path::<Self>("m").expect("a name");
-        Memory(Segment::draft(&path, FORMAT, CONTENTS + 8 - HEADER).expect("enough memory"))
-    }
-
-    fn create(names: &NameTable) -> Membership<Self> {
-        names.publish("m", Self::draft(names)).expect("the name is free").0
-    }
-
-    /// How many members were reaped.
-    fn reaped(&self) -> &AtomicU64 {
-        self.0.u64(CONTENTS)
-    }
-}
-
-impl<const HAS_HEIR: bool> Kind for Memory<HAS_HEIR> {
-    const PREFIX: &'static str = "laxity-memory.";
-    const FORMAT: Format = FORMAT;
-    const REAPS_WITH_MUTEXES: bool = HAS_HEIR;
-    type Cause = Nothing;
-    type Tools = ();
-
-    fn open(segment: Segment, name: &str) -> Result<Self, RegistryError<Nothing>> {
-        let is_whole = segment.len() == CONTENTS + 8;
-        let damaged = || RegistryError::Damaged { name: name.to_owned(), reason: None };
-        is_whole.then(|| Memory(segment)).ok_or_else(damaged)
-    }
-
-    fn admit(&self, _name: &str) -> Result<(), RegistryError<Nothing>> {
-        let is_ours = self.reaped().load(Ordering::SeqCst) != ELSEWHERE;
-        is_ours.then_some(()).ok_or(RegistryError::Other(Nothing))
-    }
-
-    fn segment(&self) -> &Segment {
-        &self.0
-    }
-
-    fn join(&self, _place: usize) -> Result<(), RegistryError<Nothing>> {
-        Ok(())
-    }
-
-    fn reap(&self) -> Result<Reaped, Nothing> {
-        let mut reaped = Reaped::Done;
-        for dead in self.members().dead() {
-            if dead.standing() == Standing::Alive {
-                reaped = Reaped::Pending;
-            } else {
-                self.reaped().fetch_add(1, Ordering::SeqCst);
-                dead.forget();
-            }
-        }
-        Ok(reaped)
-    }
-}
-
-/// That is wrong.
-#[derive(Debug)]
-struct Nothing;
-
-impl ErrorDetails for Nothing {
-    fn code(&self) -> ErrorCode {
-        ErrorCode::Foreign
-    }
-}
-
-impl Cause for Nothing {
-    const NOT_FOUND: ErrorCode = ErrorCode::NoGraph;
-    const NOUN: &'static str = "memory";
-    const DESCRIPTION: &'static str = "purpose";
-}
-
-impl fmt::Display for Nothing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "nothing")
-    }
-}
-
-impl Error for Nothing {}
+use support::{ELSEWHERE, FORMAT, Memory, Plain, scene};
 
 /// Not a test by itself: what the processes do that tests start, until they are killed.
 #[test]
@@ -117,21 +27,15 @@ fn child() {
     }
 }
 
-fn scene(test: &str) -> (Directory, NameTable) {
-    let directory = Directory::new(test);
-    let names = NameTable::at(directory.path());
-    (directory, names)
-}
-
 /// A process that is attached.
-fn another<const HAS_HEIR: bool>(directory: &Directory, member: &Membership<Memory<HAS_HEIR>>) -> Process {
+fn another<const HAS_REAPER: bool>(directory: &Directory, member: &Membership<Memory<HAS_REAPER>>) -> Process {
     let process = Process::start(directory.path(), "hold");
     until("it is attached", || !member.is_alone());
     process
 }
 
 #[test]
-fn a_draft_is_seen_by_nobody_and_gone_with_its_maker() {
+fn a_draft_is_not_seen_and_goes_with_its_maker() {
     let (directory, names) = scene("draft");
     let draft = Plain::draft(&names);
     assert!(matches!(names.attach::<Plain>("m"), Err(RegistryError::NotFound { .. })));
@@ -154,20 +58,20 @@ fn the_last_one_out_takes_the_name_with_it_and_no_other() {
     assert!(directory.files().is_empty());
 }
 
-fn a_member_that_is_killed_is_found<const HAS_HEIR: bool>(test: &str) {
+fn a_member_that_is_killed_is_found<const HAS_REAPER: bool>(test: &str) {
     let (directory, names) = scene(test);
-    let member = Memory::<HAS_HEIR>::create(&names);
+    let member = Memory::<HAS_REAPER>::create(&names);
     let mut process = another(&directory, &member);
     let members = member.memory().members();
-    assert_eq!(members.process(1).pid, process.id());
+    assert_eq!(members.pid(1), process.id());
     assert_eq!(member.memory().reaped().load(Ordering::SeqCst), 0);
     process.kill();
-    // Nobody does anything here: the guardian was woken, and saw to it.
+    // This thread only looks: the guardian was woken and reaped it.
     until("its place is free", || members.holder(1) == Holder::Free);
     assert!(member.memory().reaped().load(Ordering::SeqCst) >= 1);
     assert!(member.is_alone());
-    let (next, ()) = names.attach::<Memory<HAS_HEIR>>("m").expect("it is there");
-    assert_eq!((next.id().slot, next.id().generation), (1, 2), "another one at the same place");
+    let (next, ()) = names.attach::<Memory<HAS_REAPER>>("m").expect("it is there");
+    assert_eq!((next.id().slot, next.id().generation), (1, 2), "another one in the same slot");
 }
 
 #[test]
@@ -176,8 +80,8 @@ fn a_member_that_is_killed_is_found_by_the_guardians_of_the_others() {
 }
 
 #[test]
-fn a_member_that_is_killed_is_found_by_the_heirs_of_the_others() {
-    a_member_that_is_killed_is_found::<true>("killed-heir");
+fn a_member_that_is_killed_is_found_by_the_reapers_of_the_others() {
+    a_member_that_is_killed_is_found::<true>("killed-reaper");
 }
 
 #[test]
@@ -207,19 +111,16 @@ fn what_all_left_by_being_killed_is_collected_or_replaced_or_continued() {
 
 /// The words of members that lived when the machine lost its power say that they still do.
 #[test]
-fn what_another_boot_left_is_in_nobodys_use_whatever_its_words_say() {
+fn what_another_boot_left_is_not_in_use_whatever_its_words_say() {
     let (directory, names) = scene("boot");
     let leave = || {
         let draft = Plain::draft(&names);
-        let Identity { pid, started, namespace, boot } = Identity::current();
         let word = draft.members().word(0);
-        // Where places are (64 bytes each, after 64 of others) and what is in them, the module `members` says.
-        let identity = HEADER + 64 + 8;
-        for (number, value) in [pid.into(), started, namespace, boot ^ 1].into_iter().enumerate() {
-            draft.0.u64(identity + 8 * number).store(value, Ordering::Relaxed);
-        }
-        word.store(pid, Ordering::Relaxed);
-        assert_eq!((draft.members().process(0).boot, draft.members().holder(0)), (process::boot() ^ 1, Holder::Alive));
+        // Where slots are (64 bytes each, after 64 of others) and what is in them, the module `members` says.
+        let boot = HEADER + 64 + 16;
+        draft.0.u64(boot).store(draft.0.boot() ^ 1, Ordering::Relaxed);
+        word.store(std::process::id(), Ordering::Relaxed);
+        assert_eq!((draft.members().holder(0), draft.members().standing(0)), (Holder::Alive, Standing::Ended));
         draft.0.publish().expect("the name is free");
     };
     leave();
@@ -257,12 +158,12 @@ fn what_is_not_of_the_kind_is_refused_and_left_alone() {
 }
 
 #[test]
-fn who_is_not_admitted_is_refused_and_removes_only_what_nobody_uses() {
+fn a_process_that_is_not_admitted_is_refused_and_removes_only_leftovers() {
     let (directory, names) = scene("elsewhere");
     let member = Plain::create(&names);
     member.memory().reaped().store(ELSEWHERE, Ordering::SeqCst);
-    assert!(matches!(names.attach::<Plain>("m"), Err(RegistryError::Other(Nothing))));
-    assert!(matches!(names.open::<Plain>("m"), Err(RegistryError::Other(Nothing))));
+    assert!(matches!(names.attach::<Plain>("m"), Err(RegistryError::Other(_))));
+    assert!(matches!(names.open::<Plain>("m"), Err(RegistryError::Other(_))));
     assert_eq!(names.gc::<Plain>().expect("readable"), Vec::<String>::new());
     assert!(matches!(names.publish("m", Plain::draft(&names)), Err(RegistryError::Exists { .. })));
     drop(member);
@@ -274,7 +175,7 @@ fn who_is_not_admitted_is_refused_and_removes_only_what_nobody_uses() {
 }
 
 #[test]
-fn whoever_comes_first_publishes_and_who_wants_another_is_told() {
+fn the_first_process_publishes_and_one_that_wants_another_memory_is_told() {
     let (directory, names) = scene("first");
     let come = |is_it: bool| names.publish_or_attach("m", |_: &Plain| is_it, || Ok(Plain::draft(&names)));
     let (first, ()) = come(true).expect("published");

@@ -2,7 +2,7 @@
 //!
 //! | Module | Linux offers | Needs |
 //! | --- | --- | --- |
-//! | [`segment`] | named shared memory | `O_TMPFILE` (tmpfs 3.11) |
+//! | [`segment`] | named shared memory, and locks that end with their holders | `O_TMPFILE` (tmpfs 3.11), `F_OFD_SETLK` (3.15) |
 //! | [`sparse`] | shared memory that is taken page by page | `memfd_create` |
 //! | [`directory`] | that something appeared under a name | |
 //! | [`futex`] | waiting on a word of memory | `futex_waitv` (5.16) for more than one |
@@ -15,17 +15,21 @@
 //! | [`timer`] | a timer that can be armed apart from waiting | |
 //! | [`mutex`] | a lock that survives its holder's death | |
 //! | [`robust`] | a word that says that its holder died | |
-//! | [`process`] | whether a process is gone | `pidfd_open` (5.3) |
-//! | [`journal`] | memory that outlives who writes it | `memfd_create` |
+//! | [`process`] | the boot, the PID namespace, whether this is a forked copy | `/proc` |
+//! | [`journal`] | memory that outlives its writer | `memfd_create` |
+//! | [`backoff`], [`fault`] | pauses between attempts; failing calls, for tests | |
 //! | [`clock`], [`scheduling`], [`random`] | time, priorities, CPUs, numbers | |
 //!
 //! Every `unsafe` block of Laxity that is not about the contents of shared memory or a C interface is here.
 
+pub mod backoff;
 pub mod bell;
 pub mod channel;
 pub mod clock;
 pub mod directory;
 pub mod event;
+pub mod fault;
+mod fork;
 pub mod futex;
 pub mod journal;
 pub mod membarrier;

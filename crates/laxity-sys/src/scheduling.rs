@@ -2,9 +2,21 @@
 
 use std::io;
 use std::num::NonZeroU64;
+use std::thread::{self, JoinHandle};
 
 use laxity_model::Nanos;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, set_current_timer_slack};
+
+use crate::fault;
+
+/// Starts a thread.
+///
+/// # Errors
+/// If there is no memory for it, or this user has too many.
+pub fn spawn(builder: thread::Builder, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    fault::point("clone")?;
+    builder.spawn(body)
+}
 
 /// The CPU that this thread runs on, unless it has moved since.
 pub fn current_cpu() -> usize {
@@ -27,6 +39,7 @@ pub fn set_fifo(priority: u8) -> io::Result<()> {
     // SAFETY: all-zero is a valid `sched_param`; the C library adds fields on some systems.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority.into();
+    fault::point("sched_setscheduler")?;
     // SAFETY: 0 is the calling thread, and the parameters are read only.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } {
         0 => Ok(()),

@@ -6,20 +6,33 @@
 //!
 //! A segment is a file in a file system that lives in memory, usually below `/dev/shm`. It gets its name only when it is
 //! whole: a creator that dies earlier leaves nothing behind. All of it is reserved beforehand, so that too little
-//! memory is an error of the creator and not a signal to whoever writes first.
+//! memory is an error of the creator and not a signal to the first writer.
+//!
+//! A segment belongs to one user. A file of another user, or one that others may write to, is refused: its contents
+//! decide what this process does. What the user's own processes write is checked where it is read; that none of them
+//! shortens the file, which ends the others with SIGBUS, cannot be enforced for files with names.
 
-use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags};
+use laxity_model::Nanos;
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, RawMode, Stat};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::process::geteuid;
+
+use crate::fork::{Unshared, unshare};
+use crate::process::{IdentityError, boot};
+use crate::{fault, fork};
+
+mod lock;
+
+pub use lock::Locked;
 
 /// What a segment contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,26 +51,47 @@ const VERSION: usize = 8;
 const LENGTH: usize = 16;
 
 /// Why there is no segment.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
     /// Creating: the name is taken.
+    #[error("{}: exists already", path.display())]
     Exists {
         /// The name.
         path: PathBuf,
     },
     /// Opening: no segment has the name.
+    #[error("{}: there is no such segment", path.display())]
     NotFound {
         /// The name.
         path: PathBuf,
     },
     /// Opening: the file is something else.
+    #[error("{}: not one of ours: {reason}", path.display())]
     Foreign {
         /// The name.
         path: PathBuf,
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// Opening: the file belongs to another user.
+    #[error(
+        "{}: belongs to user {owner} and this process to user {user}; processes share memory only with those of their \
+         own user",
+        path.display()
+    )]
+    Owner {
+        /// The name.
+        path: PathBuf,
+        /// The user it belongs to.
+        owner: u32,
+        /// The user of this process.
+        user: u32,
+    },
     /// Opening: its layout has another version.
+    #[error(
+        "{}: its layout has version {found} and this program's has {expected}; use one version of Laxity",
+        path.display()
+    )]
     Version {
         /// The name.
         path: PathBuf,
@@ -67,19 +101,49 @@ pub enum SegmentError {
         expected: u32,
     },
     /// Creating: there is not enough memory for it.
+    #[error(
+        "{}: needs {length} bytes, more than {} has left; enlarge that file system or ask for less",
+        path.display(),
+        path.parent().unwrap_or(Path::new("/")).display()
+    )]
     Memory {
         /// The name.
         path: PathBuf,
         /// Bytes asked for.
         length: usize,
     },
+    /// Another process holds the lock.
+    #[error(
+        "{}: {} has held its lock for {patience}; let it go on, or end it and all that it forked",
+        path.display(),
+        holder.map_or("another process".to_owned(), |pid| format!("process {pid}"))
+    )]
+    Busy {
+        /// The name.
+        path: PathBuf,
+        /// The process that took the lock, if Linux says.
+        holder: Option<u32>,
+        /// For how long it was waited for.
+        patience: Nanos,
+    },
+    /// This process does not know itself.
+    #[error("{}: {error}", path.display())]
+    Identity {
+        /// The name.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        error: IdentityError,
+    },
     /// Linux refuses.
+    #[error("{}: cannot {action}: {error}", path.display())]
     System {
         /// The name.
         path: PathBuf,
         /// What was tried.
         action: &'static str,
         /// Why not.
+        #[source]
         error: io::Error,
     },
 }
@@ -89,8 +153,14 @@ pub enum SegmentError {
 pub struct Segment {
     start: NonNull<u8>,
     length: usize,
+    // Dropped before the descriptor is closed.
+    _unshared: Unshared,
+    /// For locks. The mapping was made through another description of the file, as mappings keep theirs open: a forked
+    /// child has the mapping, and would keep the locks.
     file: OwnedFd,
     path: PathBuf,
+    /// The boot of the machine.
+    boot: u64,
     /// `flock` keeps processes apart, this the threads of this one.
     threads: Mutex<()>,
 }
@@ -100,13 +170,6 @@ pub struct Segment {
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
-
-/// The lock of a segment: one holder in all processes. Let go when dropped, and by Linux if the process dies.
-#[derive(Debug)]
-pub struct Locked<'a> {
-    segment: &'a Segment,
-    _threads: MutexGuard<'a, ()>,
-}
 
 impl Segment {
     /// Zeroed memory of `length` bytes beyond the header, to be published as `path`.
@@ -119,11 +182,13 @@ impl Segment {
         let total = HEADER.checked_add(length).ok_or_else(too_large)?;
         let size = u64::try_from(total).ok().filter(|&size| size <= i64::MAX as u64).ok_or_else(too_large)?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|error| system(path, "create a file for it", error))?;
+        let file =
+            retry(|| fault::point("open").and_then(|()| rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)))
+                .map_err(|error| system(path, "create a file for it", error))?;
         // Also sets the length.
+        let reserve = || rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size);
         loop {
-            match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size) {
+            match fault::point("fallocate").and_then(|()| reserve()) {
                 Ok(()) => break,
                 Err(Errno::INTR) => {}
                 Err(Errno::NOSPC | Errno::FBIG | Errno::DQUOT) => return Err(too_large()),
@@ -144,7 +209,8 @@ impl Segment {
     pub fn publish(&self) -> Result<(), SegmentError> {
         // A file without a name is reached through /proc; by descriptor alone only the superuser may link it.
         let itself = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        match rustix::fs::linkat(CWD, itself.as_str(), CWD, &self.path, AtFlags::SYMLINK_FOLLOW) {
+        let link = || rustix::fs::linkat(CWD, itself.as_str(), CWD, &self.path, AtFlags::SYMLINK_FOLLOW);
+        match fault::point("linkat").and_then(|()| link()) {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) => Err(SegmentError::Exists { path: self.path.clone() }),
             Err(error) => Err(system(&self.path, "give it its name", error)),
@@ -154,26 +220,35 @@ impl Segment {
     /// The segment called `path`.
     ///
     /// # Errors
-    /// [`SegmentError::NotFound`], [`SegmentError::Foreign`], [`SegmentError::Version`] or [`SegmentError::System`].
+    /// [`SegmentError::NotFound`], [`SegmentError::Foreign`], [`SegmentError::Owner`], [`SegmentError::Version`],
+    /// [`SegmentError::Identity`] or [`SegmentError::System`].
     pub fn open(path: &Path, format: Format) -> Result<Segment, SegmentError> {
         let foreign = |reason| SegmentError::Foreign { path: path.to_owned(), reason };
-        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+        // Not blocking: the name may be that of a pipe.
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let open = || fault::point("open").and_then(|()| rustix::fs::open(path, flags, Mode::empty()));
+        let file = retry(open).map_err(|error| match error {
             Errno::NOENT => SegmentError::NotFound { path: path.to_owned() },
-            Errno::LOOP | Errno::ISDIR => foreign("not a file"),
+            Errno::LOOP | Errno::ISDIR | Errno::NXIO => foreign("not a file"),
+            // Another user's file, if that user keeps others from opening it.
+            Errno::ACCESS => match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(status) if status.st_uid != geteuid().as_raw() => not_ours(path, &status),
+                _ => system(path, "open it", error),
+            },
             error => system(path, "open it", error),
         })?;
-        Segment::adopt(file, path, format)
-    }
-
-    /// The segment in `file`, which another process handed over; called `path` in errors.
-    ///
-    /// # Errors
-    /// [`SegmentError::Foreign`], [`SegmentError::Version`] or [`SegmentError::System`].
-    pub fn adopt(file: OwnedFd, path: &Path, format: Format) -> Result<Segment, SegmentError> {
-        let foreign = |reason| SegmentError::Foreign { path: path.to_owned(), reason };
-        let size = rustix::fs::fstat(&file).map_err(|error| system(path, "ask for its size", error))?.st_size;
-        let length = usize::try_from(size).map_err(|_| foreign("not a file"))?;
+        let status = fault::point("fstat").and_then(|()| rustix::fs::fstat(&file));
+        let status = status.map_err(|error| system(path, "ask for its size and owner", error))?;
+        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+            return Err(foreign("not a file"));
+        }
+        if status.st_uid != geteuid().as_raw() {
+            return Err(not_ours(path, &status));
+        }
+        if Mode::from_raw_mode(status.st_mode as RawMode).intersects(Mode::WGRP | Mode::WOTH) {
+            return Err(foreign("other users may write to it"));
+        }
+        let length = usize::try_from(status.st_size).map_err(|_| foreign("not a file"))?;
         if length < HEADER {
             return Err(foreign("too short"));
         }
@@ -202,11 +277,16 @@ impl Segment {
         &self.path
     }
 
+    /// The boot of the machine, as this process knows it: it had to, to open the segment.
+    pub fn boot(&self) -> u64 {
+        self.boot
+    }
+
     /// The word at `offset` from the start. Panics if it is not aligned or not within the segment.
     #[inline]
     pub fn u32(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: within the mapping and aligned, as checked; an AtomicU32 has no invalid value, and everyone accesses
-        // these bytes atomically, or, through the unsafe functions below, promises not to meet.
+        // SAFETY: within the mapping and aligned, as checked; an AtomicU32 has no invalid value, and these bytes are
+        // accessed atomically, or through the unsafe functions below, whose callers promise not to do so meanwhile.
         unsafe { AtomicU32::from_ptr(self.pointer(offset, 4).cast()) }
     }
 
@@ -248,7 +328,7 @@ impl Segment {
     /// `length` bytes from `offset` on. Panics if they are not within the segment.
     ///
     /// # Safety
-    /// While the slice lives nobody writes these bytes, in this process or another.
+    /// While the slice lives no thread writes these bytes, in this process or another.
     #[inline]
     pub unsafe fn bytes(&self, offset: usize, length: usize) -> &[u8] {
         // SAFETY: within the mapping, as checked, and mapped for as long as `self` lives; any byte is a valid u8; the
@@ -259,7 +339,7 @@ impl Segment {
     /// `length` bytes from `offset` on, to write. Panics if they are not within the segment.
     ///
     /// # Safety
-    /// While the slice lives nobody else reads or writes these bytes, in this process or another.
+    /// While the slice lives no other thread reads or writes these bytes, in this process or another.
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "exclusive by the caller's promise")]
     pub unsafe fn bytes_mut(&self, offset: usize, length: usize) -> &mut [u8] {
@@ -285,58 +365,11 @@ impl Segment {
         // SAFETY: within one mapping.
         unsafe { self.start.as_ptr().add(offset) }
     }
-
-    /// Waits for the lock.
-    ///
-    /// # Errors
-    /// [`SegmentError::System`].
-    pub fn lock(&self) -> Result<Locked<'_>, SegmentError> {
-        // Whoever panicked left nothing half-done here: this mutex guards no data.
-        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match rustix::fs::flock(&self.file, FlockOperation::LockExclusive) {
-                Ok(()) => return Ok(Locked { segment: self, _threads: threads }),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(system(&self.path, "lock it", error)),
-            }
-        }
-    }
 }
 
 impl AsFd for Segment {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
-    }
-}
-
-impl Locked<'_> {
-    /// Whether the segment still has its name: if not, who opened it came too late.
-    pub fn is_named(&self) -> bool {
-        let ours = rustix::fs::fstat(&self.segment.file);
-        let named = rustix::fs::statat(CWD, &self.segment.path, AtFlags::SYMLINK_NOFOLLOW);
-        match (ours, named) {
-            (Ok(ours), Ok(named)) => (ours.st_dev, ours.st_ino) == (named.st_dev, named.st_ino),
-            _ => false,
-        }
-    }
-
-    /// Takes its name away, if it has it. Names are taken away only by who holds the lock.
-    ///
-    /// # Errors
-    /// [`SegmentError::System`].
-    pub fn unlink(&self) -> Result<(), SegmentError> {
-        if !self.is_named() {
-            return Ok(());
-        }
-        let path = &self.segment.path;
-        rustix::fs::unlink(path).map_err(|error| system(path, "remove it", error))
-    }
-}
-
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
-        // Cannot fail: the descriptor is open and the lock ours.
-        let _ = rustix::fs::flock(&self.segment.file, FlockOperation::Unlock);
     }
 }
 
@@ -347,7 +380,7 @@ impl Drop for Segment {
     }
 }
 
-// Functions of their own, so that who passes the checks does not prepare what they say.
+// Functions of their own, so that a caller that passes the checks does not prepare their texts.
 
 #[cold]
 fn misaligned(offset: usize, size: usize) -> ! {
@@ -359,48 +392,40 @@ fn beyond(offset: usize, size: usize, length: usize) -> ! {
     panic!("offset {offset} + {size} is beyond the {length} bytes of the segment");
 }
 
+/// Maps all of `file`.
 fn map(file: OwnedFd, path: &Path, length: usize) -> Result<Segment, SegmentError> {
+    let boot = boot().map_err(|error| SegmentError::Identity { path: path.to_owned(), error })?;
+    let locks = fork::reopen(&file).map_err(|error| system(path, "open it once more, for its locks", error))?;
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping, at an address that Linux chooses.
-    let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, &file, 0) }
-        .map_err(|error| system(path, "map it", error))?;
+    let map = || unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, &file, 0) };
+    let start = fault::point("mmap").and_then(|()| map()).map_err(|error| system(path, "map it", error))?;
     let start = NonNull::new(start.cast()).expect("mmap without MAP_FIXED never maps address 0");
-    Ok(Segment { start, length, file, path: path.to_owned(), threads: Mutex::new(()) })
+    let unshared = unshare(locks.as_fd());
+    Ok(Segment {
+        start,
+        length,
+        _unshared: unshared,
+        file: locks,
+        path: path.to_owned(),
+        boot,
+        threads: Mutex::new(()),
+    })
+}
+
+fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+fn not_ours(path: &Path, status: &Stat) -> SegmentError {
+    SegmentError::Owner { path: path.to_owned(), owner: status.st_uid, user: geteuid().as_raw() }
 }
 
 fn system(path: &Path, action: &'static str, error: Errno) -> SegmentError {
     SegmentError::System { path: path.to_owned(), action, error: error.into() }
-}
-
-impl fmt::Display for SegmentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SegmentError::Exists { path } => write!(f, "{}: exists already", path.display()),
-            SegmentError::NotFound { path } => write!(f, "{}: there is no such segment", path.display()),
-            SegmentError::Foreign { path, reason } => write!(f, "{}: not one of ours: {reason}", path.display()),
-            SegmentError::Version { path, found, expected } => write!(
-                f,
-                "{}: its layout has version {found} and this program's has {expected}; use one version of Laxity",
-                path.display()
-            ),
-            SegmentError::Memory { path, length } => write!(
-                f,
-                "{}: needs {length} bytes, more than {} has left; enlarge that file system or ask for less",
-                path.display(),
-                path.parent().unwrap_or(Path::new("/")).display()
-            ),
-            SegmentError::System { path, action, error } => {
-                write!(f, "{}: cannot {action}: {error}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for SegmentError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            SegmentError::System { error, .. } => Some(error),
-            _ => None,
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Processes to kill.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -20,16 +20,34 @@ impl Process {
 
     /// Starts one that finds these variables in its environment, too.
     pub fn start_with(place: impl AsRef<Path>, role: &str, variables: &[(&str, &OsStr)]) -> Process {
+        let mut command = Process::command(place, role, &[]);
+        Process::spawn(command.envs(variables.iter().copied()))
+    }
+
+    /// What starts one, by way of `wrapper`: a program that executes its last arguments, or none.
+    pub fn command(place: impl AsRef<Path>, role: &str, wrapper: &[&str]) -> Command {
         let program = std::env::current_exe().expect("this test");
-        let mut command = Command::new(program);
-        command.args(["--exact", "child", "--nocapture", "--test-threads=1"]).stdout(Stdio::null());
-        command.envs(variables.iter().copied()).env(ROLE, role).env(PLACE, place.as_ref());
+        let mut words: Vec<OsString> = wrapper.iter().map(OsString::from).collect();
+        words.push(program.into());
+        words.extend(["--exact", "child", "--nocapture", "--test-threads=1"].map(OsString::from));
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdout(Stdio::null()).env(ROLE, role).env(PLACE, place.as_ref());
+        command
+    }
+
+    /// Starts what [`Process::command`] made.
+    pub fn spawn(command: &mut Command) -> Process {
         Process(command.spawn().expect("another process"))
     }
 
     /// Its number.
     pub fn id(&self) -> u32 {
         self.0.id()
+    }
+
+    /// Whether it has not ended.
+    pub fn is_running(&mut self) -> bool {
+        self.0.try_wait().expect("it is ours").is_none()
     }
 
     /// How it ended, once it has.

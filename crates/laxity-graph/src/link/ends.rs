@@ -59,7 +59,7 @@ impl Ends {
             })?;
             if !is_connected && owner.state == State::Lost && owner.word() != *reported {
                 *reported = owner.word();
-                let pid = shared.process(owner.member.into()).pid;
+                let pid = shared.pid(owner);
                 return Err(WaitError::Lost { node: shared.name(consumer), edge: shared.ends(edge), pid });
             }
             is_ready &= is_connected;
