@@ -8,7 +8,6 @@
 #   make bench-gpu   live GPU arbitration: uncontended locks, hand-over against a raw futex, the video stabilizer with it
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs and GPU arbitration killed at random, thousands of times (minutes)
-#   make test-iceoryx2   live graphs with edges through iceoryx2 (minutes; Rust 1.89 or newer)
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
@@ -42,7 +41,7 @@ export CARGO_PROFILE_DEV_INCREMENTAL ?= false
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check test-kill test-iceoryx2 test-races bench-analysis bench-gpu \
+.PHONY: help doctor demo test test-rust test-python check test-kill test-races bench-analysis bench-gpu \
         bench-graph bench-sim study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision test-vision \
         test-vision-short clean venv opencv demo-vision
 
@@ -138,10 +137,6 @@ test-python: venv
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test deaths -- --ignored --nocapture
 	cargo test -p laxity-gpu --test deaths -- --ignored --nocapture
-
-test-iceoryx2: $(STAMPS)/tools
-	cargo test -p laxity-sys --features iceoryx2 --lib iceoryx
-	cargo test -p laxity-graph --features iceoryx2 --test links --test deaths --test poll --test conformance
 
 test-races: $(STAMPS)/tools
 	@scripts/races.sh

@@ -19,13 +19,11 @@ pub enum ChannelKind {
     Queue,
     /// [`Channel::Stream`].
     Stream,
-    /// [`Channel::Iceoryx2`].
-    #[cfg(feature = "iceoryx2")]
-    Iceoryx2,
 }
 
 /// There is no such kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no kind of channel is called {name:?}; use counter, ring, fifo, mq or tcp")]
 pub struct UnknownChannel {
     /// What was asked for.
     pub name: String,
@@ -33,15 +31,8 @@ pub struct UnknownChannel {
 
 impl ChannelKind {
     /// All kinds.
-    pub const ALL: &[ChannelKind] = &[
-        ChannelKind::Counter,
-        ChannelKind::Ring,
-        ChannelKind::Fifo,
-        ChannelKind::Queue,
-        ChannelKind::Stream,
-        #[cfg(feature = "iceoryx2")]
-        ChannelKind::Iceoryx2,
-    ];
+    pub const ALL: &[ChannelKind] =
+        &[ChannelKind::Counter, ChannelKind::Ring, ChannelKind::Fifo, ChannelKind::Queue, ChannelKind::Stream];
 
     /// Its name, as [`str::parse`] reads it. That also takes `fast-fifo` and `fast-mq`, as PGM^RT calls what all pipes
     /// and queues are here: data in the channel, availability in tokens (paper 003, section 5.2).
@@ -52,8 +43,6 @@ impl ChannelKind {
             ChannelKind::Fifo => "fifo",
             ChannelKind::Queue => "mq",
             ChannelKind::Stream => "tcp",
-            #[cfg(feature = "iceoryx2")]
-            ChannelKind::Iceoryx2 => "iceoryx2",
         }
     }
 
@@ -65,8 +54,6 @@ impl ChannelKind {
             ChannelKind::Fifo => Channel::Fifo { message, capacity },
             ChannelKind::Queue => Channel::Queue { message, capacity },
             ChannelKind::Stream => Channel::Stream { message, capacity, address: Channel::LOOPBACK },
-            #[cfg(feature = "iceoryx2")]
-            ChannelKind::Iceoryx2 => Channel::Iceoryx2 { message, capacity },
         }
     }
 }
@@ -83,8 +70,6 @@ impl Channel {
             Channel::Fifo { .. } => ChannelKind::Fifo,
             Channel::Queue { .. } => ChannelKind::Queue,
             Channel::Stream { .. } => ChannelKind::Stream,
-            #[cfg(feature = "iceoryx2")]
-            Channel::Iceoryx2 { .. } => ChannelKind::Iceoryx2,
         }
     }
 
@@ -110,8 +95,6 @@ impl Channel {
             | Channel::Fifo { message, capacity }
             | Channel::Queue { message, capacity }
             | Channel::Stream { message, capacity, .. } => Some((message, capacity)),
-            #[cfg(feature = "iceoryx2")]
-            Channel::Iceoryx2 { message, capacity } => Some((message, capacity)),
         }
     }
 
@@ -141,15 +124,6 @@ impl fmt::Display for ChannelKind {
     }
 }
 
-impl fmt::Display for UnknownChannel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let more = if cfg!(feature = "iceoryx2") { ", iceoryx2" } else { "" };
-        write!(f, "no kind of channel is called {:?}; use counter, ring, fifo, mq{more} or tcp", self.name)
-    }
-}
-
-impl std::error::Error for UnknownChannel {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +137,8 @@ mod tests {
         assert_eq!("fast-fifo".parse(), Ok(ChannelKind::Fifo));
         assert_eq!("fast-mq".parse(), Ok(ChannelKind::Queue));
         let error = "fif".parse::<ChannelKind>().expect_err("there is none");
-        assert!(error.to_string().starts_with("no kind of channel is called \"fif\"; use counter, ring, fifo, mq"));
+        assert!(
+            error.to_string().starts_with("no kind of channel is called \"fif\"; use counter, ring, fifo, mq or tcp")
+        );
     }
 }

@@ -1,6 +1,5 @@
 //! A graph that this process is attached to.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,14 +33,16 @@ pub(crate) struct Membership {
 }
 
 /// Why a node cannot be claimed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
     /// No node has this name.
+    #[error("the graph has no node {name}; names match exactly")]
     NoSuchNode {
         /// The name.
         name: String,
     },
-    /// Someone has it.
+    /// A process has it.
+    #[error("node {node}: process {pid} has it; release it there first")]
     Claimed {
         /// The node.
         node: String,
@@ -49,6 +50,7 @@ pub enum ClaimError {
         pid: u32,
     },
     /// The process that had it was killed but has not ended.
+    #[error("node {node}: process {pid}, which had it, was killed but has threads that have not ended; try again")]
     Ending {
         /// The node.
         node: String,
@@ -56,17 +58,23 @@ pub enum ClaimError {
         pid: u32,
     },
     /// It cannot listen where its producers are to connect to.
+    #[error(
+        "edge {} -> {}: cannot listen at {address}: {}; choose another address, or port 0",
+        edge.0, edge.1, std::io::Error::from_raw_os_error(*code)
+    )]
     Listen {
         /// Producer and consumer of the edge.
         edge: (String, String),
         /// Where.
-        address: Option<SocketAddr>,
+        address: SocketAddr,
         /// Why not: Linux's number of the error.
         code: i32,
     },
     /// No node is free.
+    #[error("every node is claimed; release one first")]
     NoneFree,
     /// This process was forked from the one that attached.
+    #[error("this process was forked from the one that attached to the graph; attach here")]
     Forked,
 }
 
@@ -262,37 +270,3 @@ impl Membership {
         self.member.is_ours()
     }
 }
-
-impl fmt::Display for ClaimError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ClaimError::NoSuchNode { name } => write!(f, "the graph has no node {name}; names match exactly"),
-            ClaimError::Claimed { node, pid } => {
-                write!(f, "node {node}: process {pid} has it; release it there first")
-            }
-            ClaimError::Ending { node, pid } => write!(
-                f,
-                "node {node}: process {pid}, which had it, was killed but has threads that have not ended; try again"
-            ),
-            ClaimError::Listen { edge: (from, to), address, code } => {
-                let error = std::io::Error::from_raw_os_error(*code);
-                match address {
-                    Some(address) => write!(
-                        f,
-                        "edge {from} -> {to}: cannot listen at {address}: {error}; choose another address, or port 0"
-                    ),
-                    None => write!(
-                        f,
-                        "edge {from} -> {to}: iceoryx2 makes no subscriber: {error}; IOX2_LOG_LEVEL=error says why"
-                    ),
-                }
-            }
-            ClaimError::NoneFree => write!(f, "every node is claimed; release one first"),
-            ClaimError::Forked => {
-                write!(f, "this process was forked from the one that attached to the graph; attach here")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ClaimError {}

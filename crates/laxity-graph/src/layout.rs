@@ -7,7 +7,7 @@
 //! rings          lengths of the messages, then the messages
 //! swapped rings  for each: words of filled and of free buffers; for each group of them: the buffers
 //! objects        replicas, or the slots of a delay
-//! identity       a random number
+//! identity       two random numbers
 //! links          for each edge through a channel of Linux: its words, then what was sent with each token
 //! recorder       for each node the last jobs, one cache line each
 //! user data      for each node and edge that has any: a version, and two copies
@@ -46,8 +46,10 @@ pub(crate) struct Layout {
     recorder: usize,
     /// Slots of a node, a power of two or 0.
     recorded: u64,
-    /// A random number that tells this graph from all others: 64 bits.
+    /// A random number that tells this graph from all others: 64 bits. It is part of the names of files.
     pub identity: usize,
+    /// A random number that only processes that have this memory know: 64 bits.
+    pub secret: usize,
     links: Vec<Option<LinkLayout>>,
     node_data: Vec<UserDataLayout>,
     edge_data: Vec<UserDataLayout>,
@@ -148,7 +150,7 @@ pub(crate) struct NodeWords {
     pub parked: usize,
     /// Whether it terminated: 32 bits.
     pub terminated: usize,
-    /// Whether its owner has a bell: 32 bits, written by the owner only.
+    /// The random number in the name of its owner's bell, 0 if it has none: 64 bits, written by the owner only.
     pub bell: usize,
 }
 
@@ -183,7 +185,7 @@ impl Layout {
             end = start.checked_add(stride.checked_mul(usize::try_from(copies).ok()?)?)?;
             objects.push(ObjectLayout { start, stride, copies });
         }
-        let identity = end;
+        let (identity, secret) = (end, end.checked_add(8)?);
         end = end.checked_add(PAIR)?;
         let mut links = Vec::with_capacity(spec.channels().len());
         for channel in spec.channels() {
@@ -208,7 +210,20 @@ impl Layout {
         };
         let node_data = spec.node_data().iter().map(&mut place).collect::<Option<_>>()?;
         let edge_data = spec.edge_data().iter().map(&mut place).collect::<Option<_>>()?;
-        Some(Layout { nodes, rings, swaps, objects, identity, links, recorder, recorded, node_data, edge_data, total })
+        Some(Layout {
+            nodes,
+            rings,
+            swaps,
+            objects,
+            identity,
+            secret,
+            links,
+            recorder,
+            recorded,
+            node_data,
+            edge_data,
+            total,
+        })
     }
 
     pub fn node(&self, node: usize) -> NodeWords {

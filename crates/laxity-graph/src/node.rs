@@ -103,7 +103,7 @@ impl Node {
             membership,
         };
         // Who had it before may have had one.
-        node.note_bell(false);
+        node.note_bell(0);
         // If that fails the node is dropped, and so released.
         node.ports.links.open(&node.membership.shared, &node.membership.channels, node.node)?;
         node.note_cpu();
@@ -337,7 +337,7 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if self.membership.is_ours() {
-            self.note_bell(false);
+            self.note_bell(0);
             self.ports.links.close(&self.membership.shared);
             self.shared().release(self.node, self.owner);
         }

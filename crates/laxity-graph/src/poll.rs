@@ -1,16 +1,16 @@
 //! A descriptor to poll instead of waiting: for event loops that serve several nodes, or nodes and other things.
 //!
-//! Nobody pays for it who does not use it: wakers look at the very word that they look at anyway, and only if that says
-//! so they make a system call, to ring the bell of the node's owner.
+//! A graph whose nodes are not polled pays nothing for it: wakers look at the word that they look at anyway, and only if
+//! that says so they make a system call, to ring the bell of the node's owner.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use laxity_sys::bell::{Bell, Ringer};
+use laxity_sys::random;
 
 use crate::node::Node;
-use crate::owner::State;
 use crate::parking;
 use crate::shared::Shared;
 
@@ -33,10 +33,9 @@ impl Node {
     /// If this process has too many descriptors.
     pub fn poll_fd(&mut self) -> io::Result<BorrowedFd<'_>> {
         if self.bell.is_none() {
-            let bell = PollBell { bell: Bell::new(&self.shared().bell_name(self.position()))?, is_rung: false };
-            self.note_bell(true);
-            let bell = self.bell.insert(bell);
-            bell.is_rung = true;
+            let (number, bell) = hang_up_bell()?;
+            self.note_bell(number);
+            self.bell = Some(PollBell { bell, is_rung: true });
             self.look_each_time();
             self.shared().ring(self.position());
         }
@@ -44,14 +43,15 @@ impl Node {
         Ok(bell.bell.as_fd())
     }
 
-    pub(crate) fn note_bell(&self, has_one: bool) {
+    /// Tells all processes the number of this node's bell, 0 for none.
+    pub(crate) fn note_bell(&self, number: u64) {
         let word = self.shared().words(self.position()).bell;
-        self.shared().segment.u32(word).store(has_one.into(), Ordering::SeqCst);
+        self.shared().segment.u64(word).store(number, Ordering::SeqCst);
     }
 }
 
 impl PollBell {
-    /// After a wait that `found` something, or nothing: then whoever makes `look` find something rings.
+    /// After a wait that `found` something, or nothing: then a waker that makes `look` find something rings.
     pub fn after_wait<T>(
         &mut self,
         shared: &Shared,
@@ -84,18 +84,29 @@ impl Shared {
     /// Makes the descriptor readable that the owner of `node` polls.
     #[cold]
     pub fn ring(&self, node: usize) {
-        if let Some(ringer) = self.ringer.get() {
-            ringer.ring(&self.bell_name(node));
+        let number = self.bell(node);
+        if let (Some(ringer), true) = (self.ringer.get(), number != 0) {
+            ringer.ring(&bell_name(number));
         }
     }
 
+    /// Whether the owner of `node` polls.
     pub fn has_bell(&self, node: usize) -> bool {
-        self.segment.u32(self.words(node).bell).load(Ordering::SeqCst) != 0
+        self.bell(node) != 0
     }
 
-    /// Each claim has a bell of its own.
-    fn bell_name(&self, node: usize) -> String {
-        let identity = self.segment.u64(self.layout.identity).load(Ordering::Relaxed);
-        format!("laxity-{identity:016x}-{node}-{:x}", self.owner(node).now(State::Claimed).word())
+    fn bell(&self, node: usize) -> u64 {
+        self.segment.u64(self.words(node).bell).load(Ordering::SeqCst)
     }
+}
+
+/// A bell and the random number in its name. Other users see the names that there are: if one followed from another,
+/// they could occupy it first.
+fn hang_up_bell() -> io::Result<(u64, Bell)> {
+    let number = random::number()?.max(1);
+    Ok((number, Bell::new(&bell_name(number))?))
+}
+
+fn bell_name(number: u64) -> String {
+    format!("laxity-bell-{number:016x}")
 }

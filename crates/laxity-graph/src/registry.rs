@@ -1,6 +1,5 @@
 //! Graphs by name.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -29,7 +28,8 @@ pub struct Registry {
 pub type RegistryError = laxity_membership::RegistryError<NoChannel>;
 
 /// An edge of a graph cannot have its channel, as it would hold too much or what has its name is not one of ours.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("edge {from} -> {to} ({kind}): {error}")]
 pub struct NoChannel {
     /// The edge's producer.
     pub from: String,
@@ -38,6 +38,7 @@ pub struct NoChannel {
     /// What it was to be.
     pub kind: ChannelKind,
     /// Why not.
+    #[source]
     pub error: ChannelError,
 }
 
@@ -94,7 +95,8 @@ impl Registry {
     /// that a power cut left on a disk.
     ///
     /// # Errors
-    /// [`RegistryError`]; graphs of other versions and files of other programs are left alone and are no error.
+    /// [`RegistryError`]; graphs of other versions and of other users and files of other programs are left alone and are
+    /// no error.
     pub fn gc(&self) -> Result<Vec<String>, RegistryError> {
         self.names.gc::<Shared>()
     }
@@ -131,8 +133,10 @@ impl Registry {
         let segment = Segment::draft(&path, FORMAT, layout.total - HEADER)?;
         segment.u64(DESCRIPTION_LENGTH).store(description.len() as u64, Ordering::Relaxed);
         segment.store_bytes(DESCRIPTION, &description);
-        let identity = random::number().map_err(|error| RegistryError::System { action: "draw a number", error })?;
-        segment.u64(layout.identity).store(identity, Ordering::Relaxed);
+        for offset in [layout.identity, layout.secret] {
+            let number = random::number().map_err(|error| RegistryError::System { action: "draw a number", error })?;
+            segment.u64(offset).store(number, Ordering::Relaxed);
+        }
         // All else starts as 0: no member, no owner, no job, and messages of zeros; those of initial tokens have
         // their full length.
         for (edge, (rule, channel)) in spec.plan().edges().iter().zip(spec.channels()).enumerate() {
@@ -175,7 +179,8 @@ pub(crate) fn describe(segment: &Segment, name: &str) -> Result<(Spec, Layout), 
         DescriptionError::Spec(error) => damaged(Some(Box::new(error))),
     })?;
     match Layout::of(&spec, end - DESCRIPTION) {
-        Some(layout) if layout.total == segment.len() => Ok((spec, layout)),
+        // Names of further files are made of the graph's, which was checked as part of the segment's path.
+        Some(layout) if layout.total == segment.len() && spec.graph().name == name => Ok((spec, layout)),
         _ => Err(damaged(None)),
     }
 }
@@ -184,17 +189,4 @@ impl Cause for NoChannel {
     const NOUN: &'static str = "graph";
     const DESCRIPTION: &'static str = "description";
     const NOT_FOUND: ErrorCode = ErrorCode::NoGraph;
-}
-
-impl fmt::Display for NoChannel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoChannel { from, to, kind, error } = self;
-        write!(f, "edge {from} -> {to} ({kind}): {error}")
-    }
-}
-
-impl std::error::Error for NoChannel {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
 }

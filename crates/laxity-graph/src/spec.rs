@@ -49,15 +49,6 @@ pub enum Channel {
         /// Where the consumer listens; at port 0 Linux chooses one. See [`Channel::LOOPBACK`].
         address: SocketAddr,
     },
-    /// A message with each token, written where it is read, through the publish-subscribe of iceoryx2: the producer waits
-    /// until the consumer's process has its node. What its consumer has not read is lost with the consumer.
-    #[cfg(feature = "iceoryx2")]
-    Iceoryx2 {
-        /// The longest message, in bytes.
-        message: u32,
-        /// How many fit.
-        capacity: u32,
-    },
 }
 
 /// A graph and what its edges carry, checked.

@@ -41,14 +41,7 @@ fn edge_between(jobs: &[u64], (producer, consumer): (usize, usize), factor: u32,
 }
 
 /// Kinds of edges that carry messages.
-const LINKS: &[ChannelKind] = &[
-    ChannelKind::Ring,
-    ChannelKind::Fifo,
-    ChannelKind::Queue,
-    ChannelKind::Stream,
-    #[cfg(feature = "iceoryx2")]
-    ChannelKind::Iceoryx2,
-];
+const LINKS: &[ChannelKind] = &[ChannelKind::Ring, ChannelKind::Fifo, ChannelKind::Queue, ChannelKind::Stream];
 
 /// A channel of `kind` if everybody may have one for so many messages.
 fn kind_or_ring(kind: ChannelKind, capacity: u32, produce: u32) -> Channel {

@@ -368,13 +368,8 @@ fn user_data_is_whole_whoever_is_killed_while_writing_it() {
 /// Two pipelines have each kind where producers die, where consumers die, and where the sink sees what comes.
 fn mixed_pipelines() -> Vec<Spec> {
     use ChannelKind::{Fifo, Queue, Ring, Stream};
-    let kinds = [
-        [Fifo, Queue, Stream, Fifo, Ring],
-        [Stream, Fifo, Queue, Stream, Fifo],
-        [Queue, Stream, Fifo, Queue, Stream],
-        #[cfg(feature = "iceoryx2")]
-        [ChannelKind::Iceoryx2; 5],
-    ];
+    let kinds =
+        [[Fifo, Queue, Stream, Fifo, Ring], [Stream, Fifo, Queue, Stream, Fifo], [Queue, Stream, Fifo, Queue, Stream]];
     kinds.into_iter().map(pipeline_of).collect()
 }
 
@@ -396,13 +391,7 @@ fn ten_thousand_random_kills() {
     }
 }
 
-const LINKS: &[ChannelKind] = &[
-    ChannelKind::Fifo,
-    ChannelKind::Queue,
-    ChannelKind::Stream,
-    #[cfg(feature = "iceoryx2")]
-    ChannelKind::Iceoryx2,
-];
+const LINKS: &[ChannelKind] = &[ChannelKind::Fifo, ChannelKind::Queue, ChannelKind::Stream];
 
 /// What the original's FIFO and sockets answer after this: success and stale data, without end.
 #[test]

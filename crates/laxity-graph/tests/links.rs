@@ -15,13 +15,7 @@ use laxity_model::{Edge, Nanos};
 use laxity_sys::clock;
 use support::{Place, back, edge, graph};
 
-const LINKS: &[ChannelKind] = &[
-    ChannelKind::Fifo,
-    ChannelKind::Queue,
-    ChannelKind::Stream,
-    #[cfg(feature = "iceoryx2")]
-    ChannelKind::Iceoryx2,
-];
+const LINKS: &[ChannelKind] = &[ChannelKind::Fifo, ChannelKind::Queue, ChannelKind::Stream];
 /// Long enough for any machine: reached only by what hangs.
 const HANG: Nanos = Nanos::from_secs(20);
 
@@ -317,9 +311,7 @@ fn pipes_and_queues_come_and_go_with_their_graph() {
 fn what_linux_does_not_grant_is_refused_before_anyone_waits_for_it() {
     let place = Place::new("limits");
     for &kind in LINKS {
-        // Shared memory may have no limit but that of a disk.
-        let message = if kind.name() == "iceoryx2" { 1 << 30 } else { 1 << 20 };
-        let spec = linked(&["a", "b"], vec![edge(0, 1)], kind.channel(message, 3000));
+        let spec = linked(&["a", "b"], vec![edge(0, 1)], kind.channel(1 << 20, 3000));
         let error = place.create(&spec).expect_err("3 GiB");
         assert!(matches!(&error, RegistryError::Other(NoChannel { from, to, .. }) if (&**from, &**to) == ("a", "b")));
         let text = error.to_string();

@@ -11,6 +11,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, recv, sendto, socket_with,
 };
 
+use crate::fault;
+
 /// A bell.
 #[derive(Debug)]
 pub struct Bell {
@@ -24,6 +26,7 @@ pub struct Ringer {
 }
 
 fn socket() -> io::Result<OwnedFd> {
+    fault::point("socket")?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?)
 }
@@ -35,6 +38,7 @@ impl Bell {
     /// If there is one of this name, or this process has too many descriptors.
     pub fn new(name: &str) -> io::Result<Bell> {
         let socket = socket()?;
+        fault::point("bind")?;
         bind(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
         Ok(Bell { socket })
     }
@@ -63,8 +67,9 @@ impl Ringer {
     /// Rings the bell called `name`, if there is one.
     pub fn ring(&self, name: &str) {
         let Ok(address) = SocketAddrUnix::new_abstract_name(name.as_bytes()) else { return };
-        // A bell that was rung too often to take more is readable already; one that is gone has nobody who listens.
-        while sendto(&self.socket, &[1], SendFlags::NOSIGNAL, &address) == Err(Errno::INTR) {}
+        // A bell that was rung too often to take more is readable already; one that is gone has no owner to wake.
+        let send = || sendto(&self.socket, &[1], SendFlags::NOSIGNAL, &address);
+        while fault::point("sendto").and_then(|()| send()) == Err(Errno::INTR) {}
     }
 }
 

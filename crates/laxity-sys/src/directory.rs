@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use crate::clock;
+use crate::{clock, fault};
 
 /// Notices every name that appears in a directory after it was made.
 #[derive(Debug)]
@@ -24,7 +24,9 @@ impl Watch {
     /// # Errors
     /// If it does not exist, or this user watches too many.
     pub fn new(directory: &Path) -> io::Result<Watch> {
+        fault::point("inotify_init")?;
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        fault::point("inotify_add_watch")?;
         inotify::add_watch(&events, directory, WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
         Ok(Watch { events })
     }

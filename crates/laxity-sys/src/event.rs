@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
+use crate::fault;
+
 /// An eventfd.
 #[derive(Debug)]
 pub struct Event {
@@ -18,6 +20,7 @@ impl Event {
     /// # Errors
     /// If this process has too many descriptors.
     pub fn new() -> io::Result<Event> {
+        fault::point("eventfd")?;
         Ok(Event { counter: eventfd(0, EventfdFlags::CLOEXEC)? })
     }
 

@@ -11,7 +11,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::fault;
 
@@ -57,12 +57,7 @@ pub(crate) fn unshare(descriptor: BorrowedFd<'_>) -> Unshared {
 pub(crate) fn reopen(descriptor: &OwnedFd) -> Result<OwnedFd, Errno> {
     let itself = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    loop {
-        match fault::point("open").and_then(|()| rustix::fs::open(itself.as_str(), flags, Mode::empty())) {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
+    retry_on_intr(|| fault::point("open").and_then(|()| rustix::fs::open(itself.as_str(), flags, Mode::empty())))
 }
 
 impl Drop for Unshared {

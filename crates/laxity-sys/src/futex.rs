@@ -9,6 +9,7 @@ use rustix::thread::ClockId;
 use rustix::thread::futex::{self, Flags, Wait, WaitFlags, WaitPtr, WaitvFlags};
 
 use crate::clock::timespec;
+use crate::fault;
 
 /// The most words that [`wait_any`] takes: `FUTEX_WAITV_MAX`.
 pub const WORDS_MAX: usize = 128;
@@ -57,7 +58,8 @@ pub fn wait_any(words: &[(&AtomicU32, u32)], deadline: Instant) -> io::Result<En
             wait
         })
         .collect();
-    match futex::waitv(&waits, WaitvFlags::empty(), timespec(deadline).as_ref(), ClockId::Monotonic) {
+    let wait = || futex::waitv(&waits, WaitvFlags::empty(), timespec(deadline).as_ref(), ClockId::Monotonic);
+    match fault::point("futex_waitv").and_then(|()| wait()) {
         Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(Ended::LookAgain),
         Err(Errno::TIMEDOUT) => Ok(Ended::TimedOut),
         Err(error) => Err(error.into()),

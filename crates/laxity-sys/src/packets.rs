@@ -19,7 +19,7 @@ use rustix::net::{
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::clock;
+use crate::{clock, fault};
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
@@ -100,20 +100,28 @@ impl Packets {
         Ok((Packets { socket: one }, Packets { socket: other }))
     }
 
-    /// Connects to who listens by `name`.
+    /// Connects to the process of this user that listens by `name`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::ConnectionRefused`] if nobody does.
+    /// [`io::ErrorKind::ConnectionRefused`] if none listens, [`io::ErrorKind::PermissionDenied`] if one of another user
+    /// does: any process may take any name.
     pub fn connect(name: &str) -> io::Result<Packets> {
         let socket = socket()?;
         let address = address(name)?;
         loop {
-            match connect(&socket, &address) {
-                Ok(()) => return Ok(Packets { socket }),
+            match fault::point("connect").and_then(|()| connect(&socket, &address)) {
+                Ok(()) => break,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
+        let listener = sockopt::socket_peercred(&socket)?.uid.as_raw();
+        if listener != user() {
+            let text =
+                format!("{name} is the name of a process of user {listener}, and this one is of user {}", user());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        Ok(Packets { socket })
     }
 
     /// Sends `packet`, which is not empty, and waits for room if there is none.

@@ -1,8 +1,11 @@
-//! Numbers that nobody can guess.
+//! Numbers that cannot be guessed.
 
 use std::io;
 
+use rustix::io::retry_on_intr;
 use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::fault;
 
 /// One of 64 bits.
 ///
@@ -11,6 +14,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 pub fn number() -> io::Result<u64> {
     let mut bytes = [0; 8];
     // Linux answers fewer than 256 bytes whole.
-    getrandom(&mut bytes[..], GetRandomFlags::empty())?;
+    let draw = || fault::point("getrandom").and_then(|()| getrandom(&mut bytes[..], GetRandomFlags::empty()));
+    retry_on_intr(draw)?;
     Ok(u64::from_ne_bytes(bytes))
 }

@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::thread::futex::{OWNER_DIED, WAITERS};
 
+use crate::fault;
+
 /// What a word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
@@ -128,6 +130,7 @@ impl Drop for Held<'_> {
 
 /// The robust list of this thread, which must be empty.
 fn registered() -> io::Result<*const Head> {
+    fault::point("get_robust_list")?;
     let mut head: *const Head = std::ptr::null();
     let mut length: libc::size_t = 0;
     // SAFETY: both results point to variables of the right types.
@@ -145,6 +148,7 @@ fn registered() -> io::Result<*const Head> {
 /// # Safety
 /// `head` is null or a well-formed list that stays valid until another is registered or the thread has ended.
 unsafe fn register(head: *const Head) -> io::Result<()> {
+    fault::point("set_robust_list")?;
     // SAFETY: the caller vouches for `head`; the length is that of the structure.
     let result = unsafe { libc::syscall(libc::SYS_set_robust_list, head, size_of::<Head>()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

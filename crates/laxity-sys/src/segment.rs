@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use laxity_model::Nanos;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, RawMode, Stat};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::process::geteuid;
 
@@ -182,9 +182,10 @@ impl Segment {
         let total = HEADER.checked_add(length).ok_or_else(too_large)?;
         let size = u64::try_from(total).ok().filter(|&size| size <= i64::MAX as u64).ok_or_else(too_large)?;
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file =
-            retry(|| fault::point("open").and_then(|()| rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)))
-                .map_err(|error| system(path, "create a file for it", error))?;
+        let file = retry_on_intr(|| {
+            fault::point("open").and_then(|()| rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR))
+        })
+        .map_err(|error| system(path, "create a file for it", error))?;
         // Also sets the length.
         let reserve = || rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size);
         loop {
@@ -227,7 +228,7 @@ impl Segment {
         // Not blocking: the name may be that of a pipe.
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let open = || fault::point("open").and_then(|()| rustix::fs::open(path, flags, Mode::empty()));
-        let file = retry(open).map_err(|error| match error {
+        let file = retry_on_intr(open).map_err(|error| match error {
             Errno::NOENT => SegmentError::NotFound { path: path.to_owned() },
             Errno::LOOP | Errno::ISDIR | Errno::NXIO => foreign("not a file"),
             // Another user's file, if that user keeps others from opening it.
@@ -411,15 +412,6 @@ fn map(file: OwnedFd, path: &Path, length: usize) -> Result<Segment, SegmentErro
         boot,
         threads: Mutex::new(()),
     })
-}
-
-fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
 }
 
 fn not_ours(path: &Path, status: &Stat) -> SegmentError {

@@ -11,14 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_sys::channel::fifo::{self, Fifo, PACKET_MAX};
-#[cfg(feature = "iceoryx2")]
-use laxity_sys::channel::iceoryx::{Place, Service};
 use laxity_sys::channel::queue::{self, Queue};
 use laxity_sys::channel::{ChannelError, stream};
 
 use super::frame::{self, HEADER};
-#[cfg(feature = "iceoryx2")]
-use super::iceoryx::Line;
 use super::stream::FRAME_MAX;
 use crate::registry::NoChannel;
 use crate::shared::Shared;
@@ -26,15 +22,7 @@ use crate::spec::Channel;
 
 /// What this process has open, by edge.
 #[derive(Debug)]
-pub(crate) struct Channels(Vec<Option<Way>>);
-
-/// That of an edge.
-#[derive(Debug)]
-enum Way {
-    Packets(Arc<Packets>),
-    #[cfg(feature = "iceoryx2")]
-    Iceoryx(Arc<Line>),
-}
+pub(crate) struct Channels(Vec<Option<Arc<Packets>>>);
 
 /// A channel that keeps packets apart.
 #[derive(Debug)]
@@ -56,23 +44,11 @@ impl Channels {
     }
 
     pub(super) fn packets(&self, edge: usize) -> Option<&Arc<Packets>> {
-        match self.0.get(edge)?.as_ref()? {
-            Way::Packets(packets) => Some(packets),
-            #[cfg(feature = "iceoryx2")]
-            Way::Iceoryx(_) => None,
-        }
-    }
-
-    #[cfg(feature = "iceoryx2")]
-    pub(super) fn line(&self, edge: usize) -> Option<&Arc<Line>> {
-        match self.0.get(edge)?.as_ref()? {
-            Way::Iceoryx(line) => Some(line),
-            Way::Packets(_) => None,
-        }
+        self.0.get(edge)?.as_ref()
     }
 }
 
-fn open(shared: &Shared, edge: usize, channel: Channel) -> Result<Option<Way>, ChannelError> {
+fn open(shared: &Shared, edge: usize, channel: Channel) -> Result<Option<Arc<Packets>>, ChannelError> {
     let packets = match channel {
         Channel::Counter | Channel::Ring { .. } => return Ok(None),
         Channel::Fifo { message, capacity } => {
@@ -89,16 +65,8 @@ fn open(shared: &Shared, edge: usize, channel: Channel) -> Result<Option<Way>, C
             stream::check_buffer(address, stream_bytes(message, capacity))?;
             return Ok(None);
         }
-        #[cfg(feature = "iceoryx2")]
-        Channel::Iceoryx2 { message, capacity } => {
-            let messages = places(shared, edge, capacity) as usize;
-            let (place, name, longest) = (place(shared), format!("edge {edge}"), message as usize);
-            let service = Service { place, name, longest, messages };
-            service.check_room()?;
-            return Ok(Some(Way::Iceoryx(Arc::new(Line::new(service)))));
-        }
     };
-    Ok(Some(Way::Packets(Arc::new(packets))))
+    Ok(Some(Arc::new(packets)))
 }
 
 /// Messages that a channel has room for: those of complete jobs, and of one whose producer was killed while it sent them.
@@ -120,8 +88,6 @@ pub(crate) fn remove(shared: &Shared) {
             Channel::Fifo { .. } => fifo::unlink(&fifo_path(shared, edge)),
             Channel::Queue { .. } => queue::unlink(&queue_name(shared, edge)),
             Channel::Counter | Channel::Ring { .. } | Channel::Stream { .. } => {}
-            #[cfg(feature = "iceoryx2")]
-            Channel::Iceoryx2 { .. } => place(shared).remove(),
         }
     }
 }
@@ -133,24 +99,21 @@ fn identity(shared: &Shared) -> u64 {
 /// Beside the graph's memory.
 fn fifo_path(shared: &Shared, edge: usize) -> PathBuf {
     let name = &shared.spec.graph().name;
+    // The graph is called as its file is, and so has no slash in its name.
     shared.segment.path().with_file_name(format!("laxity-fifo.{name}.{:016x}.{edge}", identity(shared)))
-}
-
-/// That of all edges.
-#[cfg(feature = "iceoryx2")]
-fn place(shared: &Shared) -> Place {
-    Place::new(shared.segment.path(), identity(shared))
 }
 
 fn queue_name(shared: &Shared, edge: usize) -> String {
     format!("/laxity-mq.{:016x}.{edge}", identity(shared))
 }
 
-/// The first bytes of a connection: which graph, which edge, and which connection of that edge.
+/// The first bytes of a connection: which graph, said by what only its processes know,
+/// which edge, and which connection of that edge.
 pub(super) fn hello(shared: &Shared, edge: usize, epoch: u32) -> [u8; HELLO] {
     let mut hello = [0; HELLO];
     hello[..8].copy_from_slice(b"laxity 1");
-    hello[8..16].copy_from_slice(&identity(shared).to_le_bytes());
+    let secret = shared.segment.u64(shared.layout.secret).load(Ordering::Relaxed);
+    hello[8..16].copy_from_slice(&secret.to_le_bytes());
     hello[16..20].copy_from_slice(&(edge as u32).to_le_bytes());
     hello[20..].copy_from_slice(&epoch.to_le_bytes());
     hello

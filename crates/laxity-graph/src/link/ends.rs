@@ -4,7 +4,7 @@ use std::io;
 
 use laxity_model::Instant;
 
-use super::channels::{self, Channels};
+use super::channels::Channels;
 use super::{Inbox, Outbox};
 use crate::graph::ClaimError;
 use crate::owner::State;
@@ -28,8 +28,7 @@ impl Ends {
     pub fn open(&mut self, shared: &Shared, channels: &Channels, node: usize) -> Result<(), ClaimError> {
         for (edge, rule) in shared.spec.plan().edges().iter().enumerate().take(shared.spec.channels().len()) {
             if rule.consumer == node {
-                let inbox = Inbox::open(shared, channels, edge, rule).map_err(|error| {
-                    let address = channels::address(shared, edge);
+                let inbox = Inbox::open(shared, channels, edge, rule).map_err(|(address, error)| {
                     ClaimError::Listen { edge: shared.ends(edge), address, code: code(&error) }
                 })?;
                 self.inboxes.extend(inbox);
@@ -91,8 +90,6 @@ impl Ends {
     /// The node is about to be released: whoever claims it next may listen at the same address.
     pub fn close(&mut self, shared: &Shared) {
         self.inboxes.iter().for_each(|inbox| inbox.close(shared));
-        #[cfg(feature = "iceoryx2")]
-        self.outboxes.iter_mut().for_each(|outbox| outbox.close(shared));
         *self = Ends::default();
     }
 }

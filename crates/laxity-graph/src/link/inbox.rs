@@ -1,6 +1,7 @@
 //! The consumer's end of an edge that goes through a channel of Linux.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -11,8 +12,6 @@ use laxity_sys::clock;
 use super::assembly::{Assembly, Progress};
 use super::channels::{Channels, Packets};
 use super::frame::Frame;
-#[cfg(feature = "iceoryx2")]
-use super::iceoryx::Inlet;
 use super::stream::Listening;
 use super::{Sent, Slots};
 use crate::ring::MessageError;
@@ -63,16 +62,19 @@ enum Held {
 enum Source {
     Packets(Arc<Packets>, Vec<u8>),
     Stream(Listening),
-    #[cfg(feature = "iceoryx2")]
-    Iceoryx(Inlet),
 }
 
 impl Inbox {
     /// That of the edge at `edge`, if it goes through a channel of Linux.
     ///
     /// # Errors
-    /// If nobody can listen at the address of a stream.
-    pub fn open(shared: &Shared, channels: &Channels, edge: usize, rule: &Edge) -> io::Result<Option<Inbox>> {
+    /// The address of a stream, if this process cannot listen there.
+    pub fn open(
+        shared: &Shared,
+        channels: &Channels,
+        edge: usize,
+        rule: &Edge,
+    ) -> Result<Option<Inbox>, (SocketAddr, io::Error)> {
         let channel = &shared.spec.channels()[edge];
         let (Some(layout), Some(longest), Some(capacity)) =
             (shared.layout.link(edge), channel.message(), channel.capacity())
@@ -81,12 +83,10 @@ impl Inbox {
         };
         let slots = Slots { layout, capacity: capacity.into() };
         let source = match (channel, channels.packets(edge)) {
-            (Channel::Stream { address, .. }, _) => Source::Stream(Listening::open(shared, edge, slots, *address)?),
-            #[cfg(feature = "iceoryx2")]
-            (Channel::Iceoryx2 { .. }, _) => match channels.line(edge) {
-                Some(line) => Source::Iceoryx(Inlet::open(shared, edge, line, slots)?),
-                None => return Ok(None),
-            },
+            (Channel::Stream { address, .. }, _) => {
+                let listening = Listening::open(shared, edge, slots, *address);
+                Source::Stream(listening.map_err(|error| (*address, error))?)
+            }
             (_, Some(packets)) => Source::Packets(packets.clone(), Vec::new()),
             (_, None) => return Ok(None),
         };
@@ -129,10 +129,6 @@ impl Inbox {
         if sent.length == 0 || sent.epoch == 0 {
             return Some(Held::Zeros(vec![0; sent.length as usize]));
         }
-        #[cfg(feature = "iceoryx2")]
-        if let Source::Iceoryx(inlet) = &mut self.source {
-            return Some(if inlet.take(token, sent, self.first) { Held::There } else { Held::Lost });
-        }
         loop {
             match self.assembly.progress(token, sent.epoch, sent.length) {
                 Progress::There => return Some(Held::There),
@@ -167,8 +163,6 @@ impl Inbox {
         let token = self.first + u64::from(number);
         match self.held.get(number as usize) {
             Some(Held::There) => match &self.source {
-                #[cfg(feature = "iceoryx2")]
-                Source::Iceoryx(inlet) => inlet.message(token).ok_or(MessageError::Lost { edge, token }),
                 _ => Ok(self.assembly.message(token)),
             },
             Some(Held::Zeros(zeros)) => Ok(zeros),
@@ -201,8 +195,6 @@ impl Source {
                 Ok(None) | Err(_) => Arrival::Gone,
             },
             // Has no frames.
-            #[cfg(feature = "iceoryx2")]
-            Source::Iceoryx(_) => Arrival::Gone,
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Edges whose messages go through a channel of Linux: a named pipe, a message queue, a TCP connection; with the feature
-//! `iceoryx2` also through its publish-subscribe.
+//! Edges whose messages go through a channel of Linux: a named pipe, a message queue, a TCP connection.
 //!
 //! The channel carries the data, and nothing else: whether a message is there follows from completed jobs, as on every
 //! edge, and so does whether there is room for one. So a node waits for edges of all kinds with one suspension, and what
@@ -25,8 +24,6 @@ mod assembly;
 mod channels;
 mod ends;
 mod frame;
-#[cfg(feature = "iceoryx2")]
-mod iceoryx;
 mod inbox;
 mod outbox;
 mod stream;

@@ -8,8 +8,6 @@ use laxity_policy::graph::Edge;
 
 use super::channels::{self, Channels, Packets};
 use super::frame::Frame;
-#[cfg(feature = "iceoryx2")]
-use super::iceoryx::Outlet;
 use super::stream::Sending;
 use super::{Sent, Slots};
 use crate::shared::Shared;
@@ -54,8 +52,6 @@ enum Sink {
         /// That may be on their way.
         bytes: u64,
     },
-    #[cfg(feature = "iceoryx2")]
-    Iceoryx(Outlet),
 }
 
 impl Outbox {
@@ -67,11 +63,6 @@ impl Outbox {
         let sink = match channel {
             Channel::Stream { .. } => {
                 Sink::Stream { sending: Sending::default(), bytes: channels::stream_bytes(longest, capacity) }
-            }
-            #[cfg(feature = "iceoryx2")]
-            Channel::Iceoryx2 { .. } => {
-                let line = channels.line(edge)?;
-                Sink::Iceoryx(Outlet::new(line, slots.new_epoch(shared), rule.produce as usize))
             }
             _ => {
                 let (channel, epoch) = (channels.packets(edge)?.clone(), slots.new_epoch(shared));
@@ -91,8 +82,6 @@ impl Outbox {
         match &mut self.sink {
             Sink::Packets { .. } => Ok(true),
             Sink::Stream { sending, bytes } => sending.connect(shared, self.edge, self.slots, *bytes, deadline),
-            #[cfg(feature = "iceoryx2")]
-            Sink::Iceoryx(outlet) => outlet.connect(shared, self.consumer, self.slots),
         }
     }
 
@@ -110,12 +99,6 @@ impl Outbox {
     pub fn message(&mut self, number: u32) -> &mut [u8] {
         let message = &mut self.messages[number as usize];
         message.length = self.longest as usize;
-        #[cfg(feature = "iceoryx2")]
-        if let Sink::Iceoryx(outlet) = &mut self.sink
-            && let Some(draft) = outlet.draft(number as usize)
-        {
-            return draft.bytes();
-        }
         message.bytes.resize(message.length, 0);
         &mut message.bytes
     }
@@ -124,10 +107,6 @@ impl Outbox {
     pub fn truncate(&mut self, number: u32, length: usize) {
         let message = &mut self.messages[number as usize];
         message.length = length;
-        #[cfg(feature = "iceoryx2")]
-        if let Sink::Iceoryx(outlet) = &mut self.sink {
-            outlet.draft(number as usize);
-        }
         if message.bytes.len() < length {
             message.bytes.resize(length, 0);
         }
@@ -138,8 +117,8 @@ impl Outbox {
     /// waits nor fails.
     pub fn send(&mut self, shared: &Shared, index: u64) {
         let first = self.initial + index * self.messages.len() as u64;
-        for (number, (token, message)) in (first..).zip(&self.messages).enumerate() {
-            let (was_sent, epoch, listener) = self.sink.send(number, token, message);
+        for (token, message) in (first..).zip(&self.messages) {
+            let (was_sent, epoch, listener) = self.sink.send(token, message);
             // Below 2^32, being at most the longest.
             let length = if was_sent || message.length == 0 { message.length as u32 } else { Sent::LOST };
             self.slots.write(shared, token, Sent { length, epoch, listener });
@@ -147,25 +126,10 @@ impl Outbox {
     }
 }
 
-#[cfg(feature = "iceoryx2")]
-impl Outbox {
-    /// The node is about to be released.
-    pub fn close(&mut self, shared: &Shared) {
-        if let Sink::Iceoryx(outlet) = &mut self.sink {
-            let rule = &shared.spec.plan().edges()[self.edge];
-            let produced = self.initial + shared.completed(rule.producer) * u64::from(rule.produce);
-            outlet.close(produced > shared.completed(self.consumer) * u64::from(rule.consume));
-        }
-    }
-}
-
 impl Sink {
-    /// Whether message `number` of a job was sent, in which epoch and to which listener.
-    #[cfg_attr(not(feature = "iceoryx2"), expect(unused_variables, reason = "drafts of iceoryx2 have numbers"))]
-    fn send(&mut self, number: usize, token: u64, message: &Message) -> (bool, u32, u32) {
+    /// Whether the message of `token` was sent, in which epoch and to which listener.
+    fn send(&mut self, token: u64, message: &Message) -> (bool, u32, u32) {
         match self {
-            #[cfg(feature = "iceoryx2")]
-            Sink::Iceoryx(outlet) => outlet.send(number, token, message.length),
             Sink::Stream { sending, .. } => sending.send(token, message.written()),
             Sink::Packets { channel, epoch, packet } => {
                 let was_sent = Frame::all(token, *epoch, message.written(), channel.longest()).all(|frame| {

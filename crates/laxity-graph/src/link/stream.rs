@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
-use laxity_model::Instant;
+use laxity_model::{Instant, Nanos};
 use laxity_sys::channel::stream::{Listener, Received, Stream};
 use laxity_sys::channel::wait_readable;
 use laxity_sys::clock;
@@ -31,6 +31,9 @@ pub(super) const FRAME_MAX: usize = 32 << 10;
 
 /// The most connections that have not said who they are: strangers cannot fill our memory.
 const STRANGERS_MAX: usize = 16;
+
+/// How long to wait before one looks again whether there are descriptors for connections.
+const STARVED: Nanos = Nanos::from_millis(10);
 
 /// The consumer's end.
 #[derive(Debug)]
@@ -73,9 +76,7 @@ impl Listening {
             return Arrival::Gone;
         }
         loop {
-            while let Some(stream) = self.listener.accept() {
-                self.connections.push(Connection { stream, epoch: None, bytes: Vec::new(), has_ended: false });
-            }
+            let can_accept = self.accept().is_ok();
             self.hear_hellos(sent.epoch);
             let connection = self.connections.iter_mut().find(|connection| connection.epoch == Some(sent.epoch));
             if let Some(connection) = connection {
@@ -86,12 +87,25 @@ impl Listening {
                 }
             }
             let may_be_it = |connection: &&Connection| connection.epoch.is_none_or(|epoch| epoch == sent.epoch);
-            let mut descriptors = vec![self.listener.as_fd()];
-            descriptors.extend(self.connections.iter().filter(may_be_it).map(|connection| connection.stream.as_fd()));
-            if !wait_readable(&descriptors, deadline) {
+            let mut descriptors: Vec<_> =
+                self.connections.iter().filter(may_be_it).map(|connection| connection.stream.as_fd()).collect();
+            // A listener that cannot accept stays readable, so that waiting for it would be spinning.
+            let until = if can_accept { deadline } else { deadline.min(clock::now().saturating_add(STARVED)) };
+            if can_accept {
+                descriptors.push(self.listener.as_fd());
+            }
+            if !wait_readable(&descriptors, until) && clock::now() >= deadline {
                 return Arrival::Late;
             }
         }
+    }
+
+    /// Takes the connections that were made.
+    fn accept(&mut self) -> io::Result<()> {
+        while let Some(stream) = self.listener.accept()? {
+            self.connections.push(Connection { stream, epoch: None, bytes: Vec::new(), has_ended: false });
+        }
+        Ok(())
     }
 
     /// Finds out which connections are which, and closes those that are nobody's, or older than `epoch`: messages come
@@ -238,7 +252,7 @@ mod tests {
     use std::io::Write;
     use std::net::TcpStream;
 
-    use laxity_model::{Edge, Graph, Nanos, Node};
+    use laxity_model::{Edge, Graph, Node};
 
     use super::*;
     use crate::{ChannelKind, Registry, Spec, WaitError};

@@ -12,6 +12,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{ChannelError, setting, system};
+use crate::fault;
 
 /// The longest packet, in bytes: `PIPE_BUF`.
 pub const PACKET_MAX: usize = 4096;
@@ -28,19 +29,22 @@ impl Fifo {
     /// # Errors
     /// [`ChannelError`].
     pub fn open_or_create(path: &Path, packets: u64) -> Result<Fifo, ChannelError> {
-        match rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0) {
+        let make = || rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
+        match fault::point("mknod").and_then(|()| make()) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(system("make a named pipe", error)),
         }
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let foreign = || ChannelError::Foreign { path: path.to_owned() };
-        let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        let open = || fault::point("open").and_then(|()| rustix::fs::open(path, flags, Mode::empty()));
+        let file = match rustix::io::retry_on_intr(open) {
             Ok(file) => file,
             Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => return Err(foreign()),
             Err(error) => return Err(system("open a named pipe", error)),
         };
         let status = rustix::fs::fstat(&file).map_err(|error| system("look at a named pipe", error))?;
-        if FileType::from_raw_mode(status.st_mode) != FileType::Fifo {
+        let is_ours = status.st_uid == rustix::process::geteuid().as_raw();
+        if FileType::from_raw_mode(status.st_mode) != FileType::Fifo || !is_ours {
             return Err(foreign());
         }
         rustix::fs::fcntl_setfl(&file, OFlags::RDWR | OFlags::NONBLOCK | OFlags::DIRECT)

@@ -15,8 +15,6 @@ use rustix::io::Errno;
 use crate::clock;
 
 pub mod fifo;
-#[cfg(feature = "iceoryx2")]
-pub mod iceoryx;
 pub mod queue;
 pub mod stream;
 

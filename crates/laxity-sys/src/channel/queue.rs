@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use rustix::process::{Resource, getrlimit};
 
 use super::{ChannelError, setting, system};
+use crate::fault;
 
 /// A message queue.
 #[derive(Debug)]
@@ -46,6 +47,7 @@ impl Queue {
         attributes.mq_maxmsg = packets as libc::c_long;
         attributes.mq_msgsize = longest as libc::c_long;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NONBLOCK | libc::O_CLOEXEC;
+        fault::point("mq_open").map_err(|error| system("open a message queue", error))?;
         // SAFETY: the name ends with NUL, and mode and attributes follow as `O_CREAT` asks.
         let queue = unsafe { libc::mq_open(c_name.as_ptr(), flags, 0o600 as libc::mode_t, &raw mut attributes) };
         if queue < 0 {
@@ -64,8 +66,12 @@ impl Queue {
                 _ => system("open a message queue", error),
             });
         }
-        // SAFETY: it was just opened, nobody else has it, and on Linux a queue's descriptor is one of a file.
+        // SAFETY: it was just opened and is this function's, and on Linux a queue's descriptor is one of a file.
         let queue = unsafe { OwnedFd::from_raw_fd(queue) };
+        let status = rustix::fs::fstat(&queue).map_err(|error| system("look at a message queue", error))?;
+        if status.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(ChannelError::Foreign { path: name.into() });
+        }
         // SAFETY: the result can be written.
         if unsafe { libc::mq_getattr(queue.as_raw_fd(), &raw mut attributes) } != 0 {
             return Err(system("look at a message queue", io::Error::last_os_error()));
@@ -74,7 +80,7 @@ impl Queue {
         Ok(Queue { queue, longest })
     }
 
-    /// The longest message, in bytes: that of who made the queue.
+    /// The longest message, in bytes, as the queue was made for it.
     pub fn longest(&self) -> usize {
         self.longest
     }
@@ -103,7 +109,7 @@ impl Queue {
     pub fn receive(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
             let (start, length) = (packet.as_mut_ptr().cast(), packet.len());
-            // SAFETY: that many bytes can be written; nobody asks for the priority.
+            // SAFETY: that many bytes can be written; the priority is not asked for.
             let received = unsafe { libc::mq_receive(self.queue.as_raw_fd(), start, length, std::ptr::null_mut()) };
             match answer(received) {
                 Ok(length) => return Ok(Some(length)),

@@ -9,6 +9,7 @@ use laxity_model::Nanos;
 use rustix::net::sockopt;
 
 use super::{ChannelError, system};
+use crate::fault;
 
 /// How long Linux may take to connect two sockets of one machine: the least that it is given, as it does so at once
 /// unless many others connect, and the most.
@@ -87,14 +88,21 @@ impl Listener {
     }
 
     /// The next connection that was made; `None` if there is none now.
-    pub fn accept(&self) -> Option<Stream> {
+    ///
+    /// # Errors
+    /// If there can be no more descriptors. The listener stays readable: a caller that waits for it would not sleep.
+    pub fn accept(&self) -> io::Result<Option<Stream>> {
         loop {
-            match self.socket.accept() {
-                Ok((socket, _)) if socket.set_nonblocking(true).is_ok() => return Some(Stream { socket }),
+            let accepted = fault::point("accept").map_err(io::Error::from).and_then(|()| self.socket.accept());
+            match accepted {
+                Ok((socket, _)) if socket.set_nonblocking(true).is_ok() => return Ok(Some(Stream { socket })),
                 // A connection that was gone before it was accepted.
                 Ok(_) => {}
-                Err(error) if [ErrorKind::Interrupted, ErrorKind::ConnectionAborted].contains(&error.kind()) => {}
-                Err(_) => return None,
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                    ErrorKind::WouldBlock => return Ok(None),
+                    _ => return Err(error),
+                },
             }
         }
     }
