@@ -6,7 +6,8 @@
 use laxity_model::{DataObject, Edge, Graph, Nanos, Node, Replicas};
 
 use crate::channel::ChannelKind;
-use crate::pipeline::{Access, Object, Pipeline, Use};
+use crate::data_object::{Access, Object, Use};
+use crate::pipeline::Pipeline;
 use crate::spec::{Channel, Spec, SpecError};
 
 /// Why bytes are no description.

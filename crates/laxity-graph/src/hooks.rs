@@ -60,7 +60,12 @@ pub struct Deadline {
 }
 
 /// The priorities of a graph do not lie between 1 and [`Fifo::PRIORITY_MAX`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "base priority {base} gives the deepest node {deepest}; all must lie between 1 and {}: {}",
+    Fifo::PRIORITY_MAX,
+    way_out_of(*base)
+)]
 pub struct FifoError {
     /// That of sources.
     pub base: u8,
@@ -69,13 +74,15 @@ pub struct FifoError {
 }
 
 /// Linux refuses to schedule a node's thread as asked; it is scheduled as before.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("node {node}: Linux does not schedule it by {hooks}: {error}; it runs as before, so {}", way_out(error))]
 pub struct HookError {
     /// The node.
     pub node: String,
     /// How it was to be scheduled.
     pub hooks: String,
     /// Why not.
+    #[source]
     pub error: io::Error,
 }
 
@@ -184,38 +191,17 @@ pub(crate) fn consumers(spec: &Spec, node: usize) -> Vec<usize> {
     consumers
 }
 
-impl fmt::Display for FifoError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (FifoError { base, deepest }, highest) = (self, Fifo::PRIORITY_MAX);
-        write!(f, "base priority {base} gives the deepest node {deepest}; all must lie between 1 and {highest}: ")?;
-        match base {
-            0 => write!(f, "raise the base"),
-            _ => write!(f, "lower the base, or split the graph"),
-        }
-    }
+fn way_out_of(base: u8) -> &'static str {
+    if base == 0 { "raise the base" } else { "lower the base, or split the graph" }
 }
 
-impl std::error::Error for FifoError {}
-
-impl fmt::Display for HookError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HookError { node, hooks, error } = self;
-        write!(f, "node {node}: Linux does not schedule it by {hooks}: {error}; it runs as before, so ")?;
-        match error.kind() {
-            io::ErrorKind::PermissionDenied => {
-                write!(f, "allow this user CAP_SYS_NICE or an RLIMIT_RTPRIO, and a deadline thread all CPUs")
-            }
-            io::ErrorKind::InvalidInput => {
-                write!(f, "see to it that 1024 ns <= runtime <= deadline <= period holds")
-            }
-            io::ErrorKind::ResourceBusy => write!(f, "ask for less: the CPUs are promised to others"),
-            _ => write!(f, "see what the error says"),
+fn way_out(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "allow this user CAP_SYS_NICE or an RLIMIT_RTPRIO, and a deadline thread all CPUs"
         }
-    }
-}
-
-impl std::error::Error for HookError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
+        io::ErrorKind::InvalidInput => "see to it that 1024 ns <= runtime <= deadline <= period holds",
+        io::ErrorKind::ResourceBusy => "ask for less: the CPUs are promised to others",
+        _ => "see what the error says",
     }
 }

@@ -73,6 +73,7 @@
 
 mod channel;
 mod collector;
+mod data_object;
 mod description;
 mod details;
 pub mod flags;
@@ -103,11 +104,12 @@ mod wait_error;
 pub use bytemuck::Pod;
 pub use channel::{ChannelKind, UnknownChannel};
 pub use collector::{Collected, Collector};
+pub use data_object::{Access, Object, Use};
 pub use graph::{ClaimError, Graph, NodeStatus, Ownership};
 pub use laxity_membership::{MEMBERS_MAX, NAME_MAX as GRAPH_NAME_MAX};
 pub use node::{Job, Node};
 pub use objects::{ObjectError, ObjectInputs, ObjectKey, ObjectOutputs};
-pub use pipeline::{Access, Link, Object, Parameter, Pipeline, PipelineError, Use};
+pub use pipeline::{Link, Parameter, Pipeline, PipelineError};
 pub use registry::{NoChannel, Registry, RegistryError};
 pub use releases::{NoRecorder, Releasing};
 pub use ring::{Inputs, MessageError, Outputs};

@@ -13,9 +13,9 @@ use std::fmt;
 use bytemuck::Pod;
 use laxity_sys::segment::Segment;
 
+use crate::data_object::Access;
 use crate::layout::{Layout, ObjectLayout};
 use crate::node::Job;
-use crate::pipeline::Access;
 use crate::shared::Shared;
 use crate::spec::Spec;
 
@@ -29,9 +29,10 @@ pub enum ObjectKey<'a> {
 }
 
 /// Why a job may not use an object so.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// The graph has no such object.
+    #[error("node {node}: the graph has no object {object}; names match exactly")]
     NoSuchObject {
         /// The node.
         node: String,
@@ -39,6 +40,7 @@ pub enum ObjectError {
         object: String,
     },
     /// Its node does not say that it does this.
+    #[error("node {node} {}", not_declared(object, *access))]
     NotDeclared {
         /// The node.
         node: String,
@@ -48,6 +50,7 @@ pub enum ObjectError {
         access: Access,
     },
     /// An object that the node changes, and that is to be got as what it writes.
+    #[error("node {node} changes object {object}; get it as what it writes, and read that")]
     Changed {
         /// The node.
         node: String,
@@ -55,6 +58,7 @@ pub enum ObjectError {
         object: String,
     },
     /// Asked for twice at the same time.
+    #[error("node {node}: object {object} is asked for twice; ask for it once")]
     Twice {
         /// The node.
         node: String,
@@ -62,6 +66,10 @@ pub enum ObjectError {
         object: String,
     },
     /// It is no whole number of values of the type, or less aligned than these.
+    #[error(
+        "object {object}: its {bytes} bytes are no values of {name}, {size} bytes each; make them a multiple, of a type \
+         that a cache line is aligned for"
+    )]
     Type {
         /// The object.
         object: String,
@@ -405,37 +413,13 @@ impl fmt::Display for ObjectKey<'_> {
     }
 }
 
-impl fmt::Display for ObjectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ObjectError::NoSuchObject { node, object } => {
-                write!(f, "node {node}: the graph has no object {object}; names match exactly")
-            }
-            ObjectError::NotDeclared { node, object, access } => match access {
-                Access::Read { ago: 0 } => {
-                    write!(f, "node {node} does not read object {object}; declare it as an input of the node")
-                }
-                Access::Read { ago } => {
-                    write!(f, "node {node} does not read object {object} of {ago} jobs ago; declare that it does")
-                }
-                Access::Write | Access::Change => write!(
-                    f,
-                    "node {node} does not write object {object}; declare it as an output or inout of the node"
-                ),
-            },
-            ObjectError::Changed { node, object } => {
-                write!(f, "node {node} changes object {object}; get it as what it writes, and read that")
-            }
-            ObjectError::Twice { node, object } => {
-                write!(f, "node {node}: object {object} is asked for twice; ask for it once")
-            }
-            ObjectError::Type { object, bytes, name, size } => write!(
-                f,
-                "object {object}: its {bytes} bytes are no values of {name}, {size} bytes each; make them a multiple, of \
-                 a type that a cache line is aligned for"
-            ),
+/// What a node would have to declare.
+fn not_declared(object: &str, access: Access) -> String {
+    match access {
+        Access::Read { ago: 0 } => format!("does not read object {object}; declare it as an input of the node"),
+        Access::Read { ago } => format!("does not read object {object} of {ago} jobs ago; declare that it does"),
+        Access::Write | Access::Change => {
+            format!("does not write object {object}; declare it as an output or inout of the node")
         }
     }
 }
-
-impl std::error::Error for ObjectError {}

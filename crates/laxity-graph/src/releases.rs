@@ -1,7 +1,5 @@
 //! When the jobs of a node are released: the rule of `laxity-policy` on the instants that the recorder has.
 
-use std::fmt;
-
 use laxity_model::Instant;
 use laxity_policy::graph::{Arrival, Edge, EdgeKind, Period};
 use laxity_sys::clock;
@@ -12,7 +10,8 @@ use crate::shared::Shared;
 pub use laxity_policy::graph::Releasing;
 
 /// The graph has no recorder and therefore does not know when tokens came. Create it with one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("graph {graph}: it has no recorder and knows neither jobs nor releases; create it with one")]
 pub struct NoRecorder {
     /// The graph.
     pub graph: String,
@@ -110,12 +109,3 @@ impl Releases {
         self.last = Some((index, release));
     }
 }
-
-impl fmt::Display for NoRecorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoRecorder { graph } = self;
-        write!(f, "graph {graph}: it has no recorder and knows neither jobs nor releases; create it with one")
-    }
-}
-
-impl std::error::Error for NoRecorder {}

@@ -10,7 +10,6 @@
 #![allow(unsafe_code, reason = "messages are slices of shared memory; the two blocks argue their case")]
 
 use std::borrow::Borrow;
-use std::fmt;
 use std::sync::atomic::Ordering;
 
 use crate::layout::RingLayout;
@@ -20,14 +19,16 @@ use crate::spec::Channel;
 use crate::swap::{SwapPort, Swaps};
 
 /// Why there is no such message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// No edge with messages and this position leads to, or from, the node.
+    #[error("edge {edge} carries no messages at this node, or leads the other way; ask the graph for its position")]
     NoRing {
         /// The position.
         edge: usize,
     },
     /// The job has fewer.
+    #[error("edge {edge}: a job has {count} messages, numbered from 0; there is no number {number}")]
     NoMessage {
         /// The edge.
         edge: usize,
@@ -37,6 +38,7 @@ pub enum MessageError {
         count: u32,
     },
     /// A message is longer than the ring's longest.
+    #[error("edge {edge}: a message of {length} bytes exceeds its {longest} bytes; enlarge the edge's messages")]
     TooLong {
         /// The edge.
         edge: usize,
@@ -47,6 +49,7 @@ pub enum MessageError {
     },
     /// A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
     /// go. The job that was to read it is there nevertheless, and so are its other messages.
+    #[error("edge {edge}: message {token} was lost with a former owner of a node; go on without it")]
     Lost {
         /// The edge.
         edge: usize,
@@ -54,6 +57,7 @@ pub enum MessageError {
         token: u64,
     },
     /// Messages of one edge cannot be swapped with those of another.
+    #[error("edges {from} and {to} exchange no buffers at this node; describe the graph so that they do, or copy")]
     NotSwapping {
         /// The edge over which a message came.
         from: usize,
@@ -61,6 +65,7 @@ pub enum MessageError {
         to: usize,
     },
     /// A message that the job reads and leaves for the next, and so cannot give away.
+    #[error("edge {edge}: a job takes {consume} messages away and leaves number {number} for the next; copy it")]
     Kept {
         /// The edge.
         edge: usize,
@@ -344,38 +349,3 @@ impl<'a> Outputs<'a> {
         self.truncate(edge, number, message.len())
     }
 }
-
-impl fmt::Display for MessageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MessageError::NoRing { edge } => {
-                write!(
-                    f,
-                    "edge {edge} carries no messages at this node, or leads the other way; ask the graph for its position"
-                )
-            }
-            MessageError::NoMessage { edge, number, count } => {
-                write!(f, "edge {edge}: a job has {count} messages, numbered from 0; there is no number {number}")
-            }
-            MessageError::TooLong { edge, length, longest } => {
-                write!(
-                    f,
-                    "edge {edge}: a message of {length} bytes exceeds its {longest} bytes; enlarge the edge's messages"
-                )
-            }
-            MessageError::Lost { edge, token } => {
-                write!(f, "edge {edge}: message {token} was lost with a former owner of a node; go on without it")
-            }
-            MessageError::NotSwapping { from, to } => write!(
-                f,
-                "edges {from} and {to} exchange no buffers at this node; describe the graph so that they do, or copy"
-            ),
-            MessageError::Kept { edge, number, consume } => write!(
-                f,
-                "edge {edge}: a job takes {consume} messages away and leaves number {number} for the next; copy it"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for MessageError {}

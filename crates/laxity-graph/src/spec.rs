@@ -1,12 +1,11 @@
 //! What a live graph is made of.
 
-use std::fmt;
 use std::net::SocketAddr;
 
 use laxity_model::{self as model, Nanos, Replicas};
 use laxity_policy::graph::{Plan, PlanError};
 
-use crate::pipeline::Object;
+use crate::data_object::Object;
 
 /// What an edge carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -70,21 +69,25 @@ pub struct Spec {
 }
 
 /// Why a graph cannot be carried out live.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// It has no node.
+    #[error("the graph has no node; add one")]
     Empty,
     /// A node's name is empty or longer than [`NAME_MAX`] bytes.
+    #[error("a node's name has {} bytes; use 1 to {NAME_MAX}", name.len())]
     NodeName {
         /// The name.
         name: String,
     },
     /// Two nodes have one name.
+    #[error("two nodes are called {name}; rename one")]
     Duplicate {
         /// The name.
         name: String,
     },
     /// A period, phase or deadline of 0 or beyond [`Nanos::LONGEST`].
+    #[error("node {node}: its {field} is {value}; use more than nothing and at most {} (10 years)", Nanos::LONGEST)]
     Span {
         /// The node.
         node: String,
@@ -94,15 +97,19 @@ pub enum SpecError {
         value: Nanos,
     },
     /// More nodes or edges than [`COUNT_MAX`].
+    #[error("{count} nodes, edges or objects exceed {COUNT_MAX}; split it")]
     TooLarge {
         /// How many.
         count: usize,
     },
     /// Its tokens cannot be carried out, for instance because rates differ.
+    #[error(transparent)]
     Plan(PlanError),
     /// The number of replicas is left to the analysis.
+    #[error("how many replicas there are is left to the analysis; write the number that it reports")]
     Unsettled,
     /// The list of channels is not as long as that of edges.
+    #[error("{channels} channels for {edges} edges; give one to each edge")]
     Channels {
         /// Edges.
         edges: usize,
@@ -110,6 +117,10 @@ pub enum SpecError {
         channels: usize,
     },
     /// An edge with messages on which its two nodes would wait for each other for ever.
+    #[error(
+        "edge {from} -> {to}: {capacity} messages fit but {needed} must, or its nodes wait for each other for ever; \
+         enlarge it"
+    )]
     Capacity {
         /// The producer.
         from: String,
@@ -121,11 +132,13 @@ pub enum SpecError {
         needed: u64,
     },
     /// A recorder deeper than [`RECORDER_MAX`].
+    #[error("a recorder of {depth} jobs a node exceeds {RECORDER_MAX}; make it less deep")]
     Recorder {
         /// How deep.
         depth: u32,
     },
     /// Two edges would listen at one address.
+    #[error("edge {from} -> {to}: another edge listens at {address}; give it another port, or 0 for any")]
     Address {
         /// The producer of the second.
         from: String,
@@ -135,11 +148,13 @@ pub enum SpecError {
         address: SocketAddr,
     },
     /// No node has this name.
+    #[error("no node is called {name}; names match exactly")]
     NoNode {
         /// The name.
         name: String,
     },
     /// No edge has this position.
+    #[error("there is no edge {edge}: the graph has {edges}, numbered from 0")]
     NoEdge {
         /// The position.
         edge: usize,
@@ -147,6 +162,7 @@ pub enum SpecError {
         edges: usize,
     },
     /// An edge cannot exchange buffers with others.
+    #[error("edge {from} -> {to}: {reason}")]
     Swapping {
         /// Its producer.
         from: String,
@@ -158,13 +174,16 @@ pub enum SpecError {
 }
 
 /// Why an edge cannot exchange buffers with others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SwappingError {
     /// Its messages are not in shared memory.
+    #[error("its messages are not in shared memory and cannot be swapped; make it a ring")]
     NoRing,
     /// It does so with others already, or is named twice.
+    #[error("it exchanges buffers already; name it once, in one group")]
     Twice,
     /// Its longest message is another one.
+    #[error("its messages have up to {own} bytes and those that they are swapped with {first}; make them one")]
     Length {
         /// That of the first edge.
         first: u32,
@@ -399,59 +418,3 @@ fn plan(graph: &model::Graph) -> Result<Plan, SpecError> {
     let accessors: Vec<Vec<usize>> = replicated.map(|object| object.accessors.clone()).collect();
     Plan::pipelined(graph, &accessors, replicas).map_err(SpecError::Plan)
 }
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SpecError::Empty => write!(f, "the graph has no node; add one"),
-            SpecError::NodeName { name } => {
-                write!(f, "a node's name has {} bytes; use 1 to {NAME_MAX}", name.len())
-            }
-            SpecError::Duplicate { name } => write!(f, "two nodes are called {name}; rename one"),
-            SpecError::Span { node, field, value } => write!(
-                f,
-                "node {node}: its {field} is {value}; use more than nothing and at most {} (10 years)",
-                Nanos::LONGEST
-            ),
-            SpecError::TooLarge { count } => write!(f, "{count} nodes, edges or objects exceed {COUNT_MAX}; split it"),
-            SpecError::Plan(error) => write!(f, "{error}"),
-            SpecError::Unsettled => {
-                write!(f, "how many replicas there are is left to the analysis; write the number that it reports")
-            }
-            SpecError::Channels { edges, channels } => {
-                write!(f, "{channels} channels for {edges} edges; give one to each edge")
-            }
-            SpecError::Capacity { from, to, capacity, needed } => write!(
-                f,
-                "edge {from} -> {to}: {capacity} messages fit but {needed} must, or its nodes wait for each other for \
-                 ever; enlarge it"
-            ),
-            SpecError::Recorder { depth } => {
-                write!(f, "a recorder of {depth} jobs a node exceeds {RECORDER_MAX}; make it less deep")
-            }
-            SpecError::Address { from, to, address } => {
-                write!(f, "edge {from} -> {to}: another edge listens at {address}; give it another port, or 0 for any")
-            }
-            SpecError::NoNode { name } => write!(f, "no node is called {name}; names match exactly"),
-            SpecError::NoEdge { edge, edges } => {
-                write!(f, "there is no edge {edge}: the graph has {edges}, numbered from 0")
-            }
-            SpecError::Swapping { from, to, reason } => match reason {
-                SwappingError::NoRing => write!(
-                    f,
-                    "edge {from} -> {to}: its messages are not in shared memory and cannot be swapped; make it a ring"
-                ),
-                SwappingError::Twice => {
-                    write!(f, "edge {from} -> {to}: it exchanges buffers already; name it once, in one group")
-                }
-                SwappingError::Length { first, own } => write!(
-                    f,
-                    "edge {from} -> {to}: its messages have up to {own} bytes and those that they are swapped with \
-                     {first}; make them one"
-                ),
-            },
-        }
-    }
-}
-
-impl std::error::Error for SpecError {}

@@ -8,7 +8,6 @@
 //! Readers take no lock. A writer that is killed has not touched the value, and the next one begins with the same copy;
 //! writers keep each other out by the segment's lock, which Linux lets go of when its holder dies.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use laxity_sys::segment::SegmentError;
@@ -38,9 +37,10 @@ enum Place {
 }
 
 /// Why user data is not read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum UserDataError {
     /// Another number of bytes than there are.
+    #[error("{of}: {given} bytes for its {bytes} bytes of user data; give as many, or describe the graph with more")]
     Length {
         /// The node or edge.
         of: String,
@@ -50,8 +50,10 @@ pub enum UserDataError {
         given: usize,
     },
     /// Writing: this process was forked from the one that attached, which has the same lock.
+    #[error("this process was forked from the one that attached to the graph; attach here")]
     Forked,
     /// The lock that writers take.
+    #[error(transparent)]
     Lock(SegmentError),
 }
 
@@ -187,29 +189,5 @@ impl UserData<'_> {
     /// The words of the value of a version.
     fn copy_of(&self, version: u64) -> &[AtomicU64] {
         self.shared().segment.u64s(self.layout.copy_of(version), self.layout.words())
-    }
-}
-
-impl fmt::Display for UserDataError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UserDataError::Length { of, bytes, given } => write!(
-                f,
-                "{of}: {given} bytes for its {bytes} bytes of user data; give as many, or describe the graph with more"
-            ),
-            UserDataError::Forked => {
-                write!(f, "this process was forked from the one that attached to the graph; attach here")
-            }
-            UserDataError::Lock(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for UserDataError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            UserDataError::Length { .. } | UserDataError::Forked => None,
-            UserDataError::Lock(error) => Some(error),
-        }
     }
 }

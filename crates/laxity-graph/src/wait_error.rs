@@ -1,11 +1,12 @@
 //! Why there is no job.
 
-use std::fmt;
+use std::io;
 
 /// Why there is no job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitError {
     /// The time is over.
+    #[error("node {node}: no job in time{}; wait again, or longer", undelivered(in_flight.as_ref()))]
     TimedOut {
         /// The node that waits.
         node: String,
@@ -13,8 +14,9 @@ pub enum WaitError {
         /// delivered.
         in_flight: Option<(String, String)>,
     },
-    /// A node died that this one waits for, or let go in the middle of a job. Said once for each loss: whoever waits
-    /// again waits for the node to be claimed again, and to go on.
+    /// A node died that this one waits for, or was released in the middle of a job. Said once for each loss: the next
+    /// wait is for the node to be claimed again, and to go on.
+    #[error("node {node} of edge {} -> {} was lost by process {pid}; claim it again and wait again, or end", edge.0, edge.1)]
     Lost {
         /// The node that was lost.
         node: String,
@@ -24,6 +26,7 @@ pub enum WaitError {
         pid: u32,
     },
     /// A node ended that this one waits for, and all it produced is used; or this one was ended from outside.
+    #[error("node {node} {}", end(edge.as_ref()))]
     Terminated {
         /// The node that ended.
         node: String,
@@ -31,6 +34,9 @@ pub enum WaitError {
         edge: Option<(String, String)>,
     },
     /// Linux does not connect this node to one that listens for its messages. One may wait again.
+    #[error("edge {} -> {}: node {node} listens but cannot be connected to: {}",
+        edge.0, edge.1, io::Error::from_raw_os_error(*code)
+    )]
     Unreachable {
         /// The node that listens.
         node: String,
@@ -41,31 +47,16 @@ pub enum WaitError {
     },
 }
 
-impl fmt::Display for WaitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WaitError::TimedOut { node, in_flight: None } => {
-                write!(f, "node {node}: no job in time; wait again, or longer")
-            }
-            WaitError::TimedOut { node, in_flight: Some((from, to)) } => write!(
-                f,
-                "node {node}: no job in time, as Linux has not delivered a message of edge {from} -> {to} that was sent; \
-                 wait again, or longer"
-            ),
-            WaitError::Lost { node, edge: (from, to), pid } => write!(
-                f,
-                "node {node} of edge {from} -> {to} was lost by process {pid}; claim it again and wait again, or end"
-            ),
-            WaitError::Terminated { node, edge: Some((from, to)) } => {
-                write!(f, "node {node} of edge {from} -> {to} has ended and nothing is left; end, too")
-            }
-            WaitError::Unreachable { node, edge: (from, to), code } => {
-                let error = std::io::Error::from_raw_os_error(*code);
-                write!(f, "edge {from} -> {to}: node {node} listens but cannot be connected to: {error}")
-            }
-            WaitError::Terminated { node, edge: None } => write!(f, "node {node} was ended; stop using it"),
-        }
-    }
+fn undelivered(edge: Option<&(String, String)>) -> String {
+    let because = |(from, to): &(String, String)| {
+        format!(", as Linux has not delivered a message of edge {from} -> {to} that was sent")
+    };
+    edge.map(because).unwrap_or_default()
 }
 
-impl std::error::Error for WaitError {}
+fn end(edge: Option<&(String, String)>) -> String {
+    match edge {
+        Some((from, to)) => format!("of edge {from} -> {to} has ended and nothing is left; end, too"),
+        None => "was ended; stop using it".to_owned(),
+    }
+}

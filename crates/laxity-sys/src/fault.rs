@@ -20,6 +20,15 @@ pub(crate) fn point(call: &'static str) -> Result<(), Errno> {
     }
 }
 
+/// Whether a test records calls or has one fail: what was remembered of earlier calls does not count then.
+#[inline(always)]
+pub(crate) fn is_active() -> bool {
+    #[cfg(debug_assertions)]
+    return injection::is_active();
+    #[cfg(not(debug_assertions))]
+    false
+}
+
 #[cfg(debug_assertions)]
 pub use injection::{Call, errors_of, fail, injected, record};
 
@@ -56,7 +65,11 @@ mod injection {
 
     #[inline]
     pub fn point(name: &'static str) -> Result<(), Errno> {
-        if IS_ACTIVE.load(Ordering::Relaxed) { active_point(name) } else { Ok(()) }
+        if is_active() { active_point(name) } else { Ok(()) }
+    }
+
+    pub fn is_active() -> bool {
+        IS_ACTIVE.load(Ordering::Relaxed)
     }
 
     #[cold]

@@ -34,7 +34,7 @@ const PID_NAMESPACE: &str = "/proc/self/ns/pid";
 pub fn boot() -> Result<u64, IdentityError> {
     // A process does not outlast a boot. Failures may pass, so they are not kept.
     static BOOT: OnceLock<u64> = OnceLock::new();
-    if let Some(&boot) = BOOT.get() {
+    if let Some(&boot) = BOOT.get().filter(|_| !fault::is_active()) {
         return Ok(boot);
     }
     let read = || -> io::Result<u64> {

@@ -1,28 +1,30 @@
 //! Why a pipeline cannot be.
 
-use std::fmt;
-
 use crate::spec::{NAME_MAX, SpecError};
 
 /// Why there is no graph of a [`Pipeline`](crate::Pipeline).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PipelineError {
     /// An object's name is empty or longer than [`NAME_MAX`] bytes.
+    #[error("an object's name has {} bytes; use 1 to {NAME_MAX}", name.len())]
     ObjectName {
         /// The name.
         name: String,
     },
     /// Two objects have one name.
+    #[error("two objects are called {object}; rename one")]
     DuplicateObject {
         /// The name.
         object: String,
     },
     /// An object of 0 bytes.
+    #[error("object {object}: 0 bytes; say how many, or use an edge where only the order matters")]
     NoBytes {
         /// The object.
         object: String,
     },
     /// An initial value that is too long to describe.
+    #[error("object {object}: an initial value of {bytes} bytes exceeds {}; start from zeros", u32::MAX)]
     LongInitial {
         /// The delay.
         object: String,
@@ -30,6 +32,7 @@ pub enum PipelineError {
         bytes: usize,
     },
     /// A node uses an object that is not declared.
+    #[error("node {node}: there is no object {object}; declare it, names match exactly")]
     UnknownObject {
         /// The node.
         node: String,
@@ -37,6 +40,7 @@ pub enum PipelineError {
         object: String,
     },
     /// An edge names a node that is not declared.
+    #[error("edge {from} -> {to}: there is no node {node}; declare it, names match exactly")]
     UnknownNode {
         /// The producer.
         from: String,
@@ -46,6 +50,7 @@ pub enum PipelineError {
         node: String,
     },
     /// A node reads further back than the object, or delay, goes.
+    #[error("node {node}: reads object {object} of {ago} jobs ago, but {}", deeper(*ago, *depth))]
     TooLongAgo {
         /// The node.
         node: String,
@@ -57,6 +62,10 @@ pub enum PipelineError {
         depth: u32,
     },
     /// A node changes a delay, which only its writer may.
+    #[error(
+        "node {node}: changes object {object}, a delay, whose past others read; change an object, and copy it to the \
+         delay when it is final"
+    )]
     DelayChanged {
         /// The node.
         node: String,
@@ -64,13 +73,15 @@ pub enum PipelineError {
         object: String,
     },
     /// A node uses an object in two ways in the same job.
+    #[error("node {node}: uses object {object} in two ways in the same job; to read and write it, use one inout")]
     UsedTwice {
         /// The node.
         node: String,
         /// The object.
         object: String,
     },
-    /// A node reads or changes what nobody writes.
+    /// A node reads or changes what no node writes.
+    #[error("node {node}: uses object {object}, which no node writes; make it the output of the node that goes first")]
     NoWriter {
         /// The node.
         node: String,
@@ -78,23 +89,35 @@ pub enum PipelineError {
         object: String,
     },
     /// Two nodes write one object.
+    #[error(
+        "object {object}: nodes {} and {} both write it, in no order; make it inout for the later one, or give each its \
+         own object",
+        nodes.0, nodes.1
+    )]
     TwoWriters {
         /// The object.
         object: String,
         /// The nodes.
         nodes: (String, String),
     },
-    /// Nobody uses an object.
+    /// No node uses an object.
+    #[error("object {object}: no node uses it; remove it")]
     Unused {
         /// The object.
         object: String,
     },
     /// Nodes wait for each other in every job.
+    #[error(
+        "these nodes wait for each other in every job: {}; read one of the objects as a delay, from an earlier job, or \
+         declare in another order",
+        around(links)
+    )]
     Cycle {
-        /// Who waits for whom, once around.
+        /// The waits, once around.
         links: Vec<Link>,
     },
     /// What was derived is no graph that can be carried out.
+    #[error(transparent)]
     Spec(SpecError),
 }
 
@@ -109,69 +132,17 @@ pub struct Link {
     pub object: Option<String>,
 }
 
-impl fmt::Display for PipelineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PipelineError::ObjectName { name } => {
-                write!(f, "an object's name has {} bytes; use 1 to {NAME_MAX}", name.len())
-            }
-            PipelineError::DuplicateObject { object } => write!(f, "two objects are called {object}; rename one"),
-            PipelineError::NoBytes { object } => {
-                write!(f, "object {object}: 0 bytes; say how many, or use an edge where only the order matters")
-            }
-            PipelineError::LongInitial { object, bytes } => {
-                write!(f, "object {object}: an initial value of {bytes} bytes exceeds {}; start from zeros", u32::MAX)
-            }
-            PipelineError::UnknownObject { node, object } => {
-                write!(f, "node {node}: there is no object {object}; declare it, names match exactly")
-            }
-            PipelineError::UnknownNode { from, to, node } => {
-                write!(f, "edge {from} -> {to}: there is no node {node}; declare it, names match exactly")
-            }
-            PipelineError::TooLongAgo { node, object, ago, depth: 0 } => write!(
-                f,
-                "node {node}: reads object {object} of {ago} jobs ago, but it is no delay; declare it as one of depth \
-                 {ago}"
-            ),
-            PipelineError::TooLongAgo { node, object, ago, depth } => write!(
-                f,
-                "node {node}: reads object {object} of {ago} jobs ago, but its depth is {depth}; declare it with \
-                 {ago}, or read what is there"
-            ),
-            PipelineError::DelayChanged { node, object } => write!(
-                f,
-                "node {node}: changes object {object}, a delay, whose past others read; change an object, and copy it \
-                 to the delay when it is final"
-            ),
-            PipelineError::UsedTwice { node, object } => write!(
-                f,
-                "node {node}: uses object {object} in two ways in the same job; to read and write it, use one inout"
-            ),
-            PipelineError::NoWriter { node, object } => write!(
-                f,
-                "node {node}: uses object {object}, which no node writes; make it the output of the node that goes \
-                 first"
-            ),
-            PipelineError::TwoWriters { object, nodes: (one, other) } => write!(
-                f,
-                "object {object}: nodes {one} and {other} both write it, in no order; make it inout for the later \
-                 one, or give each its own object"
-            ),
-            PipelineError::Unused { object } => write!(f, "object {object}: no node uses it; remove it"),
-            PipelineError::Cycle { links } => {
-                f.write_str("these nodes wait for each other in every job: ")?;
-                for (index, link) in links.iter().enumerate() {
-                    let separator = if index == 0 { "" } else { ", " };
-                    match &link.object {
-                        Some(object) => write!(f, "{separator}{} -> {} (object {object})", link.from, link.to)?,
-                        None => write!(f, "{separator}{} -> {} (declared edge)", link.from, link.to)?,
-                    }
-                }
-                f.write_str("; read one of the objects as a delay, from an earlier job, or declare in another order")
-            }
-            PipelineError::Spec(error) => write!(f, "{error}"),
-        }
+fn deeper(ago: u32, depth: u32) -> String {
+    match depth {
+        0 => format!("it is no delay; declare it as one of depth {ago}"),
+        _ => format!("its depth is {depth}; declare it with {ago}, or read what is there"),
     }
 }
 
-impl std::error::Error for PipelineError {}
+fn around(links: &[Link]) -> String {
+    let link = |Link { from, to, object }: &Link| match object {
+        Some(object) => format!("{from} -> {to} (object {object})"),
+        None => format!("{from} -> {to} (declared edge)"),
+    };
+    links.iter().map(link).collect::<Vec<_>>().join(", ")
+}

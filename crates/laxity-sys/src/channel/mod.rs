@@ -3,7 +3,6 @@
 //! None of them ever blocks here: who may send, and what may be received, is settled beforehand by their users, and what
 //! does not fit after all is an answer and not a wait.
 
-use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -19,9 +18,10 @@ pub mod queue;
 pub mod stream;
 
 /// Why there is no channel.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
     /// It would hold more than Linux grants.
+    #[error("needs {needed} {unit} and Linux grants {granted}; raise {setting}, or ask for fewer or shorter messages")]
     Limit {
         /// What it takes.
         needed: u64,
@@ -33,15 +33,18 @@ pub enum ChannelError {
         setting: &'static str,
     },
     /// What has its name is something else.
+    #[error("{} is not one of ours; move it out of the way", path.display())]
     Foreign {
         /// The name.
         path: PathBuf,
     },
     /// Linux refuses.
+    #[error("cannot {action}: {error}")]
     System {
         /// What was tried.
         action: &'static str,
         /// Why not.
+        #[source]
         error: io::Error,
     },
 }
@@ -70,30 +73,6 @@ pub fn wait_readable(descriptors: &[BorrowedFd<'_>], deadline: Instant) -> bool 
             Ok(0) if left.is_zero() => return false,
             Ok(0) | Err(Errno::INTR) => {}
             _ => return true,
-        }
-    }
-}
-
-impl fmt::Display for ChannelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ChannelError::Limit { needed, granted, unit, setting } => write!(
-                f,
-                "needs {needed} {unit} and Linux grants {granted}; raise {setting}, or ask for fewer or shorter messages"
-            ),
-            ChannelError::Foreign { path } => {
-                write!(f, "{} is not one of ours; move it out of the way", path.display())
-            }
-            ChannelError::System { action, error } => write!(f, "cannot {action}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ChannelError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            ChannelError::System { error, .. } => Some(error),
-            _ => None,
         }
     }
 }
