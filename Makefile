@@ -27,6 +27,7 @@ SHELL := /bin/bash -eu -o pipefail
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+PYTEST := PYTHONPATH=scripts $(PYTHON) -m pytest -p skipped
 STAMPS := target/make
 OUT := out
 
@@ -97,7 +98,7 @@ vision: capi
 	@scripts/vision.sh $(PREFIX) $(OUT)/vision
 
 test-vision: vision venv
-	STABILIZE=$(OUT)/vision/stabilize $(PYTHON) -m pytest examples/vision/tests
+	STABILIZE=$(OUT)/vision/stabilize $(PYTEST) examples/vision/tests
 
 # With the dev profile, which the other tests have built. vision.sh ends with 77 where OpenCV is not there and cannot be
 # installed.
@@ -105,8 +106,8 @@ test-vision-short: venv
 	@scripts/capi.sh $(OUT)/dev/capi dev; \
 	status=0; scripts/vision.sh $(OUT)/dev/capi $(OUT)/dev/vision || status=$$?; \
 	case $$status in \
-	0) STABILIZE=$(OUT)/dev/vision/stabilize $(PYTHON) -m pytest examples/vision/tests/test_{short,delays,study}.py ;; \
-	77) echo "skipped: OpenCV is not installed" ;; \
+	0) STABILIZE=$(OUT)/dev/vision/stabilize $(PYTEST) examples/vision/tests/test_{short,delays,study}.py ;; \
+	77) echo "examples/vision: all tests: OpenCV is not installed" | tee -a "$${LAXITY_SKIPPED:-/dev/null}" ;; \
 	*) exit $$status ;; \
 	esac
 
@@ -126,13 +127,19 @@ demo:
 	@$(MAKE) --no-print-directory -j2 $(STAMPS)/python demo-vision
 	@$(PYTHON) examples/demo --laxity target/debug/laxity --stabilize $(OUT)/dev/vision/stabilize --out $(OUT)/demo
 
-test: test-rust test-python test-vision-short
+# Tests that this machine cannot run are listed at the end, each with its reason; also when a test has failed.
+test:
+	@mkdir -p $(OUT) && rm -f $(OUT)/skipped.txt; \
+	status=0; export LAXITY_SKIPPED=$(abspath $(OUT))/skipped.txt; \
+	$(MAKE) --no-print-directory test-rust test-python test-vision-short || status=$$?; \
+	python3 scripts/skipped.py $(OUT)/skipped.txt; \
+	exit $$status
 
 test-rust: $(STAMPS)/tools
 	cargo test --workspace
 
 test-python: venv
-	$(PYTHON) -m pytest python/tests tests/python
+	$(PYTEST) python/tests tests/python
 
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test deaths -- --ignored --nocapture

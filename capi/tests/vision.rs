@@ -43,7 +43,7 @@ fn build(source: &str) -> Option<PathBuf> {
     let is_cpp = source.extension() == Some(OsStr::new("cpp"));
     let (compiler, standard) = if is_cpp { ("c++", "-std=c++17") } else { ("cc", "-std=gnu11") };
     if Command::new(compiler).arg("--version").output().is_err() {
-        eprintln!("skipped: there is no {compiler}");
+        laxity_testing::skip(format_args!("there is no {compiler}"));
         return None;
     }
     let name = source.file_stem().and_then(OsStr::to_str).expect("a name");

@@ -12,6 +12,7 @@ use laxity_gpu::{Base, Inheritance};
 use laxity_model::{GpuSync, Nanos};
 use laxity_sys::clock;
 use laxity_sys::scheduling::{self, Attributes};
+use laxity_testing::skip;
 use support::{Place, options, until};
 
 /// Longer than any soft GPU takes for what the test asks of it; of CPU time, so that it does not pass while others run.
@@ -70,8 +71,7 @@ fn interrupts_are_handled_at_the_owner_s_priority_and_not_when_others_leave_a_cp
     let place = Place::new("starved");
     let cpu = scheduling::usable_cpus().expect("Linux says").pop().expect("there is one");
     if place.arbitrate(1, GpuSync::DEFAULT).inheritance() == Inheritance::OrderOnly {
-        eprintln!("skipped: no SCHED_FIFO (CAP_SYS_NICE, or ulimit -r 99)");
-        return;
+        return skip("no SCHED_FIFO (CAP_SYS_NICE, or ulimit -r 99)");
     }
     for (test, service, expected) in [
         ("owners", Service::Owners, true),
@@ -90,8 +90,7 @@ fn threads_that_work_for_a_holder_have_its_priority_until_it_lets_go() {
     let place = Place::new("raised");
     let arbitration = place.arbitrate(1, GpuSync::DEFAULT);
     if arbitration.inheritance() == Inheritance::OrderOnly {
-        eprintln!("skipped: no SCHED_FIFO (CAP_SYS_NICE, or ulimit -r 99)");
-        return;
+        return skip("no SCHED_FIFO (CAP_SYS_NICE, or ulimit -r 99)");
     }
     let options = DeviceOptions { arbitration: Some(arbitration), ..options("raised") };
     let device = Device::open(&options).expect("a device");

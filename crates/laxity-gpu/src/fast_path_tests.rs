@@ -5,7 +5,7 @@ use std::thread;
 
 use laxity_model::{Engine, GpuArbitration, GpuSync, Instant, ReplicaId};
 use laxity_sys::scheduling::{self, current_thread};
-use laxity_testing::TestRegistry;
+use laxity_testing::{TestRegistry, skip};
 
 use crate::client::{Resource, TokenRequest};
 use crate::config::TOKEN;
@@ -185,8 +185,7 @@ fn a_holder_who_changes_no_follower_does_not_pass_the_gate() {
     assert!(!passes(&shared, || use_the_gpu(&client)));
     // More urgent than who follows, from this job on.
     if let Err(error) = scheduling::set_fifo(10) {
-        eprintln!("skipped: no SCHED_FIFO: {error}");
-        return;
+        return skip(format_args!("no SCHED_FIFO: {error}"));
     }
     let rebased = passes(&shared, || client.rebase(Base::Fixed(10)).expect("it is permitted"));
     assert!(rebased, "others look at how it is scheduled");

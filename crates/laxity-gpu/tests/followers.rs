@@ -9,7 +9,7 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use laxity_gpu::{Arbitration, Base, Config, FollowError, Inheritance, Registry};
 use laxity_model::{GpuArbitration, GpuSync};
 use laxity_sys::scheduling::{self, Attributes};
-use laxity_testing::{Process, role, until};
+use laxity_testing::{Process, role, skip, until};
 use support::Place;
 
 /// Not a test by itself: a process whose thread waits for the token at priority 40 until it is killed.
@@ -38,7 +38,7 @@ fn arbitration(place: &Place, tokens: u32) -> Option<Arbitration> {
     if arbitration.inheritance() == Inheritance::Real {
         return Some(arbitration);
     }
-    eprintln!("skipped: {}", arbitration.inheritance());
+    skip(arbitration.inheritance());
     None
 }
 

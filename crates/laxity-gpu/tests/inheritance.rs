@@ -10,7 +10,7 @@ use std::thread::{self, ScopedJoinHandle};
 use laxity_gpu::{Arbitration, Base, ClientState, Config, Inheritance, Snapshot, Token};
 use laxity_model::{GpuArbitration, GpuSync, Instant, TaskId};
 use laxity_sys::scheduling::{self, Attributes};
-use laxity_testing::until;
+use laxity_testing::{skip, until};
 use support::Place;
 
 /// Two tokens of one GPU.
@@ -96,7 +96,7 @@ fn priorities_are_inherited_through_tokens_and_engines_and_given_back() {
     let place = Place::new("inheritance");
     let arbitration = place.create("g", &shared_gpu()).expect("the name is free");
     if arbitration.inheritance() == Inheritance::OrderOnly {
-        eprintln!("skipped: no SCHED_FIFO; {}", arbitration.inheritance());
+        skip(format_args!("only the order of jobs is tested: {}", arbitration.inheritance()));
     }
     let arbitration = &arbitration;
     thread::scope(|scope| {

@@ -8,7 +8,7 @@ use std::thread;
 use caps::{CapSet, Capability};
 use laxity_gpu::{Arbitration, Base, Client, Config, Inheritance};
 use laxity_sys::scheduling::{self, Attributes};
-use laxity_testing::until;
+use laxity_testing::{skip, until};
 use support::Place;
 
 const PRIORITY: u8 = 30;
@@ -19,7 +19,8 @@ const NOT_PERMITTED: i32 = 1;
 fn arbitration(place: &Place) -> Option<Arbitration> {
     let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
     if arbitration.inheritance() == Inheritance::OrderOnly || scheduling::fifo_limit() > 0 {
-        eprintln!("skipped: {}; limit of priorities {}", arbitration.inheritance(), scheduling::fifo_limit());
+        let (inheritance, limit) = (arbitration.inheritance(), scheduling::fifo_limit());
+        skip(format_args!("needs CAP_SYS_NICE and no limit of priorities: {inheritance}; limit {limit}"));
         return None;
     }
     Some(arbitration)

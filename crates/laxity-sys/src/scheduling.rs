@@ -306,8 +306,7 @@ mod tests {
         assert!(ordinary.fixed(0).is_err() && ordinary.fixed(100).is_err());
         assert_eq!(Attributes::from_words(raised.to_words()), raised);
         if let Err(error) = raised.give_to(thread) {
-            eprintln!("skipped: no SCHED_FIFO: {error}");
-            return;
+            return laxity_testing::skip(format_args!("no SCHED_FIFO: {error}"));
         }
         assert_eq!(Attributes::of(thread).expect("it is this one").fixed_priority(), Some(7));
         ordinary.give_to(thread).expect("everybody may");

@@ -70,7 +70,9 @@ fn what_is_no_pipe_is_neither_used_nor_removed() {
 fn a_queue_holds_its_packets_and_keeps_them_apart() {
     let name = format!("/laxity-test-{}", std::process::id());
     let queue = match Queue::open_or_create(&name, 4, 100) {
-        Err(ChannelError::System { error, .. }) => return eprintln!("skipped: no message queues: {error}"),
+        Err(ChannelError::System { error, .. }) => {
+            return laxity_testing::skip(format_args!("no message queues: {error}"));
+        }
         queue => queue.expect("a queue"),
     };
     let other = Queue::open_or_create(&name, 7, 7).expect("the same");

@@ -7,6 +7,7 @@
 mod chance;
 mod directory;
 mod process;
+mod skipped;
 
 use std::thread;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use laxity_sys::clock::now;
 pub use chance::Random;
 pub use directory::{Directory, TestRegistry};
 pub use process::{Process, role};
+pub use skipped::skip;
 
 /// Long enough for any machine: reached only by what hangs.
 pub const HANG: Nanos = Nanos::from_secs(60);

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_model::Nanos;
 use laxity_sys::scheduling;
+use laxity_testing::skip;
 use laxity_vx::{
     Budgets, Bytes, Context, FailureReason, Parameter, Policy, SpawnError, SpawnOptions, Status, Verified,
 };
@@ -77,7 +78,7 @@ fn scheduled(test: &str, options: &SpawnOptions) -> Option<BTreeMap<&'static str
         Err(error) => panic!("{error}"),
     };
     if let Some(refused) = refused {
-        eprintln!("skipped: {test}: {refused}");
+        skip(format_args!("{test}: {refused}"));
         return None;
     }
     Some(seen.lock().expect("no panic").clone())
@@ -159,10 +160,9 @@ fn budgets_that_cannot_be_are_refused_with_both_numbers() {
 /// SCHED_DEADLINE is for threads that may use all CPUs.
 #[test]
 fn deadline_threads_that_are_kept_from_cpus_are_refused_by_linux() {
-    let Ok(cpus) = scheduling::usable_cpus() else { return };
+    let cpus = scheduling::usable_cpus().expect("Linux says");
     if cpus.len() < 2 {
-        eprintln!("skipped: one CPU is all there is");
-        return;
+        return skip("it takes two CPUs, and there is one");
     }
     let (place, seen) = (Place::new("kept"), Seen::default());
     let policy = Policy::Deadline { budgets: Budgets::Given { default: Some(Nanos::from_micros(50)) } };
@@ -182,7 +182,7 @@ fn memory_is_locked_where_it_may_be() {
     let (place, seen) = (Place::new("locked"), Seen::default());
     match diamond(&place.context(), &seen).spawn(&SpawnOptions { lock_memory: true, ..frames(1) }) {
         Ok(mut run) => assert_eq!(run.wait().expect("no kernel fails").completed, 1),
-        Err(SpawnError::Lock { error }) => eprintln!("skipped: {error}"),
+        Err(SpawnError::Lock { error }) => skip(error),
         Err(error) => panic!("{error}"),
     }
 }

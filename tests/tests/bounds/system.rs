@@ -53,7 +53,7 @@ impl Section {
 }
 
 impl System {
-    /// Periods from much load to little: else either nobody waits or nobody is ever done.
+    /// Periods from much load to little: with one load, either no job waits or no job completes.
     pub fn random(rng: &mut SplitMix64, shape: &Shape) -> Self {
         let longest = rng.between(1, 9);
         let period = rng.between(2, 4 * shape.tasks as u64) * longest;

@@ -81,7 +81,7 @@ fn no_request_that_stays_among_the_m_highest_is_blocked_for_longer_than_its_boun
     assert!(attained > 2 && displaced > 1_000, "{attained} waited for as long, {displaced} were displaced");
 }
 
-/// A CPU for each job: whoever holds an engine gives it up as soon as its operation is over.
+/// A CPU for each job: the holder of an engine gives it up as soon as its operation is over.
 #[test]
 fn no_wait_for_an_engine_is_longer_than_one_operation_of_each_other_holder() {
     let mut attained = 0;

@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Who is among the m highest changed, if for no time at all.
+    /// The set of the m highest jobs changed, perhaps for no time at all.
     fn stand(&mut self, lock: LockId) {
         let unfinished = &self.unfinished[&lock];
         for (&(_, job), waiting) in self.waiting.iter_mut().filter(|((of, _), _)| *of == lock) {

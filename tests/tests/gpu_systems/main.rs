@@ -89,9 +89,9 @@ proptest! {
         judge(&workload, &scheduler, seed)?;
     }
 
-    /// There is no deadlock in which all jobs end up, and the seed decides on everything.
+    /// No deadlock stops all jobs, and the seed alone decides the schedule.
     #[test]
-    fn somebody_always_makes_progress_and_the_same_seed_gives_the_same_records(
+    fn some_job_always_makes_progress_and_the_same_seed_gives_the_same_records(
         workload in workload(prop_oneof![
             Just(InterruptHandling::Linux),
             Just(InterruptHandling::ProcessAware),

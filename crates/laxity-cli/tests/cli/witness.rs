@@ -5,6 +5,7 @@
 
 use std::fs;
 
+use laxity_testing::skip;
 use serde_json::Value;
 
 use crate::support::{folder, run};
@@ -56,14 +57,12 @@ fn live_response_times_lie_within_the_bounds_of_measured_overheads_or_the_machin
     let (_, checked, err) = run(["check", &workload, "--overheads", &profile, "--no-scaling", "--json"]);
     let checked: Value = serde_json::from_str(&checked).expect(&err);
     if checked["hard"]["status"] != "schedulable" {
-        eprintln!("skipped: this machine costs too much to prove anything: {}", checked["overheads"]);
-        return;
+        return skip(format_args!("this machine costs too much to prove anything: {}", checked["overheads"]));
     }
     let before = stolen();
     let (code, ran, err) = run(["run", &workload, "--scheduler", "fifo", "--for", "800ms", "--json"]);
     if err.contains("not permitted") {
-        eprintln!("skipped: {err}");
-        return;
+        return skip(err);
     }
     assert_eq!(code, 0, "{err}");
     let stolen = stolen() - before;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use laxity_model::{Distribution, ExecutionTime, Instant, JobId, LockId, Nanos, ReplicaId, Workload};
 use laxity_runtime::{LinuxScheduler, Options, Plan, Run};
 use laxity_sim::Simulator;
+use laxity_testing::skip;
 use laxity_trace::check::LegalityCheck;
 use laxity_trace::{Event, Record, Sink};
 
@@ -30,7 +31,7 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
     let plan = match Plan::new(workload, &options) {
         Ok(plan) => plan,
         Err(refusal) if is_about_permission(&refusal.to_string()) => {
-            eprintln!("skipped: {refusal}");
+            skip(refusal);
             return None;
         }
         Err(refusal) => panic!("{refusal}"),
@@ -39,7 +40,7 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
     let mut run = match Run::start(&plan) {
         Ok(run) => run,
         Err(refusal) if is_about_permission(&refusal) => {
-            eprintln!("skipped: {refusal}");
+            skip(refusal);
             return None;
         }
         Err(refusal) => panic!("{refusal}"),
@@ -162,7 +163,7 @@ pub fn same_live<T: PartialEq + std::fmt::Debug>(
         assert!(disturbed > slack, "simulated {expected:?}\nlive {found:?}\nnothing was later than {disturbed}");
         eprintln!("once more: something was {disturbed} later than simulated");
     }
-    eprintln!("skipped: this machine is too busy to say anything about an order of events {slack} apart");
+    skip(format_args!("this machine is too busy to say anything about an order of events {slack} apart"));
     None
 }
 
