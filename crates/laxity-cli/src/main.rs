@@ -31,7 +31,13 @@ use crate::error::CliError;
 use crate::output::Output;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            output::usage(&error);
+            return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+        }
+    };
     cli.color.apply();
     let mut output = Output::stdout();
     let outcome = run(cli.command, &mut output);

@@ -1,17 +1,22 @@
-//! Standard output and standard error.
+//! Standard output and standard error: the one way to a terminal, on which text is painted and cleaned.
 
-use std::fmt::Display;
-use std::io::{self, BufWriter, Write};
+use std::fmt::{Display, Write as _};
+use std::io::{self, Write};
 
 use anstream::AutoStream;
 
 use crate::error::CliError;
-use crate::style;
+use crate::style::{self, painted};
+
+/// Text is written in pieces of about this length.
+const PIECE: usize = 8 << 10;
 
 /// Standard output. Colours are removed where they are not wanted, and a reader that has seen enough (`| head`) ends
 /// nothing but the printing.
 pub struct Output {
-    stream: BufWriter<AutoStream<io::Stdout>>,
+    stream: AutoStream<io::Stdout>,
+    /// Not yet written; holds whole marks of styles.
+    text: String,
     closed: bool,
     width: Option<usize>,
 }
@@ -20,7 +25,7 @@ impl Output {
     /// The process's standard output.
     pub fn stdout() -> Self {
         let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-        Output { stream: BufWriter::new(AutoStream::auto(io::stdout())), closed: false, width }
+        Output { stream: AutoStream::auto(io::stdout()), text: String::new(), closed: false, width }
     }
 
     /// Columns of the terminal; `None` if there is none, and lines may be of any length.
@@ -28,53 +33,58 @@ impl Output {
         self.width
     }
 
-    /// Whether nobody reads what is printed any more.
+    /// Whether the reader of what is printed has gone.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Prints `text` as it is.
+    /// Prints `text` without ending the line.
     pub fn print(&mut self, text: impl Display) -> Result<(), CliError> {
-        write!(self, "{text}").map_err(CliError::Print)
+        let _ = write!(self.text, "{text}");
+        if self.text.len() >= PIECE { self.send() } else { Ok(()) }
     }
 
     /// Prints `text` and ends the line.
     pub fn line(&mut self, text: impl Display) -> Result<(), CliError> {
-        writeln!(self, "{text}").map_err(CliError::Print)
+        self.print(format_args!("{text}\n"))
     }
 
     /// Everything printed so far reaches its reader, before standard error says more.
     pub fn finish(&mut self) -> Result<(), CliError> {
-        self.flush().map_err(CliError::Print)
+        self.send()?;
+        let flushed = self.stream.flush();
+        self.unless_closed(flushed)
     }
 
-    /// Remembers that nobody reads on; that is no error.
-    fn unless_closed<T>(&mut self, result: io::Result<T>, otherwise: T) -> io::Result<T> {
+    fn send(&mut self) -> Result<(), CliError> {
+        let text = std::mem::take(&mut self.text);
+        if self.closed {
+            return Ok(());
+        }
+        let written = self.stream.write_all(painted(&text).as_bytes());
+        self.unless_closed(written)
+    }
+
+    /// Remembers that the reader has gone; that is no error.
+    fn unless_closed(&mut self, result: io::Result<()>) -> Result<(), CliError> {
         match result {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed = true;
-                Ok(otherwise)
+                Ok(())
             }
-            result => result,
+            result => result.map_err(CliError::Print),
         }
     }
 }
 
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.closed {
-            return Ok(bytes.len());
-        }
-        let written = self.stream.write(bytes);
-        self.unless_closed(written, bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.closed {
-            return Ok(());
-        }
-        let flushed = self.stream.flush();
-        self.unless_closed(flushed, ())
+/// Reports wrong usage as clap does, and what it prints on request. Where the arguments hold something that a terminal
+/// would obey, in plain letters.
+pub fn usage(error: &clap::Error) {
+    let plain = error.render().to_string();
+    if error.use_stderr() && painted(&plain) != plain {
+        to_stderr(plain.trim_end());
+    } else {
+        let _ = error.print();
     }
 }
 
@@ -95,7 +105,7 @@ pub fn warning(text: impl Display) {
     to_stderr(format_args!("{}warning:{} {text}", style::WARNING, style::RESET));
 }
 
-/// If standard error is closed there is no one left to tell.
-fn to_stderr(line: impl Display) {
-    let _ = writeln!(anstream::stderr(), "{line}");
+/// A line on standard error. If that is closed, no reader is left to tell.
+pub fn to_stderr(line: impl Display) {
+    let _ = writeln!(anstream::stderr(), "{}", painted(&line.to_string()));
 }

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use laxity_model::{Instant, Nanos};
 
 use crate::quantity::{rough, short};
+use crate::style::painted;
 
 /// Steps of the bar.
 const STEPS: u64 = 1_000;
@@ -28,7 +29,7 @@ impl Progress {
             let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::hidden());
             let style = ProgressStyle::with_template("{prefix}{bar:24.cyan/dim} {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━━─"));
-            bar.set_prefix(label);
+            bar.set_prefix(painted(&label));
             bar
         });
         Progress { bar, duration, started: WallInstant::now() }
@@ -63,7 +64,8 @@ impl Progress {
         let reached = short(Nanos(now.0 / hundredth * hundredth));
         let said = say(elapsed);
         bar.set_position((done * STEPS as f64) as u64);
-        bar.set_message(format!("{reached} of {}, {said}, {} left", short(self.duration), left_over(left)));
+        let text = format!("{reached} of {}, {said}, {} left", short(self.duration), left_over(left));
+        bar.set_message(painted(&text));
     }
 
     /// Removes the bar.

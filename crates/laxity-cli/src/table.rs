@@ -14,10 +14,10 @@
 
 use std::fmt::Write;
 
-use anstyle::Style;
+use laxity_model::text::printable;
 use unicode_width::UnicodeWidthStr;
 
-use crate::style;
+use crate::style::{self, Style};
 
 /// Between columns of a group, and between groups.
 const GAP: usize = 2;
@@ -70,7 +70,7 @@ impl Cell {
 
 impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Self {
-        Cell { text: text.into(), style: Style::new() }
+        Cell { text: text.into(), style: Style::Plain }
     }
 }
 
@@ -122,8 +122,8 @@ impl Table {
 
     fn complete(&self, mut cells: Vec<Cell>) -> Vec<Cell> {
         cells.resize(self.columns.len(), Cell::default());
-        if let Some(name) = cells.first_mut() {
-            name.text = visible(&name.text);
+        for cell in &mut cells {
+            cell.text = printable(&cell.text).into_owned();
         }
         cells
     }
@@ -243,7 +243,7 @@ impl Table {
                 out.push_str(&" ".repeat(GAP));
             }
             let padding = " ".repeat(widths[column] - cell.text.width());
-            let styled = if cell.style.is_plain() || cell.text.is_empty() {
+            let styled = if cell.style == Style::Plain || cell.text.is_empty() {
                 cell.text.clone()
             } else {
                 format!("{}{}{}", cell.style, cell.text, style::RESET)
@@ -265,18 +265,11 @@ fn span(widths: &[usize]) -> usize {
     widths.iter().map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
 }
 
-/// `text` with control characters shown as what they are: a name from a file moves no cursor.
-fn visible(text: &str) -> String {
-    let shown =
-        |letter: char| if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() };
-    text.chars().map(shown).collect()
-}
-
 /// `text`, its end replaced by an ellipsis if it is wider than `most`.
 pub fn cut(text: &str, most: usize) -> String {
-    let text = visible(text);
+    let text = printable(text);
     if text.width() <= most {
-        return text;
+        return text.into_owned();
     }
     let mut short = String::new();
     for letter in text.chars() {
@@ -293,7 +286,7 @@ mod tests {
     use super::*;
 
     fn plain(text: &str) -> String {
-        anstream::adapter::strip_str(text).to_string()
+        style::plain(text)
     }
 
     fn example() -> Table {
@@ -349,6 +342,6 @@ total   20.000
         assert_eq!(cut("motor", 5), "motor");
         assert_eq!(cut("motors", 5), "moto…");
         assert_eq!(cut("カメラ", 5), "カメ…");
-        assert_eq!(cut("a\u{1b}[31m", 24), "a\\u{1b}[31m");
+        assert_eq!(cut("a\u{1b}[31m", 24), "a\\u001b[31m");
     }
 }

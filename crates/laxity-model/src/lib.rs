@@ -24,6 +24,7 @@ pub mod rng;
 mod scheduler;
 mod suggest;
 mod task;
+pub mod text;
 mod time;
 mod validate;
 mod workload;

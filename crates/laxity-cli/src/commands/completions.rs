@@ -1,7 +1,5 @@
 //! `laxity completions`: what shells can complete.
 
-use std::io::Write;
-
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
@@ -25,5 +23,5 @@ pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
     // The generator cannot report a failed write, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "laxity", &mut script);
-    output.write_all(&script).map_err(CliError::Print)
+    output.print(String::from_utf8_lossy(&script))
 }

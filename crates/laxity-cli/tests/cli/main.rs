@@ -16,6 +16,7 @@ mod graph_run;
 #[cfg(target_os = "linux")]
 mod graph_trace;
 mod help;
+mod hostile;
 mod interruption;
 mod json;
 mod lists;

@@ -3,7 +3,7 @@
 //! A thread reads ahead by a bounded number of lines. Whatever has arrived is answered together, by all CPUs, and
 //! written at once, so that whoever sends a line and waits gets an answer, and memory stays bounded.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -70,7 +70,7 @@ struct Reply {
     is_malformed: bool,
 }
 
-/// Answers standard input until it ends, or nobody reads the answers any more.
+/// Answers standard input until it ends, or the reader of the answers has gone.
 pub fn answer(output: &mut Output) -> Result<(), CliError> {
     let (sender, receiver) = sync_channel(AHEAD);
     // It ends with its input, or with the process.
@@ -81,7 +81,7 @@ pub fn answer(output: &mut Output) -> Result<(), CliError> {
         for reply in replies {
             answered += 1;
             malformed += u64::from(reply.is_malformed);
-            writeln!(output, "{}", reply.text).map_err(CliError::Print)?;
+            output.line(reply.text)?;
         }
         output.finish()?;
         if output.is_closed() {

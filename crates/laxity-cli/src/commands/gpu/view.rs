@@ -74,13 +74,8 @@ fn following(follower: &FollowerState) -> Vec<Cell> {
         Some(_) => Cell::bad(format!("{priority}, refused")),
         None => priority.into(),
     };
-    let thread = format!("{} {thread}", harmless(name)).trim_start().to_owned();
+    let thread = format!("{name} {thread}").trim_start().to_owned();
     vec![gpu.to_string().into(), Cell::faint("follows"), thread.into(), pid.to_string().into(), priority]
-}
-
-/// A name moves no cursor.
-fn harmless(name: &str) -> String {
-    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 /// What clients are called, and what is said of them.
@@ -130,7 +125,7 @@ impl Names<'_> {
     }
 
     fn name(&self, task: TaskId) -> String {
-        self.look.client(task).map_or_else(|| task.to_string(), |client| harmless(&client.name))
+        self.look.client(task).map_or_else(|| task.to_string(), |client| client.name.clone())
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as WallInstant};
 use anstream::{AutoStream, ColorChoice};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output;
+use crate::{output, style};
 
 /// How often a terminal is drawn, and how often anything else gets a line.
 const DRAWN_EVERY: Duration = Duration::from_millis(250);
@@ -57,15 +57,13 @@ impl Display {
     pub fn show(&mut self, line: &str, table: impl FnOnce(Option<usize>) -> String) {
         self.wait_again();
         let Some(bar) = &self.bar else {
-            // If standard error is closed there is no one left to tell.
-            let _ = io::Write::write_fmt(&mut anstream::stderr(), format_args!("{line}\n"));
-            return;
+            return output::to_stderr(line);
         };
         let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
         let text = format!("{line}\n\n{}", table(width));
         let text = match AutoStream::choice(&io::stderr()) {
-            ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
-            _ => text,
+            ColorChoice::Never => style::plain(&text),
+            _ => style::painted(&text),
         };
         bar.set_message(text.trim_end().to_owned());
         bar.tick();

@@ -200,7 +200,7 @@ mod tests {
         view.record(at(13), Event::Request { job: job(1), lock: LockId(0) });
         view.record(at(13), Event::Suspend { cpu, job: job(1) });
         assert_eq!(view.missed(), 1);
-        let text = anstream::adapter::strip_str(&view.table(9).render(None)).to_string();
+        let text = crate::style::plain(&view.table(9).render(None));
         let line = text.lines().find(|line| line.starts_with("steer")).expect("a row");
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words, ["steer", "2", "1", "1", "12.000", "12.000", "waits", "for", "door"], "{text}");

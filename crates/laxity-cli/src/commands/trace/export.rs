@@ -1,10 +1,11 @@
 //! `laxity trace FILE export`: the trace for other programs.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use laxity_model::Instant;
+use laxity_model::text::printable_lines;
 use laxity_trace::perfetto::{ExportError, Exporter};
 use laxity_trace::table::arrow::{ArrowRow, batch, ipc};
 use laxity_trace::{Event, Record, Sink, TraceHeader, table};
@@ -213,7 +214,11 @@ impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match &mut self.file {
             Some(file) => file.write(bytes),
-            // Bytes as they are: what looks like a colour in a binary file is none.
+            // A program gets the bytes as they are; a terminal gets nothing that it would obey.
+            None if io::stdout().is_terminal() => {
+                let shown = printable_lines(&String::from_utf8_lossy(bytes)).into_owned();
+                io::stdout().write_all(shown.as_bytes()).map(|()| bytes.len())
+            }
             None => match io::stdout().write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
                 written => written,
