@@ -46,7 +46,8 @@ const ALL: [Style; 7] =
     [Style::Plain, Style::Strong, Style::Faint, Style::Red, Style::Yellow, Style::Cyan, Style::Green];
 
 /// What each mark of this process begins with; a letter for the style follows.
-static MARK: LazyLock<String> = LazyLock::new(|| format!("\u{fdd0}{:016x}", RandomState::new().build_hasher().finish()));
+static MARK: LazyLock<String> =
+    LazyLock::new(|| format!("\u{fdd0}{:016x}", RandomState::new().build_hasher().finish()));
 
 impl Style {
     /// The letter that stands for it in a mark.

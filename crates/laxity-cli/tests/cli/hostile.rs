@@ -23,7 +23,8 @@ fn verbs(path: &[String]) -> Vec<Vec<String>> {
     let (_, help, _) = run(path.iter().map(String::as_str).chain(["--help"]));
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
+    let names: Vec<&str> =
+        names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
     if names.is_empty() {
         return vec![path.to_vec()];
     }
@@ -63,7 +64,8 @@ fn files(folder: &Path) -> Vec<String> {
 fn write_trace(path: &Path) {
     let folder = folder();
     let original = trace_of("gpu.toml", "100 ms", &folder);
-    let (mut header, records) = read_all(File::open(original).expect("a file")).expect("it is whole").whole().expect("too");
+    let (mut header, records) =
+        read_all(File::open(original).expect("a file")).expect("it is whole").whole().expect("too");
     let names = header.tasks.iter_mut().map(|task| &mut task.name);
     let names = names.chain(header.gpus.iter_mut().map(|gpu| &mut gpu.name));
     let names = names.chain(header.locks.iter_mut().map(|lock| &mut lock.name));
@@ -105,7 +107,11 @@ fn no_verb_prints_what_a_terminal_would_obey() {
     for verb in verbs {
         for words in trials(&verb, &files) {
             let mut command = laxity();
-            command.args(["--color", "always"]).args(&words).current_dir(folder.path()).timeout(Duration::from_secs(60));
+            command
+                .args(["--color", "always"])
+                .args(&words)
+                .current_dir(folder.path())
+                .timeout(Duration::from_secs(60));
             let printed = command.output().expect("it ends by itself");
             assert_harmless(&String::from_utf8_lossy(&printed.stdout), &words);
             assert_harmless(&String::from_utf8_lossy(&printed.stderr), &words);
