@@ -85,7 +85,7 @@ mod tests {
         let name = format!("laxity-test-{}", std::process::id());
         let ringer = Ringer::new().expect("a descriptor");
         ringer.ring(&name);
-        let bell = Bell::new(&name).expect("nobody else has it");
+        let bell = Bell::new(&name).expect("the name is free");
         assert!(Bell::new(&name).is_err(), "one of a name");
         let is_readable = || wait_readable(&[bell.as_fd()], Instant::ZERO);
         assert!(!is_readable());

@@ -1,4 +1,4 @@
-//! A log in memory without a name: whoever writes it may be killed at any instruction, and what was written is there.
+//! A log in memory without a name. Its writers may be killed at any instruction: what they wrote is there.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -34,12 +34,12 @@ impl Journal {
     /// If the limit of open files is reached.
     pub fn new(name: &str) -> io::Result<Journal> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
-        // The position of writes is the end, whoever shares the file.
+        // The position of writes is the end, for all processes that share the file.
         fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::APPEND)?;
         Ok(Journal { file: Arc::new(file.into()) })
     }
 
-    /// The journal that whoever started this process made its standard output.
+    /// The journal that the parent of this process made its standard output.
     ///
     /// # Errors
     /// If standard output is closed.
@@ -80,7 +80,7 @@ impl Reader {
         let end = self.file.metadata()?.len();
         let before = bytes.len();
         bytes.resize(before + (end - self.read) as usize, 0);
-        // Not at the file's position, which belongs to those who write.
+        // Not at the file's position, which is the writers'.
         self.file.read_exact_at(&mut bytes[before..], self.read)?;
         self.read = end;
         if self.read - self.freed >= CHUNK { self.free() } else { Ok(()) }

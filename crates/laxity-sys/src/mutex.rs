@@ -1,9 +1,9 @@
-//! A mutex in a segment: its holder has the priority of those who wait, where Linux offers that, and if the holder ends
-//! in whatever way the next one gets it and is told.
+//! A mutex in a segment. Its holder inherits the priorities of its waiters, where Linux offers that. If the holder ends,
+//! in whatever way, the next thread gets the mutex and is told.
 //!
 //! It is the C library's (`PTHREAD_MUTEX_ROBUST`, `PTHREAD_PRIO_INHERIT`), which keeps the list that Linux walks when a
-//! thread ends. Nobody who holds it carries out an instruction any more when another is told of the death, however the
-//! rest of the process ends. Taking it and letting go while nobody waits calls nobody.
+//! thread ends. A holder that died carries out no instruction any more when the next thread is told of its death, however
+//! the rest of its process ends. Without waiters, locking and unlocking make no system call.
 
 use std::io;
 use std::marker::PhantomData;
@@ -38,24 +38,24 @@ pub enum Attempt<'a> {
     Busy,
 }
 
-/// Lets go when dropped, on the thread that took it.
+/// Unlocks when dropped, on the thread that locked it.
 #[derive(Debug)]
 pub struct Guard<'a> {
     mutex: Mutex<'a>,
-    /// Whether its last holder ended without letting go: what it guards may be half-done.
+    /// Whether its last holder ended without unlocking it: what it guards may be half-done.
     pub is_inherited: bool,
     /// The C library lists it with its thread.
     not_send: PhantomData<*mut ()>,
 }
 
 impl Segment {
-    /// Makes a mutex that nobody holds in the [`SIZE`] bytes at `offset`.
+    /// Makes a mutex that no thread holds in the [`SIZE`] bytes at `offset`.
     ///
     /// # Errors
     /// If Linux offers no robust mutexes.
     ///
     /// # Safety
-    /// These bytes are zero, belong to nothing else, and nobody knows of the mutex yet.
+    /// These bytes are zero, belong to nothing else, and no other thread knows of the mutex yet.
     pub unsafe fn make_mutex(&self, offset: usize) -> io::Result<()> {
         // Without priority inheritance where Linux or the C library has none.
         // SAFETY: the caller vouches for the bytes.
@@ -68,7 +68,7 @@ impl Segment {
         let mut attributes = std::mem::MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
         let attributes = attributes.as_mut_ptr();
         // SAFETY: attributes are initialized first and used by this thread only; the mutex is zeroed memory of the
-        // right size and alignment that nobody else uses, as the caller promises.
+        // right size and alignment that no other thread uses, as the caller promises.
         unsafe {
             check(libc::pthread_mutexattr_init(attributes))?;
             let made = check(libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED))
@@ -102,7 +102,7 @@ impl<'a> Mutex<'a> {
     /// # Errors
     /// If this thread has it already.
     pub fn lock(self) -> io::Result<Guard<'a>> {
-        // SAFETY: a mutex, as whoever made `self` promised, in memory that is mapped for as long as 'a.
+        // SAFETY: a mutex, as the maker of `self` promised, in memory that is mapped for as long as 'a.
         self.taken(unsafe { libc::pthread_mutex_lock(self.mutex.as_ptr()) })
     }
 
@@ -123,7 +123,7 @@ impl<'a> Mutex<'a> {
         match result {
             libc::EOWNERDEAD => {
                 let guard = guard(true);
-                // SAFETY: as in `lock`, and this thread holds it. Who dies from here on is found dead again.
+                // SAFETY: as in `lock`, and this thread holds it. If it dies from here on, its death is found again.
                 check(unsafe { libc::pthread_mutex_consistent(self.mutex.as_ptr()) })?;
                 Ok(guard)
             }
@@ -131,12 +131,12 @@ impl<'a> Mutex<'a> {
         }
     }
 
-    /// Lets go of what [`Guard::keep`] kept.
+    /// Unlocks what [`Guard::keep`] kept.
     ///
     /// # Errors
     /// If this thread does not hold it.
     pub fn unlock(self) -> io::Result<()> {
-        // SAFETY: as in `lock`; a robust mutex is let go of by its holder only, all others get an error.
+        // SAFETY: as in `lock`; a robust mutex is unlocked by its holder only, other threads get an error.
         check(unsafe { libc::pthread_mutex_unlock(self.mutex.as_ptr()) })
     }
 }

@@ -1,9 +1,9 @@
 //! Connections between processes of this machine that keep the boundaries of what is sent: `SOCK_SEQPACKET` of unix(7),
 //! with abstract names.
 //!
-//! A name has no file: nothing is left of it when its process has ended, in whatever way. A connection ends for who has
-//! the other end once *no* thread of its process can carry out another instruction, as only then Linux closes its
-//! descriptors. Names are known within a network namespace.
+//! A name has no file: nothing is left of it when its process has ended, in whatever way. When a process ends, its peer
+//! sees the end of the connection after *all* threads of the process have carried out their last instruction, as only
+//! then Linux closes its descriptors. Names are known within a network namespace.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -305,17 +305,17 @@ mod tests {
 
     fn pair(name: &str) -> (Packets, Packets) {
         let name = format!("laxity-test-{}-{name}", std::process::id());
-        let listener = Listener::bind(&name).expect("nobody else has it");
+        let listener = Listener::bind(&name).expect("the name is free");
         assert_eq!(Listener::bind(&name).expect_err("one of a name").kind(), io::ErrorKind::AddrInUse);
         let ours = Packets::connect(&name).expect("it listens");
         (ours, listener.accept().expect("descriptors are left").expect("it was made"))
     }
 
     #[test]
-    fn names_are_those_that_somebody_listens_by() {
+    fn names_are_those_of_sockets_that_listen() {
         let prefix = format!("laxity-test-{}-names/", std::process::id());
         let listeners =
-            ["two words", "a"].map(|name| Listener::bind(&format!("{prefix}{name}")).expect("nobody has it"));
+            ["two words", "a"].map(|name| Listener::bind(&format!("{prefix}{name}")).expect("the name is free"));
         // The accepted end has the name, too, and does not listen.
         let _connected = (Packets::connect(&format!("{prefix}a")).expect("it listens"), listeners[1].accept());
         assert_eq!(names(&prefix).expect("there is /proc"), ["a", "two words"]);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_wait_is_told_that_there_is_no_room() {
+    fn a_send_that_may_not_wait_says_that_there_is_no_room() {
         let (a, b) = pair("room");
         let mut sent = 0;
         while a.try_send(&[7; 64]).expect("b is there") {
@@ -378,8 +378,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listens_where_nobody_does() {
-        let name = format!("laxity-test-{}-nobody", std::process::id());
-        assert_eq!(Packets::connect(&name).expect_err("nobody").kind(), io::ErrorKind::ConnectionRefused);
+    fn a_connection_to_a_name_without_a_listener_is_refused() {
+        let name = format!("laxity-test-{}-unused", std::process::id());
+        assert_eq!(Packets::connect(&name).expect_err("it has no listener").kind(), io::ErrorKind::ConnectionRefused);
     }
 }

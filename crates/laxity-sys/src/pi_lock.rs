@@ -1,4 +1,4 @@
-//! A lock whose holder inherits the priority of whoever waits for it: `FUTEX_LOCK_PI`.
+//! A lock whose holder inherits the priorities of its waiters: `FUTEX_LOCK_PI`.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use rustix::thread::gettid;
 ///
 /// The word holds the thread number of the holder, 0 if there is none. Linux grants it to the waiter of the highest
 /// priority, in the order of requests among those of one priority and among those scheduled by `SCHED_OTHER`, and hands
-/// it over when it is unlocked: nobody gets it in between. Which thread may use what it guards is up to the caller.
+/// it over when it is unlocked: no other thread gets it in between. Which thread may use what it guards is up to the caller.
 #[derive(Debug, Default)]
 pub struct PiLock {
     word: AtomicU32,
@@ -39,7 +39,7 @@ impl PiLock {
         }
     }
 
-    /// Lets go of the lock, which goes to a waiter, if there is any.
+    /// Unlocks it; it goes to a waiter, if there is any.
     ///
     /// # Errors
     /// If this thread does not hold it.
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_it_cannot_wait_for_it_and_who_does_not_cannot_unlock_it() {
+    fn a_holder_cannot_wait_for_it_and_another_thread_cannot_unlock_it() {
         let lock = PiLock::default();
         assert!(lock.unlock().is_err());
         assert!(lock.try_lock());

@@ -22,11 +22,11 @@ use crate::fault;
 /// What a word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody holds it.
+    /// No thread holds it.
     Free,
     /// A thread that lives.
     Alive,
-    /// A thread that ended without letting go.
+    /// A thread that ended without releasing it.
     Died,
 }
 
@@ -72,7 +72,7 @@ struct Held<'a> {
     not_send: PhantomData<*mut ()>,
 }
 
-/// Carries out `body` while this thread holds `word`, and answers with its result; `None` if someone else holds it.
+/// Carries out `body` while this thread holds `word`, and answers with its result; `None` if another thread holds it.
 ///
 /// Meanwhile the thread's robust list is ours: a robust mutex of the C library that `body` locked would not be
 /// recovered. Meant for threads that do nothing else.
@@ -91,7 +91,7 @@ fn hold(word: &AtomicU32) -> io::Result<Option<Held<'_>>> {
         head: Head { list: Entry { next: std::ptr::null() }, futex_offset: 0, pending: std::ptr::null() },
         entry: Entry { next: std::ptr::null() },
     }));
-    // SAFETY: `list` was just allocated and nobody else knows it.
+    // SAFETY: `list` was just allocated and is known to this function alone.
     unsafe {
         let entry = &raw const (*list).entry;
         (*list).head.list.next = entry;
@@ -105,7 +105,7 @@ fn hold(word: &AtomicU32) -> io::Result<Option<Held<'_>>> {
     // its own and leaves it alone.
     unsafe { register(&raw const (*list).head)? };
     let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-    // Someone may always wait on the word, so Linux is always asked to wake.
+    // A thread may always wait on the word, so Linux is always asked to wake.
     let taken = word.compare_exchange(0, thread | WAITERS, Ordering::SeqCst, Ordering::SeqCst);
     if taken.is_err() {
         return Ok(None);
@@ -119,7 +119,7 @@ impl Drop for Held<'_> {
         // Not ours if it was never taken.
         let _ = self.word.compare_exchange(thread | WAITERS, 0, Ordering::SeqCst, Ordering::SeqCst);
         // SAFETY: `previous` was this thread's list before, and belongs to the C library, which keeps it for as long
-        // as the thread lives. Only then is ours freed, which nobody else points to.
+        // as the thread lives. Only then is ours freed, which nothing else points to.
         unsafe {
             if register(self.previous).is_ok() {
                 drop(Box::from_raw(self.list));
@@ -164,7 +164,7 @@ mod tests {
     use crate::futex;
 
     #[test]
-    fn a_word_that_was_let_go_is_free() {
+    fn a_word_that_was_released_is_free() {
         let word = AtomicU32::new(0);
         let inside = while_held(&word, || Holder::of(word.load(Ordering::SeqCst)));
         assert!(matches!(inside, Ok(Some(Holder::Alive))));
@@ -181,12 +181,12 @@ mod tests {
         assert!(matches!(inner, Ok(Some(Ok(None)))), "another thread finds the word taken");
     }
 
-    /// A thread that forgets to let go stands for one that is killed.
+    /// A thread that does not release the word stands for one that is killed.
     #[test]
-    fn the_end_of_the_holder_marks_the_word_and_wakes_who_waits() {
+    fn the_end_of_the_holder_marks_the_word_and_wakes_a_waiter() {
         let word: &'static AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
         let holder = thread::spawn(move || {
-            std::mem::forget(hold(word).expect("Linux offers robust lists").expect("nobody holds it"));
+            std::mem::forget(hold(word).expect("Linux offers robust lists").expect("it is free"));
             thread::sleep(std::time::Duration::from_millis(5));
         });
         loop {
@@ -198,6 +198,6 @@ mod tests {
             }
         }
         holder.join().expect("it ended");
-        assert!(matches!(while_held(word, || ()), Ok(None)), "whoever finds the dead clears the word");
+        assert!(matches!(while_held(word, || ()), Ok(None)), "the word stays marked until its finder clears it");
     }
 }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! One process reserves and releases pages; others get the descriptor and map what they were told is reserved. Bytes that
-//! nobody reserved cost nothing, and nobody has them mapped: neither a stray pointer nor `mlockall`, which brings in all
-//! that a process has mapped, takes memory that is not there.
+//! are not reserved cost nothing, and no process has them mapped: neither a stray pointer nor `mlockall`, which brings in
+//! all that a process has mapped, takes memory that is not there.
 
 use std::io;
 use std::ops::Range;
@@ -63,7 +63,7 @@ impl Sparse {
     /// That in `file`, which another process handed over.
     ///
     /// # Errors
-    /// If it is none: nobody promised that it stays as long as it is.
+    /// If it is none: without its seals it could be cut off.
     pub fn adopt(file: OwnedFd) -> io::Result<Sparse> {
         if !fcntl_get_seals(&file)?.contains(SEALS) {
             return Err(io::ErrorKind::InvalidData.into());
@@ -114,7 +114,7 @@ impl Sparse {
         Ok(rustix::fs::fstat(&self.file)?.st_blocks as u64 * 512)
     }
 
-    /// Maps `range`, which somebody reserved, with all its pages: touching them is no fault.
+    /// Maps `range`, which is reserved, with all its pages: touching them is no fault.
     ///
     /// # Errors
     /// If the process has as many mappings as it may (`vm.max_map_count`), or no addresses left.
@@ -146,7 +146,7 @@ impl Window {
     /// `length` bytes from `offset` on. Panics if they are not within the window.
     ///
     /// # Safety
-    /// While the slice lives nobody writes these bytes or releases their pages, in this process or another.
+    /// While the slice lives no thread writes these bytes or releases their pages, in this process or another.
     pub unsafe fn bytes(&self, offset: usize, length: usize) -> &[u8] {
         // SAFETY: within the mapping, as checked, and mapped for as long as `self` lives; the file is as long as that
         // for ever, as it is sealed; any byte is a valid u8; the caller vouches for the rest.
@@ -156,7 +156,7 @@ impl Window {
     /// `length` bytes from `offset` on, to write. Panics if they are not within the window.
     ///
     /// # Safety
-    /// While the slice lives nobody else reads or writes these bytes or releases their pages, in this process or
+    /// While the slice lives no other thread reads or writes these bytes or releases their pages, in this process or
     /// another.
     #[expect(clippy::mut_from_ref, reason = "exclusive by the caller's promise")]
     pub unsafe fn bytes_mut(&self, offset: usize, length: usize) -> &mut [u8] {

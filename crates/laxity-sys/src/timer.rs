@@ -10,7 +10,7 @@ use rustix::time::{
 
 use crate::clock::timespec;
 
-/// A timer that nobody waits for yet.
+/// A timer that was not armed yet.
 #[derive(Debug)]
 pub struct Timer {
     descriptor: OwnedFd,

@@ -47,7 +47,7 @@ fn a_pipe_holds_its_packets_and_keeps_them_apart() {
 }
 
 #[test]
-fn a_pipe_keeps_its_packets_while_somebody_has_it_open() {
+fn a_pipe_keeps_its_packets_while_a_process_has_it_open() {
     let name = Name::new("kept");
     let keeper = Fifo::open_or_create(&name.0, 1).expect("a pipe");
     Fifo::open_or_create(&name.0, 1).expect("the same").send(b"kept").expect("there is room");
@@ -76,7 +76,7 @@ fn a_queue_holds_its_packets_and_keeps_them_apart() {
         queue => queue.expect("a queue"),
     };
     let other = Queue::open_or_create(&name, 7, 7).expect("the same");
-    assert_eq!(other.longest(), 100, "it is as who made it wanted");
+    assert_eq!(other.longest(), 100, "it is as it was made");
     for packet in 0..4u8 {
         assert!(queue.send(&vec![packet; 25 * usize::from(packet) + 1]).expect("a queue"));
     }
@@ -94,13 +94,13 @@ fn a_queue_holds_its_packets_and_keeps_them_apart() {
 #[test]
 fn what_exceeds_the_limits_of_linux_is_said_with_both_numbers() {
     let name = Name::new("limits");
-    let error = Fifo::open_or_create(&name.0, 1 << 40).expect_err("nobody may have that");
+    let error = Fifo::open_or_create(&name.0, 1 << 40).expect_err("Linux does not grant that");
     let (needed, granted) = (page() << 40, 1 << 30);
     let text = format!("needs {needed} bytes of a pipe and Linux grants {granted}");
     assert!(error.to_string().starts_with(&text), "{error}");
-    let error = Queue::open_or_create("/laxity-test-limits", 100_000, 100).expect_err("nobody may have that");
+    let error = Queue::open_or_create("/laxity-test-limits", 100_000, 100).expect_err("Linux does not grant that");
     assert!(error.to_string().starts_with("needs 100000 messages of a queue and Linux grants "), "{error}");
-    let error = stream::check_buffer(loopback(), u64::MAX).expect_err("nobody may have that");
+    let error = stream::check_buffer(loopback(), u64::MAX).expect_err("Linux does not grant that");
     assert!(error.to_string().contains("net.core.wmem_max"), "{error}");
 }
 
@@ -113,23 +113,23 @@ fn loopback() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-/// Whoever receives may be busy: what was agreed on waits in Linux, be it in small pieces or in large ones.
+/// The receiver may be busy: what was agreed on waits in Linux, in small pieces or in large ones.
 #[test]
-fn a_connection_holds_what_was_agreed_on_though_nobody_receives() {
+fn a_connection_holds_what_was_agreed_on_before_it_is_received() {
     for (length, count) in [(40, 4000), (200_000, 1), (50_000, 4)] {
         let total = length * count;
         stream::check_buffer(loopback(), total as u64).expect("Linux grants 208 KiB unless told otherwise");
         let listener = Listener::bind(loopback()).expect("a port");
         let address = SocketAddr::new(loopback().ip(), listener.port().expect("a port"));
         // Connected before it is accepted.
-        let mut producer = Stream::connect(address, total as u64, Nanos::from_secs(1)).expect("someone listens");
+        let mut producer = Stream::connect(address, total as u64, Nanos::from_secs(1)).expect("a socket listens");
         for message in 0..count {
             let bytes = vec![message as u8; length];
             assert!(producer.send(&[&bytes[..8], &bytes[8..]]).expect("connected"), "{message} of {count} x {length}");
         }
         drop(producer);
         assert!(wait_readable(&[listener.as_fd()], clock::now().saturating_add(Nanos::from_secs(20))));
-        let mut consumer = listener.accept().expect("it was connected");
+        let mut consumer = listener.accept().expect("descriptors are left").expect("it was connected");
         let (mut buffer, mut received) = (vec![0; 65536], 0);
         loop {
             match consumer.receive(&mut buffer) {
@@ -150,10 +150,10 @@ fn a_connection_holds_what_was_agreed_on_though_nobody_receives() {
 }
 
 #[test]
-fn nobody_who_listens_is_an_error_at_once() {
+fn a_connection_without_a_listener_is_refused_at_once() {
     let listener = Listener::bind(loopback()).expect("a port");
     let address = SocketAddr::new(loopback().ip(), listener.port().expect("a port"));
     drop(listener);
-    let error = Stream::connect(address, 1, Nanos::ZERO).expect_err("nobody listens");
+    let error = Stream::connect(address, 1, Nanos::ZERO).expect_err("no socket listens");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
 }

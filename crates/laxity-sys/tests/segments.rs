@@ -76,7 +76,7 @@ fn a_name_is_given_once() {
 }
 
 #[test]
-fn whoever_opened_too_late_can_tell() {
+fn a_process_that_opened_too_late_can_tell() {
     let directory = Directory::new("late");
     let path = directory.0.join("a");
     let first = named(&path);

@@ -27,18 +27,18 @@ fn handles_and_windows_show_the_same_bytes_and_what_comes_back_is_zero() {
     let windows = [&ours, &theirs].map(|sparse| sparse.map(0..page()).expect("there is room"));
     // SAFETY: nothing else uses them now.
     unsafe { windows[0].bytes_mut(1, 2) }.copy_from_slice(&[7, 8]);
-    // SAFETY: nobody writes them now.
+    // SAFETY: no thread writes them now.
     assert_eq!(unsafe { windows[1].bytes(0, 4) }, [0, 7, 8, 0]);
     drop(windows);
     ours.release(0..page()).expect("it is there");
     ours.reserve(0..page()).expect("there is a page");
     let again = theirs.map(0..page()).expect("there is room");
-    // SAFETY: nobody writes them now.
+    // SAFETY: no thread writes them now.
     assert!(unsafe { again.bytes(0, page() as usize) }.iter().all(|byte| *byte == 0));
 }
 
 #[test]
-fn nobody_can_cut_off_what_others_have_mapped() {
+fn memory_that_others_have_mapped_cannot_be_cut_off() {
     let sparse = Sparse::new("test", page()).expect("a descriptor");
     let file = std::fs::File::from(sparse.as_fd().try_clone_to_owned().expect("a descriptor"));
     file.set_len(0).expect_err("it is sealed");

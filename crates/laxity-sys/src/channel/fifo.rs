@@ -1,8 +1,8 @@
 //! Named pipes that keep the boundaries of what is written to them (`O_DIRECT` of pipe(2)): a packet is written and read
-//! whole or not at all, whoever is killed meanwhile.
+//! whole or not at all, whichever process is killed meanwhile.
 //!
-//! Both ends are open in every process that has one. So nobody sees an end of file, or is sent `SIGPIPE`, because
-//! another process ended; and packets last until the last of these processes has ended.
+//! Every process that has the pipe has both of its ends open. So the end of one process is no end of file for another and
+//! sends it no `SIGPIPE`, and packets last until the last of these processes has ended.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -94,7 +94,7 @@ fn reserve(file: &OwnedFd, packets: u64) -> Result<(), ChannelError> {
     if has as u64 >= needed {
         return Ok(());
     }
-    // The most that Linux makes, whoever asks.
+    // The most that Linux makes, even for the superuser.
     let Some(size) = usize::try_from(needed).ok().filter(|_| needed <= 1 << 30) else {
         return Err(limit(1 << 30, "bytes of a pipe", "nothing"));
     };

@@ -1,7 +1,7 @@
 //! Channels of Linux that carry messages between processes: named pipes, POSIX message queues, TCP.
 //!
-//! None of them ever blocks here: who may send, and what may be received, is settled beforehand by their users, and what
-//! does not fit after all is an answer and not a wait.
+//! No call here blocks. The users of a channel settle beforehand which process may send and what can be received; a
+//! message that does not fit all the same is an answer and not a wait.
 
 use std::io;
 use std::os::fd::BorrowedFd;

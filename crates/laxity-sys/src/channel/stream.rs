@@ -1,4 +1,4 @@
-//! TCP on this machine: sockets whose buffers hold what was agreed on, so that who sends does not wait for who receives.
+//! TCP on this machine: sockets whose buffers hold what was agreed on, so that the sender does not wait for the receiver.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -38,7 +38,7 @@ pub enum Received {
     End,
 }
 
-/// Whether a socket may hold `bytes` that nobody has received.
+/// Whether a socket may hold `bytes` that were not received yet.
 ///
 /// # Errors
 /// [`ChannelError::Limit`] if not; [`ChannelError::System`].
@@ -112,7 +112,7 @@ impl Stream {
     /// Connects to `address`, with a buffer for `bytes`, `within` a time; a millisecond at least, a second at most.
     ///
     /// # Errors
-    /// [`ErrorKind::ConnectionRefused`] if nobody listens, [`ErrorKind::TimedOut`].
+    /// [`ErrorKind::ConnectionRefused`] if no socket listens, [`ErrorKind::TimedOut`].
     pub fn connect(address: SocketAddr, bytes: u64, within: Nanos) -> io::Result<Stream> {
         let [least, most] = CONNECTING;
         let within = Duration::from_nanos(within.0).clamp(least, most);
@@ -153,7 +153,7 @@ impl Stream {
     }
 }
 
-/// Who listens at every address of a machine listens at its own, too.
+/// A socket that listens at every address of a machine listens at the loopback address, too.
 fn to_itself(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
