@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -149,7 +150,7 @@ def test_bounds_stand_beside_what_was_simulated_and_seen(page):
     check, simulated, *live = (
         json.loads((RESULTS / "workload" / f"{name}.json").read_text()) for name in ("check", "simulated", *WAYS)
     )
-    for number, row in enumerate(page.tables["bounds-rover"][1:]):
+    for number, row in enumerate(page.tables["bounds-0"][1:]):
         task = check["tasks"][number]
         longest = [one["tasks"][number]["response_time_ns"]["max"] for one in (simulated, *live)]
         spans = [task["period_ns"], task["deadline_ns"], task["response_time_ns"], *longest]
@@ -180,7 +181,7 @@ def max_over(folder, beyond_ns):
     return text.count('<td class="over">')
 
 
-# --- Why a bound was exceeded, and who had the CPUs -------------------------------------------------------------------
+# --- Why a bound was exceeded, and what used the CPUs -----------------------------------------------------------------
 
 TWO_CPUS = """
 laxity = 1
@@ -211,9 +212,9 @@ cluster = 1
         (1, (2, 5, 9), 0),
         (1, (1, 5, 9), 1),  # the job that ran before it took a ms longer than it should
         (1, (1, 3, 9), 3),
-        (1, (2, 5, 1), 0),  # nobody waits for another CPU
-        (0, (2, 1, 1), 0),  # nor for who has a lower priority and began later
-        (1, (2, 9, 9), 0),  # who was quicker than it might be gives nothing back
+        (1, (2, 5, 1), 0),  # no job waits for another CPU
+        (0, (2, 1, 1), 0),  # nor for a job that has a lower priority and began later
+        (1, (2, 9, 9), 0),  # a job that was quicker than it might be gives nothing back
         (1, (2,), None),
     ],
 )
@@ -230,7 +231,7 @@ def test_what_jobs_executed_longer_than_their_wcets_is_found_in_the_trace(task, 
 
 
 def test_time_in_which_a_ready_job_and_all_others_did_not_run_is_found_in_the_trace():
-    """The scheduler itself: it has the CPU from the release until the job executes."""
+    """The scheduler itself has the CPU from the release until the job executes."""
     costs = 'overheads = { release = "100 us", scheduling = "30 us" }'
     workload = laxity.Workload.from_toml(TWO_CPUS.replace("{ cpus = 2 }", "{ cpus = 2, " + costs + " }"))
     trace = laxity.simulate(workload, duration="20 ms", trace=True).trace
@@ -271,12 +272,12 @@ def test_the_page_has_a_cause_for_each_bound_that_was_exceeded_live(copy):
     assert text.count(" ms beyond the bound: perhaps because the hypervisor took") == len(causes)
 
 
-def test_who_had_the_cpus_is_a_table_with_a_row_for_each(copy):
+def test_shares_of_the_cpus_are_a_table_with_a_row_for_each_name(copy):
     def shares(told):
-        told["video"]["configurations"][0]["cpu_time"] = [{"who": "the stabilizers", "share": 0.4}]
+        told["video"]["configurations"][0]["cpu_time"] = [{"name": "the stabilizers", "share": 0.4}]
         told["video"]["configurations"][1]["cpu_time"] = [
-            {"who": "the stabilizers", "share": 0.5},
-            {"who": "the soft GPU's server", "share": 0.1234},
+            {"name": "the stabilizers", "share": 0.5},
+            {"name": "the soft GPU's server", "share": 0.1234},
         ]
 
     assert "cpu-time" not in Page(report.render(report.read(copy))).tables
@@ -295,7 +296,25 @@ def test_what_has_no_bound_says_why_and_marks_nothing(copy):
     assert "<b>refused</b> (GPU arbitration &#34;gpusync&#34;: no bound is known)" in text
     assert "Simulated, live: rover" in text
     assert "proven bound (" not in text
-    assert {row[3] for row in Page(text).tables["bounds-rover"][1:]} == {"-"}
+    assert {row[3] for row in Page(text).tables["bounds-0"][1:]} == {"-"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"hard": {"status": "schedulable"}}, ""),
+        ({"hard": {"status": "not_proven", "failures": [{"message": "a: late"}, {"message": "b: late"}]}}, "a: late"),
+        ({"hard": {"status": "not_proven"}, "refused": [{"subject": "GPU", "reason": "no bound"}]}, "GPU: no bound"),
+        ({"hard": {"status": "not_proven"}}, "not proven"),
+    ],
+)
+def test_measured_overheads_are_charged_unless_they_leave_nothing_proven(answer, why):
+    assert report.why_not(answer) == why
+    chosen = report.choose_overheads(answer, "p99")
+    assert chosen.are_measured is (why == "")
+    assert f"({why})" in chosen.says or chosen.are_measured
+    with pytest.raises(report.ResultsError, match='"hard" is missing'):
+        report.why_not({})
 
 
 def test_a_run_of_other_tasks_is_refused(copy):
@@ -313,19 +332,19 @@ def test_the_verdict_has_the_numbers_of_the_table(page, text):
     verdict = re.search(r'class="verdict".*?</section>', text, re.DOTALL)[0]
     longest = page.tables["totals"][6]
     assert longest[0] == "longest"
-    assert f"{longest[1]} periods under plain Linux and {longest[2]} under Laxity ({longest[3]})" in verdict
+    assert f"{longest[1]} periods under SCHED_OTHER and {longest[2]} under SCHED_FIFO ({longest[3]})" in verdict
     dropped = page.tables["totals"][4]
-    assert f"plain Linux dropped {dropped[1]} of" in verdict
+    assert f"SCHED_OTHER dropped {dropped[1]} of" in verdict
     assert "What shook by 18.8 px shakes by 0.57 px" in verdict
     assert "33.0 x less" in verdict
 
 
-def test_a_verdict_says_so_where_laxity_is_worse(copy):
+def test_a_verdict_says_so_where_the_last_way_is_worse(copy):
     change(copy, lambda told: told["video"]["configurations"].reverse())
     text = report.render(report.read(copy))
     verdict = re.search(r'class="verdict".*?</section>', text, re.DOTALL)[0]
     assert "x more" in verdict
-    assert re.search(r"under Laxity and .* under plain Linux", verdict)
+    assert re.search(r"under SCHED_FIFO and .* under SCHED_OTHER", verdict)
 
 
 def test_every_link_and_picture_is_there(page):
@@ -353,6 +372,71 @@ def test_a_page_without_a_part_is_a_page(copy, part):
     text = report.render(report.read(copy))
     assert "</html>" in text
     assert ('id="totals"' in text) == (part != "video")
+
+
+HOSTILE = "<script>alert('$x$')</script>&\"_\x1b[31m"
+
+
+def test_names_are_text_wherever_they_stand(copy):
+    """In tables, alternative texts, links and plots: neither markup nor formulas."""
+
+    def rename(told):
+        for one in (*told["video"]["configurations"], *told["workloads"], *told["workloads"][0]["runs"]):
+            one["name"] = HOSTILE
+        told["workloads"][0]["runs"][0]["files"][0]["name"] = f"_{HOSTILE}"
+        told["video"]["instances"][0]["name"] = "$a_b$"
+
+    for way in WAYS:
+        (copy / "video" / way / "G1.csv").rename(copy / "video" / way / "$a_b$.csv")
+        file = copy / "workload" / f"{way}.json"
+        file.write_text(file.read_text().replace('"motors"', '"_<motors> $1$"'))
+    for name in ("simulated", "check"):
+        file = copy / "workload" / f"{name}.json"
+        file.write_text(file.read_text().replace('"motors"', '"_<motors> $1$"'))
+    change(copy, rename)
+    text = report.render(report.read(copy))
+    assert "<script" not in text
+    assert "&lt;script&gt;alert" in text
+    plots = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    shown = ["".join(ElementTree.fromstring(plot).itertext()) for plot in plots]
+    assert all("<script>alert('$x$')</script>" in one for one in shown)
+    assert "$a_b$" in shown[1]
+    assert "_<motors> $1$" in shown[-1]
+    ids = Page(text).ids
+    assert len(ids) == len(set(ids))
+
+
+def test_a_link_leads_to_the_file_of_that_name(copy):
+    (copy / "workload" / "other.lxt").rename(copy / "workload" / "50% #1.lxt")
+    change(copy, lambda told: told["workloads"][0]["runs"][0]["files"][0].update(file="workload/50% #1.lxt"))
+    assert "workload/50%25%20%231.lxt" in Page(report.render(report.read(copy))).links
+
+
+def test_frames_of_the_start_are_told_apart(copy):
+    """The first second of three: G1 has a period of 41.4 ms, and its frame 25 is the first after the start."""
+    change(copy, lambda told: told["video"].update(start_ns=1_000_000_000))
+    duration_ns, periods = instances()
+    results = report.read(copy)
+    for way, configuration in zip(WAYS, results.video.configurations, strict=True):
+        origin_us = min(times(way, name)[:, 0].min() for name in periods)
+        for start, steady in zip(configuration.start, configuration.instances, strict=True):
+            frames = times(way, start.name)
+            in_start = frames[:, 0] < origin_us + 1_000_000
+            assert (start.completed, steady.completed) == (in_start.sum(), (~in_start).sum())
+            assert start.expected == -(-1_000_000_000 // start.period_ns)
+            assert start.expected + steady.expected == duration_ns // start.period_ns
+            assert steady.latencies_ns.max() == 1000 * np.diff(frames[~in_start], axis=1).max()
+    text = report.render(results)
+    rows = Page(text).tables["totals"]
+    assert [row[0] for row in rows if len(row) == 1] == [
+        "frames, after the start", "completion delay, periods, after the start", "latency, periods, after the start",
+        "the first 1 s",
+    ]  # fmt: skip
+    longest = [
+        np.mean([one.latencies_ns.max() / one.period_ns for one in c.start]) for c in results.video.configurations
+    ]
+    assert rows[-1][1:3] == [rounded(value) for value in longest]
+    assert "without the first 1 s, which are told apart" in text
 
 
 def test_a_stabilizer_without_a_frame_dropped_all_of_them(copy):
@@ -401,15 +485,17 @@ def test_a_bad_file_of_frames_is_refused_with_its_line(tmp_path, content, says):
     [
         (lambda told: told.pop("machine"), '"machine" is missing; it should be an object'),
         (lambda told: told.update(date="soon"), '"date" is soon'),
+        (lambda told: told.update(date="\x1b[2J"), r'"date" is \x1b[2J'),
         (lambda told: told["machine"].update(cpus=True), '"cpus" is True; it should be a whole number'),
         (lambda told: told["video"].update(instances=[]), "instances need periods"),
         (lambda told: told["video"].update(instances=[3]), "instances[0] is 3, not an object"),
         (lambda told: told["video"].update(configurations=[]), '"configurations" is empty'),
+        (lambda told: told["video"].update(start_ns=3_000_000_000), "start of 3000000000 ns is not within"),
         (lambda told: told["workloads"][0]["runs"][0]["files"][0].update(file="gone"), "gone: is not there"),
         (lambda told: told["stabilized"].update(sheet="run.json"), "is no picture that a page can have"),
         (lambda told: told["workloads"][0]["runs"][0].update(trace="run.json"), "run.json: "),
         (
-            lambda told: told["workloads"][0]["runs"][0].update(cpu_time=[{"who": "us", "share": 1.5}]),
+            lambda told: told["workloads"][0]["runs"][0].update(cpu_time=[{"name": "us", "share": 1.5}]),
             "the share of CPU time of us is 1.5; it must be 0 to 1",
         ),
     ],

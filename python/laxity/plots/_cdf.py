@@ -18,6 +18,7 @@ from laxity.plots._style import (
     labelled,
     line_styles,
     new_axes,
+    plain,
     provenance,
     tidy,
     trace_of,
@@ -81,7 +82,7 @@ def cdf(
         edges = np.concatenate([values[:1], values]) / scale
         # The first curves are the widest: they can be seen below those that lie on them.
         width = 1.3 + 0.6 * max(0, min(len(curves), 6) - number - 1)
-        label = f"{name} ({jobs})"
+        label = plain(f"{name} ({jobs})")
         ax.step(edges, fractions, where="post", color=colour, linestyle=dash, linewidth=width, label=label)
     if metric == "lateness":
         ax.axvline(0, color=GRAY, linewidth=0.8, linestyle=(0, (1, 2)))
@@ -103,7 +104,7 @@ def cdf(
     ax.grid(alpha=0.3, linewidth=0.6)
     tidy(ax)
     explain(ax, rows=14)
-    only = "" if task is None else f"task {task}, "
+    only = "" if task is None else plain(f"task {task}, ")
     caption(ax, only + provenance([item.source for item in named]))
     return ax
 

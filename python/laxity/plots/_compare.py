@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from laxity._native import Result
-from laxity.plots._style import GRAY, MISSED, PALETTE, Sources, labelled, provenance, span, tidy
+from laxity.plots._style import GRAY, MISSED, PALETTE, Sources, labelled, plain, provenance, span, tidy
 
 Measure: TypeAlias = Literal["missed", "preemptions", "migrations", "overhead"]
 MEASURES: tuple[Measure, ...] = ("missed", "preemptions", "migrations", "overhead")
@@ -86,7 +86,7 @@ def compare(
 def _draw(panel: Axes, measure: Measure, totals: list[_Totals]) -> None:
     values = [total.percentage(measure) for total in totals]
     colour = MISSED if measure == "missed" else PALETTE[0]
-    bars = panel.barh([total.label for total in totals], values, height=0.62, color=colour)
+    bars = panel.barh([plain(total.label) for total in totals], values, height=0.62, color=colour)
     panel.bar_label(bars, [_number(value) for value in values], padding=3, fontsize="small")
     panel.set_xlabel(_TITLE[measure], fontsize="small")
     # Room for the number beside the longest bar; a scale where all are zero.

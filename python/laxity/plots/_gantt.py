@@ -21,6 +21,7 @@ from laxity.plots._style import (
     caption,
     explain,
     new_axes,
+    plain,
     provenance,
     tidy,
     trace_of,
@@ -46,10 +47,10 @@ def gantt(
     rows: Row = "cpus",
     legend: bool = True,
 ) -> Axes:
-    """Who ran when.
+    """What ran when.
 
-    With a row a CPU, colours are tasks and black is scheduler and interrupt code. What is shorter than a pixel is drawn
-    as faint as it is short. With a row a task, arrows up are
+    With a row a CPU, colours are tasks and black is scheduler and interrupt code. An interval that is shorter than a
+    pixel is drawn as faint as it is short. With a row a task, arrows up are
     releases, arrows down deadlines, and a red cross stands at the deadline of each job that missed it.
 
     Args:
@@ -77,7 +78,7 @@ def gantt(
             f"{intervals.num_rows:,} intervals are more than the {INTERVALS_MAX:,} that can be told apart; choose a "
             "shorter window with `start` and `end`"
         )
-    names = [f"cpu{cpu}" for cpu in range(trace.cpus)] if rows == "cpus" else trace.task_names
+    names = [f"cpu{cpu}" for cpu in range(trace.cpus)] if rows == "cpus" else [plain(name) for name in trace.task_names]
     ax = new_axes(8.0, 1.2 + 0.36 * len(names)) if ax is None else ax
     unit, scale = unit_for(right - left)
     drawing = _Drawing(ax, left, right, scale)

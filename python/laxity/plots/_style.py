@@ -56,6 +56,13 @@ def _labels(sources: list[Source]) -> list[str]:
     return [", ".join(part[index] for index in differ) for part in parts]
 
 
+def plain(name: str) -> str:
+    """A name that matplotlib shows as it is: dollar signs are no formulas, and all characters may stand in XML."""
+    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
+    # A legend leaves out what begins with an underscore.
+    return (" " + shown if shown.startswith("_") else shown).replace("$", r"\$")
+
+
 def trace_of(source: Source) -> Trace:
     """The trace of a source. Raises LaxityError for a result that has none."""
     return source.trace if isinstance(source, Result) else source
@@ -89,7 +96,7 @@ def provenance(sources: list[Source]) -> str:
     parts.append(f"{origin} {span(first.duration_ns)}" if len(lengths) == 1 else origin)
     if len({source.seed for source in sources}) == 1:
         parts.append(f"seed {first.seed}")
-    return ", ".join(parts)
+    return plain(", ".join(parts))
 
 
 def span(ns: int) -> str:

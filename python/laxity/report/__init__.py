@@ -1,8 +1,8 @@
 """One page about a run: ``pip install laxity[report]``, then ``python -m laxity.report FOLDER``.
 
-A folder of results says in ``run.json`` what was run and which files have the numbers; the page is a single HTML file
-that needs no network, and says of every part that is not there why. Numbers are computed here, from the files, so that
-a page can be made again.
+The file ``run.json`` of a folder of results says what was run and which files have the numbers. The page is a single
+HTML file that needs no network, and it says why a part is missing. Numbers are computed here, from the files, so that a
+page can be made again.
 """
 
 try:
@@ -13,9 +13,21 @@ except ModuleNotFoundError as error:
         f"laxity.report needs matplotlib and jinja2; run `pip install laxity[report]` ({error})"
     ) from error
 
+from laxity.report._check import Overheads, choose_overheads, why_not
 from laxity.report._files import ResultsError
 from laxity.report._frames import Frames, Spread, read_frames
 from laxity.report._page import render, write
 from laxity.report._results import read
 
-__all__ = ["Frames", "ResultsError", "Spread", "read", "read_frames", "render", "write"]
+__all__ = [
+    "Frames",
+    "Overheads",
+    "ResultsError",
+    "Spread",
+    "choose_overheads",
+    "read",
+    "read_frames",
+    "render",
+    "why_not",
+    "write",
+]

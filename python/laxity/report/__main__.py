@@ -19,7 +19,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         write(given.folder, page)
     except (ResultsError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        # It names what is in the files, which must not reach the terminal as a command.
+        shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(error))
+        print(f"error: {shown}", file=sys.stderr)
         return 2
     print(page)
     return 0

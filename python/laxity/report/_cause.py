@@ -1,8 +1,9 @@
 """Why a job took longer than its proven bound: what the trace and the machine say, or that they say nothing.
 
-A job of a live run computes until its thread has had its CPU time. What it executes longer by the trace than its WCET
-somebody else had meanwhile: the hypervisor, of which Linux knows the sum (*steal* in /proc/stat), or interrupts. While
-it is ready, what of its CPU's time neither it nor another job of the workload had, somebody else had, too.
+A job of a live run computes until its thread has had its CPU time. If it executes longer than its WCET by the trace,
+then something else had the CPU meanwhile: the hypervisor, of which Linux knows the sum (*steal* in /proc/stat), or
+interrupts. While the job is ready and neither it nor another job of the workload executes on its CPU, something else
+has that CPU, too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Cause:
     Attributes:
         excess_ns: beyond the bound.
         lost: what the trace says that others had; None without a trace that has the job.
-        stolen_ns: CPU time that the hypervisor took from Linux during the run, on all CPUs; None if nobody looked.
+        stolen_ns: CPU time that the hypervisor took during the run, on all CPUs; None if it was not recorded.
     """
 
     excess_ns: int

@@ -29,6 +29,11 @@ class Fields:
         """The object in a file. Raises ResultsError if there is none."""
         return cls(str(path), table(path))
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The object itself."""
+        return self._values
+
     def __contains__(self, key: str) -> bool:
         return self._values.get(key) is not None
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from laxity.plots._style import tidy
+from laxity.plots._style import plain, tidy
 from laxity.report._results import Configuration, Video
 from laxity.report._workload import Line, Workload
 
@@ -63,7 +63,7 @@ DELAYS_PERIODS_MAX = 12
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot, what it shows in words, and its number on the page."""
+    """A plot, and what it shows in words."""
 
     svg: Markup
     says: str
@@ -71,7 +71,7 @@ class Plot:
 
 def delays(video: Video) -> Plot:
     """How completion delays are distributed, in periods, of all instances together."""
-    values = {one.name: _periods(one) for one in video.configurations}
+    values = {plain(one.name): _periods(one) for one in video.configurations}
     longest = max((float(of.max()) for of in values.values() if of.size), default=2.0)
     end = min(max(2, int(np.ceil(longest))), DELAYS_PERIODS_MAX)
     with mpl.rc_context(SETTINGS):
@@ -91,21 +91,21 @@ def delays(video: Video) -> Plot:
     last = f" Longer ones are in the last bin, at {end}." if longest > end else ""
     return Plot(
         svg,
-        "Time between the completions of consecutive frames, in periods, of all instances together; regular playback "
+        "Time between the completions of consecutive frames, in periods, of all instances together. Regular playback "
         f"is 1 (dotted). The share of frames has a logarithmic axis, so that single outliers are seen.{last}",
     )
 
 
 def longest(video: Video) -> Plot:
     """The longest completion delay of each instance."""
-    names = [one.name for one in video.configurations[0].instances]
+    names = [plain(one.name) for one in video.configurations[0].instances]
     with mpl.rc_context(SETTINGS):
         figure, ax = _axes(2.9)
         for number, (one, colour) in enumerate(zip(video.configurations, SERIES, strict=False)):
             of = [(row, frames) for row, frames in enumerate(one.instances) if frames.delays_ns.size]
             periods = [frames.delays_ns.max() / frames.period_ns for _, frames in of]
             rows = [row for row, _ in of]
-            ax.plot(rows, periods, MARKERS[number], color=colour, markersize=5, label=one.name)
+            ax.plot(rows, periods, MARKERS[number], color=colour, markersize=5, label=plain(one.name))
         ax.axhline(1, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
         # Every other name where all would run into each other.
         step = 1 + len(names) // 12
@@ -120,7 +120,7 @@ def longest(video: Video) -> Plot:
 
 def latencies(video: Video) -> list[Plot]:
     """Latency from release to completion: which share of frames took at most, and which share took longer."""
-    values = {one.name: _latencies(one) for one in video.configurations}
+    values = {plain(one.name): _latencies(one) for one in video.configurations}
     with mpl.rc_context(SETTINGS):
         figure, ax = _axes(2.7)
         for (name, of), (colour, dash) in zip(values.items(), _looks(), strict=False):
@@ -143,15 +143,16 @@ def latencies(video: Video) -> list[Plot]:
     return [
         Plot(
             at_most,
-            "Latency: from the release of a frame to the completion of its last node, in milliseconds, of all "
-            "instances together, as cumulative distribution.",
+            "Latency: from the release of a frame to the completion of its last node, in periods of its stabilizer, of "
+            "all instances together, as cumulative distribution. Fixed priorities delay long periods on purpose, so "
+            "that in milliseconds the longest latencies are longer than where all are treated alike.",
         ),
         Plot(at_least, "The same from the other end, with a logarithmic axis: how rare the longest latencies are."),
     ]
 
 
-def bounds(workload: Workload) -> Plot:
-    """Response times that were proven, simulated and seen."""
+def bounds(workload: Workload, number: int) -> Plot:
+    """Response times that were proven, simulated and seen, of a workload with a number of its own on the page."""
     lines = [line for line in workload.lines if line.bound_ns or line.simulated_ns]
     names = ["simulated", *(run.name for run in workload.runs)]
     with mpl.rc_context(SETTINGS):
@@ -160,26 +161,26 @@ def bounds(workload: Workload) -> Plot:
         shifts = np.linspace(-0.18, 0.18, len(names))
         for row, line in enumerate(lines):
             _bound(ax, row, line)
-        for number, name in enumerate(names):
-            at = [(row, ns) for row, line in enumerate(lines) if (ns := _seen(line)[number]) is not None]
-            colour = FAINT if number == 0 else SERIES[number - 1]
-            rows = [row + shifts[number] for row, _ in at]
+        for place, name in enumerate(names):
+            at = [(row, ns) for row, line in enumerate(lines) if (ns := _seen(line)[place]) is not None]
+            colour = FAINT if place == 0 else SERIES[place - 1]
+            rows = [row + shifts[place] for row, _ in at]
             ax.plot(
                 [ns / 1e6 for _, ns in at],
                 rows,
-                (SIMULATED + MARKERS)[number],
+                (SIMULATED + MARKERS)[place],
                 color=colour,
                 markersize=4.5,
-                label=name,
+                label=plain(name),
             )
-        ax.set_yticks(range(len(lines)), [line.name for line in lines])
+        ax.set_yticks(range(len(lines)), [plain(line.name) for line in lines])
         ax.set_ylim(len(lines) - 0.5, -0.5)
         ax.tick_params(axis="y", length=0)
         ax.grid(visible=False, axis="y")
         _log_axis(ax)
         ax.set_xlabel("longest response time, ms")
         _legend(ax, columns=2)
-        svg = _svg(figure, f"bounds-{workload.name}")
+        svg = _svg(figure, f"bounds-{number}")
     return Plot(
         svg,
         "Longest response times of each task, on a logarithmic axis."
@@ -207,8 +208,8 @@ def _periods(configuration: Configuration) -> NDArray[np.float64]:
 
 
 def _latencies(configuration: Configuration) -> NDArray[np.float64]:
-    """All latencies in ms, ascending."""
-    return np.sort(np.concatenate([frames.latencies_ns for frames in configuration.instances]) / 1e6)
+    """All latencies, each in periods of its own instance, ascending."""
+    return np.sort(np.concatenate([frames.latencies_ns / frames.period_ns for frames in configuration.instances]))
 
 
 def _axes(height: float) -> tuple[Figure, Axes]:
@@ -225,7 +226,7 @@ def _looks() -> Iterator[tuple[str, str]]:
 
 def _time_axis(ax: Axes) -> None:
     _log_axis(ax)
-    ax.set_xlabel("latency, ms")
+    ax.set_xlabel("latency, periods")
 
 
 def _log_axis(ax: Axes) -> None:
@@ -252,7 +253,7 @@ def _legend(ax: Axes, columns: int = 2) -> None:
 
 
 def _svg(figure: Figure, name: str) -> Markup:
-    """The figure as an element of a page. Its ids begin with `name`: those of other figures are the same else."""
+    """The figure as an element of a page. Its ids begin with `name`, which has letters, digits and hyphens only."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     svg = out.getvalue()

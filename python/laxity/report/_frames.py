@@ -1,7 +1,7 @@
 """Frames that a video program put out, and how regularly.
 
 The *completion delay* is the time between the completions of consecutive frames. A frame is *dropped* if it was due,
-but nobody had begun to work on it when the time was over. Source: Elliott, "Real-Time Scheduling for GPUs with
+but was not complete when the time was over. Source: Elliott, "Real-Time Scheduling for GPUs with
 Applications in Advanced Automotive Systems" (2015), section 5.5.3.1.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -91,6 +91,17 @@ class Frames:
     def dropped(self) -> int:
         """Frames that were due and did not."""
         return self.expected - self.completed
+
+    def split(self, origin_ns: int, start_ns: int) -> tuple[Frames, Frames]:
+        """The frames of the start, released in so many ns from the origin, and those that follow."""
+        due = min(self.expected, -(-start_ns // self.period_ns))
+        is_start = self.release_ns < origin_ns + start_ns
+        parts = [(due, is_start), (self.expected - due, ~is_start)]
+        start, steady = (
+            replace(self, expected=count, release_ns=self.release_ns[which], completion_ns=self.completion_ns[which])
+            for count, which in parts
+        )
+        return start, steady
 
     @property
     def delays_ns(self) -> Nanos:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -35,6 +36,7 @@ def render(results: Results) -> str:
     )
     environment.filters |= {
         "cpu_rows": _cpu_time.rows,
+        "link": quote,
         "share": _words.share,
         "ms": _words.milliseconds,
         "digits": _words.digits,
@@ -46,7 +48,7 @@ def render(results: Results) -> str:
         results=results,
         verdict=_words.verdict(results),
         video=_video(results.video) if results.video else None,
-        bounds=[_figures.bounds(workload) for workload in results.workloads],
+        bounds=[_figures.bounds(workload, number) for number, workload in enumerate(results.workloads)],
         css=Path(__file__).with_name("page.css").read_text(encoding="utf-8"),
     )
 
@@ -58,6 +60,5 @@ def _video(video: Video) -> dict[str, Any]:
         "tiles": _tables.tiles(video),
         "totals": _tables.totals(video),
         "groups": _tables.by_period(video),
-        "of_delays": [_figures.delays(video), _figures.longest(video)] if has_frames else [],
-        "of_latencies": _figures.latencies(video) if has_frames else [],
+        "plots": [_figures.delays(video), _figures.longest(video), *_figures.latencies(video)] if has_frames else [],
     }

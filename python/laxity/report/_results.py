@@ -7,7 +7,8 @@
     gpu                          what stood in for a GPU; left out if nothing did
     command                      what does it all again
     missing                      each {what, why}: parts that are not there
-    video                        clip, width, height, duration_ns, load
+    video                        clip, width, height, duration_ns, load; maybe start_ns: how long the start lasts, whose
+                                 frames are told apart from those of the steady state
         instances                each {name, period_ns}
         configurations           each {name, says, folder}, the first to compare the others with; the folder has
                                  NAME.csv for each instance; maybe gantt (a picture), gantt_says, files and cpu_time
@@ -17,7 +18,7 @@
                                  trace (of `laxity run`), cpu_time, and stolen_ns: what the hypervisor took of the CPUs}
     sections                     each {title, says, pictures}, where pictures are each {file, says}
 
-where files, which lie beside the page, are each {name, file}, and cpu_time is a list of {who, share}: of the time of
+where files, which lie beside the page, are each {name, file}, and cpu_time is a list of {name, share}: of the time of
 all CPUs.
 """
 
@@ -45,11 +46,22 @@ class Picture:
 
 @dataclass(frozen=True)
 class Configuration:
-    """A way to run all instances, and what they put out; of one of them maybe a part of its schedule."""
+    """A way to run all instances, and what they put out.
+
+    Attributes:
+        name: of the way.
+        says: what that way is.
+        instances: frames of each instance in the steady state.
+        start: likewise in the start; empty where that is not told apart.
+        gantt: maybe a part of the schedule of an instance.
+        files: what lies beside the page, by name.
+        cpu_time: shares of it, as far as they were recorded.
+    """
 
     name: str
     says: str
     instances: tuple[Frames, ...]
+    start: tuple[Frames, ...]
     gantt: Picture | None
     files: dict[str, str]
     cpu_time: tuple[Share, ...]
@@ -63,6 +75,7 @@ class Video:
     width: int
     height: int
     duration_ns: int
+    start_ns: int
     load: str
     configurations: tuple[Configuration, ...]
 
@@ -152,14 +165,14 @@ def _video(folder: Path, video: Fields) -> Video:
         raise ResultsError(
             f"{folder / 'run.json'}: video: instances need periods from 1 ns to the {duration_ns} ns run"
         )
+    start_ns = video.maybe("start_ns") or 0
+    if not 0 <= start_ns < duration_ns:
+        raise ResultsError(f"{folder / 'run.json'}: video: the start of {start_ns} ns is not within {duration_ns} ns")
     configurations = [
         Configuration(
             run.text("name"),
             run.text("says"),
-            tuple(
-                read_frames(folder / run.text("folder") / f"{name}.csv", name, period_ns, duration_ns)
-                for name, period_ns in instances
-            ),
+            *_frames(folder / run.text("folder"), instances, duration_ns, start_ns),
             Picture(picture(folder / run.text("gantt")), run.text("gantt_says")) if "gantt" in run else None,
             beside(folder, run.each("files")),
             shares(run.each("cpu_time")),
@@ -173,9 +186,23 @@ def _video(folder: Path, video: Fields) -> Video:
         video.whole("width"),
         video.whole("height"),
         duration_ns,
+        start_ns,
         video.text("load"),
         tuple(configurations),
     )
+
+
+def _frames(
+    folder: Path, instances: list[tuple[str, int]], duration_ns: int, start_ns: int
+) -> tuple[tuple[Frames, ...], tuple[Frames, ...]]:
+    """The frames of each instance in the steady state, and in the start."""
+    whole = [read_frames(folder / f"{name}.csv", name, period_ns, duration_ns) for name, period_ns in instances]
+    if not start_ns:
+        return tuple(whole), ()
+    # All instances begin together.
+    origin_ns = min((int(frames.release_ns.min()) for frames in whole if frames.completed), default=0)
+    start, steady = zip(*(frames.split(origin_ns, start_ns) for frames in whole), strict=True)
+    return steady, start
 
 
 def _stabilized(folder: Path, stabilized: Fields) -> Stabilized:

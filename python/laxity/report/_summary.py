@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,16 +33,16 @@ class Summary:
         return self.expected - self.completed
 
 
-def summarize(configuration: Configuration) -> Summary:
-    """All instances, whatever their periods: each spread in periods of its instance, then the mean over instances.
+def summarize(instances: Sequence[Frames]) -> Summary:
+    """All of them, whatever their periods: each spread in periods of its instance, then the mean over instances.
 
     Source: Elliott (2015), section 5.5.3.1, on Table 5.14.
     """
-    delays = [(Spread.of(one.delays_ns), one.period_ns) for one in configuration.instances]
-    latencies = [(Spread.of(one.latencies_ns), one.period_ns) for one in configuration.instances]
+    delays = [(Spread.of(one.delays_ns), one.period_ns) for one in instances]
+    latencies = [(Spread.of(one.latencies_ns), one.period_ns) for one in instances]
     return Summary(
-        expected=sum(one.expected for one in configuration.instances),
-        completed=sum(one.completed for one in configuration.instances),
+        expected=sum(one.expected for one in instances),
+        completed=sum(one.completed for one in instances),
         delays=Spread.average([spread.over(period_ns) for spread, period_ns in delays if spread]),
         latencies=Spread.average([spread.over(period_ns) for spread, period_ns in latencies if spread]),
     )

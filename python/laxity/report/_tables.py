@@ -41,7 +41,7 @@ class Group:
 
 def totals(video: Video) -> dict[str, list[Row]]:
     """By what they are about: a row a number, a column a configuration, and how the last compares with the first."""
-    all_of_them = [summarize(one) for one in video.configurations]
+    all_of_them = [summarize(one.instances) for one in video.configurations]
     frames = [
         Row("expected", [*(f"{total.expected:,}" for total in all_of_them), ""]),
         Row("completed", [*(f"{total.completed:,}" for total in all_of_them), ""]),
@@ -53,7 +53,22 @@ def totals(video: Video) -> dict[str, list[Row]]:
         # Median and mean should be 1: less is not better.
         delays.append(Row(name, [*row.cells[:-1], ""]) if field in ("median", "mean") else row)
         latencies.append(_compared(name, [_number(total.latencies, field) for total in all_of_them], digits))
-    return {"frames": frames, "completion delay, periods": delays, "latency, periods": latencies}
+    tables = {"frames": frames, "completion delay, periods": delays, "latency, periods": latencies}
+    if not video.start_ns:
+        return tables
+    return {f"{about}, after the start": rows for about, rows in tables.items()} | _start(video)
+
+
+def _start(video: Video) -> dict[str, list[Row]]:
+    """The few numbers of the start, where latencies are long once: they say nothing of the steady state."""
+    start = [summarize(one.start) for one in video.configurations]
+    return {
+        f"the first {video.start_ns / 1e9:g} s": [
+            _compared("frames dropped", [total.dropped for total in start], "{:,}".format),
+            _compared("longest completion delay", [_number(total.delays, "max") for total in start], digits),
+            _compared("longest latency", [_number(total.latencies, "max") for total in start], digits),
+        ]
+    }
 
 
 def _compared(name: str, values: Sequence[float | None], written: Callable[[Any], str]) -> Row:
@@ -74,7 +89,7 @@ def by_period(video: Video) -> list[Group]:
 
 def tiles(video: Video) -> list[tuple[str, list[Row]]]:
     """The few numbers that a reader sees first."""
-    named = [(one.name, summarize(one)) for one in video.configurations]
+    named = [(one.name, summarize(one.instances)) for one in video.configurations]
 
     def tile(title: str, value: list[str]) -> tuple[str, list[Row]]:
         return title, [Row(name, [text]) for (name, _), text in zip(named, value, strict=True)]

@@ -73,11 +73,12 @@ def _of_video(video: Video) -> list[str]:
     seconds = digits(video.duration_ns / 1e9).removesuffix(".00").removesuffix(".0")
     if first is last:
         return [f"{_dropped(first)} in {seconds} s."]
-    totals = summarize(first), summarize(last)
+    totals = summarize(first.instances), summarize(last.instances)
     dropped = f"{_dropped(first)}, {_dropped(last)}"
     if not any(total.dropped for total in totals):
         dropped = f"neither dropped any of {totals[0].expected:,} frames"
-    sentences = [f"{count(len(first.instances), 'video stabilizer')} ran for {seconds} s each way: {dropped}."]
+    apart = f"; without the first {video.start_ns / 1e9:g} s, which are told apart" if video.start_ns else ""
+    sentences = [f"{count(len(first.instances), 'video stabilizer')} ran for {seconds} s each way{apart}: {dropped}."]
     before, after = (total.delays for total in totals)
     if before is not None and after is not None:
         sentences.append(
@@ -90,14 +91,16 @@ def _of_video(video: Video) -> list[str]:
 
 
 def _dropped(configuration: Configuration) -> str:
-    total = summarize(configuration)
+    total = summarize(configuration.instances)
     share = f" ({percent(total.dropped, total.expected)})" if total.dropped else ""
     return f"{configuration.name} dropped {total.dropped:,} of {total.expected:,} frames{share}"
 
 
 def _of_workload(workload: Workload) -> list[str]:
     missed = [f"{run.missed:,} of {run.completed:,} jobs under {run.name}" for run in workload.runs]
-    sentences = [f"In {workload.name} deadlines were missed by {' and '.join(missed)}."] if missed else []
+    *first, last = missed or [""]
+    by = f"{', '.join(first)} and {last}" if first else last
+    sentences = [f"In {workload.name} deadlines were missed by {by}."] if missed else []
     return sentences + (_of_bounds(workload) if workload.bounds else [])
 
 

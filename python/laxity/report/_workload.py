@@ -9,6 +9,7 @@ from laxity._errors import LaxityError
 from laxity._native import Trace, read_trace
 from laxity.report._beside import beside
 from laxity.report._cause import Cause, Lost, lost
+from laxity.report._check import why_not
 from laxity.report._cpu_time import Share, shares
 from laxity.report._fields import Fields
 from laxity.report._files import ResultsError, picture
@@ -26,8 +27,8 @@ class LiveRun:
         is_bounded: whether the analysis is about this way to schedule.
         gantt: part of the schedule, as a URI that has all of it.
         files: what lies beside the page, by name.
-        cpu_time: who had it, as far as that was recorded.
-        stolen_ns: of it, that the hypervisor took on all CPUs; None if nobody looked.
+        cpu_time: shares of it, as far as they were recorded.
+        stolen_ns: of it, that the hypervisor took on all CPUs; None if it was not recorded.
         trace: of the run; None if there is none.
     """
 
@@ -135,16 +136,13 @@ def read_workload(folder: Path, workload: Fields) -> Workload:
     runs = [(run, Fields.read(folder / run.text("measured"))) for run in workload.each("runs")]
     for run, measured in runs:
         _match(folder / run.text("measured"), measured, simulated)
-    hard = check.inner("hard")
-    reasons = [f"{thing.text('subject')}: {thing.text('reason')}" for thing in check.each("refused")]
-    reasons += [failure.text("message") for failure in hard.each("failures")]
     return Workload(
         name=workload.text("name"),
         file=workload.text("file"),
         says=workload.text("says"),
         scheduler=check.text("scheduler"),
-        status=hard.text("status").replace("_", " "),
-        why=reasons[0] if reasons else "",
+        status=check.inner("hard").text("status").replace("_", " "),
+        why=why_not(check.values),
         overheads=check.inner("overheads").text("profile"),
         simulated_missed=simulated.inner("total").whole("missed"),
         simulated_completed=simulated.inner("total").whole("completed"),
