@@ -125,7 +125,7 @@ demo-vision: target/debug/laxity opencv
 # With the dev profile, which the tests build, too.
 demo:
 	@$(MAKE) --no-print-directory -j2 $(STAMPS)/python demo-vision
-	@$(PYTHON) examples/demo --laxity target/debug/laxity --stabilize $(OUT)/dev/vision/stabilize --out $(OUT)/demo
+	@$(PYTHON) -m examples.demo --laxity target/debug/laxity --stabilize $(OUT)/dev/vision/stabilize --out $(OUT)/demo
 
 # Tests that this machine cannot run are listed at the end, each with its reason; also when a test has failed.
 test:
@@ -139,7 +139,7 @@ test-rust: $(STAMPS)/tools
 	cargo test --workspace
 
 test-python: venv
-	$(PYTEST) python/tests tests/python
+	$(PYTEST) python/tests studies/tests tests/python
 
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test deaths -- --ignored --nocapture
@@ -152,8 +152,8 @@ check: $(STAMPS)/venv-dev
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --quiet
-	$(VENV)/bin/ruff format --check python examples tests benches scripts
-	$(VENV)/bin/ruff check python examples tests benches scripts
+	$(VENV)/bin/ruff format --check python studies examples tests benches scripts
+	$(VENV)/bin/ruff check python studies examples tests benches scripts
 	cd python && ../$(VENV)/bin/mypy
 	cargo test --workspace --quiet --lib
 
@@ -161,7 +161,7 @@ check: $(STAMPS)/venv-dev
 study-gedf study-klmirqd study-klmirqd-runtime: $(STAMPS)/venv
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet --release -m python/Cargo.toml
 	@rm -f $(STAMPS)/python
-	@$(PYTHON) -m laxity.studies $(STUDY) --out $(OUT)/$(STUDY)
+	@$(PYTHON) -m studies $(STUDY) --out $(OUT)/$(STUDY)
 study-gedf: STUDY := brandenburg2009gedf
 study-klmirqd: STUDY := elliott2012klmirqd
 study-klmirqd-runtime: STUDY := elliott2012klmirqd_runtime
@@ -172,7 +172,7 @@ study-vision: vision $(STAMPS)/venv
 	cargo build --release --quiet -p laxity-cli
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet --release -m python/Cargo.toml
 	@rm -f $(STAMPS)/python
-	@$(PYTHON) -m laxity.studies elliott2015vision --live --for $(FOR) --stabilize $(OUT)/vision/stabilize \
+	@$(PYTHON) -m studies elliott2015vision --live --for $(FOR) --stabilize $(OUT)/vision/stabilize \
 	    --laxity target/release/laxity --out $(OUT)/elliott2015vision
 
 bench-analysis: $(STAMPS)/tools

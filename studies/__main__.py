@@ -1,4 +1,4 @@
-"""The command ``python -m laxity.studies``."""
+"""The command ``python -m studies``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ import signal
 import sys
 from pathlib import Path
 
-from laxity._errors import LaxityError
-from laxity.studies import STUDIES, plan, run, runtime_plan, vision_plan
-from laxity.studies._runtime_plan import STUDY as RUNTIME
-from laxity.studies._store import Store, Work, import_csv
-from laxity.studies._vision_plan import STUDY as VISION
+from laxity import LaxityError
 
-QUICK = {"brandenburg2009gedf": (5, 10), "elliott2012klmirqd": (5, 20), RUNTIME: (10, 2), VISION: (1, 1)}
-"""Every so many-th point, and replicates, of --quick: about half a minute each on two CPUs, figures included."""
-QUICK_SECONDS = {RUNTIME: 10, VISION: 5}
-"""Simulated time of a run of --quick."""
+from studies.common.run import run
+from studies.common.store import Store, import_csv
+from studies.common.study import STUDIES, Choices, Work, study
+
+VISION = "elliott2015vision"
 LIVE_FOR = "60s"
 INSTANCES = 17
 
@@ -27,7 +24,7 @@ BY_OPTION = 50
 
 def parser() -> argparse.ArgumentParser:
     """The arguments."""
-    whole = argparse.ArgumentParser(prog="python -m laxity.studies", description=__doc__.splitlines()[0])
+    whole = argparse.ArgumentParser(prog="python -m studies", description=__doc__.splitlines()[0])
     whole.add_argument("study", choices=STUDIES)
     whole.add_argument("--out", type=Path, help="folder for parts, result, figures and page; default: out/STUDY")
     whole.add_argument("--quick", action="store_true", help="fewer points and task sets, and the main figures only")
@@ -89,22 +86,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _plan(args: argparse.Namespace, options: str, replicates: int | None) -> Work:
-    step, quick = QUICK[args.study] if args.quick else (1, replicates)
-    step, replicates = args.step or step, args.replicates or quick
-    seconds = args.seconds
-    if seconds is None and args.quick:
-        seconds = QUICK_SECONDS.get(args.study)
-    if args.study == VISION:
-        if any(one is not None for one in (args.scenarios, args.chunk, args.step, args.replicates)):
-            raise ValueError(f"{VISION} has neither scenarios, chunks, points nor replicates; use --seconds")
-        return vision_plan(options, seconds=seconds)
-    if args.study == RUNTIME:
-        if args.scenarios is not None or args.chunk is not None:
-            raise ValueError(f"{RUNTIME} has neither scenarios nor chunks; use --step, --replicates and --seconds")
-        return runtime_plan(options, step=step, repetitions=replicates, seconds=seconds)
-    if args.seconds is not None:
-        raise ValueError(f"--seconds is for {RUNTIME} and {VISION}; {args.study} simulates nothing")
-    return plan(args.study, options, scenarios=args.scenarios, step=step, replicates=replicates, chunk=args.chunk)
+    published = study(args.study)
+    quick = published.quick if args.quick else Choices(replicates=replicates)
+    chosen = {
+        name: getattr(args, name) if getattr(args, name) is not None else getattr(quick, name)
+        for name in ("scenarios", "step", "replicates", "seconds", "chunk")
+    }
+    return published.plan(Choices(options, **chosen))
 
 
 def _one(args: argparse.Namespace, folder: Path) -> None:
@@ -114,19 +102,19 @@ def _one(args: argparse.Namespace, folder: Path) -> None:
     result = _result(_plan(args, args.options, None), folder, args)
     figures = args.figures or ("main" if args.quick else "all")
     if figures != "none":
-        from laxity.studies._report import report  # noqa: PLC0415 (matplotlib only where it is used)
+        from studies.common.report import report  # noqa: PLC0415 (matplotlib only where it is used)
 
         report(result, folder, every_figure=figures == "all")
     if args.publish:
-        from laxity.studies._report import publish  # noqa: PLC0415
+        from studies.common.report import publish  # noqa: PLC0415
 
         publish(result, args.publish)
 
 
 def _live(args: argparse.Namespace, folder: Path) -> None:
     """What is missing of the live runs."""
-    from laxity._stabilizers import Programs, Stabilizers  # noqa: PLC0415 (needs Linux)
-    from laxity.studies._vision_live import Live, seconds  # noqa: PLC0415
+    from studies.elliott2015vision.live import Live, seconds  # noqa: PLC0415
+    from studies.elliott2015vision.stabilizers import Programs, Stabilizers  # noqa: PLC0415 (needs Linux)
 
     if args.study != VISION:
         raise ValueError(f"--live is for {VISION}; {args.study} has no live runs")
@@ -147,17 +135,17 @@ def _command() -> Path:
 
 def _by_option(args: argparse.Namespace, folder: Path) -> None:
     """A run for every setting, and the table of their verdicts."""
-    if args.study in (RUNTIME, VISION):
+    if not study(args.study).alternatives:
         raise ValueError(f"{args.study} has its other options in every run; leave out --by-option")
-    from laxity.studies._by_option import by_option, write  # noqa: PLC0415
+    from studies.common.by_option import by_option, write  # noqa: PLC0415
 
     def go(setting: str, part: Path) -> Path:
         return _result(_plan(args, f"{args.options} {setting}", BY_OPTION), part, args)
 
-    columns = by_option(args.study, folder, go)
+    columns = by_option(study(args.study), folder, go)
     for place in (folder, args.publish):
         if place:
-            print(write(args.study, columns, place))
+            print(write(study(args.study), columns, place))
 
 
 def _result(what: Work, folder: Path, args: argparse.Namespace) -> Path:

@@ -1,7 +1,7 @@
-"""The demo, which `make demo` runs: the same work under plain Linux and under Laxity, and one page about it.
+"""The demo, which `make demo` runs: the same work under several schedulers, and one page about it.
 
-Video stabilizers that nearly fill the machine, a workload that is analysed, simulated and run, and simulations of
-published machines. What cannot be run here is left out, and the page says why.
+It has video stabilizers that nearly fill the machine, workloads that are analysed, simulated and run, and simulations
+of published machines. A part that cannot be run here is left out, and the page says why.
 """
 
 from __future__ import annotations
@@ -17,14 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import children
 import laxity
-import machine
-import simulated
-import stabilized
-import stabilizers
-import workloads
 from laxity import report
+
+from examples.demo import children, machine, simulated, stabilized, stabilizers, workloads
 
 GPU = "soft: a process that stands in for one, with an engine for kernels and two for copies"
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import children
-from laxity._stabilizers.processes import SERVER as PROGRAM
-from laxity._stabilizers.processes import cpu_seconds
+from examples.demo import children
+from studies.elliott2015vision.stabilizers.processes import SERVER as PROGRAM
+from studies.elliott2015vision.stabilizers.processes import cpu_seconds
 
 SERVER = "the soft GPU's server"
 BUSY_LOOPS = "busy loops"
@@ -33,7 +33,7 @@ def describe() -> dict[str, str | int]:
 
 
 class Meter:
-    """Who has the CPUs from when it is made. Servers of soft GPUs are nobody's children: `look` must see them alive."""
+    """What uses the CPUs from now on. Servers of soft GPUs are not our children: `look` must see them alive."""
 
     def __init__(self) -> None:
         self._before = _Times.now()
@@ -53,7 +53,7 @@ class Meter:
         total_s = max(now.total_s - before.total_s, 1e-3)
         used = {BUSY_LOOPS: 0.0, SERVER: 0.0}
         for one, cpu_s in self._seen.items():
-            # Those that were there before are somebody else's.
+            # Servers and loops that were there before are not ours.
             used[one[0]] += cpu_s if one not in self._first else 0.0
         children_s = now.children_s - before.children_s
         others_s = now.busy_s - before.busy_s - children_s - used[SERVER]
@@ -64,8 +64,10 @@ class Meter:
             "other programs": others_s,
             "the hypervisor, for other machines": now.stolen_s - before.stolen_s,
         }
-        shares = {who: min(max(spent / total_s, 0.0), 1.0) for who, spent in seconds.items() if spent or who != SERVER}
-        return [{"who": who, "share": share} for who, share in shares.items()]
+        shares = {
+            name: min(max(spent / total_s, 0.0), 1.0) for name, spent in seconds.items() if spent or name != SERVER
+        }
+        return [{"name": name, "share": share} for name, share in shares.items()]
 
     def stolen_ns(self) -> int:
         """What the hypervisor took until now, on all CPUs."""
@@ -102,13 +104,12 @@ def _processes() -> Iterator[tuple[tuple[str, int], float]]:
             continue
         with contextlib.suppress(OSError):
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            who = _who(words)
-            if who:
+            if name := _name(words):
                 process = int(folder.name)
-                yield (who, process), cpu_seconds(process)
+                yield (name, process), cpu_seconds(process)
 
 
-def _who(words: list[bytes]) -> str:
+def _name(words: list[bytes]) -> str:
     if os.path.basename(os.fsdecode(words[0])) == PROGRAM:
         return SERVER
     return BUSY_LOOPS if children.BUSY.encode() in words else ""

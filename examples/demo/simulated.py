@@ -15,16 +15,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import children
 import laxity
 import matplotlib
 
+from examples.demo import children
+
 matplotlib.use("agg")
 from laxity import plots
-from laxity.studies import run as run_study
-from laxity.studies import runtime_plan
-from laxity.studies._report import report
 from matplotlib import pyplot
+
+from studies.common.report import report
+from studies.common.run import run as run_study
+from studies.elliott2012klmirqd_runtime.plan import runtime_plan
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
 QUICKSTART = WORKLOADS / "quickstart.toml"
@@ -187,7 +189,7 @@ def draw_figure_1(path: Path) -> tuple[str, str]:
 
 
 def study_interrupts(folder: Path) -> list[tuple[str, str]]:
-    """A short form of `python -m laxity.studies elliott2012klmirqd_runtime`, with a page of its own."""
+    """A short form of `python -m studies elliott2012klmirqd_runtime`, with a page of its own."""
     shutil.rmtree(folder, ignore_errors=True)
     results = run_study(runtime_plan(step=10, repetitions=1, seconds=10), folder)
     with contextlib.redirect_stdout(None):  # verdicts on the paper's claims are on the study's own page

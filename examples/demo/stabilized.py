@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
-import children
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "vision"))
-import quality
+from examples.demo import children
+from examples.vision import quality
 
 FRAMES = 200
 SIZE = (640, 360)

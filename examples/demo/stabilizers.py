@@ -1,4 +1,4 @@
-"""Many video stabilizers at once, that together nearly fill the GPU, under plain Linux and under Laxity."""
+"""Many video stabilizers at once, that together nearly fill the GPU, under several schedulers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import children
-import machine
 from laxity import LaxityError
-from laxity._stabilizers import (
+
+from examples.demo import children, machine
+from studies.elliott2015vision.stabilizers import (
     Attempt,
     Configuration,
     Load,
@@ -26,11 +26,13 @@ from laxity._stabilizers import (
     measure_load,
     tried,
 )
-from laxity._stabilizers.load import CPU_TARGET, ENGINE_TARGET
+from studies.elliott2015vision.stabilizers.load import CPU_TARGET, ENGINE_TARGET
 
 FOR_S = 15
+START_S = 3
+"""Told apart from the rest: memory is touched for the first time, while frames are due."""
 WIDTH, HEIGHT = 640, 360
-SHOWN = ("--from", "2 s", "--to", "2500 ms")
+SHOWN = ("--from", "4 s", "--to", "4500 ms")
 """Of the schedule of the first instance."""
 CACHED = 60
 """Frames that each instance has in memory: 41 MB."""
@@ -44,24 +46,28 @@ ALONE_S = 3.0
 class Way:
     """How to run all of them."""
 
-    name: str
     configuration: Configuration
     says: str
 
+    @property
+    def name(self) -> str:
+        """On the page: scheduler and management apart, as either makes a difference."""
+        scheduler = f"SCHED_{self.configuration.scheduler.upper()}"
+        return f"{scheduler} + GPUSync" if self.configuration.tokens else scheduler
 
-def ways() -> tuple[Way, Way]:
-    """Plain Linux, and ours: rho f = m, and f = 1 (Elliott 2015, section 5.5.2)."""
+
+def ways() -> tuple[Way, ...]:
+    """Without management of the GPU, and with: rho f = m, and f = 1 (Elliott 2015, section 5.5.2)."""
     return (
+        Way(Configuration("other"), "What every program gets; operations on the GPU as they come."),
         Way(
-            "plain Linux",
-            Configuration("other"),
-            "SCHED_OTHER, what every program gets; operations on the GPU as they come.",
+            Configuration("fifo"),
+            "Shorter periods have higher priorities, within a graph deeper nodes. Operations on the GPU as they come.",
         ),
         Way(
-            "Laxity",
             Configuration("fifo", cpus(), 1, "priority"),
-            "SCHED_FIFO: shorter periods first, within a graph deeper nodes first. The GPU is shared by the rules of "
-            "GPUSync: as many tokens as CPUs, engine locks by priority, interrupts as urgent as whom they are for.",
+            "The same priorities, and Laxity shares the GPU by the rules of GPUSync: as many tokens as CPUs, engine "
+            "locks by priority, and interrupts as urgent as the job that they are for.",
         ),
     )
 
@@ -89,7 +95,8 @@ def _all(programs: Programs, folder: Path, stabilizers: Stabilizers) -> dict[str
     print(f"  ({time.monotonic() - began:.0f} s)", flush=True)
     instances = stabilizers.scaled(factor)
     periods_ms = sorted({one.period_us / 1e3 for one in instances})
-    # All decode their frames at first, on the same CPUs; longer than that should take. If not, it is tried again.
+    # At first all decode their frames on the same CPUs, which should take less than this. If it does not, the run is
+    # tried again with more.
     attempt = Attempt(margin_s=2 + stabilizers.instances / cpus())
     demonstration = Demonstration(programs, folder, stabilizers, factor)
     configurations = []
@@ -101,6 +108,7 @@ def _all(programs: Programs, folder: Path, stabilizers: Stabilizers) -> dict[str
         "width": WIDTH,
         "height": HEIGHT,
         "duration_ns": FOR_S * 1_000_000_000,
+        "start_ns": START_S * 1_000_000_000,
         "load": f"Periods are those of Table 5.2 of Elliott (2015), scaled to {periods_ms[0]:.1f} to "
         f"{periods_ms[-1]:.1f} ms: {says}. The GPU is soft: CPUs run its kernels, one at a time.",
         "instances": [{"name": one.name, "period_ns": 1_000 * one.period_us} for one in instances],
@@ -123,7 +131,7 @@ def _load(load: Load, factor: float) -> str:
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What both ways have in common."""
+    """What all ways have in common."""
 
     programs: Programs
     out: Path
@@ -131,8 +139,8 @@ class Demonstration:
     factor: float
 
     def run(self, way: Way, attempt: Attempt) -> tuple[dict[str, Any], Attempt]:
-        """Runs one way, and says how it could be run."""
-        folder = self.out / way.configuration.scheduler
+        """Runs one way, and says how that could be done."""
+        folder = self.out / way.configuration.file_name
         folder.mkdir()
         trace = folder / f"{self.stabilizers.graphs[0][0]}.lxt"
         label = f"{self.stabilizers.instances} stabilizers, {way.name}"
@@ -162,7 +170,7 @@ class Demonstration:
         return told | (_schedule(self.programs.laxity, trace, within) if trace.exists() else {}), attempt
 
     def _beside(self, processes: Processes, first: int, trace: Path) -> None:
-        """Starts busy loops, as on an idle machine every scheduler looks good, and who records the first instance."""
+        """Starts busy loops, as on an idle machine every scheduler looks good, and a recorder of the first instance."""
         for number in range(cpus()):
             command = [sys.executable, "-c", children.BUSY, "0"]
             processes.start(f"busy-{number}", command, subprocess.DEVNULL, subprocess.DEVNULL, is_needed=False)

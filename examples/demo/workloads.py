@@ -1,4 +1,4 @@
-"""Workloads that are analysed, simulated, and run under plain Linux and under Laxity."""
+"""Workloads that are analysed, simulated, and run under several schedulers of Linux."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import children
 import laxity
-import machine
+from laxity import report
+
+from examples.demo import children, machine
 
 FOLDER = Path(__file__).parents[1] / "workloads"
 FOR_S = 6
@@ -18,18 +19,35 @@ SHOWN = ("--from", "1 s", "--to", "2 s")
 """Of the schedule: a second, when everything has begun."""
 MEASURE_S = 5
 WORST = "p99"
-"""What counts as the worst overhead: on a virtual machine the largest is when the host ran somebody else."""
+"""What counts as the worst overhead: on a virtual machine the largest is when the host ran another machine."""
 
 
 class Way(NamedTuple):
-    """How to run a workload."""
+    """How to run a workload.
 
-    name: str
+    Attributes:
+        scheduler: of Linux.
+        file: of the workload.
+        is_bounded: whether the analysis is about this way.
+        says: what this way is.
+        management: of the GPU; empty where it is not managed.
+    """
+
     scheduler: str
     file: Path
     is_bounded: bool
-    """Whether the analysis is about this way."""
     says: str
+    management: str = ""
+
+    @property
+    def name(self) -> str:
+        """On the page: scheduler and management apart, as either makes a difference."""
+        return " + ".join(part for part in (f"SCHED_{self.scheduler.upper()}", self.management) if part)
+
+    @property
+    def file_name(self) -> str:
+        """Of its files."""
+        return "-".join(part for part in (self.scheduler, self.management.lower()) if part)
 
 
 def rover(command: Path, out: Path) -> dict[str, Any]:
@@ -38,8 +56,8 @@ def rover(command: Path, out: Path) -> dict[str, Any]:
     folder = _folder(out, file)
     overheads, says = _overheads(command, file, folder)
     ways = [
-        Way("plain Linux", "other", file, False, "SCHED_OTHER, what every program gets."),
-        Way("Laxity", "fifo", file, True, "SCHED_FIFO with the priorities of the workload's policy."),
+        Way("other", file, False, "What every program gets."),
+        Way("fifo", file, True, "The scheduler of Linux, with priorities that Laxity sets by the workload's policy."),
     ]
     return _all(command, folder, ways, says, overheads)
 
@@ -51,8 +69,11 @@ def live_gpu(command: Path, out: Path) -> dict[str, Any]:
     unmanaged = folder / "unmanaged.toml"
     laxity.load(file).with_gpu_management(arbitration="driver", handling="linux").save(unmanaged)
     ways = [
-        Way("plain Linux", "other", unmanaged, False, "SCHED_OTHER; operations on the GPU as they come."),
-        Way("Laxity", "fifo", file, True, "SCHED_FIFO by the policy; tokens and engine locks of GPUSync by priority."),
+        Way("other", unmanaged, False, "What every program gets; operations on the GPU as they come."),
+        Way("fifo", unmanaged, False, "Priorities by the policy on the CPUs; operations on the GPU as they come."),
+        Way(
+            "fifo", file, True, "Priorities by the policy; Laxity hands out tokens and engine locks by them.", "GPUSync"
+        ),
     ]
     says = (
         "A camera pipeline on a GPU, beside a control task and a recorder that copies much. The GPU is soft: its "
@@ -75,14 +96,9 @@ def _overheads(command: Path, file: Path, folder: Path) -> tuple[list[object], s
         arguments = ["--for", f"{MEASURE_S} s", "--worst", WORST, "--out", measured, "--quiet"]
         children.run_watched([command, "measure", *arguments], folder / "measure", label, MEASURE_S)
     checked = json.loads(children.output(command, "check", file, "--overheads", measured, "--json", may_end_with=(1,)))
-    says = "Five tasks on two CPUs; two of them share a lock. "
-    if checked["hard"]["status"] == "schedulable":
-        said = f"Analysis and simulation charge the overheads that were measured here right before ({WORST})."
-        return ["--overheads", measured], says + said
-    failures = checked["hard"]["failures"]
-    why = failures[0]["message"] if failures else checked["hard"]["status"]
-    said = f"With the overheads that were measured here right before ({WORST}) its deadlines are not proven ({why}),"
-    return [], f"{says}{said} so that analysis and simulation charge those that the file guesses."
+    chosen = report.choose_overheads(checked, WORST)
+    arguments = ["--overheads", measured] if chosen.are_measured else []
+    return arguments, f"Five tasks on two CPUs; two of them share a lock. {chosen.says}"
 
 
 def _all(command: Path, folder: Path, ways: list[Way], says: str, overheads: Sequence[object] = ()) -> dict[str, Any]:
@@ -106,11 +122,11 @@ def _all(command: Path, folder: Path, ways: list[Way], says: str, overheads: Seq
 
 def _live(command: Path, folder: Path, within: str, way: Way) -> dict[str, Any]:
     """Runs it one way, beside as many busy loops as there are CPUs: on an idle machine every scheduler looks good."""
-    trace = folder / f"{way.scheduler}.lxt"
+    trace = folder / f"{way.file_name}.lxt"
     live = [command, "run", way.file, "--for", f"{FOR_S} s", "--scheduler", way.scheduler, "--trace", trace, "--json"]
     meter = machine.Meter()
     with children.busy_loops(_cpus()):
-        children.run_watched(live, folder / way.scheduler, f"laxity run, {way.name}", FOR_S, meter.look)
+        children.run_watched(live, folder / way.file_name, f"laxity run, {way.name}", FOR_S, meter.look)
     cpu_time, stolen_ns = meter.shares("the workload"), meter.stolen_ns()
     gantt, perfetto = trace.with_suffix(".svg"), trace.with_suffix(".pftrace")
     children.output(command, "trace", trace, "gantt", *SHOWN, "--svg", gantt)
@@ -118,7 +134,7 @@ def _live(command: Path, folder: Path, within: str, way: Way) -> dict[str, Any]:
     return {
         "name": way.name,
         "says": f"{way.says} {_cpus()} busy loops compete for the CPUs.",
-        "measured": f"{within}/{way.scheduler}/0.out",
+        "measured": f"{within}/{way.file_name}/0.out",
         "is_bounded": way.is_bounded,
         "gantt": f"{within}/{gantt.name}",
         "trace": f"{within}/{trace.name}",

@@ -1,4 +1,4 @@
-//! The simulated run-time study of GPU interrupt handling: its runs, one at a time. `laxity.studies` runs them all.
+//! The simulated run-time study of GPU interrupt handling: its runs, one at a time. `studies/` runs them all.
 
 use std::sync::atomic::Ordering;
 

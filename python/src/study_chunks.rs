@@ -1,4 +1,4 @@
-//! Published schedulability studies: what they consist of, and the evaluation of chunks. `laxity.studies` runs them.
+//! Published schedulability studies: what they consist of, and the evaluation of chunks. `studies/` runs them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

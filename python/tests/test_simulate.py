@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import laxity
+from laxity._native import StudyStop
 
 ROOT = Path(__file__).parents[2]
 WORKLOADS = ROOT / "examples" / "workloads"
@@ -189,3 +190,16 @@ def test_many_are_refused_before_any_is_simulated(robot):
     with pytest.raises(ValueError, match='per="job" is unknown'):
         laxity.simulate_many([robot], per="job")
     assert laxity.simulate_many([]).num_rows == 0
+
+
+def test_completions_of_an_unknown_task_are_refused(pair):
+    with pytest.raises(ValueError, match='there is no task "slower"'):
+        laxity.simulate(pair, completions=["slower"])
+    assert laxity.simulate(pair).completions.num_rows == 0
+
+
+def test_a_simulation_can_be_told_to_stop(pair):
+    stop = StudyStop()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt):
+        laxity.simulate(pair, duration="10 min", stop=stop)

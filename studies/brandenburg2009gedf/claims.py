@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
-from laxity.studies._claims import Claim, Finding, graded, yes
-from laxity.studies._results import Results
+from studies.common.claims import Claim, Finding, graded, partly, yes
+from studies.common.results import Results
 
 TITLE = "Brandenburg & Anderson: On the Implementation of Global Real-Time Schedulers (RTSS 2009)"
 UTILIZATIONS = ("uni-light", "uni-medium", "uni-heavy", "bimo-light", "bimo-medium", "bimo-heavy")
@@ -86,14 +86,10 @@ def _figure_5a(results: Results) -> Finding:
         f"half of the sets under FE1 up to {best:.1f}; under HEm all up to {worst:.1f}, half up to {hem.up_to(0.5):.1f}"
     )
     good = 25 <= best <= 28.5 and worst < 5
-    why = (
-        ""
-        if good
-        else "the paper does not say how it accounted for interrupts, nor overheads beyond 450 tasks; see the options"
+    hypothesis = (
+        "the paper does not say how it accounted for interrupts, nor overheads beyond 450 tasks; see the options"
     )
-    return Finding(
-        "reproduced" if good else "partly reproduced" if best > 20 and worst < 8 else "not reproduced", ours, why
-    )
+    return Finding(partly(good, best > 20 and worst < 8), ours, hypothesis="" if good else hypothesis)
 
 
 DEDICATED = (("CE1", "CEm"), ("FE1", "FEm"), ("CQ1", "CQm"))
@@ -114,10 +110,12 @@ def _only_global(results: Results) -> Finding:
         for scenario in results.scenarios
         if all(_gain(results, scenario, graph, m, one) > 0 for graph in ("hard", "soft") for one, m in DEDICATED)
     ]
-    why = "so it comes out with release interrupts charged task by task in the soft case too (option soft=task-centric)"
+    hypothesis = (
+        "it comes out so with release interrupts charged task by task in the soft case too (option soft=task-centric)"
+    )
     found = consistent == ["uni-heavy/long"]
     ours = f"global better in all pairs, hard and soft: {_list(consistent)}"
-    return Finding(yes(found), ours, "" if found else why)
+    return Finding(yes(found), ours, hypothesis="" if found else hypothesis)
 
 
 def _less_pronounced(results: Results) -> Finding:
@@ -135,13 +133,14 @@ def _staggered(results: Results) -> Finding:
     better, good = sum(gain > MARGIN for _, gain in cases), sum(gain > -MARGIN for _, gain in cases)
     worse = [f"{name} ({gain:+.3f})" for name, gain in cases if gain <= -MARGIN]
     ours = f"better in {better}, not worse in {good} of {len(cases)} cases"
-    why = ""
-    if worse:
-        why = (
-            f"worse in {_list(worse)}: staggering takes nearly a second quantum from every period, and where tasks are "
-            "few its lower overheads do not make up for it. The paper sees this less"
-        )
-    return Finding(graded(better, len(cases), most=0.5, some=0.3), ours, why)
+    verdict = graded(better, len(cases), most=0.5, some=0.3)
+    if not worse:
+        return Finding(verdict, ours)
+    hypothesis = (
+        "staggering takes nearly a second quantum from every period, and where tasks are few its lower overheads do "
+        "not make up for it"
+    )
+    return Finding(verdict, ours, f"worse in {_list(worse)}", hypothesis)
 
 
 def _best_quantum(results: Results) -> Finding:
@@ -212,12 +211,11 @@ def _quantum_soft(results: Results) -> Finding:
         f"long: in {len(long)} of 6"
     )
     lacking = [s for s in expected if s not in moderate]
-    why = (
-        f"not in {_list(lacking)}; which is ahead depends on the accounting for interrupts (option `soft`)"
-        if lacking
-        else ""
-    )
-    return Finding(graded(agree + (6 - len(long)), 12), ours, why)
+    verdict = graded(agree + (6 - len(long)), 12)
+    if not lacking:
+        return Finding(verdict, ours)
+    hypothesis = "which is ahead depends on the accounting for interrupts (option `soft`)"
+    return Finding(verdict, ours, f"not in {_list(lacking)}", hypothesis)
 
 
 def _worst_soft(results: Results) -> Finding:
@@ -255,7 +253,7 @@ def _most_fe1(results: Results) -> Finding:
         if all(_gain(results, s, graph, "FE1", name) > -MARGIN for name in (HARD if graph == "hard" else SOFT)[1:])
     ]
     return Finding(
-        graded(len(best), len(cases), most=0.5, some=0.3), f"nobody better in {len(best)} of {len(cases)} cases"
+        graded(len(best), len(cases), most=0.5, some=0.3), f"no other better in {len(best)} of {len(cases)} cases"
     )
 
 

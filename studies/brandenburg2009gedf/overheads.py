@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
 from laxity._native import _overhead_points
-from laxity.studies._results import Array
+
+from studies.common.results import Array
 
 
 def overhead_us(source: str, quanta: str, statistic: str, plugin: str) -> tuple[Array, Array]:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from laxity.studies._claims import Claim, Finding
-from laxity.studies._report import STUDY, check
-from laxity.studies._results import Results
-from laxity.studies._store import write_atomically
+from studies.common.claims import Claim, Finding
+from studies.common.report import check
+from studies.common.results import Results
+from studies.common.store import write_atomically
+from studies.common.study import PublishedStudy
 
 
 @dataclass(frozen=True)
@@ -29,44 +30,44 @@ class Column:
     checked: list[tuple[Claim, Finding]]
 
 
-def settings(study: str) -> list[str]:
+def settings(published: PublishedStudy) -> list[str]:
     """The default and every other value of each option, one at a time, as lines of options."""
-    return ["", *STUDY[study].ALTERNATIVES]
+    return ["", *published.alternatives]
 
 
-def by_option(study: str, folder: Path, go: Callable[[str, Path], Path]) -> list[Column]:
+def by_option(published: PublishedStudy, folder: Path, go: Callable[[str, Path], Path]) -> list[Column]:
     """Runs a study under each setting and checks its claims.
 
     Args:
-        study: its name.
+        published: the study.
         folder: where the runs go, one folder a setting; each is resumed if it was stopped.
         go: runs it with these options in that folder, and returns the result.
     """
     columns = []
-    for setting in settings(study):
+    for setting in settings(published):
         name = setting or "default"
         results = Results(go(setting, folder / name.replace("=", "-")))
         columns.append(Column(name, results.run["replicates"], check(results)))
     return columns
 
 
-def write(study: str, columns: list[Column], folder: Path) -> Path:
+def write(published: PublishedStudy, columns: list[Column], folder: Path) -> Path:
     """Writes ``by-option.md`` and ``by-option.csv``; returns the path of the former."""
     write_atomically(folder / "by-option.csv", _csv(columns).encode())
     path = folder / "by-option.md"
-    write_atomically(path, _markdown(study, columns).encode())
+    write_atomically(path, _markdown(published, columns).encode())
     return path
 
 
 MARKS = {"reproduced": "yes", "partly reproduced": "partly", "not reproduced": "**no**", "undecided": "?"}
 
 
-def _markdown(study: str, columns: list[Column]) -> str:
+def _markdown(published: PublishedStudy, columns: list[Column]) -> str:
     names = [column.name for column in columns]
     counts = [sum(finding.verdict == "reproduced" for _, finding in column.checked) for column in columns]
     claims = range(len(columns[0].checked))
     lines = [
-        f"# {STUDY[study].TITLE}: verdicts by option",
+        f"# {published.title}: verdicts by option",
         "",
         "What the paper leaves open is an option. Here each takes its other values, one at a time, with "
         f"{columns[0].replicates:,} task sets a point: does a claim come out (yes, partly, **no**)? The numbers behind "

@@ -21,12 +21,14 @@ class Finding:
     Attributes:
         verdict: whether it is so in our curves.
         ours: the numbers behind it.
-        why: where it differs, the reason as far as known.
+        why: where it differs, the reason as the results show it.
+        hypothesis: what else the reason may be; nothing here tests it.
     """
 
     verdict: Verdict
     ours: str
     why: str = ""
+    hypothesis: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,15 @@ class Table:
     rows: list[list[str]]
 
 
+def partly(good: bool, some: bool) -> Verdict:
+    """A verdict with a middle."""
+    return "reproduced" if good else "partly reproduced" if some else "not reproduced"
+
+
 def graded(good: int, total: int, *, most: float = 0.9, some: float = 0.5) -> Verdict:
     """A verdict on a claim about many cases: reproduced if nearly all are so, partly if half are."""
     share = good / max(total, 1)
-    return "reproduced" if share >= most else "partly reproduced" if share >= some else "not reproduced"
+    return partly(share >= most, share >= some)
 
 
 def yes(condition: bool) -> Verdict:

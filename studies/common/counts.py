@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-
-from laxity._errors import LaxityError
+from laxity import LaxityError
 from laxity._native import Study
-from laxity.studies._statistics import wilson
+
+from studies.common.statistics import wilson
 
 if TYPE_CHECKING:
-    from laxity.studies._plan import Plan
+    from studies.common.plan import Plan
 
 COUNTS = ("sets", "accepted", "undecided", "weight", "weight_accepted")
 

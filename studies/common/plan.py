@@ -9,9 +9,11 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import pyarrow as pa
+from laxity import __version__
+from laxity._native import Study, StudyStop
 
-from laxity._native import Study, StudyStop, __version__
-from laxity.studies._counts import rows_of, summed
+from studies.common.counts import rows_of, summed
+from studies.common.study import Choices
 
 
 @dataclass(frozen=True, order=True)
@@ -115,3 +117,16 @@ def plan(
     if not chosen or chosen[0] < 0 or chosen[-1] >= len(whole.scenarios):
         raise ValueError(f"scenarios {chosen} are not among the {len(whole.scenarios)} of {study}, counted from 0")
     return Plan(study, whole.options, tuple(chosen), tuple(whole.points[::step]), count, size)
+
+
+def chosen(study: str, choices: Choices) -> Plan:
+    """A plan of what was chosen of a study. Raises ValueError as ``plan`` does, and if a simulated time was chosen."""
+    choices.refuse(study, "seconds")
+    return plan(
+        study,
+        choices.options,
+        scenarios=choices.scenarios,
+        step=1 if choices.step is None else choices.step,
+        replicates=choices.replicates,
+        chunk=choices.chunk,
+    )

@@ -1,4 +1,4 @@
-"""A progress bar with rate and time left; lines where nobody watches."""
+"""A progress bar with rate and time left; lines where there is no terminal."""
 
 from __future__ import annotations
 

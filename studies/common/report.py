@@ -8,37 +8,25 @@ import io
 import json
 import sys
 from collections import Counter
+from dataclasses import astuple
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from laxity.studies import brandenburg2009gedf, elliott2012klmirqd, elliott2012klmirqd_runtime, elliott2015vision
-from laxity.studies._claims import Claim, Finding, Table, UndecidableError
-from laxity.studies._results import NotRunError, Results
-from laxity.studies._runtime_plan import STUDY as RUNTIME
-from laxity.studies._runtime_results import RuntimeResults
-from laxity.studies._store import write_atomically
-from laxity.studies._vision_plan import STUDY as VISION
-from laxity.studies._vision_results import VisionResults
-
-STUDY: dict[str, Any] = {
-    "brandenburg2009gedf": brandenburg2009gedf,
-    "elliott2012klmirqd": elliott2012klmirqd,
-    RUNTIME: elliott2012klmirqd_runtime,
-    VISION: elliott2015vision,
-}
+from studies.common.claims import Claim, Finding, Table, UndecidableError
+from studies.common.results import NotRunError
+from studies.common.store import write_atomically
+from studies.common.study import PublishedStudy, StudyResults, study
 
 Drawn = tuple[str, str, Path]
-AnyResults = Results | RuntimeResults | VisionResults
+"""A figure: its name, its caption, its file."""
 
 
-def read(result: Path) -> AnyResults:
+def read(result: Path) -> StudyResults:
     """The result file of any study."""
-    study = json.loads(pq.read_schema(result).metadata[b"laxity.study"])["study"]
-    special: dict[str, Any] = {RUNTIME: RuntimeResults, VISION: VisionResults}
-    found: AnyResults = special.get(study, Results)(result)
-    return found
+    return study(json.loads(pq.read_schema(result).metadata[b"laxity.study"])["study"]).read(result)
 
 
 def report(result: Path, folder: Path, *, every_figure: bool) -> None:
@@ -70,7 +58,7 @@ def publish(result: Path, folder: Path) -> None:
     write_atomically(folder / "README.md", markdown(results, checked, drawn, folder).encode())
 
 
-def check(results: AnyResults) -> list[tuple[Claim, Finding]]:
+def check(results: StudyResults) -> list[tuple[Claim, Finding]]:
     """Every claim of a study, with what the results say of it."""
 
     def find(claim: Claim) -> Finding:
@@ -81,27 +69,20 @@ def check(results: AnyResults) -> list[tuple[Claim, Finding]]:
         except UndecidableError as error:
             return Finding("not decidable here", "", str(error))
 
-    return [(claim, find(claim)) for claim in STUDY[results.run["study"]].CLAIMS]
+    return [(claim, find(claim)) for claim in _of(results).claims]
 
 
-def _draw(results: AnyResults, folder: Path, formats: tuple[str, ...], *, every: bool) -> list[Drawn]:
+def _of(results: StudyResults) -> PublishedStudy:
+    """The study that they are of."""
+    return study(results.run["study"])
+
+
+def _draw(results: StudyResults, folder: Path, formats: tuple[str, ...], *, every: bool) -> list[Drawn]:
     """Draws the figures of a study; matplotlib is imported only here."""
-    from laxity.studies import (  # noqa: PLC0415
-        _gedf_figures,
-        _klmirqd_figures,
-        _runtime_figures,
-        _style,
-        _vision_figures,
-    )
+    from studies.common.style import Canvas  # noqa: PLC0415
 
-    canvas: _style.Canvas[Any] = _style.Canvas(results, folder, results.caption(), formats)
-    drawers: dict[str, Any] = {
-        "brandenburg2009gedf": _gedf_figures,
-        "elliott2012klmirqd": _klmirqd_figures,
-        RUNTIME: _runtime_figures,
-        VISION: _vision_figures,
-    }
-    figures = drawers[results.run["study"]].draw_all(canvas, every=every)
+    canvas: Canvas[Any] = Canvas(results, folder, results.caption(), formats)
+    figures = import_module(f"studies.{_of(results).name}.drawing").draw_all(canvas, every=every)
     drawn = []
     for figure in figures:
         drawn.append(figure)
@@ -124,17 +105,16 @@ def claims_csv(checked: list[tuple[Claim, Finding]]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     has_criteria = any(claim.criterion for claim, _ in checked)
     criterion = ["criterion"] if has_criteria else []
-    writer.writerow(["claim", "where", "paper", *criterion, "verdict", "ours", "why"])
+    writer.writerow(["claim", "where", "paper", *criterion, "verdict", "ours", "why", "hypothesis"])
     for claim, finding in checked:
         stated = [claim.criterion] if has_criteria else []
-        row = [claim.key, claim.where, claim.says, *stated, finding.verdict, finding.ours, finding.why]
-        writer.writerow(row)
+        writer.writerow([claim.key, claim.where, claim.says, *stated, *astuple(finding)])
     return out.getvalue()
 
 
-def markdown(results: AnyResults, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
+def markdown(results: StudyResults, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
     """The page as Markdown."""
-    lines = [f"# {STUDY[results.run['study']].TITLE}", "", summary(checked) + ".", ""]
+    lines = [f"# {_of(results).title}", "", summary(checked) + ".", ""]
     lines += [f"- {name}: {value}" for name, value in results.facts()]
     lines += [
         "",
@@ -145,15 +125,21 @@ def markdown(results: AnyResults, checked: list[tuple[Claim, Finding]], drawn: l
     ]
     for claim, finding in checked:
         says = claim.says + (f" *{claim.criterion}*" if claim.criterion else "")
-        why = f"Why: {finding.why}" if finding.why else ""
-        cells = (claim.where, says, ". ".join(part for part in (finding.ours, why) if part), f"**{finding.verdict}**")
+        found = ". ".join(part for part in (finding.ours, *_reasons(finding)) if part)
+        cells = (claim.where, says, found, f"**{finding.verdict}**")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    for table in _tables(results):
+    for table in _of(results).tables(results):
         lines += ["", f"## {table.title}", "", table.text, "", *_markdown_table(table)]
     lines += ["", "## Figures", ""]
     for name, text, path in drawn:
         lines += [f"### {name}", "", f"![{name}: {text}]({path.relative_to(folder)})", ""]
     return "\n".join(lines)
+
+
+def _reasons(finding: Finding) -> list[str]:
+    """Why it differs from the paper: what the results show, and what is only supposed."""
+    named = (("Why", finding.why), ("Hypothesis, not tested", finding.hypothesis))
+    return [f"{name}: {text}" for name, text in named if text]
 
 
 STYLE = """
@@ -180,11 +166,6 @@ MARKS = {
 }
 
 
-def _tables(results: AnyResults) -> list[Table]:
-    make = getattr(STUDY[results.run["study"]], "tables", None)
-    return make(results) if make else []
-
-
 def _markdown_table(table: Table) -> list[str]:
     rows = [table.header, ["---"] * len(table.header), *table.rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -199,11 +180,11 @@ def _html_table(table: Table) -> str:
     )
 
 
-def page(results: AnyResults, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
+def page(results: StudyResults, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:
     """The page as HTML, with the figures as files beside it."""
-    title = html.escape(STUDY[results.run["study"]].TITLE)
+    title = html.escape(_of(results).title)
     rows = "".join(_row(claim, finding) for claim, finding in checked)
-    tables = "".join(_html_table(table) for table in _tables(results))
+    tables = "".join(_html_table(table) for table in _of(results).tables(results))
     facts = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in results.facts())
     figures = "".join(
         f'<figure><img loading="lazy" src="{path.relative_to(folder)}" alt="{html.escape(f"{name}: {text}")}">'
@@ -220,8 +201,9 @@ def page(results: AnyResults, checked: list[tuple[Claim, Finding]], drawn: list[
 
 
 def _row(claim: Claim, finding: Finding) -> str:
-    where, says, ours, why = (html.escape(text) for text in (claim.where, claim.says, finding.ours, finding.why))
-    reason = ("<br>" if ours else "") + f'<span class="why">{why}</span>' if why else ""
+    where, says, ours = (html.escape(text) for text in (claim.where, claim.says, finding.ours))
+    reason = "".join(f'<br><span class="why">{html.escape(text)}</span>' for text in _reasons(finding))
+    reason = reason if ours else reason.removeprefix("<br>")
     criterion = f'<br><span class="why">{html.escape(claim.criterion)}</span>' if claim.criterion else ""
     mark = MARKS.get(finding.verdict, "?")
     kind = finding.verdict.split()[0] if finding.verdict in MARKS else "undecided"

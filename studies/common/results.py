@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from laxity import LaxityError
 from numpy.typing import NDArray
 
-from laxity._errors import LaxityError
-from laxity.studies._plan import load
-from laxity.studies._statistics import last_crossing
+from studies.common.plan import load
+from studies.common.statistics import last_crossing
 
 Array = NDArray[np.float64]
 

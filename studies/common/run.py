@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -10,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from laxity import LaxityError, __version__
+from laxity._native import StudyStop
 
-from laxity._errors import LaxityError
-from laxity._native import StudyStop, __version__
-from laxity.studies._progress import Progress
-from laxity.studies._store import Store, Work
+from studies.common.progress import Progress
+from studies.common.store import Store
+from studies.common.study import Work
+
+ROOT = Path(__file__).parents[1]
 
 
 def run(plan: Work, folder: Path, *, threads: int | None = None, dask: str | None = None, workers: int = 0) -> Path:
@@ -81,6 +87,7 @@ def evaluate(plan: Work, chunk: Any, version: str) -> pa.Table:
 def _on_dask(plan: Work, chunks: list[Any], address: str, workers: int) -> Iterator[tuple[Any, pa.Table]]:
     """Chunks with their tables as they are done. Dask gives the chunks of a worker that died to another."""
     with _client(address, workers) as (client, as_completed):
+        _send_code(client)
         by_key = {f"{plan.study}-{chunk.name}": chunk for chunk in chunks}
         futures = [
             client.submit(evaluate, plan, chunk, __version__, key=key, retries=3) for key, chunk in by_key.items()
@@ -91,13 +98,35 @@ def _on_dask(plan: Work, chunks: list[Any], address: str, workers: int) -> Itera
             yield by_key[future.key], table
 
 
+def _send_code(client: Any) -> None:
+    """Gives the code of the studies to all workers, also to those that come later: they have only the package."""
+    from distributed import WorkerPlugin  # noqa: PLC0415
+
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
+        for path in sorted([*ROOT.rglob("*.py"), *ROOT.glob("*/data/*.csv")]):
+            out.write(path, Path(ROOT.name) / path.relative_to(ROOT))
+
+    # Defined here, so that it is sent with its code: workers cannot import this module before they have it.
+    class Code(WorkerPlugin):
+        def __init__(self, content: bytes) -> None:
+            self.content = content
+
+        def setup(self, worker: Any) -> None:
+            path = Path(worker.local_directory) / "studies.zip"
+            path.write_bytes(self.content)
+            sys.path.insert(0, str(path))
+
+    client.register_plugin(Code(archive.getvalue()), name="laxity-studies")
+
+
 @contextmanager
 def _client(address: str, workers: int) -> Iterator[tuple[Any, Any]]:
     """A client, and how to wait for its futures. A local cluster ends with it, an existing one goes on."""
     try:
         import distributed  # noqa: PLC0415 (an optional dependency)
     except ModuleNotFoundError as error:
-        raise LaxityError("Dask is not installed; run `pip install laxity[studies]`, or leave out --dask") from error
+        raise LaxityError("Dask is not installed; run `pip install distributed`, or leave out --dask") from error
     dask: Any = distributed
     if address != "local":
         with dask.Client(address) as client:

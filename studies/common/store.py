@@ -6,35 +6,15 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from laxity import LaxityError
 
-from laxity._errors import LaxityError
-from laxity._native import StudyStop
-from laxity.studies._counts import rows_of_csv, summed
-from laxity.studies._plan import Plan, load
-
-
-class Work(Protocol):
-    """What is run: chunks with a name and a count each, and how their tables make a result."""
-
-    @property
-    def study(self) -> str: ...
-    @property
-    def unit(self) -> str:
-        """What the counts of the chunks count."""
-
-    def chunks(self) -> list[Any]: ...
-    def identity(self) -> dict[str, Any]:
-        """Everything the results depend on, for JSON."""
-
-    def evaluate(self, chunk: Any, stop: StudyStop | None = None) -> pa.Table | None:
-        """The table of a chunk; None if told to stop."""
-
-    def result(self, parts: Iterable[tuple[Any, pa.Table]]) -> pa.Table:
-        """The result, from chunks with their tables. It does not depend on how the work was cut."""
+from studies.common.counts import rows_of_csv, summed
+from studies.common.plan import Plan, load
+from studies.common.study import Work
 
 
 class Store:

@@ -11,12 +11,12 @@ from typing import Any, Generic, TypeVar
 
 import matplotlib as mpl
 import numpy as np
+from laxity.plots._style import GRAY, tidy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from laxity.plots._style import GRAY, tidy
-from laxity.studies._results import Curve
+from studies.common.results import Curve
 
 # Okabe & Ito, "Color Universal Design" (2008), without yellow.
 BLUE, ORANGE, GREEN, PINK, SKY, VERMILION = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from laxity.studies._claims import Claim, Finding, Table, Verdict, graded, yes
-from laxity.studies._results import NotRunError
-from laxity.studies._runtime_plan import INVERSION_VARIANTS, RESPONSE_VARIANTS, SHOWN
-from laxity.studies._runtime_results import KINDS, RuntimeResults
+from studies.common.claims import Claim, Finding, graded, partly, yes
+from studies.common.results import NotRunError
+from studies.elliott2012klmirqd_runtime.results import KINDS, RuntimeResults
 
 TITLE = (
     "Elliott & Anderson: Robust Real-Time Multiprocessor Interrupt Handling Motivated by GPUs (ECRTS 2012), run time"
@@ -107,12 +106,12 @@ def _percentile_slih(results: RuntimeResults) -> Finding:
     text = f"{ours:.1f} us; {six:.1f} us with interrupts=6, {polling:.1f} us with {POLL_6}"
     if judged_percentile("SLIH", ours):
         return Finding("reproduced", text)
-    why = (
+    hypothesis = (
         "the paper gives the mean of bottom halves and no distribution; with ours 90 % are below 38 us, and nearly "
-        "every inversion is one bottom half on somebody's stack. Longer ones need bottom halves that follow one "
-        "another, so more interrupts"
+        "every inversion is one bottom half on the stack of another job. Longer ones need bottom halves that follow "
+        "one another, so more interrupts"
     )
-    return Finding("partly reproduced" if near(ours, PERCENTILES["SLIH"]) else "not reproduced", text, why)
+    return Finding(partly(False, near(ours, PERCENTILES["SLIH"])), text, hypothesis=hypothesis)
 
 
 def _typical(results: RuntimeResults) -> Finding:
@@ -128,11 +127,11 @@ def _typical(results: RuntimeResults) -> Finding:
         "at 11.2: " + ", ".join(f"{h} {mean:.1f} us" for h, mean in means.items())
     )
     good = slih + pai == 2 * len(results.points)
-    why = "" if good else (
+    hypothesis = "" if good else (
         "where few owners are co-scheduled, most inversions under PAI too are only overheads until a bottom half "
         "begins, and PAI's are the smaller ones (1.92 us against 2.98 us)"
     )  # fmt: skip
-    return Finding("reproduced" if good and below else "partly reproduced" if below else "not reproduced", text, why)
+    return Finding(partly(good and below, below), text, hypothesis=hypothesis)
 
 
 def _tail(results: RuntimeResults) -> Finding:
@@ -180,27 +179,23 @@ def _order(results: RuntimeResults) -> Finding:
         f"in this order at {sum(cases)} of {len(cases)} utilizations; at 11.2 {ratio('')}, with {POLL} {ratio(POLL)} "
         "(the paper's numbers: 1 : 21.7 : 29.2)"
     )
-    why = "" if all(cases) else (
+    hypothesis = "" if all(cases) else (
         "where no owner is co-scheduled, PAI has little more than its overheads, which are smaller than those of "
         "threads"
     )  # fmt: skip
-    return Finding(graded(sum(cases), len(cases), most=0.95), text, why)
+    return Finding(graded(sum(cases), len(cases), most=0.95), text, hypothesis=hypothesis)
 
 
 def _plateau(results: RuntimeResults) -> Finding:
     beyond = {h: results.inversions(h).beyond(100.0) for h in PERCENTILES}
     text = "share of the sum beyond 100 us: " + ", ".join(f"{h} {share:.0%}" for h, share in beyond.items())
     good = beyond["klmirqd"] < beyond["SLIH"] / 2, beyond["PAI"] < beyond["SLIH"] / 2
-    why = "" if all(good) else (
-        f"under PAI the long tail of our bottom halves blocks stacks as well: {_halves_mean(results):.0%} with "
-        "halves=mean. So what is long under SLIH in the paper is probably more than one bottom half"
-    )  # fmt: skip
-    verdict: Verdict = "reproduced" if all(good) else "partly reproduced" if any(good) else "not reproduced"
-    return Finding(verdict, text, why)
-
-
-def _halves_mean(results: RuntimeResults) -> float:
-    return results.inversions("PAI", variant="halves=mean").beyond(100.0)
+    if all(good):
+        return Finding("reproduced", text)
+    mean = results.inversions("PAI", variant="halves=mean").beyond(100.0)
+    why = f"under PAI the long tail of our bottom halves blocks stacks as well: {mean:.0%} with halves=mean"
+    hypothesis = "what is long under SLIH in the paper is more than one bottom half"
+    return Finding(partly(False, any(good)), text, why, hypothesis)
 
 
 def _co_scheduling(results: RuntimeResults) -> Finding:
@@ -234,7 +229,7 @@ def _litmus_misses(results: RuntimeResults) -> Finding:
         "GPU-using jobs that miss are those whose bottom half takes milliseconds; with halves=mean at most "
         f"{mean:.2f} % do"
     )  # fmt: skip
-    return Finding("reproduced" if cpu and gpu else "partly reproduced" if cpu else "not reproduced", text, why)
+    return Finding(partly(cpu and gpu, cpu), text, why)
 
 
 def _litmus_responses(results: RuntimeResults) -> Finding:
@@ -248,7 +243,7 @@ def _litmus_responses(results: RuntimeResults) -> Finding:
         "the paper gives the times of a GPU-using job but not its steps; ours overlaps a third of its CPU time with "
         f"the GPU, and with interrupts=6 column (e) is {results.responses('e', GPU, 'interrupts=6').response:.1f} %"
     )  # fmt: skip
-    return Finding("reproduced" if cpu and all(gpu) else "partly reproduced" if cpu else "not reproduced", text, why)
+    return Finding(partly(cpu and all(gpu), cpu), text, why)
 
 
 def _edf_misses(results: RuntimeResults) -> Finding:
@@ -260,10 +255,12 @@ def _edf_misses(results: RuntimeResults) -> Finding:
     why = "" if good else (
         "two of the twenty CPU-only jobs of a cluster begin 5 ms before their common deadline and are late by the "
         f"overheads alone: {late:.2f} % are late by more than 1 ms (under C-RM {rm:.1f} %, as tardiness builds up "
-        f"there), and with phases=random {random:.2f} % are late at all. The paper's jobs may have executed a little "
-        "less than 5 ms, or lateness below a quantum did not count"
+        f"there), and with phases=random {random:.2f} % are late at all"
     )  # fmt: skip
-    return Finding("reproduced" if good else "partly reproduced" if late < 0.5 else "not reproduced", text, why)
+    hypothesis = "" if good else (
+        "the paper's jobs executed a little less than 5 ms, or lateness below a quantum did not count"
+    )  # fmt: skip
+    return Finding(partly(good, late < 0.5), text, why, hypothesis)
 
 
 ONE_SCHEDULER = (
@@ -277,7 +274,7 @@ def _collapse(results: RuntimeResults) -> Finding:
         f"CPU-only {_numbers(results, 'abc', CPU, 'response')}; GPU-using {_numbers(results, 'abc', GPU, 'response')}"
     )
     good = all(results.responses(c, kind).response > 1_000 for c in "abc" for kind in KINDS)
-    return Finding(yes(good), text, "" if good else ONE_SCHEDULER)
+    return Finding(yes(good), text, hypothesis="" if good else ONE_SCHEDULER)
 
 
 def _observation_1(results: RuntimeResults) -> Finding:
@@ -289,13 +286,11 @@ def _observation_1(results: RuntimeResults) -> Finding:
         f"(b) {missed[1]:.2f} %, counted from arrival (a) {arrival[0]:.2f} %, (b) {arrival[1]:.2f} %"
     )
     good = cpu[1] > cpu[0], missed[0] > missed[1]
-    verdict: Verdict = "reproduced" if all(good) else "partly reproduced" if any(good) else "not reproduced"
-    why = "" if all(good) else (
-        "judged as the paper counts, from shifted release points; counted from arrival the order may be another. Few "
-        "jobs "
-        "miss at all here: " + ONE_SCHEDULER
-    )  # fmt: skip
-    return Finding(verdict, text, why)
+    verdict = partly(all(good), any(good))
+    if verdict == "reproduced":
+        return Finding(verdict, text)
+    why = "judged as the paper counts, from shifted release points; counted from arrival the order may be another"
+    return Finding(verdict, text, why, ONE_SCHEDULER)
 
 
 def _observation_2(results: RuntimeResults) -> Finding:
@@ -306,13 +301,11 @@ def _observation_2(results: RuntimeResults) -> Finding:
         f"{_numbers(results, 'abc', GPU, 'missed')}"
     )
     good = cpu[2] < min(cpu[:2]), missed[2] < min(missed[:2])
-    why = (
+    hypothesis = (
         "a thread costs its bottom half about 3 us here, which is less than a bottom half on the wrong stack costs "
-        "others; "
-        "in the paper PREEMPT_RT's threads cost far more: " + ONE_SCHEDULER
+        "others; in the paper PREEMPT_RT's threads cost far more: " + ONE_SCHEDULER
     )
-    verdict: Verdict = "reproduced" if all(good) else "partly reproduced" if any(good) else "not reproduced"
-    return Finding(verdict, text, "" if all(good) else why)
+    return Finding(partly(all(good), any(good)), text, hypothesis="" if all(good) else hypothesis)
 
 
 def _observation_3(results: RuntimeResults) -> Finding:
@@ -323,13 +316,10 @@ def _observation_3(results: RuntimeResults) -> Finding:
         f"{_numbers(results, 'de', GPU, 'response')} (GPU-using); klmirqd {worse:+.2f} points for GPU-using tasks, "
         "the paper +2.9"
     )
-    why = "" if worse > 0 else (
-        "jobs complete well before their deadlines; klmirqd is not slower for GPU-using tasks here, because a thread "
-        "costs about 3 us a bottom half and a bottom half on a stack delays them too"
+    hypothesis = "" if worse > 0 else (
+        "a thread costs about 3 us a bottom half, and a bottom half on a stack delays GPU-using tasks too"
     )  # fmt: skip
-    return Finding(
-        "reproduced" if below and worse > 0 else "partly reproduced" if below else "not reproduced", text, why
-    )
+    return Finding(partly(below and worse > 0, below), text, hypothesis=hypothesis)
 
 
 def _observation_4(results: RuntimeResults) -> Finding:
@@ -346,7 +336,7 @@ def _observation_5(results: RuntimeResults) -> Finding:
     missed = {c: [results.responses(c, kind).missed for kind in KINDS] for c in "bef"}
     text = "missed " + "; ".join(f"({c}) CPU-only {m[0]:.2f} %, GPU-using {m[1]:.2f} %" for c, m in missed.items())
     good = all(missed["b"][place] > 1.05 * max(missed["e"][place], missed["f"][place]) for place in range(2))
-    return Finding(yes(good), text, "" if good else ONE_SCHEDULER)
+    return Finding(yes(good), text, hypothesis="" if good else ONE_SCHEDULER)
 
 
 def _observation_6(results: RuntimeResults) -> Finding:
@@ -452,71 +442,3 @@ CLAIMS = (
         "observation-6", "Observation 6", "C-EDF is superior to C-RM in limiting deadline tardiness.", _observation_6
     ),
 )
-
-
-# --- Tables -----------------------------------------------------------------------------------------------------------
-
-
-def tables(results: RuntimeResults) -> list[Table]:
-    """Table II beside the paper's, and what other readings of the paper would give."""
-    made = [_table_2(results)]
-    if SHOWN in results.points:
-        made.append(_inversion_variants(results))
-    return [*made, _response_variants(results)]
-
-
-def _table_2(results: RuntimeResults) -> Table:
-    rows = []
-    for column, name in results.systems:
-        cells = [f"({column}) {name}"]
-        for kind in KINDS:
-            ours, paper = results.responses(column, kind), TABLE_2[column, kind]
-            cells += [f"{paper.missed:.1f}", f"{ours.missed:.2f}", f"{paper.response:,.1f}"]
-            cells += [f"{ours.response:.1f} ± {ours.spread:.1f}"]
-        rows.append(cells)
-    columns = [f"{kind} {what}" for kind in KINDS for what in ("missed: paper", "ours", "response: paper", "ours")]
-    text = (
-        "Percentage of deadlines missed, and response times as a percentage of the period: means over tasks and "
-        "repetitions, with the standard deviation over repetitions."
-    )
-    return Table("Table II", text, ["", *columns], rows)
-
-
-def _inversion_variants(results: RuntimeResults) -> Table:
-    rows = [
-        ["paper", *(f"{number:,.0f}" for number in (*PERCENTILES.values(), *(us / 1e3 for us in TOTALS.values()))), ""]
-    ]
-    for variant in ("", *INVERSION_VARIANTS):
-        curves = {h: results.inversions(h, variant=variant) for h in PERCENTILES}
-        good = [h for h in PERCENTILES if judged_percentile(h, curves[h].percentile_us(90))]
-        percentiles = [f"{curves[h].percentile_us(90):.1f}{' ✓' if h in good else ''}" for h in PERCENTILES]
-        totals = [f"{curves[h].total_us / 1e3:,.0f}" for h in PERCENTILES]
-        rows.append([variant or "default", *percentiles, *totals, f"{curves['SLIH'].interrupts:,}"])
-    header = [
-        "",
-        *(f"90th percentile {h}, us" for h in PERCENTILES),
-        *(f"sum {h}, ms" for h in PERCENTILES),
-        "interrupts",
-    ]
-    text = (
-        "What the paper leaves open in section V, varied one at a time at utilization 11.2; a check mark where the "
-        "percentile is as the paper says. The default is the plainest reading, not the nearest result: an interrupt "
-        "for each of a job's three operations, and owners that suspend while the GPU works, as in the paper's "
-        "analysis. Polling owners come nearer."
-    )
-    return Table("Other readings of section V", text, header, rows)
-
-
-def _response_variants(results: RuntimeResults) -> Table:
-    columns = "abdefg"
-    rows = []
-    for variant in ("", *RESPONSE_VARIANTS):
-        cells = [variant or "default"]
-        for kind in KINDS:
-            cells += [f"{(r := results.responses(c, kind, variant)).missed:.2f} / {r.response:.1f}" for c in columns]
-        rows.append(cells)
-    cells = ["paper"]
-    cells += [f"{TABLE_2[c, kind].missed:.1f} / {TABLE_2[c, kind].response:,.1f}" for kind in KINDS for c in columns]
-    header = ["missed / response, %", *(f"{kind} ({c})" for kind in KINDS for c in columns)]
-    text = "What the paper leaves open in section VI, varied one at a time."
-    return Table("Other readings of section VI", text, header, [cells, *rows])

@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from laxity import __version__
+from laxity._native import RuntimeStudy, StudyStop
 
-from laxity._native import RuntimeStudy, StudyStop, __version__
+from studies.common.study import Choices
 
 STUDY = "elliott2012klmirqd_runtime"
 SHOWN = 11_200
@@ -169,3 +171,10 @@ def runtime_plan(
     inversions, responses = study.seconds
     length = min(limit, inversions), min(limit, responses)
     return RuntimePlan((study.options, *variants), tuple(study.utilizations[first::step]), runs, length)
+
+
+def chosen(choices: Choices) -> RuntimePlan:
+    """A plan of what was chosen. Raises ValueError as ``runtime_plan`` does, and for what the study does not have."""
+    choices.refuse(STUDY, "scenarios", "chunk")
+    step = 1 if choices.step is None else choices.step
+    return runtime_plan(choices.options, step=step, repetitions=choices.replicates, seconds=choices.seconds)

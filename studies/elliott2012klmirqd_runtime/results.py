@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
 from laxity._native import RuntimeStudy
-from laxity.studies._results import Array, NotRunError
-from laxity.studies._runtime_plan import SHOWN
+
+from studies.common.results import Array, NotRunError
+from studies.elliott2012klmirqd_runtime.plan import SHOWN
 
 CAUSES = ("waiting_bottom_half", "blocked_stack", "overtaken", "co_scheduled")
 KINDS = ("CPU-only", "GPU-using")

@@ -15,10 +15,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from laxity import LaxityError, __version__, nanos
 
-from laxity._errors import LaxityError
-from laxity._native import __version__, nanos
-from laxity._stabilizers import (
+from studies.common.progress import Progress
+from studies.common.store import write_atomically
+from studies.elliott2015vision.live_load import TAKEN_MAX
+from studies.elliott2015vision.nodes import processor
+from studies.elliott2015vision.plan import FRAMES, STUDY, frames_table
+from studies.elliott2015vision.results import LIVE, LIVE_FORMAT
+from studies.elliott2015vision.stabilizers import (
     Attempt,
     Configuration,
     Load,
@@ -31,13 +36,7 @@ from laxity._stabilizers import (
     measure_load,
     tried,
 )
-from laxity._stabilizers.run import collect_garbage
-from laxity.studies._progress import Progress
-from laxity.studies._store import write_atomically
-from laxity.studies._vision_live_load import TAKEN_MAX
-from laxity.studies._vision_nodes import processor
-from laxity.studies._vision_plan import FRAMES, STUDY, frames_table
-from laxity.studies._vision_results import LIVE, LIVE_FORMAT
+from studies.elliott2015vision.stabilizers.run import collect_garbage
 
 GPU = "laxity-study"
 """What names of soft GPUs begin with."""

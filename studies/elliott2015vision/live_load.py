@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from laxity._stabilizers.load import CPU_TARGET, ENGINE_TARGET, KERNELS, PROBED, Load
-from laxity.studies._claims import Table
+from studies.common.claims import Table
+from studies.elliott2015vision.stabilizers.load import CPU_TARGET, ENGINE_TARGET, KERNELS, PROBED, Load
 
 NAMES = {"EE": "execution engine", "CE0": "copy engine, in", "CE1": "copy engine, out"}
 

@@ -1,6 +1,6 @@
-"""The stabilizer's nodes: who reads what of whom (paper 003, Fig. 5.8), and how long they took on one machine.
+"""The stabilizer's nodes: which reads what of which (paper 003, Fig. 5.8), and how long they took on one machine.
 
-``python -m laxity.studies._vision_nodes out/vision/stabilize CLIP`` measures the latter again.
+``python -m studies.elliott2015vision.nodes out/vision/stabilize CLIP`` measures the latter again.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-
-from laxity._errors import LaxityError
+from laxity import LaxityError
 
 WIDTH, HEIGHT = 640, 360
 """Pixels of the frames whose nodes were measured."""
@@ -71,7 +70,7 @@ class DataObject:
 
     Attributes:
         name: as in the stabilizer's source.
-        nodes: who uses it, in the order of the edges.
+        nodes: those that use it, in the order of the edges.
         delay: how many frames back it is read, at most.
     """
 
@@ -105,12 +104,12 @@ EDGES: tuple[dict[str, Any], ...] = (
     {"from": "homography_filter", "to": "smooth_homography"},
     {"from": "smooth_homography", "to": "warp_perspective"},
     {"from": "warp_perspective", "to": "display_stabilized_image"},
-    # Delays: who reads k frames back waits for the job of k frames ago only, over an edge that begins with k tokens.
+    # Delays: a node that reads k frames back waits for the job of k frames ago only: its edge begins with k tokens.
     {"from": "duplicate_color_image", "to": "warp_perspective", "initial": 6, "delay": 6},
     {"from": "harris_feature_tracker", "to": "compute_homography", "initial": 1, "delay": 1},
     {"from": "harris_feature_tracker", "to": "compute_optical_flow", "initial": 1, "delay": 1, "back_edge": True},
 )
-"""What laxity's pipelines derive from who reads and writes what; a test compares."""
+"""What laxity's pipelines derive from what nodes read and write; a test compares."""
 
 REPLICAS = 9
 """The depth of the graph, the paper's rule of thumb (section 5.4.1)."""
@@ -129,11 +128,15 @@ class NodeTimes:
     us: np.ndarray[Any, np.dtype[np.float64]]
 
 
+def data(name: str) -> str:
+    """A file of this folder's data. Also from the archive in which Dask workers get it."""
+    return (resources.files("studies.elliott2015vision") / "data" / name).read_text()
+
+
 @lru_cache(maxsize=1)
 def node_times() -> NodeTimes:
-    """The times that came with this package."""
-    file = resources.files("laxity.studies") / "data" / "elliott2015vision" / "node_times_us.csv"
-    lines = file.read_text().splitlines()
+    """The times in this folder's data."""
+    lines = data("node_times_us.csv").splitlines()
     comments = [line[2:] for line in lines if line.startswith("# ")]
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     us = np.array([[float(row[node.name]) for node in NODES] for row in rows])

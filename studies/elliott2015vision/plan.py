@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from laxity import Result, __version__, simulate
+from laxity._native import StudyStop
 
-from laxity._native import Result, StudyStop, __version__, simulate
-from laxity._stabilizers.configuration import PERIODS_MS
-from laxity.studies._vision_nodes import SINK, node_times
-from laxity.studies._vision_workload import (
+from studies.common.study import Choices
+from studies.elliott2015vision.nodes import SINK, node_times
+from studies.elliott2015vision.stabilizers.configuration import PERIODS_MS
+from studies.elliott2015vision.workload import (
     CONFIGURATIONS,
     GRAPHS,
     Configuration,
@@ -197,3 +199,9 @@ def vision_plan(text: str = "", *, seconds: int | None = None) -> VisionPlan:
     if min(scales.cpu, scales.engine) <= 0:
         raise ValueError(f"with {own} callbacks alone use all CPUs; choose a smaller callback_us")
     return VisionPlan((own, *(options(variant, own) for variant in VARIANTS)), length)
+
+
+def chosen(choices: Choices) -> VisionPlan:
+    """A plan of what was chosen. Raises ValueError as ``vision_plan`` does, and for what the study does not have."""
+    choices.refuse(STUDY, "scenarios", "step", "replicates", "chunk")
+    return vision_plan(choices.options, seconds=choices.seconds)

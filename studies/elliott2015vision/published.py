@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import resources
 
-from laxity.studies._vision_delays import MEASURES, Delays
+from studies.elliott2015vision.delays import MEASURES, Delays
+from studies.elliott2015vision.nodes import data
 
 
 @lru_cache(maxsize=1)
@@ -24,8 +24,7 @@ def published_summary() -> dict[str, Delays]:
 
 
 def _rows(name: str) -> Iterator[dict[str, str]]:
-    file = resources.files("laxity.studies") / "data" / "elliott2015vision" / name
-    return csv.DictReader(line for line in file.read_text().splitlines() if not line.startswith("#"))
+    return csv.DictReader(line for line in data(name).splitlines() if not line.startswith("#"))
 
 
 def _delays(row: dict[str, str], unit: str) -> Delays:

@@ -13,17 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from laxity import LaxityError
 
-from laxity._errors import LaxityError
-from laxity._stabilizers.configuration import PERIODS_MS
-from laxity.studies._claims import UndecidableError
-from laxity.studies._results import NotRunError
-from laxity.studies._vision_delays import MEASURES, Array, Delays, averaged, delays_ms, summary
-from laxity.studies._vision_live_load import describe
-from laxity.studies._vision_nodes import node_times
-from laxity.studies._vision_plan import SECONDS
-from laxity.studies._vision_published import published
-from laxity.studies._vision_workload import CPU_LOAD, ENGINE_LOAD, GRAPHS, options, scale
+from studies.common.claims import UndecidableError
+from studies.common.results import NotRunError
+from studies.elliott2015vision.delays import MEASURES, Array, Delays, averaged, delays_ms, summary
+from studies.elliott2015vision.live_load import describe
+from studies.elliott2015vision.nodes import node_times
+from studies.elliott2015vision.plan import SECONDS
+from studies.elliott2015vision.published import published
+from studies.elliott2015vision.stabilizers.configuration import PERIODS_MS
+from studies.elliott2015vision.workload import CPU_LOAD, ENGINE_LOAD, GRAPHS, options, scale
 
 LIVE = "live.parquet"
 """Beside the result of the simulations, where there is one."""

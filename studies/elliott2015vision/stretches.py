@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from laxity.studies._claims import Table
-from laxity.studies._vision_results import Runs
+from studies.common.claims import Table
+from studies.elliott2015vision.results import Runs
 
 STRETCHES = 20
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from laxity.studies import _vision_live_load as load
-from laxity.studies import _vision_stretches as stretches
-from laxity.studies._claims import Table
-from laxity.studies._vision_claims import CLAIMS as SIMULATED_CLAIMS
-from laxity.studies._vision_claims import numbers, short
-from laxity.studies._vision_delays import HEADINGS, MEASURES, Delays, cell
-from laxity.studies._vision_live_claims import CLAIMS as LIVE_CLAIMS
-from laxity.studies._vision_published import published, published_summary
-from laxity.studies._vision_results import Runs, VisionResults
-from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS
+from studies.common.claims import Table
+from studies.elliott2015vision import live_load as load
+from studies.elliott2015vision import stretches
+from studies.elliott2015vision.delays import HEADINGS, MEASURES, Delays, cell
+from studies.elliott2015vision.observations import numbers
+from studies.elliott2015vision.published import published, published_summary
+from studies.elliott2015vision.results import Runs, VisionResults
+from studies.elliott2015vision.views import short
+from studies.elliott2015vision.workload import CONFIGURATIONS, GRAPHS
 
 TITLE = "Elliott: Graph Scheduling and GPUs (dissertation, 2015, chapter 5), section 5.5: VisionWorks under GPUSync"
-CLAIMS = (*SIMULATED_CLAIMS, *LIVE_CLAIMS)
 
 
 def tables(results: VisionResults) -> list[Table]:
@@ -66,7 +64,7 @@ def _loads(results: VisionResults) -> Table:
         for name in runs.configurations:
             busy = dict(runs.load(name))
             cpus = f"{busy.pop('CPU'):.2f}"
-            rows.append([runs.kind, short(name), cpus, numbers(busy.items())])
+            rows.append([runs.kind, short(name), cpus, numbers(busy)])
     text = (
         "CPUs that were busy, and shares of the engines. Live: CPUs that all processes and the soft GPU's server used, "
         "and beside them all that was used on the machine and, where that was recorded, kept from it by its host."
@@ -102,7 +100,8 @@ def _variants(runs: Runs) -> Table:
         "What the paper leaves open, varied one at a time: held, thousandths of a GPU node's CPU time that come after "
         "its first GPU operation, while it holds its token; callback_us, of the run-time library's thread; waiting, "
         f"what jobs without GPUSync do meanwhile; replicas of data objects. {runs.run['variant_seconds']} s each but "
-        "for the default. held was chosen so that (1,6,FIFO) drops what it drops in the paper; the rest follows."
+        "for the default. held was chosen so that (1,6,FIFO) drops what it drops in the paper, so that no claim "
+        "is judged by rho = 1."
     )
     return Table("Other readings", text, ["", *(f"{short(name)} {words[measure]}" for name, measure in shown)], rows)
 

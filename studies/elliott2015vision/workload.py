@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
+from laxity import Workload
 
-from laxity._native import Workload
-from laxity._stabilizers.configuration import BASE_PRIORITY, PERIODS_MS
-from laxity.studies._vision_nodes import EDGES, NODES, OBJECTS, REPLICAS, Node, node_times
+from studies.elliott2015vision.nodes import EDGES, NODES, OBJECTS, REPLICAS, Node, node_times
+from studies.elliott2015vision.stabilizers.configuration import BASE_PRIORITY, PERIODS_MS
 
 GRAPHS = tuple(f"G{number}" for number in range(1, len(PERIODS_MS) + 1))
 FRAMES_PER_MS = sum(1 / period for period in PERIODS_MS)

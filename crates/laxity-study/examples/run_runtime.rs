@@ -5,7 +5,7 @@
 //! cargo run --release -p laxity-study --example run_runtime -- responses --seconds 5 --options "phases=synchronous"
 //! ```
 //!
-//! `python -m laxity.studies elliott2012klmirqd_runtime` does the same, resumes, spreads over machines, and draws.
+//! `python -m studies elliott2012klmirqd_runtime` does the same, resumes, spreads over machines, and draws.
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a command, not a part of the pure crate")]
 
 use std::env;

@@ -5,7 +5,7 @@
 //! cargo run --release -p laxity-study --example run_study -- gedf --scenarios 0..3 --replicates 0..100 --out part.csv
 //! ```
 //!
-//! `python -m laxity.studies` does the same, resumes, spreads over machines, and draws the figures; it also imports
+//! `python -m studies` does the same, resumes, spreads over machines, and draws the figures; it also imports
 //! the CSV files written here (`--import`).
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a command, not a part of the pure crate")]
 

@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from laxity._stabilizers import Attempt, Order, Programs, Stabilizers, configurations, cpus, tried
 from stabilizer import CLIP, LAXITY, STABILIZE, graphs, need
+
+from studies.elliott2015vision.stabilizers import Attempt, Order, Programs, Stabilizers, configurations, cpus, tried
 
 STABILIZERS = Stabilizers(3.0, "320x240", cached=40)
 FACTOR = 8.0

@@ -4,10 +4,17 @@
 `load` finds how short periods may be here, `processes` sees to it that nothing is left.
 """
 
-from laxity._stabilizers.configuration import Configuration, Instance, Programs, Stabilizers, configurations, cpus
-from laxity._stabilizers.load import Load, Probe, measure_load
-from laxity._stabilizers.processes import Processes
-from laxity._stabilizers.run import Attempt, FailedError, Order, Ran, Spent, tried
+from studies.elliott2015vision.stabilizers.configuration import (
+    Configuration,
+    Instance,
+    Programs,
+    Stabilizers,
+    configurations,
+    cpus,
+)
+from studies.elliott2015vision.stabilizers.load import Load, Probe, measure_load
+from studies.elliott2015vision.stabilizers.processes import Processes
+from studies.elliott2015vision.stabilizers.run import Attempt, FailedError, Order, Ran, Spent, tried
 
 __all__ = [
     "Attempt",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from laxity._errors import LaxityError
+from laxity import LaxityError
 
 Scheduler = Literal["other", "fifo", "deadline"]
 SCHEDULERS: tuple[Scheduler, ...] = ("other", "fifo", "deadline")
@@ -27,7 +27,7 @@ class Configuration:
 
     Attributes:
         scheduler: of Linux, for the threads of the nodes.
-        tokens: of the soft GPU (rho); 0: nobody manages it, and operations go in the order in which they are issued.
+        tokens: of the soft GPU (rho); 0: it is not managed, and operations go in the order in which they are issued.
         fifo_length: of a token's queue (f).
         engine_order: of the engine locks.
     """

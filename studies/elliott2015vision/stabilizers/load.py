@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from laxity._stabilizers.configuration import Configuration, Programs, Stabilizers, cpus
-from laxity._stabilizers.run import Attempt, FailedError, Order, tried
+from studies.elliott2015vision.stabilizers.configuration import Configuration, Programs, Stabilizers, cpus
+from studies.elliott2015vision.stabilizers.run import Attempt, FailedError, Order, tried
 
 CPU_TARGET = 0.85
 """Of all CPUs at most. The paper's were busier (96 %, footnote 16), but Linux keeps 5 % from real-time threads, and
@@ -26,7 +26,7 @@ interrupts and the driver need some, too."""
 ENGINE_TARGET = 0.66
 """Of each engine at most: the paper's execution engine (footnote 16). Likewise of a GPU's only token, as a frame that
 holds it has all engines to itself: where a token is held nearly always, frames pile up as soon as the machine gets a
-little slower, and what is compared then is who is late in an overload."""
+little slower, and then configurations are compared by what is late in an overload."""
 
 PROBE_S = 5.0
 PROBED = 4
@@ -200,7 +200,7 @@ def measure_load(
 
 
 def _probed(has_one_token: bool) -> list[Configuration]:
-    """Under the scheduler that refuses nobody. One CPU has one token only."""
+    """Under the scheduler that refuses no thread. One CPU has one token only."""
     tokens = dict.fromkeys((1, cpus()) if has_one_token else (cpus(),))
     return [Configuration("other"), *(Configuration("other", count, cpus() // count) for count in tokens)]
 

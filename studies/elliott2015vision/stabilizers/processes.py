@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from laxity._errors import LaxityError
+from laxity import LaxityError
 
 SERVER = "laxity-softgpu-server"
 TO_END_S = 10.0
@@ -24,7 +24,7 @@ BETWEEN_LOOKS_S = 0.05
 class Processes:
     """Processes, started one by one. Leaving the context ends all of them that are not over.
 
-    They get no Ctrl-C of the terminal: who uses this decides when they end. If it is killed, Linux ends them.
+    They get no Ctrl-C of the terminal: our process decides when they end. If it is killed, Linux ends them.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -90,7 +90,7 @@ class Processes:
 
 
 def _ended_with_us() -> list[str]:
-    """What a command begins with so that it gets a SIGTERM when we are gone, however: prctl(2), PR_SET_PDEATHSIG."""
+    """What a command begins with so that it gets a SIGTERM when our process ends: prctl(2), PR_SET_PDEATHSIG."""
     program = shutil.which("setpriv")
     return [program, "--pdeathsig", "TERM", "--"] if program else []
 
@@ -141,7 +141,7 @@ def machine_seconds() -> tuple[float, float]:
 
 
 def end_server(gpu: str) -> None:
-    """Ends the server of a soft GPU that nobody uses any more, if it has not ended by itself."""
+    """Ends the server of a soft GPU that no process uses any more, if it has not ended by itself."""
     server = server_of(gpu)
     if server is None:
         return

@@ -16,10 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from laxity import LaxityError
 
-from laxity._errors import LaxityError
-from laxity._stabilizers.configuration import Configuration, Instance, Programs, Stabilizers, arguments
-from laxity._stabilizers.processes import (
+from studies.elliott2015vision.stabilizers.configuration import (
+    Configuration,
+    Instance,
+    Programs,
+    Stabilizers,
+    arguments,
+)
+from studies.elliott2015vision.stabilizers.processes import (
     BETWEEN_LOOKS_S,
     Processes,
     cpu_seconds,
@@ -35,8 +41,8 @@ MARGIN_MAX_S = 240.0
 TO_DRAIN_S = 120.0
 """How long frames that are under way at the end may take."""
 BUDGETS = (8.0, 6.0, 4.0, 3.0, 2.0, 1.5, 1.25, 1.0, 0.8, 0.6)
-"""Of SCHED_DEADLINE, in medians of a node's CPU time: the largest that Linux admits for all. Who exceeds a small one is
-throttled for periods, as Linux looks at ticks only (the stabilizer's README)."""
+"""Of SCHED_DEADLINE, in medians of a node's CPU time: the largest that Linux admits for all. A thread that exceeds a
+small one is throttled for periods, as Linux looks at ticks only (the stabilizer's README)."""
 
 LATE = re.compile("start later")
 NOT_ADMITTED = re.compile("EBUSY|[Bb]usy|admi")

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from laxity.plots._style import GRAY, tidy
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from laxity.plots._style import GRAY, tidy
-from laxity.studies._runtime_plan import SHOWN
-from laxity.studies._runtime_results import KINDS, RuntimeResults
-from laxity.studies._style import BLUE, GREEN, VERMILION, Canvas, figure, note, save, settings
-from laxity.studies.elliott2012klmirqd_runtime import INVERSIONS_SECONDS, PERCENTILES, TABLE_2, TOTALS, first_figures
+from studies.common.style import BLUE, GREEN, VERMILION, Canvas, figure, note, save, settings
+from studies.elliott2012klmirqd_runtime.claims import INVERSIONS_SECONDS, PERCENTILES, TABLE_2, TOTALS, first_figures
+from studies.elliott2012klmirqd_runtime.plan import SHOWN
+from studies.elliott2012klmirqd_runtime.results import KINDS, RuntimeResults
 
 LOOKS: dict[str, tuple[str, Any]] = {
     "klmirqd": (GREEN, "-"),

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from laxity.plots._style import GRAY, tidy
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
-from laxity._stabilizers.configuration import PERIODS_MS
-from laxity.plots._style import GRAY, tidy
-from laxity.studies._style import (
+from studies.common.style import (
     BLACK,
     BLUE,
     GREEN,
@@ -29,11 +28,12 @@ from laxity.studies._style import (
     save,
     settings,
 )
-from laxity.studies._vision_claims import short
-from laxity.studies._vision_delays import Array, delays_ms
-from laxity.studies._vision_published import published_summary
-from laxity.studies._vision_results import Runs, VisionResults
-from laxity.studies._vision_workload import CONFIGURATIONS, GRAPHS
+from studies.elliott2015vision.delays import Array, delays_ms
+from studies.elliott2015vision.published import published_summary
+from studies.elliott2015vision.results import Runs, VisionResults
+from studies.elliott2015vision.stabilizers.configuration import PERIODS_MS
+from studies.elliott2015vision.views import short
+from studies.elliott2015vision.workload import CONFIGURATIONS, GRAPHS
 
 BUCKET = 0.005
 """In periods: the paper's."""

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from matplotlib.lines import Line2D
 
-from laxity.studies._overheads import overhead_us
-from laxity.studies._results import Curve, Results
-from laxity.studies._style import (
+from studies.brandenburg2009gedf.claims import COMPARISONS, FIGURE_ORDER, HARD, NUMBERS, PERIODS, SOFT, UTILIZATIONS
+from studies.brandenburg2009gedf.overheads import overhead_us
+from studies.common.results import Curve, Results
+from studies.common.style import (
     BLACK,
     BLUE,
     GREEN,
@@ -25,7 +26,6 @@ from laxity.studies._style import (
     save,
     settings,
 )
-from laxity.studies.brandenburg2009gedf import COMPARISONS, FIGURE_ORDER, HARD, NUMBERS, PERIODS, SOFT, UTILIZATIONS
 
 CPUS = 32
 UTILIZATION = {

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from laxity.plots._style import GRAY
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from laxity.plots._style import GRAY
-from laxity.studies._results import Curve, Results
-from laxity.studies._style import BLUE, GREEN, VERMILION, Canvas, Look, draw, figure, note, save, settings
-from laxity.studies.elliott2012klmirqd import (
+from studies.common.results import Curve, Results
+from studies.common.style import BLUE, GREEN, VERMILION, Canvas, Look, draw, figure, note, save, settings
+from studies.elliott2012klmirqd.claims import (
     BANDS,
     DISTRIBUTIONS,
     ENOUGH_SETS,
