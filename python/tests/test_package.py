@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import laxity
@@ -47,6 +48,17 @@ def test_everything_public_is_there_and_listed():
 
 def test_the_stubs_say_what_the_extension_module_has():
     _run("mypy.stubtest", "laxity._native", "--concise", "--mypy-config-file", "pyproject.toml")
+
+
+def test_what_is_published_is_the_library_and_the_report_without_studies(tmp_path):
+    """Of the source distribution, which needs no compiler: a wheel has the same Python files."""
+    _run("maturin", "sdist", "--out", str(tmp_path))
+    with tarfile.open(next(tmp_path.iterdir())) as archive:
+        names = [Path(*Path(name).parts[1:]) for name in archive.getnames()]
+    published = {path.parts[1] for path in names if path.parts[0] == "laxity" and len(path.parts) > 2}
+    assert published == {"gpu", "live", "plots", "report", "vx"}
+    assert {Path("laxity/py.typed"), Path("laxity/report/page.html"), Path("laxity/report/page.css")} <= set(names)
+    assert not [name for name in names if "studies" in name.parts]
 
 
 def test_mypy_finds_nothing():

@@ -1,4 +1,4 @@
-"""Vision graphs whose kernels are callables: what they compute, how they end, and who may see what."""
+"""Vision graphs whose kernels are callables: what they compute, how they end, and what other threads may see."""
 
 import inspect
 import random
@@ -270,7 +270,7 @@ def test_the_guide_sees_what_moves(folder, capsys):
 
 def test_the_documentation_of_the_module_sees_what_moves(folder, capsys):
     text = inspect.getdoc(vx)
-    code = textwrap.dedent(text[text.index("    import numpy") : text.index("Who waits")])
+    code = textwrap.dedent(text[text.index("    import numpy") : text.index("Which node waits")])
     images = iter(range(300))
     shown(code.replace("33 ms", "300 us"), folder, camera=lambda: next(images) // 100)
     counts = capsys.readouterr().out.split()

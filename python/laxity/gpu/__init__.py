@@ -13,19 +13,19 @@
                     with token.copy_engine("d2h"):
                         result = copy_from(token.gpu)
 
-Laxity decides who may use a GPU when; what is issued to it is the program's business (and that it is complete before
-the engine is let go of). Whoever waits is suspended, without the GIL, and Ctrl-C ends that; whoever holds runs at the
-priority that it inherits, where Linux permits that. Processes may be killed at any instruction: what they hold goes to
-the next.
+Laxity decides which job may use a GPU when. The program issues the operations, and sees to it that they are complete
+before it unlocks the engine. A waiter is suspended, without the GIL, and Ctrl-C ends its wait. A holder runs at the
+priority that it inherits, where Linux permits that. Processes may be killed at any instruction: the next waiter gets
+what they held.
 
-A client belongs to the thread that registered it. Tokens and engines are held from the call that answers with them, and
-let go of at the end of `with`, by `release`, or when nobody refers to them any more.
+A client belongs to the thread that registered it. Tokens and engines are held from the call that answers with them
+until the end of `with`, until `release`, or until no reference to them is left.
 
-A job that overruns: whoever watches its budget says `exhaust` to what `Client.budget` answers, in any thread. If the
-job waits, its request is withdrawn, and made again at `replenish`; if it holds a token the next waiter is admitted in
-its place, and has it when the job, which sees `is_exhausted`, lets go.
+If a job overruns its budget, the thread that watches the budget calls `exhaust` of `Client.budget`; it may be any
+thread. If the job waits, its request is withdrawn, and made again at `replenish`. If the job holds a token, the next
+waiter is admitted in its place, and gets the token when the job, which sees `is_exhausted`, returns it.
 
-`look` shows who holds and waits, as a table; `names` and `gc` list arbitrations and remove what killed processes left.
+`look` shows holders and waiters as a table; `names` and `gc` list arbitrations and remove what killed processes left.
 Where there is no GPU, a `Device` opens soft ones, which stand in for it: copies and GPU kernels, which are functions of
 Python. Kernels of `laxity.vx` use them, and take tokens and lock engines without saying so.
 

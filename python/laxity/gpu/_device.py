@@ -29,18 +29,18 @@ class Device:
 
     A soft GPU stands in for a real one: an execution engine, and one or two copy engines, each first come, first served
     and never preempted. Its kernels are functions of Python, its memory is that of this machine, and so times say
-    nothing of a real one. The first process to open it starts its server, which goes when nobody uses it.
+    nothing of a real one. The first process to open it starts its server, which ends when no process uses it.
 
-    Whatever refers to it keeps it open: buffers, graphs that were spawned with it.
+    Buffers and graphs that were spawned with it keep it open.
 
     Args:
         name: 1 to 64 bytes; if there are several, they are `name.0`, `name.1` and so on.
-        arbitration: who says which job uses what when; None: whoever comes first, as a driver does it.
+        arbitration: decides which job uses what when; None: first come, first served, as a driver does it.
         gpus: how many; None: as many as the arbitration has, or 1.
         memory: of each, such as "64 MiB".
         copy_engines: of each: 1, for both directions, or 2; None: as the arbitration has, or 2.
         copy_rate: bytes that a copy engine copies in a second, such as "4 GiB"; None: as fast as this machine does.
-        linger: how long a server stays when nobody uses it.
+        linger: how long a server stays when no process uses it.
         spins: whether threads look for the completion of operations again and again, rather than be suspended.
         handling: how the threads are scheduled that handle interrupts: "owners", as urgently as the most urgent holder
             of a token; "as_is", as this thread; or a priority of SCHED_FIFO, 1 to 99.
@@ -111,7 +111,7 @@ class Device:
 
 
 class Buffer:
-    """Memory of a soft GPU for an array. It is freed when nobody refers to it any more.
+    """Memory of a soft GPU for an array. It is freed when no reference to it is left.
 
     Attributes:
         shape: of the array.

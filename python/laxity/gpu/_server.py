@@ -6,7 +6,7 @@ from laxity._native import _serve_soft_gpu
 
 
 def main() -> None:
-    """Serves until nobody uses the soft GPU; the first line that it prints says whether it does."""
+    """Serves until no process uses the soft GPU; the first line that it prints says whether it does."""
     try:
         _serve_soft_gpu(sys.argv[1:], _say)
     except (RuntimeError, ValueError) as error:
