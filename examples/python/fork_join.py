@@ -16,7 +16,7 @@ from laxity import live
 
 NUMBERS, TOGETHER, BYTES = 100, 4, 8
 
-# Both processes describe the graph; whoever is first creates it.
+# Both processes describe the graph; the first of them creates it.
 numbers = live.Ring(message=BYTES, capacity=2 * TOGETHER)
 results = live.Ring(message=BYTES, capacity=2)
 SPEC = live.Spec(

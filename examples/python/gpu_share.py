@@ -2,8 +2,8 @@
 
     python gpu_share.py urgent 3 & python gpu_share.py patient 3
 
-The "GPU" here is memory and a loop: Laxity decides who may use it when, and what is done with it is the program's
-business. Start any number of these, in any order; kill any of them.
+The "GPU" here is memory and a loop: Laxity decides which job may use it when, and the program decides what to do with
+it. Start any number of these, in any order; kill any of them.
 """
 
 import os

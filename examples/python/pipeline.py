@@ -17,7 +17,7 @@ from laxity import live
 
 IMAGES, HEIGHT, WIDTH = 10, 480, 640
 
-# All three describe the graph; whoever is first creates it.
+# All three describe the graph; the first of them creates it.
 images = live.Ring(message=HEIGHT * WIDTH, capacity=4)
 SPEC = live.Spec(
     "pipeline-example",

@@ -6,7 +6,7 @@ use laxity_model::{Instant, Nanos};
 use laxity_sim::Simulator;
 use laxity_trace::Sink;
 
-/// Real time between two looks: short for a person who presses Ctrl-C, long for a simulator.
+/// Real time between two looks: short for a person that presses Ctrl-C, long for a simulator.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// Simulates up to `end` in slices and asks `look` after each whether to go on; its error ends the run.

@@ -44,7 +44,7 @@ pub fn interruptible<T: Send>(
             let (pool, stop) = (&pool, &stop);
             scope.spawn(move || {
                 let done = pool.install(|| work(stop));
-                // Fails only if nobody waits any more.
+                // Fails only if the receiver is gone.
                 let _ = sender.send(done);
             });
             let mut raised = None;

@@ -111,7 +111,7 @@ impl PyTrace {
         self.header.scheduler.to_string()
     }
 
-    /// Who wrote it: "simulated" or "live".
+    /// What wrote it: "simulated" or "live".
     #[getter]
     fn origin(&self) -> &'static str {
         self.header.origin.name()
@@ -158,7 +158,7 @@ impl PyTrace {
     /// deadline_ns (absolute), completion_ns, response_time_ns, lateness_ns, tardiness_ns (int64, null where not known:
     /// of an incomplete job the last four), preemptions, migrations (uint32), executed_ns (int64), missed (bool),
     /// spinning_ns, awaiting_locks_ns, inheriting_ns, operations_ns (on engines of GPUs), bottom_halves_ns (on its
-    /// behalf, on CPUs' stacks) (int64), owner (dictionary, `task.job`: whom a job of an interrupt thread serves).
+    /// behalf, on CPUs' stacks) (int64), owner (dictionary, `task.job`: the job that a job of an interrupt thread serves).
     fn jobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, |header, records| Ok(batch(header, &table::jobs(header, records)?)?))
     }

@@ -93,7 +93,7 @@ def test_what_nobody_refers_to_is_let_go_of_and_a_token_takes_its_engines_along(
         token = me.token()
         engine = token.execution_engine()
         token.copy_engine("d2h")
-        assert len(rows(car, state="holds")) == 2, "the copy engine is free: nobody refers to it"
+        assert len(rows(car, state="holds")) == 2, "the copy engine is free: no reference to it is left"
         token.release()
         assert not rows(car, state="holds")
         engine.release()
@@ -160,7 +160,7 @@ def test_a_copy_is_broken_into_chunks_that_each_hold_the_engine(car):
         assert list(token.copy_chunks("d2h", 0)) == []
         for _ in token.copy_chunks("d2h", 150_000):
             break
-        assert not rows(car, lock="CE1", state="holds"), "after break nobody refers to the copy"
+        assert not rows(car, lock="CE1", state="holds"), "after break no reference to the copy is left"
 
 
 def test_wrong_order_and_wrong_arguments_are_refused_with_the_way_out(car, folder):

@@ -204,7 +204,7 @@ def test_a_job_that_is_dropped_comes_again(pair):
 
 
 def test_a_view_that_outlives_an_exception_keeps_its_memory_and_the_node(pair):
-    """Until it is gone nobody else gets the job: the view would change under its reader."""
+    """Until it is gone no other thread gets the job: the view would change under its reader."""
     graph, a, b = pair
     send(a, b"hello")
     kept = []

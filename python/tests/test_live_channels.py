@@ -102,7 +102,7 @@ def readable(node):
 
 def test_a_node_is_readable_until_a_wait_times_out(registry):
     with registry.create(two_sources()) as graph, graph.claim("a") as a, graph.claim("x") as x:
-        assert readable(x), "at first, as nobody has looked"
+        assert readable(x), "at first, as no wait has looked at it"
         with pytest.raises(live.TimedOutError):
             x.wait("0 ms")
         assert not readable(x)

@@ -28,7 +28,7 @@ def tracker(**initial):
 
 
 class Described:
-    """A random pipeline: who uses what, for the graph and for a loop of plain Python."""
+    """A random pipeline: which node uses what, for the graph and for a loop of plain Python."""
 
     def __init__(self, seed):
         rng = random.Random(seed)
@@ -103,7 +103,7 @@ class Described:
             try:
                 return run_all(node)
             except BaseException:
-                # Its exception keeps views of its objects and so the node: nobody would hear that it is lost.
+                # Its exception keeps views of its objects and so the node: the others would not hear that it is lost.
                 for name in self.uses:
                     graph.terminate(name)
                 raise

@@ -106,7 +106,7 @@ def test_what_was_forgotten_is_counted_and_the_trace_is_cut_off(registry, tmp_pa
         run(a, jobs=10)
         recordings = [graph.record(path, every=None) for path in (None, tmp_path / "run.lxt")]
         run(a, jobs=20)
-        assert [recording.collected.records for recording in recordings] == [0, 0], "nobody has asked"
+        assert [recording.collected.records for recording in recordings] == [0, 0], "no thread collects by itself"
         for recording in recordings:
             done = recording.finish()
             assert (done.missed, done.lost) == (6, 20)

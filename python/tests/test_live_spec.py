@@ -46,7 +46,7 @@ def test_the_shape_of_a_graph_can_be_asked():
     assert spec.is_child("b", "a")
     assert not spec.is_child("d", "a")
     assert spec.is_descendant("d", "a")
-    assert not spec.is_descendant("a", "d"), "back-edges make nobody an ancestor"
+    assert not spec.is_descendant("a", "d"), "back-edges make no node an ancestor"
     assert not spec.is_dag()
     assert spec.depths("d") == (3, 3)
     assert spec.depths("d", {"b": 10, "c": 20}) == (12, 22)

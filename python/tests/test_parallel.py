@@ -11,7 +11,7 @@ import pytest
 
 import laxity
 
-# What nobody waits for: the longest span there is. Were it not interrupted, pytest's time limit would end the tests.
+# The longest span there is. Were it not interrupted, pytest's time limit would end the tests.
 ENDLESS = "87600 h"
 
 

@@ -1,4 +1,4 @@
-"""Vision graphs whose kernels use a soft GPU: what they compute, who holds which token when, and what is refused."""
+"""Vision graphs whose kernels use a soft GPU: what they compute, which token a job holds, what is refused."""
 
 import gc
 import itertools
@@ -186,7 +186,7 @@ def test_arrays_of_a_gpu_kernel_are_read_only_where_it_reads_and_end_with_it(fol
 
     execute(folder, shared, kernel)
     assert shapes == [((2, 3), False, (3, 2), True)]
-    assert list(kept[0].flat) == list(range(6)), "it stays readable, and nobody else gets the memory"
+    assert list(kept[0].flat) == list(range(6)), "it stays readable, and no other buffer gets the memory"
 
 
 def test_a_graph_without_a_gpu_says_so(folder):

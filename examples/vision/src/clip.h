@@ -37,7 +37,7 @@ public:
     // Frames a second.
     double rate() const;
 
-    // Frames that there should be; an estimate, 0 if nobody knows.
+    // Frames that there should be; an estimate, 0 if that is not known.
     uint64_t frames_expected() const;
 
     // Where each frame that was read shows what the clip has at a point.

@@ -37,7 +37,7 @@ public:
     {
     }
 
-    // Whether nobody had taken the cell at `point`, which is in the image.
+    // Whether the cell at `point`, which is in the image, was free.
     bool take(Point point)
     {
         const int cell = static_cast<int>(point.y) / CELL * size_.width + static_cast<int>(point.x) / CELL;

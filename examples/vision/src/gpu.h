@@ -13,7 +13,7 @@
 struct GpuSettings {
     // Of the soft GPU, which is started if there is none.
     std::string name;
-    // The arbitration that says who uses it when; if empty, whoever comes first.
+    // The arbitration that says which job uses it when; if empty, first come, first served.
     std::string arbitration;
     // A node for a CPU lets go of the token when it has copied what it reads, not when its job ends.
     bool releases_early = false;
@@ -25,8 +25,8 @@ std::set<std::string> used_by_gpu(const Graph &graph);
 class Gpu
 {
 public:
-    // The values of an object: each job writes the next, and begins only when nobody needs what was there before. That
-    // is seen to by the live graph.
+    // The values of an object: each job writes the next, and begins only when no job needs what was there before. The
+    // live graph sees to that.
     struct Ring {
         size_t bytes;
         std::vector<laxity::Buffer> values;

@@ -43,8 +43,8 @@ private:
     std::vector<void *> addresses_;
 };
 
-// Work for a GPU (for now the CPU does it) touches nothing but its arguments: whoever runs it may copy those that are
-// read to a device before, and those that are written back behind.
+// Work for a GPU (for now the CPU does it) touches nothing but its arguments. So those that are read can be copied to a
+// device before it, and those that are written can be copied back after it.
 enum class Place { Cpu, Gpu };
 
 struct Node {

@@ -32,8 +32,8 @@ In real time:
 On a GPU:
   --gpu none|soft[:NAME]  where nodes for a GPU work: on CPUs (what happens if nothing is said), or on the soft GPU of
                        that name, which processes share
-  --arbitration NAME   made by `laxity gpu create NAME`: who gets tokens and engines of the soft GPU when; otherwise,
-                       whoever comes first
+  --arbitration NAME   made by `laxity gpu create NAME`: decides which job gets tokens and engines of the soft GPU
+                       when; otherwise first come, first served
   --release-early      nodes that only copy let go of the token then, not at the end of their job
 
 What comes in:

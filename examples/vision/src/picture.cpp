@@ -18,7 +18,7 @@ void warp_perspective(const cv::Mat &frame, const Matrix &correction, double cro
     const double to_left = (1 - scale) * frame.cols / 2, to_top = (1 - scale) * frame.rows / 2;
     const cv::Matx33d enlarge(scale, 0, to_left, 0, scale, to_top, 0, 0, 1);
 
-    // What nobody saw is mirrored, which is less conspicuous than black.
+    // What is outside of the frame is mirrored, which is less conspicuous than black.
     cv::warpPerspective(frame, stabilized, enlarge * to_matx(correction), frame.size(), cv::INTER_LINEAR,
                         cv::BORDER_REFLECT_101);
 }

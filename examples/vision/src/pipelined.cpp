@@ -121,7 +121,7 @@ private:
     uint64_t start_ns_ = 0, end_ns_ = 0;
 };
 
-// Objects `elsewhere` are not in the memory of the live graph, which sees to it all the same who uses them when.
+// Objects `elsewhere` are not in the memory of the live graph. It orders their uses all the same.
 std::map<std::string, Data> add_objects(vx::Graph &live, const Graph &graph, const std::set<std::string> &elsewhere)
 {
     std::map<std::string, Data> data;

@@ -26,8 +26,8 @@
         return np.frombuffer(job.input("camera"), np.uint8).mean()      # in place: nothing is copied
 
 A job runs when there are tokens on all edges to its node, and room on all from it. When it completes, its tokens and
-messages are there all at once. Any process may be killed: whoever waits for it gets `LostError`, and whoever claims its
-node next gets the job that was not completed.
+messages are there all at once. Any process may be killed: a process that waits for it gets `LostError`, and the process
+that claims its node next gets the job that was not completed.
 
 Messages end with their job. The memoryviews that a job hands out raise ValueError from then on; but numpy arrays cannot
 be taken back, so that a job does not complete (BufferError) while one shows its messages. Use them in a function that

@@ -127,7 +127,7 @@ class NodeStatus:
     """What a node is doing.
 
     Attributes:
-        pid: the process that has it; None if nobody has.
+        pid: the process that has it; None if no process has.
         is_lost: whether its process died, or let go of it in the middle of a job.
         started: jobs that were begun.
         completed: jobs that are complete.

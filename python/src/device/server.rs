@@ -3,7 +3,7 @@
 use laxity_softgpu::server::{Server, ServerError, arguments};
 use pyo3::prelude::*;
 
-/// Is the server of a soft GPU until nobody needs it; does what the program `laxity-softgpu-server` does.
+/// Is the server of a soft GPU until no process needs it; does what the program `laxity-softgpu-server` does.
 ///
 /// `say` gets the line that says that processes can connect. Raises ValueError for arguments that are none, RuntimeError
 /// if it cannot be.

@@ -107,7 +107,7 @@ impl PyArbitration {
     ///     tokens: of each GPU (rho): so many jobs may use it at a time. GPUSync.
     ///     fifo: the most requests in the queue of a token, its holder's included (f); None: as many as it takes for all
     ///         CPUs. GPUSync.
-    ///     engines: go to whoever came first ("fifo") or is most urgent ("prio"). GPUSync.
+    ///     engines: go to the first waiter ("fifo") or to the most urgent one ("prio"). GPUSync.
     ///     copy_engines: of each GPU: 1, for both directions, or 2.
     ///     chunk: copies are broken into chunks of at most this size, such as "1 MiB"; None: they are not. GPUSync.
     ///     clients: the most threads that may be registered at a time.
@@ -200,7 +200,7 @@ impl PyArbitration {
     /// Registers this thread.
     ///
     /// Args:
-    ///     name: for those who watch, 1 to 64 bytes.
+    ///     name: as `look` shows it, 1 to 64 bytes.
     ///     priority: how urgent it is among those that wait: 1 to 99 as of SCHED_FIFO, the larger the more urgent.
     ///     deadline_ns: of its job, in ns of `time.monotonic_ns`: the earlier the more urgent, and less urgent than any
     ///         priority. With neither it is less urgent than any other.
@@ -215,7 +215,7 @@ impl PyArbitration {
         Ok(PyClient::new(Place::keep(client, name), id, *arbitration.config()))
     }
 
-    /// Who holds and waits for what, now, as a `pyarrow.Table`; see `laxity.gpu.look`. Looking delays nobody.
+    /// Holders and waiters of all tokens and engines, now, as a `pyarrow.Table`; see `laxity.gpu.look`. No client is delayed.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let snapshot = self.arbitration(py)?.snapshot().map_err(|error| state_error(py, &error))?;
         table::rows(py, &snapshot)
@@ -250,7 +250,7 @@ fn registry(directory: Option<PathBuf>) -> Registry {
     directory.map_or_else(Registry::default, Registry::at)
 }
 
-/// Who holds and waits for what in the arbitration called `name`, now, without taking part.
+/// Holders and waiters in the arbitration called `name`, now, without taking part.
 ///
 /// Returns a `pyarrow.Table` with a row for each token and engine that is free ("free") or held ("holds"), for each
 /// client that waits ("waits" in a queue, "outside" of all, or "donates" its priority there), and for each client that

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 
 use super::errors::state_error;
 
-/// The budget of a client's jobs, for whoever watches it: any thread of the process. It may outlive its client, of which
-/// then nothing changes.
+/// The budget of a client's jobs, for the thread that watches it, which may be any thread of the process. It may outlive
+/// its client; then its methods do nothing.
 #[pyclass(frozen, module = "laxity.gpu", name = "Budget")]
 pub struct PyBudget {
     name: String,
@@ -33,8 +33,8 @@ impl PyBudget {
         self.change(py, Budget::exhaust)
     }
 
-    /// The job has budget again: it asks for what it asked for, behind those who have meanwhile. A token that it still
-    /// holds is not given back its place in the queue. Nothing happens if that is known. Raises GpuError.
+    /// The job has budget again: it repeats its request, behind the requests that were made meanwhile. If it still holds a
+    /// token, that token does not get its place in the queue back. Nothing happens if that is known. Raises GpuError.
     fn replenish(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, Budget::replenish)
     }

@@ -9,7 +9,7 @@ use pyo3::types::PySlice;
 use super::token::PyToken;
 
 /// A copy in chunks: an iterator of slices of bytes, counted from the start of the copy. The engine is held from when a
-/// slice is given until the next is asked for, or until nobody refers to the iterator any more, as after `break`.
+/// slice is given until the next is asked for, or until no reference to the iterator is left, as after `break`.
 #[pyclass(frozen, module = "laxity.gpu", name = "CopyChunks")]
 pub struct PyCopyChunks {
     token: Py<PyToken>,

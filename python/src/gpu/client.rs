@@ -113,8 +113,8 @@ impl PyClient {
         Ok(PyToken::new(slf.clone().unbind(), number, gpu, replica))
     }
 
-    /// What is told when a job of this client has exhausted its budget, by whoever watches that: any thread of the
-    /// process, as this one may wait. Raises UseError.
+    /// The budget of this client's jobs. A thread that watches it, which may be any thread of the process, tells it when a
+    /// job has exhausted it: this client's own thread may be waiting then. Raises UseError.
     fn budget(&self, py: Python<'_>) -> PyResult<PyBudget> {
         let budget = self.place.with(py, |own| own.client.budget())?;
         Ok(PyBudget::new(self.place.name(), budget))

@@ -6,8 +6,8 @@ use pyo3::types::PyTuple;
 
 use super::token::PyToken;
 
-/// An engine of a GPU, held since it was asked for. A context manager: at the end of `with` it is let go of. So it is
-/// with its token, and when nobody refers to it any more.
+/// An engine of a GPU, held from the call that answered with it. A context manager: it is unlocked at the end of `with`.
+/// It is also unlocked with its token, and when no reference to it is left.
 #[pyclass(frozen, module = "laxity.gpu", name = "Engine")]
 pub struct PyEngine {
     token: Py<PyToken>,

@@ -172,7 +172,7 @@ impl Place {
         Ok(())
     }
 
-    /// The same where nobody can be told: in another thread nothing happens.
+    /// The same where an error cannot be raised: in another thread nothing happens.
     pub fn forget(&self) {
         if self.is_here() {
             let gone = CLIENTS.try_with(|clients| clients.try_borrow_mut().ok()?.remove(&self.number));

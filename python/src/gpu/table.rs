@@ -61,7 +61,7 @@ fn add(place: &Row, lock: &LockState, replica: usize, queue: Standing, rows: &mu
     }));
 }
 
-/// Those for whom no queue of a token has room.
+/// The clients for which no queue of a token has room.
 fn outside(snapshot: &Snapshot, rows: &mut Vec<Row>) {
     for &(client, standing) in &snapshot.tokens.waiting {
         let (state, donee) = match standing {

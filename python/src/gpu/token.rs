@@ -10,8 +10,8 @@ use super::engine::PyEngine;
 use super::errors::{bad_argument, misuse};
 use crate::live::waiting;
 
-/// The right to use a GPU for one job. A context manager: at the end of `with` it, and before it all engines, is let go
-/// of. So it is when nobody refers to it any more.
+/// The right to use a GPU for one job. A context manager: at the end of `with` its engines are unlocked, then the token is
+/// returned. The same happens when no reference to it is left.
 #[pyclass(frozen, module = "laxity.gpu", name = "Token")]
 pub struct PyToken {
     client: Py<PyClient>,

@@ -125,7 +125,7 @@ impl Claimed {
     }
 }
 
-/// A node that nobody else uses now.
+/// A node that no other thread uses now.
 pub struct Held<'a> {
     claimed: &'a Claimed,
     guard: MutexGuard<'a, Option<State>>,

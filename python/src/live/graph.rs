@@ -87,7 +87,7 @@ impl PyGraph {
         Self::claimed(py, graph.clone(), || graph.claim(name))
     }
 
-    /// Claims the first node that nobody has. Raises ClaimError.
+    /// Claims the first node that no process has. Raises ClaimError.
     fn claim_any(&self, py: Python<'_>) -> PyResult<PyNode> {
         let graph = self.graph(py)?;
         Self::claimed(py, graph.clone(), || graph.claim_any())
@@ -161,8 +161,8 @@ impl PyGraph {
         Ok(())
     }
 
-    /// Settles that job 0 of each source arrives at `at_ns` and its phase, and job j so many periods later; the first
-    /// who says so is right.
+    /// Settles that job 0 of each source arrives at `at_ns` and its phase, and job j that many periods later. The first call
+    /// settles it.
     ///
     /// Args:
     ///     at_ns: in ns of `time.monotonic_ns`; now if not given.
@@ -178,7 +178,7 @@ impl PyGraph {
     /// Args:
     ///     path: a trace file, which is replaced; without it the trace is kept in memory, about 40 bytes an event.
     ///     every: a thread collects so often, such as "50 ms", which must be before any node has as many jobs as the
-    ///         graph remembers; with None whoever records does, by `Recording.collect`.
+    ///         graph remembers; with None the caller collects, by `Recording.collect`.
     ///
     /// Raises RecorderError if the graph remembers no jobs, OSError if the file cannot be written, ValueError for a span
     /// that is nothing or has no unit.

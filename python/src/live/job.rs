@@ -334,7 +334,7 @@ impl PyJob {
         _traceback: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         if kind.is_some() {
-            // Not ended: whoever handles the exception may look at them.
+            // Not ended: code that handles the exception may look at them.
             self.handed_out().clear();
             self.claimed.abandon(self.ticket);
             return Ok(());

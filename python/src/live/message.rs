@@ -73,11 +73,11 @@ impl Message {
     unsafe fn __getbuffer__(slf: &Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let message = slf.get();
         let (start, length) = (std::ptr::with_exposed_provenance_mut(message.start), message.length as ffi::Py_ssize_t);
-        // Counted before it is lent. The GIL is held from here on, and by whoever completes the job.
+        // Counted before it is lent. This thread holds the GIL from here on, and a thread that completes the job holds it, too.
         let filled = if message.lender.lend(message.epoch) {
             // SAFETY: `view` is Python's. `start` and `length` are those of a slice that `Job::input`,
             // `output`, `read_past` or `write` answered for a job that is still begun (`lend` says so). The
-            // memory stays mapped, and nobody else writes what it reads or touches what it writes, until the node is
+            // memory stays mapped, and no other node writes what it reads or touches what it writes, until the node is
             // released or the job is complete; both are refused, or put off, while the view is counted. Or they are
             // those of device memory that a GPU kernel was given and which still runs: the lender keeps it mapped and
             // this process's, and what is still viewed behind the kernel stays claimed for good (`device/kernel.rs`).

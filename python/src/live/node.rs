@@ -131,7 +131,7 @@ impl PyNode {
     }
 
     /// Whether jobs may run before their release: "early", as at first, or "on_time", when a wait ends no sooner. The
-    /// first source that is set to "on_time" starts the graph, if nobody has.
+    /// first source that is set to "on_time" starts the graph, if it has not been started.
     ///
     /// Setting it raises RecorderError if the graph knows no releases, ValueError for another word.
     #[getter]

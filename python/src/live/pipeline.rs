@@ -187,7 +187,7 @@ impl PyPipeline {
     /// The graph with `replicas` of every object, at least 1; any number computes the same, and more let more runs of
     /// the graph overlap.
     ///
-    /// Raises SpecError for cycles without a delay, objects that nobody writes or that two nodes write, reads that go
+    /// Raises SpecError for cycles without a delay, objects that no node writes or that two nodes write, reads that go
     /// back too far.
     fn build(&self, py: Python<'_>, replicas: u32) -> PyResult<PySpec> {
         let spec = self.pipeline().build(replicas);

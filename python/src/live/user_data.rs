@@ -9,7 +9,7 @@ use super::errors::{misuse, registry_error};
 
 /// The bytes that a user keeps with a node or an edge: as many as `Spec.with_node_data` or `Spec.with_edge_data` said, at
 /// first zeros. Any process may read and write at any time. A reader gets one value as it was written, never parts of
-/// two, and waits for nobody.
+/// two, and never waits.
 ///
 /// `len` is how many bytes there are. Writing raises UseError in a forked child. It keeps this process attached to the graph.
 #[pyclass(frozen, module = "laxity.live", name = "UserData")]
@@ -74,8 +74,8 @@ impl PyUserData {
         py.detach(|| self.data().write(&bytes)).map_err(|error| self.error(py, error))
     }
 
-    /// Replaces the value by `data`, unless someone else has since `version`: for whoever computes the new value from the
-    /// old one.
+    /// Replaces the value by `data`, unless it was replaced since `version`: for a new value that is computed from the old
+    /// one.
     ///
     /// Returns whether it was replaced. Raises ValueError for another number of bytes.
     fn write_if(&self, py: Python<'_>, version: u64, data: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -213,7 +213,7 @@ impl VxVerified {
         self.verified.depth()
     }
 
-    /// Who waits for whom: names, `edge`, `back-edge` or `feedback`, and tokens at the start.
+    /// Which node waits for which: names, `edge`, `back-edge` or `feedback`, and tokens at the start.
     fn dependencies(&self, py: Python<'_>, replicas: u32) -> PyResult<Vec<(String, String, &'static str, u32)>> {
         let found = self.verified.dependencies(replicas).map_err(|error| verify_error(py, &error))?;
         let kind = |kind| match kind {

@@ -58,11 +58,11 @@ impl VxJob {
 pub fn call(kernel: &Py<PyAny>, job: &mut Job<'_>, used: &[Used]) -> Result<Action, KernelError> {
     let gpu = gpu::keep(job);
     let called = Python::attach(|py| {
-        // A view keeps the memory mapped. The job is not completed then, so that nobody else writes there.
+        // A view keeps the memory mapped. The job is not completed then, so that no other node writes there.
         let memory = Memory::of(job.live().clone());
         let given = Py::new(py, lend(py, job, used, &memory, gpu)?)?;
         let answer = kernel.call1(py, (given,));
-        // From here on nobody gets a view, and with the GIL held nobody is getting one.
+        // From here on no view is made, and while this thread holds the GIL no other thread is making one.
         let views = memory.close();
         let answer = answer?;
         match views {
