@@ -4,7 +4,7 @@ use laxity_model::{EngineOrder, Instant, Nanos, ReplicaId, TaskId};
 
 use crate::cpu::Priority;
 
-use super::saved::{Damaged, Numbers};
+use super::saved::Saved;
 
 /// How a lock is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Levels<'_> {
 
 /// The waiting discipline of one lock. The arbiter calls it, hands out what it grants, and turns what
 /// [`Discipline::inheritance`] says into effective priorities.
-pub trait Discipline: std::fmt::Debug + Send {
+pub trait Discipline: Saved + std::fmt::Debug + Send {
     /// `request.task` asks at `now`; it neither holds nor waits for this lock.
     fn request(&mut self, now: Instant, request: Request, levels: Levels<'_>, grants: &mut Vec<Grant>);
 
@@ -166,17 +166,8 @@ pub trait Discipline: std::fmt::Debug + Send {
     /// Calls `stands` for everyone who waits, those of a queue in its order.
     fn standings(&self, stands: &mut dyn FnMut(TaskId, Standing));
 
-    /// Appends its state to `numbers`, which are at most [`Discipline::saved_max`].
-    fn save(&self, numbers: &mut Vec<u64>);
-
-    /// Takes on a state that a discipline of the same configuration saved. After an error its state is unspecified.
-    ///
-    /// # Errors
-    /// [`Damaged`].
-    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged>;
-
-    /// The most numbers that it saves, if there are that many tasks.
-    fn saved_max(&self, tasks: usize) -> usize;
+    /// Forgets all holders and waiters, and all that it observed.
+    fn clear(&mut self);
 
     /// Who holds `replica`.
     fn holder(&self, replica: ReplicaId) -> Option<TaskId>;

@@ -2,8 +2,6 @@
 
 use laxity_model::{LockId, ReplicaId, TaskId};
 
-use super::saved::{Damaged, Numbers, optional};
-
 /// A lock that a task holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
@@ -26,8 +24,8 @@ pub(super) struct Wait {
 /// A task holds any number of locks, one replica of each, and waits for at most one.
 #[derive(Debug)]
 pub(super) struct Holdings {
-    held: Vec<Vec<Held>>,
-    waits: Vec<Option<Wait>>,
+    pub(super) held: Vec<Vec<Held>>,
+    pub(super) waits: Vec<Option<Wait>>,
 }
 
 impl Holdings {
@@ -79,50 +77,6 @@ impl Holdings {
     pub(super) fn forget(&mut self, task: TaskId) {
         self.held[task.index()].clear();
         self.waits[task.index()] = None;
-    }
-
-    /// What `task` holds and waits for. A level is saved as its major, one more than its tie; no level as two zeros.
-    pub(super) fn save(&self, task: TaskId, numbers: &mut Vec<u64>) {
-        let held = self.held(task);
-        numbers.push(held.len() as u64);
-        for held in held {
-            let (major, tie) = held.level.map_or((0, 0), |(major, tie)| (major, 1 + u64::from(tie)));
-            numbers.extend([held.lock.0.into(), held.replica.0.into(), major, tie]);
-        }
-        numbers.push(optional(self.wait_of(task).map(|wait| wait.lock.0)));
-        if let Some(wait) = self.wait_of(task) {
-            numbers.extend([optional(wait.only), wait.order.into()]);
-        }
-    }
-
-    /// There are `locks` locks, and `replicas` says how many replicas each has.
-    pub(super) fn load(
-        &mut self,
-        task: TaskId,
-        numbers: &mut Numbers<'_>,
-        locks: usize,
-        replicas: impl Fn(LockId) -> u16,
-    ) -> Result<(), Damaged> {
-        for _ in 0..numbers.count(locks)? {
-            let lock = numbers.lock(locks)?;
-            let replica = numbers.replica(replicas(lock).into())?;
-            let (major, tie) = (numbers.any()?, numbers.below(1 << 33, "a tie")?);
-            let level = tie.checked_sub(1).map(|tie| (major, tie as u32));
-            self.held[task.index()].push(Held { lock, replica, level });
-        }
-        if let Some(lock) = numbers.optional_u16()? {
-            if usize::from(lock) >= locks {
-                return Err(numbers.damaged("a lock"));
-            }
-            let wait = Wait { lock: LockId(lock), only: numbers.optional_u16()?, order: numbers.u32()? };
-            self.waits[task.index()] = Some(wait);
-        }
-        Ok(())
-    }
-
-    /// Numbers saved at most, if there are that many replicas of locks.
-    pub(super) fn saved_max(&self, replicas: usize) -> usize {
-        4 * self.tasks() + 4 * replicas
     }
 
     /// How many tasks there are.

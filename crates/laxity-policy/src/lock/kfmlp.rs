@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use laxity_model::{Instant, ReplicaId, TaskId};
 
 use super::discipline::{Discipline, Grant, Levels, Request, Standing};
-use super::saved::{Damaged, Numbers};
 
 /// A FIFO queue for each of k replicas, whose first request is that of the holder.
 ///
@@ -19,7 +18,7 @@ use super::saved::{Damaged, Numbers};
 /// never stolen, so equations 1 and 2 bound the waits of jobs only as long as none of them names one.
 #[derive(Debug)]
 pub(super) struct KFmlp {
-    queues: Vec<VecDeque<Request>>,
+    pub(super) queues: Vec<VecDeque<Request>>,
     /// Whether lengths of critical sections are known ("l-aware").
     length_aware: bool,
 }
@@ -127,25 +126,8 @@ impl Discipline for KFmlp {
         }
     }
 
-    fn save(&self, numbers: &mut Vec<u64>) {
-        for queue in &self.queues {
-            numbers.push(queue.len() as u64);
-            queue.iter().for_each(|request| request.save(numbers));
-        }
-    }
-
-    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
-        for queue in &mut self.queues {
-            queue.clear();
-            for _ in 0..numbers.count(numbers.tasks())? {
-                queue.push_back(numbers.request()?);
-            }
-        }
-        Ok(())
-    }
-
-    fn saved_max(&self, tasks: usize) -> usize {
-        self.queues.len() + Request::SAVED * tasks
+    fn clear(&mut self) {
+        self.queues.iter_mut().for_each(VecDeque::clear);
     }
 
     fn holder(&self, replica: ReplicaId) -> Option<TaskId> {

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use laxity_model::{EngineOrder, Instant, ReplicaId, TaskId};
 
 use super::discipline::{Discipline, Grant, Levels, Request, Standing};
-use super::saved::{Damaged, Numbers, optional_task};
 
 /// One queue of waiting jobs, FIFO or by effective priority (ties: the smaller `TaskId`).
 ///
@@ -17,9 +16,9 @@ use super::saved::{Damaged, Numbers, optional_task};
 /// highest of n is no dearer than inserting into n.
 #[derive(Debug)]
 pub(super) struct Queue {
-    holders: Vec<Option<TaskId>>,
+    pub(super) holders: Vec<Option<TaskId>>,
     /// In the order of request.
-    waiting: VecDeque<Request>,
+    pub(super) waiting: VecDeque<Request>,
     order: EngineOrder,
     /// Whether holders inherit.
     inheritance: bool,
@@ -99,25 +98,9 @@ impl Discipline for Queue {
         self.waiting.iter().for_each(|request| stands(request.task, Standing::Queue));
     }
 
-    fn save(&self, numbers: &mut Vec<u64>) {
-        numbers.extend(self.holders.iter().map(|&holder| optional_task(holder)));
-        numbers.push(self.waiting.len() as u64);
-        self.waiting.iter().for_each(|request| request.save(numbers));
-    }
-
-    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
-        for holder in &mut self.holders {
-            *holder = numbers.optional_task()?;
-        }
+    fn clear(&mut self) {
+        self.holders.fill(None);
         self.waiting.clear();
-        for _ in 0..numbers.count(numbers.tasks())? {
-            self.waiting.push_back(numbers.request()?);
-        }
-        Ok(())
-    }
-
-    fn saved_max(&self, tasks: usize) -> usize {
-        self.holders.len() + 1 + Request::SAVED * tasks
     }
 
     fn holder(&self, replica: ReplicaId) -> Option<TaskId> {

@@ -4,12 +4,10 @@ use std::collections::VecDeque;
 
 use laxity_model::{Instant, Nanos, TaskId};
 
-use super::super::saved::{Damaged, Numbers, optional};
-
 /// Longer holds are no samples (GPUSync).
-const SAMPLE_MAX: Nanos = Nanos::from_secs(2);
+pub(in crate::lock) const SAMPLE_MAX: Nanos = Nanos::from_secs(2);
 /// Samples that the mean and deviation are of.
-const WINDOW: usize = 20;
+pub(in crate::lock) const WINDOW: usize = 20;
 /// From so many samples on those outside two deviations are dropped (GPUSync).
 const SETTLED: usize = 10;
 
@@ -19,33 +17,38 @@ const SETTLED: usize = 10;
 /// Until there are samples, a hold is predicted to be as long as the request says, and one at distance 1 longer than
 /// one at distance 0 by what a migration costs.
 #[derive(Clone, Debug)]
-pub(super) struct Affinity {
+pub(in crate::lock) struct Affinity {
     migration: Nanos,
     /// By task, as far as they have held a token.
-    tasks: Vec<History>,
+    pub(in crate::lock) tasks: Vec<History>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct History {
+pub(in crate::lock) struct History {
     /// Where its last hold was.
-    last_gpu: Option<u16>,
+    pub(in crate::lock) last_gpu: Option<u16>,
     /// The hold that goes on.
-    current: Option<Hold>,
-    at_home: Window,
-    away: Window,
+    pub(in crate::lock) current: Option<Hold>,
+    pub(in crate::lock) at_home: Window,
+    pub(in crate::lock) away: Window,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Hold {
-    since: Instant,
-    gpu: u16,
-    estimate: Nanos,
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::lock) struct Hold {
+    pub(in crate::lock) since: Instant,
+    pub(in crate::lock) gpu: u16,
+    pub(in crate::lock) estimate: Nanos,
 }
 
 impl Affinity {
     /// Nothing known; moving a task's state costs `migration`.
     pub fn new(migration: Nanos) -> Self {
         Affinity { migration, tasks: Vec::new() }
+    }
+
+    /// Forgets all holds.
+    pub fn clear(&mut self) {
+        self.tasks.clear();
     }
 
     /// The GPU that `task` held last.
@@ -100,40 +103,6 @@ impl Affinity {
         }
     }
 
-    pub fn save(&self, numbers: &mut Vec<u64>) {
-        numbers.push(self.tasks.len() as u64);
-        for History { last_gpu, current, at_home, away } in &self.tasks {
-            numbers.extend([optional(*last_gpu), optional(current.map(|hold| hold.gpu))]);
-            numbers.extend(current.iter().flat_map(|hold| [hold.since.0, hold.estimate.0]));
-            for Window { samples } in [at_home, away] {
-                numbers.push(samples.len() as u64);
-                numbers.extend(samples.iter().map(|sample| sample.0));
-            }
-        }
-    }
-
-    pub fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
-        self.tasks.clear();
-        for _ in 0..numbers.count(numbers.tasks())? {
-            let mut history = History { last_gpu: numbers.optional_u16()?, ..History::default() };
-            if let Some(gpu) = numbers.optional_u16()? {
-                history.current = Some(Hold { gpu, since: Instant(numbers.any()?), estimate: numbers.nanos()? });
-            }
-            for window in [&mut history.at_home, &mut history.away] {
-                for _ in 0..numbers.count(WINDOW)? {
-                    let sample = numbers.below(SAMPLE_MAX.0 as usize + 1, "a sample")?;
-                    window.samples.push_back(Nanos(sample as u64));
-                }
-            }
-            self.tasks.push(history);
-        }
-        Ok(())
-    }
-
-    pub fn saved_max(tasks: usize) -> usize {
-        1 + tasks * (4 + 2 * (1 + WINDOW))
-    }
-
     fn history(&self, task: TaskId) -> Option<&History> {
         self.tasks.get(task.index())
     }
@@ -149,8 +118,8 @@ impl History {
 /// and Q that of their squares, the variance is `Q / n - (S / n)^2`, so x is outside two deviations of the mean iff
 /// `(n x - S)^2 > 4 (n Q - S^2)`. All of it is below `(20 * 2e9)^2 * 4 < 2^93`.
 #[derive(Clone, Debug, Default)]
-struct Window {
-    samples: VecDeque<Nanos>,
+pub(in crate::lock) struct Window {
+    pub(in crate::lock) samples: VecDeque<Nanos>,
 }
 
 impl Window {

@@ -4,12 +4,10 @@ use std::collections::VecDeque;
 
 use laxity_model::{ReplicaId, TaskId};
 
-use super::super::saved::{Damaged, Numbers, optional_task};
-
 /// A FIFO queue for each replica.
 #[derive(Clone, Debug)]
-pub(super) struct Fifos {
-    queues: Vec<Fifo>,
+pub(in crate::lock) struct Fifos {
+    pub(in crate::lock) queues: Vec<Fifo>,
     gpus: u16,
     length_max: usize,
     total_max: usize,
@@ -17,14 +15,14 @@ pub(super) struct Fifos {
 
 /// The queue of one replica. Its head holds the replica, unless a holder that overran its budget still does.
 #[derive(Clone, Debug, Default)]
-struct Fifo {
-    requests: VecDeque<TaskId>,
-    overran: Option<TaskId>,
+pub(in crate::lock) struct Fifo {
+    pub(in crate::lock) requests: VecDeque<TaskId>,
+    pub(in crate::lock) overran: Option<TaskId>,
 }
 
 /// What an unlock leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Released {
+pub(in crate::lock) struct Released {
     pub replica: ReplicaId,
     /// The holder had overrun: it gives up no place in the queue.
     pub overran: bool,
@@ -53,6 +51,14 @@ impl Fifos {
         assert!(replicas <= 1 << 16, "replicas are numbered in 16 bits");
         let queues = vec![Fifo::default(); replicas];
         Fifos { queues, gpus, length_max: length_max.into(), total_max: total_max.into() }
+    }
+
+    /// Empties the queues; no replica has a holder.
+    pub fn clear(&mut self) {
+        self.queues.iter_mut().for_each(|queue| {
+            queue.requests.clear();
+            queue.overran = None;
+        });
     }
 
     /// All replicas in order.
@@ -147,28 +153,6 @@ impl Fifos {
         let queue = queue.expect("whoever leaves a queue without the token waits in it");
         self.queues[queue].requests.retain(|&queued| queued != task);
         ReplicaId(queue as u16)
-    }
-
-    pub fn save(&self, numbers: &mut Vec<u64>) {
-        for Fifo { requests, overran } in &self.queues {
-            numbers.extend([optional_task(*overran), requests.len() as u64]);
-            numbers.extend(requests.iter().map(|task| u64::from(task.0)));
-        }
-    }
-
-    pub fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
-        for Fifo { requests, overran } in &mut self.queues {
-            *overran = numbers.optional_task()?;
-            requests.clear();
-            for _ in 0..numbers.count(numbers.tasks())? {
-                requests.push_back(numbers.task()?);
-            }
-        }
-        Ok(())
-    }
-
-    pub fn saved_max(&self, tasks: usize) -> usize {
-        2 * self.queues.len() + tasks
     }
 
     /// Panics if an invariant does not hold.

@@ -32,25 +32,24 @@
 //!
 //! Every operation is at worst quadratic in the unfinished requests, of which there is one per task.
 
-mod affinity;
-mod fifos;
-mod requests;
+pub(in crate::lock) mod affinity;
+pub(in crate::lock) mod fifos;
+pub(in crate::lock) mod requests;
 
 use laxity_model::{Instant, Nanos, ReplicaId, TaskId};
 
-use super::saved::{Damaged, Numbers};
 use super::{Discipline, Grant, Levels, Request, Standing};
 use affinity::Affinity;
 use fifos::Fifos;
-use requests::{Place, Requests};
+use requests::{RequestState, Requests};
 
 /// The tokens of the GPUs of one cluster: who holds them, who is queued, who waits outside.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     cpus: usize,
-    requests: Requests,
-    fifos: Fifos,
-    affinity: Option<Affinity>,
+    pub(super) requests: Requests,
+    pub(super) fifos: Fifos,
+    pub(super) affinity: Option<Affinity>,
 }
 
 impl Tokens {
@@ -104,7 +103,7 @@ impl Tokens {
     }
 
     fn join(&mut self, now: Instant, task: TaskId, replica: ReplicaId, grants: &mut Vec<Grant>) {
-        self.requests.set_place(task, Place::Queued(replica));
+        self.requests.set_state(task, RequestState::Queued(replica));
         if self.fifos.push(task, replica) {
             self.grant(now, task, replica, grants);
         }
@@ -203,7 +202,7 @@ impl Discipline for Tokens {
 
     fn withdraw(&mut self, now: Instant, task: TaskId, _levels: Levels<'_>, grants: &mut Vec<Grant>) {
         let donor = self.requests.donor_of(task);
-        let queued = matches!(self.requests.get(task).place, Place::Queued(_));
+        let queued = matches!(self.requests.get(task).state, RequestState::Queued(_));
         let freed = queued.then(|| self.fifos.remove_waiter(task));
         self.requests.remove(task);
         if let Some(freed) = freed {
@@ -229,33 +228,18 @@ impl Discipline for Tokens {
             self.fifos.waiters(replica).for_each(|waiter| stands(waiter, Standing::Fifo(replica)));
         }
         for task in self.requests.outside() {
-            let standing = match self.requests.get(task).place {
-                Place::Donor { donee } => Standing::Donor { donee },
+            let standing = match self.requests.get(task).state {
+                RequestState::Donor { donee } => Standing::Donor { donee },
                 _ => Standing::Outside,
             };
             stands(task, standing);
         }
     }
 
-    fn save(&self, numbers: &mut Vec<u64>) {
-        self.requests.save(numbers);
-        self.fifos.save(numbers);
-        self.affinity.iter().for_each(|affinity| affinity.save(numbers));
-    }
-
-    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
-        self.requests.load(numbers, self.fifos.replicas().count())?;
-        self.fifos.load(numbers)?;
-        let agrees = |(task, replica)| self.fifos.contains(replica, task);
-        if !self.requests.queued().all(agrees) || self.requests.queued().count() != self.fifos.total() {
-            return Err(numbers.damaged("the end of a state in which requests are where they say"));
-        }
-        self.affinity.iter_mut().try_for_each(|affinity| affinity.load(numbers))
-    }
-
-    fn saved_max(&self, tasks: usize) -> usize {
-        let affinity = self.affinity.as_ref().map_or(0, |_| Affinity::saved_max(tasks));
-        Requests::saved_max(tasks) + self.fifos.saved_max(tasks) + affinity
+    fn clear(&mut self) {
+        self.requests.clear();
+        self.fifos.clear();
+        self.affinity.iter_mut().for_each(Affinity::clear);
     }
 
     fn holder(&self, replica: ReplicaId) -> Option<TaskId> {

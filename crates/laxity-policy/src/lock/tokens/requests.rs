@@ -3,18 +3,17 @@
 use laxity_model::{Nanos, ReplicaId, TaskId};
 
 use super::super::Request;
-use super::super::saved::{Damaged, Numbers, optional};
 use crate::cpu::Priority;
 
 /// The unfinished requests, the highest base priority first; a request's *rank* is its position.
 #[derive(Clone, Debug)]
-pub(super) struct Requests {
-    entries: Vec<Entry>,
+pub(in crate::lock) struct Requests {
+    pub(in crate::lock) entries: Vec<Entry>,
 }
 
 /// An unfinished request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(in crate::lock) struct Entry {
     /// Base priority of the job.
     pub priority: Priority,
     /// See [`Request::length`].
@@ -22,12 +21,12 @@ pub(super) struct Entry {
     /// See [`Request::only`].
     pub only: Option<u16>,
     /// Where it is.
-    pub place: Place,
+    pub state: RequestState,
 }
 
 /// Where a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(in crate::lock) enum RequestState {
     /// In the FIFO queue of a replica; its head is the holder.
     Queued(ReplicaId),
     /// In the priority queue.
@@ -36,25 +35,25 @@ pub(super) enum Place {
     Donor { donee: TaskId },
 }
 
-/// Places as saved. A list of nothing is saved as zeros.
-const WAITING: u64 = 0;
-const QUEUED: u64 = 1;
-const DONOR: u64 = 2;
-
 impl Requests {
     pub fn new() -> Self {
         Requests { entries: Vec::new() }
     }
 
+    /// Forgets all requests.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
     /// Adds a request to the priority queue.
     pub fn insert(&mut self, request: Request, priority: Priority) {
         assert_eq!(self.rank(request.task), None, "a task has one request for a token at a time");
-        let entry = Entry { priority, length: request.length, only: request.only, place: Place::Waiting };
+        let entry = Entry { priority, length: request.length, only: request.only, state: RequestState::Waiting };
         let rank = self.entries.partition_point(|other| other.priority < priority);
         self.entries.insert(rank, entry);
     }
 
-    /// Removes the request of `task`. Its donor remains one until [`set_place`](Self::set_place) or
+    /// Removes the request of `task`. Its donor remains one until [`set_state`](Self::set_state) or
     /// [`donate`](Self::donate).
     pub fn remove(&mut self, task: TaskId) {
         let rank = self.rank(task).expect("the task has a request");
@@ -66,9 +65,9 @@ impl Requests {
         &self.entries[self.rank(task).expect("the task has a request")]
     }
 
-    pub fn set_place(&mut self, task: TaskId, place: Place) {
+    pub fn set_state(&mut self, task: TaskId, state: RequestState) {
         let rank = self.rank(task).expect("the task has a request");
-        self.entries[rank].place = place;
+        self.entries[rank].state = state;
     }
 
     /// Donors and the priority queue together, the highest first.
@@ -115,19 +114,19 @@ impl Requests {
             let Some(donee) = self.entries[rank].donee() else { continue };
             let goes_on = rank < cpus && self.accepts(donee, self.entries[rank].only, &may_use);
             if !goes_on {
-                self.entries[rank].place = Place::Waiting;
+                self.entries[rank].state = RequestState::Waiting;
             }
         }
         for rank in 0..self.entries.len().min(cpus) {
-            if self.entries[rank].place != Place::Waiting {
+            if self.entries[rank].state != RequestState::Waiting {
                 continue;
             }
             let Some(donee) = self.donee_for(rank, &may_use) else { continue };
             // It is of lower priority, so its turn to find another donee is still to come.
             if let Some(previous) = self.donor_of(donee) {
-                self.set_place(previous, Place::Waiting);
+                self.set_state(previous, RequestState::Waiting);
             }
-            self.entries[rank].place = Place::Donor { donee };
+            self.entries[rank].state = RequestState::Donor { donee };
         }
     }
 
@@ -152,49 +151,8 @@ impl Requests {
         queued.is_some_and(|replica| may_use(replica, only))
     }
 
-    fn rank(&self, task: TaskId) -> Option<usize> {
+    pub(in crate::lock) fn rank(&self, task: TaskId) -> Option<usize> {
         self.entries.iter().position(|entry| entry.task() == task)
-    }
-
-    /// An entry's place is saved as a kind and, where it has one, a replica or a donee.
-    pub fn save(&self, numbers: &mut Vec<u64>) {
-        numbers.push(self.entries.len() as u64);
-        for Entry { priority, length, only, place } in &self.entries {
-            let (kind, which) = match *place {
-                Place::Waiting => (WAITING, 0),
-                Place::Queued(replica) => (QUEUED, replica.0.into()),
-                Place::Donor { donee } => (DONOR, donee.0.into()),
-            };
-            let priority = [priority.task.0.into(), priority.major, priority.tie.into()];
-            numbers.extend(priority.into_iter().chain([length.0, optional(*only), kind, which]));
-        }
-    }
-
-    pub fn load(&mut self, numbers: &mut Numbers<'_>, replicas: usize) -> Result<(), Damaged> {
-        self.entries.clear();
-        for _ in 0..numbers.count(numbers.tasks())? {
-            let (task, major, tie) = (numbers.task()?, numbers.any()?, numbers.u32()?);
-            if self.rank(task).is_some() {
-                return Err(numbers.damaged("a task with one request"));
-            }
-            let (length, only) = (numbers.nanos()?, numbers.optional_u16()?);
-            let place = match numbers.any()? {
-                WAITING => numbers.below(1, "nothing").map(|_| Place::Waiting)?,
-                QUEUED => Place::Queued(numbers.replica(replicas)?),
-                DONOR => Place::Donor { donee: numbers.task()? },
-                _ => return Err(numbers.damaged("where a request is")),
-            };
-            self.entries.push(Entry { priority: Priority { major, tie, task }, length, only, place });
-        }
-        let is_queued = |donee| self.rank(donee).is_some_and(|rank| self.entries[rank].replica().is_some());
-        if self.donations().any(|(_, donee)| !is_queued(donee)) {
-            return Err(numbers.damaged("the end of requests in which donees are in queues"));
-        }
-        Ok(())
-    }
-
-    pub fn saved_max(tasks: usize) -> usize {
-        1 + 7 * tasks
     }
 
     /// Panics if an invariant does not hold.
@@ -218,20 +176,20 @@ impl Entry {
     }
 
     fn is_outside(&self) -> bool {
-        !matches!(self.place, Place::Queued(_))
+        !matches!(self.state, RequestState::Queued(_))
     }
 
-    fn replica(&self) -> Option<ReplicaId> {
-        match self.place {
-            Place::Queued(replica) => Some(replica),
-            Place::Waiting | Place::Donor { .. } => None,
+    pub(in crate::lock) fn replica(&self) -> Option<ReplicaId> {
+        match self.state {
+            RequestState::Queued(replica) => Some(replica),
+            RequestState::Waiting | RequestState::Donor { .. } => None,
         }
     }
 
     fn donee(&self) -> Option<TaskId> {
-        match self.place {
-            Place::Donor { donee } => Some(donee),
-            Place::Queued(_) | Place::Waiting => None,
+        match self.state {
+            RequestState::Donor { donee } => Some(donee),
+            RequestState::Queued(_) | RequestState::Waiting => None,
         }
     }
 }

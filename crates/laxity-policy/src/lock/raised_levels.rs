@@ -5,11 +5,10 @@ use laxity_model::Instant;
 use crate::cpu::Priority;
 
 use super::discipline::Progress;
-use super::saved::{Damaged, Numbers};
 
 impl Progress {
     /// The level a job has at least from the grant at `now` until it unlocks; `order` is that of its request among
-    /// the boosted. Inheritance raises nobody before somebody waits.
+    /// the boosted. Inheritance raises no holder before another job waits.
     pub(super) fn level_from_grant(self, now: Instant, order: u32) -> Option<(u64, u32)> {
         match self {
             Progress::None | Progress::Inheritance => None,
@@ -24,27 +23,18 @@ impl Progress {
 ///
 /// Counts from 0 whenever no such request is unfinished, so that 32 bits last.
 #[derive(Debug, Default)]
-pub(super) struct Boosts {
-    unfinished: u32,
-    next: u32,
+pub(super) struct BoostOrder {
+    pub(super) unfinished: u32,
+    pub(super) next: u32,
 }
 
-impl Boosts {
+impl BoostOrder {
     /// The order of a request made now.
     pub(super) fn request(&mut self) -> u32 {
         let order = self.next;
         self.unfinished += 1;
         self.next = self.next.saturating_add(1);
         order
-    }
-
-    pub(super) fn save(&self, numbers: &mut Vec<u64>) {
-        numbers.extend([u64::from(self.unfinished), u64::from(self.next)]);
-    }
-
-    pub(super) fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
-        (self.unfinished, self.next) = (numbers.u32()?, numbers.u32()?);
-        Ok(())
     }
 
     /// A request is unlocked or withdrawn.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use laxity_model::EngineOrder;
+use laxity_model::{EngineOrder, Instant, LockId, Nanos, ReplicaId, TaskId};
 
-use super::super::discipline::Levels;
-use super::super::saved::{Damaged, Numbers, optional_task};
-use super::*;
+use super::discipline::{Config, Discipline, Grant, Levels, Progress, Request, Standing};
+use super::saved::{Codec, Damaged, Saved};
+use super::{Arbiter, Event};
 
 const A: LockId = LockId(0);
 const B: LockId = LockId(1);
@@ -64,19 +64,8 @@ impl Discipline for Sorted {
         self.waiting.iter().for_each(|&task| stands(task, Standing::Queue));
     }
 
-    fn save(&self, numbers: &mut Vec<u64>) {
-        numbers.extend([optional_task(self.holder), self.waiting.len() as u64]);
-        numbers.extend(self.waiting.iter().map(|task| u64::from(task.0)));
-    }
-
-    fn load(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
-        self.holder = numbers.optional_task()?;
-        self.waiting = (0..numbers.count(numbers.tasks())?).map(|_| numbers.task()).collect::<Result<_, _>>()?;
-        Ok(())
-    }
-
-    fn saved_max(&self, tasks: usize) -> usize {
-        2 + tasks
+    fn clear(&mut self) {
+        (self.holder, self.waiting) = (None, Vec::new());
     }
 
     fn holder(&self, _: ReplicaId) -> Option<TaskId> {
@@ -84,6 +73,17 @@ impl Discipline for Sorted {
     }
 
     fn assert_invariants(&self) {}
+}
+
+impl Saved for Sorted {
+    fn code(&mut self, codec: &mut Codec<'_>) -> Result<(), Damaged> {
+        codec.optional_task(&mut self.holder)?;
+        codec.list(&mut self.waiting, codec.tasks(), Codec::task)
+    }
+
+    fn numbers_max(&self, tasks: usize) -> usize {
+        2 + tasks
+    }
 }
 
 /// A is sorted, B a mutex with inheritance. T1 holds B and waits for A behind T2. When T3 comes to wait for B, T1
@@ -102,7 +102,7 @@ fn a_sorted_queue_is_sorted_again_when_a_waiting_jobs_priority_changes() {
         for (task, lock) in [(0, A), (1, B), (1, A), (2, A)] {
             request(&mut arbiter, task, lock);
         }
-        assert_eq!(told.load(Ordering::Relaxed), 0, "nobody's priority changed while it waited");
+        assert_eq!(told.load(Ordering::Relaxed), 0, "no priority changed while its job waited");
         request(&mut arbiter, 3, B);
         assert_eq!(told.load(Ordering::Relaxed), 1);
         if withdraws {

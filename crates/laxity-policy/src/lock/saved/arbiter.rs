@@ -1,27 +1,35 @@
-//! The state of all locks as numbers, and back.
+//! The state of all locks together.
 
-use laxity_model::{Instant, LockId, ReplicaId, TaskId};
+use laxity_model::{LockId, ReplicaId, TaskId};
 
-use super::super::saved::{Damaged, Numbers};
-use super::{Arbiter, Lock};
+use super::{Codec, Damaged};
 use crate::cpu::Priority;
+use crate::lock::arbiter::{Arbiter, Lock};
+use crate::lock::holdings::Held;
 
 impl Arbiter {
     /// Appends its state to `numbers`, at most [`Arbiter::saved_max`] of them. To be called between events.
     ///
     /// Saved are pending jobs with their base priorities, what they hold and wait for, and the state of the waiting
     /// discipline of every lock that one of them holds or waits for, or that predicts. All else follows: a job's own
-    /// priority from what it holds, effective priorities from who waits for whom, as they are computed from scratch at
-    /// every event and never depend on how they came about.
-    pub fn save(&self, numbers: &mut Vec<u64>) {
-        self.boosts.save(numbers);
-        numbers.push(self.priorities.pending().count() as u64);
-        for task in self.priorities.pending() {
-            let Priority { major, tie, .. } = self.base(task).expect("it is pending");
-            numbers.extend([task.0.into(), major, tie.into()]);
-            self.holdings.save(task, numbers);
-        }
-        self.locks.iter().filter(|lock| !lock.is_idle()).for_each(|lock| lock.discipline.save(numbers));
+    /// priority from what it holds, effective priorities from which job waits for which, as they are computed from
+    /// scratch at every event and never depend on how they came about.
+    ///
+    /// It changes nothing; `&mut` because one description of the state serves for saving and loading.
+    pub fn save(&mut self, numbers: &mut Vec<u64>) {
+        let codec = &mut Codec::save(numbers, self.holdings.tasks());
+        let mut save = || {
+            self.boosts.code(codec)?;
+            codec.count(self.priorities.pending().count(), usize::MAX)?;
+            for task in self.priorities.pending() {
+                let mut priority = self.priorities.base(task).expect("it is pending");
+                codec.priority(&mut priority)?;
+                self.holdings.code(task, codec, self.locks.len(), |lock| self.locks[lock.index()].replicas)?;
+            }
+            let busy = self.locks.iter_mut().filter(|lock| !lock.is_idle());
+            { busy }.try_for_each(|lock| lock.discipline.code(codec))
+        };
+        save().expect("what is saved is not checked");
     }
 
     /// Takes on the state that an arbiter of as many tasks and the same locks saved.
@@ -41,34 +49,32 @@ impl Arbiter {
     pub fn saved_max(&self) -> usize {
         let tasks = self.holdings.tasks();
         let replicas = self.locks.iter().map(|lock| usize::from(lock.replicas)).sum();
-        let disciplines: usize = self.locks.iter().map(|lock| lock.discipline.saved_max(tasks)).sum();
-        3 + 3 * tasks + self.holdings.saved_max(replicas) + disciplines
+        let disciplines: usize = self.locks.iter().map(|lock| lock.discipline.numbers_max(tasks)).sum();
+        3 + 3 * tasks + self.holdings.numbers_max(replicas) + disciplines
     }
 
     fn try_load(&mut self, numbers: &[u64]) -> Result<(), Damaged> {
-        let numbers = &mut Numbers::new(numbers, self.holdings.tasks());
+        let codec = &mut Codec::load(numbers, self.holdings.tasks());
         self.forget_all();
-        self.boosts.load(numbers)?;
-        for _ in 0..numbers.count(numbers.tasks())? {
-            let (task, major, tie) = (numbers.task()?, numbers.any()?, numbers.u32()?);
-            if self.priority(task).is_some() {
-                return Err(numbers.damaged("a task that is saved once"));
-            }
-            self.priorities.begin(Priority { major, tie, task });
+        self.boosts.code(codec)?;
+        for _ in 0..codec.count(0, codec.tasks())? {
+            let mut priority = Priority::of(0, TaskId(0));
+            codec.priority(&mut priority)?;
+            codec.expect(self.priority(priority.task).is_none(), "a task that is saved once")?;
+            self.priorities.begin(priority);
             let Arbiter { holdings, locks, .. } = self;
-            holdings.load(task, numbers, locks.len(), |lock| locks[lock.index()].replicas)?;
+            holdings.code(priority.task, codec, locks.len(), |lock| locks[lock.index()].replicas)?;
         }
-        self.load_locks(numbers)?;
-        self.check(numbers)?;
+        self.load_locks(codec)?;
+        self.check(codec)?;
         self.derive();
         Ok(())
     }
 
     /// The locks, once it is known what tasks hold and wait for.
-    fn load_locks(&mut self, numbers: &mut Numbers<'_>) -> Result<(), Damaged> {
+    fn load_locks(&mut self, codec: &mut Codec<'_>) -> Result<(), Damaged> {
         let Arbiter { locks, holdings, priorities, .. } = self;
         for lock in locks.iter_mut() {
-            // Of a lock that becomes idle nothing was saved, and its discipline has its state to lose.
             lock.was_idle = lock.is_idle();
             (lock.users, lock.waiting) = (0, 0);
         }
@@ -80,8 +86,9 @@ impl Arbiter {
         }
         for lock in locks {
             match (lock.is_idle(), lock.was_idle) {
-                (false, _) => lock.discipline.load(numbers)?,
-                (true, false) => lock.discipline.load(&mut Numbers::zeros(numbers.tasks()))?,
+                (false, _) => lock.discipline.code(codec)?,
+                // Nothing was saved of a lock that became idle.
+                (true, false) => lock.discipline.clear(),
                 (true, true) => {}
             }
         }
@@ -102,8 +109,8 @@ impl Arbiter {
         self.priorities.report(|_| {});
     }
 
-    /// Disciplines and tasks are to know of the same holders and waiters.
-    fn check(&self, numbers: &Numbers<'_>) -> Result<(), Damaged> {
+    /// Disciplines and tasks must know of the same holders and waiters.
+    fn check(&self, codec: &Codec<'_>) -> Result<(), Damaged> {
         let Arbiter { locks, holdings, priorities, .. } = self;
         for (index, lock) in locks.iter().enumerate().filter(|(_, lock)| !lock.is_idle()) {
             let id = LockId(index as u16);
@@ -113,18 +120,16 @@ impl Arbiter {
                 waiting += 1;
                 agree &= priorities.base(task).is_some() && holdings.wait_of(task).is_some_and(|wait| wait.lock == id);
             });
-            if !agree || lock.waiting != waiting {
-                return Err(numbers.damaged("the end of a state in which all agree on who waits"));
-            }
+            let waiters_agree = agree && lock.waiting == waiting;
+            codec.expect(waiters_agree, "the end of a state in which all agree on the waiters")?;
             for replica in (0..lock.replicas).map(ReplicaId) {
                 let Some(holder) = lock.discipline.holder(replica) else { continue };
-                let is_it = |held: &super::Held| (held.lock, held.replica) == (id, replica);
+                let is_it = |held: &Held| (held.lock, held.replica) == (id, replica);
                 agree &= priorities.base(holder).is_some() && holdings.held(holder).iter().any(is_it);
                 held += 1;
             }
-            if !agree || lock.users - lock.waiting != held {
-                return Err(numbers.damaged("the end of a state in which all agree on who holds"));
-            }
+            let holders_agree = agree && lock.users - lock.waiting == held;
+            codec.expect(holders_agree, "the end of a state in which all agree on the holders")?;
         }
         Ok(())
     }
@@ -134,10 +139,9 @@ impl Arbiter {
         self.forget_all();
         self.contended.clear();
         self.boosts = Default::default();
-        let tasks = self.holdings.tasks();
         for Lock { discipline, users, waiting, .. } in &mut self.locks {
             (*users, *waiting) = (0, 0);
-            discipline.load(&mut Numbers::zeros(tasks)).expect("zeros are the state in which nobody asks");
+            discipline.clear();
         }
     }
 
@@ -146,23 +150,5 @@ impl Arbiter {
         let Arbiter { holdings, priorities, .. } = self;
         priorities.pending().for_each(|task| holdings.forget(task));
         priorities.clear();
-    }
-
-    /// Takes over `request`, granted outside, as [`Event::Adopt`](super::Event::Adopt) says.
-    pub(super) fn adopt(&mut self, now: Instant, lock: LockId, request: super::Request, replica: ReplicaId) {
-        let task = request.task;
-        assert!(self.priority(task).is_some(), "only a pending job holds a lock");
-        assert_eq!(self.locks[lock.index()].waiting, 0, "nobody waits for a lock that is granted elsewhere");
-        assert_eq!(self.holder(lock, replica), None, "a replica has one holder");
-        assert!(self.holds(task).all(|(held, _)| held != lock), "a job is granted a lock that it holds");
-        let order = if self.boosts(lock) { self.boosts.request() } else { 0 };
-        let Lock { discipline, progress, users, .. } = &mut self.locks[lock.index()];
-        discipline.adopt(now, request, replica, self.priorities.levels());
-        let level = progress.level_from_grant(now, order);
-        *users += 1;
-        self.holdings.hold(task, super::Held { lock, replica, level });
-        if level.is_some() {
-            self.raise(task);
-        }
     }
 }
