@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use laxity_membership::Kind;
-use laxity_model::Instant;
-use laxity_sys::mutex::Attempt;
+use laxity_model::{Instant, TaskId};
+use laxity_sys::mutex::{Attempt, Guard};
 use laxity_sys::robust::Holder;
 use laxity_sys::scheduling::{self, Attributes};
 
 use crate::client::Client;
+use crate::client_word::ClientWord;
 use crate::config::Config;
 use crate::inheritance;
 use crate::layout::NAME_MAX;
-use crate::shared::{Shared, Word};
+use crate::shared::Shared;
 use crate::snapshot::Snapshot;
-use crate::state_lock::StateError;
+use crate::state_lock::{StateError, StateGuard};
 
 /// An arbitration that this process is attached to, until the last copy of this and the last of its clients are
 /// dropped. The last process to leave takes the name and the memory with it.
@@ -30,15 +31,16 @@ pub struct Arbitration {
 #[derive(Debug)]
 pub(crate) struct Membership {
     pub shared: Arc<Shared>,
-    pub place: usize,
+    /// The member slot of this process.
+    pub slot: usize,
     member: laxity_membership::Membership<Shared>,
-    /// The least of what those of its threads withstand that follow holders ([`inheritance::raise_threshold`]): who lends no
-    /// more leaves all of them as they are. Changes at the gate.
+    /// The least [`inheritance::raise_threshold`] of this process's followers: a holder that lends no more leaves all of
+    /// them as they are. Changes under the state lock.
     pub followers_threshold: AtomicU8,
 }
 
-/// How urgent a client is among those that wait: it decides who gets a token or an engine, and who inherits from whom.
-/// What Linux is told of an heir is how the thread that it inherits from is scheduled, which is not set by this.
+/// How urgent a client is among those that wait. It decides which client is granted a token or an engine, and which one
+/// inherits. How Linux schedules the thread is not set by this: an heir is scheduled as the thread that lends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// A fixed priority as that of `SCHED_FIFO`: 1 to 99, the larger the more urgent.
@@ -54,33 +56,38 @@ pub enum Base {
 pub enum Inheritance {
     /// Linux lets this process raise threads.
     Real,
-    /// It does not, so that a holder may be preempted by threads that are less urgent than those who wait for it. They
-    /// are still granted in the right order.
+    /// It does not, so that a holder may be preempted by threads that are less urgent than its waiters. Grants are still
+    /// in the right order.
     OrderOnly,
 }
 
 /// Why a thread cannot be registered.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
     /// The name cannot be one.
+    #[error("client name {name:?} has {} bytes; use 1 to {NAME_MAX}", name.len())]
     Name {
         /// The name.
         name: String,
     },
     /// The priority cannot be one.
+    #[error("fixed priority {priority} is outside 1 to 99; choose one within")]
     Priority {
         /// The priority.
         priority: u8,
     },
     /// As many threads as can be are registered.
+    #[error("{clients} threads are registered, which is all the configuration allows; raise `clients`")]
     Full {
         /// How many.
         clients: u16,
     },
     /// This process was forked from the one that attached, or is being killed.
+    #[error("this process was forked from the one that attached to the arbitration; attach here")]
     NotAttached,
     /// The state of the arbitration.
-    State(StateError),
+    #[error("{0}")]
+    State(#[source] StateError),
 }
 
 impl Base {
@@ -93,7 +100,7 @@ impl Base {
         }
     }
 
-    /// What [`Base::level`] made a number of.
+    /// The base priority of a [`Base::level`].
     pub(crate) fn of_level(level: u64) -> Self {
         match level {
             u64::MAX => Base::Background,
@@ -112,8 +119,8 @@ impl Base {
 
 impl Arbitration {
     pub(crate) fn new((member, ()): (laxity_membership::Membership<Shared>, ())) -> Self {
-        let (shared, place) = (member.memory().clone(), member.id().slot);
-        let membership = Membership { shared, place, member, followers_threshold: AtomicU8::new(u8::MAX) };
+        let (shared, slot) = (member.memory().clone(), member.id().slot);
+        let membership = Membership { shared, slot, member, followers_threshold: AtomicU8::new(u8::MAX) };
         Arbitration { membership: Arc::new(membership) }
     }
 
@@ -131,12 +138,12 @@ impl Arbitration {
         self.membership.shared.segment.len()
     }
 
-    /// Whether threads that this process has to raise are raised. Which were not, [`Arbitration::snapshot`] says.
+    /// Whether this process can raise threads. [`Arbitration::snapshot`] names those that were not raised.
     pub fn inheritance(&self) -> Inheritance {
         if self.membership.member.may_raise() { Inheritance::Real } else { Inheritance::OrderOnly }
     }
 
-    /// Who holds and waits for what, now. Looking changes nothing and delays nobody.
+    /// The holders and waiters of all locks, now. Looking changes nothing and delays no thread.
     ///
     /// # Errors
     /// [`StateError`] if the memory is damaged.
@@ -144,8 +151,10 @@ impl Arbitration {
         Snapshot::of(&self.membership.shared)
     }
 
-    /// Registers this thread as `name`, of 1 to [`NAME_MAX`] bytes, which is for those who watch. How Linux schedules
-    /// it is read now, and is what it gets back whenever it no longer inherits.
+    /// Registers this thread as `name`, of 1 to [`NAME_MAX`] bytes, which appears in snapshots. How Linux schedules the
+    /// thread is read now, and is what it gets back whenever it no longer inherits.
+    ///
+    /// The registration ends with the client, or with the thread if the client is forgotten.
     ///
     /// # Errors
     /// [`RegisterError`].
@@ -154,55 +163,70 @@ impl Arbitration {
             return Err(RegisterError::Name { name: name.to_owned() });
         }
         base.check()?;
-        let Membership { shared, place, .. } = &*self.membership;
+        let Membership { shared, slot, .. } = &*self.membership;
         if !self.membership.is_ours() {
             return Err(RegisterError::NotAttached);
         }
         let mut state = shared.lock_state().map_err(RegisterError::State)?;
-        // Once the word of a dead process is cleared, at the gate, nobody would look for this client.
-        if shared.members().holder(*place) != Holder::Alive {
+        // Once the word of a dead process is cleared, under the state lock, no process would look for this client.
+        if shared.members().holder(*slot) != Holder::Alive {
             return Err(RegisterError::NotAttached);
         }
-        let system = |error| RegisterError::State(StateError::System(error));
-        for task in shared.tasks().filter(|&task| !state.cache.is_registered(task)).collect::<Vec<_>>() {
-            let Attempt::Taken(life) = shared.liveness(task).try_lock().map_err(system)? else { continue };
-            let words = shared.client(task);
-            let thread = scheduling::current_thread();
-            let own = Attributes::of(thread).map_err(system)?;
-            let numbers = [
-                (words.word, Word::Idle.instead_of(0)),
-                (words.member, *place as u32),
-                (words.thread, thread),
-                (words.pid, std::process::id()),
-                (words.refused, 0),
-                (words.name_length, name.len() as u32),
-            ];
-            for (offset, value) in numbers {
-                shared.segment.u32(offset).store(value, Ordering::Relaxed);
-            }
-            shared.segment.store_bytes(words.name, name.as_bytes());
-            inheritance::store(shared, words.own, own);
-            inheritance::store(shared, words.applied, own);
-            shared.publish_base(task, base.level());
-            // Whoever had the number before was somebody else.
-            state.cache.arbiter.forget(task);
-            state.cache.set_registered(task, true);
-            state.publish();
-            life.keep();
-            return Ok(Client::new(self.membership.clone(), task, thread, own));
+        let Some((task, liveness)) = state.free_task().map_err(RegisterError::State)? else {
+            return Err(RegisterError::Full { clients: shared.config.clients });
+        };
+        let words = shared.client(task);
+        let thread = scheduling::current_thread();
+        let own = Attributes::of(thread).map_err(|error| RegisterError::State(StateError::System(error)))?;
+        let numbers = [
+            (words.word, ClientWord::Idle.instead_of(0)),
+            (words.member, *slot as u32),
+            (words.thread, thread),
+            (words.pid, std::process::id()),
+            (words.refused, 0),
+            (words.name_length, name.len() as u32),
+        ];
+        for (offset, value) in numbers {
+            shared.segment.u32(offset).store(value, Ordering::Relaxed);
         }
-        Err(RegisterError::Full { clients: shared.config.clients })
+        shared.segment.store_bytes(words.name, name.as_bytes());
+        inheritance::store(shared, words.own, own);
+        inheritance::store(shared, words.applied, own);
+        shared.publish_base(task, base.level());
+        // This number is reused; forget its history.
+        state.cache.arbiter.forget(task);
+        state.cache.set_registered(task, true);
+        state.publish();
+        liveness.keep();
+        Ok(Client::new(self.membership.clone(), task, thread, own))
+    }
+}
+
+impl<'a> StateGuard<'a> {
+    /// A number that no thread has, and its liveness lock. If there is none, those of ended threads are freed first.
+    fn free_task(&mut self) -> Result<Option<(TaskId, Guard<'a>)>, StateError> {
+        for is_last in [false, true] {
+            for task in self.shared().tasks().filter(|&task| !self.cache.is_registered(task)).collect::<Vec<_>>() {
+                if let Attempt::Taken(guard) = self.shared().liveness(task).try_lock().map_err(StateError::System)? {
+                    return Ok(Some((task, guard)));
+                }
+            }
+            if is_last || !self.retire_all_ended()? {
+                break;
+            }
+        }
+        Ok(None)
     }
 }
 
 impl Membership {
-    /// The threads that follow holders of this process get what those demand, as one of them took or let go of a token
-    /// without the arbiter.
+    /// Schedules the followers of this process as the holders demand: one of them took or released a token without the
+    /// arbiter.
     #[cold]
     pub fn raise_followers(&self) {
-        // If the memory is damaged nobody looks at it any more.
+        // An error means that the memory is damaged, so that no thread uses it any more.
         if let Ok(state) = self.shared.lock_state() {
-            state.raise_followers_of(self.place);
+            state.raise_followers_of(self.slot);
         }
     }
 
@@ -232,35 +256,6 @@ impl fmt::Display for Inheritance {
                 "grants are in order of priority, but holders cannot be raised: allow SCHED_FIFO (CAP_SYS_NICE, or \
                  ulimit -r 99)"
             ),
-        }
-    }
-}
-
-impl fmt::Display for RegisterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RegisterError::Name { name } => {
-                write!(f, "client name {name:?} has {} bytes; use 1 to {NAME_MAX}", name.len())
-            }
-            RegisterError::Priority { priority } => {
-                write!(f, "fixed priority {priority} is outside 1 to 99; choose one within")
-            }
-            RegisterError::Full { clients } => {
-                write!(f, "{clients} threads are registered, which is all the configuration allows; raise `clients`")
-            }
-            RegisterError::NotAttached => {
-                write!(f, "this process was forked from the one that attached to the arbitration; attach here")
-            }
-            RegisterError::State(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for RegisterError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            RegisterError::State(error) => Some(error),
-            _ => None,
         }
     }
 }

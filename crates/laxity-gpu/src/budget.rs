@@ -7,8 +7,8 @@
 //! holds a token  ---------> the next waiter is admitted as if the token were free, and has it when it is
 //! ```
 //!
-//! Who watches budgets is somebody else, as the thread may wait or run: another thread, or a handler of a timer's signal
-//! that tells one. The rules are those of `laxity_policy::lock::budget`, which the simulator uses.
+//! Another thread watches the budget, as the client's own may wait or run. The rules are those of
+//! `laxity_policy::lock::budget`, which the simulator uses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,11 +19,10 @@ use laxity_policy::lock::Event;
 use crate::arbitration::Membership;
 use crate::client::Client;
 use crate::config::TOKEN;
-use crate::shared::Word;
 use crate::state_lock::{StateError, StateGuard};
 
-/// The budget of a client's jobs, for whoever watches it: any thread of the process. The process stays attached to the
-/// arbitration while there is one.
+/// The budget of a client's jobs, for the thread that watches it: any thread of the process. The process stays attached to
+/// the arbitration while there is one.
 #[derive(Clone, Debug)]
 pub struct Budget {
     membership: Arc<Membership>,
@@ -31,7 +30,7 @@ pub struct Budget {
     state: Arc<State>,
 }
 
-/// Changed at the gate only.
+/// Changed under the state lock only.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     is_exhausted: AtomicBool,
@@ -51,12 +50,12 @@ impl State {
 }
 
 impl Client {
-    /// What is told when a job of this client has exhausted its budget.
+    /// The handle to report that a job of this client has exhausted its budget.
     pub fn budget(&self) -> Budget {
         Budget { membership: self.membership().clone(), task: self.id(), state: self.budget_state().clone() }
     }
 
-    /// Whether the budget of its job is exhausted. One that holds a token had best let go of it.
+    /// Whether the budget of its job is exhausted. If it holds a token, it should release it.
     pub fn is_exhausted(&self) -> bool {
         self.budget_state().is_exhausted()
     }
@@ -64,7 +63,7 @@ impl Client {
 
 impl Budget {
     /// The job has no budget any more: its request is withdrawn, though its thread goes on waiting; if it holds a token,
-    /// the next in the queue is admitted in its place. Nothing happens if that is known.
+    /// the next in the queue is admitted in its place. Nothing happens if that was reported before.
     ///
     /// # Errors
     /// [`StateError`].
@@ -80,8 +79,8 @@ impl Budget {
         })
     }
 
-    /// The job has budget again: it asks for what it asked for, behind those who have meanwhile. A token that it still
-    /// holds is not given back its place in the queue. Nothing happens if that is known.
+    /// The job has budget again: its request is made again, behind those made meanwhile. If it still holds a token, it does
+    /// not get its place in the queue back. Nothing happens if that was reported before.
     ///
     /// # Errors
     /// [`StateError`].
@@ -89,7 +88,7 @@ impl Budget {
         self.change(false, |state| {
             let (shared, task) = (state.shared(), self.task);
             state.arbitrate_wait(task);
-            let is_waiting = Word::of(shared.word(task).load(Ordering::Acquire)) == Word::Waiting;
+            let is_waiting = shared.is_waiting(task);
             if !is_waiting || state.cache.arbiter.waits_for(task).is_some() {
                 return;
             }
@@ -106,7 +105,7 @@ impl Budget {
             return Ok(());
         }
         let mut state = self.membership.shared.lock_state()?;
-        // A client that is dropped says so before it waits for the gate.
+        // A client that is dropped sets this before it waits for the state lock.
         let is_news = self.state.is_exhausted() != is_exhausted && !self.state.is_over.load(Ordering::SeqCst);
         if is_news {
             self.state.is_exhausted.store(is_exhausted, Ordering::Relaxed);

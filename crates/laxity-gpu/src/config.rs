@@ -1,7 +1,5 @@
 //! What is arbitrated, and by which rules.
 
-use std::fmt;
-
 use laxity_model::{
     CopyDirection, Engine, EngineOrder, GpuArbitration, GpuSync, LockId, MigrationPath, Nanos, TokenHold,
 };
@@ -19,7 +17,7 @@ pub struct Config {
     pub gpus: u16,
     /// Of each GPU: 1, which takes copies in both directions, or 2.
     pub copy_engines: u8,
-    /// Who gets which GPU and engine when: the k-FMLP or GPUSync.
+    /// The rules by which GPUs and engines are granted: the k-FMLP or GPUSync.
     pub arbitration: GpuArbitration,
     /// The most threads that may be registered at a time.
     pub clients: u16,
@@ -32,10 +30,11 @@ pub const TOKENS_MAX: u32 = 256;
 /// The most threads that may be registered at a time.
 pub const CLIENTS_MAX: u16 = OWNERS_MAX as u16;
 
-/// Why GPUs cannot be shared so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a configuration is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A number is outside its range.
+    #[error("{what}: {value} is outside {min} to {max}; choose one within")]
     Range {
         /// Which.
         what: &'static str,
@@ -47,6 +46,7 @@ pub enum ConfigError {
         max: u64,
     },
     /// This arbitration needs no library: the driver's own, or one that only the simulator knows.
+    #[error("arbitration {name} cannot be done live; choose k_fmlp or gpusync")]
     Arbitration {
         /// Its name in files.
         name: &'static str,
@@ -104,8 +104,8 @@ impl Config {
         matches!(self.arbitration, GpuArbitration::GpuSync(GpuSync { migration: Some(_), .. }))
     }
 
-    /// Whether a lock for which nobody waits is granted without the arbiter. Not where holds are observed, nor where a
-    /// token may be free and yet not to be had.
+    /// Whether the lock is granted without the arbiter while nothing waits for it. Not where holds are observed, nor where
+    /// a token may be free and yet must not be granted.
     pub(crate) fn may_open(lock: &lock::Config) -> bool {
         match *lock {
             lock::Config::Tokens { migration, fifo_requests, .. } => {
@@ -209,21 +209,6 @@ impl Config {
         config.validate().ok().map(|()| config)
     }
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfigError::Range { what, value, min, max } => {
-                write!(f, "{what}: {value} is outside {min} to {max}; choose one within")
-            }
-            ConfigError::Arbitration { name } => {
-                write!(f, "arbitration {name} cannot be done live; choose k_fmlp or gpusync")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 #[cfg(test)]
 mod tests {

@@ -8,8 +8,9 @@ use laxity_testing::TestRegistry;
 use proptest::prelude::*;
 
 use crate::arbiter_cache::ArbiterCache;
-use crate::client::{Client, LockError, Resource, TokenRequest};
+use crate::client::Client;
 use crate::config::{Config, TOKEN};
+use crate::request::{LockError, Resource, TokenRequest};
 use crate::{Arbitration, Base, Registry};
 
 const CLIENTS: usize = 9;
@@ -84,7 +85,7 @@ impl Both<'_> {
         let task = TaskId(step.client as u32);
         self.now += Nanos(1);
         if step.forgets {
-            self.clients[0].shared().cache.lock().expect("nobody panicked").version = None;
+            self.clients[0].shared().cache.lock().expect("no thread panicked").version = None;
         }
         let held: Vec<LockId> = self.pure.holds(task).map(|(lock, _)| lock).collect();
         if let Some(base) = step.begins.filter(|_| held.is_empty() && self.pure.waits_for(task).is_none()) {
@@ -152,7 +153,7 @@ impl Both<'_> {
         }
     }
 
-    /// The pure arbiter handles `event`; whom it grants what was granted live.
+    /// The pure arbiter handles `event`, and grants what was granted live.
     fn expect(&mut self, event: Event, mut told: Option<(TaskId, LockId, ReplicaId)>) {
         let mut actions = Vec::new();
         self.pure.handle(self.now, event, &mut actions);
@@ -164,8 +165,8 @@ impl Both<'_> {
         assert_eq!(told, None, "granted live only");
     }
 
-    /// How urgent the live arbiter knows `task` to be: that is how urgent it really runs. Of those who wait without the
-    /// arbiter it knows nothing.
+    /// The priority of `task` in the live arbiter, which is the one that it really runs at. The arbiter knows nothing of
+    /// parked waiters.
     fn known(&self, task: TaskId) -> u64 {
         let shared = self.clients[0].shared();
         let mut cache =
@@ -174,7 +175,7 @@ impl Both<'_> {
         known.unwrap_or(shared.published_base(task)).major
     }
 
-    /// Who watches sees the same.
+    /// A snapshot shows the same.
     fn check(&self) {
         let snapshot = self.arbitration.snapshot().expect("whole");
         let engines = snapshot.engines.iter().flatten();
@@ -191,7 +192,7 @@ impl Both<'_> {
             assert_eq!(client.effective.level(), pure.major, "{}", client.name);
             let lender = (self.pure.base(client.id) != Some(pure)).then_some(TaskId(pure.tie));
             assert_eq!(client.inherits_from, lender, "{}", client.name);
-            assert_eq!(self.known(client.id), pure.major, "{} is as urgent as who waits for it needs", client.name);
+            assert_eq!(self.known(client.id), pure.major, "{} is as urgent as its waiters need", client.name);
         }
         assert!(self.clients.iter().all(|client| client.granted().is_none()), "granted live only");
     }

@@ -1,21 +1,26 @@
-//! Threads that end at the gate, between any two steps: what was published happened, all else did not, and whoever
-//! comes next makes good what was left undone. And others that come between any two steps.
+//! Threads that end while they hold the state lock, between any two steps: what was published happened, all else did not,
+//! and the next thread does what was left undone. And other threads that come between any two steps.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::thread;
+use std::sync::mpsc::channel;
+use std::thread::{self, Scope};
 use std::time::Duration;
 
 use laxity_membership::{Kind, Reaped};
 use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::lock::{Arbiter, Event};
-use laxity_testing::TestRegistry;
+use laxity_testing::{HANG, TestRegistry, until};
 
 use crate::arbiter_cache::ArbiterCache;
-use crate::client::{Client, Resource, TokenRequest};
+use crate::client::Client;
 use crate::config::TOKEN;
-use crate::owner_word::{self, Handed};
+use crate::owner_word::{self, HandOver};
+use crate::registration;
+use crate::request::{Resource, TokenRequest};
 use crate::state_lock::StateGuard;
-use crate::{Arbitration, Base, Config, LockError, Registry};
+use crate::{Arbitration, Base, Config, LockError, OwnedToken, Registry};
 
 /// `FUTEX_OWNER_DIED`.
 const OWNER_DIED: u32 = 0x4000_0000;
@@ -23,7 +28,7 @@ const OWNER_DIED: u32 = 0x4000_0000;
 const SOON: Duration = Duration::from_millis(20);
 const ANY: Resource = Resource::Token { gpu: None };
 
-/// How urgent B is when it waits for A, which is as urgent as can be least: it sits, or the arbiter knows of it.
+/// The priority of B when it waits for A, which has the lowest: B parks, or waits by the arbiter.
 const WAITS: [Option<Base>; 2] = [Some(Base::Background), Some(Base::Fixed(1))];
 
 /// One GPU with one token; A holds it, B waits for it if it has a priority.
@@ -48,19 +53,19 @@ impl Scene {
         Scene { _place: place, arbitration, a, b }
     }
 
-    /// A thread does this at the gate and ends there.
-    fn crash(&self, at_the_gate: impl FnOnce(&mut StateGuard<'_>) + Send) {
+    /// A thread does this under the state lock and ends there.
+    fn crash(&self, under_the_lock: impl FnOnce(&mut StateGuard<'_>) + Send) {
         let shared = self.a.shared();
         thread::scope(|scope| {
             scope.spawn(move || {
                 let mut state = shared.lock_state().expect("whole");
-                at_the_gate(&mut state);
+                under_the_lock(&mut state);
                 state.die();
             });
         });
     }
 
-    /// C sleeps, waiting for A, and is handed the token, which it is not told; it lets go once `told`.
+    /// C sleeps, waiting for A, and is handed the token without a wake-up. It releases the token after `told`.
     fn hand_to_a_sleeper(&self, told: impl FnOnce(TaskId)) {
         let (shared, arbitration) = (self.a.shared(), &self.arbitration);
         thread::scope(|scope| {
@@ -72,7 +77,9 @@ impl Scene {
                 thread::yield_now();
             }
             thread::sleep(SOON);
-            let Handed::To(sleeper) = owner_word::hand_over(shared.slot_word(TOKEN)) else { panic!("it sits there") };
+            let HandOver::To(sleeper) = owner_word::hand_over(shared.slot_word(TOKEN)) else {
+                panic!("it is parked there")
+            };
             told(sleeper);
         });
         assert_eq!(shared.take(self.b.id(), TOKEN, None), Some(ReplicaId(0)), "it let go");
@@ -100,7 +107,7 @@ impl Scene {
     }
 }
 
-/// A's unlocking, by whoever is to die.
+/// A's unlocking, by the thread that is to die.
 fn unlock(state: &mut StateGuard<'_>, task: TaskId) {
     state.arbitrate(TOKEN);
     state.handle(Event::Unlock { task, lock: TOKEN });
@@ -145,7 +152,7 @@ fn a_grant_that_was_published_and_not_delivered_is_delivered_by_the_next() {
         });
         assert_eq!(scene.holder(), Some(b));
         assert!(scene.b.granted().is_none());
-        // Anyone who comes for anything.
+        // Any other change.
         drop(scene.arbitration.register("c", Base::Background).expect("there is room"));
         assert!(scene.b.granted().is_some());
         scene.b.release(TOKEN, ReplicaId(0));
@@ -166,7 +173,7 @@ fn a_lock_that_was_reopened_and_not_thawed_is_thawed_by_the_next() {
     scene.finish();
 }
 
-/// The one at the gate dies, and so does the one that makes good what it left.
+/// The holder of the state lock dies, and so does the thread that repairs what it left.
 #[test]
 fn deaths_may_follow_each_other() {
     for b in WAITS {
@@ -186,7 +193,7 @@ fn deaths_may_follow_each_other() {
 }
 
 #[test]
-fn a_panic_at_the_gate_changes_nothing() {
+fn a_panic_under_the_lock_changes_nothing() {
     for b in WAITS {
         let scene = Scene::new("panic", b);
         let a = scene.a.id();
@@ -215,15 +222,15 @@ fn a_grant_that_comes_with_the_time_out_is_taken() {
         let scene = Scene::new("late", b);
         scene.a.release(TOKEN, ReplicaId(0));
         assert_eq!(scene.b.give_up(TOKEN).expect("whole"), Some(ReplicaId(0)));
-        assert!(scene.b.granted().is_none(), "it is told once");
+        assert!(scene.b.granted().is_none(), "each grant is answered once");
         scene.b.release(TOKEN, ReplicaId(0));
         scene.finish();
     }
 }
 
-/// The one that hands over dies before it wakes the one that sits there, which sleeps.
+/// The owner hands over and dies before it wakes the parked waiter, which sleeps.
 #[test]
-fn who_was_handed_a_token_and_not_told_is_told_by_whoever_buries() {
+fn a_waiter_that_was_handed_a_token_and_not_woken_is_notified_by_the_reaper() {
     let scene = Scene::new("untold", None);
     let shared = scene.a.shared();
     scene.hand_to_a_sleeper(|_| {
@@ -234,9 +241,9 @@ fn who_was_handed_a_token_and_not_told_is_told_by_whoever_buries() {
     scene.finish();
 }
 
-/// The one that sits there looks, finds the lock frozen, and goes to sleep again; the one that froze it dies.
+/// The parked waiter looks, finds the lock frozen, and goes to sleep again; the thread that froze it dies.
 #[test]
-fn who_was_handed_a_lock_that_the_dead_froze_is_told_by_the_next() {
+fn a_waiter_that_was_handed_a_lock_frozen_by_the_dead_is_notified_by_the_next() {
     let scene = Scene::new("refrozen", None);
     scene.hand_to_a_sleeper(|sleeper| {
         scene.crash(|state| {
@@ -249,12 +256,12 @@ fn who_was_handed_a_lock_that_the_dead_froze_is_told_by_the_next() {
     scene.finish();
 }
 
-/// The lock is frozen just when it was handed over, by one that dies there; the next one makes good what it left.
+/// A thread freezes the lock just after it was handed over, and dies there; the next thread repairs what it left.
 #[test]
-fn who_was_handed_a_lock_that_is_frozen_has_it() {
+fn a_waiter_that_was_handed_a_lock_that_is_frozen_has_it() {
     for looks_first in [false, true] {
         let scene = Scene::new("handed", Some(Base::Background));
-        assert_eq!(owner_word::hand_over(scene.a.shared().slot_word(TOKEN)), Handed::To(scene.b.id()));
+        assert_eq!(owner_word::hand_over(scene.a.shared().slot_word(TOKEN)), HandOver::To(scene.b.id()));
         let granted = || assert_eq!(scene.b.granted(), Some(ReplicaId(0)));
         if looks_first {
             granted();
@@ -265,7 +272,7 @@ fn who_was_handed_a_lock_that_is_frozen_has_it() {
         if !looks_first {
             granted();
         }
-        assert!(scene.b.granted().is_none(), "it is told once");
+        assert!(scene.b.granted().is_none(), "each grant is answered once");
         scene.b.release(TOKEN, ReplicaId(0));
         scene.finish();
     }
@@ -284,7 +291,7 @@ fn a_thread_of_a_dead_process_keeps_what_it_holds_until_it_has_ended_itself() {
         assert_eq!(shared.reap().expect("whole"), Reaped::Pending);
         assert_ne!(seen, word(), "if it was about to go to sleep, it looks again");
         assert_eq!(scene.holder(), Some(scene.a.id()));
-        assert!(scene.arbitration.register("c", Base::Background).is_err(), "nobody would look for it");
+        assert!(scene.arbitration.register("c", Base::Background).is_err(), "no process would look for it");
         assert_eq!(died(alive), OWNER_DIED, "the word is cleared last");
         scene.hand_over();
         scene.finish();
@@ -309,7 +316,7 @@ fn a_watcher_that_was_overtaken_reads_again() {
     }
 }
 
-/// Whatever memory says, readers are told that it is damaged.
+/// Whatever memory holds, readers get an error if it is damaged.
 #[test]
 fn damaged_memory_is_an_error_for_everyone() {
     let scene = Scene::new("damaged", Some(Base::Fixed(1)));
@@ -318,7 +325,7 @@ fn damaged_memory_is_an_error_for_everyone() {
     for offset in (copy..copy + 8 * 40).step_by(8) {
         let word = shared.segment.u64(offset);
         let whole = word.swap(u64::MAX, Ordering::Relaxed);
-        shared.cache.lock().expect("nobody panicked").version = None;
+        shared.cache.lock().expect("no thread panicked").version = None;
         if let Err(error) = scene.arbitration.snapshot() {
             assert!(error.to_string().starts_with("the arbitration's memory: number"), "{error}");
             assert!(shared.lock_state().is_err());
@@ -326,4 +333,87 @@ fn damaged_memory_is_an_error_for_everyone() {
         word.store(whole, Ordering::Relaxed);
     }
     assert_eq!(scene.holder(), Some(scene.a.id()));
+}
+
+/// A thread that takes the token and, once told, ends by the bare system call, as far as others see.
+fn leak<'scope>(scope: &'scope Scope<'scope, '_>, arbitration: &'scope Arbitration) -> impl FnOnce() {
+    let ((tell, told), (go_on, ended)) = (channel(), channel::<()>());
+    let thread = scope.spawn(move || {
+        let client = arbitration.register("leaked", Base::Background).expect("there is room");
+        std::mem::forget(client.token().expect("it is free"));
+        std::mem::forget(client);
+        registration::forget_those_of_this_thread();
+        tell.send(()).expect("it is awaited");
+        ended.recv().expect("it is sent");
+    });
+    told.recv().expect("it is sent");
+    move || {
+        go_on.send(()).expect("it is awaited");
+        thread.join().expect("no panic");
+    }
+}
+
+#[test]
+fn a_thread_that_ended_unnoticed_is_found_by_the_next_request() {
+    for tries in [false, true] {
+        let place: TestRegistry<Registry> = TestRegistry::new("unnoticed");
+        let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
+        thread::scope(|scope| leak(scope, &arbitration)());
+        assert!(arbitration.snapshot().expect("whole").tokens.is_held(), "no thread has noticed");
+        let client = arbitration.register("us", Base::Background).expect("there is room");
+        drop(if tries { client.try_token() } else { client.token() }.expect("its holder has ended"));
+        assert_eq!(arbitration.snapshot().expect("whole").clients.len(), 1);
+    }
+}
+
+#[test]
+fn a_thread_that_ends_unnoticed_is_found_by_a_waiter_that_looks_now_and_then() {
+    let place: TestRegistry<Registry> = TestRegistry::new("noticed");
+    let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
+    thread::scope(|scope| {
+        let end = leak(scope, &arbitration);
+        let waits = scope.spawn(|| {
+            let client = arbitration.register("us", Base::Background).expect("there is room");
+            drop(client.request_while(TokenRequest::default(), &|| true).expect("its holder ends"));
+        });
+        until("it waits", || arbitration.snapshot().expect("whole").tokens.waiting.len() == 1);
+        end();
+        waits.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_thread_that_ended_unnoticed_makes_room_for_the_next() {
+    let place: TestRegistry<Registry> = TestRegistry::new("room");
+    let arbitration = place.create("g", &Config { clients: 1, ..Config::new(2, 1) }).expect("the name is free");
+    thread::scope(|scope| leak(scope, &arbitration)());
+    let client = arbitration.register("us", Base::Background).expect("that of the thread that ended");
+    drop(client.try_token().expect("its holder has ended"));
+}
+
+/// Thread-local values are dropped in any order: the registration may end before a token that outlives it.
+#[test]
+fn a_token_that_a_thread_keeps_to_its_very_end_is_released_once() {
+    thread_local! {
+        static KEPT: RefCell<Option<OwnedToken>> = const { RefCell::new(None) };
+    }
+    let place: TestRegistry<Registry> = TestRegistry::new("kept");
+    let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
+    let (tell, told) = channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // Made first, so dropped last.
+            KEPT.with(|kept| assert!(kept.borrow().is_none()));
+            let client = Rc::new(arbitration.register("kept", Base::Background).expect("there is room"));
+            let token = OwnedToken::request(&client, TokenRequest::default()).expect("it is free");
+            KEPT.with(|kept| kept.replace(Some(token)));
+            tell.send(()).expect("it is awaited");
+        });
+        told.recv().expect("it is sent");
+        let client = arbitration.register("us", Base::Background).expect("there is room");
+        let token = client.token_for(HANG).expect("its holder ends");
+        until("the other is gone", || arbitration.snapshot().expect("whole").clients.len() == 1);
+        assert_eq!(arbitration.snapshot().expect("whole").tokens.holders[0], Some(client.id()));
+        drop(token);
+    });
 }

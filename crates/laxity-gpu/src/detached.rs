@@ -1,4 +1,4 @@
-//! What is held for longer than a scope of Rust: by an object of another language, say.
+//! Tokens and engines that are held beyond a scope of Rust: by an object of another language, for example.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::arbitration::Membership;
 use crate::client::Client;
 use crate::token::{EngineLock, Token};
 
-/// A token that its client still holds after [`Token::keep`]. [`Client::resume`] makes it a token again; until then, or
-/// until the client is dropped, nobody lets go of it.
+/// A token that its client still holds after [`Token::detach`]. [`Client::reattach`] makes it a token again. Otherwise it
+/// is held until the client is dropped or its thread ends.
 #[derive(Debug)]
 #[must_use = "the token is held until the client is dropped"]
 pub struct DetachedToken {
@@ -17,7 +17,7 @@ pub struct DetachedToken {
     replica: ReplicaId,
 }
 
-/// An engine that its client still holds after [`EngineLock::keep`], as a [`DetachedToken`].
+/// An engine that its client still holds after [`EngineLock::detach`], as a [`DetachedToken`].
 #[derive(Debug)]
 #[must_use = "the engine is held until the client is dropped"]
 pub struct DetachedEngine {
@@ -46,10 +46,10 @@ impl Holder {
 }
 
 impl Token<'_> {
-    /// Holds it beyond this scope. Engines are to be let go of, or kept, before.
+    /// Holds it beyond this scope. Its engines must have been dropped, or detached, before.
     pub fn detach(self) -> DetachedToken {
         let detached = DetachedToken { holder: Holder::of(self.client()), replica: self.replica() };
-        // Its drop would let go of it.
+        // Its drop would release the token.
         std::mem::forget(self);
         detached
     }
@@ -85,7 +85,7 @@ impl DetachedEngine {
 }
 
 impl Client {
-    /// The token that was kept: let go of when dropped.
+    /// The token that was detached: released when dropped.
     ///
     /// # Panics
     /// If it is another client's.
@@ -94,7 +94,7 @@ impl Client {
         Token::new(self, detached.replica)
     }
 
-    /// The engine that was kept: let go of when dropped.
+    /// The engine that was detached: released when dropped.
     ///
     /// # Panics
     /// If it is another client's.
@@ -112,7 +112,7 @@ mod tests {
     use crate::{Base, Config, LockError, Registry};
 
     #[test]
-    fn what_is_kept_is_held_until_it_is_resumed_and_dropped() {
+    fn a_detached_token_is_held_until_it_is_reattached_and_dropped() {
         let registry: TestRegistry<Registry> = TestRegistry::new("detached");
         let gpus = registry.create("detached", &Config::new(2, 1)).expect("created");
         let client = gpus.register("a", Base::Fixed(1)).expect("registered");
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "goes back to that client")]
-    fn nobody_resumes_what_another_client_holds() {
+    fn a_client_cannot_reattach_what_another_client_holds() {
         let registry: TestRegistry<Registry> = TestRegistry::new("detached-by-others");
         let gpus = registry.create("detached", &Config::new(2, 2)).expect("created");
         let (a, b) = (gpus.register("a", Base::Background), gpus.register("b", Base::Background));
@@ -145,7 +145,7 @@ mod tests {
         drop(b.reattach(detached));
     }
 
-    /// The holder is the same thread: whoever waits for it without giving up would do so for ever.
+    /// The holder is the same thread: a wait that does not give up would never end.
     #[test]
     fn a_wait_ends_when_it_is_told_not_to_go_on_and_nothing_is_left_of_it() {
         let registry: TestRegistry<Registry> = TestRegistry::new("patience");
@@ -166,7 +166,9 @@ mod tests {
         assert_eq!(asked.get(), 3);
         assert!(gpus.snapshot().expect("a look").tokens.waiting.is_empty());
         drop(token);
-        let token = b.request_while(crate::TokenRequest::default(), &|| false).expect("who need not wait is not asked");
+        let token = b
+            .request_while(crate::TokenRequest::default(), &|| false)
+            .expect("a request that need not wait does not call the condition");
         let engine = token.engine_while(laxity_model::Engine::Execution, laxity_model::Instant::NEVER, &|| false);
         drop(engine.expect("free"));
     }

@@ -3,9 +3,9 @@
 use laxity_model::{ErrorCode, ErrorDetails};
 
 use crate::arbitration::RegisterError;
-use crate::client::LockError;
 use crate::followers::FollowError;
 use crate::registry::ArbitrationError;
+use crate::request::LockError;
 use crate::state_lock::StateError;
 
 impl ErrorDetails for StateError {

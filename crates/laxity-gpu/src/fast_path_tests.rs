@@ -1,4 +1,5 @@
-//! Who passes the gate, and who need not. A thread ends at the gate: the next one to pass finds that, once.
+//! Which operations take the state lock, and which do not. A thread ends while it holds the state lock: the next one that
+//! takes it is told so, once.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -7,8 +8,8 @@ use laxity_model::{Engine, GpuArbitration, GpuSync, Instant, ReplicaId};
 use laxity_sys::scheduling::{self, current_thread};
 use laxity_testing::{TestRegistry, skip};
 
-use crate::client::{Resource, TokenRequest};
 use crate::config::TOKEN;
+use crate::request::{Resource, TokenRequest};
 use crate::shared::Shared;
 use crate::{Arbitration, Base, Client, Config, Registry};
 
@@ -17,8 +18,8 @@ fn arbitration(place: &TestRegistry<Registry>) -> Arbitration {
     place.create("g", &Config::new(2, 1)).expect("the name is free")
 }
 
-/// Says whether anyone passed the gate while `act` did what it does.
-fn passes(shared: &Shared, act: impl FnOnce()) -> bool {
+/// Whether a thread took the state lock while `act` ran.
+fn takes_state_lock(shared: &Shared, act: impl FnOnce()) -> bool {
     thread::scope(|scope| {
         let death = scope.spawn(|| shared.lock_state().expect("whole").die());
         death.join().expect("no panic");
@@ -33,12 +34,12 @@ fn asks(client: &Client) -> Option<ReplicaId> {
 }
 
 fn use_the_gpu(client: &Client) {
-    let token = client.token().expect("nobody else wants it");
-    drop(token.execute_engine().expect("nobody else wants it"));
+    let token = client.token().expect("no other thread wants it");
+    drop(token.execute_engine().expect("no other thread wants it"));
 }
 
 #[test]
-fn a_job_for_whose_locks_nobody_waits_does_not_pass_the_gate() {
+fn a_job_with_uncontended_locks_does_not_take_the_state_lock() {
     let place = TestRegistry::new("jobs");
     let arbitration = arbitration(&place);
     let mut client = arbitration.register("a", Base::Background).expect("there is room");
@@ -47,14 +48,14 @@ fn a_job_for_whose_locks_nobody_waits_does_not_pass_the_gate() {
         client.begin_job(Base::Deadline(Instant(1000))).expect("a deadline");
         use_the_gpu(&client);
     };
-    assert!(!passes(&shared, job));
+    assert!(!takes_state_lock(&shared, job));
     let base = arbitration.snapshot().expect("whole").client(client.id()).map(|client| client.base);
-    assert_eq!(base, Some(Base::Deadline(Instant(1000))), "who watches knows");
+    assert_eq!(base, Some(Base::Deadline(Instant(1000))), "a snapshot shows it");
 }
 
-/// Those who contend come back, so that a lock stays with the arbiter while one of them holds it, and no longer.
+/// Threads that contend come back, so that a lock stays with the arbiter while one of them holds it, and no longer.
 #[test]
-fn who_was_granted_what_it_waited_for_lets_go_by_the_arbiter_once() {
+fn a_holder_that_had_to_wait_releases_by_the_arbiter_once() {
     let place = TestRegistry::new("waited");
     let arbitration = arbitration(&place);
     let shared = arbitration.membership().shared.clone();
@@ -64,13 +65,13 @@ fn who_was_granted_what_it_waited_for_lets_go_by_the_arbiter_once() {
     assert!(asks(&b).is_none());
     a.release(TOKEN, ReplicaId(0));
     assert!(b.granted().is_some());
-    assert!(passes(&shared, || b.release(TOKEN, ReplicaId(0))));
-    assert!(!passes(&shared, || use_the_gpu(&b)));
+    assert!(takes_state_lock(&shared, || b.release(TOKEN, ReplicaId(0))));
+    assert!(!takes_state_lock(&shared, || use_the_gpu(&b)));
 }
 
-/// Whom nobody else waits with, for a holder that is as urgent: who is next, and who is how urgent, is no question.
+/// A lone waiter that is no more urgent than the holder needs no arbitration.
 #[test]
-fn two_that_are_as_urgent_take_turns_without_the_gate() {
+fn two_equally_urgent_threads_take_turns_without_the_state_lock() {
     let place = TestRegistry::new("turns");
     let arbitration = arbitration(&place);
     let shared = arbitration.membership().shared.clone();
@@ -81,31 +82,31 @@ fn two_that_are_as_urgent_take_turns_without_the_gate() {
         assert!(asks(second).is_none());
         first.release(TOKEN, ReplicaId(0));
         assert!(second.granted().is_some());
-        assert!(second.granted().is_none(), "it is told once");
+        assert!(second.granted().is_none(), "each grant is answered once");
         assert!(asks(first).is_none());
         second.release(TOKEN, ReplicaId(0));
         assert!(first.granted().is_some());
     };
-    assert!(!passes(&shared, || turns(&a, &b)));
+    assert!(!takes_state_lock(&shared, || turns(&a, &b)));
     let waiting = || arbitration.snapshot().expect("whole").tokens.waiting.len();
-    assert!(!passes(&shared, || assert!(asks(&b).is_none())));
-    assert_eq!(waiting(), 1, "who watches sees it");
-    assert!(passes(&shared, || assert!(asks(&c).is_none())), "who comes first, of two?");
+    assert!(!takes_state_lock(&shared, || assert!(asks(&b).is_none())));
+    assert_eq!(waiting(), 1, "a snapshot shows it");
+    assert!(takes_state_lock(&shared, || assert!(asks(&c).is_none())), "the arbiter orders two waiters");
     assert_eq!(waiting(), 2);
     a.release(TOKEN, ReplicaId(0));
     assert!(b.granted().is_some(), "it came first");
     b.release(TOKEN, ReplicaId(0));
     assert!(c.granted().is_some());
-    // Who waits with nobody else waits without the arbiter again.
-    assert!(passes(&shared, || assert!(asks(&a).is_none())));
-    assert!(!passes(&shared, || c.release(TOKEN, ReplicaId(0))));
+    // A lone waiter waits without the arbiter again.
+    assert!(takes_state_lock(&shared, || assert!(asks(&a).is_none())));
+    assert!(!takes_state_lock(&shared, || c.release(TOKEN, ReplicaId(0))));
     assert!(a.granted().is_some());
-    assert!(!passes(&shared, || turns(&a, &c)));
+    assert!(!takes_state_lock(&shared, || turns(&a, &c)));
 }
 
-/// Also for engines, unless somebody else waits for what the one that waits holds.
+/// Also for engines, unless another thread waits for what the waiter holds.
 #[test]
-fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
+fn a_waiter_for_an_engine_takes_the_state_lock_if_it_may_inherit() {
     let place: TestRegistry<Registry> = TestRegistry::new("engines");
     let sync = GpuSync { tokens: 2, ..GpuSync::DEFAULT };
     let config = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(2, 1) };
@@ -118,7 +119,7 @@ fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
     let (a, b, c) = (register("a", Base::Fixed(1)), register("b", Base::Fixed(1)), register("c", Base::Fixed(2)));
     let tokens = [&a, &b].map(|client| client.token().expect("there are two"));
     assert!(asks_engine(&a).is_some());
-    assert!(!passes(&shared, || assert!(asks_engine(&b).is_none())));
+    assert!(!takes_state_lock(&shared, || assert!(asks_engine(&b).is_none())));
     let hands_engine = |from: &Client, to: &Client| {
         from.release(engine, ReplicaId(0));
         assert!(to.granted().is_some());
@@ -132,17 +133,17 @@ fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
     assert!(asks(&c).is_none());
     assert_eq!(inherits(), [Some(c.id()); 2]);
     hands_engine(&a, &b);
-    assert!(passes(&shared, || assert!(asks_engine(&a).is_none())), "A is as urgent as C, and so is B");
+    assert!(takes_state_lock(&shared, || assert!(asks_engine(&a).is_none())), "A is as urgent as C, and so is B");
     hands_engine(&b, &a);
     a.release(engine, ReplicaId(0));
     drop(tokens);
     assert!(c.granted().is_some());
-    // Now C waits before anyone wants the engine.
+    // Now C waits before another thread wants the engine.
     c.release(TOKEN, ReplicaId(0));
     let tokens = [&a, &b].map(|client| client.token().expect("there are two"));
     assert!(asks(&c).is_none());
     assert!(asks_engine(&a).is_some());
-    assert!(passes(&shared, || assert!(asks_engine(&b).is_none())), "B inherits from C");
+    assert!(takes_state_lock(&shared, || assert!(asks_engine(&b).is_none())), "B inherits from C");
     hands_engine(&a, &b);
     b.release(engine, ReplicaId(0));
     drop(tokens);
@@ -150,9 +151,9 @@ fn who_waits_for_an_engine_passes_the_gate_if_it_may_inherit() {
     c.release(TOKEN, ReplicaId(0));
 }
 
-/// Whoever passes the gate reads and writes the state: it is to be no longer for those who neither hold nor wait.
+/// Every change reads and writes the state: threads that neither hold nor wait must not make it longer.
 #[test]
-fn a_state_is_as_long_as_those_are_many_who_contend() {
+fn saved_state_grows_only_with_contenders() {
     let place = TestRegistry::new("idle");
     let arbitration = arbitration(&place);
     let shared = arbitration.membership().shared.clone();
@@ -176,23 +177,23 @@ fn a_state_is_as_long_as_those_are_many_who_contend() {
 
 /// Under `SCHED_OTHER` a holder has nothing to lend.
 #[test]
-fn a_holder_who_changes_no_follower_does_not_pass_the_gate() {
+fn a_holder_that_changes_no_follower_does_not_take_the_state_lock() {
     let place = TestRegistry::new("followers_threshold");
     let arbitration = arbitration(&place);
     let shared = arbitration.membership().shared.clone();
     let mut client = arbitration.register("a", Base::Background).expect("there is room");
     let follower = arbitration.follow(0, current_thread()).expect("there is room");
-    assert!(!passes(&shared, || use_the_gpu(&client)));
-    // More urgent than who follows, from this job on.
+    assert!(!takes_state_lock(&shared, || use_the_gpu(&client)));
+    // More urgent than the follower, from this job on.
     if let Err(error) = scheduling::set_fifo(10) {
         return skip(format_args!("no SCHED_FIFO: {error}"));
     }
-    let rebased = passes(&shared, || client.rebase(Base::Fixed(10)).expect("it is permitted"));
+    let rebased = takes_state_lock(&shared, || client.rebase(Base::Fixed(10)).expect("it is permitted"));
     assert!(rebased, "others look at how it is scheduled");
-    assert!(passes(&shared, || use_the_gpu(&client)));
-    // As urgent as the one that follows since now.
+    assert!(takes_state_lock(&shared, || use_the_gpu(&client)));
+    // From now on as urgent as the follower.
     drop(follower);
     scheduling::set_fifo(10).expect("it was permitted");
     let _follower = arbitration.follow(0, current_thread()).expect("there is room");
-    assert!(!passes(&shared, || use_the_gpu(&client)));
+    assert!(!takes_state_lock(&shared, || use_the_gpu(&client)));
 }

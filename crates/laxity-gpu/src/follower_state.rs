@@ -1,4 +1,4 @@
-//! Which threads follow holders, for those who watch.
+//! The threads that follow holders, as snapshots show them.
 
 use laxity_membership::MEMBERS_MAX;
 use laxity_sys::scheduling::{self, Attributes};
@@ -25,18 +25,18 @@ pub struct FollowerState {
 impl FollowerState {
     /// All that live, by GPU, process and number.
     pub(crate) fn all(shared: &Shared) -> Vec<FollowerState> {
-        let slots = 0..shared.layout.followers_max();
-        let places = (0..MEMBERS_MAX).flat_map(|place| slots.clone().map(move |slot| (place, slot)));
-        let mut all: Vec<_> = places.filter_map(|(place, slot)| Self::read(shared, place, slot)).collect();
+        let indices = 0..shared.layout.followers_max();
+        let slots = (0..MEMBERS_MAX).flat_map(|slot| indices.clone().map(move |index| (slot, index)));
+        let mut all: Vec<_> = slots.filter_map(|(slot, index)| Self::read(shared, slot, index)).collect();
         all.sort_by_key(|follower| (follower.gpu, follower.pid, follower.thread));
         all
     }
 
-    fn read(shared: &Shared, place: usize, slot: usize) -> Option<FollowerState> {
-        let words = shared.layout.follower(place, slot);
+    fn read(shared: &Shared, slot: usize, index: usize) -> Option<FollowerState> {
+        let words = shared.layout.follower(slot, index);
         let thread = shared.number(words.thread);
-        let pid = shared.pid(place);
-        // One that ended without being dropped, or whose process was killed, may be another's by now.
+        let pid = shared.pid(slot);
+        // A follower that ended without being dropped, or whose process was killed, may have given its number to another.
         if thread == 0 || !scheduling::is_thread_of(thread, pid) {
             return None;
         }

@@ -1,12 +1,12 @@
-//! Where things are in an arbitration's segment. Sizes follow from the configuration.
+//! Offsets in the segment of an arbitration. Sizes follow from the configuration.
 //!
 //! ```text
 //! header of the segment | members (laxity-membership) | configuration
-//! gate           the mutex of who changes the state
+//! state mutex    held by the thread that changes the state
 //! version        which of the two copies counts
-//! owners         for each lock who holds it while it is open, and who waits in its seat
-//! followers      one cache line each: of every process those threads that are as urgent as its holders
-//! clients        five cache lines each: the threads
+//! owner words    for each lock: its owners while it is open, and the waiter in its waiter slot
+//! followers      one cache line each: the threads of every process that follow its holders
+//! clients        five cache lines each: the registered threads
 //! copies         the state, twice
 //! ```
 
@@ -16,11 +16,10 @@ use laxity_policy::lock::Arbiter;
 use laxity_sys::mutex;
 use laxity_sys::segment::Format;
 
-use crate::arbiter_cache;
 use crate::config::{self, Config};
 use crate::owner_word::REPLICAS;
 
-/// Our segments.
+/// What a segment must be to hold an arbitration.
 pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 7 };
 
 /// The longest name of a client, in bytes.
@@ -28,7 +27,7 @@ pub const NAME_MAX: usize = 64;
 
 /// The configuration: words of 64 bits.
 pub(crate) const CONFIG: usize = CONTENTS;
-/// What mutexes look like: 64 bits.
+/// The layout of the C library's mutexes: 64 bits.
 pub(crate) const MUTEX_LAYOUT: usize = CONFIG + 8 * config::WORDS;
 /// The PID namespace: 64 bits.
 pub(crate) const NAMESPACE: usize = MUTEX_LAYOUT + 8;
@@ -44,17 +43,17 @@ pub(crate) const STATE_MUTEX: usize = (BOOT + 8).next_multiple_of(PAIR);
 const _: () = assert!(mutex::SIZE == LINE);
 /// How often the state was changed: 64 bits. An even number means the first copy.
 pub(crate) const VERSION: usize = STATE_MUTEX + PAIR;
-/// Whether any thread ever followed a holder: 32 bits. With the version, which is read anyway.
+/// Whether any thread ever followed a holder: 32 bits. Beside the version, which every change reads anyway.
 pub(crate) const FOLLOWED: usize = VERSION + 8;
 const OWNERS: usize = VERSION + PAIR;
-/// For a GPU the threads of one process that may follow its holders: those for interrupts, callbacks and each engine,
-/// and some to spare.
+/// The threads of one process that may follow the holders of one GPU: one for interrupts, one for callbacks, one for
+/// each engine, and some to spare.
 const FOLLOWERS_OF_GPU: usize = 8;
 
 /// The offsets of one arbitration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// For each lock where its owners are.
+    /// Where the owner words of each lock are.
     owners: Vec<usize>,
     followers: usize,
     followers_max: usize,
@@ -69,40 +68,40 @@ pub(crate) struct Layout {
 /// The words of a thread that follows holders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FollowerWords {
-    /// Its number, 0 if there is none: 32 bits.
+    /// Its thread number, 0 if there is none: 32 bits.
     pub thread: usize,
     /// The GPU whose holders it follows: 32 bits.
     pub gpu: usize,
-    /// Why Linux did not let it have what it was to have, else 0: 32 bits.
+    /// The error with which Linux refused its last scheduling, else 0: 32 bits.
     pub refused: usize,
-    /// How Linux schedules it, by itself and as we last said: two words of 64 bits each.
+    /// Its own scheduling attributes, and those that Linux was given last: two words of 64 bits each.
     pub own: usize,
     pub applied: usize,
 }
 
-/// The words of a client, a thread.
+/// The words of a client, a registered thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientWords {
-    /// The mutex that it holds while it is registered and lives.
+    /// The liveness lock: a mutex that the thread holds while it is registered and lives.
     pub liveness: usize,
     /// Whether it waits, or what it was granted: 32 bits, waited on.
     pub word: usize,
-    /// The lock that it asked for last: 32 bits.
+    /// The lock that it requested last: 32 bits.
     pub wanted: usize,
-    /// What it said of the token it asked for last: its length (64 bits), its GPU and one more (32 bits).
+    /// Its last request for a token: the length (64 bits), and the GPU and one more (32 bits).
     pub length: usize,
     pub only: usize,
-    /// Its base priority, as [`Base`](crate::Base) makes a number of it, from its next request on: 64 bits.
+    /// The level of its [`Base`](crate::Base) priority from its next request on: 64 bits.
     pub base: usize,
-    /// Its process, by its place: 32 bits.
+    /// The member slot of its process: 32 bits.
     pub member: usize,
-    /// Its number and that of its process: 32 bits each.
+    /// Its thread number and the number of its process: 32 bits each.
     pub thread: usize,
     pub pid: usize,
-    /// How Linux schedules it, by itself and as we last said: two words of 64 bits each.
+    /// Its own scheduling attributes, and those that Linux was given last: two words of 64 bits each.
     pub own: usize,
     pub applied: usize,
-    /// Why it could not be raised when it had to be, else 0: 32 bits.
+    /// The error with which Linux refused to raise it last, else 0: 32 bits.
     pub refused: usize,
     /// Length of the name (32 bits), and the name.
     pub name_length: usize,
@@ -110,26 +109,27 @@ pub(crate) struct ClientWords {
 }
 
 impl Layout {
-    /// For a valid configuration.
+    /// For a valid configuration, whose state `arbiter` saves.
     pub fn of(config: &Config, arbiter: &Arbiter) -> Layout {
         let mut end = OWNERS;
         let mut owners = Vec::new();
         for lock in config.locks() {
             owners.push(end);
-            end += (8 * words(lock.replicas())).next_multiple_of(PAIR);
+            end += (8 * owner_words(lock.replicas())).next_multiple_of(PAIR);
         }
         let followers = end;
         let followers_max = FOLLOWERS_OF_GPU * usize::from(config.gpus);
         let clients = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
         end = clients + usize::from(config.clients) * CLIENT;
-        // The length, which locks are open, who is registered, and the arbiter's.
-        let copy_length = 1 + owners.len().div_ceil(64) + arbiter_cache::words(config.clients) + arbiter.saved_max();
+        // The length, which locks are open, which clients are registered, and the arbiter's numbers.
+        let bits = bit_words(owners.len()) + bit_words(config.clients.into());
+        let copy_length = 1 + bits + arbiter.saved_max();
         let copy = (8 * copy_length).next_multiple_of(PAIR);
         let copies = [end, end + copy];
         Layout { owners, followers, followers_max, clients, copies, copy_length, total: end + 2 * copy }
     }
 
-    /// The words that say who holds `lock` while it is open.
+    /// The first owner word of `lock`.
     pub fn owners(&self, lock: LockId) -> usize {
         self.owners[usize::from(lock.0)]
     }
@@ -139,8 +139,9 @@ impl Layout {
         self.followers_max
     }
 
-    pub fn follower(&self, place: usize, slot: usize) -> FollowerWords {
-        let start = self.followers + (place * self.followers_max + slot) * LINE;
+    /// The follower number `index` of the member in `slot`.
+    pub fn follower(&self, slot: usize, index: usize) -> FollowerWords {
+        let start = self.followers + (slot * self.followers_max + index) * LINE;
         FollowerWords { thread: start, gpu: start + 4, refused: start + 8, own: start + 16, applied: start + 32 }
     }
 
@@ -171,11 +172,16 @@ impl Layout {
     }
 }
 
-/// A mutex, what changes often, what does not, the name, and one to keep pairs apart.
+/// A mutex, the words that change often, those that do not, the name, and a line to keep pairs apart.
 const CLIENT: usize = mutex::SIZE + 3 * LINE;
 const _: () = assert!(CLIENT.is_multiple_of(PAIR) && NAME_MAX <= LINE);
 
-/// Words that say who holds that many replicas.
-pub(crate) fn words(replicas: u16) -> usize {
+/// How many owner words a lock of that many replicas has.
+pub(crate) fn owner_words(replicas: u16) -> usize {
     usize::from(replicas).div_ceil(REPLICAS)
+}
+
+/// How many words of 64 bits have that many bits.
+pub(crate) fn bit_words(bits: usize) -> usize {
+    bits.div_ceil(64)
 }

@@ -7,10 +7,10 @@
 //!                                                                  +------- drop --------+
 //! ```
 //!
-//! Who is granted what is decided by the very state machine that the simulator uses ([`laxity_policy::lock::Arbiter`]).
-//! Who waits is suspended; who holds inherits the priority of those who wait, through any number of locks, under
-//! `SCHED_FIFO` where Linux permits that ([`Arbitration::inheritance`]). While nobody waits a lock is taken and let go
-//! by one instruction each, and who waits alone, so that there is nothing to decide, is handed it by one, too.
+//! The state machine that grants is the one that the simulator uses ([`laxity_policy::lock::Arbiter`]). A thread that waits
+//! is suspended. A holder inherits the priority of its waiters, through any number of locks, under `SCHED_FIFO` where Linux
+//! permits that ([`Arbitration::inheritance`]). An uncontended lock is taken and released by one instruction each, and a
+//! lone waiter that is no more urgent than the holder is handed the lock by one, too.
 //!
 //! ```
 //! use laxity_gpu::{Base, Config, Registry};
@@ -38,31 +38,46 @@
 //! # }
 //! ```
 //!
-//! Any process may be killed at any instruction: whatever its threads hold and wait for goes to the next, within about
-//! a millisecond of their end. What it had launched on a GPU is for the driver to end. Decision 20 has the reasons.
+//! Any process may be killed at any instruction: what its threads hold and wait for goes to the next threads, within about
+//! a millisecond of their end. The same happens when a thread ends while its process goes on. Operations that it had
+//! launched on a GPU are for the driver to end. Decision 20 has the reasons, decision 33 says which processes trust each
+//! other.
+//!
+//! Files, from the bottom: `owner_word` and `layout`, `memory` (words in shared memory), `arbiter_cache` (the state that is
+//! kept twice), `state_lock` (changing it) with `reopening` and `delivery`, `acquire` (what a client does).
 #![deny(unsafe_code)]
 
+mod acquire;
 mod arbiter_cache;
 mod arbitration;
 mod budget;
 mod client;
+mod client_word;
 mod config;
 #[cfg(test)]
 mod conformance_tests;
 #[cfg(test)]
 mod crash_tests;
+mod delivery;
 mod detached;
 mod details;
 #[cfg(test)]
 mod fast_path_tests;
 mod follower_state;
 mod followers;
+#[cfg(test)]
+mod forgery_tests;
 mod inheritance;
 mod layout;
 mod members;
+mod memory;
 mod owned;
 mod owner_word;
+mod peers;
+mod registration;
 mod registry;
+mod reopening;
+mod request;
 mod shared;
 mod snapshot;
 mod state_lock;
@@ -70,7 +85,7 @@ mod token;
 
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
 pub use budget::Budget;
-pub use client::{Client, LockError, POLL_INTERVAL, Resource, TokenRequest};
+pub use client::{Client, POLL_INTERVAL};
 pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
 pub use detached::{DetachedEngine, DetachedToken};
 pub use follower_state::FollowerState;
@@ -80,6 +95,7 @@ pub use laxity_policy::lock::Standing;
 pub use layout::NAME_MAX;
 pub use owned::OwnedToken;
 pub use registry::{ArbitrationError, Registry, RegistryError};
+pub use request::{LockError, Resource, TokenRequest};
 pub use snapshot::{ClientState, LockState, Snapshot};
 pub use state_lock::StateError;
 pub use token::{Chunk, CopyChunks, EngineLock, PeerCopy, Token};

@@ -1,21 +1,24 @@
-//! An arbitration is memory with members: what is done about those that died.
+//! An arbitration is memory with members: what becomes of members and threads that ended.
 //!
-//! What the dead left is told by their threads: each client holds a mutex, its *life*, which Linux marks when that very
-//! thread will not carry out another instruction.
+//! Each client holds a mutex, its *liveness lock*. Linux marks the mutex when that very thread will not carry out another
+//! instruction, so the thread that takes it over may take back what the ended thread held.
 
+use std::io;
 use std::sync::atomic::Ordering;
 
 use laxity_membership::{Dead, Kind, Reaped};
-use laxity_model::TaskId;
+use laxity_model::{LockId, TaskId};
 use laxity_policy::lock::Event;
 use laxity_sys::mutex::{self, Attempt};
 use laxity_sys::process::pid_namespace;
+use laxity_sys::scheduling;
 use laxity_sys::segment::{Format, Segment};
 
+use crate::client_word::ClientWord;
 use crate::inheritance;
 use crate::layout::{BOOT, FORMAT, MUTEX_LAYOUT, NAMESPACE};
 use crate::registry::{ArbitrationError, RegistryError, describe};
-use crate::shared::{Shared, Word};
+use crate::shared::Shared;
 use crate::state_lock::{StateError, StateGuard};
 
 impl Kind for Shared {
@@ -51,10 +54,10 @@ impl Kind for Shared {
         &self.segment
     }
 
-    fn join(&self, place: usize) -> Result<(), RegistryError> {
-        // Threads of the one who had it before.
-        for slot in 0..self.layout.followers_max() {
-            self.segment.u32(self.layout.follower(place, slot).thread).store(0, Ordering::Relaxed);
+    fn join(&self, slot: usize) -> Result<(), RegistryError> {
+        // Followers of the process that had the slot before.
+        for index in 0..self.layout.followers_max() {
+            self.segment.u32(self.layout.follower(slot, index).thread).store(0, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -65,48 +68,48 @@ impl Kind for Shared {
 }
 
 impl Shared {
-    /// The number of the process that took a slot last.
+    /// The number of the process that took a member slot last.
     pub fn pid(&self, slot: usize) -> u32 {
         self.members().pid(slot)
     }
 
-    /// Retires the clients of processes that died: what they hold goes to the next, by the arbiter's rules.
+    /// Retires the clients of processes that died: what they hold goes to the next tasks, by the arbiter's rules.
     ///
     /// # Errors
     /// [`StateError`].
     pub fn reap(&self) -> Result<Reaped, StateError> {
-        // All at once: every guardian is told before anything else.
+        // All at once: every guardian is woken before anything else.
         let dead: Vec<Dead<'_>> = self.members().dead().collect();
         if dead.is_empty() {
             return Ok(Reaped::Done);
         }
-        let (mut ending, mut waiters) = (Vec::new(), Vec::new());
-        // One at a time, so that the gate is free in between.
+        let (mut ending, mut alive) = (Vec::new(), Vec::new());
+        // One at a time, so that other threads get the state lock in between.
         for task in self.tasks() {
             let mut state = self.lock_state()?;
             if !state.cache.is_registered(task) {
                 continue;
             }
-            match self.liveness(task).try_lock().map_err(StateError::System)? {
-                Attempt::Taken(life) => {
-                    state.retire(task);
-                    // Before the gate, so that nobody ever finds a life taken but by its own thread.
-                    drop(life);
-                    state.publish();
-                }
-                Attempt::Busy => {
-                    let member = self.segment.u32(self.client(task).member).load(Ordering::Relaxed) as usize;
-                    if dead.iter().any(|dead| dead.id.slot == member) {
-                        inheritance::raise_ending_thread(self, task);
-                        ending.push(member);
-                    }
-                    waiters.push(task);
-                }
+            if state.retire_if_ended(task)? {
+                state.publish();
+                continue;
+            }
+            let member = self.member_slot(task);
+            if !dead.iter().any(|dead| dead.id.slot == member) {
+                alive.push(task);
+            } else if self.is_thread(task) {
+                inheritance::raise_ending_thread(self, task);
+                ending.push(member);
+                alive.push(task);
+            } else {
+                self.remake_liveness(task).map_err(StateError::System)?;
+                state.retire(task);
+                state.publish();
             }
         }
-        // Those whom the dead were about to wake.
-        waiters.into_iter().for_each(|task| self.notify(task));
-        // At the gate, where nobody registers any more: whoever does looks at this word.
+        // The dead may have been about to wake these.
+        alive.into_iter().for_each(|task| self.notify(task));
+        // Under the state lock: a registration looks at the member's word there, so none can come in between.
         let state = self.lock_state()?;
         for dead in dead.iter().filter(|dead| !ending.contains(&dead.id.slot)) {
             if !self.has_clients(&state, dead.id.slot) {
@@ -116,18 +119,56 @@ impl Shared {
         Ok(if self.members().dead().next().is_none() { Reaped::Done } else { Reaped::Pending })
     }
 
-    /// Whether a thread of the process at `place` is registered.
-    fn has_clients(&self, state: &StateGuard<'_>, place: usize) -> bool {
-        let is_theirs = |&task: &TaskId| {
-            let member = self.segment.u32(self.client(task).member).load(Ordering::Relaxed);
-            state.cache.is_registered(task) && member as usize == place
-        };
-        self.tasks().any(|task| is_theirs(&task))
+    /// Retires the threads that hold `lock` and have ended while their processes go on.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn reap_ended_holders(&self, lock: LockId) -> Result<(), StateError> {
+        let mut state = self.lock_state()?;
+        if state.retire_ended_holders(lock)? {
+            state.publish();
+        }
+        Ok(())
+    }
+
+    /// Whether the thread of `task` has ended without leaving. It takes one load, and no lock.
+    pub fn has_ended(&self, task: TaskId) -> bool {
+        self.is_task(task) && self.liveness(task).is_abandoned()
+    }
+
+    /// Whether the thread that registered as `task` exists.
+    fn is_thread(&self, task: TaskId) -> bool {
+        let words = self.client(task);
+        scheduling::is_thread_of(self.number(words.thread), self.number(words.pid))
+    }
+
+    /// Makes a new liveness lock for `task`, whose thread is gone while Linux did not mark the old one: a thread that calls
+    /// `exec` gets the number of its process first, so that Linux does not recognize its locks. The caller holds the state
+    /// lock.
+    #[expect(unsafe_code, reason = "a mutex is made where another one was")]
+    fn remake_liveness(&self, task: TaskId) -> io::Result<()> {
+        let liveness = self.client(task).liveness;
+        for word in (0..mutex::SIZE).step_by(8) {
+            self.segment.u64(liveness + word).store(0, Ordering::Relaxed);
+        }
+        // SAFETY: the bytes are zero and are kept for this mutex. No thread uses the old one: its holder is gone, others
+        // take it under the state lock only, and `has_ended` reads one word of it atomically.
+        unsafe { self.segment.make_mutex(liveness) }
+    }
+
+    /// The member slot of the process of `task`.
+    pub fn member_slot(&self, task: TaskId) -> usize {
+        self.number(self.client(task).member) as usize
+    }
+
+    /// Whether a thread of the member in `slot` is registered.
+    fn has_clients(&self, state: &StateGuard<'_>, slot: usize) -> bool {
+        self.tasks().any(|task| state.cache.is_registered(task) && self.member_slot(task) == slot)
     }
 }
 
 impl StateGuard<'_> {
-    /// Takes back all that `task` holds and asks for, and forgets it: a thread that leaves, or has ended.
+    /// Takes back all that `task` holds and requests, and forgets it: its thread leaves, or has ended.
     pub fn retire(&mut self, task: TaskId) {
         let shared = self.shared();
         self.arbitrate_wait(task);
@@ -144,6 +185,52 @@ impl StateGuard<'_> {
             self.handle(Event::Unlock { task, lock });
         }
         self.cache.set_registered(task, false);
-        Word::Idle.store(shared.word(task));
+        ClientWord::Idle.store(shared.word(task));
+    }
+
+    /// Retires `task`, which is registered, if its thread has ended. Answers whether it did.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn retire_if_ended(&mut self, task: TaskId) -> Result<bool, StateError> {
+        match self.shared().liveness(task).try_lock().map_err(StateError::System)? {
+            Attempt::Busy => Ok(false),
+            // The guard goes before the state lock: the other threads never find the lock held except by its own thread.
+            Attempt::Taken(_liveness) => {
+                self.retire(task);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Retires the holders of `lock` whose threads have ended. Answers whether there were any.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn retire_ended_holders(&mut self, lock: LockId) -> Result<bool, StateError> {
+        let shared = self.shared();
+        let mut any = false;
+        for replica in shared.replicas(lock) {
+            let by_word = || shared.owner(lock, replica);
+            let holder = if self.cache.is_open(lock) { by_word() } else { self.cache.arbiter.holder(lock, replica) };
+            let ended = holder.filter(|&task| shared.has_ended(task) && self.cache.is_registered(task));
+            if let Some(task) = ended {
+                any |= self.retire_if_ended(task)?;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Retires all registered tasks whose threads have ended. Answers whether there were any.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn retire_all_ended(&mut self) -> Result<bool, StateError> {
+        let shared = self.shared();
+        let mut any = false;
+        for task in shared.tasks().filter(|&task| shared.has_ended(task)) {
+            any |= self.cache.is_registered(task) && self.retire_if_ended(task)?;
+        }
+        Ok(any)
     }
 }

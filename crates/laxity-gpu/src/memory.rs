@@ -1,6 +1,5 @@
-//! An arbitration in shared memory, and what this process knows of it.
+//! The words of an arbitration in shared memory, without its state.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use laxity_model::{LockId, Nanos, ReplicaId, TaskId};
@@ -9,21 +8,20 @@ use laxity_policy::lock::{self, Arbiter};
 use laxity_sys::segment::Segment;
 use laxity_sys::{futex, mutex};
 
-use crate::arbiter_cache::ArbiterCache;
+use crate::client_word::{COUNT, ClientWord};
 use crate::config::{Config, TOKEN};
 use crate::layout::{self, ClientWords, Layout, STATE_MUTEX, VERSION};
-use crate::owner_word::{self, Handed, Owners, REPLICAS};
+use crate::owner_word::{self, HandOver, Owners, REPLICAS};
 
+/// The memory of an arbitration. Other processes write to it, so every number that is read from it is checked.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct Memory {
     pub segment: Segment,
     pub layout: Layout,
     pub name: String,
     pub config: Config,
-    /// Of every lock.
+    /// The properties of every lock.
     pub locks: Vec<Lock>,
-    /// This process's arbiter, for whoever holds the gate.
-    pub cache: Mutex<ArbiterCache>,
 }
 
 /// What follows from a lock's configuration.
@@ -32,85 +30,46 @@ pub(crate) struct Lock {
     pub replicas: u16,
     /// Replica `r` belongs to GPU `r % gpus`.
     pub gpus: u16,
-    /// Whether it is granted without the arbiter while nobody waits.
+    /// Whether it is granted without the arbiter while nothing waits for it.
     pub may_open: bool,
-    /// Whether one may also wait for it without the arbiter: [`owners`].
+    /// Whether one thread may also wait for it without the arbiter: [`owner_word`].
     pub has_waiter_slot: bool,
 }
 
-/// What the word of a client says. Bits above it are counted up whenever it begins to wait or is told to look again, so
-/// that no two waits look the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
-    Idle,
-    Waiting,
-    Granted(ReplicaId),
-}
-
-/// One more in the bits above a [`Word`].
-const COUNT: u32 = 1 << 17;
-
-impl Word {
-    pub fn of(value: u32) -> Self {
-        match value % COUNT {
-            0 => Word::Idle,
-            1 => Word::Waiting,
-            granted => Word::Granted(ReplicaId((granted - 2) as u16)),
-        }
-    }
-
-    /// In place of what `before` says.
-    pub fn instead_of(self, before: u32) -> u32 {
-        let state = match self {
-            Word::Idle => 0,
-            Word::Waiting => 1,
-            Word::Granted(replica) => 2 + u32::from(replica.0),
-        };
-        before - before % COUNT + state
-    }
-
-    /// Says so from now on. Others may count up meanwhile, which may be lost: the word is another one anyhow.
-    pub fn store(self, word: &AtomicU32) {
-        word.store(self.instead_of(word.load(Ordering::Relaxed)), Ordering::Release);
-    }
-}
-
-impl Shared {
-    /// `segment` is that of a draft or was checked to be one of ours.
-    pub fn new(segment: Segment, name: String, config: Config) -> Self {
-        let configs = config.locks();
-        let arbiter = Arbiter::new(config.clients.into(), &configs);
-        let layout = Layout::of(&config, &arbiter);
+impl Memory {
+    /// `segment` is that of a draft, or of one of our arbitrations.
+    pub fn new(segment: Segment, name: String, config: Config, layout: Layout) -> Self {
         let lock = |lock: &lock::Config| {
             let gpus = if let lock::Config::Tokens { gpus, .. } = *lock { gpus } else { lock.replicas() };
             let (replicas, may_open) = (lock.replicas(), Config::may_open(lock));
             Lock { replicas, gpus, may_open, has_waiter_slot: may_open && replicas == 1 }
         };
-        let locks: Vec<Lock> = configs.iter().map(lock).collect();
-        let cache = Mutex::new(ArbiterCache::new(arbiter, locks.len(), config.clients));
-        Shared { segment, layout, name, config, locks, cache }
+        let locks = config.locks().iter().map(lock).collect();
+        Memory { segment, layout, name, config, locks }
     }
 
-    /// Where things are under a valid configuration.
-    pub fn layout_of(config: &Config) -> Layout {
-        Layout::of(config, &Arbiter::new(config.clients.into(), &config.locks()))
+    /// The arbiter and the layout of a valid configuration.
+    pub fn arbiter_and_layout(config: &Config) -> (Arbiter, Layout) {
+        let arbiter = Arbiter::new(config.clients.into(), &config.locks());
+        let layout = Layout::of(config, &arbiter);
+        (arbiter, layout)
     }
 
-    /// The mutex of whoever changes the state.
+    /// The mutex that guards the state.
     pub fn state_mutex(&self) -> mutex::Mutex<'_> {
         self.mutex(STATE_MUTEX)
     }
 
-    /// The mutex that the client `task` holds while it is registered.
+    /// The mutex that the thread of `task` holds while it is registered.
     pub fn liveness(&self, task: TaskId) -> mutex::Mutex<'_> {
         self.mutex(self.client(task).liveness)
     }
 
     #[expect(unsafe_code, reason = "only the registry knows that the mutexes were made")]
     fn mutex(&self, offset: usize) -> mutex::Mutex<'_> {
-        // SAFETY: the registry makes these mutexes in every draft, before it is published. Segments whose layout of
-        // mutexes, PID namespace or boot are not ours are not admitted (`Kind::admit`), so nobody attaches to them,
-        // buries in them or looks at more than their members.
+        // SAFETY: the registry makes these mutexes in every draft, before it is published. A segment with another layout
+        // of mutexes, another PID namespace or another boot is not admitted (`Kind::admit`), so no thread attaches to it,
+        // reaps in it or reads more of it than its members.
         unsafe { self.segment.mutex(offset) }
     }
 
@@ -131,28 +90,46 @@ impl Shared {
         (0..u32::from(self.config.clients)).map(TaskId)
     }
 
+    /// Whether there can be a client of that number.
+    pub fn is_task(&self, task: TaskId) -> bool {
+        task.index() < usize::from(self.config.clients)
+    }
+
+    pub fn lock(&self, lock: LockId) -> Lock {
+        self.locks[usize::from(lock.0)]
+    }
+
     pub fn lock_ids(&self) -> impl Iterator<Item = LockId> + use<> {
         (0..self.locks.len() as u16).map(LockId)
     }
 
-    /// The word that says whether the client `task` waits.
+    pub fn replicas(&self, lock: LockId) -> impl Iterator<Item = ReplicaId> + Clone + use<> {
+        (0..self.lock(lock).replicas).map(ReplicaId)
+    }
+
+    /// The word on which the client `task` waits.
     #[inline]
     pub fn word(&self, task: TaskId) -> &AtomicU32 {
         self.segment.u32(self.client(task).word)
     }
 
-    /// What `task` said of the token that it asked for last. Other locks know nothing of it.
+    /// Whether the client `task` waits.
+    pub fn is_waiting(&self, task: TaskId) -> bool {
+        ClientWord::of(self.word(task).load(Ordering::Acquire)) == ClientWord::Waiting
+    }
+
+    /// The length and the GPU of the token that `task` requested last. Requests for other locks have neither.
     pub fn published_request(&self, task: TaskId, lock: LockId) -> (Nanos, Option<u16>) {
         if lock != TOKEN {
             return (Nanos::ZERO, None);
         }
         let words = self.client(task);
         let length = self.segment.u64(words.length).load(Ordering::Relaxed);
-        let only = self.segment.u32(words.only).load(Ordering::Relaxed);
+        let only = self.number(words.only);
         (Nanos(length), only.checked_sub(1).map(|gpu| gpu as u16))
     }
 
-    /// Notes what `task` says of the token that it asks for.
+    /// Publishes the length and the GPU of the token that `task` is about to request.
     #[inline]
     pub fn publish_request(&self, task: TaskId, length: Nanos, only: Option<u16>) {
         let words = self.client(task);
@@ -160,37 +137,44 @@ impl Shared {
         self.segment.u32(words.only).store(only.map_or(0, |gpu| 1 + u32::from(gpu)), Ordering::Relaxed);
     }
 
-    /// The base priority that `task` says it has. The arbiter is told with its next request, as before that it matters
-    /// to nobody.
+    /// The base priority that `task` published. The arbiter learns it with the next request, before which it affects no
+    /// other task.
     pub fn published_base(&self, task: TaskId) -> Priority {
         let level = self.segment.u64(self.client(task).base).load(Ordering::Relaxed);
-        // Words come from memory that others can write to, and 0 is above all.
+        // Level 0 is above all base priorities.
         Priority::of(level.max(1), task)
     }
 
-    /// Notes the base priority of `task`, which holds nothing and waits for nothing.
+    /// Publishes the base priority of `task`, which holds nothing and waits for nothing.
     pub fn publish_base(&self, task: TaskId, level: u64) {
         self.segment.u64(self.client(task).base).store(level, Ordering::Relaxed);
     }
 
-    /// The words that say who holds `lock` while it is open, and who waits in its seat, each for [`REPLICAS`] replicas.
+    /// The owner words of `lock`, each for [`REPLICAS`] replicas. They count while the lock is open.
     pub fn owner_words(&self, lock: LockId) -> impl Iterator<Item = &AtomicU64> {
         let start = self.layout.owners(lock);
-        let words = layout::words(self.locks[usize::from(lock.0)].replicas);
-        (0..words).map(move |word| self.segment.u64(start + 8 * word))
+        (0..layout::owner_words(self.lock(lock).replicas)).map(move |word| self.segment.u64(start + 8 * word))
     }
 
-    /// Who holds `replica` of `lock` by its words, which count while it is open.
+    /// The owner word of `replica`, and the position of the replica there.
+    #[inline]
+    fn owner_word(&self, lock: LockId, replica: ReplicaId) -> (&AtomicU64, usize) {
+        let (word, position) = (usize::from(replica.0) / REPLICAS, usize::from(replica.0) % REPLICAS);
+        (self.segment.u64(self.layout.owners(lock) + 8 * word), position)
+    }
+
+    /// The owner of `replica` of `lock` by its word, which counts while the lock is open.
     pub fn owner(&self, lock: LockId, replica: ReplicaId) -> Option<TaskId> {
-        let (word, place) = (usize::from(replica.0) / REPLICAS, usize::from(replica.0) % REPLICAS);
-        Owners::of(self.segment.u64(self.layout.owners(lock) + 8 * word)).owner(place)
+        let (word, position) = self.owner_word(lock, replica);
+        Owners::of(word).owner(position)
     }
 
-    /// Takes `lock` without the arbiter if it is open and the replica that a request would be granted is free. Exactly
-    /// that one: where it might be one of a later word, which a single instruction cannot see, the arbiter decides.
+    /// Takes `lock` without the arbiter if it is open and the replica that a request would be granted is free. It takes
+    /// exactly that replica: where it might be one of a later word, which a single instruction cannot see, the arbiter
+    /// decides.
     #[inline]
     pub fn take(&self, task: TaskId, lock: LockId, only: Option<u16>) -> Option<ReplicaId> {
-        let Lock { replicas, gpus, .. } = self.locks[usize::from(lock.0)];
+        let Lock { replicas, gpus, .. } = self.lock(lock);
         // Replica `r` belongs to GPU `r % gpus`: the first one of GPU x is x.
         let (first, step) = only.map_or((0, 1), |gpu| (usize::from(gpu), usize::from(gpus)));
         let word = first / REPLICAS;
@@ -201,21 +185,20 @@ impl Shared {
         Some(ReplicaId((start + taken) as u16))
     }
 
-    /// Lets go of `replica` without the arbiter if `lock` is open. Who waits in its seat has it then.
+    /// Releases `replica` without the arbiter if `lock` is open, and hands it over to the waiter in the lock's slot.
     #[inline(always)]
     pub fn release(&self, lock: LockId, replica: ReplicaId) -> bool {
-        if self.locks[usize::from(lock.0)].has_waiter_slot {
-            let handed = owner_word::hand_over(self.slot_word(lock));
-            // Words come from memory that others can write to.
-            if let Handed::To(task) = handed
-                && task.index() < usize::from(self.config.clients)
-            {
-                self.notify(task);
-            }
-            return handed != Handed::Frozen;
+        if !self.lock(lock).has_waiter_slot {
+            let (word, position) = self.owner_word(lock, replica);
+            return owner_word::release(word, position);
         }
-        let (word, place) = (usize::from(replica.0) / REPLICAS, usize::from(replica.0) % REPLICAS);
-        owner_word::release(self.segment.u64(self.layout.owners(lock) + 8 * word), place)
+        let outcome = owner_word::hand_over(self.slot_word(lock));
+        if let HandOver::To(task) = outcome
+            && self.is_task(task)
+        {
+            self.notify(task);
+        }
+        outcome != HandOver::Frozen
     }
 
     /// Whether the arbiter decides about `lock`, or is about to.
@@ -223,21 +206,20 @@ impl Shared {
         self.owner_words(lock).any(|word| Owners::of(word).is_frozen())
     }
 
-    /// The word of a lock that has a seat.
+    /// The only owner word of a lock that has a waiter slot.
     pub fn slot_word(&self, lock: LockId) -> &AtomicU64 {
         self.segment.u64(self.layout.owners(lock))
     }
 
-    /// Whether `task`, which waited in the seat of `lock`, is its owner by now.
+    /// Whether `task`, which waited in the slot of `lock`, is its owner by now.
     #[inline]
     pub fn was_handed(&self, task: TaskId, lock: LockId) -> bool {
-        // Which lock comes from memory that others can write to.
-        let has_waiter_slot = self.locks.get(usize::from(lock.0)).is_some_and(|lock| lock.has_waiter_slot);
-        let owners = if has_waiter_slot { Owners::of(self.slot_word(lock)) } else { Owners::NOBODY };
+        let has_slot = self.locks.get(usize::from(lock.0)).is_some_and(|lock| lock.has_waiter_slot);
+        let owners = if has_slot { Owners::of(self.slot_word(lock)) } else { Owners::NONE };
         !owners.is_frozen() && owners.owner(0) == Some(task)
     }
 
-    /// The lock that `task` asked for last, if it is one.
+    /// The lock that `task` requested last, if its word names one.
     pub fn wanted(&self, task: TaskId) -> Option<LockId> {
         let lock = self.number(self.client(task).wanted);
         ((lock as usize) < self.locks.len()).then_some(LockId(lock as u16))
@@ -248,16 +230,16 @@ impl Shared {
         self.segment.u32(self.client(task).wanted).store(lock.0.into(), Ordering::Relaxed);
         let word = self.word(task);
         let before = word.load(Ordering::Relaxed).wrapping_add(COUNT);
-        word.store(Word::Waiting.instead_of(before), Ordering::Release);
+        word.store(ClientWord::Waiting.instead_of(before), Ordering::Release);
     }
 
-    /// Wakes the thread of `task` if it waits, to look at its word.
+    /// Wakes the thread of `task`, if it sleeps, to read its word.
     #[inline(always)]
     pub fn wake(&self, task: TaskId) {
         futex::wake_all(self.word(task));
     }
 
-    /// Wakes the thread of `task` if it waits or is about to, to look at its word and that of the lock.
+    /// Has the thread of `task` read its word and the owner word again, if it sleeps or is about to.
     #[inline(always)]
     pub fn notify(&self, task: TaskId) {
         self.word(task).fetch_add(COUNT, Ordering::Release);

@@ -1,4 +1,4 @@
-//! A token that keeps its client: for those who keep both in one place, which a borrow cannot be.
+//! A token that keeps its client, for values that own both, where a borrow cannot be.
 
 use std::mem::{ManuallyDrop, forget};
 use std::ops::Deref;
@@ -6,32 +6,33 @@ use std::rc::Rc;
 
 use laxity_model::ReplicaId;
 
-use crate::client::{Client, LockError, TokenRequest};
+use crate::client::Client;
 use crate::config::TOKEN;
+use crate::request::{LockError, TokenRequest};
 use crate::token::Token;
 
-/// A [`Token`] that keeps its client, let go when dropped.
+/// A [`Token`] that keeps its client, released when dropped.
 #[derive(Debug)]
-#[must_use = "the token is let go at once"]
+#[must_use = "the token is released at once"]
 pub struct OwnedToken {
     client: Rc<Client>,
     replica: ReplicaId,
 }
 
 impl OwnedToken {
-    /// Waits for what `request` says.
+    /// Waits for the token that `request` describes.
     ///
     /// # Errors
     /// [`LockError`].
     pub fn request(client: &Rc<Client>, request: TokenRequest) -> Result<OwnedToken, LockError> {
         let token = client.request(request)?;
         let replica = token.replica();
-        // From here on it is this one that lets go.
+        // From here on the result releases it.
         forget(token);
         Ok(OwnedToken { client: client.clone(), replica })
     }
 
-    /// The token, to lock engines with. It is not let go when the result is dropped.
+    /// The token, to lock engines with. The drop of the result does not release it.
     pub fn token(&self) -> impl Deref<Target = Token<'_>> {
         ManuallyDrop::new(Token::new(&self.client, self.replica))
     }

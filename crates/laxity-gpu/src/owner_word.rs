@@ -1,27 +1,27 @@
-//! Who holds the replicas of an *open* lock in words that are changed by one instruction.
+//! The owners of an *open* lock, in words that one instruction changes.
 //!
 //! ```text
 //!    63      62 .. 54          ...   17 .. 9    8 .. 0
 //!  [frozen] [replica 6]              [replica 1] [replica 0]      0: free, else the task and one more
-//!  [frozen]                          [waiter]    [owner]          of a lock with a seat
+//!  [frozen]                          [waiter]    [owner]          of a lock with a waiter slot
 //!
 //!            take: the smallest free replica that will do          release
 //!  (open) <-----------------------------------------------> (open)
 //!    |                                                         ^
-//!    | freeze: nobody takes or releases any more               | thaw
+//!    | freeze: no thread takes or releases any more            | thaw
 //!    +--------------------> (frozen: the arbiter decides) -----+
 //! ```
 //!
-//! For most locks nobody waits while they are open. One with a single replica has a *seat* for one who waits, to whom
-//! the owner hands it over. Who is next is no question then; that the owner need not be more urgent meanwhile is for
-//! who sits down to see to (`Client::must_arbitrate`).
+//! Most open locks have no waiters. A lock with a single replica has a *waiter slot*: one thread parks there, and the
+//! owner hands the replica over to it. A lone waiter is the next owner under every discipline. The waiter checks that the
+//! owner need not inherit from it (`Client::must_arbitrate`).
 //!
 //! ```text
 //!  (free) <--- release --- (owned by A) <--- hand over: A's replica is B's --- (owned by A, B waits)
-//!     '------- take ----------^    '------------------ sit down: B waits --------^
+//!     '------- take ----------^    '------------------ park: B waits ------------^
 //! ```
 //!
-//! One instruction decides whether a replica is taken and says by whom: a thread that is killed holds it or does not.
+//! The instruction that takes a replica also names its owner: a thread that is killed holds the replica or does not.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,49 +31,50 @@ const BITS: usize = 9;
 const MASK: u64 = (1 << BITS) - 1;
 const FROZEN: u64 = 1 << 63;
 
-/// Where the word of a lock with a seat, which has one replica, says who sits there.
+/// The position of the waiter in the word of a lock with a waiter slot, which has one replica.
 const WAITER_SLOT: usize = 1;
 
-/// Replicas whose holders one word says.
+/// How many replicas have their owners in one word.
 pub(crate) const REPLICAS: usize = 7;
 /// How many tasks can be told apart.
 pub(crate) const OWNERS_MAX: u64 = MASK;
 
-/// What a word says.
+/// The value of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owners(u64);
 
 impl Owners {
+    /// All replicas are free.
+    pub const NONE: Owners = Owners(0);
+
     pub fn of(word: &AtomicU64) -> Self {
         Owners(word.load(Ordering::Acquire))
     }
-
-    pub const NOBODY: Owners = Owners(0);
 
     pub fn is_frozen(self) -> bool {
         self.0 & FROZEN != 0
     }
 
-    pub fn owner(self, replica: usize) -> Option<TaskId> {
-        let owner = self.0 >> (BITS * replica) & MASK;
+    pub fn owner(self, position: usize) -> Option<TaskId> {
+        let owner = self.0 >> (BITS * position) & MASK;
         owner.checked_sub(1).map(|task| TaskId(task as u32))
     }
 
-    /// Who waits in the seat.
+    /// The task in the waiter slot.
     pub fn waiter(self) -> Option<TaskId> {
         self.owner(WAITER_SLOT)
     }
 
-    /// With `task` in the seat.
+    /// With `task` in the waiter slot.
     #[must_use]
     pub fn with_waiter(self, task: TaskId) -> Self {
         self.with(WAITER_SLOT, Some(task))
     }
 
     #[must_use]
-    pub fn with(self, replica: usize, owner: Option<TaskId>) -> Self {
-        let cleared = self.0 & !(MASK << (BITS * replica));
-        Owners(cleared | owner.map_or(0, |task| u64::from(task.0) + 1) << (BITS * replica))
+    pub fn with(self, position: usize, owner: Option<TaskId>) -> Self {
+        let cleared = self.0 & !(MASK << (BITS * position));
+        Owners(cleared | owner.map_or(0, |task| u64::from(task.0) + 1) << (BITS * position))
     }
 
     /// Replaces the owners of a frozen word.
@@ -82,18 +83,18 @@ impl Owners {
     }
 }
 
-/// `task` takes the first of `replicas` that is free; `None` if none is, or the word is frozen.
+/// `task` takes the first free replica of `positions`; `None` if none is free, or the word is frozen.
 #[inline]
-pub(crate) fn take(word: &AtomicU64, task: TaskId, replicas: impl Iterator<Item = usize> + Clone) -> Option<usize> {
+pub(crate) fn take(word: &AtomicU64, task: TaskId, positions: impl Iterator<Item = usize> + Clone) -> Option<usize> {
     let mut owners = Owners(word.load(Ordering::Relaxed));
     loop {
         if owners.is_frozen() {
             return None;
         }
-        let free = replicas.clone().find(|&replica| owners.owner(replica).is_none())?;
+        let free = positions.clone().find(|&position| owners.owner(position).is_none())?;
         let taken = owners.with(free, Some(task));
-        // Who finds the owner's name also finds what it said of its request before, and of the owner and who begins
-        // to follow holders at least one sees the other: `Client::update_followers`.
+        // SeqCst. A thread that sees the owner also sees the request that the owner published before. And an owner and a
+        // thread that begins to follow holders: at least one of the two sees the other (`Client::update_followers`).
         match word.compare_exchange_weak(owners.0, taken.0, Ordering::SeqCst, Ordering::Relaxed) {
             Ok(_) => return Some(free),
             Err(other) => owners = Owners(other),
@@ -101,15 +102,15 @@ pub(crate) fn take(word: &AtomicU64, task: TaskId, replicas: impl Iterator<Item 
     }
 }
 
-/// The owner of `replica` lets go; `false` if the word is frozen.
+/// The owner of the replica at `position` releases it; `false` if the word is frozen.
 #[inline]
-pub(crate) fn release(word: &AtomicU64, replica: usize) -> bool {
+pub(crate) fn release(word: &AtomicU64, position: usize) -> bool {
     let mut owners = Owners(word.load(Ordering::Relaxed));
     loop {
         if owners.is_frozen() {
             return false;
         }
-        let released = owners.with(replica, None);
+        let released = owners.with(position, None);
         match word.compare_exchange_weak(owners.0, released.0, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return true,
             Err(other) => owners = Owners(other),
@@ -117,18 +118,18 @@ pub(crate) fn release(word: &AtomicU64, replica: usize) -> bool {
     }
 }
 
-/// What came of sitting down.
+/// The result of an attempt to park.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parked {
-    /// It waits until this one hands over.
+    /// The task waits until this owner hands over.
     Behind(TaskId),
-    /// Nobody owns the replica any more.
+    /// It does not wait: the replica is free.
     Free,
-    /// Another sits there, or the word is frozen.
+    /// It does not wait: another task is in the slot, or the word is frozen.
     Refused,
 }
 
-/// `task` waits in the seat, if that is free and the replica is not.
+/// `task` waits in the waiter slot, if the slot is free and the replica is not.
 pub(crate) fn try_park(word: &AtomicU64, task: TaskId) -> Parked {
     let mut owners = Owners(word.load(Ordering::Relaxed));
     loop {
@@ -136,50 +137,50 @@ pub(crate) fn try_park(word: &AtomicU64, task: TaskId) -> Parked {
             return Parked::Refused;
         }
         let Some(owner) = owners.owner(0) else { return Parked::Free };
-        let seated = owners.with_waiter(task);
-        // Who finds the waiter's name also finds what it said of its request, and it what the owner said before.
-        match word.compare_exchange_weak(owners.0, seated.0, Ordering::AcqRel, Ordering::Relaxed) {
+        let parked = owners.with_waiter(task);
+        // A thread that sees the waiter also sees its published request; the waiter sees the owner's.
+        match word.compare_exchange_weak(owners.0, parked.0, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => return Parked::Behind(owner),
             Err(other) => owners = Owners(other),
         }
     }
 }
 
-/// What came of handing over.
+/// The result of handing over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handed {
-    /// This one, which waited, owns the replica now.
+pub(crate) enum HandOver {
+    /// This task, which waited, owns the replica now.
     To(TaskId),
-    /// Nobody waited: it is free.
+    /// No task waited: the replica is free.
     Freed,
-    /// The word is frozen.
+    /// Nothing changed: the word is frozen.
     Frozen,
 }
 
-/// The owner lets go of the replica of a lock with a seat.
+/// The owner releases the replica of a lock with a waiter slot.
 #[inline]
-pub(crate) fn hand_over(word: &AtomicU64) -> Handed {
+pub(crate) fn hand_over(word: &AtomicU64) -> HandOver {
     let mut owners = Owners(word.load(Ordering::Relaxed));
     loop {
         if owners.is_frozen() {
-            return Handed::Frozen;
+            return HandOver::Frozen;
         }
         let next = owners.waiter();
-        let handed = Owners::NOBODY.with(0, next);
-        // As in `take`, which this is for the one that waits.
+        let handed = Owners::NONE.with(0, next);
+        // SeqCst as in `take`, on behalf of the waiter.
         match word.compare_exchange_weak(owners.0, handed.0, Ordering::SeqCst, Ordering::Relaxed) {
-            Ok(_) => return next.map_or(Handed::Freed, Handed::To),
+            Ok(_) => return next.map_or(HandOver::Freed, HandOver::To),
             Err(other) => owners = Owners(other),
         }
     }
 }
 
-/// From now on nobody takes or releases; who holds then.
+/// Stops all takes and releases; the owners at that instant.
 pub(crate) fn freeze(word: &AtomicU64) -> Owners {
     Owners(word.fetch_or(FROZEN, Ordering::AcqRel))
 }
 
-/// From now on anybody takes and releases.
+/// Allows takes and releases again.
 pub(crate) fn thaw(word: &AtomicU64) {
     word.fetch_and(!FROZEN, Ordering::AcqRel);
 }
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_is_handed_to_who_sits_there() {
+    fn a_replica_is_handed_over_to_the_parked_waiter() {
         let word = AtomicU64::new(0);
         let owner = || Owners::of(&word).owner(0);
         assert_eq!(try_park(&word, TaskId(1)), Parked::Free);
@@ -212,12 +213,12 @@ mod tests {
         assert_eq!(try_park(&word, TaskId(2)), Parked::Refused);
         assert_eq!((owner(), Owners::of(&word).waiter()), (Some(TaskId(0)), Some(TaskId(510))));
         assert_eq!(take(&word, TaskId(3), 0..1), None);
-        assert_eq!(hand_over(&word), Handed::To(TaskId(510)));
+        assert_eq!(hand_over(&word), HandOver::To(TaskId(510)));
         assert_eq!((owner(), Owners::of(&word).waiter()), (Some(TaskId(510)), None));
-        assert_eq!(hand_over(&word), Handed::Freed);
+        assert_eq!(hand_over(&word), HandOver::Freed);
         assert_eq!(owner(), None);
         freeze(&word);
-        assert_eq!((try_park(&word, TaskId(1)), hand_over(&word)), (Parked::Refused, Handed::Frozen));
+        assert_eq!((try_park(&word, TaskId(1)), hand_over(&word)), (Parked::Refused, HandOver::Frozen));
     }
 
     #[test]
@@ -229,9 +230,9 @@ mod tests {
         assert!(!release(&word, 0));
         assert_eq!(take(&word, TaskId(4), 1..7), None);
         assert!(freeze(&word).is_frozen());
-        Owners::NOBODY.with(6, Some(TaskId(8))).store_frozen(&word);
+        Owners::NONE.with(6, Some(TaskId(8))).store_frozen(&word);
         assert!(Owners::of(&word).is_frozen());
         thaw(&word);
-        assert_eq!(Owners::of(&word), Owners::NOBODY.with(6, Some(TaskId(8))));
+        assert_eq!(Owners::of(&word), Owners::NONE.with(6, Some(TaskId(8))));
     }
 }

@@ -1,6 +1,5 @@
 //! Arbitrations by name.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -14,6 +13,7 @@ use laxity_sys::segment::{HEADER, Segment};
 use crate::arbitration::Arbitration;
 use crate::config::{self, Config, ConfigError};
 use crate::layout::{BOOT, CONFIG, FORMAT, MUTEX_LAYOUT, NAMESPACE, STATE_MUTEX};
+use crate::memory::Memory;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::state_lock::StateError;
@@ -28,12 +28,14 @@ pub struct Registry {
 pub type RegistryError = laxity_membership::RegistryError<ArbitrationError>;
 
 /// What can be wrong with arbitrations only.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ArbitrationError {
     /// Creating: the configuration cannot be.
-    Config(ConfigError),
+    #[error("{0}")]
+    Config(#[source] ConfigError),
     /// Attaching: its processes are in another PID namespace, or have another C library. Neither a thread's number nor
     /// a mutex means the same there.
+    #[error("arbitration {name}: its processes have another {what}; run all of them with the same one")]
     Elsewhere {
         /// The name.
         name: String,
@@ -41,7 +43,8 @@ pub enum ArbitrationError {
         what: &'static str,
     },
     /// Its state.
-    State(StateError),
+    #[error("{0}")]
+    State(#[source] StateError),
 }
 
 impl Registry {
@@ -50,8 +53,7 @@ impl Registry {
         Registry { names: NameTable::at(directory) }
     }
 
-    /// Creates the arbitration called `name`. Nobody sees it before it is whole. If nobody lives any more who used one
-    /// of this name, that is replaced.
+    /// Creates the arbitration called `name`. It appears whole. One of that name whose processes have all ended is replaced.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -85,7 +87,8 @@ impl Registry {
         self.names.list::<Shared>()
     }
 
-    /// Who holds and waits for what in the arbitration called `name`, now. Looking changes nothing and delays nobody.
+    /// The holders and waiters of all locks of the arbitration called `name`, now. Looking changes nothing and delays no
+    /// thread.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -102,7 +105,7 @@ impl Registry {
         self.names.is_in_use::<Shared>(name)
     }
 
-    /// Removes what nobody uses any more, and answers with the names: arbitrations all of whose processes were killed.
+    /// Removes arbitrations all of whose processes were killed, and answers with their names.
     ///
     /// # Errors
     /// [`RegistryError`]; those of other versions and files of other programs are left alone and are no error.
@@ -119,7 +122,8 @@ impl Registry {
     fn draft(&self, name: &str, config: &Config) -> Result<Shared, RegistryError> {
         config.validate().map_err(|error| RegistryError::Other(ArbitrationError::Config(error)))?;
         let path = self.names.path::<Shared>(name)?;
-        let segment = Segment::draft(&path, FORMAT, Shared::layout_of(config).total - HEADER)?;
+        let (_, layout) = Memory::arbiter_and_layout(config);
+        let segment = Segment::draft(&path, FORMAT, layout.total - HEADER)?;
         for (word, value) in config.to_words().into_iter().enumerate() {
             segment.u64(CONFIG + 8 * word).store(value, Ordering::Relaxed);
         }
@@ -130,7 +134,7 @@ impl Registry {
         }
         make_mutexes(&shared)
             .map_err(|error| RegistryError::System { action: "make a mutex that survives its holder", error })?;
-        shared.cache.lock().expect("nobody panicked here before").write_first(&shared);
+        shared.cache.lock().expect("no thread panicked here before").write_first(&shared);
         Ok(shared)
     }
 }
@@ -154,11 +158,11 @@ pub(crate) fn describe(segment: Segment, name: &str) -> Result<Shared, RegistryE
 }
 
 /// Of a draft.
-#[expect(unsafe_code, reason = "a draft is nobody else's")]
+#[expect(unsafe_code, reason = "no other process has a draft")]
 fn make_mutexes(shared: &Shared) -> io::Result<()> {
-    let lives = shared.tasks().map(|task| shared.client(task).liveness);
-    for offset in [STATE_MUTEX].into_iter().chain(lives) {
-        // SAFETY: a fresh draft is zero and nobody knows of it, and the layout keeps these bytes for the mutex.
+    let liveness = shared.tasks().map(|task| shared.client(task).liveness);
+    for offset in [STATE_MUTEX].into_iter().chain(liveness) {
+        // SAFETY: a fresh draft is zero and no other thread has it, and the layout keeps these bytes for the mutex.
         unsafe { shared.segment.make_mutex(offset)? };
     }
     Ok(())
@@ -170,26 +174,4 @@ impl Cause for ArbitrationError {
     const NOUN: &'static str = "arbitration";
     const DESCRIPTION: &'static str = "configuration";
     const NOT_FOUND: ErrorCode = ErrorCode::NoArbitration;
-}
-
-impl fmt::Display for ArbitrationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ArbitrationError::Config(error) => write!(f, "{error}"),
-            ArbitrationError::Elsewhere { name, what } => {
-                write!(f, "arbitration {name}: its processes have another {what}; run all of them with the same one")
-            }
-            ArbitrationError::State(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for ArbitrationError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            ArbitrationError::Config(error) => Some(error),
-            ArbitrationError::State(error) => Some(error),
-            ArbitrationError::Elsewhere { .. } => None,
-        }
-    }
 }

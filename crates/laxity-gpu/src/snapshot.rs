@@ -1,4 +1,4 @@
-//! Who holds and waits for what: the registry of GPU owners (paper 000, section IV), for those who watch.
+//! The holders and waiters of all locks: the registry of GPU owners (paper 000, section IV).
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -14,8 +14,8 @@ use crate::layout::NAME_MAX;
 use crate::shared::Shared;
 use crate::state_lock::StateError;
 
-/// An arbitration at one moment. (The holders of a lock that needs no arbiter just now, and who waits for it, may be those
-/// of an instant later or earlier than the rest.)
+/// An arbitration at one moment. (The owners of an open lock and its waiter may be those of an instant later or earlier
+/// than the rest.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The name of the arbitration.
@@ -47,7 +47,7 @@ pub struct ClientState {
     pub base: Base,
     /// And with what it inherits.
     pub effective: Base,
-    /// From whom it inherits, at the end of the chain.
+    /// The client that it inherits from, at the end of the chain.
     pub inherits_from: Option<TaskId>,
     /// Why Linux did not let it be raised when it inherited last: an error number.
     pub refused: Option<i32>,
@@ -56,9 +56,9 @@ pub struct ClientState {
 /// A lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockState {
-    /// Who holds each of its replicas.
+    /// The holder of each of its replicas.
     pub holders: Vec<Option<TaskId>>,
-    /// Who waits and where, those of a queue in its order.
+    /// The waiters and where each waits, those of a queue in its order.
     pub waiting: Vec<(TaskId, Standing)>,
 }
 
@@ -67,7 +67,7 @@ impl Snapshot {
         let arbiter = Arbiter::new(shared.config.clients.into(), &shared.config.locks());
         let mut cache = ArbiterCache::new(arbiter, shared.locks.len(), shared.config.clients);
         let snapshot = cache.peek(shared, |cache| Self::read(shared, cache)).map_err(StateError::Damaged)?;
-        // Linux is asked once, not each time that somebody changes something meanwhile.
+        // Linux is asked once, not each time that the state changed meanwhile.
         Ok(Snapshot { followers: FollowerState::all(shared), ..snapshot })
     }
 
@@ -105,9 +105,9 @@ impl ClientState {
         if !cache.is_registered(id) {
             return None;
         }
-        // Of whom the arbiter does not know nobody inherits, and nobody lends to it.
-        let told = cache.arbiter.base(id).zip(cache.arbiter.priority(id));
-        let (base, effective) = told.unwrap_or((shared.published_base(id), shared.published_base(id)));
+        // Tasks unknown to the arbiter neither inherit nor lend.
+        let known = cache.arbiter.base(id).zip(cache.arbiter.priority(id));
+        let (base, effective) = known.unwrap_or((shared.published_base(id), shared.published_base(id)));
         let words = shared.client(id);
         let number = |offset| shared.segment.u32(offset).load(Ordering::Relaxed);
         let length = (number(words.name_length) as usize).min(NAME_MAX);
@@ -127,13 +127,13 @@ impl ClientState {
 }
 
 impl LockState {
-    /// Whether somebody holds it, or one of its replicas.
+    /// Whether it, or one of its replicas, is held.
     pub fn is_held(&self) -> bool {
         self.holders.iter().any(Option::is_some)
     }
 
     fn read(shared: &Shared, cache: &ArbiterCache, lock: LockId) -> LockState {
-        let replicas = (0..shared.locks[usize::from(lock.0)].replicas).map(ReplicaId);
+        let replicas = shared.replicas(lock);
         let mut waiting = Vec::new();
         cache.arbiter.standings(lock, |task, standing| waiting.push((task, standing)));
         LockState { holders: replicas.map(|replica| cache.arbiter.holder(lock, replica)).collect(), waiting }
@@ -199,7 +199,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Who waits there, or nothing.
+    /// The names of the waiters there.
     fn names(&self, lock: &LockState, standing: Standing) -> String {
         let there = lock.waiting.iter().filter(|(_, at)| *at == standing);
         let names: Vec<String> = there.map(|&(task, _)| self.name(Some(task))).collect();

@@ -1,26 +1,27 @@
-//! What a client was granted: a token, and with it engines.
+//! What a client was granted: a token, and engines with it.
 //!
-//! The pattern (GPUSync): take a token; for each operation lock the engine, issue it, wait suspended until it is
-//! complete, unlock; at the end of the job drop the token.
+//! The pattern (GPUSync): take a token; for each operation lock the engine, issue the operation, wait suspended until it
+//! is complete, unlock; at the end of the job drop the token.
 
 use std::ops::Range;
 
 use laxity_model::{CopyDirection, Engine, Instant, LockId, ReplicaId};
 
-use crate::client::{Client, LockError, Resource, TokenRequest};
+use crate::client::Client;
 use crate::config::TOKEN;
+use crate::request::{LockError, Resource, TokenRequest};
 
-/// The right to use a GPU, let go when dropped.
+/// The right to use a GPU, released when dropped.
 #[derive(Debug)]
-#[must_use = "the token is let go at once"]
+#[must_use = "the token is released at once"]
 pub struct Token<'a> {
     client: &'a Client,
     replica: ReplicaId,
 }
 
-/// An engine of a GPU, let go when dropped.
+/// An engine of a GPU, released when dropped.
 #[derive(Debug)]
-#[must_use = "the engine is let go at once"]
+#[must_use = "the engine is released at once"]
 pub struct EngineLock<'a> {
     client: &'a Client,
     lock: LockId,
@@ -28,9 +29,9 @@ pub struct EngineLock<'a> {
     engine: Engine,
 }
 
-/// The engines that a copy between two GPUs occupies, let go when dropped.
+/// The engines that a copy between two GPUs occupies, released when dropped.
 #[derive(Debug)]
-#[must_use = "the engines are let go at once"]
+#[must_use = "the engines are released at once"]
 pub struct PeerCopy<'a> {
     /// Of the GPU that is copied from, out, and of the token's, in.
     engines: [EngineLock<'a>; 2],
@@ -47,9 +48,9 @@ pub struct CopyChunks<'a> {
     deadline: Instant,
 }
 
-/// A part of a copy, and the engine for it, let go when dropped.
+/// A part of a copy, and the engine for it, released when dropped.
 #[derive(Debug)]
-#[must_use = "the engine is let go at once"]
+#[must_use = "the engine is released at once"]
 pub struct Chunk<'a> {
     engine: EngineLock<'a>,
     range: Range<u64>,
@@ -94,10 +95,10 @@ impl<'a> Token<'a> {
         self.engine_of(self.gpu(), engine, deadline, None)
     }
 
-    /// As [`Token::engine`], but waits only as long as `keep_waiting` says: see [`Client::request_while`].
+    /// As [`Token::engine`], but waits only as long as `keep_waiting` answers yes: see [`Client::request_while`].
     ///
     /// # Errors
-    /// [`LockError`]; [`LockError::TimedOut`] also if `keep_waiting` said no.
+    /// [`LockError`]; [`LockError::TimedOut`] also if `keep_waiting` answered no.
     pub fn engine_while(
         &self,
         engine: Engine,
@@ -164,7 +165,7 @@ impl<'a> Token<'a> {
         let client = self.client;
         let what = Resource::Engine { gpu, engine };
         let lock = client.shared().config.engine_lock(gpu, engine);
-        if client.engines().borrow().last().is_some_and(|&last| last >= lock) {
+        if client.engines.borrow().last().is_some_and(|&last| last >= lock) {
             return Err(LockError::Order { what });
         }
         client.check()?;

@@ -1,5 +1,5 @@
-//! Jobs that exhaust their budgets, by GPUSync's rules: who waits is withdrawn and asks again when it is replenished;
-//! who holds a token has the next one admitted in its place, who is granted it when it is let go.
+//! Jobs that exhaust their budgets, by GPUSync's rules: a waiting job is withdrawn and requests again when it is
+//! replenished; a job that holds a token loses its place to the next one, which is granted the token when it is released.
 
 mod support;
 
@@ -34,7 +34,7 @@ fn job<'scope>(
         let client = arbitration.register(name, Base::Background).expect("there is room");
         say.send(client.budget()).expect("it is asked for");
         let token = client.token_for(HANG).expect("granted some day");
-        granted.send(name).expect("somebody listens");
+        granted.send(name).expect("the test listens");
         let _ = told.recv();
         drop(token);
     };
@@ -66,7 +66,7 @@ const QUEUED: Option<Where> = Some(Where::Waits(Standing::Fifo(ReplicaId(0))));
 
 #[test]
 fn the_next_waiter_is_admitted_as_if_the_token_were_free_and_has_it_when_it_is() {
-    // Somebody waits already when the holder overruns, or nobody does yet.
+    // The first waiter comes before the holder overruns, or after.
     for is_early in [false, true] {
         let place = Place::new(if is_early { "early" } else { "late" });
         let arbitration = &place.create("g", &one_token()).expect("the name is free");
@@ -99,7 +99,7 @@ fn the_next_waiter_is_admitted_as_if_the_token_were_free_and_has_it_when_it_is()
 }
 
 #[test]
-fn who_waits_is_withdrawn_and_asks_again_when_it_is_replenished() {
+fn a_waiting_job_is_withdrawn_and_requests_again_when_it_is_replenished() {
     let place = Place::new("withdrawn");
     let arbitration = &place.create("g", &Config::new(4, 1)).expect("the name is free");
     thread::scope(|scope| {
@@ -117,7 +117,7 @@ fn who_waits_is_withdrawn_and_asks_again_when_it_is_replenished() {
         assert_eq!(grants.recv(), Ok("second"));
         drop(second.let_go);
         until("the token is free", || standing(arbitration, "second").is_none());
-        assert!(grants.try_recv().is_err(), "who is withdrawn is granted nothing");
+        assert!(grants.try_recv().is_err(), "a withdrawn job is granted nothing");
         first.budget.replenish().expect("whole");
         assert_eq!(grants.recv(), Ok("first"), "its thread waited all the time");
         drop(first.let_go);
@@ -143,7 +143,7 @@ fn without_budget_a_client_asks_for_nothing_before_it_has_some() {
 }
 
 #[test]
-fn the_budget_of_a_client_that_is_gone_is_nobody_s() {
+fn the_budget_of_a_client_that_is_gone_is_of_no_other() {
     let place = Place::new("gone");
     let arbitration = &place.create("g", &one_token()).expect("the name is free");
     thread::scope(|scope| {
@@ -161,7 +161,7 @@ fn the_budget_of_a_client_that_is_gone_is_nobody_s() {
     });
 }
 
-/// The only one that waits, to whom the holder would hand the token.
+/// A lone waiter, to which the holder would hand the token over.
 #[test]
 fn a_token_is_not_handed_to_a_job_without_budget() {
     let place = Place::new("unfunded");

@@ -1,5 +1,5 @@
-//! Processes that are killed with SIGKILL, at any instruction: what they held and waited for goes to the next, nobody
-//! holds what another does, nobody waits for ever, and nothing is left behind.
+//! Processes that are killed with SIGKILL, at any instruction: what they held and waited for goes to the next, no two
+//! threads hold the same, no thread waits for ever, and nothing is left behind.
 
 mod support;
 #[path = "support/turns.rs"]
@@ -31,6 +31,7 @@ fn child() {
             work(&place, &registry, threads.parse().expect("a number"), worker.parse().expect("a number"));
         }
         Some(("create", _)) => create(&registry),
+        Some(("exec", _)) => execute_another(&place, &registry),
         _ => panic!("no such role: {role}"),
     }
 }
@@ -54,9 +55,19 @@ fn hold(registry: &Registry, what: &str) {
     }
 }
 
+/// Holds the token, and executes another program in place when told.
+fn execute_another(place: &Path, registry: &Registry) {
+    use std::os::unix::process::CommandExt;
+    let arbitration = registry.attach("g").expect("it was created");
+    let client = arbitration.register("exec", Base::Background).expect("there is room");
+    let _token = client.token().expect("it is free");
+    until("it is told", || place.join("go-on").exists());
+    panic!("{}", std::process::Command::new("sleep").arg("60").exec());
+}
+
 fn create(registry: &Registry) {
     loop {
-        drop(registry.create("g", &one_gpu()).expect("nobody else uses the name"));
+        drop(registry.create("g", &one_gpu()).expect("no other process uses the name"));
     }
 }
 
@@ -72,7 +83,7 @@ fn waiting(arbitration: &Arbitration) -> usize {
 }
 
 #[test]
-fn who_waits_is_granted_what_the_killed_held() {
+fn a_waiter_is_granted_what_the_killed_held() {
     for what in ["token", "engine"] {
         let place = Place::new(what);
         let arbitration = place.create("g", &one_gpu()).expect("the name is free");
@@ -98,7 +109,7 @@ fn who_waits_is_granted_what_the_killed_held() {
 }
 
 #[test]
-fn who_was_killed_while_it_waited_is_passed_over() {
+fn a_waiter_that_was_killed_is_passed_over() {
     let place = Place::new("waiter");
     let arbitration = place.create("g", &one_gpu()).expect("the name is free");
     let client = arbitration.register("us", Base::Background).expect("there is room");
@@ -113,9 +124,9 @@ fn who_was_killed_while_it_waited_is_passed_over() {
     until("the second holds it", || holds(&arbitration, "second"));
 }
 
-/// The only one that waits, to whom the holder would hand it.
+/// A lone waiter, to which the holder would hand the token over.
 #[test]
-fn a_token_is_not_handed_to_who_was_killed_while_it_waited() {
+fn a_token_is_not_handed_over_to_a_waiter_that_was_killed() {
     let place = Place::new("handed");
     let arbitration = place.create("g", &one_gpu()).expect("the name is free");
     let client = arbitration.register("test", Base::Background).expect("there is room");
@@ -125,8 +136,8 @@ fn a_token_is_not_handed_to_who_was_killed_while_it_waited() {
     process.kill();
     until("it is forgotten", || arbitration.snapshot().expect("whole").clients.len() == 1);
     drop(token);
-    // It does not only try: it would sit down behind the dead.
-    drop(client.token_for(HANG).expect("nobody has it"));
+    // It does not only try: it would park behind the dead.
+    drop(client.token_for(HANG).expect("it is free"));
 }
 
 #[test]
@@ -278,13 +289,13 @@ fn everything_is_free(arbitration: &Arbitration) {
 }
 
 #[test]
-fn random_kills_lose_nothing_and_hang_nobody() {
+fn random_kills_lose_nothing_and_hang_no_thread() {
     random_kills("random", 40, crowded(), 5, 3);
 }
 
 /// Two that hand a token, and three that hand an engine, over to each other without the arbiter.
 #[test]
-fn random_kills_of_few_lose_nothing_and_hang_nobody() {
+fn random_kills_of_few_lose_nothing_and_hang_no_thread() {
     random_kills("few", 20, one_gpu(), 2, 1);
     random_kills("engines", 20, two_tokens(), 3, 1);
 }
@@ -299,7 +310,7 @@ fn a_thousand_random_kills() {
 }
 
 #[test]
-fn a_thread_that_ended_without_leaving_is_found_by_the_next_death() {
+fn a_thread_that_ends_with_a_token_lets_go_of_it_while_its_process_lives() {
     let place = Place::new("leaked");
     let arbitration = place.create("g", &one_gpu()).expect("the name is free");
     let ends = arbitration.clone();
@@ -310,9 +321,22 @@ fn a_thread_that_ended_without_leaving_is_found_by_the_next_death() {
     })
     .join()
     .expect("no panic");
-    assert!(holds(&arbitration, "leaked"));
-    let mut process = Process::start(&place, "hold token");
-    until("the other waits", || waiting(&arbitration) == 1);
+    assert!(arbitration.snapshot().expect("whole").clients.is_empty(), "its registration ended with it");
+    let client = arbitration.register("us", Base::Background).expect("there is room");
+    drop(client.try_token().expect("it is free"));
+}
+
+/// `exec` in place ends all threads of a program and keeps its process: the next program holds nothing.
+#[test]
+fn a_token_held_by_a_program_that_executes_another_goes_to_the_next_waiter() {
+    let place = Place::new("exec");
+    let arbitration = place.create("g", &one_gpu()).expect("the name is free");
+    let mut process = Process::start(&place, "exec it");
+    until("it holds the token", || holds(&arbitration, "exec"));
+    std::fs::write(place.directory().join("go-on"), "").expect("writable");
+    let client = arbitration.register("us", Base::Background).expect("there is room");
+    drop(client.token_for(HANG).expect("its holder is another program now"));
+    until("it is forgotten", || arbitration.snapshot().expect("whole").clients.len() == 1);
+    assert!(laxity_sys::scheduling::is_thread_of(process.id(), process.id()), "its process goes on");
     process.kill();
-    until("both are forgotten", || arbitration.snapshot().expect("whole").clients.is_empty());
 }

@@ -1,5 +1,5 @@
-//! Threads that work on behalf of token holders are as urgent as these, also where those who wait in other processes
-//! make them so: the live klmirqd. What Linux says is looked at, so this user must be allowed `SCHED_FIFO`.
+//! Threads that work on behalf of token holders are as urgent as these, also where waiters in other processes make
+//! them so: the live klmirqd. What Linux says is looked at, so this user must be allowed `SCHED_FIFO`.
 
 mod support;
 
@@ -93,7 +93,7 @@ fn actor<'scope>(
 }
 
 #[test]
-fn who_follows_is_as_urgent_as_the_most_urgent_holder_with_what_it_inherits() {
+fn a_follower_is_as_urgent_as_the_most_urgent_holder_with_what_it_inherits() {
     let place = Place::new("followers");
     let Some(arbitration) = arbitration(&place, 2) else { return };
     let arbitration = &arbitration;
@@ -103,7 +103,7 @@ fn who_follows_is_as_urgent_as_the_most_urgent_holder_with_what_it_inherits() {
         let _other = arbitration.follow(1, of_other_gpu.number).expect("there is room");
         let [low, middle, high] = [10, 20, 30].map(|priority| actor(scope, arbitration, priority, 0));
         let keep_waiting = |actor: &Sender<()>| actor.send(()).expect("it waits for this");
-        assert_eq!(servant.priority(), None, "nobody holds a token");
+        assert_eq!(servant.priority(), None, "no thread holds a token");
         keep_waiting(&low);
         until("the holder's", || servant.priority() == Some(10));
         keep_waiting(&middle);
@@ -121,7 +121,7 @@ fn who_follows_is_as_urgent_as_the_most_urgent_holder_with_what_it_inherits() {
     });
 }
 
-/// It took its token without a look at those who follow, as it had nothing to lend yet.
+/// It took its token without a look at the followers, as it had nothing to lend yet.
 #[test]
 fn an_ordinary_holder_lends_what_it_inherits() {
     let place = Place::new("ordinary");
@@ -132,7 +132,7 @@ fn an_ordinary_holder_lends_what_it_inherits() {
         let _follower = arbitration.follow(0, servant.number).expect("there is room");
         let client = arbitration.register("ordinary", Base::Background).expect("there is room");
         let token = client.token_of(0).expect("it is free");
-        assert_eq!(servant.priority(), None, "nobody has anything to lend");
+        assert_eq!(servant.priority(), None, "no holder has anything to lend");
         let urgent = actor(scope, arbitration, 30, 0);
         urgent.send(()).expect("it waits for this");
         until("that which the holder inherits", || servant.priority() == Some(30));
@@ -157,11 +157,11 @@ fn other_processes_raise_and_lower_those_who_follow() {
         low.send(()).expect("it waits for this");
         until("the holder's", || servant.priority() == Some(10));
         let mut other = Process::start(&place, "wait");
-        until("that of who waits in another process", || servant.priority() == Some(40));
+        until("that of the waiter in another process", || servant.priority() == Some(40));
         other.kill();
         until("the holder's again", || servant.priority() == Some(10));
         drop(follower);
-        assert_eq!(servant.priority(), None, "who follows no more is scheduled as it was");
+        assert_eq!(servant.priority(), None, "a follower that is dropped is scheduled as before");
         low.send(()).expect("it waits for this");
     });
 }
@@ -180,7 +180,7 @@ fn threads_of_a_holder_s_own_process_follow_and_no_others() {
         holder.send(()).expect("it waits for this");
         until("the holder's", || ours.priority() == Some(10));
         assert_eq!(theirs.priority(), None);
-        // By the arbiter, as somebody waits.
+        // By the arbiter, as a thread waits.
         let waiter = actor(scope, &other, 20, 0);
         waiter.send(()).expect("it waits for this");
         until("that which the holder inherits", || ours.priority() == Some(20));

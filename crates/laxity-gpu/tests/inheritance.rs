@@ -1,4 +1,4 @@
-//! Holders run at the priority of those who wait for them, through any number of locks, and no longer than that.
+//! Holders run at the priority of their waiters, through any number of locks, and no longer than these wait.
 //!
 //! What Linux says of threads is looked at where this user may use `SCHED_FIFO`; what the arbitration says, everywhere.
 
@@ -106,7 +106,7 @@ fn priorities_are_inherited_through_tokens_and_engines_and_given_back() {
         until("low holds the engine", || holds_engine(arbitration, "low"));
         let middle = actor(scope, arbitration, "middle", 20);
         until("middle holds a token", || holds_token(arbitration, "middle"));
-        assert!(has_priority(arbitration, "low", 10), "nobody waits");
+        assert!(has_priority(arbitration, "low", 10), "no thread waits");
         middle.keep_waiting();
         until("low inherits from middle", || has_priority(arbitration, "low", 20));
         let _high = actor(scope, arbitration, "high", 30);
@@ -158,7 +158,7 @@ fn the_most_urgent_is_granted_first_where_the_order_is_by_priority() {
                     let client = arbitration.register(name, base).expect("there is room");
                     let token: Token<'_> = client.token().expect("there are enough");
                     let _engine = token.execute_engine().expect("granted some day");
-                    granted.send(name).expect("somebody listens");
+                    granted.send(name).expect("the test listens");
                 });
                 until("it waits", || is_waiting(arbitration, name));
             }

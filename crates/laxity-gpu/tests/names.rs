@@ -68,7 +68,7 @@ fn requests_that_could_end_in_a_deadlock_are_refused() {
     let client = arbitration.register("us", Base::Background).expect("room");
     assert_eq!(
         text(&client.token_of(2).expect_err("none")),
-        "GPU 2: the arbitration has 2, counted from 0; request for one of them"
+        "GPU 2: the arbitration has 2, counted from 0; ask for one of them"
     );
     let token = client.token_of(1).expect("it is free");
     assert_eq!((token.gpu(), token.replica().0), (1, 1));

@@ -1,4 +1,5 @@
-//! Where Linux does not let a thread raise others, it is said whom, and the order of grants is kept all the same.
+//! Where Linux does not let a thread raise others, snapshots name the threads that were not raised, and the order of
+//! grants is kept.
 
 mod support;
 
@@ -12,7 +13,7 @@ use laxity_testing::{skip, until};
 use support::Place;
 
 const PRIORITY: u8 = 30;
-/// What Linux says to who may not (EPERM).
+/// The error of Linux for a change that is not permitted (EPERM).
 const NOT_PERMITTED: i32 = 1;
 
 /// An arbitration, if threads may be raised here, and if that depends on nothing but a capability.
@@ -26,7 +27,7 @@ fn arbitration(place: &Place) -> Option<Arbitration> {
     Some(arbitration)
 }
 
-/// Registers the calling thread, urgent, which may change nobody's priority from now on.
+/// Registers the calling thread, which is urgent and may change no priority from now on.
 fn powerless(arbitration: &Arbitration) -> Client {
     scheduling::set_fifo(PRIORITY).expect("it is permitted");
     let client = arbitration.register("powerless", Base::Fixed(PRIORITY)).expect("there is room");
@@ -52,7 +53,7 @@ fn a_holder_that_may_not_be_raised_is_named() {
         let token = holder.token().expect("it is free");
         let waiter = scope.spawn(move || take(arbitration, &told));
         let snapshot = || arbitration.snapshot().expect("whole");
-        until("somebody waits", || !snapshot().tokens.waiting.is_empty());
+        until("the waiter waits", || !snapshot().tokens.waiting.is_empty());
         let told_of = snapshot();
         let told_of_holder = told_of.client(holder.id()).expect("it is registered");
         assert_eq!(told_of_holder.effective, Base::Fixed(PRIORITY), "what it should have");
@@ -76,7 +77,7 @@ fn a_follower_that_may_not_be_raised_is_told() {
     let (keep_waiting, told) = channel();
     thread::scope(|scope| {
         let follower = arbitration.follow(0, scheduling::current_thread()).expect("there is room");
-        assert!(follower.refused().is_none(), "nobody holds");
+        assert!(follower.refused().is_none(), "no thread holds");
         scope.spawn(move || take(arbitration, &told));
         until("it is refused", || follower.refused().and_then(|error| error.raw_os_error()) == Some(NOT_PERMITTED));
         let text = arbitration.snapshot().expect("whole").to_string();

@@ -30,12 +30,12 @@ fn a_client_goes_back_to_the_gpu_where_it_left_its_state_unless_nothing_is_predi
         assert_eq!(given(&client), expected);
         drop(client);
         let next = arbitration.register("next", Base::Background).expect("there is room");
-        assert_eq!(given(&next), 0, "its number was another's, who left its state on GPU 1");
+        assert_eq!(given(&next), 0, "its number was another's, which left its state on GPU 1");
     }
 }
 
 /// It held GPU 0 for long, its first, where nothing was moved, and GPU 1 shortly, with its state moved there: to move is
-/// what takes no time, as far as anybody saw.
+/// what takes no time, as far as was observed.
 #[test]
 fn holds_are_predicted_to_take_as_long_as_they_took() {
     let place = Place::new("took");

@@ -1,4 +1,4 @@
-//! Threads that share GPUs under every kind of rules: nobody holds what another does, and everybody is granted.
+//! Threads that share GPUs under every kind of rules: no two hold the same, and each is granted its requests.
 
 mod support;
 #[path = "support/turns.rs"]
@@ -64,7 +64,7 @@ fn share_among(threads: u64, test: &str, config: Config) {
     }
 }
 
-/// Whoever watches sees states that can be.
+/// Snapshots show states that can be.
 fn is_possible(snapshot: &Snapshot) {
     for lock in snapshot.engines.iter().flatten().chain([&snapshot.tokens]) {
         let holders: Vec<TaskId> = lock.holders.iter().copied().flatten().collect();
@@ -73,8 +73,8 @@ fn is_possible(snapshot: &Snapshot) {
             assert_eq!(holders.iter().filter(|&&other| other == holder).count(), 1, "{snapshot}");
         }
         for (waiter, _) in &lock.waiting {
-            assert!(snapshot.client(*waiter).is_some(), "who waits is registered:\n{snapshot}");
-            assert!(!holders.contains(waiter), "who holds it does not wait for it:\n{snapshot}");
+            assert!(snapshot.client(*waiter).is_some(), "a waiter is registered:\n{snapshot}");
+            assert!(!holders.contains(waiter), "a holder does not wait:\n{snapshot}");
         }
     }
 }
@@ -96,7 +96,7 @@ fn threads_share_by_tokens_with_queues_and_donors() {
     share("donors", gpusync(GpuSync { engine_order: EngineOrder::Priority, ..sync }, Config::new(2, 2)));
 }
 
-/// (rho g, 1): whoever holds no token waits in the priority queue or as a donor.
+/// (rho g, 1): a thread without a token waits in the priority queue or as a donor.
 #[test]
 fn threads_share_by_tokens_without_queues() {
     let sync = GpuSync { tokens: 2, fifo_length: Some(1), ..GpuSync::DEFAULT };
@@ -111,13 +111,13 @@ fn threads_share_many_tokens() {
     share("few", gpusync(GpuSync { fifo_requests: Some(2), ..sync }, Config::new(16, 4)));
 }
 
-/// Most of the time at most one waits for each lock, which the arbiter need not know.
+/// Most of the time at most one thread waits for each lock, without the arbiter.
 #[test]
 fn few_threads_share() {
     for (threads, tokens) in [(2, 1), (3, 1), (3, 2)] {
         for engine_order in [EngineOrder::Fifo, EngineOrder::Priority] {
             let sync = GpuSync { tokens, engine_order, ..GpuSync::DEFAULT };
-            share_among(threads, "seats", gpusync(sync, Config { copy_engines: 1, ..Config::new(2, 1) }));
+            share_among(threads, "slots", gpusync(sync, Config { copy_engines: 1, ..Config::new(2, 1) }));
         }
     }
 }

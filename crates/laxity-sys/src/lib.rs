@@ -16,6 +16,7 @@
 //! | [`mutex`] | a lock that survives its holder's death | |
 //! | [`robust`] | a word that says that its holder died | |
 //! | [`process`] | the boot, the PID namespace, whether this is a forked copy | `/proc` |
+//! | [`peer`] | whether a process belongs to this user | `pidfd_open` (5.3), `/proc` |
 //! | [`journal`] | memory that outlives its writer | `memfd_create` |
 //! | [`backoff`], [`fault`] | pauses between attempts; failing calls, for tests | |
 //! | [`clock`], [`scheduling`], [`random`] | time, priorities, CPUs, numbers | |
@@ -36,6 +37,7 @@ pub mod membarrier;
 pub mod memory;
 pub mod mutex;
 pub mod packets;
+pub mod peer;
 pub mod pi_lock;
 pub mod process;
 pub mod random;

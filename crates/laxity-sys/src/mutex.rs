@@ -8,6 +8,9 @@
 use std::io;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::futex::OWNER_DIED;
 
 use crate::segment::Segment;
 
@@ -129,6 +132,15 @@ impl<'a> Mutex<'a> {
             }
             result => check(result).map(|()| guard(false)),
         }
+    }
+
+    /// Whether its holder ended without unlocking it, and no thread has taken it over yet. One load.
+    pub fn is_abandoned(self) -> bool {
+        // The word that Linux marks is the first of glibc's mutex and the second of musl's.
+        let word = if cfg!(target_env = "musl") { 1 } else { 0 };
+        // SAFETY: a mutex is longer than two words, and all threads use this word atomically.
+        let word = unsafe { AtomicU32::from_ptr(self.mutex.as_ptr().cast::<u32>().add(word)) };
+        word.load(Ordering::Acquire) & OWNER_DIED != 0
     }
 
     /// Unlocks what [`Guard::keep`] kept.

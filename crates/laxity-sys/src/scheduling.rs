@@ -227,6 +227,21 @@ impl Attributes {
         Ok(Attributes { policy: libc::SCHED_FIFO as u32, priority: priority.into(), nice: 0, ..self })
     }
 
+    /// With a niceness that favours the thread of that number no more than the one that Linux keeps for it, under whatever
+    /// policy the thread is now.
+    ///
+    /// # Errors
+    /// If there is no such thread.
+    pub fn keeping_niceness(self, thread: u32) -> io::Result<Self> {
+        // SAFETY: takes numbers and touches no memory of ours.
+        let answer = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, thread) };
+        // The bare system call answers 20 minus the niceness, so that errors are apart from it.
+        match i32::try_from(answer) {
+            Ok(answer @ 1..=40) => Ok(Attributes { nice: self.nice.max(20 - answer), ..self }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// As two numbers.
     pub fn to_words(self) -> [u64; 2] {
         let Attributes { policy, flags, nice, priority } = self;
