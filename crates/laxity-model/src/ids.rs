@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A task: its index in [`Workload::tasks`](crate::Workload::tasks).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct TaskId(pub u32);
 
 /// One instance of a task; `index` counts from 0. Ordered by task, then index.
@@ -16,23 +18,23 @@ pub struct JobId {
 }
 
 /// A CPU of the platform, counted from 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct CpuId(pub u16);
 
 /// A GPU of the platform: its index in [`Platform::gpus`](crate::Platform::gpus).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct GpuId(pub u16);
 
 /// A lock: a resource of the workload, or one that manages GPUs. The header of a trace lists them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct LockId(pub u16);
 
 /// One of the holders a lock may have at once, counted from 0; with GPUs, which one (see the lock's kind).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct ReplicaId(pub u16);
 
 /// An edge of a graph. The header of a trace lists the edges of all graphs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct EdgeId(pub u32);
 
 /// An engine of a GPU.

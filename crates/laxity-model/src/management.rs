@@ -1,5 +1,7 @@
 //! How GPUs are shared between jobs, and how their interrupts are handled.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{ExecutionTime, Nanos};
 
 /// How the GPUs of a workload are managed. The default is stock Linux: the driver arbitrates and tasklets run right
@@ -74,7 +76,8 @@ pub enum MigrationPath {
 }
 
 /// The order in which an engine lock is granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EngineOrder {
     /// First come, first served.
     #[default]

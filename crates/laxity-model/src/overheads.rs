@@ -1,6 +1,8 @@
 //! What scheduling costs: the six sources of paper 002 (section 2) and cache-related delay, constant or as a
 //! function of the number of tasks.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Nanos;
 
 /// A source of overhead.
@@ -53,34 +55,48 @@ pub enum OverheadTable {
     Points(Vec<(u32, u64)>),
 }
 
-/// The overheads of one system, after interpolation at its number of tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+/// The overheads of one system, after interpolation at its number of tasks. Serialized in nanoseconds; the sources that
+/// traces did not always have may be absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OverheadCosts {
     /// See [`OverheadKind::Release`].
+    #[serde(rename = "release_ns")]
     pub release: Nanos,
     /// See [`OverheadKind::Scheduling`].
+    #[serde(rename = "scheduling_ns")]
     pub scheduling: Nanos,
     /// See [`OverheadKind::ContextSwitch`].
+    #[serde(rename = "context_switch_ns")]
     pub context_switch: Nanos,
     /// See [`OverheadKind::IpiLatency`].
+    #[serde(rename = "ipi_latency_ns")]
     pub ipi_latency: Nanos,
     /// See [`OverheadKind::Tick`].
+    #[serde(rename = "tick_ns")]
     pub tick: Nanos,
     /// See [`OverheadKind::TimerRearming`].
+    #[serde(rename = "timer_rearming_ns")]
     pub timer_rearming: Nanos,
     /// See [`OverheadKind::CachePreemption`].
+    #[serde(rename = "cache_preemption_ns")]
     pub cache_preemption: Nanos,
     /// See [`OverheadKind::CacheMigration`].
+    #[serde(rename = "cache_migration_ns")]
     pub cache_migration: Nanos,
     /// See [`OverheadKind::TopHalf`].
+    #[serde(rename = "top_half_ns", default)]
     pub top_half: Nanos,
     /// See [`OverheadKind::BottomHalf`].
+    #[serde(rename = "bottom_half_ns", default)]
     pub bottom_half: Nanos,
     /// See [`OverheadKind::ThreadRelease`].
+    #[serde(rename = "thread_release_ns", default)]
     pub thread_release: Nanos,
     /// See [`OverheadKind::PaiEnqueue`].
+    #[serde(rename = "pai_enqueue_ns", default)]
     pub pai_enqueue: Nanos,
     /// See [`OverheadKind::PaiCheck`].
+    #[serde(rename = "pai_check_ns", default)]
     pub pai_check: Nanos,
 }
 
