@@ -281,3 +281,79 @@ pub enum Event {
     /// The trace ends here, deliberately. A trace without it was cut off.
     End,
 }
+
+impl Event {
+    /// The CPUs that the event names.
+    pub(crate) fn cpus(&self) -> [Option<CpuId>; 2] {
+        match *self {
+            Event::Link { cpu, .. }
+            | Event::Ready { cpu, .. }
+            | Event::Dispatch { cpu, .. }
+            | Event::Preempt { cpu, .. }
+            | Event::Suspend { cpu, .. }
+            | Event::Resume { cpu, .. }
+            | Event::Complete { cpu, .. }
+            | Event::NonPreemptiveBegin { cpu, .. }
+            | Event::NonPreemptiveEnd { cpu, .. }
+            | Event::CacheDelay { cpu, .. }
+            | Event::Overhead { cpu, .. }
+            | Event::LockWait { cpu, .. }
+            | Event::Interrupt { cpu, .. }
+            | Event::BottomHalfBegin { cpu, .. }
+            | Event::BottomHalfEnd { cpu, .. }
+            | Event::SpinBegin { cpu, .. }
+            | Event::SpinEnd { cpu, .. } => [Some(cpu), None],
+            Event::Ipi { from, to, .. } => [Some(from), Some(to)],
+            Event::Release { .. }
+            | Event::EngineBegin { .. }
+            | Event::EngineEnd { .. }
+            | Event::Serve { .. }
+            | Event::Request { .. }
+            | Event::Grant { .. }
+            | Event::Unlock { .. }
+            | Event::Withdraw { .. }
+            | Event::Priority { .. }
+            | Event::Produce { .. }
+            | Event::Consume { .. }
+            | Event::Replenish { .. }
+            | Event::End => [None, None],
+        }
+    }
+
+    /// The jobs that the event names.
+    pub(crate) fn jobs(&self) -> [Option<JobId>; 2] {
+        match *self {
+            Event::Release { job, .. }
+            | Event::Ready { job, .. }
+            | Event::Dispatch { job, .. }
+            | Event::Preempt { job, .. }
+            | Event::Suspend { job, .. }
+            | Event::Resume { job, .. }
+            | Event::Complete { job, .. }
+            | Event::NonPreemptiveBegin { job, .. }
+            | Event::NonPreemptiveEnd { job, .. }
+            | Event::CacheDelay { job, .. }
+            | Event::EngineBegin { job, .. }
+            | Event::EngineEnd { job, .. }
+            | Event::Request { job, .. }
+            | Event::Grant { job, .. }
+            | Event::Unlock { job, .. }
+            | Event::Withdraw { job, .. }
+            | Event::Priority { job, .. }
+            | Event::Produce { job, .. }
+            | Event::Consume { job, .. }
+            | Event::SpinBegin { job, .. }
+            | Event::SpinEnd { job, .. } => [Some(job), None],
+            Event::Link { job, .. }
+            | Event::Interrupt { job, .. }
+            | Event::BottomHalfBegin { job, .. }
+            | Event::BottomHalfEnd { job, .. } => [job, None],
+            Event::Serve { thread, job, .. } => [Some(thread), job],
+            Event::Overhead { .. }
+            | Event::LockWait { .. }
+            | Event::Ipi { .. }
+            | Event::Replenish { .. }
+            | Event::End => [None, None],
+        }
+    }
+}

@@ -1,12 +1,14 @@
 //! What a trace is about: who wrote it, and the workload it shows.
 
 use laxity_model::{
-    CpuId, Engine, EngineOrder, GpuId, GpuManagement, Instant, InterruptHandling, Nanos, OverheadCosts, Scheduler,
-    Task, TaskId,
+    CpuId, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts, Scheduler, Task, TaskId,
 };
+use serde::{Deserialize, Serialize};
 
 /// Everything a reader of a trace must know besides its records.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Serialized as it is in files: what came later in this version of the format is absent from older ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceHeader {
     /// Who wrote it.
     pub origin: Origin,
@@ -17,8 +19,10 @@ pub struct TraceHeader {
     /// The CPUs that share a ready queue, one list per queue; a dedicated interrupt CPU is in none.
     pub clusters: Vec<Vec<CpuId>>,
     /// The scheduler.
+    #[serde(flatten, with = "scheduler")]
     pub scheduler: Scheduler,
     /// The scheduling quantum.
+    #[serde(rename = "quantum_ns")]
     pub quantum: Nanos,
     /// The overheads in force, zero where they are measured rather than modelled.
     pub costs: OverheadCosts,
@@ -28,18 +32,25 @@ pub struct TraceHeader {
     /// interrupt threads.
     pub tasks: Vec<TaskInfo>,
     /// How GPUs are arbitrated, by name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub arbitration: String,
     /// Where bottom halves run.
+    #[serde(default, with = "handling")]
     pub handling: InterruptHandling,
     /// The GPUs; a `GpuId` indexes this list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuInfo>,
     /// What raises interrupts: the GPUs, then other devices. A `DeviceId` indexes this list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceInfo>,
     /// The locks; a `LockId` indexes this list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<LockInfo>,
     /// The graphs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graphs: Vec<GraphInfo>,
     /// The edges of all graphs; an `EdgeId` indexes this list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<EdgeInfo>,
 }
 
@@ -48,7 +59,7 @@ pub struct TraceHeader {
 pub struct DeviceId(pub u16);
 
 /// What a trace says of a GPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuInfo {
     /// Its name.
     pub name: String,
@@ -59,25 +70,28 @@ pub struct GpuInfo {
 }
 
 /// What a trace says of a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct DeviceInfo {
     /// Its name.
     pub name: String,
 }
 
 /// What a trace says of a lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockInfo {
     /// Its name.
     pub name: String,
-    /// What it protects, and in which order it is granted.
-    pub kind: LockKind,
     /// How many jobs may hold it at once.
     pub replicas: u16,
+    /// What it protects, and in which order it is granted.
+    #[serde(flatten)]
+    pub kind: LockKind,
 }
 
 /// What a lock protects, and in which order it is granted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LockKind {
     /// A resource of the workload.
     Resource {
@@ -104,6 +118,7 @@ pub enum LockKind {
         /// The GPU.
         gpu: GpuId,
         /// Its engine.
+        #[serde(with = "engine")]
         engine: Engine,
         /// The order of grants.
         order: EngineOrder,
@@ -111,7 +126,7 @@ pub enum LockKind {
 }
 
 /// What a trace says of a graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphInfo {
     /// Its name.
     pub name: String,
@@ -120,7 +135,7 @@ pub struct GraphInfo {
 }
 
 /// What a trace says of an edge.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeInfo {
     /// Who writes tokens.
     pub producer: TaskId,
@@ -139,7 +154,8 @@ pub struct EdgeInfo {
 }
 
 /// What an edge is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EdgeKind {
     /// Carries tokens and data downstream.
     Token,
@@ -150,9 +166,11 @@ pub enum EdgeKind {
 }
 
 /// What a task of a trace is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TaskKind {
     /// A task of the workload.
+    #[default]
     Task,
     /// A node of a graph.
     Node {
@@ -169,6 +187,10 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
+    fn is_task(&self) -> bool {
+        *self == TaskKind::Task
+    }
+
     /// Whether it works for the jobs of others, whose deadlines its own jobs have.
     pub const fn is_thread(self) -> bool {
         matches!(self, TaskKind::Thread | TaskKind::Callback)
@@ -176,7 +198,8 @@ impl TaskKind {
 }
 
 /// Where a trace comes from. Simulated is called simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Written by the simulator.
     Simulated,
@@ -195,21 +218,25 @@ impl Origin {
 }
 
 /// What a trace says of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskInfo {
     /// The task's name.
     pub name: String,
     /// Its period or minimum separation.
+    #[serde(rename = "period_ns")]
     pub period: Nanos,
     /// Its relative deadline.
+    #[serde(rename = "deadline_ns")]
     pub deadline: Nanos,
     /// Its worst-case CPU time.
+    #[serde(rename = "wcet_ns")]
     pub wcet: Nanos,
     /// Index into [`TraceHeader::clusters`].
     pub cluster: usize,
     /// Its rank under fixed priorities (0 is the highest); its position in the list under EDF, where it breaks ties.
     pub rank: u32,
     /// What it is.
+    #[serde(default, skip_serializing_if = "TaskKind::is_task")]
     pub kind: TaskKind,
 }
 
@@ -228,6 +255,13 @@ impl TraceHeader {
             Origin::Simulated => self.scheduler.to_string(),
             Origin::Live => "scheduled by Linux".to_owned(),
         }
+    }
+
+    /// The CPUs of all clusters that the header has, and the cluster of each.
+    pub(crate) fn clusters_of_cpus(&self) -> impl Iterator<Item = (CpuId, usize)> + '_ {
+        let clusters = self.clusters.iter().enumerate();
+        let cpus = clusters.flat_map(|(index, cpus)| cpus.iter().map(move |&cpu| (cpu, index)));
+        cpus.filter(|(cpu, _)| cpu.index() < self.cpus)
     }
 
     /// Whether `task` is a thread whose jobs have the deadlines of those they serve.
@@ -259,12 +293,6 @@ impl TraceHeader {
     }
 }
 
-/// The level of a job in its own right, as [`Event::Priority`](crate::Event::Priority) would name it: its deadline under
-/// EDF, the rank of its task plus 1 under fixed priorities, for 0 is above all.
-pub(crate) fn own_level(edf: bool, rank: u32, deadline: Instant) -> u64 {
-    if edf { deadline.0 } else { u64::from(rank) + 1 }
-}
-
 impl TaskInfo {
     /// What is said of `tasks`, given each one's `cluster` and `rank`.
     pub fn of(tasks: &[Task], assignment: impl Fn(usize) -> (usize, u32)) -> Vec<TaskInfo> {
@@ -284,5 +312,80 @@ impl TaskInfo {
                 }
             })
             .collect()
+    }
+}
+
+/// A scheduler as two fields: `scheduler`, as it is written in workloads (`G-EDF/CEm`), and `coarse_lock`.
+mod scheduler {
+    use laxity_model::Scheduler;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    #[derive(Serialize, Deserialize)]
+    struct Fields {
+        scheduler: String,
+        coarse_lock: bool,
+    }
+
+    pub fn serialize<S: Serializer>(scheduler: &Scheduler, serializer: S) -> Result<S::Ok, S::Error> {
+        Fields { scheduler: scheduler.to_string(), coarse_lock: scheduler.coarse_lock }.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Scheduler, D::Error> {
+        let Fields { scheduler, coarse_lock } = Fields::deserialize(deserializer)?;
+        let scheduler: Scheduler = scheduler.parse().map_err(D::Error::custom)?;
+        Ok(Scheduler { coarse_lock, ..scheduler })
+    }
+}
+
+/// Interrupt handling by its name; klmirqd with its number of threads.
+mod handling {
+    use laxity_model::{InterruptHandling, ThreadPriority};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Name {
+        Linux,
+        PreemptRtLow,
+        PreemptRtHigh,
+        Pai,
+        Klmirqd { threads: Option<u32> },
+    }
+
+    pub fn serialize<S: Serializer>(handling: &InterruptHandling, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = match *handling {
+            InterruptHandling::Linux => Name::Linux,
+            InterruptHandling::PreemptRt(ThreadPriority::Low) => Name::PreemptRtLow,
+            InterruptHandling::PreemptRt(ThreadPriority::High) => Name::PreemptRtHigh,
+            InterruptHandling::ProcessAware => Name::Pai,
+            InterruptHandling::Klmirqd { threads } => Name::Klmirqd { threads },
+        };
+        name.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<InterruptHandling, D::Error> {
+        Ok(match Name::deserialize(deserializer)? {
+            Name::Linux => InterruptHandling::Linux,
+            Name::PreemptRtLow => InterruptHandling::PreemptRt(ThreadPriority::Low),
+            Name::PreemptRtHigh => InterruptHandling::PreemptRt(ThreadPriority::High),
+            Name::Pai => InterruptHandling::ProcessAware,
+            Name::Klmirqd { threads } => InterruptHandling::Klmirqd { threads },
+        })
+    }
+}
+
+/// An engine by its number in [`Engine::ALL`](laxity_model::Engine::ALL).
+mod engine {
+    use laxity_model::Engine;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(engine: &Engine, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8(engine.index() as u8)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Engine, D::Error> {
+        let number = u8::deserialize(deserializer)?;
+        let engine = Engine::ALL.get(usize::from(number)).copied();
+        engine.ok_or_else(|| D::Error::custom(format_args!("engine {number} of 0 to 2")))
     }
 }

@@ -10,6 +10,7 @@ mod header;
 pub mod intervals;
 pub mod metrics;
 pub mod perfetto;
+mod replay;
 mod sink;
 pub mod table;
 

@@ -3,15 +3,15 @@
 use laxity_model::{Instant, JobId, TaskId};
 
 use super::{Problem, Report, Violation};
-use crate::metrics::pending::Pending;
+use crate::replay::{Change, Completion, Replay};
 use crate::{Event, Sink, TraceHeader};
 
 /// Finds every job that completed after its deadline, or is incomplete at the last record with a deadline no later
 /// than that. Bottom halves in interrupt threads have none.
 #[derive(Clone, Debug)]
 pub struct DeadlineCheck {
-    /// `None`: an interrupt thread.
-    tasks: Vec<Option<Pending>>,
+    replay: Replay,
+    is_thread: Vec<bool>,
     now: Instant,
     report: Report,
 }
@@ -20,7 +20,8 @@ impl DeadlineCheck {
     /// Nothing seen yet.
     pub fn new(header: &TraceHeader) -> Self {
         DeadlineCheck {
-            tasks: header.tasks.iter().map(|info| (!info.kind.is_thread()).then(Pending::default)).collect(),
+            replay: Replay::of_jobs_and_cpus(header),
+            is_thread: header.tasks.iter().map(|info| info.kind.is_thread()).collect(),
             now: Instant::ZERO,
             report: Report::default(),
         }
@@ -28,10 +29,9 @@ impl DeadlineCheck {
 
     /// What was found: late jobs by their completion, then incomplete ones by task.
     pub fn finish(mut self) -> Report {
-        for (task, pending) in self.tasks.iter().enumerate() {
-            let Some(pending) = pending else { continue };
-            for (index, deadline) in pending.iter().filter(|&(_, deadline)| deadline <= self.now) {
-                let job = JobId { task: TaskId(task as u32), index };
+        for (index, task) in self.replay.tasks().iter().enumerate().filter(|&(index, _)| !self.is_thread[index]) {
+            for (job, deadline) in task.pending().iter().filter(|&(_, deadline)| deadline <= self.now) {
+                let job = JobId { task: TaskId(index as u32), index: job };
                 let what = Problem::Incomplete { deadline };
                 self.report.push(Violation { at: self.now, cpu: None, job: Some(job), what });
             }
@@ -43,21 +43,13 @@ impl DeadlineCheck {
 impl Sink for DeadlineCheck {
     fn record(&mut self, at: Instant, event: Event) {
         self.now = self.now.max(at);
-        match event {
-            Event::Release { job, deadline } => {
-                if let Some(Some(pending)) = self.tasks.get_mut(job.task.index()) {
-                    pending.release(job.index, deadline);
-                }
+        let change = self.replay.apply(at, event);
+        if let (Event::Complete { cpu, job }, Change::Completed { job: Some(completion), .. }) = (event, change) {
+            let Completion { deadline, .. } = completion;
+            if deadline < at && !self.is_thread[job.task.index()] {
+                let what = Problem::Late { deadline };
+                self.report.push(Violation { at, cpu: Some(cpu), job: Some(job), what });
             }
-            Event::Complete { cpu, job } => {
-                let pending = self.tasks.get_mut(job.task.index()).and_then(Option::as_mut);
-                let deadline = pending.and_then(|pending| pending.complete(job.index));
-                if let Some(deadline) = deadline.filter(|&deadline| deadline < at) {
-                    let what = Problem::Late { deadline };
-                    self.report.push(Violation { at, cpu: Some(cpu), job: Some(job), what });
-                }
-            }
-            _ => {}
         }
     }
 }

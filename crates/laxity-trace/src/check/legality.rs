@@ -6,7 +6,7 @@ use laxity_model::{CpuId, Instant, JobId, Nanos};
 
 use super::parts::Parts;
 use super::{Act, Phase, Problem, Report, Violation};
-use crate::metrics::occupancy::Occupancy;
+use crate::replay::{Change, Replay};
 use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 
 /// Finds what no scheduler may do, whatever its policy:
@@ -33,54 +33,40 @@ use crate::{Event, Origin, Sink, TaskInfo, TaskKind, TraceHeader};
 ///                                            '---Resume--- Suspended      (and back with NonPreemptiveEnd)
 /// ```
 ///
-/// Links are no part of it: what a scheduler intends is [`PolicyCheck`](super::PolicyCheck)'s business. Memory depends
-/// on the numbers of tasks and CPUs only.
+/// Links are no part of it: what a scheduler intends is [`PolicyCheck`](super::PolicyCheck)'s business. Each record is
+/// judged by what is true before it, and then believed. Memory depends on the numbers of tasks and CPUs and on what is
+/// pending.
 pub struct LegalityCheck<'a> {
     header: &'a TraceHeader,
     cost: Box<dyn Fn(JobId) -> Option<Nanos> + 'a>,
+    /// Whether the trace begins with the first job of every task.
+    has_all_jobs: bool,
+    replay: Replay,
     tasks: Vec<TaskState>,
-    cpus: Vec<Occupancy>,
     parts: Parts<'a>,
     now: Instant,
     ended: bool,
     report: Report,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// What is known of a task besides the replay.
+#[derive(Clone, Copy, Debug, Default)]
 struct TaskState {
-    /// The index to be released next; `None` before the first, which in a live recording may be any.
-    next: Option<u32>,
-    /// The oldest job that is not complete, or the next to be released, and the phase it is in.
-    current: u32,
-    phase: Phase,
-    /// The CPU it has, in the phases `Running` and `NonPreemptive`.
-    cpu: CpuId,
+    /// Of the current job.
     executed: Nanos,
     cache_delay: Nanos,
-    /// Whether the current job waits by spinning whenever it has a CPU.
-    spins: bool,
     last_deadline: Option<Instant>,
 }
 
 impl<'a> LegalityCheck<'a> {
     /// Nothing seen yet, no job's cost known.
     pub fn new(header: &'a TraceHeader) -> Self {
-        let simulated = header.origin == Origin::Simulated;
-        let task = TaskState {
-            next: simulated.then_some(0),
-            current: 0,
-            phase: Phase::Unreleased,
-            cpu: CpuId(0),
-            executed: Nanos::ZERO,
-            cache_delay: Nanos::ZERO,
-            spins: false,
-            last_deadline: None,
-        };
         LegalityCheck {
             header,
             cost: Box::new(|_| None),
-            tasks: vec![task; header.tasks.len()],
-            cpus: vec![Occupancy::default(); header.cpus],
+            has_all_jobs: header.origin == Origin::Simulated,
+            replay: Replay::new(header),
+            tasks: vec![TaskState::default(); header.tasks.len()],
             parts: Parts::new(header),
             now: Instant::ZERO,
             ended: false,
@@ -91,7 +77,7 @@ impl<'a> LegalityCheck<'a> {
     /// Takes a live recording for one that begins with the first job of every task, as a simulated trace does, and
     /// lacks none: tokens are counted from those at the start.
     pub fn with_all_jobs(mut self) -> Self {
-        self.tasks.iter_mut().for_each(|task| task.next = Some(0));
+        self.has_all_jobs = true;
         self.parts.expect_all_jobs();
         self
     }
@@ -110,23 +96,39 @@ impl<'a> LegalityCheck<'a> {
         self.report.push(Violation { at: self.now, cpu, job, what });
     }
 
-    fn knows_cpu(&mut self, cpu: CpuId) -> bool {
-        let known = cpu.index() < self.cpus.len();
-        if !known {
-            self.found(Some(cpu), None, Problem::UnknownCpu);
-        }
-        known
-    }
-
     /// What the header says of the job's task.
     fn info(&self, job: JobId) -> Option<&'a TaskInfo> {
         self.header.tasks.get(job.task.index())
     }
 
-    fn release(&mut self, at: Instant, job: JobId, deadline: Instant) {
-        let Some(info) = self.info(job) else { return self.found(None, Some(job), Problem::UnknownTask) };
-        let state = self.tasks[job.task.index()];
-        let expected = state.next.unwrap_or(job.index);
+    /// Reports what the header does not know; whether that was nothing.
+    fn knows_names(&mut self, event: Event) -> bool {
+        if matches!(event, Event::BottomHalfBegin { .. } | Event::BottomHalfEnd { .. }) {
+            // Judged with the stacks.
+            return true;
+        }
+        let mut cpus = event.cpus().into_iter().flatten();
+        if let Some(cpu) = cpus.find(|cpu| cpu.index() >= self.header.cpus) {
+            self.found(Some(cpu), None, Problem::UnknownCpu);
+            return false;
+        }
+        let job = match event {
+            Event::Release { job, .. } | Event::SpinBegin { job, .. } | Event::SpinEnd { job, .. } => job,
+            _ => match acts(event) {
+                Some((_, _, job)) => job,
+                None => return true,
+            },
+        };
+        if self.info(job).is_none() {
+            self.found(event.cpus()[0], Some(job), Problem::UnknownTask);
+            return false;
+        }
+        true
+    }
+
+    fn judge_release(&mut self, at: Instant, job: JobId, deadline: Instant, info: &TaskInfo) {
+        let first = if self.has_all_jobs { 0 } else { job.index };
+        let expected = self.replay.tasks()[job.task.index()].pending().next().unwrap_or(first);
         if job.index != expected {
             return self.found(None, Some(job), Problem::ReleasedOutOfOrder { expected });
         }
@@ -137,208 +139,157 @@ impl<'a> LegalityCheck<'a> {
         if at < arrival && !early {
             self.found(None, Some(job), Problem::ReleasedBeforeArrival { arrival });
         }
-        if let Some(last) = state.last_deadline.filter(|_| !info.kind.is_thread()) {
+        let last = self.tasks[job.task.index()].last_deadline.replace(deadline);
+        if let Some(last) = last.filter(|_| !info.kind.is_thread()) {
             // Deadlines are as far apart as arrivals.
             let separation = deadline.signed_since(last);
             if i128::from(separation.0) < i128::from(info.period.0) {
                 self.found(None, Some(job), Problem::ArrivalsTooClose { separation, period: info.period });
             }
         }
-        let state = &mut self.tasks[job.task.index()];
-        if state.next.is_none() {
-            state.current = job.index;
-        }
-        state.next = Some(job.index.saturating_add(1));
-        state.last_deadline = Some(deadline);
-        if job.index == state.current {
-            state.phase = Phase::Released;
-        }
     }
 
-    /// The state of `job`'s task if `job` is its current job and may `act` on `cpu` as far as that can be said of all
-    /// acts; otherwise a violation is reported.
-    fn begin(&mut self, act: Act, cpu: CpuId, job: JobId) -> Option<TaskState> {
-        if !self.knows_cpu(cpu) {
-            return None;
-        }
-        let Some(&state) = self.tasks.get(job.task.index()) else {
-            self.found(Some(cpu), Some(job), Problem::UnknownTask);
-            return None;
+    /// The phase that `job` is in, and the CPU that it has in the phases `Running` and `NonPreemptive`.
+    fn phase(&self, job: JobId) -> (Phase, Option<CpuId>) {
+        let queues = &self.replay.details().queues;
+        let pending = self.replay.tasks()[job.task.index()].pending();
+        let cpu = self.replay.cpu_of(job);
+        let phase = match () {
+            () if pending.next().is_none_or(|next| job.index >= next) => Phase::Unreleased,
+            () if job.index < pending.oldest() => Phase::Complete,
+            () if cpu.is_some() && queues.section(job).is_some() => Phase::NonPreemptive,
+            () if cpu.is_some() => Phase::Running,
+            () if queues.suspended(job).is_some() => Phase::Suspended,
+            () if queues.is_ready(job) => Phase::Ready,
+            () => Phase::Released,
         };
-        let released = state.next.is_some_and(|next| job.index < next);
-        let phase = match job.index {
-            index if index < state.current => Phase::Complete,
-            _ if !released => Phase::Unreleased,
-            index if index > state.current => {
-                let predecessor = JobId { index: job.index - 1, ..job };
-                self.found(Some(cpu), Some(job), Problem::BeforePredecessor { act, predecessor });
-                return None;
+        (phase, cpu)
+    }
+
+    /// Judges what `job` does on `cpu` by the phase of its life.
+    fn judge_act(&mut self, act: Act, cpu: CpuId, job: JobId) {
+        let (phase, has) = self.phase(job);
+        let found = match (act, phase) {
+            (_, Phase::Unreleased | Phase::Complete) => Some(Problem::OutOfTurn { act, phase }),
+            _ if job.index > self.replay.tasks()[job.task.index()].pending().oldest() => {
+                Some(Problem::BeforePredecessor { act, predecessor: JobId { index: job.index - 1, ..job } })
             }
-            _ => return Some(state),
+            (Act::Ready, Phase::Released) | (Act::Resume, Phase::Suspended) => None,
+            (Act::Ready | Act::Resume, _) => Some(Problem::OutOfTurn { act, phase }),
+            (Act::Dispatch, _) => match has {
+                Some(on) => Some(Problem::Elsewhere { act, on }),
+                None => return self.judge_dispatch(cpu, job, phase),
+            },
+            _ => match has {
+                None => Some(Problem::OutOfTurn { act, phase }),
+                Some(on) if on != cpu => Some(Problem::Elsewhere { act, on }),
+                Some(_) => match (act, phase) {
+                    (Act::Preempt | Act::Suspend, Phase::NonPreemptive) => Some(Problem::LeftNonPreemptive { act }),
+                    (Act::NonPreemptiveBegin, Phase::NonPreemptive) | (Act::NonPreemptiveEnd, Phase::Running) => {
+                        Some(Problem::OutOfTurn { act, phase })
+                    }
+                    _ => None,
+                },
+            },
         };
-        self.found(Some(cpu), Some(job), Problem::OutOfTurn { act, phase });
-        None
-    }
-
-    /// A job becomes ready from phase `from`. What follows is judged as if it had been in that phase.
-    fn ready(&mut self, act: Act, from: Phase, cpu: CpuId, job: JobId) {
-        let Some(state) = self.begin(act, cpu, job) else { return };
-        if state.phase != from {
-            self.found(Some(cpu), Some(job), Problem::OutOfTurn { act, phase: state.phase });
-        }
-        if !matches!(state.phase, Phase::Running | Phase::NonPreemptive) {
-            self.tasks[job.task.index()].phase = Phase::Ready;
+        if let Some(what) = found {
+            self.found(Some(cpu), Some(job), what);
         }
     }
 
-    fn dispatch(&mut self, at: Instant, cpu: CpuId, job: JobId) {
+    /// Judges the dispatch of a job that has no CPU.
+    fn judge_dispatch(&mut self, cpu: CpuId, job: JobId, phase: Phase) {
         let act = Act::Dispatch;
-        let Some(state) = self.begin(act, cpu, job) else { return };
-        if self.is_running(state) {
-            let what = Problem::Elsewhere { act, on: state.cpu };
-            return self.found(Some(cpu), Some(job), what);
-        }
-        if state.phase != Phase::Ready {
-            self.found(Some(cpu), Some(job), Problem::OutOfTurn { act, phase: state.phase });
+        if phase != Phase::Ready {
+            self.found(Some(cpu), Some(job), Problem::OutOfTurn { act, phase });
         }
         let cluster = self.info(job).map_or(0, |info| info.cluster);
         // A thread of a dedicated interrupt CPU is of no cluster.
-        let is_free = self.is_thread(job) && cluster >= self.header.clusters.len();
-        if !is_free && !self.header.clusters.get(cluster).is_some_and(|cpus| cpus.contains(&cpu)) {
+        let is_free = self.header.is_thread(job.task) && cluster >= self.header.clusters.len();
+        if !is_free && self.replay.details().queues.cluster_of(cpu) != Some(cluster) {
             self.found(Some(cpu), Some(job), Problem::OutsideCluster { act, cluster });
         }
-        if let Some(by) = self.cpus[cpu.index()].running() {
+        if let Some(by) = self.replay.cpus()[cpu.index()].job() {
             // The CPU goes on with the new job; the old one is judged as if it had been preempted.
             self.found(Some(cpu), Some(job), Problem::CpuOccupied { by });
-            self.take_off(at, cpu, by);
-            self.tasks[by.task.index()].phase = Phase::Ready;
         }
-        self.cpus[cpu.index()].dispatch(at, job);
-        if state.spins {
-            self.cpus[cpu.index()].begin_spinning(at, job);
-        }
-        let state = &mut self.tasks[job.task.index()];
-        state.phase = Phase::Running;
-        state.cpu = cpu;
     }
 
-    fn is_running(&self, state: TaskState) -> bool {
-        matches!(state.phase, Phase::Running | Phase::NonPreemptive)
-    }
-
-    /// Whether `job`, in `state`, has `cpu`; a violation is reported if not.
-    fn has_cpu(&mut self, act: Act, cpu: CpuId, job: JobId, state: TaskState) -> bool {
-        let what = match self.is_running(state) {
-            false => Problem::OutOfTurn { act, phase: state.phase },
-            true if state.cpu != cpu => Problem::Elsewhere { act, on: state.cpu },
-            true => return true,
-        };
-        self.found(Some(cpu), Some(job), what);
-        false
-    }
-
-    /// A running job leaves its CPU for phase `to`.
-    fn leave(&mut self, act: Act, to: Phase, at: Instant, cpu: CpuId, job: JobId) {
-        let Some(state) = self.begin(act, cpu, job) else { return };
-        if !self.has_cpu(act, cpu, job, state) {
+    fn judge(&mut self, at: Instant, event: Event) {
+        if !self.knows_names(event) {
             return;
         }
-        if state.phase == Phase::NonPreemptive && act != Act::Complete {
-            self.found(Some(cpu), Some(job), Problem::LeftNonPreemptive { act });
+        match event {
+            Event::Release { job, deadline } => {
+                if let Some(info) = self.info(job) {
+                    self.judge_release(at, job, deadline, info);
+                }
+            }
+            Event::Overhead { cpu, duration, .. } | Event::LockWait { cpu, duration } => {
+                let until = self.replay.cpus()[cpu.index()].covered_until();
+                if at < until && !duration.is_zero() {
+                    self.found(Some(cpu), None, Problem::OverheadsOverlap { until });
+                }
+            }
+            _ => {
+                if let Some((act, cpu, job)) = acts(event) {
+                    self.judge_act(act, cpu, job);
+                }
+            }
         }
-        self.take_off(at, cpu, job);
-        self.tasks[job.task.index()].phase = to;
     }
 
-    fn take_off(&mut self, at: Instant, cpu: CpuId, job: JobId) {
-        let executed = self.cpus[cpu.index()].stop(at, job).unwrap_or_default();
-        let state = &mut self.tasks[job.task.index()];
-        state.executed = Nanos(state.executed.0.saturating_add(executed.0));
+    /// Accounts for what the record did, and judges the execution of a job that completed on its CPU in its turn.
+    fn account(&mut self, event: Event, change: Change) {
+        match (event, change) {
+            (Event::CacheDelay { job, duration, .. }, _) if self.replay.cpu_of(job).is_some() => {
+                let delay = &mut self.tasks[job.task.index()].cache_delay;
+                *delay = Nanos(delay.0.saturating_add(duration.0));
+            }
+            (Event::Preempt { job, .. } | Event::Suspend { job, .. }, Change::Stopped { executed }) => {
+                let sum = &mut self.tasks[job.task.index()].executed;
+                *sum = Nanos(sum.0.saturating_add(executed.0));
+            }
+            (Event::Complete { cpu, job }, Change::Completed { executed: Some(executed), job: Some(_) }) => {
+                let state = &mut self.tasks[job.task.index()];
+                let executed = Nanos(state.executed.0.saturating_add(executed.0));
+                let cache_delay = state.cache_delay;
+                *state = TaskState { last_deadline: state.last_deadline, ..TaskState::default() };
+                self.judge_execution(cpu, job, executed, cache_delay);
+            }
+            _ => {}
+        }
     }
 
-    fn complete(&mut self, at: Instant, cpu: CpuId, job: JobId) {
-        self.leave(Act::Complete, Phase::Complete, at, cpu, job);
-        let state = self.tasks.get(job.task.index()).copied();
-        let Some(state) = state.filter(|state| state.phase == Phase::Complete && state.current == job.index) else {
-            return;
-        };
-        self.judge_execution(cpu, job, state);
-        let state = &mut self.tasks[job.task.index()];
-        state.current = state.current.saturating_add(1);
-        let pending = state.next.is_some_and(|next| state.current < next);
-        state.phase = if pending { Phase::Released } else { Phase::Unreleased };
-        state.executed = Nanos::ZERO;
-        state.cache_delay = Nanos::ZERO;
-        state.spins = false;
-    }
-
-    fn judge_execution(&mut self, cpu: CpuId, job: JobId, state: TaskState) {
-        let executed = state.executed;
-        let with_delay = |span: Nanos| Nanos(span.0.saturating_add(state.cache_delay.0));
+    fn judge_execution(&mut self, cpu: CpuId, job: JobId, executed: Nanos, cache_delay: Nanos) {
+        let with_delay = |span: Nanos| Nanos(span.0.saturating_add(cache_delay.0));
+        let has_worst_case = self.header.origin == Origin::Simulated && !self.header.is_thread(job.task);
         if let Some(demand) = (self.cost)(job).map(with_delay) {
             if executed != demand {
                 self.found(Some(cpu), Some(job), Problem::WrongExecution { executed, demand });
             }
-        } else if let Some(info) = self.info(job).filter(|_| self.has_worst_case(job)) {
+        } else if let Some(info) = self.info(job).filter(|_| has_worst_case) {
             let limit = with_delay(info.wcet);
             if executed > limit {
                 self.found(Some(cpu), Some(job), Problem::ExceededWcet { executed, limit });
             }
         }
     }
+}
 
-    fn has_worst_case(&self, job: JobId) -> bool {
-        self.header.origin == Origin::Simulated && !self.is_thread(job)
-    }
-
-    fn is_thread(&self, job: JobId) -> bool {
-        self.info(job).is_some_and(|info| info.kind.is_thread())
-    }
-
-    /// The job begins or ends to wait by spinning; it may have been preempted since.
-    fn spin(&mut self, at: Instant, cpu: CpuId, job: JobId, spins: bool) {
-        if !self.knows_cpu(cpu) {
-            return;
-        }
-        let Some(state) = self.tasks.get_mut(job.task.index()) else {
-            return self.found(Some(cpu), Some(job), Problem::UnknownTask);
-        };
-        state.spins = spins;
-        match spins {
-            true => self.cpus[cpu.index()].begin_spinning(at, job),
-            false => self.cpus[cpu.index()].end_spinning(at, job),
-        }
-    }
-
-    fn section(&mut self, act: Act, from: Phase, to: Phase, cpu: CpuId, job: JobId) {
-        let Some(state) = self.begin(act, cpu, job) else { return };
-        if !self.has_cpu(act, cpu, job, state) {
-            return;
-        }
-        if state.phase != from {
-            self.found(Some(cpu), Some(job), Problem::OutOfTurn { act, phase: state.phase });
-        }
-        self.tasks[job.task.index()].phase = to;
-    }
-
-    fn cache_delay(&mut self, cpu: CpuId, job: JobId, duration: Nanos) {
-        let act = Act::CacheDelay;
-        let Some(state) = self.begin(act, cpu, job) else { return };
-        if self.has_cpu(act, cpu, job, state) {
-            let delay = &mut self.tasks[job.task.index()].cache_delay;
-            *delay = Nanos(delay.0.saturating_add(duration.0));
-        }
-    }
-
-    fn cover(&mut self, at: Instant, cpu: CpuId, duration: Nanos) {
-        if !self.knows_cpu(cpu) {
-            return;
-        }
-        let until = self.cpus[cpu.index()].covered_until();
-        if at < until && !duration.is_zero() {
-            self.found(Some(cpu), None, Problem::OverheadsOverlap { until });
-        }
-        self.cpus[cpu.index()].cover(at, duration);
+/// What a job does on a CPU in a phase of its life.
+fn acts(event: Event) -> Option<(Act, CpuId, JobId)> {
+    match event {
+        Event::Ready { cpu, job } => Some((Act::Ready, cpu, job)),
+        Event::Resume { cpu, job } => Some((Act::Resume, cpu, job)),
+        Event::Dispatch { cpu, job } => Some((Act::Dispatch, cpu, job)),
+        Event::Preempt { cpu, job } => Some((Act::Preempt, cpu, job)),
+        Event::Suspend { cpu, job } => Some((Act::Suspend, cpu, job)),
+        Event::Complete { cpu, job } => Some((Act::Complete, cpu, job)),
+        Event::NonPreemptiveBegin { cpu, job } => Some((Act::NonPreemptiveBegin, cpu, job)),
+        Event::NonPreemptiveEnd { cpu, job } => Some((Act::NonPreemptiveEnd, cpu, job)),
+        Event::CacheDelay { cpu, job, .. } => Some((Act::CacheDelay, cpu, job)),
+        _ => None,
     }
 }
 
@@ -352,58 +303,11 @@ impl Sink for LegalityCheck<'_> {
         if self.ended {
             return self.found(None, None, Problem::AfterEnd);
         }
-        self.parts.record(self.now, event, &mut self.report);
-        match event {
-            Event::Release { job, deadline } => self.release(at, job, deadline),
-            Event::Ready { job, cpu } => self.ready(Act::Ready, Phase::Released, cpu, job),
-            Event::Resume { cpu, job } => self.ready(Act::Resume, Phase::Suspended, cpu, job),
-            Event::Dispatch { cpu, job } => self.dispatch(at, cpu, job),
-            Event::Preempt { cpu, job } => self.leave(Act::Preempt, Phase::Ready, at, cpu, job),
-            Event::Suspend { cpu, job } => self.leave(Act::Suspend, Phase::Suspended, at, cpu, job),
-            Event::Complete { cpu, job } => self.complete(at, cpu, job),
-            Event::NonPreemptiveBegin { cpu, job } => {
-                self.section(Act::NonPreemptiveBegin, Phase::Running, Phase::NonPreemptive, cpu, job);
-            }
-            Event::NonPreemptiveEnd { cpu, job } => {
-                self.section(Act::NonPreemptiveEnd, Phase::NonPreemptive, Phase::Running, cpu, job);
-            }
-            Event::Overhead { cpu, duration, .. } | Event::LockWait { cpu, duration } => self.cover(at, cpu, duration),
-            Event::CacheDelay { cpu, job, duration, .. } => self.cache_delay(cpu, job, duration),
-            Event::Ipi { from, to, .. } => {
-                self.knows_cpu(from);
-                self.knows_cpu(to);
-            }
-            Event::Link { cpu, .. } => {
-                self.knows_cpu(cpu);
-            }
-            Event::BottomHalfBegin { cpu, .. } => {
-                if let Some(cpu) = self.cpus.get_mut(cpu.index()) {
-                    cpu.begin_bottom_half(at);
-                }
-            }
-            Event::BottomHalfEnd { cpu, .. } => {
-                if let Some(cpu) = self.cpus.get_mut(cpu.index()) {
-                    cpu.end_bottom_half(at);
-                }
-            }
-            Event::SpinBegin { cpu, job } => self.spin(at, cpu, job, true),
-            Event::SpinEnd { cpu, job } => self.spin(at, cpu, job, false),
-            Event::Interrupt { cpu, .. } => {
-                self.knows_cpu(cpu);
-            }
-            Event::EngineBegin { .. }
-            | Event::EngineEnd { .. }
-            | Event::Serve { .. }
-            | Event::Request { .. }
-            | Event::Grant { .. }
-            | Event::Unlock { .. }
-            | Event::Withdraw { .. }
-            | Event::Priority { .. }
-            | Event::Produce { .. }
-            | Event::Consume { .. }
-            | Event::Replenish { .. } => {}
-            Event::End => self.ended = true,
-        }
+        self.parts.record(self.now, event, &self.replay, &mut self.report);
+        self.judge(at, event);
+        let change = self.replay.apply(at, event);
+        self.account(event, change);
+        self.ended = event == Event::End;
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a record names must be in the header.
 
-use laxity_model::{CpuId, Engine, Instant, JobId};
+use laxity_model::{Engine, Instant};
 
 use crate::intervals::TrackError;
 use crate::{Event, TraceHeader};
@@ -8,85 +8,15 @@ use crate::{Event, TraceHeader};
 /// Refuses a record that names what the header does not have.
 pub(super) fn admit(header: &TraceHeader, at: Instant, event: &Event) -> Result<(), TrackError> {
     let (cpus, tasks) = (header.cpus, header.tasks.len());
-    if let Some(cpu) = named_cpus(event).into_iter().flatten().find(|cpu| cpu.index() >= cpus) {
+    if let Some(cpu) = event.cpus().into_iter().flatten().find(|cpu| cpu.index() >= cpus) {
         return Err(TrackError::UnknownCpu { at, cpu, cpus });
     }
-    if let Some(job) = named_jobs(event).into_iter().flatten().find(|job| job.task.index() >= tasks) {
+    if let Some(job) = event.jobs().into_iter().flatten().find(|job| job.task.index() >= tasks) {
         return Err(TrackError::UnknownTask { at, job, tasks });
     }
     match named_others(header, event).into_iter().flatten().find(|&(_, index, count)| index >= count) {
         Some((what, index, count)) => Err(TrackError::Unknown { at, what, index, count }),
         None => Ok(()),
-    }
-}
-
-fn named_cpus(event: &Event) -> [Option<CpuId>; 2] {
-    match *event {
-        Event::Link { cpu, .. }
-        | Event::Ready { cpu, .. }
-        | Event::Dispatch { cpu, .. }
-        | Event::Preempt { cpu, .. }
-        | Event::Suspend { cpu, .. }
-        | Event::Resume { cpu, .. }
-        | Event::Complete { cpu, .. }
-        | Event::NonPreemptiveBegin { cpu, .. }
-        | Event::NonPreemptiveEnd { cpu, .. }
-        | Event::CacheDelay { cpu, .. }
-        | Event::Overhead { cpu, .. }
-        | Event::LockWait { cpu, .. }
-        | Event::Interrupt { cpu, .. }
-        | Event::BottomHalfBegin { cpu, .. }
-        | Event::BottomHalfEnd { cpu, .. }
-        | Event::SpinBegin { cpu, .. }
-        | Event::SpinEnd { cpu, .. } => [Some(cpu), None],
-        Event::Ipi { from, to, .. } => [Some(from), Some(to)],
-        Event::Release { .. }
-        | Event::EngineBegin { .. }
-        | Event::EngineEnd { .. }
-        | Event::Serve { .. }
-        | Event::Request { .. }
-        | Event::Grant { .. }
-        | Event::Unlock { .. }
-        | Event::Withdraw { .. }
-        | Event::Priority { .. }
-        | Event::Produce { .. }
-        | Event::Consume { .. }
-        | Event::Replenish { .. }
-        | Event::End => [None, None],
-    }
-}
-
-fn named_jobs(event: &Event) -> [Option<JobId>; 2] {
-    match *event {
-        Event::Release { job, .. }
-        | Event::Ready { job, .. }
-        | Event::Dispatch { job, .. }
-        | Event::Preempt { job, .. }
-        | Event::Suspend { job, .. }
-        | Event::Resume { job, .. }
-        | Event::Complete { job, .. }
-        | Event::NonPreemptiveBegin { job, .. }
-        | Event::NonPreemptiveEnd { job, .. }
-        | Event::CacheDelay { job, .. }
-        | Event::EngineBegin { job, .. }
-        | Event::EngineEnd { job, .. }
-        | Event::Request { job, .. }
-        | Event::Grant { job, .. }
-        | Event::Unlock { job, .. }
-        | Event::Withdraw { job, .. }
-        | Event::Priority { job, .. }
-        | Event::Produce { job, .. }
-        | Event::Consume { job, .. }
-        | Event::SpinBegin { job, .. }
-        | Event::SpinEnd { job, .. } => [Some(job), None],
-        Event::Link { job, .. }
-        | Event::Interrupt { job, .. }
-        | Event::BottomHalfBegin { job, .. }
-        | Event::BottomHalfEnd { job, .. } => [job, None],
-        Event::Serve { thread, job, .. } => [Some(thread), job],
-        Event::Overhead { .. } | Event::LockWait { .. } | Event::Ipi { .. } | Event::Replenish { .. } | Event::End => {
-            [None, None]
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! number of pending jobs only. Both accept any sequence of records that names existing CPUs and tasks and whose time
 //! does not run backwards; whether the schedule is *legal* is for the checkers to say.
 
+mod admit;
 mod error;
 mod job;
 mod timeline;
@@ -17,7 +18,7 @@ pub use job::{JobHistory, Released};
 pub use timeline::{Interrupt, Ipi, Timeline};
 pub use tracker::Tracker;
 
-use crate::DeviceId;
+pub use crate::replay::Source;
 
 /// Something that lasted. Never empty: `from < to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,15 +121,6 @@ pub enum Activity {
         /// That priority: see [`Event::Priority`](crate::Event::Priority).
         level: u64,
     },
-}
-
-/// What an interrupt is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The device that raised it.
-    pub device: DeviceId,
-    /// The owner: the job whose operation completed. `None`: anonymous.
-    pub owner: Option<JobId>,
 }
 
 /// How a job came to execute.

@@ -1,17 +1,16 @@
 //! What GPUs and their interrupts did.
 
-use laxity_model::{CpuId, Engine, GpuId, Instant, JobId, Nanos};
+use laxity_model::{CpuId, Engine, GpuId, Instant, Nanos};
 use serde::{Serialize, Serializer};
 
-use super::units;
 use super::{MachineSummary, OverheadUse};
+use crate::replay::Engines;
 use crate::{Event, TaskKind, TraceHeader};
 
 /// One engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EngineSummary {
     /// Of which GPU.
-    #[serde(serialize_with = "gpu_number")]
     pub gpu: GpuId,
     /// Which.
     #[serde(serialize_with = "engine_name")]
@@ -19,7 +18,7 @@ pub struct EngineSummary {
     /// Operations begun.
     pub operations: u64,
     /// How long they occupied it.
-    #[serde(rename = "busy_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "busy_ns")]
     pub busy: Nanos,
     /// `busy` as a fraction of the time there was, 0 to 1; for tables and plots.
     pub utilization: f64,
@@ -49,7 +48,6 @@ struct EngineFold {
     engine: Engine,
     operations: u64,
     busy: u64,
-    current: Option<(JobId, Instant)>,
 }
 
 impl Devices {
@@ -61,25 +59,24 @@ impl Devices {
                 engine,
                 operations: 0,
                 busy: 0,
-                current: None,
             })
         });
         Devices { engines: engines.collect(), interrupts: vec![0; header.cpus] }
     }
 
-    pub fn record(&mut self, at: Instant, event: Event) {
+    /// `before`: the operations before the event.
+    pub fn record(&mut self, at: Instant, event: Event, before: &Engines) {
         match event {
-            Event::EngineBegin { gpu, engine, job } => {
+            Event::EngineBegin { gpu, engine, .. } => {
                 if let Some(fold) = self.engine(gpu, engine) {
                     fold.operations += 1;
-                    fold.current = Some((job, at));
                 }
             }
             Event::EngineEnd { gpu, engine, job } => {
-                if let Some(fold) = self.engine(gpu, engine)
-                    && let Some((_, since)) = fold.current.take_if(|(by, _)| *by == job)
+                if let Some(operation) = before.on(gpu, engine).filter(|operation| operation.job == job)
+                    && let Some(fold) = self.engine(gpu, engine)
                 {
-                    fold.busy = fold.busy.saturating_add(at.saturating_since(since).0);
+                    fold.busy = fold.busy.saturating_add(at.saturating_since(operation.since).0);
                 }
             }
             Event::Interrupt { cpu: CpuId(cpu), .. } => {
@@ -91,10 +88,10 @@ impl Devices {
         }
     }
 
-    pub fn engines(&self, end: Instant) -> Vec<EngineSummary> {
+    pub fn engines(&self, end: Instant, engines: &Engines) -> Vec<EngineSummary> {
         let duration = end.saturating_since(Instant::ZERO).0;
         let engine = |fold: &EngineFold| {
-            let current = fold.current.map_or(0, |(_, since)| end.saturating_since(since).0);
+            let current = engines.on(fold.gpu, fold.engine).map_or(0, |running| end.saturating_since(running.since).0);
             let busy = fold.busy.saturating_add(current);
             let utilization = if duration == 0 { 0.0 } else { busy as f64 / duration as f64 };
             EngineSummary {
@@ -115,7 +112,8 @@ impl Devices {
     }
 
     fn engine(&mut self, gpu: GpuId, engine: Engine) -> Option<&mut EngineFold> {
-        self.engines.iter_mut().find(|fold| (fold.gpu, fold.engine) == (gpu, engine))
+        let index = self.engines.binary_search_by_key(&(gpu, engine), |fold| (fold.gpu, fold.engine)).ok()?;
+        self.engines.get_mut(index)
     }
 }
 
@@ -124,10 +122,6 @@ pub(super) fn has_devices(header: &TraceHeader) -> bool {
     !header.devices.is_empty()
         || !header.gpus.is_empty()
         || header.tasks.iter().any(|task| task.kind == TaskKind::Thread)
-}
-
-fn gpu_number<S: Serializer>(gpu: &GpuId, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u16(gpu.0)
 }
 
 fn engine_name<S: Serializer>(engine: &Engine, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,7 +4,6 @@ use laxity_model::Nanos;
 use serde::Serialize;
 
 use super::histogram::Histogram;
-use super::units;
 
 /// A set of spans, folded: memory does not grow with their number.
 #[derive(Clone, Debug, Default)]
@@ -23,28 +22,28 @@ pub struct DistributionSummary {
     /// How many there are.
     pub count: u64,
     /// Their sum; saturates.
-    #[serde(rename = "total_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "total_ns")]
     pub total: Nanos,
     /// The mean.
-    #[serde(rename = "mean_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "mean_ns")]
     pub mean: Nanos,
     /// The standard deviation of the set itself (not an estimate from a sample).
-    #[serde(rename = "stddev_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "stddev_ns")]
     pub stddev: Nanos,
     /// The median.
-    #[serde(rename = "p50_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "p50_ns")]
     pub p50: Nanos,
     /// 90 % are no longer.
-    #[serde(rename = "p90_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "p90_ns")]
     pub p90: Nanos,
     /// 99 % are no longer.
-    #[serde(rename = "p99_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "p99_ns")]
     pub p99: Nanos,
     /// 99.9 % are no longer.
-    #[serde(rename = "p999_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "p999_ns")]
     pub p999: Nanos,
     /// The longest.
-    #[serde(rename = "max_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "max_ns")]
     pub max: Nanos,
 }
 

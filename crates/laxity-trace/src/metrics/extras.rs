@@ -4,16 +4,17 @@ use laxity_model::Instant;
 
 use super::devices::{Devices, has_devices};
 use super::graphs::Graphs;
-use super::inversion::{InversionFold, InversionSummary, Inversions};
+use super::inversion::{InversionFold, InversionSummary, Search};
 use super::waits::Waits;
-use super::{GraphSummary, WaitSummary};
-use crate::{Event, Sink, TraceHeader};
+use super::{EngineSummary, GraphSummary, WaitSummary};
+use crate::replay::{Change, Replay};
+use crate::{Event, TraceHeader};
 
 /// The folds that a workload of CPU tasks alone does without.
 #[derive(Clone, Debug)]
 pub(super) struct Extras {
     pub devices: Option<Devices>,
-    inversions: Option<Inversions<InversionFold>>,
+    inversions: Option<Search<InversionFold>>,
     waits: Waits,
     graphs: Option<Graphs>,
 }
@@ -26,24 +27,26 @@ impl Extras {
         any.then(|| {
             Box::new(Extras {
                 devices: devices.then(|| Devices::new(header)),
-                inversions: devices.then(|| Inversions::new(header, InversionFold::default())),
+                inversions: devices.then(|| Search::new(header, InversionFold::default())),
                 waits: Waits::new(header),
                 graphs: (!header.graphs.is_empty()).then(|| Graphs::new(header)),
             })
         })
     }
 
+    /// Lets the replay apply the event, and observes it before and after.
     #[inline(never)]
-    pub fn record(&mut self, at: Instant, event: Event) {
-        self.waits.record(at, event);
+    pub fn record(&mut self, at: Instant, event: Event, replay: &mut Replay) -> Change {
+        self.waits.record(at, event, replay.details());
         if let Some(devices) = &mut self.devices {
-            devices.record(at, event);
-        }
-        if let Some(inversions) = &mut self.inversions {
-            inversions.record(at, event);
+            devices.record(at, event, &replay.details().engines);
         }
         if let Some(graphs) = &mut self.graphs {
             graphs.record(at, event);
+        }
+        match &mut self.inversions {
+            Some(inversions) => inversions.record(at, event, replay),
+            None => replay.apply(at, event),
         }
     }
 
@@ -51,8 +54,13 @@ impl Extras {
         self.waits.summary(task)
     }
 
-    pub fn inversions(&self, end: Instant) -> Option<InversionSummary> {
-        self.inversions.clone().map(|inversions| inversions.finish(end).summary())
+    pub fn engines(&self, end: Instant, replay: &Replay) -> Vec<EngineSummary> {
+        let devices = self.devices.as_ref();
+        devices.map(|devices| devices.engines(end, &replay.details().engines)).unwrap_or_default()
+    }
+
+    pub fn inversions(&self, end: Instant, replay: &Replay) -> Option<InversionSummary> {
+        self.inversions.clone().map(|inversions| inversions.finish(end, replay).summary())
     }
 
     pub fn graphs(&self) -> Vec<GraphSummary> {

@@ -4,8 +4,9 @@ use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, TaskId};
 
 use super::cpu::CpuFold;
 use super::extras::Extras;
-use super::job::{JobFold, TaskFold};
+use super::job::JobFold;
 use super::{CpuSummary, MachineSummary, OverheadUse, Summary, TaskSummary};
+use crate::replay::{Change, Replay};
 use crate::{Event, Sink, TaskKind, TraceHeader};
 
 /// Measures a schedule as its records come.
@@ -15,21 +16,24 @@ use crate::{Event, Sink, TaskKind, TraceHeader};
 #[derive(Clone, Debug)]
 pub struct Metrics {
     names: Vec<String>,
-    tasks: Vec<TaskFold>,
-    cpus: Vec<CpuFold>,
     kinds: Vec<TaskKind>,
+    replay: Replay,
+    jobs: Vec<JobFold>,
+    cpus: Vec<CpuFold>,
     extras: Option<Box<Extras>>,
 }
 
 impl Metrics {
     /// Nothing measured yet.
     pub fn new(header: &TraceHeader) -> Self {
+        let extras = Extras::new(header);
         Metrics {
             names: header.tasks.iter().map(|task| task.name.clone()).collect(),
-            tasks: header.tasks.iter().map(|task| TaskFold::new(task.deadline, task.kind.is_thread())).collect(),
-            cpus: vec![CpuFold::default(); header.cpus],
             kinds: header.tasks.iter().map(|task| task.kind).collect(),
-            extras: Extras::new(header),
+            replay: if extras.is_some() { Replay::new(header) } else { Replay::of_jobs_and_cpus(header) },
+            jobs: vec![JobFold::default(); header.tasks.len()],
+            cpus: vec![CpuFold::default(); header.cpus],
+            extras,
         }
     }
 
@@ -45,8 +49,9 @@ impl Metrics {
             }
         }
         let duration = end.saturating_since(Instant::ZERO);
+        let cpus = self.cpus.iter().zip(self.replay.cpus());
         let usages: Vec<MachineSummary> =
-            self.cpus.iter().map(|cpu| with_idle(cpu.up_to(end), u128::from(duration.0))).collect();
+            cpus.map(|(fold, cpu)| with_idle(fold.up_to(end, cpu), u128::from(duration.0))).collect();
         let machine = with_idle(sum(&usages), u128::from(duration.0) * usages.len() as u128);
         let (threads, tasks) =
             self.task_summaries(&jobs).partition(|summary| self.kinds[summary.task.index()].is_thread());
@@ -60,9 +65,9 @@ impl Metrics {
             tasks,
             threads,
             cpus: usages.into_iter().enumerate().map(cpu).collect(),
-            engines: devices.map(|devices| devices.engines(end)).unwrap_or_default(),
+            engines: extras.map(|extras| extras.engines(end, &self.replay)).unwrap_or_default(),
             interrupts: devices.map(|devices| devices.interrupts(&machine, in_threads)),
-            inversions: extras.and_then(|extras| extras.inversions(end)),
+            inversions: extras.and_then(|extras| extras.inversions(end, &self.replay)),
             graphs: extras.map(Extras::graphs).unwrap_or_default(),
             machine,
         }
@@ -84,111 +89,88 @@ impl Metrics {
 
     /// The tasks' jobs, including what those on a CPU have executed by `end`.
     fn jobs_up_to(&self, end: Instant) -> Vec<JobFold> {
-        let mut jobs: Vec<JobFold> = self.tasks.iter().map(|task| task.up_to(end)).collect();
-        for occupancy in self.cpus.iter().map(|cpu| &cpu.occupancy) {
-            if let Some(fold) = occupancy.running().and_then(|job| jobs.get_mut(job.task.index())) {
-                fold.execution = fold.execution.saturating_add(occupancy.executed_by(end).0);
+        let tasks = self.jobs.iter().zip(self.replay.tasks());
+        let mut jobs: Vec<JobFold> = tasks.map(|(fold, task)| fold.up_to(end, task)).collect();
+        for cpu in self.replay.cpus() {
+            if let Some(fold) = cpu.job().and_then(|job| jobs.get_mut(job.task.index())) {
+                fold.execution = fold.execution.saturating_add(cpu.executed_by(end).0);
             }
         }
         jobs
     }
 
+    /// The job left its CPU after it executed for so long. Returns its task's fold.
     #[inline]
-    fn task(&mut self, job: JobId) -> Option<&mut TaskFold> {
-        self.tasks.get_mut(job.task.index())
+    fn stop(&mut self, cpu: CpuId, job: JobId, executed: Nanos) -> Option<&mut JobFold> {
+        let cpu = self.cpus.get_mut(cpu.index())?;
+        cpu.busy = cpu.busy.saturating_add(executed.0);
+        let fold = self.jobs.get_mut(job.task.index())?;
+        fold.execution = fold.execution.saturating_add(executed.0);
+        Some(fold)
     }
 
+    /// Counts what the record did.
     #[inline]
-    fn dispatch(&mut self, at: Instant, cpu: CpuId, job: JobId) {
-        let Some(fold) = self.cpus.get_mut(cpu.index()) else { return };
-        let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
-        fold.occupancy.dispatch(at, job);
-        task.dispatch(cpu);
-        if task.spins {
-            fold.occupancy.begin_spinning(at, job);
-        }
-    }
-
-    /// `job` begins or ends to spin.
-    fn spin(&mut self, at: Instant, cpu: CpuId, job: JobId, spins: bool) {
-        let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
-        task.spins = spins;
-        if let Some(fold) = self.cpus.get_mut(cpu.index()) {
-            match spins {
-                true => fold.occupancy.begin_spinning(at, job),
-                false => fold.occupancy.end_spinning(at, job),
+    fn count(&mut self, at: Instant, event: Event, change: Change) {
+        match (event, change) {
+            (Event::Release { job, .. }, Change::Released) => {
+                if let Some(fold) = self.jobs.get_mut(job.task.index()) {
+                    fold.released += 1;
+                }
             }
+            (Event::Dispatch { cpu, job }, Change::Dispatched { before: Some(before) }) if before != cpu => {
+                if let Some(fold) = self.jobs.get_mut(job.task.index()) {
+                    fold.migrations += 1;
+                }
+            }
+            (Event::Preempt { cpu, job }, Change::Stopped { executed }) => {
+                if let Some(fold) = self.stop(cpu, job, executed) {
+                    fold.preemptions += 1;
+                }
+            }
+            (Event::Suspend { cpu, job }, Change::Stopped { executed }) => {
+                if let Some(fold) = self.stop(cpu, job, executed) {
+                    fold.suspensions += 1;
+                }
+            }
+            (Event::Complete { cpu, job }, Change::Completed { executed, job: completion }) => {
+                if let Some(executed) = executed {
+                    self.stop(cpu, job, executed);
+                }
+                if let (Some(completion), Some(fold)) = (completion, self.jobs.get_mut(job.task.index())) {
+                    fold.complete(job.index, at, completion);
+                }
+            }
+            (Event::Overhead { cpu, kind, .. }, Change::Covered { added }) => {
+                self.cpus[cpu.index()].overhead(kind, added);
+            }
+            (Event::LockWait { cpu, .. }, Change::Covered { added }) => self.cpus[cpu.index()].lock_wait(added),
+            (
+                Event::Overhead { .. } | Event::CacheDelay { .. } | Event::Ipi { .. } | Event::BottomHalfBegin { .. },
+                _,
+            ) => {
+                self.count_rare(event);
+            }
+            _ => {}
         }
     }
 
-    /// `job` leaves `cpu`: what it executed there is accounted for. `None` if it did not have the CPU.
-    #[inline]
-    fn stop(&mut self, at: Instant, cpu: CpuId, job: JobId) -> Option<&mut TaskFold> {
-        let fold = self.cpus.get_mut(cpu.index())?;
-        let executed = fold.occupancy.stop(at, job)?;
-        fold.busy = fold.busy.saturating_add(executed.0);
-        let task = self.tasks.get_mut(job.task.index())?;
-        task.jobs.execution = task.jobs.execution.saturating_add(executed.0);
-        Some(task)
-    }
-}
-
-impl Sink for Metrics {
-    #[inline]
-    fn record(&mut self, at: Instant, event: Event) {
-        if let Some(extras) = &mut self.extras {
-            extras.record(at, event);
-        }
+    /// What schedules of tasks without GPUs are not full of: out of line, so that the rest stays small.
+    #[inline(never)]
+    fn count_rare(&mut self, event: Event) {
         match event {
-            Event::Release { job, deadline } => {
-                if let Some(task) = self.task(job) {
-                    task.release(at, job.index, deadline);
-                }
-            }
-            Event::Dispatch { cpu, job } => self.dispatch(at, cpu, job),
-            Event::Preempt { cpu, job } => {
-                if let Some(task) = self.stop(at, cpu, job) {
-                    task.jobs.preemptions += 1;
-                }
-            }
-            Event::Suspend { cpu, job } => {
-                if let Some(task) = self.stop(at, cpu, job) {
-                    task.jobs.suspensions += 1;
-                }
-            }
-            Event::Complete { cpu, job } => {
-                self.stop(at, cpu, job);
-                if let Some(task) = self.task(job) {
-                    task.complete(at, job.index);
-                }
-            }
+            // It leaves the CPU to its job.
             Event::Overhead { cpu, kind, duration } => {
                 if let Some(fold) = self.cpus.get_mut(cpu.index()) {
-                    fold.overhead(at, kind, duration);
-                }
-            }
-            Event::Ready { .. } | Event::Link { .. } => {}
-            rare => self.record_rare(at, rare),
-        }
-    }
-}
-
-impl Metrics {
-    /// What ideal schedules of tasks without GPUs are not full of: kept apart, for the others' sake.
-    #[inline(never)]
-    fn record_rare(&mut self, at: Instant, event: Event) {
-        match event {
-            Event::LockWait { cpu, duration } => {
-                if let Some(fold) = self.cpus.get_mut(cpu.index()) {
-                    fold.lock_wait(at, duration);
+                    fold.count(kind, duration);
                 }
             }
             Event::CacheDelay { cpu, job, kind, duration } => {
                 if let Some(fold) = self.cpus.get_mut(cpu.index()) {
                     fold.count(kind, duration);
                 }
-                if let Some(task) = self.task(job) {
-                    task.jobs.cache_delay = task.jobs.cache_delay.saturating_add(duration.0);
+                if let Some(fold) = self.jobs.get_mut(job.task.index()) {
+                    fold.cache_delay = fold.cache_delay.saturating_add(duration.0);
                 }
             }
             Event::Ipi { to, latency, .. } => {
@@ -198,41 +180,22 @@ impl Metrics {
             }
             Event::BottomHalfBegin { cpu, .. } => {
                 if let Some(fold) = self.cpus.get_mut(cpu.index()) {
-                    fold.begin_bottom_half(at);
+                    fold.begin_bottom_half();
                 }
             }
-            Event::BottomHalfEnd { cpu, .. } => {
-                if let Some(fold) = self.cpus.get_mut(cpu.index()) {
-                    fold.occupancy.end_bottom_half(at);
-                }
-            }
-            Event::SpinBegin { cpu, job } => self.spin(at, cpu, job, true),
-            Event::SpinEnd { cpu, job } => self.spin(at, cpu, job, false),
-            Event::Release { .. }
-            | Event::Ready { .. }
-            | Event::Link { .. }
-            | Event::Dispatch { .. }
-            | Event::Preempt { .. }
-            | Event::Suspend { .. }
-            | Event::Complete { .. }
-            | Event::Overhead { .. }
-            | Event::Resume { .. }
-            | Event::NonPreemptiveBegin { .. }
-            | Event::NonPreemptiveEnd { .. }
-            | Event::EngineBegin { .. }
-            | Event::EngineEnd { .. }
-            | Event::Interrupt { .. }
-            | Event::Serve { .. }
-            | Event::Request { .. }
-            | Event::Grant { .. }
-            | Event::Unlock { .. }
-            | Event::Withdraw { .. }
-            | Event::Priority { .. }
-            | Event::Produce { .. }
-            | Event::Consume { .. }
-            | Event::Replenish { .. }
-            | Event::End => {}
+            _ => {}
         }
+    }
+}
+
+impl Sink for Metrics {
+    #[inline]
+    fn record(&mut self, at: Instant, event: Event) {
+        let change = match &mut self.extras {
+            None => self.replay.apply(at, event),
+            Some(extras) => extras.record(at, event, &mut self.replay),
+        };
+        self.count(at, event, change);
     }
 }
 

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::distribution::{Distribution, DistributionSummary};
 use super::origins::Origins;
-use super::units;
 use crate::{Event, Sink, TraceHeader};
 
 /// A graph.
@@ -23,7 +22,6 @@ pub struct GraphSummary {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeSummary {
     /// Which task.
-    #[serde(serialize_with = "units::task")]
     pub task: TaskId,
     /// Time between consecutive completions (paper 003, section 5.5.3.1); `None` before the second.
     pub completion_delay: Option<DistributionSummary>,

@@ -1,39 +1,15 @@
 //! The fold over the jobs of a task.
 
-use laxity_model::{CpuId, Instant, Nanos, SignedNanos};
+use laxity_model::{Instant, Nanos, SignedNanos};
 
 use super::histogram::Histogram;
-use super::pending::Pending;
 use super::{JobSummary, LatenessSummary, OverheadUse, ResponseTimeSummary, TardinessSummary};
+use crate::replay::{Completion, Task};
 
-/// What is known of a task's jobs so far. In whole cache lines, and what changes together together: tasks take turns, so
-/// that each line of one must be fetched anew for each job.
+/// What is known of a set of jobs so far; sums over sets are sums of folds. In whole cache lines, and what changes
+/// together together: tasks take turns, so that each line of one must be fetched anew for each job.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub(super) struct TaskFold {
-    pub pending: Pending,
-    arrival: Arrival,
-    /// Where the current job last executed; a job's first CPU is no migration.
-    last_cpu: Option<CpuId>,
-    /// Whether the current job waits by spinning whenever it has a CPU.
-    pub spins: bool,
-    pub jobs: JobFold,
-}
-
-const _: () = assert!(size_of::<TaskFold>() == 4 * 64);
-
-/// What says when a job arrived.
-#[derive(Clone, Copy, Debug)]
-enum Arrival {
-    /// It was so long before its deadline.
-    BeforeDeadline(Nanos),
-    /// Of a thread: its current job was released then. It has its owner's deadline, from which nothing follows.
-    Released(Instant),
-}
-
-/// What is known of a set of completed jobs so far; sums over sets are sums of folds.
-#[derive(Clone, Debug)]
-#[repr(C)]
 pub(super) struct JobFold {
     pub released: u64,
     pub execution: u64,
@@ -58,62 +34,13 @@ pub(super) struct JobFold {
     pub missed_incomplete: u64,
 }
 
-impl TaskFold {
-    pub fn new(relative_deadline: Nanos, is_thread: bool) -> Self {
-        TaskFold {
-            pending: Pending::default(),
-            arrival: match is_thread {
-                true => Arrival::Released(Instant::ZERO),
-                false => Arrival::BeforeDeadline(relative_deadline),
-            },
-            last_cpu: None,
-            spins: false,
-            jobs: JobFold::default(),
-        }
-    }
-
-    #[inline]
-    pub fn release(&mut self, at: Instant, index: u32, deadline: Instant) {
-        if self.pending.release(index, deadline) {
-            self.jobs.released += 1;
-            // A thread has one job at a time.
-            if let Arrival::Released(released) = &mut self.arrival {
-                *released = at;
-            }
-        }
-    }
-
-    #[inline]
-    pub fn dispatch(&mut self, cpu: CpuId) {
-        if self.last_cpu.replace(cpu).is_some_and(|last| last != cpu) {
-            self.jobs.migrations += 1;
-        }
-    }
-
-    #[inline]
-    pub fn complete(&mut self, at: Instant, index: u32) {
-        self.last_cpu = None;
-        self.spins = false;
-        if let Some(deadline) = self.pending.complete(index) {
-            let arrival = match self.arrival {
-                Arrival::BeforeDeadline(span) => Instant(deadline.0.saturating_sub(span.0)),
-                Arrival::Released(at) => at,
-            };
-            self.jobs.complete(index, at.saturating_since(arrival), at.signed_since(deadline));
-        }
-    }
-
-    /// The jobs up to `end`, the pending ones that missed their deadlines included.
-    pub fn up_to(&self, end: Instant) -> JobFold {
-        let mut jobs = self.jobs.clone();
-        jobs.missed_incomplete = self.pending.iter().filter(|&(_, deadline)| deadline <= end).count() as u64;
-        jobs
-    }
-}
+const _: () = assert!(size_of::<JobFold>() == 3 * 64);
 
 impl JobFold {
+    /// Job `index` completed at `at`.
     #[inline]
-    fn complete(&mut self, index: u32, response_time: Nanos, lateness: SignedNanos) {
+    pub fn complete(&mut self, index: u32, at: Instant, job: Completion) {
+        let (response_time, lateness) = (at.saturating_since(job.arrival), at.signed_since(job.deadline));
         self.completed += 1;
         self.response_min = self.response_min.min(response_time.0);
         self.response_max = self.response_max.max(response_time.0);
@@ -131,6 +58,13 @@ impl JobFold {
         }
     }
 
+    /// The same up to `end`, the pending jobs of the task that missed their deadlines included.
+    pub fn up_to(&self, end: Instant, task: &Task) -> JobFold {
+        let late = task.pending().iter().filter(|&(_, deadline)| deadline <= end);
+        JobFold { missed_incomplete: late.count() as u64, ..self.clone() }
+    }
+
+    /// Adds the jobs of another set.
     pub fn merge(&mut self, other: &JobFold) {
         self.released += other.released;
         self.missed_late += other.missed_late;

@@ -13,12 +13,9 @@ mod histogram;
 mod inversion;
 mod job;
 mod node_jobs;
-pub(crate) mod occupancy;
 mod origins;
-pub(crate) mod pending;
 mod report;
 mod summary;
-mod units;
 mod waits;
 
 pub use devices::{EngineSummary, InterruptSummary};

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use super::devices::has_devices;
 use super::{
     CpuSummary, EngineSummary, GraphSummary, InterruptSummary, InversionSummary, JobSummary, MachineSummary, Summary,
-    TaskSummary, units,
+    TaskSummary,
 };
 use crate::{TaskInfo, TraceHeader};
 
@@ -22,7 +22,7 @@ pub struct Report<'a> {
     gpu_management: Option<Management<'a>>,
     overheads: Overheads<'a>,
     seed: u64,
-    #[serde(rename = "simulated_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "simulated_ns")]
     simulated: Nanos,
     interrupted: bool,
     tasks: Vec<Task<'a>>,
@@ -53,11 +53,11 @@ struct Management<'a> {
 struct Task<'a> {
     #[serde(flatten)]
     summary: &'a TaskSummary,
-    #[serde(rename = "period_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "period_ns")]
     period: Nanos,
-    #[serde(rename = "deadline_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "deadline_ns")]
     deadline: Nanos,
-    #[serde(rename = "wcet_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "wcet_ns")]
     wcet: Nanos,
 }
 

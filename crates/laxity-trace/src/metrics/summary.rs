@@ -4,13 +4,14 @@ use laxity_model::{CpuId, Nanos, OverheadKind, SignedNanos, TaskId};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{EngineSummary, GraphSummary, InterruptSummary, InversionSummary, WaitSummary, units};
+use super::{EngineSummary, GraphSummary, InterruptSummary, InversionSummary, WaitSummary};
+use crate::replay::occupies_cpu;
 
 /// What was measured from the start to `duration`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// How long the schedule was watched.
-    #[serde(rename = "duration_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "duration_ns")]
     pub duration: Nanos,
     /// All jobs but those of threads that handle interrupts.
     pub total: JobSummary,
@@ -41,7 +42,6 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskSummary {
     /// Which task.
-    #[serde(serialize_with = "units::task")]
     pub task: TaskId,
     /// Its name.
     pub name: String,
@@ -80,15 +80,15 @@ pub struct JobSummary {
     #[serde(rename = "tardiness_ns")]
     pub tardiness: Option<TardinessSummary>,
     /// The least laxity at completion (deadline minus completion): the tightest any completed job made it.
-    #[serde(rename = "laxity_min_ns", serialize_with = "units::optional_signed")]
+    #[serde(rename = "laxity_min_ns")]
     pub laxity_min: Option<SignedNanos>,
     /// The index of the first job of that laxity, within its task.
     pub laxity_min_job: Option<u32>,
     /// CPU time that jobs used, cache-related delay included.
-    #[serde(rename = "execution_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "execution_ns")]
     pub execution: Nanos,
     /// The part of it that refilled caches after preemptions and migrations.
-    #[serde(rename = "cache_delay_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "cache_delay_ns")]
     pub cache_delay: Nanos,
 }
 
@@ -97,22 +97,16 @@ pub struct JobSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ResponseTimeSummary {
     /// The shortest.
-    #[serde(serialize_with = "units::nanos")]
     pub min: Nanos,
     /// The mean.
-    #[serde(serialize_with = "units::nanos")]
     pub mean: Nanos,
     /// Half of the jobs took no longer.
-    #[serde(serialize_with = "units::nanos")]
     pub p50: Nanos,
     /// 90 % of the jobs took no longer.
-    #[serde(serialize_with = "units::nanos")]
     pub p90: Nanos,
     /// 99 % of the jobs took no longer.
-    #[serde(serialize_with = "units::nanos")]
     pub p99: Nanos,
     /// The longest.
-    #[serde(serialize_with = "units::nanos")]
     pub max: Nanos,
 }
 
@@ -120,13 +114,10 @@ pub struct ResponseTimeSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LatenessSummary {
     /// The least.
-    #[serde(serialize_with = "units::signed")]
     pub min: SignedNanos,
     /// The mean.
-    #[serde(serialize_with = "units::signed")]
     pub mean: SignedNanos,
     /// The greatest.
-    #[serde(serialize_with = "units::signed")]
     pub max: SignedNanos,
 }
 
@@ -134,10 +125,8 @@ pub struct LatenessSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TardinessSummary {
     /// The mean.
-    #[serde(serialize_with = "units::nanos")]
     pub mean: Nanos,
     /// The longest.
-    #[serde(serialize_with = "units::nanos")]
     pub max: Nanos,
 }
 
@@ -145,7 +134,6 @@ pub struct TardinessSummary {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpuSummary {
     /// Which CPU.
-    #[serde(serialize_with = "units::cpu")]
     pub cpu: CpuId,
     /// What it did.
     #[serde(flatten)]
@@ -157,18 +145,18 @@ pub struct CpuSummary {
 #[derive(Clone, Debug, PartialEq, Default, Serialize)]
 pub struct MachineSummary {
     /// Executing jobs, those of interrupt threads included.
-    #[serde(rename = "busy_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "busy_ns")]
     pub busy: Nanos,
     /// Each source of overhead.
     pub overheads: OverheadSummary,
     /// Spinning for a scheduler lock.
-    #[serde(rename = "lock_wait_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "lock_wait_ns")]
     pub lock_wait: Nanos,
     /// Spinning on behalf of jobs that wait so.
-    #[serde(rename = "spin_ns", serialize_with = "units::nanos", skip_serializing_if = "units::is_zero")]
+    #[serde(rename = "spin_ns", skip_serializing_if = "is_zero")]
     pub spin: Nanos,
     /// None of these.
-    #[serde(rename = "idle_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "idle_ns")]
     pub idle: Nanos,
     /// `busy` as a fraction of the time there was, 0 to 1; for tables and plots.
     pub utilization: f64,
@@ -180,7 +168,7 @@ pub struct OverheadUse {
     /// How often it occurred.
     pub count: u64,
     /// How long it took in all.
-    #[serde(rename = "time_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "time_ns")]
     pub time: Nanos,
 }
 
@@ -204,23 +192,6 @@ impl OverheadSummary {
     }
 }
 
-/// Whether the CPU executes no job during an overhead of this kind.
-pub(super) fn occupies_cpu(kind: OverheadKind) -> bool {
-    match kind {
-        OverheadKind::IpiLatency | OverheadKind::CachePreemption | OverheadKind::CacheMigration => false,
-        OverheadKind::Release
-        | OverheadKind::Scheduling
-        | OverheadKind::ContextSwitch
-        | OverheadKind::Tick
-        | OverheadKind::TimerRearming
-        | OverheadKind::TopHalf
-        | OverheadKind::BottomHalf
-        | OverheadKind::ThreadRelease
-        | OverheadKind::PaiEnqueue
-        | OverheadKind::PaiCheck => true,
-    }
-}
-
 impl Serialize for OverheadSummary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(OverheadKind::ALL.len()))?;
@@ -229,4 +200,8 @@ impl Serialize for OverheadSummary {
         }
         map.end()
     }
+}
+
+fn is_zero(span: &Nanos) -> bool {
+    span.is_zero()
 }

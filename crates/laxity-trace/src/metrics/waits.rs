@@ -1,9 +1,9 @@
 //! What jobs waited for.
 
-use laxity_model::{Instant, JobId, LockId, Nanos};
+use laxity_model::{Instant, JobId, Nanos};
 use serde::Serialize;
 
-use super::units;
+use crate::replay::Details;
 use crate::{Event, LockKind, TraceHeader};
 
 /// What a job waited for.
@@ -50,10 +50,10 @@ pub struct WaitSummary {
     /// How often.
     pub count: u64,
     /// How long in all.
-    #[serde(rename = "total_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "total_ns")]
     pub total: Nanos,
     /// The longest.
-    #[serde(rename = "max_ns", serialize_with = "units::nanos")]
+    #[serde(rename = "max_ns")]
     pub max: Nanos,
 }
 
@@ -62,23 +62,22 @@ pub struct WaitSummary {
 pub(super) struct Waits {
     locks: Vec<WaitCause>,
     tasks: Vec<TaskWaits>,
-    /// Whom the job of each interrupt thread serves.
-    serves: Vec<Option<(JobId, JobId)>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct TaskWaits {
     by_cause: [Wait; WaitCause::ALL.len()],
-    request: Option<(JobId, LockId, Instant)>,
-    suspension: Option<Suspension>,
+    suspension: Option<(JobId, Suspension)>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Suspension {
-    job: JobId,
-    since: Instant,
-    /// Something happened to a GPU operation of the job since.
-    is_for_gpu: bool,
+/// What a suspension is known to be for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Suspension {
+    /// A lock, whose waits are counted from request to grant.
+    Lock,
+    /// A GPU operation of the job: something happened to it since.
+    Gpu,
+    Other,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,7 +92,6 @@ impl Waits {
         Waits {
             locks: header.locks.iter().map(|lock| WaitCause::of(&lock.kind)).collect(),
             tasks: vec![TaskWaits::default(); header.tasks.len()],
-            serves: vec![None; header.tasks.len()],
         }
     }
 
@@ -111,33 +109,32 @@ impl Waits {
             .collect()
     }
 
-    pub fn record(&mut self, at: Instant, event: Event) {
+    /// `before`: what was true before the event.
+    pub fn record(&mut self, at: Instant, event: Event, before: &Details) {
         match event {
-            Event::Request { job, lock } => {
-                if let Some(task) = self.tasks.get_mut(job.task.index()) {
-                    task.request = Some((job, lock, at));
+            Event::Grant { job, lock, .. } | Event::Withdraw { job, lock } => {
+                if let (Some(since), Some(&cause)) = (before.locks.requested(job, lock), self.locks.get(lock.index())) {
+                    self.add(job, cause, at.saturating_since(since));
                 }
             }
-            Event::Grant { job, lock, .. } | Event::Withdraw { job, lock } => self.end_request(at, job, lock),
             Event::Suspend { job, .. } => {
+                let waits_for_lock = before.locks.request(job).is_some();
+                let suspension = if waits_for_lock { Suspension::Lock } else { Suspension::Other };
                 if let Some(task) = self.tasks.get_mut(job.task.index()) {
-                    let waits_for_lock = task.request.is_some_and(|(by, ..)| by == job);
-                    task.suspension = (!waits_for_lock).then_some(Suspension { job, since: at, is_for_gpu: false });
+                    task.suspension = Some((job, suspension));
                 }
             }
-            Event::Resume { job, .. } => self.resume(at, job),
+            Event::Resume { job, .. } => {
+                if let Some(since) = before.queues.suspended(job) {
+                    self.resume(job, at.saturating_since(since));
+                }
+            }
             Event::EngineBegin { job, .. }
             | Event::EngineEnd { job, .. }
             | Event::Interrupt { job: Some(job), .. }
             | Event::BottomHalfEnd { job: Some(job), .. } => self.note_gpu(job),
-            Event::Serve { thread, job: Some(owner), .. } => {
-                if let Some(serves) = self.serves.get_mut(thread.task.index()) {
-                    *serves = Some((thread, owner));
-                }
-            }
             Event::Complete { job, .. } => {
-                let serves = self.serves.get_mut(job.task.index());
-                if let Some((_, owner)) = serves.and_then(|serves| serves.take_if(|(thread, _)| *thread == job)) {
+                if let Some(owner) = before.queues.owner_of(job) {
                     self.note_gpu(owner);
                 }
             }
@@ -145,26 +142,25 @@ impl Waits {
         }
     }
 
-    fn end_request(&mut self, at: Instant, job: JobId, lock: LockId) {
-        let Some(&cause) = self.locks.get(lock.index()) else { return };
-        let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
-        if let Some((.., since)) = task.request.take_if(|(by, of, _)| (*by, *of) == (job, lock)) {
-            task.by_cause[cause as usize].add(at.saturating_since(since));
-        }
-    }
-
-    fn resume(&mut self, at: Instant, job: JobId) {
-        let Some(task) = self.tasks.get_mut(job.task.index()) else { return };
-        if let Some(suspension) = task.suspension.take().filter(|suspension| suspension.job == job) {
-            let cause = if suspension.is_for_gpu { WaitCause::GpuOperation } else { WaitCause::Suspension };
-            task.by_cause[cause as usize].add(at.saturating_since(suspension.since));
+    fn resume(&mut self, job: JobId, span: Nanos) {
+        let suspension = self.tasks.get_mut(job.task.index()).and_then(|task| task.suspension.take());
+        match suspension.filter(|&(of, _)| of == job) {
+            Some((_, Suspension::Gpu)) => self.add(job, WaitCause::GpuOperation, span),
+            Some((_, Suspension::Other)) => self.add(job, WaitCause::Suspension, span),
+            Some((_, Suspension::Lock)) | None => {}
         }
     }
 
     fn note_gpu(&mut self, job: JobId) {
         let suspension = self.tasks.get_mut(job.task.index()).and_then(|task| task.suspension.as_mut());
-        if let Some(suspension) = suspension.filter(|suspension| suspension.job == job) {
-            suspension.is_for_gpu = true;
+        if let Some((_, suspension)) = suspension.filter(|(of, kind)| (*of, *kind) == (job, Suspension::Other)) {
+            *suspension = Suspension::Gpu;
+        }
+    }
+
+    fn add(&mut self, job: JobId, cause: WaitCause, span: Nanos) {
+        if let Some(task) = self.tasks.get_mut(job.task.index()) {
+            task.by_cause[cause as usize].add(span);
         }
     }
 }

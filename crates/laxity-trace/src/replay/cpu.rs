@@ -2,6 +2,8 @@
 
 use laxity_model::{Instant, JobId, Nanos};
 
+use super::Source;
+
 /// One CPU. From `Dispatch` to the event that ends its stint a job executes, except while the CPU is covered by an
 /// `Overhead` or a `LockWait`, runs a bottom half on the job's stack, or spins on the job's behalf.
 ///
@@ -10,7 +12,7 @@ use laxity_model::{Instant, JobId, Nanos};
 ///      |#########|~~~~~~~|#######|bb|~~~|bb|########|         # executes   ~ covered   b bottom half
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Occupancy {
+pub(crate) struct Cpu {
     running: Running,
     /// From when on what runs is not yet in `executed`.
     executes_from: Instant,
@@ -27,24 +29,40 @@ pub(crate) struct Occupancy {
     spun: Nanos,
 }
 
-/// What a CPU runs, covers apart.
+/// What a CPU runs, apart from the overheads that cover it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Running {
+pub(crate) enum Running {
+    /// Nothing.
     #[default]
     Nothing,
+    /// The job executes.
     Job(JobId),
     /// The job has the CPU and waits.
     Spinning(JobId),
-    BottomHalf,
+    /// A bottom half runs on the stack of the job that has the CPU, or of none.
+    BottomHalf(Source),
 }
 
-impl Occupancy {
+impl Cpu {
+    /// What the CPU runs, and since when; later than now while an overhead covers it.
+    pub fn running(&self) -> (Running, Instant) {
+        (self.running, self.executes_from)
+    }
+
     /// The job that has the CPU, even if a bottom half borrows its stack.
     #[inline]
-    pub fn running(&self) -> Option<JobId> {
+    pub fn job(&self) -> Option<JobId> {
         match self.running {
-            Running::BottomHalf => self.interrupted.job(),
+            Running::BottomHalf(_) => self.interrupted.job(),
             running => running.job(),
+        }
+    }
+
+    /// The interrupt whose bottom half is on the CPU's stack.
+    pub fn bottom_half(&self) -> Option<Source> {
+        match self.running {
+            Running::BottomHalf(source) => Some(source),
+            _ => None,
         }
     }
 
@@ -54,9 +72,14 @@ impl Occupancy {
         self.covered_until
     }
 
-    /// A job gets the CPU; what still has it is forgotten.
+    /// A job gets the CPU. What a job that still has it executed is forgotten; a bottom half goes on first.
     #[inline]
     pub fn dispatch(&mut self, at: Instant, job: JobId) {
+        if let Running::BottomHalf(_) = self.running {
+            self.interrupted = Running::Job(job);
+            self.set_aside = Nanos::ZERO;
+            return;
+        }
         self.running = Running::Job(job);
         self.executes_from = at.max(self.covered_until);
         self.executed = Nanos::ZERO;
@@ -66,6 +89,9 @@ impl Occupancy {
     /// schedule.
     #[inline]
     pub fn cover(&mut self, at: Instant, duration: Nanos) -> Nanos {
+        if duration.is_zero() {
+            return Nanos::ZERO;
+        }
         let until = at.saturating_add(duration);
         let added = until.saturating_since(at.max(self.covered_until));
         if self.running != Running::Nothing {
@@ -76,17 +102,17 @@ impl Occupancy {
         added
     }
 
-    /// A bottom half begins on the stack of what runs; within another it changes nothing.
-    pub fn begin_bottom_half(&mut self, at: Instant) {
-        if self.running != Running::BottomHalf {
+    /// A bottom half begins on the stack of what runs; another that is there ends.
+    pub fn begin_bottom_half(&mut self, at: Instant, source: Source) {
+        if self.bottom_half().is_none() {
             self.interrupted = self.running;
-            self.go_on_with(at, Running::BottomHalf);
         }
+        self.go_on_with(at, Running::BottomHalf(source));
     }
 
     /// The bottom half ends, and what it interrupted goes on.
     pub fn end_bottom_half(&mut self, at: Instant) {
-        if self.running == Running::BottomHalf {
+        if self.bottom_half().is_some() {
             self.go_on_with(at, self.interrupted);
             self.interrupted = Running::Nothing;
         }
@@ -113,7 +139,7 @@ impl Occupancy {
 
     /// The time of all bottom halves on this CPU's stacks up to `at`.
     pub fn bottom_halves_by(&self, at: Instant) -> Nanos {
-        let current = if self.running == Running::BottomHalf { self.ran_by(at) } else { Nanos::ZERO };
+        let current = if self.bottom_half().is_some() { self.ran_by(at) } else { Nanos::ZERO };
         add(self.bottom_halves, current)
     }
 
@@ -139,7 +165,7 @@ impl Occupancy {
     fn stop_waiting(&mut self, at: Instant, job: JobId) -> Option<Nanos> {
         match (self.running, self.interrupted.job()) {
             (Running::Spinning(spinning), _) if spinning == job => self.go_on_with(at, Running::Nothing),
-            (Running::BottomHalf, Some(interrupted)) if interrupted == job => self.interrupted = Running::Nothing,
+            (Running::BottomHalf(_), Some(interrupted)) if interrupted == job => self.interrupted = Running::Nothing,
             _ => return None,
         }
         Some(self.set_aside)
@@ -155,7 +181,7 @@ impl Occupancy {
     fn replace(&mut self, at: Instant, from: Running, to: Running) {
         if self.running == from {
             self.go_on_with(at, to);
-        } else if self.running == Running::BottomHalf && self.interrupted == from {
+        } else if self.bottom_half().is_some() && self.interrupted == from {
             self.interrupted = to;
         }
     }
@@ -167,7 +193,7 @@ impl Occupancy {
             Running::Nothing => self.set_aside = Nanos::ZERO,
             Running::Job(_) => self.set_aside = ran,
             Running::Spinning(_) => self.spun = add(self.spun, ran),
-            Running::BottomHalf => self.bottom_halves = add(self.bottom_halves, ran),
+            Running::BottomHalf(_) => self.bottom_halves = add(self.bottom_halves, ran),
         }
         self.running = to;
         self.executed = if matches!(to, Running::Job(_)) { self.set_aside } else { Nanos::ZERO };
@@ -179,7 +205,7 @@ impl Running {
     fn job(self) -> Option<JobId> {
         match self {
             Running::Job(job) | Running::Spinning(job) => Some(job),
-            Running::Nothing | Running::BottomHalf => None,
+            Running::Nothing | Running::BottomHalf(_) => None,
         }
     }
 }
@@ -192,13 +218,15 @@ fn add(a: Nanos, b: Nanos) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DeviceId;
     use laxity_model::TaskId;
 
     const JOB: JobId = JobId { task: TaskId(0), index: 0 };
+    const HALF: Source = Source { device: DeviceId(0), owner: None };
 
     #[test]
     fn a_job_executes_between_its_dispatch_and_its_stop_except_while_covered() {
-        let mut cpu = Occupancy::default();
+        let mut cpu = Cpu::default();
         cpu.dispatch(Instant(10), JOB);
         assert_eq!(cpu.cover(Instant(15), Nanos(3)), Nanos(3));
         assert_eq!(cpu.executed_by(Instant(17)), Nanos(5), "within the cover nothing is added");
@@ -208,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_cover_that_began_before_the_dispatch_delays_the_job() {
-        let mut cpu = Occupancy::default();
+        let mut cpu = Cpu::default();
         cpu.cover(Instant(8), Nanos(4));
         cpu.dispatch(Instant(10), JOB);
         assert_eq!(cpu.stop(Instant(20), JOB), Some(Nanos(8)));
@@ -216,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_cover_within_another_adds_only_what_lies_beyond_it() {
-        let mut cpu = Occupancy::default();
+        let mut cpu = Cpu::default();
         cpu.dispatch(Instant(0), JOB);
         cpu.cover(Instant(10), Nanos(10));
         assert_eq!(cpu.cover(Instant(12), Nanos(2)), Nanos(0));
@@ -231,10 +259,10 @@ mod tests {
     /// ```
     #[test]
     fn a_bottom_half_delays_the_job_whose_stack_it_borrows_and_is_delayed_by_interrupts() {
-        let mut cpu = Occupancy::default();
+        let mut cpu = Cpu::default();
         cpu.dispatch(Instant(0), JOB);
-        cpu.begin_bottom_half(Instant(5));
-        assert_eq!(cpu.running(), Some(JOB), "it has the CPU, though it does not execute");
+        cpu.begin_bottom_half(Instant(5), HALF);
+        assert_eq!(cpu.job(), Some(JOB), "it has the CPU, though it does not execute");
         assert_eq!(cpu.cover(Instant(10), Nanos(5)), Nanos(5));
         assert_eq!((cpu.executed_by(Instant(17)), cpu.bottom_halves_by(Instant(17))), (Nanos(5), Nanos(7)));
         cpu.end_bottom_half(Instant(20));
@@ -244,21 +272,31 @@ mod tests {
 
     #[test]
     fn a_bottom_half_on_an_idle_cpu_executes_no_job() {
-        let mut cpu = Occupancy::default();
-        cpu.begin_bottom_half(Instant(5));
-        assert_eq!((cpu.running(), cpu.executed_by(Instant(9))), (None, Nanos(0)));
+        let mut cpu = Cpu::default();
+        cpu.begin_bottom_half(Instant(5), HALF);
+        assert_eq!((cpu.job(), cpu.executed_by(Instant(9))), (None, Nanos(0)));
         cpu.end_bottom_half(Instant(9));
-        assert_eq!((cpu.running(), cpu.bottom_halves_by(Instant(20))), (None, Nanos(4)));
+        assert_eq!((cpu.job(), cpu.bottom_halves_by(Instant(20))), (None, Nanos(4)));
     }
 
     #[test]
     fn a_job_whose_bottom_half_goes_on_leaves_with_what_it_executed() {
-        let mut cpu = Occupancy::default();
+        let mut cpu = Cpu::default();
         cpu.dispatch(Instant(0), JOB);
-        cpu.begin_bottom_half(Instant(5));
+        cpu.begin_bottom_half(Instant(5), HALF);
         assert_eq!(cpu.stop(Instant(8), JOB), Some(Nanos(5)));
         cpu.end_bottom_half(Instant(9));
-        assert_eq!((cpu.running(), cpu.bottom_halves_by(Instant(20))), (None, Nanos(4)));
+        assert_eq!((cpu.job(), cpu.bottom_halves_by(Instant(20))), (None, Nanos(4)));
+    }
+
+    #[test]
+    fn a_job_dispatched_under_a_bottom_half_executes_after_it() {
+        let mut cpu = Cpu::default();
+        cpu.begin_bottom_half(Instant(5), HALF);
+        cpu.dispatch(Instant(8), JOB);
+        assert_eq!((cpu.job(), cpu.bottom_half(), cpu.executed_by(Instant(9))), (Some(JOB), Some(HALF), Nanos(0)));
+        cpu.end_bottom_half(Instant(10));
+        assert_eq!(cpu.stop(Instant(12), JOB), Some(Nanos(2)));
     }
 
     /// ```text
@@ -267,12 +305,12 @@ mod tests {
     /// ```
     #[test]
     fn a_spinning_job_does_not_execute() {
-        let mut cpu = Occupancy::default();
+        let mut cpu = Cpu::default();
         cpu.dispatch(Instant(0), JOB);
         cpu.begin_spinning(Instant(5), JOB);
-        cpu.begin_bottom_half(Instant(10));
+        cpu.begin_bottom_half(Instant(10), HALF);
         cpu.end_bottom_half(Instant(15));
-        assert_eq!((cpu.running(), cpu.spun_by(Instant(18))), (Some(JOB), Nanos(8)));
+        assert_eq!((cpu.job(), cpu.spun_by(Instant(18))), (Some(JOB), Nanos(8)));
         cpu.end_spinning(Instant(20), JOB);
         assert_eq!(cpu.stop(Instant(25), JOB), Some(Nanos(10)));
         assert_eq!((cpu.spun_by(Instant(25)), cpu.bottom_halves_by(Instant(25))), (Nanos(10), Nanos(5)));
@@ -280,10 +318,10 @@ mod tests {
 
     #[test]
     fn a_job_that_is_preempted_while_it_spins_keeps_what_it_executed() {
-        let mut cpu = Occupancy::default();
+        let mut cpu = Cpu::default();
         cpu.dispatch(Instant(0), JOB);
         cpu.begin_spinning(Instant(5), JOB);
         assert_eq!(cpu.stop(Instant(9), JOB), Some(Nanos(5)));
-        assert_eq!((cpu.running(), cpu.spun_by(Instant(20))), (None, Nanos(4)));
+        assert_eq!((cpu.job(), cpu.spun_by(Instant(20))), (None, Nanos(4)));
     }
 }

@@ -45,6 +45,12 @@ impl Pending {
         self.oldest
     }
 
+    /// Index of the job to be released next; `None` before the first release, which may have any index.
+    pub fn next(&self) -> Option<u32> {
+        let next = u64::from(self.oldest) + self.deadlines.len() as u64;
+        self.started.then(|| u32::try_from(next).unwrap_or(u32::MAX))
+    }
+
     /// The deadline of job `index`, if it is pending.
     #[inline]
     pub fn deadline(&self, index: u32) -> Option<Instant> {

@@ -1,8 +1,11 @@
 //! Engines: one operation at a time, and the operations of a job one after another.
 
+use std::collections::BTreeSet;
+
 use laxity_model::{Engine, GpuId, Instant, JobId};
 
 use super::super::{Problem, Report, Violation};
+use crate::replay::Operation;
 use crate::{Event, TraceHeader};
 
 /// Finds operations that share an engine, end without a beginning, or overlap another of their job: a job issues its
@@ -11,42 +14,29 @@ use crate::{Event, TraceHeader};
 #[derive(Debug)]
 pub(super) struct Engines<'a> {
     header: &'a TraceHeader,
-    /// What goes on.
-    operations: Vec<Operation>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Operation {
-    gpu: GpuId,
-    engine: Engine,
-    job: JobId,
-    since: Instant,
+    /// The operations of each job.
+    by_job: BTreeSet<(JobId, GpuId, Engine)>,
 }
 
 impl<'a> Engines<'a> {
     pub fn new(header: &'a TraceHeader) -> Self {
-        Engines { header, operations: Vec::new() }
+        Engines { header, by_job: BTreeSet::new() }
     }
 
-    pub fn record(&mut self, at: Instant, event: Event, report: &mut Report) {
+    /// `before`: the operations before the event.
+    pub fn record(&mut self, at: Instant, event: Event, before: &crate::replay::Engines, report: &mut Report) {
         let (job, found) = match event {
             Event::EngineBegin { gpu, engine, job } => {
-                let operation = Operation { gpu, engine, job, since: at };
-                let found = self.problem(operation);
-                self.operations.retain(|other| !other.is_on(gpu, engine));
-                self.operations.push(operation);
+                let found = self.problem(Operation { gpu, engine, job, since: at }, before);
+                if let Some(ended) = before.on(gpu, engine) {
+                    self.by_job.remove(&(ended.job, gpu, engine));
+                }
+                self.by_job.insert((job, gpu, engine));
                 (job, found)
             }
             Event::EngineEnd { gpu, engine, job } => {
-                let ended = self.operations.iter().position(|other| other.is_on(gpu, engine) && other.job == job);
-                let found = match ended {
-                    Some(index) => {
-                        self.operations.swap_remove(index);
-                        None
-                    }
-                    None => Some(Problem::NoOperation { gpu, engine }),
-                };
-                (job, found)
+                let is_known = self.by_job.remove(&(job, gpu, engine));
+                (job, (!is_known).then_some(Problem::NoOperation { gpu, engine }))
             }
             _ => return,
         };
@@ -55,8 +45,8 @@ impl<'a> Engines<'a> {
         }
     }
 
-    fn problem(&self, new: Operation) -> Option<Problem> {
-        let Operation { gpu, engine, .. } = new;
+    fn problem(&self, new: Operation, before: &crate::replay::Engines) -> Option<Problem> {
+        let Operation { gpu, engine, job, .. } = new;
         let exists = self.header.gpus.get(gpu.index()).is_some_and(|info| match engine {
             Engine::Execution => true,
             Engine::Copy(number) => number < info.copy_engines,
@@ -64,22 +54,18 @@ impl<'a> Engines<'a> {
         if !exists {
             return Some(Problem::UnknownEngine { gpu, engine });
         }
-        if let Some(other) = self.operations.iter().find(|other| other.is_on(gpu, engine)) {
+        if let Some(other) = before.on(gpu, engine) {
             return Some(Problem::EngineBusy { gpu, engine, by: other.job });
         }
-        let overlapped = self.operations.iter().find(|other| other.job == new.job && !other.is_other_end_of(&new))?;
+        let all = (job, GpuId(0), Engine::Execution)..=(job, GpuId(u16::MAX), Engine::Copy(u8::MAX));
+        let others = self.by_job.range(all).filter_map(|&(_, gpu, engine)| before.on(gpu, engine));
+        let overlapped = others.into_iter().find(|other| !are_ends_of_one_copy(other, &new))?;
         Some(Problem::StreamOrder { gpu: overlapped.gpu, engine: overlapped.engine })
     }
 }
 
-impl Operation {
-    fn is_on(&self, gpu: GpuId, engine: Engine) -> bool {
-        (self.gpu, self.engine) == (gpu, engine)
-    }
-
-    /// Whether both are the two ends of one copy between GPUs.
-    fn is_other_end_of(&self, other: &Operation) -> bool {
-        let copies = |operation: &Operation| matches!(operation.engine, Engine::Copy(_));
-        self.gpu != other.gpu && self.since == other.since && copies(self) && copies(other)
-    }
+/// Whether both are the two ends of one copy between GPUs.
+fn are_ends_of_one_copy(one: &Operation, other: &Operation) -> bool {
+    let copies = |operation: &Operation| matches!(operation.engine, Engine::Copy(_));
+    one.gpu != other.gpu && one.since == other.since && copies(one) && copies(other)
 }

@@ -1,9 +1,11 @@
-//! Locks: who may hold which replica, and in which order requests are granted.
+//! Locks: which job may hold which replica, and in which order requests are granted.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use laxity_model::{EngineOrder, Instant, JobId, LockId, ReplicaId};
 
 use super::super::{Problem, Report, Violation};
-use crate::header::own_level;
+use crate::replay::{self, Holder, Replay};
 use crate::{Event, LockKind, TraceHeader};
 
 /// Finds violations of exclusion, of the order of grants, and idle replicas:
@@ -20,216 +22,145 @@ use crate::{Event, LockKind, TraceHeader};
 #[derive(Debug)]
 pub(super) struct Locks<'a> {
     header: &'a TraceHeader,
-    locks: Vec<Lock>,
-    /// What the effective priorities are, by task.
-    priorities: Vec<Priorities>,
-    /// The locks with a free replica and waiters at `now`: to be looked at when time goes on.
-    suspects: Vec<usize>,
+    /// Since when replicas are free that were held; those that were never held are so from the start.
+    free_since: BTreeMap<(LockId, ReplicaId), Instant>,
+    /// The locks of one replica that may be free though jobs wait: to be looked at when time goes on.
+    suspects: BTreeSet<LockId>,
     now: Instant,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Lock {
-    replicas: Vec<Replica>,
-    /// In the order of their requests.
-    waiting: Vec<(JobId, Instant)>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Replica {
-    holder: Option<JobId>,
-    free_since: Instant,
-}
-
-/// The effective priorities of a task's released jobs.
-#[derive(Clone, Debug, Default)]
-struct Priorities {
-    jobs: std::collections::VecDeque<(JobId, Level)>,
-}
-
-/// Deadline or rank plus 1, and the task whose it is.
-type Level = (u64, u32);
-
 impl<'a> Locks<'a> {
     pub fn new(header: &'a TraceHeader) -> Self {
-        let lock = |replicas: u16| Lock { replicas: vec![Replica::default(); replicas.into()], waiting: Vec::new() };
-        let any = !header.locks.is_empty();
-        Locks {
-            header,
-            locks: header.locks.iter().map(|info| lock(info.replicas)).collect(),
-            priorities: if any { vec![Priorities::default(); header.tasks.len()] } else { Vec::new() },
-            suspects: Vec::new(),
-            now: Instant::ZERO,
-        }
+        Locks { header, free_since: BTreeMap::new(), suspects: BTreeSet::new(), now: Instant::ZERO }
     }
 
-    pub fn record(&mut self, at: Instant, event: Event, report: &mut Report) {
+    /// `before`: what was true before the event.
+    pub fn record(&mut self, at: Instant, event: Event, before: &Replay, report: &mut Report) {
+        let locks = &before.details().locks;
         if at > self.now {
-            self.judge_idle(report);
+            self.judge_idle(locks, report);
             self.now = at;
         }
+        let found = |job, what| report.push(Violation { at, cpu: None, job: Some(job), what });
         match event {
-            Event::Release { job, deadline } => self.release(job, deadline),
-            Event::Priority { job, level, of } => self.prioritize(job, (level, of.0)),
-            Event::Request { job, lock } => self.request(job, lock, report),
-            Event::Grant { job, lock, replica } => self.grant(job, lock, replica, report),
-            Event::Unlock { job, lock, replica } => self.unlock(job, lock, replica, report),
-            Event::Withdraw { job, lock } => self.withdraw(job, lock, report),
-            Event::Complete { job, .. } => self.complete(job, report),
+            Event::Request { job, lock } => self.request(job, lock, locks, found),
+            Event::Grant { job, lock, replica } => self.grant(job, lock, replica, before, found),
+            Event::Unlock { job, lock, replica } => self.unlock(job, lock, replica, locks, found),
+            Event::Withdraw { job, lock } => withdraw(job, lock, locks, found),
+            Event::Complete { job, .. } => complete(job, locks, found),
             _ => {}
         }
     }
 
-    fn found(&self, job: JobId, what: Problem, report: &mut Report) {
-        report.push(Violation { at: self.now, cpu: None, job: Some(job), what });
-    }
-
-    fn release(&mut self, job: JobId, deadline: Instant) {
-        let Some(priorities) = self.priorities.get_mut(job.task.index()) else { return };
-        let edf = self.header.scheduler.rule.goes_by_deadline();
-        let rank = self.header.tasks[job.task.index()].rank;
-        priorities.jobs.push_back((job, (own_level(edf, rank, deadline), job.task.0)));
-    }
-
-    fn prioritize(&mut self, job: JobId, level: Level) {
-        let priorities = self.priorities.get_mut(job.task.index());
-        let known = priorities.and_then(|priorities| priorities.jobs.iter_mut().find(|(of, _)| *of == job));
-        if let Some((_, known)) = known {
-            *known = level;
+    fn request(&mut self, job: JobId, lock: LockId, locks: &replay::Locks, mut found: impl FnMut(JobId, Problem)) {
+        if lock.index() >= self.header.locks.len() {
+            return found(job, Problem::UnknownLock { lock });
         }
-    }
-
-    fn level(&self, job: JobId) -> Option<Level> {
-        let known = self.priorities.get(job.task.index())?.jobs.iter().find(|(of, _)| *of == job)?;
-        Some(known.1)
-    }
-
-    fn request(&mut self, job: JobId, lock: LockId, report: &mut Report) {
-        if self.locks.get(lock.index()).is_none() {
-            return self.found(job, Problem::UnknownLock { lock }, report);
+        if let Some(request) = locks.request(job) {
+            found(job, Problem::RequestedTwice { lock: request.lock });
         }
-        if let Some(other) = self.lock_that(|state| state.waits(job)) {
-            self.found(job, Problem::RequestedTwice { lock: other }, report);
-        }
-        let now = self.now;
-        let state = &mut self.locks[lock.index()];
-        let holds = state.holds(job);
-        if !state.waits(job) {
-            state.waiting.push((job, now));
-        }
-        if holds {
-            self.found(job, Problem::RequestedTwice { lock }, report);
+        if locks.held_by(job).any(|(held, _)| held == lock) {
+            found(job, Problem::RequestedTwice { lock });
         }
         self.suspect(lock);
     }
 
-    fn grant(&mut self, job: JobId, lock: LockId, replica: ReplicaId, report: &mut Report) {
-        let Some(info) = self.header.locks.get(lock.index()) else {
-            return self.found(job, Problem::UnknownLock { lock }, report);
-        };
-        let state = &self.locks[lock.index()];
-        let Some(&Replica { holder, free_since }) = state.replicas.get(replica.index()) else {
-            return self.found(job, Problem::UnknownReplica { lock, replica }, report);
-        };
-        if let Some(by) = holder {
-            self.found(job, Problem::LockHeld { lock, replica, by }, report);
+    fn grant(
+        &mut self,
+        job: JobId,
+        lock: LockId,
+        replica: ReplicaId,
+        before: &Replay,
+        mut found: impl FnMut(JobId, Problem),
+    ) {
+        let locks = &before.details().locks;
+        let Some(info) = self.header.locks.get(lock.index()) else { return found(job, Problem::UnknownLock { lock }) };
+        if replica.0 >= info.replicas {
+            return found(job, Problem::UnknownReplica { lock, replica });
+        }
+        let holder = locks.holder(lock, replica);
+        if let Some(Holder { job: by, .. }) = holder {
+            found(job, Problem::LockHeld { lock, replica, by });
         }
         let may_not_idle = !matches!(info.kind, LockKind::Tokens { .. });
-        match state.waiting.iter().find(|(by, _)| *by == job) {
-            None => self.found(job, Problem::NotRequested { lock }, report),
-            Some((_, since)) if may_not_idle && holder.is_none() && free_since.max(*since) < self.now => {
-                self.found(job, Problem::ReplicaIdle { lock, replica }, report);
+        let free_since = self.free_since.get(&(lock, replica)).copied().unwrap_or(Instant::ZERO);
+        match locks.requested(job, lock) {
+            None => found(job, Problem::NotRequested { lock }),
+            Some(since) if may_not_idle && holder.is_none() && free_since.max(since) < self.now => {
+                found(job, Problem::ReplicaIdle { lock, replica });
             }
             Some(_) => {}
         }
-        if let Some(earlier) = self.passed_over(&info.kind, lock, job) {
-            self.found(job, Problem::GrantOrder { lock, earlier }, report);
+        if let Some(earlier) = passed_over(&info.kind, lock, job, before) {
+            found(job, Problem::GrantOrder { lock, earlier });
         }
-        let state = &mut self.locks[lock.index()];
-        state.waiting.retain(|(by, _)| *by != job);
-        state.replicas[replica.index()].holder = Some(job);
     }
 
-    /// Who should have been granted the lock before `job`.
-    fn passed_over(&self, kind: &LockKind, lock: LockId, job: JobId) -> Option<JobId> {
-        let waiting = &self.locks[lock.index()].waiting;
-        match kind {
-            LockKind::KFmlp { .. } | LockKind::Tokens { .. } => None,
-            LockKind::Semaphore { .. }
-            | LockKind::Resource { order: EngineOrder::Fifo }
-            | LockKind::Engine { order: EngineOrder::Fifo, .. } => {
-                waiting.first().map(|&(first, _)| first).filter(|&first| first != job)
+    fn unlock(
+        &mut self,
+        job: JobId,
+        lock: LockId,
+        replica: ReplicaId,
+        locks: &replay::Locks,
+        mut found: impl FnMut(JobId, Problem),
+    ) {
+        match locks.holder(lock, replica).filter(|holder| holder.job == job) {
+            Some(_) => {
+                self.free_since.insert((lock, replica), self.now);
+                self.suspect(lock);
             }
-            LockKind::Resource { order: EngineOrder::Priority }
-            | LockKind::Engine { order: EngineOrder::Priority, .. } => {
-                let level = self.level(job)?;
-                let more_urgent = |other: &JobId| self.level(*other).is_some_and(|other| other < level);
-                waiting.iter().map(|&(other, _)| other).find(more_urgent)
-            }
+            None => found(job, Problem::NotHeld { lock, replica }),
         }
-    }
-
-    fn unlock(&mut self, job: JobId, lock: LockId, replica: ReplicaId, report: &mut Report) {
-        let now = self.now;
-        let state = self.locks.get_mut(lock.index()).and_then(|state| state.replicas.get_mut(replica.index()));
-        match state.filter(|state| state.holder == Some(job)) {
-            Some(state) => *state = Replica { holder: None, free_since: now },
-            None => return self.found(job, Problem::NotHeld { lock, replica }, report),
-        }
-        self.suspect(lock);
-    }
-
-    fn withdraw(&mut self, job: JobId, lock: LockId, report: &mut Report) {
-        match self.locks.get_mut(lock.index()).filter(|state| state.waits(job)) {
-            Some(state) => state.waiting.retain(|(by, _)| *by != job),
-            None => self.found(job, Problem::NotRequested { lock }, report),
-        }
-    }
-
-    fn complete(&mut self, job: JobId, report: &mut Report) {
-        if let Some(lock) = self.lock_that(|state| state.holds(job)) {
-            self.found(job, Problem::CompletedHolding { lock }, report);
-        }
-        if let Some(lock) = self.lock_that(|state| state.waits(job)) {
-            self.found(job, Problem::CompletedWaiting { lock }, report);
-        }
-        if let Some(priorities) = self.priorities.get_mut(job.task.index()) {
-            priorities.jobs.retain(|(of, _)| *of != job);
-        }
-    }
-
-    fn lock_that(&self, condition: impl Fn(&Lock) -> bool) -> Option<LockId> {
-        self.locks.iter().position(condition).map(|index| LockId(index as u16))
     }
 
     /// A lock of one replica must be looked at when the instant is over.
     fn suspect(&mut self, lock: LockId) {
-        if self.locks[lock.index()].replicas.len() == 1 && !self.suspects.contains(&lock.index()) {
-            self.suspects.push(lock.index());
+        if self.header.locks.get(lock.index()).is_some_and(|info| info.replicas == 1) {
+            self.suspects.insert(lock);
         }
     }
 
-    /// Nobody waits for a free lock at the end of an instant. Its waiters are then not judged again at their grants.
-    fn judge_idle(&mut self, report: &mut Report) {
-        while let Some(index) = self.suspects.pop() {
-            let lock = &mut self.locks[index];
-            let Some(&(job, _)) = lock.waiting.first() else { continue };
-            if lock.replicas[0].holder.is_none() {
-                let what = Problem::ReplicaIdle { lock: LockId(index as u16), replica: ReplicaId(0) };
+    /// No job waits for a free lock at the end of an instant. Waiters that do are not judged again at their grants.
+    fn judge_idle(&mut self, locks: &replay::Locks, report: &mut Report) {
+        while let Some(lock) = self.suspects.pop_first() {
+            let replica = ReplicaId(0);
+            let Some(job) = locks.waiting(lock).next() else { continue };
+            if locks.holder(lock, replica).is_none() {
                 // Reported once: from here on the lock counts as free since for ever.
-                lock.replicas[0].free_since = Instant::NEVER;
-                self.found(job, what, report);
+                self.free_since.insert((lock, replica), Instant::NEVER);
+                let what = Problem::ReplicaIdle { lock, replica };
+                report.push(Violation { at: self.now, cpu: None, job: Some(job), what });
             }
         }
     }
 }
 
-impl Lock {
-    fn waits(&self, job: JobId) -> bool {
-        self.waiting.iter().any(|(by, _)| *by == job)
+/// The job that should have been granted the lock before `job`.
+fn passed_over(kind: &LockKind, lock: LockId, job: JobId, before: &Replay) -> Option<JobId> {
+    let mut waiting = before.details().locks.waiting(lock);
+    match kind {
+        LockKind::KFmlp { .. } | LockKind::Tokens { .. } => None,
+        LockKind::Semaphore { .. }
+        | LockKind::Resource { order: EngineOrder::Fifo }
+        | LockKind::Engine { order: EngineOrder::Fifo, .. } => waiting.next().filter(|&first| first != job),
+        LockKind::Resource { order: EngineOrder::Priority } | LockKind::Engine { order: EngineOrder::Priority, .. } => {
+            let level = before.level(job)?;
+            waiting.find(|&other| before.level(other).is_some_and(|other| other < level))
+        }
     }
+}
 
-    fn holds(&self, job: JobId) -> bool {
-        self.replicas.iter().any(|replica| replica.holder == Some(job))
+fn withdraw(job: JobId, lock: LockId, locks: &replay::Locks, mut found: impl FnMut(JobId, Problem)) {
+    if locks.requested(job, lock).is_none() {
+        found(job, Problem::NotRequested { lock });
+    }
+}
+
+fn complete(job: JobId, locks: &replay::Locks, mut found: impl FnMut(JobId, Problem)) {
+    if let Some((lock, _)) = locks.held_by(job).min() {
+        found(job, Problem::CompletedHolding { lock });
+    }
+    if let Some(request) = locks.request(job) {
+        found(job, Problem::CompletedWaiting { lock: request.lock });
     }
 }

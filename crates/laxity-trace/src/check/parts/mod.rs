@@ -10,10 +10,10 @@ use laxity_model::Instant;
 
 use self::engines::Engines;
 use self::locks::Locks;
-use self::stacks::Stacks;
 use self::threads::Threads;
 use self::tokens::Tokens;
 use super::Report;
+use crate::replay::Replay;
 use crate::{Event, TraceHeader};
 
 /// The parts, all of which see every record.
@@ -21,7 +21,6 @@ use crate::{Event, TraceHeader};
 pub(super) struct Parts<'a> {
     engines: Engines<'a>,
     locks: Locks<'a>,
-    stacks: Stacks,
     threads: Threads<'a>,
     tokens: Tokens<'a>,
 }
@@ -31,7 +30,6 @@ impl<'a> Parts<'a> {
         Parts {
             engines: Engines::new(header),
             locks: Locks::new(header),
-            stacks: Stacks::new(header),
             threads: Threads::new(header),
             tokens: Tokens::new(header),
         }
@@ -42,12 +40,12 @@ impl<'a> Parts<'a> {
         self.tokens.expect_all_jobs();
     }
 
-    /// Takes one event; times do not go back.
-    pub fn record(&mut self, at: Instant, event: Event, report: &mut Report) {
-        self.engines.record(at, event, report);
-        self.locks.record(at, event, report);
-        self.stacks.record(at, event, report);
-        self.threads.record(at, event, report);
+    /// Takes one event; times do not go back. `before`: what was true before it.
+    pub fn record(&mut self, at: Instant, event: Event, before: &Replay, report: &mut Report) {
+        self.engines.record(at, event, &before.details().engines, report);
+        self.locks.record(at, event, before, report);
+        stacks::judge(at, event, before, report);
+        self.threads.record(at, event, before, report);
         self.tokens.record(at, event, report);
     }
 }

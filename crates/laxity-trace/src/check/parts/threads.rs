@@ -1,9 +1,11 @@
 //! Interrupt threads, and klmirqd's rule: never beside the owner.
 
+use std::collections::BTreeMap;
+
 use laxity_model::{CpuId, Instant, InterruptHandling, JobId};
 
 use super::super::{Problem, Report, Violation};
-use crate::metrics::occupancy::Occupancy;
+use crate::replay::Replay;
 use crate::{Event, TraceHeader};
 
 /// Finds jobs that are no interrupt thread's and yet serve; under klmirqd, moreover, threads that execute while the
@@ -15,87 +17,69 @@ use crate::{Event, TraceHeader};
 pub(super) struct Threads<'a> {
     header: &'a TraceHeader,
     is_klmirqd: bool,
-    cpus: Vec<Occupancy>,
-    /// Whom the thread's job serves, by task.
-    serves: Vec<Option<(JobId, JobId)>>,
-    /// The pair last found on the thread's CPU: a violation that goes on is reported once.
-    last_found: Vec<Option<(JobId, JobId)>>,
+    /// The CPUs that have jobs of interrupt threads, and the pair last found there: a violation that goes on is reported
+    /// once.
+    cpus: BTreeMap<CpuId, Option<(JobId, JobId)>>,
     now: Instant,
 }
 
 impl<'a> Threads<'a> {
     pub fn new(header: &'a TraceHeader) -> Self {
-        Threads {
-            header,
-            is_klmirqd: matches!(header.handling, InterruptHandling::Klmirqd { .. }),
-            cpus: vec![Occupancy::default(); header.cpus],
-            serves: vec![None; header.tasks.len()],
-            last_found: vec![None; header.cpus],
-            now: Instant::ZERO,
-        }
+        let is_klmirqd = matches!(header.handling, InterruptHandling::Klmirqd { .. });
+        Threads { header, is_klmirqd, cpus: BTreeMap::new(), now: Instant::ZERO }
     }
 
-    pub fn record(&mut self, at: Instant, event: Event, report: &mut Report) {
-        if let Event::Serve { thread, job, .. } = event {
-            self.serve(at, thread, job, report);
+    /// `before`: what was true before the event.
+    pub fn record(&mut self, at: Instant, event: Event, before: &Replay, report: &mut Report) {
+        if let Event::Serve { thread, .. } = event
+            && !self.header.is_thread(thread.task)
+        {
+            report.push(Violation { at, cpu: None, job: Some(thread), what: Problem::NoThread });
         }
         if !self.is_klmirqd {
             return;
         }
         if at > self.now {
-            self.judge_until(at, report);
+            self.judge_until(at, before, report);
             self.now = at;
         }
-        match event {
-            Event::Dispatch { cpu, job } => {
-                if let Some(cpu) = self.cpus.get_mut(cpu.index()) {
-                    cpu.dispatch(at, job);
-                }
-            }
-            Event::Preempt { cpu, job } | Event::Suspend { cpu, job } | Event::Complete { cpu, job } => {
-                if let Some(cpu) = self.cpus.get_mut(cpu.index()) {
-                    cpu.stop(at, job);
-                }
-            }
-            Event::Overhead { cpu, duration, .. } | Event::LockWait { cpu, duration } => {
-                if let Some(cpu) = self.cpus.get_mut(cpu.index()) {
-                    cpu.cover(at, duration);
-                }
-            }
-            _ => {}
+        if let Event::Dispatch { cpu, job } = event
+            && self.header.is_thread(job.task)
+            && before.cpu(cpu).is_some()
+        {
+            self.cpus.entry(cpu).or_default();
         }
-    }
-
-    fn serve(&mut self, at: Instant, thread: JobId, owner: Option<JobId>, report: &mut Report) {
-        let info = self.header.tasks.get(thread.task.index());
-        if info.is_none_or(|info| !info.kind.is_thread()) {
-            return report.push(Violation { at, cpu: None, job: Some(thread), what: Problem::NoThread });
-        }
-        let tasks = &self.header.tasks;
-        let cluster_of = |job: JobId| tasks.get(job.task.index()).map(|info| info.cluster);
-        let owner = owner.filter(|&owner| cluster_of(owner) == cluster_of(thread));
-        self.serves[thread.task.index()] = owner.map(|owner| (thread, owner));
     }
 
     /// Nothing changes from now until `until`.
-    fn judge_until(&mut self, until: Instant, report: &mut Report) {
-        for cpu in 0..self.cpus.len() {
-            let pair = self.pair(cpu, until);
-            if let Some((thread, owner)) = pair.filter(|_| pair != self.last_found[cpu]) {
+    fn judge_until(&mut self, until: Instant, before: &Replay, report: &mut Report) {
+        let (header, now) = (self.header, self.now);
+        self.cpus.retain(|&cpu, last_found| {
+            let job = before.cpu(cpu).and_then(|cpu| cpu.job());
+            let Some(thread) = job.filter(|job| header.is_thread(job.task)) else { return false };
+            let pair = owner_beside(header, cpu, thread, now, until, before).map(|owner| (thread, owner));
+            if let Some((thread, owner)) = pair.filter(|_| pair != *last_found) {
                 let what = Problem::BesideOwner { owner };
-                report.push(Violation { at: self.now, cpu: Some(CpuId(cpu as u16)), job: Some(thread), what });
+                report.push(Violation { at: now, cpu: Some(cpu), job: Some(thread), what });
             }
-            self.last_found[cpu] = pair;
-        }
+            *last_found = pair;
+            true
+        });
     }
+}
 
-    /// The thread on `cpu` and its owner, if both execute some time before `until`.
-    fn pair(&self, cpu: usize, until: Instant) -> Option<(JobId, JobId)> {
-        let job = self.cpus[cpu].running()?;
-        let serves = self.serves.get(job.task.index()).copied().flatten();
-        let (_, owner) = serves.filter(|&(thread, _)| thread == job)?;
-        let beside = self.cpus.iter().find(|other| other.running() == Some(owner))?;
-        let covered = self.cpus[cpu].covered_until().max(beside.covered_until());
-        (covered.max(self.now) < until).then_some((job, owner))
-    }
+/// The owner that `thread`, on `cpu`, serves, if both execute some time from `now` to `until`.
+fn owner_beside(
+    header: &TraceHeader,
+    cpu: CpuId,
+    thread: JobId,
+    now: Instant,
+    until: Instant,
+    replay: &Replay,
+) -> Option<JobId> {
+    let cluster_of = |job: JobId| header.tasks.get(job.task.index()).map(|info| info.cluster);
+    let owner = replay.details().queues.owner_of(thread)?;
+    let beside = replay.cpu_of(owner)?;
+    let covered = [cpu, beside].into_iter().filter_map(|cpu| replay.cpu(cpu)).map(|cpu| cpu.covered_until()).max()?;
+    (cluster_of(owner) == cluster_of(thread) && covered.max(now) < until).then_some(owner)
 }

@@ -1,15 +1,18 @@
 //! Does a schedule follow the scheduler its header names?
 
-mod mapping;
+mod links;
 mod quanta;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use laxity_model::{
     CpuId, Instant, InterruptHandling, Invocation, JobId, Nanos, OverheadCosts, OverheadKind, PriorityRule, Quanta,
 };
 
-use self::mapping::{LinkError, Mapping, Unlinked};
+use self::links::{Links, Ready};
 use self::quanta::Boundaries;
-use super::{Act, Problem, Report, Violation};
+use super::{Act, Phase, Problem, Report, Violation};
+use crate::replay::Replay;
 use crate::{Event, Origin, Sink, TraceHeader};
 
 /// Judges the links of a schedule: in every cluster of m CPUs, the linked jobs are the m most urgent ready ones
@@ -50,11 +53,14 @@ pub struct PolicyCheck {
     is_klmirqd: bool,
     /// A simulation without overheads: decisions and switches take no time.
     ideal: bool,
-    mapping: Mapping,
+    replay: Replay,
+    links: Links,
+    /// The CPUs that do not run what they are linked to; followed only where `ideal`.
+    mismatched: BTreeSet<CpuId>,
     now: Instant,
     ended: bool,
-    /// What was last found on each CPU: a violation that goes on is reported once.
-    last_found: Vec<Option<(Option<JobId>, Problem)>>,
+    /// What was last found, by CPU: a violation that goes on is reported once.
+    last_found: BTreeMap<CpuId, (Option<JobId>, Problem)>,
     report: Report,
 }
 
@@ -85,10 +91,12 @@ impl PolicyCheck {
             is_klmirqd: matches!(header.handling, InterruptHandling::Klmirqd { .. }),
             // Where devices interrupt, a boundary may find the CPU busy though no overhead is charged.
             ideal: is_free && !(has_devices && header.scheduler.invocation == Invocation::QuantumDriven),
-            mapping: Mapping::new(header),
+            replay: Replay::new(header),
+            links: Links::new(header),
+            mismatched: BTreeSet::new(),
             now: Instant::ZERO,
             ended: false,
-            last_found: vec![None; header.cpus],
+            last_found: BTreeMap::new(),
             report: Report::default(),
         }
     }
@@ -100,29 +108,38 @@ impl PolicyCheck {
 
     /// The state after the records of `now` holds until `until`: judges it.
     fn judge_until(&mut self, until: Instant) {
-        for cpu in 0..self.last_found.len() {
+        let suspects: BTreeSet<CpuId> = self.links.suspects().chain(self.mismatched.iter().copied()).collect();
+        let before = std::mem::take(&mut self.last_found);
+        for cpu in suspects {
             let found = self.inversion(cpu, until).or_else(|| self.wrong_process(cpu, until));
-            let key = found.map(|violation| (violation.job, violation.what));
-            if let Some(violation) = found.filter(|_| key != self.last_found[cpu]) {
-                self.report.push(violation);
+            if let Some(violation) = found {
+                let key = (violation.job, violation.what);
+                if before.get(&cpu) != Some(&key) {
+                    self.report.push(violation);
+                }
+                self.last_found.insert(cpu, key);
             }
-            self.last_found[cpu] = key;
         }
     }
 
+    /// Whether a bottom half is on the stack of `cpu`.
+    fn is_in_bottom_half(&self, cpu: CpuId) -> bool {
+        self.replay.cpus()[cpu.index()].bottom_half().is_some()
+    }
+
     /// A more urgent job waits for `cpu` at some time from now to `until` at which that must not be.
-    fn inversion(&self, cpu: usize, until: Instant) -> Option<Violation> {
-        if self.mapping.cpu(cpu).in_bottom_half {
+    fn inversion(&self, cpu: CpuId, until: Instant) -> Option<Violation> {
+        if self.is_in_bottom_half(cpu) {
             return None;
         }
-        let ready = self.mapping.unlinked_of(cpu)?;
+        let mut ready = self.links.unlinked_of(cpu)?;
         match &self.rule {
-            Rule::WorkConserving if self.mapping.linked(cpu).is_some() => None,
+            Rule::WorkConserving if self.links.linked(cpu).is_some() => None,
             Rule::Always | Rule::WorkConserving => {
-                let waiting = ready.values().find(|job| self.waits(job))?;
+                let waiting = ready.find(|job| self.waits(job))?;
                 // A CPU without a link may still be about to get one: its scheduler runs, or waits for the lock.
-                let covered = self.mapping.cpu(cpu).covered_until;
-                let idle = self.mapping.linked(cpu).is_none();
+                let covered = self.replay.cpus()[cpu.index()].covered_until();
+                let idle = self.links.linked(cpu).is_none();
                 let since = if idle { self.now.max(covered) } else { self.now };
                 (since < until).then(|| self.yields(cpu, waiting, since, None)).flatten()
             }
@@ -143,12 +160,13 @@ impl PolicyCheck {
                 let second = boundaries.after(end).map(|next| (end, next));
                 [first, second].into_iter().flatten().filter(|&(_, end)| end <= until).find_map(|(begin, _)| {
                     // With staggered quanta another CPU may have displaced the job within this CPU's quantum.
-                    let since = |job: &Unlinked| match quanta {
-                        Quanta::Aligned => job.ready_since,
+                    let since = |job: &Ready| match quanta {
+                        Quanta::Aligned => job.since,
                         Quanta::Staggered => job.unlinked_since,
                     };
-                    let is_known = |job: &Unlinked| since(job) < begin && job.key_change.at < begin;
-                    let waiting = ready.values().find(|job| self.waits(job) && is_known(job))?;
+                    let is_known = |job: &Ready| since(job) < begin && job.key_change.at < begin;
+                    let mut ready = self.links.unlinked_of(cpu)?;
+                    let waiting = ready.find(|job| self.waits(job) && is_known(job))?;
                     self.yields(cpu, waiting, begin, Some(begin))
                 })
             }
@@ -159,57 +177,59 @@ impl PolicyCheck {
     ///
     /// A job may be dispatched there and end at once (an empty step), unlock something or lose an inherited priority:
     /// what then becomes ready, the CPU that then falls idle, and what priorities then are, come too late.
-    fn undecided(&self, cpu: usize, boundary: Instant) -> Option<Violation> {
-        let state = self.mapping.cpu(cpu);
-        let linked = self.mapping.linked(cpu);
+    fn undecided(&self, cpu: CpuId, boundary: Instant) -> Option<Violation> {
+        let state = self.links.cpu(cpu);
+        let linked = self.links.linked(cpu);
         let is_late = state.free_late && state.free_since == boundary
             || linked.is_some_and(|linked| linked.key_change.is_unknown_at(boundary));
         if is_late {
             return None;
         }
-        let is_new =
-            |job: &Unlinked| job.ready_late && job.ready_since == boundary || job.key_change.is_unknown_at(boundary);
-        let ready = self.mapping.unlinked_of(cpu)?;
-        let waiting = ready.values().find(|job| self.waits(job) && !is_new(job))?;
+        let is_new = |job: &Ready| job.is_late && job.since == boundary || job.key_change.is_unknown_at(boundary);
+        let waiting = self.links.unlinked_of(cpu)?.find(|job| self.waits(job) && !is_new(job))?;
         self.yields(cpu, waiting, boundary, None)
     }
 
     /// Whether a ready and unlinked job waits for a CPU and nothing else.
-    fn waits(&self, job: &Unlinked) -> bool {
-        !self.has_devices || !self.mapping.is_held_back(job.job)
+    fn waits(&self, job: &Ready) -> bool {
+        !self.has_devices || !self.links.is_held_back(job.job, self.is_klmirqd, &self.replay)
     }
 
     /// The violation, if `cpu` should have gone to `waiting` at `at`. `decided`: when the decision was taken, if that
     /// is long ago; what was true then counts.
-    fn yields(&self, cpu: usize, waiting: &Unlinked, at: Instant, decided: Option<Instant>) -> Option<Violation> {
-        let job = self.mapping.linked(cpu);
-        let state = self.mapping.cpu(cpu);
+    fn yields(&self, cpu: CpuId, waiting: &Ready, at: Instant, decided: Option<Instant>) -> Option<Violation> {
+        let job = self.links.linked(cpu);
+        let state = self.links.cpu(cpu);
         let fell_idle_after = |decided| state.free_since > decided || state.free_late && state.free_since == decided;
-        let waiting_urgency = self.mapping.urgency(waiting.key);
+        let waiting_urgency = self.links.urgency(waiting.key);
         let what = match job {
             None if decided.is_some_and(fell_idle_after) => return None,
             None => Problem::NotWorkConserving { waiting: waiting.job, waiting_urgency },
             Some(linked) if linked.key < waiting.key => return None,
-            Some(linked) if linked.non_preemptive_until > decided.unwrap_or(self.now) => return None,
+            Some(linked) if self.links.non_preemptive_until(linked.job.task) > decided.unwrap_or(self.now) => {
+                return None;
+            }
             Some(linked) if decided.is_some_and(|decided| linked.key_change.at >= decided) => return None,
             Some(linked) => {
-                let urgency = self.mapping.urgency(linked.key);
+                let urgency = self.links.urgency(linked.key);
                 Problem::Inversion { urgency, waiting: waiting.job, waiting_urgency }
             }
         };
-        Some(Violation { at, cpu: Some(CpuId(cpu as u16)), job: job.map(|linked| linked.job), what })
+        Some(Violation { at, cpu: Some(cpu), job: job.map(|linked| linked.job), what })
     }
 
     /// Without overheads, a CPU runs what it is linked to, unless a non-preemptive section goes on there, or an interrupt
     /// until `until`: top halves may take time where nothing else does.
-    fn wrong_process(&self, cpu: usize, until: Instant) -> Option<Violation> {
-        let running = self.mapping.cpu(cpu).running;
-        let linked = self.mapping.linked(cpu).map(|linked| linked.job);
+    fn wrong_process(&self, cpu: CpuId, until: Instant) -> Option<Violation> {
+        let state = &self.replay.cpus()[cpu.index()];
+        let running = state.job();
+        let linked = self.links.linked(cpu).map(|linked| linked.job);
+        let queues = &self.replay.details().queues;
         if !self.ideal
-            || self.mapping.cpu(cpu).in_bottom_half
-            || self.mapping.cpu(cpu).covered_until >= until
+            || state.bottom_half().is_some()
+            || state.covered_until() >= until
             || running == linked
-            || running.is_some_and(|job| self.mapping.is_non_preemptive(job))
+            || running.is_some_and(|job| queues.is_ready(job) && queues.section(job).is_some())
         {
             return None;
         }
@@ -217,34 +237,73 @@ impl PolicyCheck {
             Some(_) => (running, Problem::RunsUnlinked { linked }),
             None => (linked, Problem::LinkedButIdle),
         };
-        Some(Violation { at: self.now, cpu: Some(CpuId(cpu as u16)), job, what })
+        Some(Violation { at: self.now, cpu: Some(cpu), job, what })
     }
 
-    fn link(&mut self, at: Instant, cpu: CpuId, job: JobId) {
-        let may_link = match &self.rule {
-            Rule::Always | Rule::WorkConserving => true,
-            // A job whose process is still there (a non-preemptive section) can be linked nowhere else, whoever's
-            // quantum begins; nothing is switched by that.
-            Rule::AtBoundaries { boundaries, .. } => {
-                let stays = self.mapping.has_cpu(cpu) && self.mapping.cpu(cpu.index()).running == Some(job);
-                stays || boundaries.may_link(cpu, at, self.ideal)
-            }
-        };
+    /// Judges a link before the replay takes it.
+    fn judge_link(&mut self, at: Instant, cpu: CpuId, job: JobId) {
+        let queues = &self.replay.details().queues;
+        let (Some(cluster), Some(state)) = (self.links.cluster_of(job.task), self.replay.cpu(cpu)) else { return };
         let act = Act::Link;
-        let what = match self.mapping.link(at, cpu, job) {
-            Ok(true) if !may_link => Problem::LinkedWithinQuantum { quantum: self.quantum },
-            Ok(_) | Err(LinkError::Unknown) => return,
-            Err(LinkError::Phase(phase)) => Problem::OutOfTurn { act, phase },
-            Err(LinkError::Cluster(cluster)) => Problem::OutsideCluster { act, cluster },
+        let what = if !queues.is_ready(job) {
+            Problem::OutOfTurn { act, phase: self.phase(job) }
+        } else if queues.cluster_of(cpu) != Some(cluster) {
+            Problem::OutsideCluster { act, cluster }
+        } else if queues.link_of(job.task) == Some(cpu) {
+            return;
+        } else {
+            let Rule::AtBoundaries { boundaries, .. } = &self.rule else { return };
+            // A job whose process is still there (a non-preemptive section) can be linked to no other CPU, whichever
+            // CPU's quantum begins; nothing is switched by that.
+            if state.job() == Some(job) || boundaries.may_link(cpu, at, self.ideal) {
+                return;
+            }
+            Problem::LinkedWithinQuantum { quantum: self.quantum }
         };
         self.report.push(Violation { at, cpu: Some(cpu), job: Some(job), what });
     }
 
-    fn overhead(&mut self, at: Instant, cpu: CpuId, kind: Option<OverheadKind>, duration: Nanos) {
-        let until = at.saturating_add(duration);
-        self.mapping.cover(cpu, until);
-        if let (Rule::AtBoundaries { boundaries, .. }, Some(OverheadKind::Tick)) = (&mut self.rule, kind) {
-            boundaries.ticked(cpu.index(), at, until);
+    /// The phase of a job that is not ready.
+    fn phase(&self, job: JobId) -> Phase {
+        let pending = self.replay.tasks()[job.task.index()].pending();
+        match pending.oldest() {
+            oldest if job.index < oldest => Phase::Complete,
+            _ if pending.deadline(job.index).is_none() => Phase::Unreleased,
+            _ => Phase::Released,
+        }
+    }
+
+    /// Brings the links up to date after the replay took the event.
+    fn observe(&mut self, at: Instant, event: Event) {
+        match event {
+            Event::Ready { job, .. } | Event::Resume { job, .. } => self.links.update(at, job.task, &self.replay),
+            Event::Suspend { job, .. } | Event::Complete { job, .. } => self.links.update(at, job.task, &self.replay),
+            Event::Link { cpu, job } => {
+                self.links.update_cpu(at, cpu, &self.replay);
+                if let Some(job) = job {
+                    self.links.update(at, job.task, &self.replay);
+                }
+            }
+            Event::Dispatch { cpu, .. } => self.links.note_dispatch(at, cpu),
+            Event::Priority { job, .. } => self.links.note_priority(at, job, &self.replay),
+            Event::NonPreemptiveBegin { job, .. } => self.links.set_non_preemptive_until(job, Instant::NEVER),
+            Event::NonPreemptiveEnd { job, .. } => self.links.set_non_preemptive_until(job, at),
+            Event::Overhead { cpu, kind: OverheadKind::Tick, duration } => {
+                if let Rule::AtBoundaries { boundaries, .. } = &mut self.rule {
+                    boundaries.ticked(cpu, at, at.saturating_add(duration));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares what the CPU runs with what it is linked to.
+    fn match_process(&mut self, cpu: CpuId) {
+        let Some(state) = self.replay.cpu(cpu).filter(|_| self.ideal) else { return };
+        if state.job() == self.replay.details().queues.linked(cpu) {
+            self.mismatched.remove(&cpu);
+        } else {
+            self.mismatched.insert(cpu);
         }
     }
 }
@@ -258,44 +317,14 @@ impl Sink for PolicyCheck {
             self.judge_until(at);
             self.now = at;
         }
-        match event {
-            Event::Release { job, deadline } => self.mapping.release(job, deadline),
-            Event::Ready { job, .. } | Event::Resume { job, .. } => self.mapping.ready(at, job),
-            Event::Link { cpu, job: Some(job) } => self.link(at, cpu, job),
-            Event::Link { cpu, job: None } => self.mapping.unlink(at, cpu),
-            Event::Dispatch { cpu, job } => self.mapping.dispatch(at, cpu, job),
-            Event::Preempt { cpu, .. } => self.mapping.set_running(cpu, None),
-            Event::Suspend { cpu, job } => {
-                self.mapping.set_running(cpu, None);
-                self.mapping.leave(at, job);
-            }
-            Event::Complete { cpu, job } => {
-                self.mapping.set_running(cpu, None);
-                self.mapping.complete(at, job);
-            }
-            Event::NonPreemptiveBegin { job, .. } => self.mapping.set_non_preemptive_until(job, Instant::NEVER),
-            Event::NonPreemptiveEnd { job, .. } => self.mapping.set_non_preemptive_until(job, at),
-            Event::Overhead { cpu, kind, duration } => self.overhead(at, cpu, Some(kind), duration),
-            Event::LockWait { cpu, duration } => self.overhead(at, cpu, None, duration),
-            Event::CacheDelay { .. } | Event::Ipi { .. } => {}
-            Event::Priority { job, level, of } => self.mapping.prioritize(at, job, level, of),
-            Event::Serve { thread, job, .. } if self.is_klmirqd => self.mapping.serve(thread, job),
-            Event::BottomHalfBegin { cpu, .. } => self.mapping.set_bottom_half(cpu, true),
-            Event::BottomHalfEnd { cpu, .. } => self.mapping.set_bottom_half(cpu, false),
-            Event::EngineBegin { .. }
-            | Event::EngineEnd { .. }
-            | Event::Interrupt { .. }
-            | Event::Serve { .. }
-            | Event::Request { .. }
-            | Event::Grant { .. }
-            | Event::Unlock { .. }
-            | Event::Withdraw { .. }
-            | Event::Produce { .. }
-            | Event::Consume { .. }
-            | Event::SpinBegin { .. }
-            | Event::SpinEnd { .. }
-            | Event::Replenish { .. } => {}
-            Event::End => self.ended = true,
+        let mut linked_before = None;
+        if let Event::Link { cpu, job: Some(job) } = event {
+            self.judge_link(at, cpu, job);
+            linked_before = self.replay.details().queues.link_of(job.task);
         }
+        self.replay.apply(at, event);
+        self.observe(at, event);
+        event.cpus().into_iter().flatten().chain(linked_before).for_each(|cpu| self.match_process(cpu));
+        self.ended = event == Event::End;
     }
 }

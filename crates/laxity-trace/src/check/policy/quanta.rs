@@ -4,7 +4,7 @@ use laxity_model::{CpuId, Instant, Nanos, Quanta};
 
 use crate::TraceHeader;
 
-/// The quantum boundaries of every CPU, and the tick handlers that ran there.
+/// The quantum boundaries of every CPU, and the tick handlers that ran there. Memory grows with the number of CPUs.
 #[derive(Clone, Debug)]
 pub(super) struct Boundaries {
     quantum: Nanos,
@@ -12,14 +12,15 @@ pub(super) struct Boundaries {
     /// Whether a tick handler takes time, so that the trace shows it.
     ticks_cost: bool,
     cpus: Vec<CpuQuanta>,
+    /// When the tick handlers of each cluster end that end last.
+    ticks_until: Vec<Option<Instant>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct CpuQuanta {
     /// Start of the CPU's first quantum.
     phase: Nanos,
-    /// The CPUs whose tick handlers may link jobs to it.
-    peers: Vec<usize>,
+    cluster: Option<usize>,
     /// The last tick handler: from, to.
     tick: Option<(Instant, Instant)>,
 }
@@ -29,25 +30,28 @@ impl Boundaries {
         // A quantum of zero would have boundaries everywhere; a nanosecond is the same.
         let quantum = Nanos(header.quantum.0.max(1));
         let quanta = header.scheduler.quanta;
-        let cpu = |index: usize| {
-            let phase = match quanta {
-                Quanta::Aligned => Nanos::ZERO,
-                // CPU c of m is c/m of a quantum late, rounded down; below a quantum, so it fits.
-                Quanta::Staggered => Nanos((u128::from(quantum.0) * index as u128 / header.cpus.max(1) as u128) as u64),
-            };
-            CpuQuanta { phase, peers: peers(header, index), tick: None }
+        let phase = |index: usize| match quanta {
+            Quanta::Aligned => Nanos::ZERO,
+            // CPU c of m is c/m of a quantum late, rounded down; below a quantum, so it fits.
+            Quanta::Staggered => Nanos((u128::from(quantum.0) * index as u128 / header.cpus.max(1) as u128) as u64),
         };
+        let mut cpus: Vec<CpuQuanta> =
+            (0..header.cpus).map(|index| CpuQuanta { phase: phase(index), ..CpuQuanta::default() }).collect();
+        for (cpu, cluster) in header.clusters_of_cpus() {
+            cpus[cpu.index()].cluster = Some(cluster);
+        }
         Boundaries {
             quantum,
             quanta,
             ticks_cost: !header.costs.tick.is_zero(),
-            cpus: (0..header.cpus).map(cpu).collect(),
+            cpus,
+            ticks_until: vec![None; header.clusters.len()],
         }
     }
 
     /// The first boundary of `cpu` at or after `at`; `None` if that cannot be written.
-    pub fn first_from(&self, cpu: usize, at: Instant) -> Option<Instant> {
-        let phase = self.cpus[cpu].phase.0;
+    pub fn first_from(&self, cpu: CpuId, at: Instant) -> Option<Instant> {
+        let phase = self.cpus[cpu.index()].phase.0;
         let quanta = at.0.saturating_sub(phase).div_ceil(self.quantum.0);
         quanta.checked_mul(self.quantum.0)?.checked_add(phase).map(Instant)
     }
@@ -63,34 +67,27 @@ impl Boundaries {
     }
 
     /// A tick handler ran on `cpu`.
-    pub fn ticked(&mut self, cpu: usize, from: Instant, to: Instant) {
-        if let Some(quanta) = self.cpus.get_mut(cpu) {
-            quanta.tick = Some((from, to));
+    pub fn ticked(&mut self, cpu: CpuId, from: Instant, to: Instant) {
+        let Some(quanta) = self.cpus.get_mut(cpu.index()) else { return };
+        quanta.tick = Some((from, to));
+        if let Some(until) = quanta.cluster.and_then(|cluster| self.ticks_until.get_mut(cluster)) {
+            *until = Some(to).max(*until);
         }
     }
 
-    /// Whether a job may become linked to `cpu` at `at`: at a boundary where decisions take no time, while a tick
-    /// handler runs where those take time, else at any time. Aligned quanta are decided by the first tick handler of
-    /// the cluster, staggered ones each by its own.
+    /// Whether a job may become linked to `cpu`, of a cluster, at `at`: at a boundary where decisions take no time, while
+    /// a tick handler runs where those take time, else at any time. Aligned quanta are decided by the first tick handler
+    /// of the cluster, staggered ones each by its own.
     pub fn may_link(&self, cpu: CpuId, at: Instant, ideal: bool) -> bool {
-        let cpu = cpu.index();
-        if cpu >= self.cpus.len() {
-            return true;
-        }
         if ideal {
             return self.first_from(cpu, at) == Some(at);
         }
-        let during_tick = |cpu: usize| self.cpus[cpu].tick.is_some_and(|(from, to)| from <= at && at <= to);
+        let CpuQuanta { cluster, tick, .. } = self.cpus[cpu.index()];
         match self.quanta {
             _ if !self.ticks_cost => true,
-            Quanta::Aligned => self.cpus[cpu].peers.iter().copied().any(during_tick),
-            Quanta::Staggered => during_tick(cpu),
+            // A handler is recorded when it begins, so one that did not end runs now.
+            Quanta::Aligned => cluster.is_some_and(|cluster| Some(at) <= self.ticks_until[cluster]),
+            Quanta::Staggered => tick.is_some_and(|(from, to)| from <= at && at <= to),
         }
     }
-}
-
-/// The CPUs of `cpu`'s cluster.
-fn peers(header: &TraceHeader, cpu: usize) -> Vec<usize> {
-    let cluster = header.clusters.iter().find(|cpus| cpus.iter().any(|member| member.index() == cpu));
-    cluster.into_iter().flatten().map(|member| member.index()).filter(|&member| member < header.cpus).collect()
 }

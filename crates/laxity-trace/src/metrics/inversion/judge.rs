@@ -3,7 +3,8 @@
 use laxity_model::JobId;
 
 use super::InversionKind;
-use super::machine::{Key, Machine};
+use super::entities::Entities;
+use crate::replay::{Level, Replay};
 
 /// The judge's working memory; nothing of it outlives a judgement.
 #[derive(Clone, Debug)]
@@ -43,9 +44,9 @@ struct Marks {
 #[derive(Clone, Copy, Debug, Default)]
 struct Survey {
     /// The lowest priority that runs.
-    lowest: Option<Key>,
+    lowest: Option<Level>,
     /// The lowest priority of a bottom half that runs.
-    lowest_bottom_half: Option<Key>,
+    lowest_bottom_half: Option<Level>,
     /// CPUs that run a second part of an entity.
     surplus: usize,
 }
@@ -67,19 +68,19 @@ impl Judge {
     }
 
     /// Finds the inverted entities of `cluster`.
-    pub fn judge(&mut self, machine: &Machine, cluster: usize) {
+    pub fn judge(&mut self, entities: &Entities, replay: &Replay, cluster: usize) {
         self.round += 1;
         self.found.clear();
-        if !machine.has_bottom_halves(cluster) {
+        if !entities.has_bottom_halves(cluster) {
             return;
         }
-        let mut survey = self.survey(machine, cluster);
-        let cpus = machine.cpus_of(cluster);
-        for (rank, (key, task)) in machine.ready_in(cluster).enumerate() {
+        let mut survey = self.survey(entities, replay, cluster);
+        let cpus = entities.cpus_of(cluster);
+        for (rank, (level, task)) in entities.ready_in(cluster).enumerate() {
             let entitled = rank < cpus;
-            let overruled = survey.lowest.is_some_and(|lowest| key < lowest);
+            let overruled = survey.lowest.is_some_and(|lowest| level < lowest);
             if (self.entitled_only && !entitled) || !(overruled || entitled && survey.surplus > 0) {
-                // Whoever comes later is less urgent still.
+                // The entities that follow are less urgent still.
                 break;
             }
             let marks = self.marks(task);
@@ -87,11 +88,11 @@ impl Judge {
                 continue;
             }
             let blocked = marks.blocked;
-            let kind = if overruled && machine.bottom_half_of(task).is_some() {
+            let kind = if overruled && entities.bottom_half_of(task, replay).is_some() {
                 InversionKind::WaitingBottomHalf
             } else if overruled && blocked {
                 InversionKind::BlockedStack
-            } else if survey.lowest_bottom_half.is_some_and(|lowest| key < lowest) {
+            } else if survey.lowest_bottom_half.is_some_and(|lowest| level < lowest) {
                 InversionKind::Overtaken
             } else if entitled && survey.surplus > 0 {
                 survey.surplus -= 1;
@@ -99,22 +100,22 @@ impl Judge {
             } else {
                 continue;
             };
-            let waiting = machine.bottom_half_of(task).filter(|_| kind == InversionKind::WaitingBottomHalf);
-            let Some(job) = waiting.or_else(|| machine.representative(task)) else { continue };
+            let waiting = entities.bottom_half_of(task, replay).filter(|_| kind == InversionKind::WaitingBottomHalf);
+            let Some(job) = waiting.or_else(|| entities.representative(task, replay)) else { continue };
             self.marks(task).inverted = Some(job);
             self.found.push(Found { task, job, kind });
         }
     }
 
-    fn survey(&mut self, machine: &Machine, cluster: usize) -> Survey {
+    fn survey(&mut self, entities: &Entities, replay: &Replay, cluster: usize) -> Survey {
         let mut survey = Survey::default();
-        for cpu in machine.cpus() {
-            let here = cpu.cluster == Some(cluster);
-            if let Some(runner) = machine.runner(cpu) {
+        for (cpu, of) in entities.cpus() {
+            let here = of == Some(cluster);
+            if let Some(runner) = entities.runner(cpu, replay) {
                 if here {
-                    survey.lowest = survey.lowest.max(Some(runner.key));
+                    survey.lowest = survey.lowest.max(Some(runner.level));
                     if runner.is_bottom_half {
-                        survey.lowest_bottom_half = survey.lowest_bottom_half.max(Some(runner.key));
+                        survey.lowest_bottom_half = survey.lowest_bottom_half.max(Some(runner.level));
                     }
                 }
                 if let Some(marks) = runner.entity.map(|entity| self.marks(entity)) {
@@ -123,14 +124,17 @@ impl Judge {
                     marks.runs_here |= here;
                 }
             }
-            if cpu.has_bottom_half() {
-                for job in [cpu.running, cpu.linked].into_iter().flatten() {
-                    if machine.is_ready(job) {
-                        self.marks(machine.entity_of(job)).blocked = true;
+            let queues = &replay.details().queues;
+            let entity_of = |job: JobId| queues.owner_of(job).unwrap_or(job).task.index();
+            let state = &replay.cpus()[cpu.index()];
+            if state.bottom_half().is_some() {
+                for job in [state.job(), queues.linked(cpu)].into_iter().flatten() {
+                    if queues.is_ready(job) {
+                        self.marks(entity_of(job)).blocked = true;
                     }
                 }
-            } else if let Some(job) = cpu.linked.filter(|&job| machine.is_ready(job) && !machine.is_thread(job)) {
-                self.marks(machine.entity_of(job)).switched_in = true;
+            } else if let Some(job) = queues.linked(cpu).filter(|&job| !entities.is_thread(job)) {
+                self.marks(entity_of(job)).switched_in = true;
             }
         }
         survey

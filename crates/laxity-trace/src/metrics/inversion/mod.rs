@@ -1,19 +1,20 @@
 //! Priority inversions that bottom halves cause.
 
 mod collect;
+mod entities;
 mod judge;
-mod machine;
+mod search;
 mod summary;
 
 pub use collect::{Collect, Lengths};
+pub(super) use search::Search;
 pub(super) use summary::InversionFold;
 pub use summary::InversionSummary;
 
-use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind};
+use laxity_model::{Instant, JobId, Nanos};
 
-use self::judge::{Found, Judge};
-use self::machine::Machine;
-use crate::{DeviceId, Event, Sink, TraceHeader};
+use crate::replay::Replay;
+use crate::{Event, Sink, TraceHeader};
 
 /// Finds the priority inversions that bottom halves cause, as the study of klmirqd measures them (paper 000, sections
 /// II and V; Fig. 1).
@@ -51,21 +52,14 @@ use crate::{DeviceId, Event, Sink, TraceHeader};
 /// from the interrupt on.
 #[derive(Clone, Debug)]
 pub struct Inversions<C> {
-    machine: Machine,
-    judge: Judge,
-    /// The inversion that goes on, by task.
-    open: Vec<Option<Inversion>>,
-    /// The tasks with one, by cluster.
-    inverted: Vec<Vec<usize>>,
-    top_halves: TopHalves,
-    now: Instant,
-    collector: C,
+    replay: Replay,
+    search: Search<C>,
 }
 
 /// A maximal interval of priority inversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inversion {
-    /// Who is inverted: a job, or the owner of the bottom half that waits.
+    /// The inverted job, or the owner of the bottom half that waits.
     pub job: JobId,
     /// From when on.
     pub since: Instant,
@@ -88,186 +82,33 @@ pub enum InversionKind {
     CoScheduled,
 }
 
-/// The interrupts on their way to their bottom halves.
-#[derive(Clone, Debug)]
-struct TopHalves {
-    /// Whether the trace shows them.
-    cost: bool,
-    /// Raised, the top half not begun, by CPU.
-    raised: Vec<Vec<(DeviceId, JobId)>>,
-    /// Handled at that time, the bottom half not yet ready.
-    handled: Vec<(Instant, DeviceId, JobId)>,
-}
-
 impl<C: Collect> Inversions<C> {
     /// Nothing seen yet; what is found goes to `collector`.
     pub fn new(header: &TraceHeader, collector: C) -> Self {
-        Inversions {
-            machine: Machine::new(header),
-            judge: Judge::new(header.tasks.len()),
-            open: vec![None; header.tasks.len()],
-            inverted: vec![Vec::new(); header.clusters.len()],
-            top_halves: TopHalves {
-                cost: !header.costs.top_half.is_zero(),
-                raised: vec![Vec::new(); header.cpus],
-                handled: Vec::new(),
-            },
-            now: Instant::ZERO,
-            collector,
-        }
+        Inversions { replay: Replay::new(header), search: Search::new(header, collector) }
     }
 
     /// Only entities among the m most urgent ready ones of their cluster count.
     #[must_use]
     pub fn entitled_only(mut self) -> Self {
-        self.judge.entitled_only = true;
+        self.search.count_entitled_only();
         self
     }
 
     /// The collector, after a run that ended at `end`: what goes on then ends there.
-    pub fn finish(mut self, end: Instant) -> C {
-        self.advance(end);
-        self.settle();
-        for task in 0..self.open.len() {
-            self.close(task);
-        }
-        self.collector
+    pub fn finish(self, end: Instant) -> C {
+        self.search.finish(end, &self.replay)
     }
 
     /// What was collected so far.
     pub fn collected(&self) -> &C {
-        &self.collector
-    }
-
-    /// What is true after the records of `now` is true until `at`, top halves that end in between apart.
-    fn advance(&mut self, at: Instant) {
-        while let Some((end, device, owner)) = self.top_halves.next_until(at) {
-            self.move_to(end);
-            self.machine.queue_bottom_half(device, owner);
-        }
-        self.move_to(at);
-    }
-
-    #[inline]
-    fn move_to(&mut self, at: Instant) {
-        if at > self.now {
-            self.settle();
-            self.now = at;
-        }
-    }
-
-    /// Inversions begin and end now.
-    fn settle(&mut self) {
-        while let Some(cluster) = self.machine.next_changed() {
-            self.judge.judge(&self.machine, cluster);
-            let mut ongoing = std::mem::take(&mut self.inverted[cluster]);
-            ongoing.retain(|&task| {
-                let goes_on = self.open[task].is_some_and(|open| self.judge.job_of(task) == Some(open.job));
-                if !goes_on {
-                    self.close(task);
-                }
-                goes_on
-            });
-            for &Found { task, job, kind } in self.judge.found() {
-                if self.open[task].is_none() {
-                    self.open[task] = Some(Inversion { job, since: self.now, length: Nanos::ZERO, kind });
-                    ongoing.push(task);
-                }
-            }
-            self.inverted[cluster] = ongoing;
-        }
-    }
-
-    fn close(&mut self, task: usize) {
-        if let Some(inversion) = self.open[task].take() {
-            let length = self.now.saturating_since(inversion.since);
-            self.collector.collect(Inversion { length, ..inversion });
-        }
-    }
-
-    fn interrupt(&mut self, at: Instant, cpu: CpuId, device: DeviceId, owner: JobId) {
-        if !self.top_halves.cost {
-            self.top_halves.handled.push((at, device, owner));
-        } else if let Some(raised) = self.top_halves.raised.get_mut(cpu.index()) {
-            raised.push((device, owner));
-        }
-    }
-
-    /// A bottom half begins to be served, wherever: it is no longer on its way.
-    fn arrives(&mut self, device: DeviceId, owner: JobId) {
-        if !self.machine.has_queued(device, owner) {
-            self.top_halves.forget(device, owner);
-            self.machine.queue_bottom_half(device, owner);
-        }
+        self.search.collected()
     }
 }
 
 impl<C: Collect> Sink for Inversions<C> {
     fn record(&mut self, at: Instant, event: Event) {
-        if at > self.now || !self.top_halves.handled.is_empty() {
-            self.advance(at);
-        }
-        match event {
-            Event::Release { job, deadline } => self.machine.release(job, deadline),
-            Event::Ready { job, .. } | Event::Resume { job, .. } => self.machine.ready(job),
-            Event::Link { cpu, job } => self.machine.link(cpu, job),
-            Event::Dispatch { cpu, job } => self.machine.dispatch(cpu, job),
-            Event::Preempt { cpu, job } => self.machine.stop(cpu, job),
-            Event::Suspend { cpu, job } => {
-                self.machine.stop(cpu, job);
-                self.machine.suspend(job);
-            }
-            Event::Complete { cpu, job } => {
-                self.machine.stop(cpu, job);
-                self.machine.complete(job);
-            }
-            Event::Priority { job, level, of } => self.machine.prioritize(job, (level, of.0)),
-            Event::Interrupt { cpu, device, job: Some(owner) } => self.interrupt(at, cpu, device, owner),
-            Event::Overhead { cpu, kind: OverheadKind::TopHalf, duration } => {
-                self.top_halves.begin(cpu, at.saturating_add(duration));
-            }
-            Event::BottomHalfBegin { cpu, device, job: owner } => {
-                if let Some(owner) = owner {
-                    self.arrives(device, owner);
-                }
-                self.machine.begin_bottom_half(cpu, device, owner);
-            }
-            Event::BottomHalfEnd { cpu, .. } => self.machine.end_bottom_half(cpu),
-            Event::Serve { thread, device, job: Some(owner) } => {
-                self.arrives(device, owner);
-                self.machine.serve(thread, device, owner);
-            }
-            _ => {}
-        }
-    }
-}
-
-impl TopHalves {
-    /// Takes the first that is handled no later than `at`.
-    fn next_until(&mut self, at: Instant) -> Option<(Instant, DeviceId, JobId)> {
-        let first = (0..self.handled.len()).min_by_key(|&index| self.handled[index].0)?;
-        (self.handled[first].0 <= at).then(|| self.handled.remove(first))
-    }
-
-    /// The top half of the first interrupt raised on `cpu` begins.
-    fn begin(&mut self, cpu: CpuId, end: Instant) {
-        if let Some(raised) = self.raised.get_mut(cpu.index()).filter(|raised| !raised.is_empty()) {
-            let (device, owner) = raised.remove(0);
-            self.handled.push((end, device, owner));
-        }
-    }
-
-    fn forget(&mut self, device: DeviceId, owner: JobId) {
-        if let Some(index) = self.handled.iter().position(|&(_, of, by)| (of, by) == (device, owner)) {
-            self.handled.remove(index);
-            return;
-        }
-        for raised in &mut self.raised {
-            if let Some(index) = raised.iter().position(|&interrupt| interrupt == (device, owner)) {
-                raised.remove(index);
-                return;
-            }
-        }
+        self.search.record(at, event, &mut self.replay);
     }
 }
 
