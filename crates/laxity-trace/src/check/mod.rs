@@ -7,14 +7,16 @@ mod deadlines;
 mod legality;
 mod parts;
 mod policy;
+mod problem;
 mod report;
 mod violation;
 
 pub use deadlines::DeadlineCheck;
 pub use legality::LegalityCheck;
 pub use policy::PolicyCheck;
+pub use problem::{Act, Phase, Problem, Urgency};
 pub use report::Report;
-pub use violation::{Act, Phase, Problem, Urgency, Violation};
+pub use violation::Violation;
 
 use laxity_model::{JobId, Nanos};
 

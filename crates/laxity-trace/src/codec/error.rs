@@ -1,27 +1,40 @@
 //! What can be wrong with the bytes of a trace.
 
-use std::{error, fmt, io};
+use std::io;
+
+use thiserror::Error;
 
 use super::{FORMAT_VERSION, MAGIC};
 
 /// Why a trace cannot be read, or not further.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ReadError {
     /// The source of the bytes failed.
-    Io(io::Error),
+    #[error("cannot read the trace: {0}")]
+    Io(#[from] io::Error),
     /// The bytes do not begin as a trace does; no record can be read.
+    #[error(
+        "not a Laxity trace: it does not begin with `{}`; pass a file that `--trace` wrote",
+        String::from_utf8_lossy(&MAGIC)
+    )]
     NotATrace,
     /// Written in another format version; no record can be read.
+    #[error(
+        "the trace has format version {found}, this Laxity reads version {FORMAT_VERSION}; read it with the Laxity that \
+         wrote it, or record it again"
+    )]
     Version {
         /// The version found.
         found: u32,
     },
     /// The header is damaged or describes no possible system; no record can be read.
+    #[error("the trace's header is unusable: {reason}; record it again")]
     Header {
         /// What is wrong with it.
         reason: String,
     },
     /// The records before this place were read and are sound; what follows cannot be read.
+    #[error("chunk {chunk} at byte {offset}: {damage}; the records before it are sound{}", end_of(*ended, damage))]
     Damaged {
         /// Which chunk, counted from 0.
         chunk: u64,
@@ -35,9 +48,10 @@ pub enum ReadError {
 }
 
 /// What is wrong at a place in a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
     /// The bytes end here.
+    #[error("cut off after {have} of {need} bytes")]
     Truncated {
         /// How many bytes are here.
         have: u64,
@@ -45,6 +59,7 @@ pub enum Damage {
         need: u64,
     },
     /// The bytes are not those that were written.
+    #[error("checksum {computed:08x} where {stored:08x} was written")]
     Checksum {
         /// The checksum in the trace.
         stored: u32,
@@ -52,6 +67,7 @@ pub enum Damage {
         computed: u32,
     },
     /// No chunk is that long.
+    #[error("claims {claimed} bytes where 1 to {longest} are possible")]
     ChunkLength {
         /// The length claimed, in bytes.
         claimed: u32,
@@ -59,72 +75,24 @@ pub enum Damage {
         longest: u32,
     },
     /// A kind of record this version does not know.
+    #[error("record kind {kind} is unknown here; read the trace with the Laxity that wrote it")]
     UnknownKind {
         /// Its number.
         kind: u8,
     },
     /// A record's fields are cut off or out of range though the checksum holds: its writer was faulty.
+    #[error("a record is malformed though its checksum holds: a faulty writer")]
     Malformed,
     /// The bytes end between two chunks without the trace's `End`: the recording was cut off.
+    #[error("the bytes end without the trace's end: the recording was cut off")]
     Unfinished,
 }
 
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReadError::Io(error) => write!(f, "cannot read the trace: {error}"),
-            ReadError::NotATrace => {
-                let magic = String::from_utf8_lossy(&MAGIC);
-                write!(f, "not a Laxity trace: it does not begin with `{magic}`; pass a file that `--trace` wrote")
-            }
-            ReadError::Version { found } => write!(
-                f,
-                "the trace has format version {found}, this Laxity reads version {FORMAT_VERSION}; read it with the \
-                 Laxity that wrote it, or record it again"
-            ),
-            ReadError::Header { reason } => write!(f, "the trace's header is unusable: {reason}; record it again"),
-            ReadError::Damaged { chunk, offset, ended, damage } => {
-                write!(f, "chunk {chunk} at byte {offset}: {damage}; the records before it are sound")?;
-                match (ended, damage) {
-                    (true, _) => f.write_str(" and include the trace's end"),
-                    (false, Damage::Unfinished) => Ok(()),
-                    (false, _) => f.write_str(", but the trace's end is missing"),
-                }
-            }
-        }
-    }
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Damage::Truncated { have, need } => write!(f, "cut off after {have} of {need} bytes"),
-            Damage::Checksum { stored, computed } => {
-                write!(f, "checksum {computed:08x} where {stored:08x} was written")
-            }
-            Damage::ChunkLength { claimed, longest } => {
-                write!(f, "claims {claimed} bytes where 1 to {longest} are possible")
-            }
-            Damage::UnknownKind { kind } => {
-                write!(f, "record kind {kind} is unknown here; read the trace with the Laxity that wrote it")
-            }
-            Damage::Malformed => f.write_str("a record is malformed though its checksum holds: a faulty writer"),
-            Damage::Unfinished => f.write_str("the bytes end without the trace's end: the recording was cut off"),
-        }
-    }
-}
-
-impl error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            ReadError::Io(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<io::Error> for ReadError {
-    fn from(error: io::Error) -> Self {
-        ReadError::Io(error)
+/// What the sound records before the damage say of the trace's end.
+fn end_of(ended: bool, damage: &Damage) -> &'static str {
+    match (ended, damage) {
+        (true, _) => " and include the trace's end",
+        (false, Damage::Unfinished) => "",
+        (false, _) => ", but the trace's end is missing",
     }
 }

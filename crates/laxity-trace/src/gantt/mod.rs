@@ -8,9 +8,8 @@ mod engines;
 mod svg;
 mod text;
 
-use std::fmt;
-
 use laxity_model::{Instant, Nanos};
+use thiserror::Error;
 
 pub use drawing::drawing;
 pub use svg::{SvgOptions, svg};
@@ -64,11 +63,13 @@ impl Window {
 }
 
 /// No chart can be drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum GanttError {
     /// The records do not belong to the header.
-    Track(TrackError),
+    #[error("{0}")]
+    Track(#[from] TrackError),
     /// The window shows no time.
+    #[error("window from {from} to {to} shows no time; choose a right edge later than {from}")]
     EmptyWindow {
         /// Its left edge.
         from: Instant,
@@ -76,6 +77,9 @@ pub enum GanttError {
         to: Instant,
     },
     /// The drawing would have more columns than anyone can read.
+    #[error(
+        "{span} at {step} per column would need more than {limit} columns; choose a longer step or a shorter window"
+    )]
     TooManyColumns {
         /// Time it would show.
         span: Nanos,
@@ -84,39 +88,6 @@ pub enum GanttError {
         /// The most columns it may have.
         limit: usize,
     },
-}
-
-impl From<TrackError> for GanttError {
-    fn from(error: TrackError) -> Self {
-        GanttError::Track(error)
-    }
-}
-
-impl fmt::Display for GanttError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GanttError::Track(error) => error.fmt(f),
-            GanttError::EmptyWindow { from, to } => {
-                write!(f, "window from {from} to {to} shows no time; choose a right edge later than {from}")
-            }
-            GanttError::TooManyColumns { span, step, limit } => {
-                write!(
-                    f,
-                    "{span} at {step} per column would need more than {limit} columns; choose a longer step or a shorter \
-                     window"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for GanttError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            GanttError::Track(error) => Some(error),
-            _ => None,
-        }
-    }
 }
 
 /// What the chart shows, in the words of its caption: `engine, G-EDF/CEm, simulated (seed 7)`.

@@ -1,13 +1,16 @@
 //! What makes records unfit for the header they came with.
 
-use std::fmt;
-
 use laxity_model::{CpuId, Instant, JobId};
+use thiserror::Error;
 
 /// The records do not belong to the header they came with. The trace cannot be drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TrackError {
     /// A record names a CPU the header does not have.
+    #[error(
+        "record at {at}: {cpu} does not exist, the header has {cpus} CPUs counted from 0; pass the header that was written \
+         with these records"
+    )]
     UnknownCpu {
         /// When.
         at: Instant,
@@ -17,6 +20,10 @@ pub enum TrackError {
         cpus: usize,
     },
     /// A record names a task the header does not have.
+    #[error(
+        "record at {at}: job {job} is of no known task, the header has {tasks} tasks counted from 0; pass the header that \
+         was written with these records"
+    )]
     UnknownTask {
         /// When.
         at: Instant,
@@ -26,6 +33,10 @@ pub enum TrackError {
         tasks: usize,
     },
     /// A record names something else the header does not have.
+    #[error(
+        "record at {at}: {what} {index} does not exist, the header has {count} counted from 0; pass the header that was \
+         written with these records"
+    )]
     Unknown {
         /// When.
         at: Instant,
@@ -37,6 +48,7 @@ pub enum TrackError {
         count: usize,
     },
     /// A record is earlier than the one before it.
+    #[error("record at {at} follows a record at {previous}; sort the records by time, keeping the order of equals")]
     OutOfOrder {
         /// Its time.
         at: Instant,
@@ -44,31 +56,3 @@ pub enum TrackError {
         previous: Instant,
     },
 }
-
-impl fmt::Display for TrackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TrackError::UnknownCpu { at, cpu, cpus } => write!(
-                f,
-                "record at {at}: {cpu} does not exist, the header has {cpus} CPUs counted from 0; pass the header that \
-                 was written with these records"
-            ),
-            TrackError::UnknownTask { at, job, tasks } => write!(
-                f,
-                "record at {at}: job {job} is of no known task, the header has {tasks} tasks counted from 0; pass the \
-                 header that was written with these records"
-            ),
-            TrackError::Unknown { at, what, index, count } => write!(
-                f,
-                "record at {at}: {what} {index} does not exist, the header has {count} counted from 0; pass the header \
-                 that was written with these records"
-            ),
-            TrackError::OutOfOrder { at, previous } => write!(
-                f,
-                "record at {at} follows a record at {previous}; sort the records by time, keeping the order of equals"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for TrackError {}

@@ -20,10 +20,10 @@ mod names;
 mod sched;
 mod writer;
 
-use std::fmt;
 use std::io;
 
 pub use exporter::Exporter;
+use thiserror::Error;
 
 use crate::intervals::TrackError;
 use crate::{Record, TraceHeader};
@@ -42,40 +42,12 @@ pub fn export<W: io::Write>(header: &TraceHeader, records: &[Record], writer: W)
 }
 
 /// The trace cannot be exported.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ExportError {
     /// The records do not belong to the header.
-    Track(TrackError),
+    #[error("{0}")]
+    Track(#[from] TrackError),
     /// The writer failed.
-    Write(io::Error),
-}
-
-impl From<TrackError> for ExportError {
-    fn from(error: TrackError) -> Self {
-        ExportError::Track(error)
-    }
-}
-
-impl From<io::Error> for ExportError {
-    fn from(error: io::Error) -> Self {
-        ExportError::Write(error)
-    }
-}
-
-impl fmt::Display for ExportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExportError::Track(error) => error.fmt(f),
-            ExportError::Write(error) => write!(f, "cannot write the exported trace: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ExportError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            ExportError::Track(error) => Some(error),
-            ExportError::Write(error) => Some(error),
-        }
-    }
+    #[error("cannot write the exported trace: {0}")]
+    Write(#[from] io::Error),
 }

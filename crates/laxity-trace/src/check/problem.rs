@@ -1,0 +1,380 @@
+//! What can be wrong with a schedule.
+
+use std::fmt;
+
+use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, SignedNanos};
+
+/// What is wrong. `Violation` knows when, where and with which job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The header knows no such task.
+    UnknownTask,
+    /// The header knows no such CPU.
+    UnknownCpu,
+    /// A record is earlier than the one before it.
+    TimeWentBack {
+        /// The latest time before it.
+        latest: Instant,
+    },
+    /// A record follows the trace's end.
+    AfterEnd,
+    /// Jobs of a task are released in index order.
+    ReleasedOutOfOrder {
+        /// The index that should have been released.
+        expected: u32,
+    },
+    /// A job is eligible only from its arrival on.
+    ReleasedBeforeArrival {
+        /// Its arrival: deadline minus relative deadline.
+        arrival: Instant,
+    },
+    /// Two arrivals are closer than the task's period.
+    ArrivalsTooClose {
+        /// How far apart they are; negative: in the wrong order.
+        separation: SignedNanos,
+        /// How far they must be.
+        period: Nanos,
+    },
+    /// A job did something it cannot do in its phase.
+    OutOfTurn {
+        /// What it did.
+        act: Act,
+        /// The phase it was in.
+        phase: Phase,
+    },
+    /// A job did something before its predecessor completed: jobs of a task are sequential.
+    BeforePredecessor {
+        /// What it did.
+        act: Act,
+        /// The predecessor.
+        predecessor: JobId,
+    },
+    /// Another job still has the CPU.
+    CpuOccupied {
+        /// That job.
+        by: JobId,
+    },
+    /// A job did something on a CPU while it has another.
+    Elsewhere {
+        /// What it did.
+        act: Act,
+        /// The CPU it has.
+        on: CpuId,
+    },
+    /// The CPU is not of the task's cluster.
+    OutsideCluster {
+        /// What the job did there.
+        act: Act,
+        /// The task's cluster.
+        cluster: usize,
+    },
+    /// A job left its CPU in its non-preemptive section.
+    LeftNonPreemptive {
+        /// How it left.
+        act: Act,
+    },
+    /// A CPU executes one thing at a time, overheads too.
+    OverheadsOverlap {
+        /// When the earlier one ends.
+        until: Instant,
+    },
+    /// A job's execution differs from its cost.
+    WrongExecution {
+        /// How long it executed.
+        executed: Nanos,
+        /// How long it should have: cost plus cache-related delays.
+        demand: Nanos,
+    },
+    /// A job of unknown cost executed for longer than its task's worst case.
+    ExceededWcet {
+        /// How long it executed.
+        executed: Nanos,
+        /// How long it may: worst case plus cache-related delays.
+        limit: Nanos,
+    },
+    /// The header knows no such lock.
+    UnknownLock {
+        /// The lock.
+        lock: LockId,
+    },
+    /// The lock has no such replica.
+    UnknownReplica {
+        /// The lock.
+        lock: LockId,
+        /// The replica.
+        replica: ReplicaId,
+    },
+    /// A job asked for a lock while it waits for one, or holds that one.
+    RequestedTwice {
+        /// What it waits for or holds.
+        lock: LockId,
+    },
+    /// A job was granted, or withdrew its request for, what it does not wait for.
+    NotRequested {
+        /// The lock.
+        lock: LockId,
+    },
+    /// A job was granted what another holds.
+    LockHeld {
+        /// The lock.
+        lock: LockId,
+        /// The replica.
+        replica: ReplicaId,
+        /// The job that holds it.
+        by: JobId,
+    },
+    /// A job was granted a lock although another comes first in the lock's order.
+    GrantOrder {
+        /// The lock.
+        lock: LockId,
+        /// The job that comes first.
+        earlier: JobId,
+    },
+    /// A job waited for a replica that was free.
+    ReplicaIdle {
+        /// The lock.
+        lock: LockId,
+        /// The replica.
+        replica: ReplicaId,
+    },
+    /// A job unlocked what it does not hold.
+    NotHeld {
+        /// The lock.
+        lock: LockId,
+        /// The replica.
+        replica: ReplicaId,
+    },
+    /// A job completed and holds a lock.
+    CompletedHolding {
+        /// The lock.
+        lock: LockId,
+    },
+    /// A job completed and waits for a lock.
+    CompletedWaiting {
+        /// The lock.
+        lock: LockId,
+    },
+    /// The header knows no such engine.
+    UnknownEngine {
+        /// The GPU.
+        gpu: GpuId,
+        /// The engine.
+        engine: Engine,
+    },
+    /// An operation began on an engine that is occupied.
+    EngineBusy {
+        /// The GPU.
+        gpu: GpuId,
+        /// The engine.
+        engine: Engine,
+        /// Whose operation occupies it.
+        by: JobId,
+    },
+    /// An operation ended that had not begun.
+    NoOperation {
+        /// The GPU.
+        gpu: GpuId,
+        /// The engine.
+        engine: Engine,
+    },
+    /// An operation began while an earlier one of its job goes on.
+    StreamOrder {
+        /// The GPU of the earlier one.
+        gpu: GpuId,
+        /// Its engine.
+        engine: Engine,
+    },
+    /// A bottom half began on a stack that another is on.
+    BottomHalvesNest,
+    /// A bottom half ended that had not begun there.
+    NoBottomHalf,
+    /// A job did something on a CPU whose stack a bottom half has.
+    StackBorrowed {
+        /// What it did.
+        act: Act,
+    },
+    /// A job of a task that is no interrupt thread serves as a bottom half.
+    NoThread,
+    /// A thread executes beside the owner of the bottom half that it runs.
+    BesideOwner {
+        /// The owner.
+        owner: JobId,
+    },
+    /// The header knows no such edge.
+    UnknownEdge {
+        /// The edge.
+        edge: EdgeId,
+    },
+    /// A job produced on an edge that its task does not write, or consumed from one that it does not read.
+    WrongEnd {
+        /// The edge.
+        edge: EdgeId,
+    },
+    /// A job produced on or consumed from an edge twice, or not in its turn.
+    TokensOutOfTurn {
+        /// The edge.
+        edge: EdgeId,
+    },
+    /// A job moved another number of tokens than the edge says.
+    WrongTokens {
+        /// The edge.
+        edge: EdgeId,
+        /// How many it moved.
+        tokens: u32,
+        /// How many it should have.
+        expected: u32,
+    },
+    /// A job consumed from an edge that lacks tokens.
+    BelowThreshold {
+        /// The edge.
+        edge: EdgeId,
+        /// How many there are.
+        tokens: u64,
+        /// How many there must be.
+        threshold: u32,
+    },
+    /// A job was dispatched before it consumed from an inbound edge.
+    StartedWithoutTokens {
+        /// The edge.
+        edge: EdgeId,
+    },
+    /// A job was dispatched that overwrites a replica which is still being read.
+    StaleRead {
+        /// The reader, which is not complete.
+        reader: JobId,
+    },
+    /// A job became linked off the boundaries of quanta.
+    LinkedWithinQuantum {
+        /// The quantum.
+        quantum: Nanos,
+    },
+    /// The CPU is linked to a job while a more urgent one is ready and unlinked.
+    Inversion {
+        /// How urgent the linked job is.
+        urgency: Urgency,
+        /// The more urgent job.
+        waiting: JobId,
+        /// How urgent it is.
+        waiting_urgency: Urgency,
+    },
+    /// The CPU is linked to no job while one is ready and unlinked.
+    NotWorkConserving {
+        /// That job.
+        waiting: JobId,
+        /// How urgent it is.
+        waiting_urgency: Urgency,
+    },
+    /// Without overheads, the CPU runs another job than the one it is linked to.
+    RunsUnlinked {
+        /// What it is linked to.
+        linked: Option<JobId>,
+    },
+    /// Without overheads, the CPU runs nothing though it is linked to a job.
+    LinkedButIdle,
+    /// A job completed after its deadline.
+    Late {
+        /// The deadline.
+        deadline: Instant,
+    },
+    /// A job is incomplete at the end of the trace, its deadline past.
+    Incomplete {
+        /// The deadline.
+        deadline: Instant,
+    },
+}
+
+/// Something a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It enters the ready queue.
+    Ready,
+    /// It is linked to a CPU.
+    Link,
+    /// It is switched in.
+    Dispatch,
+    /// It is switched out.
+    Preempt,
+    /// It suspends itself.
+    Suspend,
+    /// Its suspension ends.
+    Resume,
+    /// It completes.
+    Complete,
+    /// It enters a non-preemptive section.
+    NonPreemptiveBegin,
+    /// It leaves it.
+    NonPreemptiveEnd,
+    /// It incurs cache-related delay.
+    CacheDelay,
+}
+
+/// Where a job is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Before its release.
+    Unreleased,
+    /// Released, not yet in the ready queue.
+    Released,
+    /// Ready, on no CPU.
+    Ready,
+    /// On a CPU.
+    Running,
+    /// On a CPU and not to be preempted.
+    NonPreemptive,
+    /// Suspended.
+    Suspended,
+    /// Complete.
+    Complete,
+}
+
+/// What a job is ranked by; the smaller is the more urgent, ties go to the task listed first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// It is above all others.
+    Boosted,
+    /// Its absolute deadline.
+    Deadline(Instant),
+    /// Its task's rank.
+    Rank(u32),
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Act::Ready => "becomes ready",
+            Act::Link => "is linked",
+            Act::Dispatch => "is dispatched",
+            Act::Preempt => "is preempted",
+            Act::Suspend => "suspends itself",
+            Act::Resume => "resumes",
+            Act::Complete => "completes",
+            Act::NonPreemptiveBegin => "enters a non-preemptive section",
+            Act::NonPreemptiveEnd => "leaves a non-preemptive section",
+            Act::CacheDelay => "incurs cache-related delay",
+        })
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Phase::Unreleased => "not yet released",
+            Phase::Released => "released but not ready",
+            Phase::Ready => "ready and not running",
+            Phase::Running => "running",
+            Phase::NonPreemptive => "in a non-preemptive section",
+            Phase::Suspended => "suspended",
+            Phase::Complete => "complete",
+        })
+    }
+}
+
+impl fmt::Display for Urgency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Urgency::Boosted => f.write_str("above all"),
+            Urgency::Deadline(deadline) => write!(f, "deadline {deadline}"),
+            Urgency::Rank(rank) => write!(f, "rank {rank}"),
+        }
+    }
+}
