@@ -70,8 +70,8 @@ struct Reader {
 /// writes it down within nanoseconds unless it is preempted in between.
 const HOLD_BACK: Nanos = Nanos::from_millis(1);
 
-/// How much is held back at most for jobs that were released and do not begin, about 50 MB: who waits for a node that
-/// nobody claims should not fill the memory.
+/// How much is held back at most for jobs that were released and do not begin, about 50 MB: a node that waits
+/// for one that is not claimed should not fill the memory.
 const HELD_MAX: usize = 1 << 20;
 
 impl Collector {
@@ -102,7 +102,7 @@ impl Collector {
     }
 
     /// What the trace begins with. Node i of the graph is task i, edge i of its plan edge i. It names G-EDF, as
-    /// deadlines are counted so; that Linux schedules by them nobody claims.
+    /// deadlines are counted so; this does not say that Linux schedules by them.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }

@@ -11,7 +11,7 @@ pub struct Object {
     pub depth: u32,
     /// What a delay contains for the jobs before the first; zeros if empty.
     pub initial: Vec<u8>,
-    /// Who uses it: by node, then by access.
+    /// Its uses: by node, then by access.
     pub uses: Vec<Use>,
 }
 

@@ -1,4 +1,4 @@
-//! A [`Spec`] as bytes, for those who attach to a graph and know only its name.
+//! A [`Spec`] as bytes, for processes that attach to a graph and know only its name.
 //!
 //! Numbers are little-endian; a text or list is its length in 32 bits and then itself; an option is a list of at most
 //! one. Reading checks everything: the bytes are in memory that others can write to.
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Objects are safe to use only with the edges that follow from who uses them.
+    /// Objects are safe to use only with the edges that follow from their uses.
     #[test]
     fn edges_that_do_not_follow_from_the_objects_are_damage() {
         let spec = pipelined();
@@ -371,7 +371,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever attaches reads memory that any process of the user may have written.
+        /// A process that attaches reads memory that any process of the user may have written.
         #[test]
         fn damaged_bytes_are_an_error_or_another_graph_but_never_a_panic(
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),

@@ -78,7 +78,7 @@ pub enum ClaimError {
     Forked,
 }
 
-/// What a node is doing, for those who watch.
+/// What a node is doing, for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeStatus {
     /// Whose it is.
@@ -98,14 +98,14 @@ pub struct NodeStatus {
 /// Whose a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// Nobody's.
+    /// No process has it.
     Free,
     /// A process has it.
     Claimed {
         /// Which.
         pid: u32,
     },
-    /// Its process died, or let go of it in the middle of a job.
+    /// Its process died, or released it in the middle of a job.
     Lost,
 }
 
@@ -159,7 +159,7 @@ impl Graph {
         self.spec().objects().iter().position(|object| object.name == name)
     }
 
-    /// Claims the node called `name` for whoever has the result; one at a time in all processes. After a death the node
+    /// Claims the node called `name` for the owner of the result; one at a time in all processes. After a death the node
     /// goes on with the job that was begun and not completed.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl Graph {
         self.claim_node(node)
     }
 
-    /// Claims the first node that nobody has.
+    /// Claims the first node that is free.
     ///
     /// # Errors
     /// [`ClaimError`].
@@ -243,7 +243,7 @@ impl Graph {
     }
 
     /// Settles that job 0 of each source arrives at `start` and its phase, and job j so many periods later; the first
-    /// who says so is right. Answers with what is settled.
+    /// call counts. Answers with what is settled.
     ///
     /// Without it the job of a source arrives when it begins, unless that is within a period of the one before.
     pub fn start(&self, start: Instant) -> Instant {

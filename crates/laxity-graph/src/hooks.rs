@@ -8,8 +8,8 @@
 //! All of it is called by the node's thread. What concerns sending is called for nodes with two consumers or more only:
 //! one consumer is told in one step. Feedback tokens do not count (paper 003, footnote 13).
 //!
-//! No lock is on the path of tokens, and so nobody can hold one who is preempted: what priority inheritance would
-//! protect against cannot happen. The lock of the segment is taken to create, attach and leave only.
+//! No lock is on the path of tokens, and so no preempted thread can hold one: what priority inheritance would protect
+//! against cannot happen. The lock of the segment is taken to create, attach and leave only.
 
 use std::fmt;
 use std::io;

@@ -141,8 +141,8 @@ pub(crate) struct NodeWords {
     pub cpu: usize,
     /// What it is doing, for schedulers: 32 bits, written by the owner only.
     pub flags: usize,
-    /// When its last [`RECENT`] jobs completed, job i at i mod that: 64 bits each, written by the owner only, for those
-    /// who read `completed` and have the line anyway.
+    /// When its last [`RECENT`] jobs completed, job i at i mod that: 64 bits each, written by the owner only, for
+    /// readers of `completed`, which have the line anyway.
     pub recent: usize,
     /// Whose it is: 64 bits.
     pub owner: usize,

@@ -33,7 +33,7 @@
 //! // This may as well be another process: all it needs is the name.
 //! let consumer = std::thread::spawn(move || {
 //!     let graph = registry.attach(&name).expect("it was created");
-//!     let mut detector = graph.claim("detector").expect("nobody else has it");
+//!     let mut detector = graph.claim("detector").expect("it is free");
 //!     let mut images = 0;
 //!     loop {
 //!         match detector.wait() {
@@ -62,9 +62,9 @@
 //!
 //! Nodes that share memory rather than hand over messages are described by what they read and write: see [`Pipeline`].
 //!
-//! Any process may be killed at any instruction. A job is then either complete or not begun; those who wait for the dead
-//! hear of it ([`WaitError::Lost`]); whoever claims its node next gets the job that was not completed. Decisions 13 and
-//! 14 have the reasons.
+//! Any process may be killed at any instruction. A job is then either complete or not begun; nodes that wait for the
+//! dead hear of it ([`WaitError::Lost`]); the next owner of its node gets the job that was not completed. Decisions 13,
+//! 14 and 34 have the reasons.
 //!
 //! Each node remembers its last jobs. A [`Collector`] makes a trace of them, which is checked, measured and drawn like a
 //! simulated one (decision 17), and jobs have releases and deadlines ([`Job::release`]), of which [`hooks`] tell

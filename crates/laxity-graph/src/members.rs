@@ -36,7 +36,7 @@ impl Kind for Shared {
     fn join(&self, _slot: usize) -> Result<Channels, RegistryError> {
         let channels = Channels::open(self).map_err(RegistryError::Other)?;
         self.prepare_to_ring()
-            .map_err(|error| RegistryError::System { action: "make a socket to wake those who poll", error })?;
+            .map_err(|error| RegistryError::System { action: "make a socket to wake nodes that poll", error })?;
         // Where Linux refuses, the beginning of a job is seen some nanoseconds late, which matters if its node is ended then.
         membarrier::register();
         Ok(channels)

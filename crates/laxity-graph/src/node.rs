@@ -44,7 +44,7 @@ pub struct Node {
     objects: ObjectPorts,
     /// How long to look before parking.
     spin: Nanos,
-    /// For who polls.
+    /// If it polls.
     pub(crate) bell: Option<PollBell>,
     /// If the graph has a recorder.
     releases: Option<Releases>,
@@ -61,7 +61,7 @@ struct Begun {
     release: Option<Instant>,
 }
 
-/// How long who spins lets a peer get ahead that it is close behind of: some transfers of a cache line between far CPUs.
+/// How long a spinning node leaves a peer alone that is just ahead of it: some transfers of a cache line between far CPUs.
 const LEAD: Nanos = Nanos(300);
 
 /// A job that has its tokens, and room for what it produces. Dropped without [`Job::complete`] it has not been: its
@@ -80,7 +80,7 @@ impl Node {
         let ports = Ports::new(shared, node);
         let objects = ObjectPorts::new(shared, node);
         let releases = (shared.recorded() != 0).then(|| Releases::of(shared, node));
-        // Whoever had it may have been killed while they were set.
+        // Its last owner may have been killed while they were set.
         shared.flags(node).store(0, Ordering::Relaxed);
         let has_consumers = hooks::consumers(&shared.spec, node).len() > 1;
         let mut node = Node {
@@ -102,7 +102,7 @@ impl Node {
             has_consumers,
             membership,
         };
-        // Who had it before may have had one.
+        // Its last owner may have had one.
         node.note_bell(0);
         // If that fails the node is dropped, and so released.
         node.ports.links.open(&node.membership.shared, &node.membership.channels, node.node)?;
@@ -135,7 +135,7 @@ impl Node {
 
     /// From now on jobs are released as `releasing` says: [`Releasing::Early`], as at first, or
     /// [`Releasing::OnTime`], when a wait ends no sooner than the job's release. The first source for which that is said
-    /// [starts](crate::Graph::start) the graph now, if nobody has.
+    /// [starts](crate::Graph::start) the graph now, unless it was started.
     ///
     /// # Errors
     /// [`NoRecorder`] if the graph knows no releases.
@@ -148,7 +148,7 @@ impl Node {
     }
 
     /// From now on the calling thread runs the node, and `hooks` hear of it what schedulers should know. However the
-    /// thread is scheduled then, it stays so when it lets go of the node.
+    /// thread is scheduled then, it stays so when it releases the node.
     ///
     /// # Errors
     /// [`HookError`] if Linux refuses; the hooks then hear nothing.
@@ -193,7 +193,7 @@ impl Node {
     /// [`WaitError`]. Whatever it is, no token is lost, and one may wait again.
     #[inline]
     pub fn wait_until(&mut self, deadline: Instant) -> Result<Job<'_>, WaitError> {
-        // Most jobs of who is behind are known to be ready, and pay for nothing but their beginning.
+        // Most jobs of a node that is behind are known to be ready, and pay for nothing but their beginning.
         if self.index >= self.ready {
             self.await_ready(deadline)?;
         }
@@ -315,7 +315,7 @@ impl Node {
         flags.store(TOKEN_SENDING, Ordering::Relaxed);
         self.hooks.iter_mut().for_each(|hooks| hooks.boost());
         shared.complete(self.node, index);
-        // Before the priority, as who loses that may be preempted at once.
+        // Before the priority: a thread that loses that may be preempted at once.
         flags.store(0, Ordering::Relaxed);
         self.hooks.iter_mut().for_each(|hooks| hooks.restore());
     }
@@ -405,7 +405,7 @@ impl Job<'_> {
         self.node.index
     }
 
-    /// Whether it was begun before and not completed: by an owner of the node that died or let go, or because the job
+    /// Whether it was begun before and not completed: by an owner that died or released the node, or because the job
     /// was dropped. What it reads is as it was; what it changes in place may be half changed.
     pub fn is_resumed(&self) -> bool {
         self.node.begun.is_resumed

@@ -5,7 +5,7 @@
 //! delay      job j writes the slot        j mod (M + N),  and reads the slots (j - k) mod (M + N), k <= M
 //! ```
 //!
-//! The edges that follow from who uses an object keep its users apart ([`Pipeline`](crate::Pipeline)).
+//! The edges that follow from the uses of an object keep its users apart ([`Pipeline`](crate::Pipeline)).
 #![allow(unsafe_code, reason = "objects are slices of shared memory; each block argues its case")]
 
 use std::fmt;
@@ -191,10 +191,10 @@ impl<'a> View<'a> {
     /// The bytes behind `port`, which is only read.
     fn bytes(&self, port: &Port) -> &'a [u8] {
         assert!(matches!(port.access, Access::Read { .. }), "what is written is lent exclusively");
-        // SAFETY: nobody writes the place while the job lasts, which `'a` does not outlive.
-        // One node writes the object, and the edges were checked to be those that follow from who uses it, also if
-        // another process described them. Let this be job j.
-        // - In jobs of index j who writes or changes the object goes before this node, or after it.
+        // SAFETY: no thread writes the place while the job lasts, which `'a` does not outlive.
+        // One node writes the object, and the edges were checked to be those that follow from its uses, also if another
+        // process described them. Let this be job j.
+        // - In jobs of index j, each node that writes or changes the object goes before this node, or after it.
         // - All other users of the object come after its writer, whose job j began when all jobs j - N of the others
         //   were complete, and whose job j + N begins when all their jobs j are: by feedback tokens. So no job of
         //   another index that uses the same replica, j mod N, is there together with this one.
@@ -209,11 +209,11 @@ impl<'a> View<'a> {
     /// The bytes behind `port`, which is written or changed.
     ///
     /// # Safety
-    /// Nobody else within this process has them while the result lives.
+    /// No other reference within this process leads to them while the result lives.
     unsafe fn bytes_mut(&self, port: &Port) -> &'a mut [u8] {
         assert!(!matches!(port.access, Access::Read { .. }), "what is read is not written");
-        // SAFETY: nobody else reads or writes the place while the job lasts: as in `bytes`, whose reasons hold for
-        // readers as for writers; whoever reads the object in a job of this index goes before this node or after it.
+        // SAFETY: no other thread reads or writes the place while the job lasts: as in `bytes`, whose reasons hold for
+        // readers as for writers; a node that reads the object in a job of this index goes before this node or after it.
         // The slot that job i of a delay's writer writes is read by jobs i to i + M of others, after it, and was read
         // by jobs up to i - N, which are complete. The caller vouches for this process.
         unsafe { self.shared.segment.bytes_mut(port.place(self.job), port.bytes) }

@@ -1,4 +1,4 @@
-//! How a node waits, and how those it waits for wake it. Many wakers, one waiter, one word; no lock.
+//! How a node waits, and how its peers wake it. Many wakers, one waiter, one word; no lock.
 //!
 //! ```text
 //!                look: not yet             look again: not yet
@@ -8,13 +8,13 @@
 //!          look again: ready         wake_if: ready, so the waker sets RUNNING and wakes; or a signal, a time-out
 //! ```
 //!
-//! Who polls a descriptor sets ARMED instead of PARKED, and does not wait here: the waker then makes it readable.
+//! A node that polls a descriptor sets ARMED instead of PARKED, and does not wait here: the waker makes it readable.
 //!
 //! No wake-up is lost: the waiter sets PARKED and then looks, a waker publishes and then looks for PARKED, each with a
 //! sequentially consistent fence between. Whichever fence comes second sees what was stored before the first.
 //! Of several wakers that together make the waiter ready the last one, in the order of their fences, sees that it is.
 //!
-//! Those who publish by a store that is sequentially consistent itself ([`publish`]) need no fence of their own, if what
+//! Wakers that publish by a store that is sequentially consistent itself ([`publish`]) need no fence of their own, if what
 //! they load then is loaded likewise: of the one order of all such operations and fences the same follows. Let the
 //! waiter's look miss the store: then its fence precedes the store in that order, which precedes the waker's load, which
 //! therefore sees PARKED. Two wakers see each other's stores as they would with fences. (C++20,
@@ -99,8 +99,8 @@ fn wake(word: &impl Word, state: u32, is_ready: impl FnOnce() -> bool) -> bool {
     state == ARMED
 }
 
-/// Asks to be told when `look` may find something; answers with what it finds now. Whoever waits instead, or arms again,
-/// need not undo it.
+/// Asks to be told when `look` may find something; answers with what it finds now. To wait instead, or to
+/// arm again, needs no undoing.
 pub(crate) fn arm<W: Word, T>(word: &W, look: impl FnOnce() -> Option<T>) -> Option<T> {
     word.store(ARMED);
     W::fence();

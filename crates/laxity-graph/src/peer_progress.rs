@@ -1,4 +1,4 @@
-//! What a node sees of its peers: how many of its jobs may run, and who is gone.
+//! What a node knows of its peers: for how many of its jobs they have done enough, and which of them are gone.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use crate::owner::{Owner, State};
 use crate::shared::{Condition, Shared};
 use crate::wait_error::WaitError;
 
-/// What a node saw of a peer.
+/// How far a peer was when the node looked last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PeerProgress {
     /// Jobs that it had completed, and how many of these when it was seen before.
@@ -52,7 +52,7 @@ impl PeerProgress {
     }
 }
 
-/// Whether all that job `index` of `node` waits for is on other CPUs than this thread: on this one nobody could go on
+/// Whether all that job `index` of `node` waits for is on other CPUs than this thread: a peer on this one could not go on
 /// while it spins.
 pub(crate) fn are_elsewhere(shared: &Shared, node: usize, index: u64) -> bool {
     let here = scheduling::current_cpu() as u64 + 1;

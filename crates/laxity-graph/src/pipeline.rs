@@ -1,4 +1,4 @@
-//! Graphs described by what their nodes read and write. Edges, replicas and who waits for whom follow.
+//! Graphs described by what their nodes read and write. Edges and replicas follow.
 //!
 //! ```text
 //! declared     camera: output image      filter: inout image      show: input image

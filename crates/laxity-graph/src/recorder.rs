@@ -1,7 +1,7 @@
 //! The flight recorder: what happened to the last jobs of each node, in shared memory. Decision 17 has the reasons.
 //!
 //! Job i of a node has slot i mod depth, one cache line that the node's owner alone writes, twice: when the job begins,
-//! and when it completes. Whoever is killed in between leaves what was written, and the mark tells what that is.
+//! and when it completes. An owner that is killed in between leaves what it wrote, and the mark tells what that is.
 //!
 //! ```text
 //!                 begin                          complete
@@ -86,7 +86,7 @@ impl Shared {
     pub fn record_begin(&self, node: usize, index: u64, release: Arrival, began: Instant, cpu: u16) {
         let slot = self.slot(node, index);
         slot.mark.store(Mark::word(index, WRITING), Ordering::Relaxed);
-        // Whoever reads one of the following sees this mark, or a later one, when it looks again.
+        // A reader of one of the following sees this mark, or a later one, when it looks again.
         fence(Ordering::Release);
         slot.began.store(began.0, Ordering::Relaxed);
         slot.release.store(release.at.0, Ordering::Relaxed);
@@ -96,10 +96,10 @@ impl Shared {
     }
 
     /// Job `index` of `node`, which was recorded when it began, completes: to be called before its tokens are there, so
-    /// that whoever sees these sees when they came.
+    /// that a process that sees these sees when they came.
     #[inline]
     pub fn record_completion(&self, node: usize, index: u64, at: Instant, cpu: u16) {
-        // Whoever sees this instant instead of that of RECENT jobs ago sees that as many are complete.
+        // A process that sees this instant instead of that of RECENT jobs ago sees that as many are complete.
         self.recent(node, index).store(at.0, Ordering::Release);
         let slot = self.slot(node, index);
         slot.completed.store(at.0, Ordering::Relaxed);
@@ -138,8 +138,8 @@ impl Shared {
 
     /// When job `index` of `node` completed, which the caller has seen; nothing if the slot was needed since.
     ///
-    /// Who keeps up finds it in the cache line that told that the job is complete: fetching another from the producer's
-    /// CPU would take as long as that did.
+    /// A consumer that keeps up finds it in the cache line that told that the job is complete: to fetch another from the
+    /// producer's CPU would take as long as that did.
     #[inline]
     pub fn completion(&self, node: usize, index: u64) -> Option<Instant> {
         let recent = self.recent(node, index).load(Ordering::Acquire);

@@ -48,8 +48,8 @@ impl Registry {
         Registry { names: NameTable::at(directory) }
     }
 
-    /// Creates the graph that `spec` describes, under its name. Nobody sees it before it is whole. If nobody lives any
-    /// more who used a graph of this name, it is replaced.
+    /// Creates the graph that `spec` describes, under its name. No process sees it before it is whole. A graph of
+    /// this name whose processes are all gone is replaced.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -91,7 +91,7 @@ impl Registry {
         self.names.list::<Shared>()
     }
 
-    /// Removes what nobody uses any more, and answers with the names: graphs all of whose processes were killed, or
+    /// Removes what is not in use any more, and answers with the names: graphs all of whose processes were killed, or
     /// that a power cut left on a disk.
     ///
     /// # Errors
@@ -101,8 +101,8 @@ impl Registry {
         self.names.gc::<Shared>()
     }
 
-    /// Takes the name of the graph called `name` away, used or not: nobody finds it any more, who is attached goes on,
-    /// and its memory goes with the last of them, however that ends. For whoever created it and cannot wait.
+    /// Takes the name of the graph called `name` away, used or not: it is not found any more, attached
+    /// processes go on, and its memory goes with the last of them, however that ends. For a creator that cannot wait.
     ///
     /// # Errors
     /// [`RegistryError`]; that there is no such graph is none.
@@ -110,8 +110,8 @@ impl Registry {
         self.names.unlink::<Shared>(name)
     }
 
-    /// Whether a process that lives is attached to the graph called `name`. Looking changes nothing, whereas whoever
-    /// attaches to a graph that is left over removes it on the way out.
+    /// Whether a process that lives is attached to the graph called `name`. Looking changes nothing, whereas a
+    /// process that attaches to a graph that is left over removes it when it leaves.
     ///
     /// # Errors
     /// [`RegistryError`].

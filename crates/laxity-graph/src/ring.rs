@@ -1,7 +1,7 @@
 //! Messages in shared memory, written and read in place.
 //!
-//! The message of token t of an edge is in slot t mod capacity. As all tokens follow from the jobs that are complete, so
-//! does who may touch which slot:
+//! The message of token t of an edge is in slot t mod capacity. All tokens follow from the jobs that are complete,
+//! and so does which node may touch which slot:
 //!
 //! ```text
 //! consumer, job i        tokens  i * kappa .. i * kappa + phi          a job starts when these exist
@@ -47,8 +47,8 @@ pub enum MessageError {
         /// The longest.
         longest: u32,
     },
-    /// A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
-    /// go. The job that was to read it is there nevertheless, and so are its other messages.
+    /// A message that went through a channel of Linux was taken along by a former owner of a node, which was killed or
+    /// released the node. The job that was to read it is there nevertheless, and so are its other messages.
     #[error("edge {edge}: message {token} was lost with a former owner of a node; go on without it")]
     Lost {
         /// The edge.
@@ -278,7 +278,7 @@ impl<'a> Inputs<'a> {
         let slot = port.slot(number);
         // Written by another process, which may be wrong about it but shall not lead us beyond the slot.
         let length = self.shared.segment.u32(port.length_of(slot)).load(Ordering::Relaxed).min(port.longest);
-        // SAFETY: nobody writes the slot while the job lasts, which `'a` does not outlive. The job is begun, so its
+        // SAFETY: no thread writes the slot while the job lasts, which `'a` does not outlive. The job is begun, so its
         // tokens exist: their producer completed the jobs that wrote them (seen with acquire order). It writes a slot
         // again only for a token `capacity` further on, for which it needs room, which this node makes by completing
         // the job. Only one thread in all processes has claimed either node: a claim is taken from a process that
@@ -311,7 +311,7 @@ impl<'a> Outputs<'a> {
         let port = find(self.ports, edge, number)?;
         let slot = port.slot(number);
         port.lengths[number as usize] = port.longest;
-        // SAFETY: nobody else touches the slot while the job lasts. The job is begun, so there is room for its tokens:
+        // SAFETY: no other thread touches the slot while the job lasts. The job is begun, so there is room for its tokens:
         // the consumer completed the jobs that read what was in the slot (seen with acquire order), and begins one
         // that reads it again only when this job is complete. If this node is the consumer, too, its inputs are older
         // tokens that are still in their slots. Claims are exclusive, as in `Inputs::get`. Within this process

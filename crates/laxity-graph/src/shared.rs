@@ -25,7 +25,7 @@ pub(crate) struct Shared {
     pub spec: Spec,
     /// For each node what its jobs wait for.
     conditions: Vec<Vec<Condition>>,
-    /// Wakes those who poll.
+    /// Wakes nodes that poll.
     pub ringer: OnceLock<Ringer>,
     /// For each node those that wait for it, in the order in which they are told.
     dependents: Vec<Vec<usize>>,
@@ -126,8 +126,8 @@ impl Shared {
     /// Whether the node was ended and completes no job any more.
     ///
     /// A job that begins is announced before its owner looks, again, whether the node was ended ([`Shared::begin`]). So
-    /// whoever looks in the other order sees the job, or the job does not begin; the fence between is carried out here
-    /// for the owner, too, who begins many jobs and ends once.
+    /// a thread that looks in the other order sees the job, or the job does not begin; the fence between is carried out
+    /// here for the owner, too, which begins many jobs and ends once.
     #[cold]
     pub fn is_over(&self, node: usize) -> bool {
         if !self.has_terminated(node) {
@@ -157,7 +157,7 @@ impl Shared {
     /// The job does not begin that was announced when `before` jobs had been begun.
     #[cold]
     fn withdraw(&self, node: usize, before: u64) {
-        // Whoever saw the job waits for its end.
+        // A waiter that saw the job waits for its end.
         self.segment.u64(self.words(node).started).store(before, Ordering::Release);
         self.rouse_all();
     }
@@ -176,7 +176,7 @@ impl Shared {
                 self.ring(dependent);
             }
         }
-        // Those who wait for a token that does not come were told to wait for this job: see `is_over`, whose fence is also
+        // Nodes that wait for a token that does not come were told to wait for this job: see `is_over`, whose fence is also
         // one between the two here.
         compiler_fence(Ordering::SeqCst);
         if self.has_terminated(node) {
@@ -197,7 +197,7 @@ impl Shared {
         self.rouse_all();
     }
 
-    /// Lets go of a node, whose owner says so. With a job begun, whoever depends on it hears of a loss.
+    /// Releases a node; to be called by its owner. With a job begun, nodes that depend on it hear of a loss.
     pub fn release(&self, node: usize, owner: Owner) {
         let is_begun = self.started(node) > self.completed(node);
         let state = if is_begun { State::Lost } else { State::Free };

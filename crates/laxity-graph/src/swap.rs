@@ -10,10 +10,10 @@
 //! ```
 //!
 //! A job gets the buffers of the tokens that it takes and of those that it adds, exchanges them as it likes, and writes
-//! down who has which before it completes. So each buffer of a group is at any time in one place: in a slot that is
-//! filled, or in one that is free. What a job finds nobody writes before it is complete: `filled` is written again for a
-//! token that needs the room which this job makes, and `free` by who takes a token that this job adds. A job that is killed
-//! has exchanged nothing, and whoever does it again finds the same buffers.
+//! down which slot has which before it completes. So each buffer of a group is at any time in one place: in a slot that is
+//! filled, or in one that is free. What a job finds is not written before it is complete: `filled` is written again for
+//! a token that needs the room which this job makes, and `free` by the job that takes a token that this one adds. A job
+//! that is killed has exchanged nothing, and when it is done again it finds the same buffers.
 #![allow(unsafe_code, reason = "messages are slices of shared memory; the two blocks argue their case")]
 
 use std::sync::atomic::Ordering;
@@ -61,8 +61,8 @@ impl Job<'_> {
     /// edge `output.0`, each with its length, in a step that does not depend on how long they are: as from here, what came
     /// is what goes. Both edges are rings of one group of [`Spec::with_swapping`](crate::Spec::with_swapping), or one ring.
     ///
-    /// [`Job::output`] then is the message that came, to be changed in place, as long as can be; whoever asks for it sets
-    /// its length again. If the job is killed before it completes it is begun again with the message where it came from,
+    /// [`Job::output`] then is the message that came, to be changed in place, as long as can be; asking for it sets its
+    /// length again. If the job is killed before it completes it is begun again with the message where it came from,
     /// and what was changed in it may be half changed: see [`Job::is_resumed`].
     ///
     /// ```
@@ -205,10 +205,10 @@ impl SwapPort {
     pub fn message<'a>(&'a self, shared: &'a Shared, number: u32) -> Result<&'a [u8], MessageError> {
         self.check(number)?;
         let Held { buffer, length } = self.held[number as usize];
-        // SAFETY: nobody writes the buffer while the job lasts, which the result does not outlive, as `Inputs::get`
+        // SAFETY: no thread writes the buffer while the job lasts, which the result does not outlive, as `Inputs::get`
         // lends it. A buffer is in one slot, filled or free, at any time (see above), and the slots of a job that is
-        // begun are its own, as for `Inputs::get`: this holds for messages that the next job reads, too, which nobody
-        // swaps. In this process who swaps borrows the job exclusively, and so has no messages of it.
+        // begun are its own, as for `Inputs::get`: this holds for messages that the next job reads, too, which are
+        // not swapped. In this process a swap borrows the job exclusively, so that no message of it is borrowed.
         Ok(unsafe { shared.segment.bytes(self.layout.pool.place(buffer), length as usize) })
     }
 

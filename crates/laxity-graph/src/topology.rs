@@ -1,6 +1,6 @@
 //! Questions about the shape of a graph, and a drawing of it.
 //!
-//! Nodes and edges are positions. Back-edges are edges, but they lead nowhere: they make nobody an ancestor.
+//! Nodes and edges are positions. Back-edges are edges, but they lead nowhere: they make no node an ancestor.
 
 use std::fmt::Write;
 

@@ -2,11 +2,11 @@
 //! camera, for every process that is attached.
 //!
 //! ```text
-//! version v      the value is in copy v mod 2; whoever writes has the other one, and then makes the version v + 1
+//! version v      the value is in copy v mod 2; a writer fills the other one, and then makes the version v + 1
 //! ```
 //!
 //! Readers take no lock. A writer that is killed has not touched the value, and the next one begins with the same copy;
-//! writers keep each other out by the segment's lock, which Linux lets go of when its holder dies.
+//! writers keep each other out by the segment's lock, which Linux releases when its holder dies.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -19,9 +19,9 @@ use crate::shared::Shared;
 /// The bytes that a user keeps with a node or an edge: as many as [`Spec::with_node_data`](crate::Spec::with_node_data)
 /// or [`Spec::with_edge_data`](crate::Spec::with_edge_data) said, at first zeros.
 ///
-/// Any process that is attached may read and write at any time, whoever has the node. A reader gets one value as it was
-/// written, never parts of two, and waits for nobody: if it is overtaken by a writer it reads again. Writers wait for
-/// each other, and for those who just come or leave. It is not for data of jobs: these have messages and objects.
+/// Any process that is attached may read and write at any time, with or without the node. A reader gets one value as it
+/// was written, never parts of two, and does not wait: if it is overtaken by a writer it reads again. Writers wait for
+/// each other, and for processes that attach or leave. It is not for data of jobs: these have messages and objects.
 #[derive(Clone, Copy, Debug)]
 pub struct UserData<'a> {
     graph: &'a Graph,
@@ -109,8 +109,8 @@ impl UserData<'_> {
         self.write_where(bytes, |_| true).map(|_| ())
     }
 
-    /// Replaces the value by `bytes`, which is as long, unless someone else has since `version`: for whoever computes the
-    /// new value from the old one. Answers whether it was replaced.
+    /// Replaces the value by `bytes`, which is as long, unless it was replaced since `version`: for new values that
+    /// are computed from the old one. Answers whether it was replaced.
     ///
     /// # Errors
     /// [`UserDataError`]; the value is then as it was.

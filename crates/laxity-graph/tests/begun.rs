@@ -9,7 +9,7 @@ fn a_job_is_found_again_as_it_was_until_it_is_complete() {
     let place = Place::new("begun");
     let graph = place.create(&ringed(&["a", "b"], vec![edge(0, 1)], 8, 1)).expect("the name is free");
     let mut a = graph.claim("a").expect("free");
-    assert!(a.job().is_none(), "nobody waited");
+    assert!(a.job().is_none(), "it has not waited");
     a.wait().expect("there is room").messages().1.write(0, 0, b"hello").expect("it fits");
     let job = a.job().expect("it is begun");
     assert_eq!(job.index(), 0);
@@ -24,7 +24,7 @@ fn a_job_is_found_again_as_it_was_until_it_is_complete() {
 
 /// What a former owner had begun comes from a wait first: only that makes its messages ready.
 #[test]
-fn a_job_that_somebody_else_had_begun_is_not_found_before_a_wait() {
+fn a_job_that_a_former_owner_had_begun_is_not_found_before_a_wait() {
     let place = Place::new("not-ours");
     let graph = place.create(&ringed(&["a", "b"], vec![edge(0, 1)], 8, 1)).expect("the name is free");
     assert_eq!(graph.claim("a").expect("free").wait().expect("there is room").index(), 0);

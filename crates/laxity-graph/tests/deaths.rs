@@ -67,7 +67,7 @@ fn note(registry: &Registry, node: &str) {
 
 fn create(registry: &Registry) {
     loop {
-        drop(registry.create(&pipeline()).expect("nobody else uses the name"));
+        drop(registry.create(&pipeline()).expect("the name is free"));
     }
 }
 
@@ -99,7 +99,7 @@ fn a_consumer_that_waits_hears_which_producer_was_killed_on_which_edge() {
     b.wait().expect("a goes on").complete();
 }
 
-/// The recorder survives whoever wrote it: the job that was complete, and that another had begun.
+/// The recorder outlives its writers: the job that was complete, and that another had begun.
 #[test]
 fn what_a_process_recorded_before_it_was_killed_is_in_the_trace() {
     let place = Place::new("recorded");
@@ -336,7 +336,7 @@ fn random_kills(test: &str, spec: &Spec, kills: u32) {
 }
 
 #[test]
-fn random_kills_lose_nothing_and_hang_nobody() {
+fn random_kills_lose_nothing_and_no_process_hangs() {
     random_kills("random", &pipeline(), 100);
 }
 
@@ -346,7 +346,7 @@ fn random_kills_lose_no_job_and_no_buffer_where_buffers_are_swapped() {
 }
 
 #[test]
-fn user_data_is_whole_whoever_is_killed_while_writing_it() {
+fn user_data_is_whole_though_its_writers_are_killed() {
     let place = Place::new("data");
     let spec = spec(&["a", "b"], vec![edge(0, 1)]).with_node_data("a", 4096).expect("it is there");
     let graph = place.create(&spec).expect("the name is free");
@@ -413,7 +413,7 @@ fn a_killed_producer_is_an_error_on_edges_of_any_kind_and_what_it_completed_come
 }
 
 #[test]
-fn a_death_is_news_to_who_polls() {
+fn a_death_is_news_to_a_node_that_polls() {
     let place = Place::new("polls");
     let graph = place.create(&spec(&["a", "b"], vec![edge(0, 1), back(1, 0, 1)])).expect("the name is free");
     let mut b = graph.claim("b").expect("it is free");

@@ -182,7 +182,7 @@ fn a_job_on_time_waits_for_its_release_and_can_be_given_up_meanwhile() {
         assert!(now() >= job.release().expect("just seen"));
         job.complete();
     }
-    // Whoever has no time for that is told so, and whoever is ended, too.
+    // A wait that has no time for that says so, and so does the wait of a node that is ended.
     let far = place.create(&named("far", Nanos::from_secs(1000))).expect("the name is free");
     let mut a = claim(&far, "a");
     a.set_releasing(Releasing::OnTime).expect("it has a recorder");

@@ -301,7 +301,7 @@ fn pipes_and_queues_come_and_go_with_their_graph() {
         let mut a = again.claim("a").expect("free");
         write(&mut a, b"kept");
         drop(a);
-        assert_eq!(read(&mut again.claim("b").expect("free")).expect("nobody took it"), b"kept");
+        assert_eq!(read(&mut again.claim("b").expect("free")).expect("it is still there"), b"kept");
         drop(again);
         assert!(place.files().is_empty(), "the last one out leaves nothing");
     }
@@ -326,7 +326,7 @@ fn what_linux_does_not_grant_is_refused_before_anyone_waits_for_it() {
     assert!(matches!(too_small, Err(SpecError::Capacity { needed: 5, .. })), "as for rings");
 }
 
-/// Whoever may write to a pipe, or connect to a port, need not be one of us.
+/// A process that may write to a pipe, or connect to a port, need not be part of the graph.
 #[test]
 fn what_strangers_send_is_never_taken_for_a_message() {
     let place = Place::new("strangers");
@@ -350,7 +350,7 @@ fn what_strangers_send_is_never_taken_for_a_message() {
     let mut strangers: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(address).expect("b listens")).collect();
     strangers[1].write_all(&[0; 100]).expect("connected");
     strangers[2].write_all(b"laxity 1").expect("connected");
-    // Nobody knows the graph's number who is not one of us.
+    // Only processes of the graph know its secret number.
     strangers[3].write_all(b"laxity 1a number\0\0\0\0\x01\0\0\0").expect("connected");
     let mut a = graph.claim("a").expect("free");
     write(&mut a, b"message");
@@ -368,14 +368,14 @@ fn free_port() -> SocketAddr {
 }
 
 #[test]
-fn a_stream_is_connected_whoever_comes_first_and_at_any_port() {
+fn a_stream_is_connected_in_any_order_and_at_any_port() {
     for is_any in [true, false] {
         let place = Place::new(&format!("first-{is_any}"));
         let address = if is_any { Channel::LOOPBACK } else { free_port() };
         let channel = Channel::Stream { message: 8, capacity: 2, address };
         let graph = place.create(&linked(&["a", "b"], vec![edge(0, 1)], channel)).expect("the name is free");
         let mut a = graph.claim("a").expect("free");
-        assert!(matches!(a.wait_for(Nanos::from_millis(1)), Err(WaitError::TimedOut { .. })), "nobody listens");
+        assert!(matches!(a.wait_for(Nanos::from_millis(1)), Err(WaitError::TimedOut { .. })), "the consumer does not listen yet");
         let began = clock::now();
         let producer = thread::spawn(move || {
             write(&mut a, b"first");
@@ -385,7 +385,7 @@ fn a_stream_is_connected_whoever_comes_first_and_at_any_port() {
         assert!(!producer.is_finished());
         let mut b = graph.claim("b").expect("free");
         let mut a = producer.join().expect("no panic");
-        assert!(clock::now().saturating_since(began) < HANG, "woken by who listens and not by the deadline");
+        assert!(clock::now().saturating_since(began) < HANG, "woken by the consumer and not by the deadline");
         assert_eq!(read(&mut b).expect("it is there"), b"first");
         // It goes, and what was on its way to it; then it comes back, and the producer does not notice.
         write(&mut a, b"second");

@@ -64,7 +64,7 @@ fn a_name_in_use_is_not_given_again_but_one_left_by_all_is_free() {
 }
 
 #[test]
-fn whoever_comes_first_creates_and_all_get_the_same_graph() {
+fn the_first_process_creates_and_all_get_the_same_graph() {
     let place = Place::new("first");
     for _ in 0..20 {
         let graphs: Vec<_> = thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Data objects in the memory of a graph: who may use them, from which process, and what is left of them after a death.
+//! Data objects in the memory of a graph: which nodes may use them, from which process, and what a death leaves of them.
 //!
 //! The processes are this test program, started again for the test `child`.
 
@@ -114,10 +114,10 @@ fn processes_find_objects_by_the_name_of_the_graph_alone() {
     }
 }
 
-/// The filter dies in its second job, when it has changed half of the image. Whoever comes after it gets the same job
+/// The filter dies in its second job, when it has changed half of the image. Its next owner gets the same job
 /// and the same inputs, however far the others could go on, and is told; the image is as the dead left it.
 #[test]
-fn whoever_follows_the_dead_finds_the_inputs_of_its_job_and_is_told_that_objects_may_be_half_changed() {
+fn the_next_owner_finds_the_inputs_of_the_job_and_is_told_that_objects_may_be_half_changed() {
     let place = Place::new("death");
     let graph = place.create(&tracker().build(3).expect("it can be")).expect("the name is free");
     let mut nodes = ["camera", "filter", "tracker"].map(|name| graph.claim(name).expect("it is free"));

@@ -277,7 +277,7 @@ fn a_delay_keeps_what_a_node_far_downstream_still_reads() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the number of replicas, and whoever is slow.
+    /// Whatever the number of replicas, and whichever node is slow.
     #[test]
     fn threads_compute_what_a_loop_computes(program in programs(), replicas in 1_u32..=4) {
         let place = Place::new("threads");
@@ -287,7 +287,7 @@ proptest! {
 
     /// However far ahead of one node all others get. Without threads, so that what overtakes always does.
     #[test]
-    fn whoever_is_slow_finds_its_inputs(program in programs(), replicas in 1_u32..=4) {
+    fn a_slow_node_finds_its_inputs(program in programs(), replicas in 1_u32..=4) {
         let spec = program.build(replicas);
         for slow in 0..program.nodes.len() {
             let place = Place::new("slow");
@@ -297,7 +297,7 @@ proptest! {
     }
 
     #[test]
-    fn who_attaches_finds_the_same_graph(program in programs(), replicas in 1_u32..=4) {
+    fn a_process_that_attaches_finds_the_same_graph(program in programs(), replicas in 1_u32..=4) {
         let place = Place::new("attach");
         let spec = program.build(replicas);
         let graph = place.create(&spec).expect("the name is free");

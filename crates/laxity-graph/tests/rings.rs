@@ -49,7 +49,7 @@ fn lengths_travel_with_messages() {
 }
 
 /// A full ring of the original is waited for in a loop: on one CPU, under SCHED_FIFO, its consumer then never runs. Here
-/// nobody spins for what is on its own CPU, however long it may.
+/// no node spins for a peer on its own CPU, however long it may.
 #[test]
 fn threads_on_one_cpu_suspend_for_a_full_ring_though_they_may_spin() {
     let place = Place::new("one-cpu");
@@ -72,7 +72,7 @@ fn threads_on_one_cpu_suspend_for_a_full_ring_though_they_may_spin() {
         let both = ["a", "b"].map(|name| scope.spawn(move || run(name)));
         both.map(|thread| thread.join().expect("no panic"))
     });
-    assert!(used.iter().all(|&used| used < spin), "{used:?} of CPU time: somebody spun");
+    assert!(used.iter().all(|&used| used < spin), "{used:?} of CPU time: a node spun");
 }
 
 /// Stale data taken for new is what the original delivers after a death.
@@ -113,7 +113,7 @@ fn a_full_ring_suspends_its_producer_until_there_is_room_or_its_time_is_over() {
     });
     drop(b);
     graph.terminate(1);
-    assert!(matches!(a.wait(), Err(WaitError::Terminated { node, .. }) if node == "b"), "nobody makes room");
+    assert!(matches!(a.wait(), Err(WaitError::Terminated { node, .. }) if node == "b"), "room will not come");
 }
 
 /// Produce 3, consume 2, threshold 5, 4 at the start, 11 fit: numbers come out as they went in, seen `threshold` at a

@@ -1,4 +1,4 @@
-//! Tokens between threads: who may run, who waits, and how it ends.
+//! Tokens between threads: which jobs may run, which wait, and how it ends.
 
 mod support;
 
@@ -34,7 +34,7 @@ fn waits(node: &mut Node) -> bool {
 /// b                1       2   -  (3 < 4)
 /// ```
 #[test]
-fn produce_consume_threshold_and_initial_tokens_say_who_may_run() {
+fn produce_consume_threshold_and_initial_tokens_say_which_jobs_may_run() {
     let place = Place::new("rule");
     let edge = Edge { produce: 3, consume: 2, threshold: 4, initial: 1, ..edge(0, 1) };
     let graph = place.create(&spec(&["a", "b"], vec![edge])).expect("the name is free");
@@ -53,7 +53,7 @@ fn produce_consume_threshold_and_initial_tokens_say_who_may_run() {
     assert!(waits(&mut b));
 }
 
-/// d joins b and c, and waits for both with one suspension, whoever is last.
+/// d joins b and c, and waits for both with one suspension, whichever is last.
 #[test]
 fn a_join_runs_when_the_last_of_its_producers_is_done() {
     let place = Place::new("join");
@@ -182,7 +182,7 @@ fn a_node_has_one_owner_at_a_time() {
     assert_eq!(other.claim_any().expect_err("none is left"), ClaimError::NoneFree);
 }
 
-/// a -> b -> c with a back-edge c -> a: each works off what is there, then ends; the back-edge ends nobody.
+/// a -> b -> c with a back-edge c -> a: each works off what is there, then ends; the back-edge ends no node.
 #[test]
 fn the_end_of_a_node_travels_downstream_behind_its_tokens() {
     let place = Place::new("end");
@@ -226,7 +226,7 @@ fn a_waiting_node_hears_of_the_end_also_when_it_comes_from_outside() {
     assert!(matches!(waiting.join().expect("no panic"), Err(WaitError::Terminated { node, .. }) if node == "a"));
 }
 
-/// The job is not lost, and nobody ends before it is used.
+/// The job is not lost, and no consumer ends before it is used.
 #[test]
 fn a_node_that_is_ended_in_the_middle_of_a_job_completes_it_before_its_consumer_ends() {
     let place = Place::new("outside-begun");
@@ -243,7 +243,7 @@ fn a_node_that_is_ended_in_the_middle_of_a_job_completes_it_before_its_consumer_
 
 /// b needs two tokens and gets one more.
 #[test]
-fn who_waits_for_the_last_job_of_a_node_hears_of_the_end_if_that_does_not_suffice_or_is_given_up() {
+fn a_node_that_waits_for_the_last_job_of_another_hears_of_the_end_if_that_does_not_suffice_or_is_given_up() {
     for is_completed in [true, false] {
         let place = Place::new(&format!("outside-short-{is_completed}"));
         let edges = vec![Edge { consume: 2, threshold: 2, ..edge(0, 1) }];

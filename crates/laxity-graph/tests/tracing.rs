@@ -194,7 +194,7 @@ fn what_was_forgotten_is_counted_and_the_trace_does_not_claim_to_be_whole() {
     assert_eq!(count(&records, |event| matches!(event, Event::Complete { .. })), 14);
     assert_eq!(count(&records, |event| matches!(event, Event::End)), 0);
 
-    // Whoever comes now lacks nothing since, but sees no first job.
+    // A collector that starts now lacks nothing since, but sees no first job.
     let (_, records, collected) = collect(&graph);
     assert_eq!((collected.lost, collected.missed), (0, 18));
     assert_eq!(count(&records, |event| matches!(event, Event::Complete { .. })), 8);

@@ -1,4 +1,4 @@
-//! What users keep with nodes and edges: whole, for everyone, whoever writes. That it stays whole when a writer is killed
+//! What users keep with nodes and edges: whole, for all processes, while any of them writes. That it stays whole when a writer is killed
 //! is in `deaths`.
 
 mod support;
@@ -105,7 +105,7 @@ fn a_reader_never_sees_parts_of_two_values() {
 }
 
 #[test]
-fn of_those_who_change_the_same_value_all_but_one_try_again() {
+fn when_several_threads_change_the_same_value_all_but_one_try_again() {
     let place = Place::new("if");
     let graph = place.create(&with_data(8, 0)).expect("the name is free");
     let add = || {

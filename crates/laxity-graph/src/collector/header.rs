@@ -14,7 +14,7 @@ pub(super) fn of(spec: &Spec) -> TraceHeader {
         name: format!("{}/{}", graph.name, node.name),
         period: rule.period.floor(),
         deadline: rule.deadline,
-        // Nobody has said.
+        // Not known.
         wcet: Nanos::ZERO,
         cluster: 0,
         rank: position as u32,

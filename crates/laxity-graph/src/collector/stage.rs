@@ -36,7 +36,7 @@ impl Stage {
         let here = &mut self.cpus[cpu.index()];
         if let Some(other) = here.running.replace(node) {
             here.preempted.push(other);
-            let (job, _) = self.jobs[other].expect("who runs has a job");
+            let (job, _) = self.jobs[other].expect("a running node has a job");
             record(Event::Preempt { cpu, job });
         }
         self.jobs[node] = Some((job, cpu));
@@ -66,7 +66,7 @@ impl Stage {
         self.free(cpu, record);
     }
 
-    /// Nobody runs on `cpu`: whoever was preempted there last goes on.
+    /// No node runs on `cpu`: the one that was preempted there last goes on.
     fn free(&mut self, cpu: CpuId, record: &mut impl FnMut(Event)) {
         let here = &mut self.cpus[cpu.index()];
         here.running = here.preempted.pop();

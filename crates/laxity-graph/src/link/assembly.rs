@@ -27,7 +27,7 @@ struct Slot {
     token: u64,
     epoch: u32,
     bytes: Vec<u8>,
-    /// Its first frames did not come: whoever had the node before took them.
+    /// Its first frames did not come: the former owner of the node took them.
     is_torn: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The named pipes and message queues of a graph: made with it, open in every process that is attached, and removed with
 //! it.
 //!
-//! Their names contain the random number in the graph's memory. So they are known to whoever has that memory, also after
-//! a power cut, and nothing that someone else made has such a name.
+//! Their names contain the random number in the graph's memory. So a process that has that memory knows them, also after a
+//! power cut, and nothing else has such a name.
 
 use std::io;
 use std::net::SocketAddr;
@@ -81,7 +81,7 @@ pub(super) fn stream_bytes(message: u32, capacity: u32) -> u64 {
 }
 
 /// Takes the names away, under the lock of the graph's memory and before that loses its own: if this process is killed
-/// in between, whoever finds the memory goes on here.
+/// in between, the next process that finds the memory goes on here.
 pub(crate) fn remove(shared: &Shared) {
     for (edge, channel) in shared.spec.channels().iter().enumerate() {
         match channel {
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::{ChannelKind, Registry, Spec};
 
-    /// A queue has no file to look for: whoever makes one of the same name gets the old one if there is one.
+    /// A queue has no file to look for: to make one of the same name gets the old one if there is one.
     #[test]
     fn a_queue_comes_and_goes_with_its_graph() {
         let place = std::env::temp_dir().join(format!("laxity-queue-{}", std::process::id()));

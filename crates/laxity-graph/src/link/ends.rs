@@ -47,7 +47,7 @@ impl Ends {
         let mut is_ready = true;
         for (outbox, reported) in self.outboxes.iter_mut().zip(&mut self.reported) {
             let (edge, consumer) = (outbox.edge, outbox.consumer);
-            // Nobody reads what is sent to a node that ended. The producer goes on until there is no room, as on a ring.
+            // What is sent to a node that ended is not read. The producer goes on until there is no room, as on a ring.
             if shared.has_terminated(consumer) {
                 continue;
             }
@@ -87,7 +87,7 @@ impl Ends {
         self.outboxes.iter_mut().for_each(|outbox| outbox.send(shared, index));
     }
 
-    /// The node is about to be released: whoever claims it next may listen at the same address.
+    /// The node is about to be released: its next owner may listen at the same address.
     pub fn close(&mut self, shared: &Shared) {
         self.inboxes.iter().for_each(|inbox| inbox.close(shared));
         *self = Ends::default();

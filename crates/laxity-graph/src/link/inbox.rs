@@ -53,7 +53,7 @@ pub(crate) struct Inbox {
 enum Held {
     /// In the assembly, or with the source.
     There,
-    /// As long as it is, nobody had to send it.
+    /// It did not have to be sent.
     Zeros(Vec<u8>),
     Lost,
 }
@@ -106,7 +106,8 @@ impl Inbox {
     }
 
     /// Takes the messages of job `index`, which is about to begin, out of the channel. All of them were sent, so that this
-    /// waits for nobody; at most for Linux to deliver what is on its way, until `deadline`. What came by then is kept.
+    /// waits for no other process; at most for Linux to deliver what is on its way, until `deadline`. What came by then is
+    /// kept.
     ///
     /// # Errors
     /// The edge, if the time is over.

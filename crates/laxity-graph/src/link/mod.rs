@@ -2,7 +2,7 @@
 //!
 //! The channel carries the data, and nothing else: whether a message is there follows from completed jobs, as on every
 //! edge, and so does whether there is room for one. So a node waits for edges of all kinds with one suspension, and what
-//! a killed process left in a channel deceives nobody. Decision 16 has the reasons.
+//! a killed process left in a channel is never taken for a message. Decision 16 has the reasons.
 //!
 //! ```text
 //! producer                        shared memory                      consumer

@@ -77,7 +77,7 @@ impl Outbox {
     /// Whether the next job can send: a stream must be connected first, which this does if it can.
     ///
     /// # Errors
-    /// If Linux refuses to connect to who listens.
+    /// If Linux refuses to connect to the consumer.
     pub fn prepare(&mut self, shared: &Shared, deadline: Instant) -> io::Result<bool> {
         match &mut self.sink {
             Sink::Packets { .. } => Ok(true),

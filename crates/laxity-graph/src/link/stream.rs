@@ -7,7 +7,7 @@
 //!
 //! The slot of a token says to which socket it was sent and in which connection. So the consumer knows whether a message
 //! that has not come is still to come: one that was sent to a socket of a former consumer does not, and one that was
-//! sent to its own does, as Linux delivers it though the producer be killed. It then waits for Linux, for nobody else.
+//! sent to its own does, as Linux delivers it even if the producer is killed. It then waits for Linux alone.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ use crate::shared::Shared;
 /// The longest frame, in bytes.
 pub(super) const FRAME_MAX: usize = 32 << 10;
 
-/// The most connections that have not said who they are: strangers cannot fill our memory.
+/// The most connections without a hello: strangers cannot fill our memory.
 const STRANGERS_MAX: usize = 16;
 
 /// How long to wait before one looks again whether there are descriptors for connections.
@@ -108,8 +108,8 @@ impl Listening {
         Ok(())
     }
 
-    /// Finds out which connections are which, and closes those that are nobody's, or older than `epoch`: messages come
-    /// in order, so that all of those were taken.
+    /// Finds out which connections are which, and closes those of strangers and those older than `epoch`: messages
+    /// come in order, so that all of those were taken.
     fn hear_hellos(&mut self, epoch: u32) {
         for connection in &mut self.connections {
             if connection.epoch.is_none() {
@@ -145,8 +145,8 @@ impl Connection {
     /// `expected` but for the number of the connection, which is at its end.
     fn hear_hello(&mut self, expected: &[u8; HELLO]) {
         let Some((hello, _)) = self.bytes.split_first_chunk::<HELLO>() else { return };
-        let (who, epoch) = hello.split_at(HELLO - 4);
-        if who == &expected[..HELLO - 4] {
+        let (greeting, epoch) = hello.split_at(HELLO - 4);
+        if greeting == &expected[..HELLO - 4] {
             self.epoch = epoch.try_into().ok().map(u32::from_le_bytes);
             self.bytes.drain(..HELLO);
         } else {
@@ -193,7 +193,7 @@ struct Connected {
 }
 
 impl Sending {
-    /// Whether it is connected to who has the consumer's node now; connects if that listens.
+    /// Whether it is connected to the present owner of the consumer's node; connects if that listens.
     /// That takes no time unless too many others do; then until `deadline`, or a second.
     pub fn connect(
         &mut self,
@@ -219,9 +219,9 @@ impl Sending {
         let left = deadline.saturating_since(clock::now());
         let mut stream = match Stream::connect(address, bytes, left) {
             Ok(stream) => stream,
-            // Whoever waits is out of time.
+            // The time of the wait is over.
             Err(error) if error.kind() == io::ErrorKind::TimedOut && clock::now() >= deadline => return Ok(false),
-            // It was killed a moment ago, or has not begun to listen since: news of either wakes who waits.
+            // It was killed a moment ago, or has not begun to listen since: news of either wakes the waiter.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
             Err(error) => return Err(error),
@@ -233,7 +233,7 @@ impl Sending {
         Ok(self.connected.is_some())
     }
 
-    /// Sends a message; answers whether that was so, and to whom. After a failure the connection is of no use: part of
+    /// Sends a message; answers whether that was so, and where to. After a failure the connection is of no use: part of
     /// the message may be on its way.
     pub fn send(&mut self, token: u64, message: &[u8]) -> (bool, u32, u32) {
         let Some(connected) = &mut self.connected else { return (false, 0, 0) };

@@ -79,7 +79,7 @@ fn producers_wake_one_consumer(producers: usize, jobs: u64) {
                         completed[producer].store(job + 1, Ordering::Release);
                         published::<Futex>();
                         // Whichever job the consumer waits for: that of the last producer to arrive makes it ready.
-                        assert!(!wake_if(&*parked, || is_ready(&completed, job)), "nobody polls");
+                        assert!(!wake_if(&*parked, || is_ready(&completed, job)), "no owner polls");
                     }
                 })
             })

@@ -1,7 +1,7 @@
 //! The edges that follow from what nodes do with objects.
 //!
 //! ```text
-//! object    write ---> read ----> change ---> read          whoever changes it waits for those who read it before
+//! object    write ---> read ----> change ---> read          a node that changes it waits for earlier readers
 //!             |                     ^
 //!             '------> read --------'
 //! delay     write ---> read, k jobs ago     k tokens at the start; against the flow it is a back-edge
@@ -148,8 +148,8 @@ fn is_turn(access: Access) -> bool {
     !matches!(access, Access::Read { ago: 1.. })
 }
 
-/// Who waits for whom in every job because of one object: the writer goes first, the others in the order in which
-/// they are declared, readers beside each other.
+/// The waits in every job because of one object: the writer goes first, the others follow in the order in which they are
+/// declared, readers beside each other.
 fn turns(position: usize, object: &Object, writer: usize) -> Vec<Wait> {
     let mut waits = Vec::new();
     let mut wait = |from, to| waits.push(Wait { from, to, object: Some(position) });
@@ -175,7 +175,7 @@ fn turns(position: usize, object: &Object, writer: usize) -> Vec<Wait> {
     waits
 }
 
-/// The edges from writers to those who read what they wrote in an earlier job, one for each pair of nodes; a node need
+/// The edges from writers to nodes that read what they wrote in an earlier job, one for each pair of nodes; a node need
 /// not wait for its own earlier jobs.
 fn delays(objects: &[Object], pairs: &BTreeSet<(usize, usize)>, order: &Order) -> Vec<Edge> {
     let mut delayed: BTreeMap<(usize, usize), Edge> = BTreeMap::new();
@@ -223,7 +223,7 @@ fn edge(producer: usize, consumer: usize) -> Edge {
     Edge { producer, consumer, produce: 1, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0 }
 }
 
-/// An order of the nodes in which nobody waits for one behind it.
+/// An order of the nodes in which no node waits for one behind it.
 struct Order {
     /// For each node its place.
     places: Vec<usize>,
@@ -289,7 +289,7 @@ fn cycle(pipeline: &Pipeline, objects: &[Object], waits: &[Wait], places: &[usiz
     let is_stuck = |node: usize| places[node] == usize::MAX;
     let before = |node: usize| waits.iter().find(|wait| wait.to == node && is_stuck(wait.from));
     let start = (0..places.len()).find(|&node| is_stuck(node));
-    // Against the waits; whoever comes by a second time is on the cycle.
+    // Against the waits; a node that is met a second time is on the cycle.
     let mut path: Vec<Wait> = Vec::new();
     let mut next = start.and_then(before);
     while let Some(&wait) = next {

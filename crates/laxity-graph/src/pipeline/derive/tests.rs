@@ -52,7 +52,7 @@ fn an_object_that_is_written_changed_and_read_makes_a_chain() {
 }
 
 #[test]
-fn readers_stand_beside_each_other_and_whoever_changes_the_object_waits_for_them() {
+fn readers_run_beside_each_other_and_a_node_that_changes_the_object_waits_for_them() {
     let diamond = pipeline()
         .object("A", 8)
         .node("write", [output("A")])
@@ -64,7 +64,7 @@ fn readers_stand_beside_each_other_and_whoever_changes_the_object_waits_for_them
     assert_eq!(tokens(&diamond), expected);
 }
 
-/// Whoever writes an object goes first, wherever it is declared.
+/// The node that writes an object goes first, wherever it is declared.
 #[test]
 fn only_those_who_change_an_object_need_an_order_of_declaration() {
     let backwards =
