@@ -1,7 +1,9 @@
 //! Memory that the nodes of a graph share, and what they do with it.
 
+use serde::{Deserialize, Serialize};
+
 /// A data object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
     /// Its name, unique among the objects of the graph.
     pub name: String,
@@ -16,7 +18,7 @@ pub struct Object {
 }
 
 /// That a node uses an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Use {
     /// Position of the node.
     pub node: usize,
@@ -25,7 +27,7 @@ pub struct Use {
 }
 
 /// How a node uses an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Access {
     /// Reads it.
     Read {

@@ -1,12 +1,11 @@
 //! A [`Spec`] as bytes, for processes that attach to a graph and know only its name.
 //!
-//! Numbers are little-endian; a text or list is its length in 32 bits and then itself; an option is a list of at most
-//! one. Reading checks everything: the bytes are in memory that others can write to.
+//! The format is postcard's. Reading checks everything: the bytes are in memory that others can write to.
 
 use laxity_model::{DataObject, Edge, Graph, Nanos, Node, Replicas};
+use serde::{Deserialize, Serialize};
 
-use crate::channel::ChannelKind;
-use crate::data_object::{Access, Object, Use};
+use crate::data_object::Object;
 use crate::pipeline::Pipeline;
 use crate::spec::{Channel, Spec, SpecError};
 
@@ -19,106 +18,109 @@ pub(crate) enum DescriptionError {
     Spec(SpecError),
 }
 
-/// `spec` as bytes.
-pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
-    let mut bytes = Writer(Vec::new());
-    let graph = spec.graph();
-    bytes.text(&graph.name);
-    bytes.list(&graph.nodes, |bytes, node| {
-        bytes.text(&node.name);
-        bytes.option(node.period.map(|period| period.0));
-        bytes.u64(node.phase.0);
-        bytes.option(node.deadline.map(|deadline| deadline.0));
-        bytes.option(node.priority.map(u64::from));
-        bytes.option(node.cluster.map(|cluster| cluster as u64));
-    });
-    bytes.list(&graph.edges, |bytes, edge| {
-        let numbers = [edge.produce, edge.consume, edge.threshold, edge.initial, u32::from(edge.back_edge), edge.delay];
-        bytes.u32(edge.producer as u32);
-        bytes.u32(edge.consumer as u32);
-        numbers.into_iter().for_each(|number| bytes.u32(number));
-    });
-    bytes.list(&graph.objects, |bytes, object| {
-        bytes.text(&object.name);
-        bytes.list(&object.accessors, |bytes, &node| bytes.u32(node as u32));
-        bytes.u32(object.delay);
-    });
-    // A spec never leaves the number of replicas to the analysis.
-    bytes.option(if let Replicas::Count(count) = graph.replicas { Some(count.into()) } else { None });
-    bytes.list(spec.channels(), |bytes, channel| {
-        bytes.u32(channel.kind() as u32);
-        bytes.u32(channel.message().unwrap_or(0));
-        bytes.u32(channel.capacity().unwrap_or(0));
-        if let Channel::Stream { address, .. } = channel {
-            bytes.text(&address.to_string());
-        }
-    });
-    // How many edges were declared, and the objects from which the others follow.
-    bytes.u32(spec.declared() as u32);
-    bytes.list(spec.objects(), |bytes, object| {
-        bytes.text(&object.name);
-        bytes.u64(object.bytes as u64);
-        bytes.u32(object.depth);
-        bytes.bytes(&object.initial);
-        bytes.list(&object.uses, |bytes, &Use { node, access }| {
-            let (kind, ago) = match access {
-                Access::Read { ago } => (0, ago),
-                Access::Write => (1, 0),
-                Access::Change => (2, 0),
-            };
-            [node as u32, kind, ago].into_iter().for_each(|number| bytes.u32(number));
-        });
-    });
-    bytes.u32(spec.recorder());
-    bytes.list(spec.node_data(), |bytes, &size| bytes.u32(size));
-    bytes.list(spec.edge_data(), |bytes, &size| bytes.u32(size));
-    bytes.list(spec.swapping(), |bytes, group| bytes.list(group, |bytes, &edge| bytes.u32(edge as u32)));
-    bytes.0
-}
-
-/// The spec that `bytes` describe.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Spec, DescriptionError> {
-    let mut bytes = Reader(bytes);
-    let (graph, channels) = read(&mut bytes).ok_or(DescriptionError::Malformed)?;
-    let (declared, objects) = read_objects(&mut bytes).ok_or(DescriptionError::Malformed)?;
-    let extras = read_extras(&mut bytes).filter(|_| bytes.0.is_empty()).ok_or(DescriptionError::Malformed)?;
-    let spec = if objects.is_empty() {
-        Spec::with_channels(graph, channels).map_err(DescriptionError::Spec)?
-    } else {
-        pipelined(graph, channels, objects, declared)?
-    };
-    extras.added_to(spec).map_err(DescriptionError::Spec)
-}
-
-/// What a spec has beyond its graph, channels and objects.
-struct Extras {
+/// What the bytes say.
+#[derive(Serialize, Deserialize)]
+struct Description {
+    name: String,
+    nodes: Vec<BareNode>,
+    edges: Vec<Edge>,
+    data_objects: Vec<DataObject>,
+    replicas: Replicas,
+    channels: Vec<Channel>,
+    /// How many edges were declared; the others follow from the objects.
+    declared: usize,
+    objects: Vec<Object>,
     recorder: u32,
     node_data: Vec<u32>,
     edge_data: Vec<u32>,
     swapping: Vec<Vec<usize>>,
 }
 
-fn read_extras(bytes: &mut Reader) -> Option<Extras> {
-    Some(Extras {
-        recorder: bytes.u32()?,
-        node_data: bytes.list(Reader::u32)?,
-        edge_data: bytes.list(Reader::u32)?,
-        swapping: bytes.list(|bytes| bytes.list(|bytes| Some(bytes.u32()? as usize)))?,
-    })
+/// A node without its body. Bodies nest, and to read nested things of any depth takes a stack of any size.
+#[derive(Serialize, Deserialize)]
+struct BareNode {
+    name: String,
+    period: Option<Nanos>,
+    phase: Nanos,
+    deadline: Option<Nanos>,
+    priority: Option<u32>,
+    cluster: Option<usize>,
 }
 
-impl Extras {
-    fn added_to(self, spec: Spec) -> Result<Spec, SpecError> {
-        let mut spec = spec.with_recorder(self.recorder)?;
-        let names: Vec<String> = spec.graph().nodes.iter().map(|node| node.name.clone()).collect();
-        for (name, size) in names.iter().zip(self.node_data) {
-            spec = spec.with_node_data(name, size)?;
-        }
-        for (edge, size) in self.edge_data.into_iter().enumerate() {
-            spec = spec.with_edge_data(edge, size)?;
-        }
-        self.swapping.iter().try_fold(spec, |spec, edges| spec.with_swapping(edges))
+/// `spec` as bytes.
+pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
+    let graph = spec.graph().clone();
+    let bare = |Node { name, period, phase, deadline, priority, cluster, body: _ }| BareNode {
+        name,
+        period,
+        phase,
+        deadline,
+        priority,
+        cluster,
+    };
+    let description = Description {
+        name: graph.name,
+        nodes: graph.nodes.into_iter().map(bare).collect(),
+        edges: graph.edges,
+        data_objects: graph.objects,
+        replicas: graph.replicas,
+        channels: spec.channels().to_vec(),
+        declared: spec.declared(),
+        objects: spec.objects().to_vec(),
+        recorder: spec.recorder(),
+        node_data: spec.node_data().to_vec(),
+        edge_data: spec.edge_data().to_vec(),
+        swapping: spec.swapping().to_vec(),
+    };
+    postcard::to_allocvec(&description).expect("vectors take any number of bytes")
+}
+
+/// The spec that `bytes` describe.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Spec, DescriptionError> {
+    let (description, rest) = postcard::take_from_bytes(bytes).map_err(|_| DescriptionError::Malformed)?;
+    if rest.is_empty() { build(description) } else { Err(DescriptionError::Malformed) }
+}
+
+fn build(description: Description) -> Result<Spec, DescriptionError> {
+    let Description { name, nodes, edges, data_objects, replicas, channels, declared, objects, .. } = description;
+    let node = |BareNode { name, period, phase, deadline, priority, cluster }| Node {
+        name,
+        period,
+        phase,
+        deadline,
+        priority,
+        cluster,
+        body: Vec::new(),
+    };
+    let nodes = nodes.into_iter().map(node).collect();
+    let graph = Graph { name, nodes, edges, objects: data_objects, replicas };
+    let spec = if objects.is_empty() {
+        Spec::with_channels(graph, channels).map_err(DescriptionError::Spec)?
+    } else {
+        pipelined(graph, channels, objects, declared)?
+    };
+    let (node_data, edge_data) = (description.node_data, description.edge_data);
+    with_extras(spec, description.recorder, &node_data, &edge_data, &description.swapping)
+        .map_err(DescriptionError::Spec)
+}
+
+/// Adds what a spec has beyond its graph, channels and objects.
+fn with_extras(
+    spec: Spec,
+    recorder: u32,
+    node_data: &[u32],
+    edge_data: &[u32],
+    swapping: &[Vec<usize>],
+) -> Result<Spec, SpecError> {
+    let mut spec = spec.with_recorder(recorder)?;
+    let names: Vec<String> = spec.graph().nodes.iter().map(|node| node.name.clone()).collect();
+    for (name, &bytes) in names.iter().zip(node_data) {
+        spec = spec.with_node_data(name, bytes)?;
     }
+    for (edge, &bytes) in edge_data.iter().enumerate() {
+        spec = spec.with_edge_data(edge, bytes)?;
+    }
+    swapping.iter().try_fold(spec, |spec, edges| spec.with_swapping(edges))
 }
 
 /// The edges keep the users of an object apart, so that they must be those that follow from it.
@@ -134,149 +136,6 @@ fn pipelined(
     let spec = pipeline.and_then(|pipeline| pipeline.build(replicas).ok());
     let is_it = |spec: &Spec| *spec.graph() == graph && spec.channels() == channels && spec.objects() == objects;
     spec.filter(is_it).ok_or(DescriptionError::Malformed)
-}
-
-fn read(bytes: &mut Reader) -> Option<(Graph, Vec<Channel>)> {
-    let name = bytes.text()?;
-    let nodes = bytes.list(|bytes| {
-        Some(Node {
-            name: bytes.text()?,
-            period: bytes.option()?.map(Nanos),
-            phase: Nanos(bytes.u64()?),
-            deadline: bytes.option()?.map(Nanos),
-            priority: bytes.option()?.map(u32::try_from).transpose().ok()?,
-            cluster: bytes.option()?.map(usize::try_from).transpose().ok()?,
-            body: Vec::new(),
-        })
-    })?;
-    let edges = bytes.list(|bytes| {
-        Some(Edge {
-            producer: bytes.u32()? as usize,
-            consumer: bytes.u32()? as usize,
-            produce: bytes.u32()?,
-            consume: bytes.u32()?,
-            threshold: bytes.u32()?,
-            initial: bytes.u32()?,
-            back_edge: bytes.u32()? != 0,
-            delay: bytes.u32()?,
-        })
-    })?;
-    let objects = bytes.list(|bytes| {
-        let name = bytes.text()?;
-        let accessors = bytes.list(|bytes| Some(bytes.u32()? as usize))?;
-        Some(DataObject { name, accessors, delay: bytes.u32()? })
-    })?;
-    let replicas = match bytes.option()? {
-        None => Replicas::None,
-        Some(count) => Replicas::Count(u32::try_from(count).ok()?),
-    };
-    let channels = bytes.list(|bytes| {
-        let kind = bytes.u32()?;
-        let kind = ChannelKind::ALL.iter().copied().find(|known| *known as u32 == kind)?;
-        let (message, capacity) = (bytes.u32()?, bytes.u32()?);
-        let channel = kind.channel(message, capacity);
-        Some(match channel {
-            Channel::Stream { .. } => Channel::Stream { message, capacity, address: bytes.text()?.parse().ok()? },
-            channel => channel,
-        })
-    })?;
-    Some((Graph { name, nodes, edges, objects, replicas }, channels))
-}
-
-fn read_objects(bytes: &mut Reader) -> Option<(usize, Vec<Object>)> {
-    let declared = bytes.u32()? as usize;
-    let objects = bytes.list(|bytes| {
-        Some(Object {
-            name: bytes.text()?,
-            bytes: usize::try_from(bytes.u64()?).ok()?,
-            depth: bytes.u32()?,
-            initial: bytes.bytes()?.to_vec(),
-            uses: bytes.list(|bytes| {
-                let node = bytes.u32()? as usize;
-                let access = match (bytes.u32()?, bytes.u32()?) {
-                    (0, ago) => Access::Read { ago },
-                    (1, 0) => Access::Write,
-                    (2, 0) => Access::Change,
-                    _ => return None,
-                };
-                Some(Use { node, access })
-            })?,
-        })
-    })?;
-    Some((declared, objects))
-}
-
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn u32(&mut self, number: u32) {
-        self.0.extend(number.to_le_bytes());
-    }
-
-    fn u64(&mut self, number: u64) {
-        self.0.extend(number.to_le_bytes());
-    }
-
-    fn option(&mut self, number: Option<u64>) {
-        self.list(number.as_slice(), |bytes, &number| bytes.u64(number));
-    }
-
-    fn text(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.u32(bytes.len() as u32);
-        self.0.extend(bytes);
-    }
-
-    fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
-        self.u32(items.len() as u32);
-        items.iter().for_each(|item| write(self, item));
-    }
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*first)
-    }
-
-    fn option(&mut self) -> Option<Option<u64>> {
-        match self.u32()? {
-            0 => Some(None),
-            1 => self.u64().map(Some),
-            _ => None,
-        }
-    }
-
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.bytes()?.to_vec()).ok()
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let length = self.u32()? as usize;
-        let (bytes, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(bytes)
-    }
-
-    /// Nothing is reserved beforehand: the length may be a lie, and then the bytes end early.
-    fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let length = self.u32()?;
-        (0..length).map(|_| read(self)).collect()
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::recorder::SLOT;
 use crate::spec::{Channel, Spec};
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 6 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 7 };
 
 /// Length of the description, in bytes: 64 bits.
 pub(crate) const DESCRIPTION_LENGTH: usize = CONTENTS;

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 
 use laxity_model::{self as model, Nanos, Replicas};
 use laxity_policy::graph::{Plan, PlanError};
+use serde::{Deserialize, Serialize};
 
 use crate::data_object::Object;
 
 /// What an edge carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Channel {
     /// Tokens alone: events. Never full.
     #[default]
@@ -46,6 +47,7 @@ pub enum Channel {
         /// How many fit.
         capacity: u32,
         /// Where the consumer listens; at port 0 Linux chooses one. See [`Channel::LOOPBACK`].
+        #[serde(with = "address_text")]
         address: SocketAddr,
     },
 }
@@ -417,4 +419,19 @@ fn plan(graph: &model::Graph) -> Result<Plan, SpecError> {
     let replicated = graph.objects.iter().filter(|object| object.delay == 0);
     let accessors: Vec<Vec<usize>> = replicated.map(|object| object.accessors.clone()).collect();
     Plan::pipelined(graph, &accessors, replicas).map_err(SpecError::Plan)
+}
+
+/// Addresses as text: serde's numbers leave the scope of an IPv6 address out.
+mod address_text {
+    use std::net::SocketAddr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub fn serialize<S: Serializer>(address: &SocketAddr, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&address.to_string())
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
 }

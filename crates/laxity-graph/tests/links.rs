@@ -375,7 +375,10 @@ fn a_stream_is_connected_in_any_order_and_at_any_port() {
         let channel = Channel::Stream { message: 8, capacity: 2, address };
         let graph = place.create(&linked(&["a", "b"], vec![edge(0, 1)], channel)).expect("the name is free");
         let mut a = graph.claim("a").expect("free");
-        assert!(matches!(a.wait_for(Nanos::from_millis(1)), Err(WaitError::TimedOut { .. })), "the consumer does not listen yet");
+        assert!(
+            matches!(a.wait_for(Nanos::from_millis(1)), Err(WaitError::TimedOut { .. })),
+            "the consumer does not listen yet"
+        );
         let began = clock::now();
         let producer = thread::spawn(move || {
             write(&mut a, b"first");

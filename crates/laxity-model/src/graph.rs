@@ -1,5 +1,7 @@
 //! PGM graphs (processing graph method): nodes that exchange tokens over edges. Source: paper 003, section 5.1.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Nanos, Step};
 
 /// A dataflow graph. Each node is a thread whose jobs wait for tokens on all inbound edges.
@@ -18,7 +20,7 @@ pub struct Graph {
 }
 
 /// Data that nodes of a graph share in memory. Source: paper 003, section 5.4.1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataObject {
     /// Name, unique among the objects of the graph.
     pub name: String,
@@ -31,7 +33,7 @@ pub struct DataObject {
 
 /// How many copies of its data objects a graph has. With N copies run j uses copy `j mod N`, and a feedback graph keeps
 /// run `j + N` away until run j is done with it (paper 003, section 5.4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Replicas {
     /// One each and no feedback graph: whoever needs them guarded says so with critical sections.
     #[default]
@@ -69,7 +71,7 @@ pub struct Node {
 }
 
 /// An edge from `producer` to `consumer`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge {
     /// Index of the node that writes tokens.
     pub producer: usize,
