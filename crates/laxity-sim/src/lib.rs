@@ -5,6 +5,16 @@
 //! nanoseconds. Events of one instant are handled in the order completions, timeouts, releases, ticks, within each by
 //! the smaller job or CPU; then each policy decides once; then the CPUs act.
 //!
+//! ```text
+//!   event loop   simulator/: time goes on to the next end of a segment, timer, release or tick
+//!                  | what happens                                   ^ what follows for others
+//!                  v                                                |
+//!   parts        cpu, bottom_halves, cluster, devices, locks, servers, graphs, task: each owns its state
+//!                  | context: read the time, record, set a timer
+//!                  v
+//!                trace
+//! ```
+//!
 //! ```
 //! use laxity_model::{Instant, Nanos, Platform, Scheduler, Task, Workload};
 //! use laxity_plan::Plan;
@@ -20,15 +30,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bottom_halves;
+mod cluster;
+mod context;
+mod cpu;
 mod cpu_set;
 mod devices;
 mod graphs;
-mod halves;
-mod interrupt;
-mod job;
-mod locking;
-mod process;
+mod locks;
 mod servers;
 mod simulator;
+mod task;
+mod ticks;
 
 pub use simulator::Simulator;

@@ -1,4 +1,4 @@
-//! Tasks with a budget: what one needs beyond it, it gets a period later, and others do not notice.
+//! Tasks with a budget: a job that needs more goes on a period later, and others do not notice.
 
 mod common;
 
@@ -70,7 +70,7 @@ fn under_fixed_priorities_an_overrun_waits_and_keeps_its_rank() {
     assert_eq!(drawn(&workload(1, tasks), "G-RM", 20), "cpu0 00111001110011.00...");
 }
 
-/// Whoever is in a critical section goes on to its end; T0 holds the mutex until 4, then waits for 10.
+/// A job that exhausts its budget in a critical section goes on to the end of the section; T0 holds the mutex until 4, then waits for 10.
 ///
 /// ```text
 ///        0         10
@@ -184,10 +184,10 @@ fn most(budget: Nanos, period: Nanos, t: u64) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// Temporal isolation: whoever stays within its budget meets its deadlines, whatever the others need. With critical
-    /// sections only the schedule's legality is asserted: they delay whoever comes by.
+    /// Temporal isolation: a task that stays within its budget meets its deadlines, whatever the others need. With critical
+    /// sections, which delay other tasks, only the schedule's legality is asserted.
     #[test]
-    fn whoever_stays_within_its_budget_does_not_notice_that_others_overrun(workload in isolated(), seed in any::<u64>()) {
+    fn a_task_within_its_budget_does_not_notice_that_others_overrun(workload in isolated(), seed in any::<u64>()) {
         prop_assert_eq!(workload.validate(), Ok(()));
         let plan = Plan::new(&workload, &Scheduler::GLOBAL_EDF, seed).expect("all of it can be simulated");
         let records = run(&workload, &Scheduler::GLOBAL_EDF, Instant::from_millis(40), seed);
@@ -217,7 +217,7 @@ proptest! {
         }
     }
 
-    /// Several CPUs, overheads, either rule: legal, and nobody is lost.
+    /// Several CPUs, overheads, either rule: legal, and no job is lost.
     #[test]
     fn throttled_jobs_go_on_under_any_rule_and_overheads(
         workload in isolated(),

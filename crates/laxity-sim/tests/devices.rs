@@ -74,14 +74,14 @@ fn drawn(workload: &Workload, scheduler: &str, columns: u64) -> String {
     picture.into_iter().collect()
 }
 
-/// Standard Linux: whoever is interrupted waits, however urgent. The daemon is not needed for one at a time.
+/// Standard Linux: the interrupted job waits, however urgent. The daemon is not needed for one at a time.
 #[test]
-fn under_standard_linux_bottom_halves_run_on_the_stack_of_whoever_is_there() {
+fn under_standard_linux_bottom_halves_run_on_the_stack_of_the_interrupted_process() {
     let workload = workload(InterruptHandling::Linux, 1, network(6, 2, None), tasks(&[(3, 12)]));
     assert_eq!(drawn(&workload, "G-EDF", 12), "cpu0 bb000.bb....");
 }
 
-/// Nobody owns them, so there is no priority to be aware of.
+/// No job owns them, so there is no priority to be aware of.
 #[test]
 fn process_aware_handling_runs_them_as_standard_linux_does() {
     let system = |handling| workload(handling, 2, network(5, 2, None), tasks(&[(3, 12), (4, 9), (2, 7)]));
@@ -266,7 +266,7 @@ fn most(server: &Server, t: u64) -> u64 {
     let bound = match server.kind {
         ServerKind::CbsHard => 2 * budget + (t.saturating_sub(2 * budget) * budget).div_ceil(period),
         ServerKind::Sporadic => budget * (1 + t.div_ceil(period)),
-        // It may use what nobody else wants.
+        // It may use what no other job needs.
         ServerKind::CbsSoft => t,
     };
     bound.min(t) as u64

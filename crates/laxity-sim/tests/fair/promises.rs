@@ -41,8 +41,8 @@ fn three_busy_threads_have_a_third_of_a_cpu_each() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Slices end at ticks, so that one is longer than its length by a tick at most; who has had a slice more waits for
-    /// the others.
+    /// Slices end at ticks, so that one is longer than its length by a tick at most; a thread that has had a slice more waits
+    /// for the others.
     #[test]
     fn busy_threads_of_a_cpu_differ_by_no_more_than_a_slice_and_a_tick(
         threads in 2usize..12,
@@ -58,7 +58,7 @@ proptest! {
 
     /// A thread that slept long is owed no more than half a latency.
     #[test]
-    fn who_slept_long_gains_no_more_than_the_credit(asleep_ms in 0u64..2_000) {
+    fn a_long_sleeper_gains_no_more_than_the_credit(asleep_ms in 0u64..2_000) {
         let mut tasks = busy(2);
         tasks[1].phase = Nanos::from_millis(asleep_ms);
         let at = Instant::from_millis(asleep_ms + 50);

@@ -70,7 +70,7 @@ impl Machine {
         (0..self.threads.len()).filter(|&it| self.threads[it].remaining > 0 && self.threads[it].cpu == cpu).collect()
     }
 
-    /// Who waits, who is least ahead first.
+    /// The threads that wait, the one least ahead first.
     fn waiting(&self, cpu: usize) -> Vec<usize> {
         let mut waiting = self.runnable(cpu);
         waiting.retain(|&thread| self.cpus[cpu].linked != Some(thread));
@@ -87,7 +87,7 @@ impl Machine {
         }
     }
 
-    /// Everything that happens at `now`, after each linked thread executed since `now - 1`; answers who executes next.
+    /// Everything that happens at `now`, after each linked thread executed since `now - 1`; answers which thread executes next.
     fn step(&mut self, now: i64) -> Vec<Option<usize>> {
         for cpu in 0..self.cpus.len() {
             if let Some(thread) = self.cpus[cpu].linked {
@@ -191,7 +191,7 @@ impl Machine {
         }
     }
 
-    /// Of the CPUs on which somebody waits the one with most to do.
+    /// Of the CPUs on which a thread waits, the one with most to do.
     fn busiest(&self) -> Option<usize> {
         let waiting = (0..self.cpus.len()).filter(|&cpu| !self.waiting(cpu).is_empty());
         waiting.max_by_key(|&cpu| (self.runnable(cpu).len(), std::cmp::Reverse(cpu)))
@@ -227,13 +227,13 @@ impl Machine {
         while let (Some(idle), Some(busiest)) =
             ((0..self.cpus.len()).find(|&cpu| self.runnable(cpu).is_empty()), self.busiest())
         {
-            // Who executed there until now can only go on there.
+            // The thread that executed there until now can only go on there.
             let movable = |thread: &usize| executing[busiest] != Some(*thread);
             if let Some(thread) = self.waiting(busiest).into_iter().find(movable) {
                 self.migrate(thread, busiest, idle);
             } else {
                 let occupant = self.waiting(busiest)[0];
-                let linked = self.cpus[busiest].linked.replace(occupant).expect("who displaced it");
+                let linked = self.cpus[busiest].linked.replace(occupant).expect("a thread displaced it");
                 self.migrate(linked, busiest, idle);
             }
             self.pick(idle);

@@ -36,7 +36,7 @@ t2 # # # . . . . #";
 }
 
 #[test]
-fn with_inheritance_a_holder_has_it_only_while_somebody_waits() {
+fn with_inheritance_a_holder_has_it_only_while_a_job_waits() {
     let drawn = "
 p0 2 1 0 2 2 0 1 2 .
 t0     # ? ? #

@@ -10,7 +10,7 @@ fn system(cpus: usize) -> System {
 }
 
 #[test]
-fn a_slice_ends_at_the_first_tick_after_it_and_who_is_least_ahead_is_next() {
+fn a_slice_ends_at_the_first_tick_after_it_and_the_thread_least_ahead_is_next() {
     let drawn = "
 p0 0 0 0 1 1 1 2 2 2 0 1 2
 t0 # # # . . . . . . #
@@ -20,7 +20,7 @@ t2 . . . . . . # # # . . #";
 }
 
 #[test]
-fn who_wakes_preempts_if_it_is_behind_by_more_than_a_granularity() {
+fn a_woken_thread_preempts_if_it_is_behind_by_more_than_a_granularity() {
     let preempted = "
 p0 0 0 1 1 0 0
 t0 # # . . # #
@@ -34,7 +34,7 @@ t1   . . . # #";
 }
 
 #[test]
-fn who_slept_is_owed_half_a_latency_and_no_more() {
+fn a_sleeper_is_owed_half_a_latency_and_no_more() {
     let drawn = "
 p0 0 0 0 0 0 0 1 1 1 1 0 0 0 0 1 1
 t0 # # # # # # . . . . # # # # . .
@@ -43,7 +43,7 @@ t1             # # # # . . . . # #";
 }
 
 #[test]
-fn who_wakes_takes_an_idle_cpu_and_goes_on_where_it_was_before() {
+fn a_woken_thread_takes_an_idle_cpu_and_goes_on_where_it_was_before() {
     // T2 begins on CPU 0, as all tasks of even number, but that is busy.
     let drawn = "
 p0 0 0 0 0 0 0 0 0
@@ -72,7 +72,7 @@ p0 1 1 2 2 0 1 1 1";
 }
 
 #[test]
-fn who_holds_a_lock_inherits_nothing_and_who_asked_first_is_next() {
+fn a_holder_of_a_lock_inherits_nothing_and_the_first_waiter_is_next() {
     // T2 has it, T1 asks at 1 and T0 at 2.
     let system = system(3).resource(ResourceProtocol::PriorityInheritance);
     let system = system.task(2, "a{ 1 }").task(1, "a{ 1 }").task(0, "a{ 4 }").fair();

@@ -59,7 +59,7 @@ fn middle_job(arbitration: GpuArbitration) -> System {
 }
 
 #[test]
-fn r2_who_waits_is_suspended_and_the_holder_has_the_highest_priority_of_its_queue() {
+fn r2_waiters_are_suspended_and_the_holder_has_the_highest_priority_of_its_queue() {
     let drawn = "
 p0 . 2 2 2 2 1 1 1 0 .
 e0 2 . . . . 2 0 0 . .
@@ -71,7 +71,7 @@ t2 - # # # # -";
     assert_eq!(system.priorities(10), [(2, 2, 0), (6, 2, 2)]);
 }
 
-/// T0 waits for GPU 1, which T3 holds. T2, who holds GPU 0 and needs the CPU, does not get T0's priority; T3 does.
+/// T0 waits for GPU 1, which T3 holds. T2, which holds GPU 0 and needs the CPU, does not get T0's priority; T3 does.
 #[test]
 fn r2_a_holder_inherits_from_its_own_queue_only() {
     let system = System::new(1, 2, OBLIVIOUS).task(1, "K1@1").task(1, "6").task(0, "( K1@0 2 )").task(0, "( K3@1 1 )");
@@ -99,7 +99,7 @@ t2 - # # . . . # # -";
     assert_eq!(middle_job(GpuArbitration::Semaphore).draw("pet", 12), drawn);
 }
 
-/// T3 is done with GPU 1 at 3; T1 follows, the next in its queue, though T0 waits as well. At 5 nobody is left in that
+/// T3 is done with GPU 1 at 3; T1 follows, the next in its queue, though T0 waits as well. At 5 no job is left in that
 /// queue: of T2 and T0, which wait for GPU 0 in this order, T0 has the higher priority and is stolen; at 7 T2.
 #[test]
 fn r3_the_next_in_the_queue_follows_and_an_empty_queue_steals_the_highest_priority() {

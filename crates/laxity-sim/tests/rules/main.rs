@@ -9,7 +9,7 @@
 //! | R1: a request joins the queue of least `wait`, l-aware | `r1_length_aware_a_request_joins_the_queue_of_least_waiting_time` |
 //! | R1: lengths include bottom halves | `r1_lengths_include_bottom_halves` |
 //! | R1, l-oblivious | `r1_length_oblivious_a_request_joins_the_queue_of_fewest_requests` |
-//! | R2: who waits is suspended; the holder inherits from its queue | `r2_who_waits_is_suspended_and_the_holder_has_the_highest_priority_of_its_queue`, `r2_a_holder_inherits_from_its_own_queue_only` |
+//! | R2: waiters are suspended; the holder inherits from its queue | `r2_waiters_are_suspended_and_the_holder_has_the_highest_priority_of_its_queue`, `r2_a_holder_inherits_from_its_own_queue_only` |
 //! | R3: the next of the queue, else the highest blocked job is stolen | `r3_the_next_in_the_queue_follows_and_an_empty_queue_steals_the_highest_priority` |
 //! | section IV: klmirqd's threads follow what their owners inherit | `klmirqd_a_thread_has_what_its_owner_inherits_at_once`, `klmirqd_a_thread_loses_what_its_owner_inherited_at_that_very_instant` |
 //!
@@ -18,14 +18,14 @@
 //! | replica i belongs to GPU i mod g | `replica_i_is_a_token_of_gpu_i_modulo_g` |
 //! | a request joins the shortest queue that has room | `a_request_joins_the_shortest_queue_and_the_head_of_a_queue_is_granted` |
 //! | at most `max_in_fifos` requests in all queues | `no_more_requests_than_max_in_fifos_are_in_all_queues` |
-//! | not among the m highest: the priority queue | `who_is_not_among_the_m_highest_waits_in_the_priority_queue_whose_head_has_the_free_place` |
-//! | else donor of the lowest request without a higher donor | `who_is_among_the_m_highest_donates_to_the_lowest_and_its_priority_reaches_the_holder` |
+//! | not among the m highest: the priority queue | `a_request_below_the_m_highest_waits_in_the_priority_queue_whose_head_has_the_free_place` |
+//! | else donor of the lowest request without a higher donor | `a_request_among_the_m_highest_donates_to_the_lowest_and_its_priority_reaches_the_holder` |
 //! | whose previous donor goes to the priority queue | `the_previous_donor_returns_to_the_priority_queue` |
-//! | a holder inherits from its queue and their donors, a donee from its donor | `who_is_among_the_m_highest_donates_to_the_lowest_and_its_priority_reaches_the_holder` |
+//! | a holder inherits from its queue and their donors, a donee from its donor | `a_request_among_the_m_highest_donates_to_the_lowest_and_its_priority_reaches_the_holder` |
 //! | release: inheritance is dropped | `an_unlock_ends_inheritance` |
 //! | the place goes to the releaser's own donor | `a_free_place_is_that_of_the_releasers_own_donor` |
 //! | else to the highest donor | `without_a_donor_of_its_own_the_place_is_that_of_the_highest_donor` |
-//! | else to the head of the priority queue | `who_is_not_among_the_m_highest_waits_in_the_priority_queue_whose_head_has_the_free_place` |
+//! | else to the head of the priority queue | `a_request_below_the_m_highest_waits_in_the_priority_queue_whose_head_has_the_free_place` |
 //! | else the highest waiter is stolen | `an_idle_token_steals_the_highest_waiter` |
 //! | then the head of the queue is granted | `a_request_joins_the_shortest_queue_and_the_head_of_a_queue_is_granted` |
 //! | variants: the k-FMLP; (rho, f) | `with_one_token_and_queues_without_end_it_is_the_k_fmlp`, `more_tokens_let_engines_work_side_by_side` |
@@ -58,13 +58,13 @@
 //!
 //! | Linux's fair class (decision 27) | `fair::` |
 //! | --- | --- |
-//! | slices, and who is next | `a_slice_ends_at_the_first_tick_after_it_and_who_is_least_ahead_is_next` |
-//! | preemption by who wakes | `who_wakes_preempts_if_it_is_behind_by_more_than_a_granularity` |
-//! | credit of sleepers | `who_slept_is_owed_half_a_latency_and_no_more` |
-//! | the CPU of who wakes | `who_wakes_takes_an_idle_cpu_and_goes_on_where_it_was_before` |
+//! | slices, and the next thread | `a_slice_ends_at_the_first_tick_after_it_and_the_thread_least_ahead_is_next` |
+//! | preemption by a woken thread | `a_woken_thread_preempts_if_it_is_behind_by_more_than_a_granularity` |
+//! | credit of sleepers | `a_sleeper_is_owed_half_a_latency_and_no_more` |
+//! | the CPU of a woken thread | `a_woken_thread_takes_an_idle_cpu_and_goes_on_where_it_was_before` |
 //! | idle CPUs pull | `without_an_idle_cpu_it_waits_where_it_was_and_the_first_idle_cpu_takes_it` |
 //! | interrupt threads are above it | `an_interrupt_thread_of_linux_has_real_time_priority` |
-//! | no priorities: locks are first come, first served, and nothing is inherited | `who_holds_a_lock_inherits_nothing_and_who_asked_first_is_next` |
+//! | no priorities: locks are first come, first served, and nothing is inherited | `a_holder_of_a_lock_inherits_nothing_and_the_first_waiter_is_next` |
 //!
 //! Drawn for the policies alone, in `laxity-policy`: what the predictor drops and learns and its other ties
 //! (`tokens/affinity.rs`), requests for one GPU, and what a simulated job cannot do: exhaust its budget while it waits, or

@@ -181,7 +181,7 @@ fn time(ms: u64) -> ExecutionTime {
 /// The steps that `text` says, separated by blanks:
 ///
 /// ```text
-///   3          execute for 3 ms                  K3     a GPU kernel of 3 ms; nobody is interrupted
+///   3          execute for 3 ms                  K3     a GPU kernel of 3 ms that raises no interrupt
 ///   I3, O3     a copy to, from the GPU           H3     a GPU kernel that ends in an interrupt
 ///   K3@1       a kernel for GPU 1 and no other   A3     the same, but the job does not wait for it
 ///   ( )        a GPU section                     a{ }   a critical section of the first resource

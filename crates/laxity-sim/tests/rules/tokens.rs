@@ -1,4 +1,4 @@
-//! GPUSync's tokens. The rows of engines show who holds one: most bodies are a single operation.
+//! GPUSync's tokens. The rows of engines show which job holds one: most bodies are a single operation.
 
 use laxity_model::{EngineOrder, GpuArbitration, GpuSync, MigrationPath, Nanos, TokenHold};
 
@@ -60,10 +60,10 @@ t2 - - - -";
     assert_eq!(system(1).draw("et", 8), outside);
 }
 
-/// T0 and T1 fill the queue and are the two highest; T3 and then T2 wait in the priority queue. Nobody has their
+/// T0 and T1 fill the queue and are the two highest; T3 and then T2 wait in the priority queue. No job inherits their
 /// priority.
 #[test]
-fn who_is_not_among_the_m_highest_waits_in_the_priority_queue_whose_head_has_the_free_place() {
+fn a_request_below_the_m_highest_waits_in_the_priority_queue_whose_head_has_the_free_place() {
     let system = two_places().task(0, "K3").task(1, "K2").task(2, "K2").task(1, "K2");
     let drawn = "
 e0 0 0 0 1 1 2 2 3 3
@@ -78,7 +78,7 @@ t3   ? ? ? ? ? ? - -";
 /// T0 finds the queue full, is among the two highest, and donates to T5, the lowest, whose priority T4 inherits: T4
 /// runs and T2 does not. When T4 is done T5 has T0's priority.
 #[test]
-fn who_is_among_the_m_highest_donates_to_the_lowest_and_its_priority_reaches_the_holder() {
+fn a_request_among_the_m_highest_donates_to_the_lowest_and_its_priority_reaches_the_holder() {
     let system = two_places().task(2, "K1 1").task(3, "4").task(3, "4").task(9, "1").task(0, "K2 3").task(1, "K2");
     let drawn = "
 p0 . . . 1 1 1 1 . 0 3 . .
@@ -127,7 +127,7 @@ t4   ? ? ? - -";
     assert_eq!(system.draw("et", 10), drawn);
 }
 
-/// T1 donates to T3, T2 waits in the priority queue. When T0 is done, who has no donor, T1 has its place.
+/// T1 donates to T3, T2 waits in the priority queue. When T0, which has no donor, is done, T1 has its place.
 #[test]
 fn without_a_donor_of_its_own_the_place_is_that_of_the_highest_donor() {
     let system = two_places().task(0, "K4").task(3, "K1").task(2, "K1").task(1, "K1");
@@ -156,7 +156,7 @@ t2 - # # - . . # #";
     assert_eq!(system.priorities(12), [(1, 2, 0), (4, 2, 2)]);
 }
 
-/// T1 and T2 hold the two tokens; T3 and then T0 wait for the first, T4 for the second. At 7 nobody waits for the
+/// T1 and T2 hold the two tokens; T3 and then T0 wait for the first, T4 for the second. At 7 no job waits for the
 /// second any more: it goes to T0, the highest in the other queue, though T3 is before it.
 #[test]
 fn an_idle_token_steals_the_highest_waiter() {

@@ -1,0 +1,336 @@
+//! The event loop: it owns the time, lets the parts of the simulator act, and carries out what they return.
+
+mod bottom_halves;
+mod dispatch;
+mod interrupts;
+mod jobs;
+mod sharing;
+
+use laxity_model::{CpuId, Instant, Invocation, JobId, Nanos, TaskId};
+use laxity_plan::{NextRelease, Plan};
+use laxity_policy::cpu::{self, Action, ReleaseQueue};
+use laxity_policy::interrupt::Threads;
+use laxity_trace::{Event, Sink};
+
+use crate::bottom_halves::BottomHalf;
+use crate::cluster::Cluster;
+use crate::context::{Context, TimerKind};
+use crate::cpu::{Activity, Cpu, Due, Interrupt};
+use crate::cpu_set::CpuSet;
+use crate::devices::{self, Devices};
+use crate::graphs::{self, Graphs};
+use crate::locks::Locks;
+use crate::servers::Server;
+use crate::task::TaskRun;
+use crate::ticks::Ticks;
+
+/// A simulation in progress.
+pub struct Simulator<S> {
+    cx: Context<S>,
+    plan: Plan,
+    tasks: Vec<TaskRun>,
+    cpus: Vec<Cpu>,
+    /// When the current segment of each CPU ends: a dense array, scanned for its minimum.
+    ends: Vec<Instant>,
+    clusters: Vec<Cluster>,
+    releases: ReleaseQueue,
+    ticks: Option<Ticks>,
+    /// CPUs that must act at this instant.
+    touched: CpuSet,
+    /// Clusters whose policy must decide at this instant.
+    undecided: Vec<usize>,
+    actions: Vec<Action>,
+    /// Empty batches for reuse: a release allocates nothing.
+    spare_batches: Vec<Vec<TaskId>>,
+    /// Scratch space: CPUs whose segment ends now.
+    ending: Vec<u16>,
+    /// Scratch space: jobs that tokens have made ready.
+    ready: Vec<graphs::Ready>,
+    /// The CPU whose handler ran last; sends the inter-processor interrupts.
+    handler: CpuId,
+    devices: Devices,
+    /// The threads of the system, and what each has to do.
+    threads: Threads<BottomHalf>,
+    /// `None` where priorities are base priorities and nothing is locked.
+    locks: Option<Box<Locks>>,
+    graphs: Graphs,
+    /// The bandwidth server of each task and thread; empty if there is none.
+    servers: Vec<Option<Server>>,
+}
+
+impl<S: Sink> Simulator<S> {
+    /// A simulator of `plan` at time 0 that writes to `sink`.
+    pub fn new(plan: &Plan, sink: S) -> Self {
+        let clusters = Cluster::all(plan);
+        let cpus = Cpu::all(plan);
+        let mut simulator = Simulator {
+            cx: Context::new(sink),
+            tasks: Vec::with_capacity(plan.tasks.len()),
+            ends: vec![Instant::NEVER; cpus.len()],
+            touched: CpuSet::new(cpus.len()),
+            ending: Vec::with_capacity(cpus.len()),
+            cpus,
+            releases: ReleaseQueue::with_capacity(plan.tasks.len()),
+            ticks: Ticks::new(plan),
+            undecided: Vec::with_capacity(clusters.len()),
+            clusters,
+            actions: Vec::new(),
+            spare_batches: Vec::new(),
+            ready: Vec::new(),
+            handler: CpuId(0),
+            devices: Devices::new(plan),
+            threads: Threads::new(plan.threads.of_device.clone(), plan.threads.callbacks.len()),
+            locks: Locks::new(plan).map(Box::new),
+            graphs: Graphs::new(plan),
+            servers: Server::all(plan),
+            plan: plan.clone(),
+        };
+        simulator.plan_first_releases();
+        simulator.devices.start(&mut simulator.cx, plan);
+        simulator.graphs.plan_starts(&mut simulator.cx);
+        simulator
+    }
+
+    /// The time reached.
+    pub fn now(&self) -> Instant {
+        self.cx.now
+    }
+
+    /// The sink.
+    pub fn sink(&self) -> &S {
+        &self.cx.sink
+    }
+
+    /// Handles every event before `end`. May be called again with a later `end`; the records do not depend on how a
+    /// simulation is cut into calls.
+    pub fn run_until(&mut self, end: Instant) {
+        loop {
+            let at = self.next_instant();
+            if at >= end {
+                self.cx.now = self.cx.now.max(end);
+                return;
+            }
+            self.cx.now = at;
+            self.end_segments();
+            while let Some(timer) = self.cx.take_due_timer() {
+                self.fire(timer);
+            }
+            self.release_due();
+            self.tick_due();
+            self.settle();
+        }
+    }
+
+    /// Ends the simulation at the time reached: jobs whose last instruction ends exactly now complete, nothing else
+    /// happens any more. Returns the sink.
+    pub fn finish(mut self) -> S {
+        for cpu in self.take_ending() {
+            if self.cpus[usize::from(cpu)].activity == Activity::Job {
+                self.end_of_step(CpuId(cpu));
+            }
+        }
+        self.cx.record(Event::End);
+        self.cx.sink
+    }
+
+    fn next_instant(&self) -> Instant {
+        // Of numbers, not of `Instant`s: without a branch for each CPU.
+        let mut at = Instant(self.ends.iter().fold(Instant::NEVER.0, |least, end| least.min(end.0)));
+        if let Some(release) = self.releases.next() {
+            at = at.min(release);
+        }
+        at = at.min(self.cx.next_timer());
+        if let Some(ticks) = &self.ticks {
+            at = at.min(ticks.next);
+        }
+        at
+    }
+
+    /// First the jobs whose step ends, by job; then the ends of scheduler and interrupt code, by CPU.
+    fn end_segments(&mut self) {
+        let mut ending = self.take_ending();
+        for cpu in ending.drain(..).map(CpuId) {
+            self.touch(cpu);
+            match self.cpus[cpu.index()].activity {
+                Activity::Job => self.end_of_step(cpu),
+                Activity::BottomHalf(place) => self.end_of_bottom_half(cpu, place),
+                Activity::Open | Activity::Scheduler(_) => self.end_of_work(cpu),
+            }
+        }
+        self.ending = ending;
+    }
+
+    /// The CPUs whose segment ends now, in the order of [`Simulator::end_segments`]; to be put back into `ending`.
+    fn take_ending(&mut self) -> Vec<u16> {
+        let now = self.cx.now;
+        let mut ending = std::mem::take(&mut self.ending);
+        ending.extend((0..self.ends.len() as u16).filter(|&cpu| self.ends[usize::from(cpu)] == now));
+        if ending.len() > 1 {
+            ending.sort_by_key(|&cpu| {
+                let state = &self.cpus[usize::from(cpu)];
+                let job = state.process.task().filter(|_| state.activity == Activity::Job);
+                (job.is_none(), job)
+            });
+        }
+        ending
+    }
+
+    fn fire(&mut self, timer: TimerKind) {
+        match timer {
+            TimerKind::Resume(task) => {
+                let cpu = self.plan.dedicated.unwrap_or(self.tasks[task.index()].timer_cpu);
+                self.raise(cpu, Interrupt::Resume(task));
+            }
+            TimerKind::Engine(gpu, engine) => {
+                let effect = self.devices.end_operation(&mut self.cx, &self.plan, gpu, engine);
+                self.follow_device(effect);
+            }
+            TimerKind::Partial(gpu, engine) => {
+                let effect = self.devices.partial_interrupt(&mut self.cx, &self.plan, gpu, engine);
+                self.follow_device(effect);
+            }
+            TimerKind::Arrival(device) => {
+                let effect = self.devices.arrive(&mut self.cx, &self.plan, device);
+                self.follow_device(effect);
+            }
+            TimerKind::Ipi(cpu) => {
+                if self.cpus[cpu.index()].receive_ipi() {
+                    self.touch(cpu);
+                }
+            }
+            TimerKind::Replenish(task) => self.replenish(task),
+            TimerKind::GraphStart(graph) => {
+                self.with_tokens(None, |graphs, cx, ready| graphs.start(cx, graph as usize, ready));
+            }
+            TimerKind::GraphTimeout(graph) => {
+                self.with_tokens(None, |graphs, cx, ready| graphs.timeout(cx, graph as usize, ready));
+            }
+        }
+    }
+
+    fn follow_device(&mut self, effect: devices::Effect) {
+        match effect {
+            devices::Effect::Interrupt { cpu, top_half } => self.raise(cpu, Interrupt::TopHalf(top_half)),
+            devices::Effect::Complete(job) => {
+                let cpu = self.tasks[job.task.index()].timer_cpu;
+                self.operation_done(cpu, job);
+            }
+        }
+    }
+
+    fn tick_due(&mut self) {
+        let now = self.cx.now;
+        while let Some(ticks) = self.ticks.as_mut().filter(|ticks| ticks.next == now) {
+            let (cpus, quantum) = ticks.take(self.cpus.len());
+            for cpu in cpus {
+                if self.tick_matters(cpu) {
+                    self.raise(CpuId(cpu as u16), Interrupt::Tick { quantum });
+                }
+            }
+        }
+    }
+
+    /// Whether a tick on `cpu` could cost or change anything.
+    fn tick_matters(&self, cpu: usize) -> bool {
+        let heeds = |(cluster, _): (usize, CpuId)| self.clusters[cluster].policy.heeds_ticks();
+        !self.plan.header.costs.tick.is_zero() || self.cpus[cpu].cluster.is_some_and(heeds)
+    }
+
+    /// Lets policies decide and CPUs act until nothing more happens at this instant.
+    fn settle(&mut self) {
+        loop {
+            while let Some(cluster) = self.undecided.pop() {
+                self.decide(cluster);
+            }
+            let Some(cpu) = self.touched.pop_first() else { return };
+            self.act(cpu);
+        }
+    }
+
+    /// `cpu` must act before time goes on.
+    fn touch(&mut self, cpu: CpuId) {
+        self.touched.insert(cpu);
+    }
+
+    /// Hands `event` to the policy of `cluster`, which must decide before CPUs act.
+    fn notify_policy(&mut self, cluster: usize, event: cpu::Event) {
+        let state = &mut self.clusters[cluster];
+        state.policy.handle(self.cx.now, event);
+        if !state.must_decide {
+            state.must_decide = true;
+            self.undecided.push(cluster);
+        }
+    }
+
+    fn decide(&mut self, cluster: usize) {
+        self.clusters[cluster].must_decide = false;
+        let mut actions = std::mem::take(&mut self.actions);
+        self.clusters[cluster].policy.decide(self.cx.now, &mut actions);
+        for Action::Link { cpu, task } in actions.drain(..) {
+            let plan = &self.plan.clusters[cluster];
+            let (cpu, task) = (plan.cpus[cpu.index()], task.map(|task| plan.tasks[task.index()]));
+            let job = task.map(|task| self.job_id(task));
+            self.cx.record(Event::Link { cpu, job });
+            self.cpus[cpu.index()].link = task;
+            self.deliver_link(cpu);
+        }
+        self.actions = actions;
+    }
+
+    /// Makes `cpu` notice that its link changed.
+    fn deliver_link(&mut self, cpu: CpuId) {
+        let state = &mut self.cpus[cpu.index()];
+        if self.plan.header.scheduler.invocation == Invocation::QuantumDriven || !state.link_is_new() {
+            return; // Noticed in the CPU's own tick handler; or nothing to enact.
+        }
+        let latency = self.plan.header.costs.ipi_latency;
+        if state.handled_at == self.cx.now || latency.is_zero() {
+            state.due.add(Due::SCHEDULE);
+            self.touch(cpu);
+        } else {
+            self.send_ipi(cpu, latency);
+        }
+    }
+
+    /// Asks `cpu` to run its scheduler, unless that is under way already.
+    fn send_ipi(&mut self, cpu: CpuId, latency: Nanos) {
+        let state = &mut self.cpus[cpu.index()];
+        if !state.will_schedule() {
+            state.due.add(Due::IPI);
+            self.cx.set_timer(self.cx.now + latency, TimerKind::Ipi(cpu));
+            self.cx.record(Event::Ipi { from: self.handler, to: cpu, latency });
+        }
+    }
+
+    fn plan_first_releases(&mut self) {
+        for (index, plan) in self.plan.tasks.iter().enumerate() {
+            let task = TaskId(index as u32);
+            let cpus = &self.plan.clusters[usize::from(plan.cluster)].cpus;
+            let timer_cpu = cpus[plan.local.index() % cpus.len()];
+            let next = NextRelease::first(&plan.releases, self.plan.draws(task));
+            self.tasks.push(TaskRun::new(next, timer_cpu));
+            if plan.released_by.has_timer() {
+                self.releases.set(task, next.at, timer_cpu.index());
+            }
+        }
+    }
+
+    /// The current job of `task`.
+    fn job_id(&self, task: TaskId) -> JobId {
+        JobId { task, index: self.tasks[task.index()].job }
+    }
+
+    /// The cluster of `task` and its number there.
+    fn local(&self, task: TaskId) -> (usize, TaskId) {
+        let plan = &self.plan.tasks[task.index()];
+        (usize::from(plan.cluster), plan.local)
+    }
+
+    /// The number of `cpu` in `cluster`; a CPU outside (dedicated to interrupts) acts through the first.
+    fn local_cpu(&self, cpu: CpuId, cluster: usize) -> CpuId {
+        match self.cpus[cpu.index()].cluster {
+            Some((own, local)) if own == cluster => local,
+            _ => CpuId(0),
+        }
+    }
+}
