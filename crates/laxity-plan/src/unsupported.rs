@@ -1,13 +1,12 @@
 //! What a workload may ask for that cannot be carried out.
 
-use std::fmt;
-
 use laxity_model::{InterruptHandling, Invocation, Scheduler, Task, Workload};
 
 use crate::{fair, resources};
 
 /// What a workload asks for and cannot have, each feature by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .reasons.join("\n"))]
 pub struct UnsupportedFeatures {
     reasons: Vec<String>,
 }
@@ -31,14 +30,6 @@ impl UnsupportedFeatures {
         &self.reasons
     }
 }
-
-impl fmt::Display for UnsupportedFeatures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reasons.join("\n"))
-    }
-}
-
-impl std::error::Error for UnsupportedFeatures {}
 
 /// Adds what `workload`, whose nodes of graphs are among `tasks`, asks for and `scheduler` cannot give.
 pub(crate) fn check(workload: &Workload, tasks: &[Task], scheduler: &Scheduler, unsupported: &mut UnsupportedFeatures) {
