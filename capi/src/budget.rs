@@ -1,4 +1,4 @@
-//! Budgets of jobs that use GPUs, for whoever watches them.
+//! Budgets of jobs that use GPUs, for the threads that enforce them.
 //!
 //! ```text
 //!                laxity_budget_exhaust                    laxity_budget_replenish
@@ -13,11 +13,11 @@ use laxity_gpu::Budget;
 use crate::device::{laxity_device_thread, with};
 use crate::error::answer;
 use crate::error::laxity_result;
-use crate::gpu::laxity_gpu_client;
+use crate::gpu_client::laxity_gpu_client;
 use crate::handle::{self, Handle, out};
 
-/// The budget of a thread's jobs, for whoever watches it: another thread, or the same one between its calls. Threads
-/// share it, and it may outlive the client.
+/// The budget of a thread's jobs, for the thread that enforces it: another thread, or the same one between its calls.
+/// Threads may share it, and it may outlive the client.
 pub struct laxity_budget {
     _opaque: (),
 }
@@ -28,8 +28,8 @@ impl Handle for laxity_budget {
     const NAME: &'static str = "budget";
 }
 
-/// What is told when a job of this client has exhausted its budget. Called by the client's thread; any thread uses the
-/// result.
+/// The handle by which a thread tells that a job of this client has exhausted its budget. The client's thread calls
+/// this; any thread may use the handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_gpu_client_budget(
     client: *const laxity_gpu_client,
@@ -46,8 +46,8 @@ pub unsafe extern "C" fn laxity_gpu_client_budget(
     })
 }
 
-/// Whether the budget of the client's job is exhausted. One that holds a token then had best let go of it. Called by the
-/// client's thread.
+/// Whether the budget of the client's job is exhausted. A job that holds a token should then release it. The client's
+/// thread calls this.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_gpu_client_is_exhausted(
     client: *const laxity_gpu_client,
@@ -62,9 +62,10 @@ pub unsafe extern "C" fn laxity_gpu_client_is_exhausted(
     })
 }
 
-/// What is told when a job of this thread has exhausted its budget; NULL without an arbitration. A job that holds a token
-/// then has its next operation return LAXITY_ERROR_EXHAUSTED, after what was under way is complete, and lets go; one that
-/// holds none waits for a token, and for budget. Called by the thread; any thread uses the result.
+/// The handle by which a thread tells that a job of this thread has exhausted its budget; NULL without an arbitration.
+/// If the job holds a token, its next operation waits for those under way, releases the token, and returns
+/// LAXITY_ERROR_EXHAUSTED; otherwise the job waits for budget and a token. This thread calls this; any thread may use
+/// the handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_budget(
     thread: *mut laxity_device_thread,
@@ -80,26 +81,26 @@ pub unsafe extern "C" fn laxity_device_budget(
     unsafe { with(thread, ask) }
 }
 
-/// The job has no budget any more: its request is withdrawn, though its thread goes on waiting; if it holds a token, the
-/// next in the queue is admitted in its place. Nothing happens if that is known, or the client is released.
+/// Tells that the job's budget is exhausted. Its request is withdrawn, and its thread goes on waiting; if it holds a
+/// token, the next request in the queue is admitted in its place. Does nothing if that is known, or the client is
+/// released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_budget_exhaust(budget: *const laxity_budget) -> laxity_result {
     // SAFETY: the caller promises that the handle is not released meanwhile.
     answer(|| Ok(unsafe { handle::get(budget) }?.exhaust()?))
 }
 
-/// The job has budget again: it asks for what it asked for, behind those who have meanwhile. A token that it still holds
-/// is not given back its place in the queue. Nothing happens if that is known, or the client is released.
+/// Tells that the job has budget again. It repeats its request, behind those that came meanwhile. A token that it still
+/// holds does not get its place in the queue back. Does nothing if that is known, or the client is released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_budget_replenish(budget: *const laxity_budget) -> laxity_result {
     // SAFETY: the caller promises that the handle is not released meanwhile.
     answer(|| Ok(unsafe { handle::get(budget) }?.replenish()?))
 }
 
-/// Releases the handle of a budget; what was said of it stays so. `*budget` is NULL then; if it is already, nothing
-/// happens.
+/// Releases the handle of a budget, whose state stays. Sets `*budget` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_budget_release(budget: *mut *mut laxity_budget) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(budget) }.map(drop))
 }

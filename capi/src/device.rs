@@ -13,8 +13,10 @@ use ::laxity_device::{Buffer, Device, DeviceOptions, DeviceThread, Service, Wait
 use laxity_model::{CopyDirection, Nanos};
 
 use crate::error::{CallError, Error, answer, laxity_result};
-use crate::gpu::{OfThread, base, laxity_engine, laxity_gpus};
+use crate::gpu::{laxity_engine, laxity_gpus};
+use crate::gpu_client::base;
 use crate::handle::{self, Handle, out, text};
+use crate::of_thread::OfThread;
 
 /// The soft GPUs that this process uses. Threads share it.
 pub struct laxity_device {
@@ -31,11 +33,12 @@ pub struct laxity_buffer {
     _opaque: (),
 }
 
-/// How a thread of the soft GPU is scheduled that works on behalf of others.
+/// How the soft GPU's threads that work on behalf of others are scheduled.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum laxity_service {
-    /// As urgently as those threads of this process that hold a token of the GPU; without an arbitration, as it is.
+    /// With the highest priority of those threads of this process that hold a token of the GPU; without an arbitration,
+    /// as with LAXITY_SERVICE_AS_IS.
     LAXITY_SERVICE_OWNERS = 0,
     /// As the thread that opened the device.
     LAXITY_SERVICE_AS_IS = 1,
@@ -43,25 +46,25 @@ pub enum laxity_service {
     LAXITY_SERVICE_FIXED = 2,
 }
 
-/// What a device is like. All zeros but for `name`: one soft GPU with defaults.
+/// The configuration of a device. All zeros but for `name`: one soft GPU with defaults.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct laxity_device_config {
-    /// The name of the soft GPU; if there are several, theirs are this and .0, .1 and so on.
+    /// The name of the soft GPU; several are called NAME.0, NAME.1 and so on.
     name: *const c_char,
     /// How many soft GPUs; 0: as many as the arbitration has, or one.
     gpus: u16,
     /// Copy engines of each: 1 or 2; 0: as many as the arbitration has, or 2.
     copy_engines: u8,
-    /// Threads that wait for an operation look again and again instead of being suspended.
+    /// Threads that wait for an operation spin instead of suspending.
     spins: bool,
-    /// Bytes of memory of each, of which this machine gives what is allocated; 0: 64 MiB.
+    /// Bytes of memory of each, of which only allocated pages take memory of this machine; 0: 64 MiB.
     memory: u64,
-    /// Bytes that a copy engine copies in a second at most; 0: as fast as this machine does.
+    /// Bytes that a copy engine copies in a second at most; 0: as fast as this machine copies.
     copy_rate: u64,
-    /// How the threads are scheduled that handle interrupts and call callbacks: one of enum laxity_service.
+    /// How the threads that handle interrupts and call callbacks are scheduled: one of enum laxity_service.
     handling: u32,
-    /// How those are scheduled that carry out kernels and copies in this process.
+    /// How the threads that carry out kernels and copies in this process are scheduled.
     engines: u32,
     /// The priorities for LAXITY_SERVICE_FIXED, 1 to 99.
     handling_priority: u8,
@@ -69,6 +72,9 @@ pub struct laxity_device_config {
     /// The program that is the soft GPU's server; NULL: LAXITY_SOFTGPU_SERVER of the environment, or
     /// laxity-softgpu-server beside this program or in PATH.
     server: *const c_char,
+    /// Bytes of the stack of each thread that runs kernels and copies in this process; 0: as much as an ordinary thread's,
+    /// RLIMIT_STACK, or 8 MiB if that is unlimited.
+    stack: usize,
 }
 
 impl Handle for laxity_device {
@@ -108,6 +114,7 @@ impl laxity_device_config {
         options.gpu.memory = or(self.memory).unwrap_or(options.gpu.memory);
         options.gpu.copy_rate = or(self.copy_rate);
         options.arbitration = arbitration.cloned();
+        options.stack = (self.stack != 0).then_some(self.stack);
         options.wait = if self.spins { Wait::Spinning } else { Wait::Blocking };
         options.handling = service("config->handling", self.handling, self.handling_priority)?;
         options.engines = service("config->engines", self.engines, self.engines_priority)?;
@@ -128,8 +135,8 @@ fn service(argument: &'static str, number: u32, priority: u8) -> Result<Service,
     }
 }
 
-/// Opens soft GPUs, whose servers are started if there are none. `gpus` is the arbitration that says who uses them when,
-/// which this keeps; with NULL operations are served first come, first served.
+/// Opens soft GPUs, and starts their servers if there are none. `gpus` is the arbitration that decides which thread
+/// uses them when; the device keeps it. With NULL the GPUs serve operations first come, first served.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_open(
     config: *const laxity_device_config,
@@ -151,16 +158,16 @@ pub unsafe extern "C" fn laxity_device_open(
     })
 }
 
-/// Releases the handle of a device; its threads and buffers go on. `*device` is NULL then; if it is already, nothing
-/// happens.
+/// Releases the handle of a device; its threads and buffers stay. Sets `*device` to NULL; does nothing if it is NULL
+/// already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_release(device: *mut *mut laxity_device) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(device) }.map(drop))
 }
 
-/// `size` bytes of the memory of GPU `gpu`, which are zero. LAXITY_ERROR_MEMORY if it has not as many in one piece, or this
-/// machine has not as many left for it.
+/// Allocates `size` bytes of the memory of GPU `gpu`, which are zero. LAXITY_ERROR_MEMORY if the GPU has too few in one
+/// piece, or this machine has too few left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_buffer_alloc(
     device: *const laxity_device,
@@ -179,16 +186,16 @@ pub unsafe extern "C" fn laxity_buffer_alloc(
     })
 }
 
-/// Releases the handle of a buffer, whose memory is free once the last operation that uses it is complete. `*buffer` is
-/// NULL then; if it is already, nothing happens.
+/// Releases the handle of a buffer, whose memory is free once the last operation that uses it is complete. Sets
+/// `*buffer` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_buffer_release(buffer: *mut *mut laxity_buffer) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(buffer) }.map(drop))
 }
 
-/// Has this thread use the device under a name of 1 to 64 bytes, which traces have. `priority` and `deadline_ns` say how
-/// urgent it is, as for laxity_gpus_register, until a job says otherwise.
+/// Registers this thread with the device under a name of 1 to 64 bytes, which traces show. `priority` and `deadline_ns`
+/// are its priority, as for laxity_gpus_register, until a job changes it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_register(
     device: *const laxity_device,
@@ -208,7 +215,8 @@ pub unsafe extern "C" fn laxity_device_register(
     })
 }
 
-/// Lets go of what the thread holds, and forgets it. `*thread` is NULL then; if it is already, nothing happens.
+/// Releases all locks of the thread, and the thread's handle. Sets `*thread` to NULL; does nothing if it is NULL
+/// already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_thread_release(thread: *mut *mut laxity_device_thread) -> laxity_result {
     answer(|| {
@@ -217,7 +225,7 @@ pub unsafe extern "C" fn laxity_device_thread_release(thread: *mut *mut laxity_d
         if place.is_null() {
             return Ok(());
         }
-        // SAFETY: the caller promises that nobody uses the handle any more.
+        // SAFETY: the caller promises that the handle is not used any more.
         drop(unsafe { handle::get(*place) }?.get()?);
         // SAFETY: as above.
         unsafe { handle::take(place) }.map(drop)
@@ -236,8 +244,8 @@ pub(crate) unsafe fn with(
     answer(|| call(&mut *unsafe { handle::get(thread) }?.get()?))
 }
 
-/// A job begins, number `number` of its task as traces have it, as urgent as `priority` and `deadline_ns` say. One that
-/// has not ended ends now. Linux is to schedule the thread as it did when it registered.
+/// Begins a job, number `number` of its task in traces, with the priority that `priority` and `deadline_ns` state. A
+/// job that has not ended ends now. The thread must be scheduled as when it registered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_begin_job(
     thread: *mut laxity_device_thread,
@@ -249,7 +257,7 @@ pub unsafe extern "C" fn laxity_device_begin_job(
     unsafe { with(thread, |thread| Ok(thread.begin_job(number, base(priority, deadline_ns))?)) }
 }
 
-/// The job is over: lets go of the token.
+/// Ends the job: releases the token.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_end_job(thread: *mut laxity_device_thread) -> laxity_result {
     let end = |thread: &mut DeviceThread| {
@@ -260,7 +268,7 @@ pub unsafe extern "C" fn laxity_device_end_job(thread: *mut laxity_device_thread
     unsafe { with(thread, end) }
 }
 
-/// The job needs no GPU any more, though it goes on: lets go of the token early. The next operation takes another.
+/// Releases the token early, when the job needs no GPU any more. Its next operation takes another.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_release_token(thread: *mut laxity_device_thread) -> laxity_result {
     let release = |thread: &mut DeviceThread| {
@@ -286,8 +294,8 @@ pub unsafe extern "C" fn laxity_device_holds_token(
     unsafe { with(thread, ask) }
 }
 
-/// Takes a token now, if there is an arbitration and the thread holds none, rather than with the first operation. Writes
-/// to `gpu`, which may be NULL, which GPU the job uses.
+/// Takes a token now, if there is an arbitration and the thread holds none, rather than with the first operation.
+/// Writes to `gpu`, which may be NULL, which GPU the job uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_acquire_token(
     thread: *mut laxity_device_thread,
@@ -309,14 +317,14 @@ pub unsafe extern "C" fn laxity_device_acquire_token(
 /// buffer always has its own GPU used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_use_gpu(thread: *mut laxity_device_thread, gpu: i32) -> laxity_result {
-    // A number that is too large for a GPU is none.
+    // A number that is too large for a GPU matches none.
     let gpu = (gpu >= 0).then(|| u16::try_from(gpu).unwrap_or(u16::MAX));
     // SAFETY: the caller promises that the handle is not released meanwhile.
     unsafe { with(thread, |thread| Ok(thread.use_gpu(gpu)?)) }
 }
 
-/// Copies `size` bytes from `bytes` to `offset` of `buffer`, chunk by chunk if the arbitration says so, and returns when
-/// the GPU has done it.
+/// Copies `size` bytes from `bytes` to `offset` of `buffer`, chunk by chunk if the arbitration says so, and returns
+/// when the GPU has done it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_copy_in(
     thread: *mut laxity_device_thread,
@@ -338,8 +346,8 @@ pub unsafe extern "C" fn laxity_device_copy_in(
     unsafe { with(thread, copy) }
 }
 
-/// Copies `size` bytes from `offset` of `buffer` to `bytes`, chunk by chunk if the arbitration says so, and returns when
-/// the GPU has done it.
+/// Copies `size` bytes from `offset` of `buffer` to `bytes`, chunk by chunk if the arbitration says so, and returns
+/// when the GPU has done it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_device_copy_out(
     thread: *mut laxity_device_thread,
@@ -352,8 +360,8 @@ pub unsafe extern "C" fn laxity_device_copy_out(
         if bytes.is_null() && size > 0 {
             return Err(CallError::Null { argument: "bytes" }.into());
         }
-        // SAFETY: not null (checked above), and the caller promises that nobody else uses these `size` bytes, which
-        // have been written before: they are bytes, of which all values are fine.
+        // SAFETY: not null (checked above), and the caller promises that no other thread uses these `size` bytes. All
+        // values of bytes are valid.
         let bytes = if size == 0 { &mut [] } else { unsafe { slice::from_raw_parts_mut(bytes.cast(), size) } };
         // SAFETY: the caller promises that the handle is not released meanwhile.
         Ok(thread.copy_out(unsafe { handle::get(buffer) }?, offset, bytes)?)

@@ -12,13 +12,13 @@ pub(crate) use crate::call_error::CallError;
 pub use crate::result::laxity_result;
 use laxity_result::*;
 
-/// What went wrong, with names. It and its texts belong to the library; they are there until another call of the same
-/// thread does not return LAXITY_OK, or the thread ends.
+/// An error. It and its texts belong to the library. They are valid until the next call of the same thread that does
+/// not return LAXITY_OK, or until the thread ends.
 #[repr(C)]
 pub struct laxity_error {
     /// The result that the call returned.
     result: laxity_result,
-    /// What went wrong, with the way out; never NULL.
+    /// What went wrong, and the way out; never NULL.
     message: *const c_char,
     /// The node in question, or NULL.
     node: *const c_char,
@@ -30,7 +30,7 @@ pub struct laxity_error {
     pid: u32,
 }
 
-/// Why the last call of this thread failed that did not return LAXITY_OK; never NULL.
+/// The error of this thread's last call that did not return LAXITY_OK; never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn laxity_last_error() -> *const laxity_error {
     let found = catch_unwind(|| {
@@ -40,20 +40,20 @@ pub extern "C" fn laxity_last_error() -> *const laxity_error {
             &raw const rendered.get_or_insert_with(|| Rendered::of(error)).public
         })
     });
-    // A thread that is ending has no details any more.
+    // A thread that is ending has lost its details.
     found.ok().and_then(Result::ok).unwrap_or(&raw const NO_DETAILS.0)
 }
 
-/// Does what `call` does and says how it went. Nothing unwinds into C.
+/// Makes the call and returns its result. Nothing unwinds into C.
 pub(crate) fn answer(call: impl FnOnce() -> Result<(), Error>) -> laxity_result {
-    // What a panic leaves half-done is dropped or behind a mutex.
+    // State that a panic leaves half-done is dropped or behind a mutex.
     let error = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => return LAXITY_OK,
         Ok(Err(error)) => error,
         Err(payload) => {
             let text = payload.downcast_ref::<String>().cloned();
             let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            // Whatever else it is, dropping it might panic.
+            // Dropping a payload of another type might panic.
             std::mem::forget(payload);
             CallError::Internal { text: text.unwrap_or_default() }.into()
         }
@@ -105,7 +105,7 @@ thread_local! {
     static LAST: RefCell<Last> = const { RefCell::new(Last { error: None, rendered: None }) };
 }
 
-/// The last error; its texts are made when they are asked for, as time-outs are many and read by few.
+/// The last error. Its texts are made when they are asked for: time-outs are frequent, and few programs read them.
 struct Last {
     error: Option<Error>,
     rendered: Option<Box<Rendered>>,
@@ -114,7 +114,7 @@ struct Last {
 /// An error as C sees it.
 struct Rendered {
     public: laxity_error,
-    /// What `public` points into.
+    /// The texts that `public` points to.
     _texts: Vec<CString>,
 }
 
@@ -126,7 +126,7 @@ impl Rendered {
         let mut pointer = |text: Option<&str>| {
             let Some(text) = text else { return ptr::null() };
             texts.push(c_string(text));
-            // It points to the heap, and stays where it is when `texts` moves.
+            // The text is on the heap and stays there when `texts` moves.
             texts.last().map_or(ptr::null(), |text| text.as_ptr())
         };
         let public = laxity_error {
@@ -141,10 +141,10 @@ impl Rendered {
     }
 }
 
-/// What is said where there can be no details.
+/// The error where there can be no details.
 struct Constant(laxity_error);
 
-// SAFETY: it points to constants only, which nobody writes.
+// SAFETY: it points to constants only.
 unsafe impl Sync for Constant {}
 
 static NO_DETAILS: Constant = Constant(laxity_error {

@@ -19,24 +19,24 @@ impl Handle for laxity_graph {
     const NAME: &'static str = "graph";
 }
 
-/// Whose a node is.
+/// The ownership of a node.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum laxity_ownership {
-    /// Nobody's.
+    /// No process has claimed it.
     LAXITY_FREE = 0,
     /// A process has claimed it.
     LAXITY_CLAIMED = 1,
-    /// Its process died, or let go of it in the middle of a job.
+    /// Its process died, or released it in the middle of a job.
     LAXITY_NODE_LOST = 2,
 }
 
-/// What a node is doing.
+/// The state of a node.
 #[repr(C)]
 pub struct laxity_status {
-    /// Whose it is.
+    /// Its ownership.
     ownership: laxity_ownership,
-    /// The process that has it, or 0.
+    /// The process that owns it, or 0.
     pid: u32,
     /// Jobs that were begun.
     started: u64,
@@ -46,20 +46,20 @@ pub struct laxity_status {
     has_terminated: bool,
     /// Whether its owner is suspended until tokens, room, or its release come.
     is_waiting: bool,
-    /// Whether its owner is telling two consumers or more that their tokens are there.
+    /// Whether its owner is waking two consumers or more.
     is_sending: bool,
 }
 
-/// Lets go of a graph; nodes that were claimed stay claimed, and keep this process attached. `*graph` is NULL then; if
-/// it is already, nothing happens. The last process to leave takes the graph with it.
+/// Releases a graph. Claimed nodes stay claimed and keep this process attached. The graph ends with the last process
+/// that is attached. Sets `*graph` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_graph_release(graph: *mut *mut laxity_graph) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(graph) }.map(drop))
 }
 
-/// Claims the node called `name`, or any that nobody has if it is NULL; one at a time in all processes. After a death
-/// the node goes on with the job that was begun and not completed.
+/// Claims the node called `name`, or any free one if that is NULL. A node has one owner at a time, of all processes.
+/// After the death of an owner the node goes on with the job that was begun and not completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_graph_claim(
     graph: *const laxity_graph,
@@ -83,8 +83,8 @@ pub unsafe extern "C" fn laxity_graph_claim(
     })
 }
 
-/// Ends the node called `name` from outside, or every node if it is NULL: the next wait of those who have them says so,
-/// and consumers end when they have used what is there, and what the job brings that is begun.
+/// Ends the node called `name` from outside, or every node if it is NULL: the owner's next wait returns
+/// LAXITY_TERMINATED, and consumers end when they have used all tokens, those of a job that is begun included.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_graph_terminate(graph: *const laxity_graph, name: *const c_char) -> laxity_result {
     answer(|| {
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn laxity_graph_terminate(graph: *const laxity_graph, name
     })
 }
 
-/// Says what the node called `name` is doing now.
+/// Writes the state of the node called `name`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_graph_status(
     graph: *const laxity_graph,

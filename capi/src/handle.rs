@@ -1,4 +1,4 @@
-//! What C holds: pointers to values that say what they are.
+//! The pointers that C holds, to values with a tag of their type.
 
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,15 +7,15 @@ use crate::error::{CallError, Error};
 
 /// A type that C knows by name only.
 pub(crate) trait Handle: Sized {
-    /// What is behind it. Threads share it.
+    /// The type of the value. Threads share it.
     type Value: Send + Sync;
-    /// What its memory begins with.
+    /// The first bytes of its memory.
     const TAG: u64;
-    /// What messages call it.
+    /// Its name in messages.
     const NAME: &'static str;
 }
 
-/// What a handle points to.
+/// The memory that a handle points to.
 #[repr(C)]
 struct Tagged<T> {
     /// [`Handle::TAG`], and 0 once it is released.
@@ -28,7 +28,7 @@ pub(crate) fn make<H: Handle>(value: H::Value) -> *mut H {
     Box::into_raw(Box::new(Tagged { tag: AtomicU64::new(H::TAG), value })).cast()
 }
 
-/// What is behind `handle`.
+/// The value of `handle`.
 ///
 /// # Safety
 /// `handle` is null, or points to 8 bytes that can be read; if they are `H`'s tag, it is from [`make`] and is not
@@ -57,7 +57,7 @@ unsafe fn tag_of<'a, H: Handle>(handle: *const H) -> Result<&'a AtomicU64, Error
     if tag.load(Ordering::Relaxed) == H::TAG { Ok(tag) } else { Err(CallError::Handle { expected: H::NAME }.into()) }
 }
 
-/// Takes the value behind the handle at `place` and leaves null there; nothing if null is there already.
+/// Takes the value of the handle at `place` and leaves null there; `None` if null is there already.
 ///
 /// # Safety
 /// `place` is null or can be read and written, and [`get`]'s promise holds for what is there.
@@ -69,7 +69,7 @@ pub(crate) unsafe fn take<H: Handle>(place: *mut *mut H) -> Result<Option<H::Val
     }
     // SAFETY: as the caller promises.
     let tag = unsafe { tag_of(*place) }?;
-    // Of two threads that release it only one has it.
+    // Of two threads that release it at the same time, one gets it.
     if tag.compare_exchange(H::TAG, 0, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return Err(CallError::Handle { expected: H::NAME }.into());
     }
@@ -79,10 +79,10 @@ pub(crate) unsafe fn take<H: Handle>(place: *mut *mut H) -> Result<Option<H::Val
     Ok(Some(tagged.value))
 }
 
-/// Where a result goes.
+/// The place for a result.
 ///
 /// # Safety
-/// `place` is null, or can be written and nobody else uses it meanwhile.
+/// `place` is null, or can be written and no other thread uses it meanwhile.
 pub(crate) unsafe fn out<'a, T>(place: *mut T, argument: &'static str) -> Result<&'a mut T, Error> {
     // SAFETY: as the caller promises; null is checked.
     unsafe { place.as_mut() }.ok_or(CallError::Null { argument }.into())

@@ -13,24 +13,25 @@ use crate::device::{laxity_buffer, laxity_device_thread, with};
 use crate::error::{CallError, Error, answer, laxity_result};
 use crate::handle::{self, out};
 
-/// What a kernel sees of device memory, while it runs.
+/// A kernel's view of device memory, while it runs.
 pub struct laxity_view {
     _opaque: (),
 }
 
-/// A GPU kernel: a function that runs in this process, on a thread of the soft GPU's, while the execution engine is its
-/// own. It returns 0, or a number of its own that says what went wrong; it must not throw. It cannot issue operations.
+/// A GPU kernel: a function that runs in this process, on a thread of the soft GPU, while it holds the execution
+/// engine. It returns 0, or a number of its own that says what went wrong; it must not throw. It cannot issue
+/// operations. The size of its stack is laxity_device_config's.
 pub type laxity_kernel = Option<unsafe extern "C" fn(argument: *mut c_void, view: *const laxity_view) -> i32>;
 
 const TAG: u64 = u64::from_le_bytes(*b"lax-view");
 const NAME: &str = "view";
 
-/// What a `laxity_view` is: it begins with its tag, which is 0 once the kernel has returned.
+/// The memory of a `laxity_view`. It begins with its tag, which is 0 once the kernel has returned.
 #[repr(C)]
 struct View<'a> {
     tag: u64,
     device: DeviceView<'a>,
-    /// What the kernel was given: its own until it returns. Threads that it starts may ask, too.
+    /// The bytes that the kernel got: its own until it returns. Threads that it starts may ask, too.
     given: Mutex<Vec<Given<'a>>>,
 }
 
@@ -123,8 +124,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// `size` bytes from `offset` of `buffer` on, to read until the kernel returns. LAXITY_ERROR_RACE if somebody writes
-/// there, this kernel included.
+/// `size` bytes of `buffer` from `offset` on, to read until the kernel returns. LAXITY_ERROR_RACE if an operation, this
+/// kernel included, writes there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_view_read(
     view: *const laxity_view,
@@ -146,8 +147,8 @@ pub unsafe extern "C" fn laxity_view_read(
     })
 }
 
-/// `size` bytes from `offset` of `buffer` on, to read and write until the kernel returns. LAXITY_ERROR_RACE if somebody
-/// uses them, this kernel included.
+/// `size` bytes of `buffer` from `offset` on, to read and write until the kernel returns. LAXITY_ERROR_RACE if an
+/// operation, this kernel included, uses them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_view_write(
     view: *const laxity_view,

@@ -1,13 +1,13 @@
-//! The C interface of live graphs and of GPUs that processes share. What a C programmer is told is in the documentation of the items here, of which
-//! `include/laxity.h` is made.
+//! The C interface of live graphs and of GPUs that processes share. The documentation of the items here is for C
+//! programmers: `include/laxity.h` is generated from it.
 //!
 //! ```text
 //! C  ->  functions (registry, spec, graph, node, job, recording)  ->  laxity-graph
-//!        gpu (gpus, client)                         ->  laxity-gpu
+//!        gpu, gpu_client, budget                    ->  laxity-gpu
 //!        device, kernel                             ->  laxity-device
 //!        vx, vx_job, vx_run                         ->  laxity-vx
-//!        error::answer    a panic or an error becomes a number, the details wait in the thread
-//!        handle::get      a pointer becomes a reference, if it is one of ours
+//!        error::answer    a panic or an error becomes a number; the thread keeps the details
+//!        handle::get      a pointer becomes a reference, if it is a handle
 //! ```
 #![allow(non_camel_case_types, reason = "types have the names that they have in C")]
 #![allow(clippy::missing_safety_doc, reason = "what callers must keep to is said once, at the head of laxity.h")]
@@ -17,11 +17,13 @@ mod call_error;
 mod device;
 mod error;
 mod gpu;
+mod gpu_client;
 mod graph;
 mod handle;
 mod kernel;
 mod node;
 mod object;
+mod of_thread;
 mod pipeline;
 mod recording;
 mod registry;

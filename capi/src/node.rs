@@ -41,7 +41,7 @@ impl Handle for laxity_job {
     const NAME: &'static str = "job";
 }
 
-/// What is behind a node's handle.
+/// The value of a node's handle.
 pub(crate) struct ClaimedNode {
     state: Arc<Mutex<State>>,
     name: CString,
@@ -151,7 +151,7 @@ impl State {
     }
 }
 
-/// Whoever comes while another thread has it made a mistake, and is not kept waiting for it.
+/// The state, unless another thread is using it: that is a mistake of the program, so this thread does not wait.
 pub(crate) fn lock(state: &Mutex<State>) -> Result<MutexGuard<'_, State>, Error> {
     match state.try_lock() {
         Ok(state) => Ok(state),
@@ -162,18 +162,18 @@ pub(crate) fn lock(state: &Mutex<State>) -> Result<MutexGuard<'_, State>, Error>
     }
 }
 
-/// Lets go of a node, so that someone else can claim it; in the middle of a job that counts as a loss. `*node` is NULL
-/// then; if it is already, nothing happens.
+/// Releases a node, so that another owner can claim it. In the middle of a job that counts as a loss. Sets `*node` to
+/// NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_node_release(node: *mut *mut laxity_node) -> laxity_result {
     answer(|| {
-        // SAFETY: the caller promises that `node` can be written and that nobody uses the handle any more.
+        // SAFETY: the caller promises that `node` can be written and that the handle is not used any more.
         unsafe { let_go(node) }.map(drop)
     })
 }
 
-/// Ends a node, and lets go of it: its consumers end when they have used what it produced. `*node` is NULL then; if it
-/// is already, nothing happens.
+/// Ends a node and releases it: its consumers end when they have used its output. Sets `*node` to NULL; does nothing if
+/// it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_node_terminate(node: *mut *mut laxity_node) -> laxity_result {
     answer(|| {
@@ -214,8 +214,8 @@ pub unsafe extern "C" fn laxity_node_name(node: *const laxity_node, name: *mut *
     })
 }
 
-/// From now on a wait looks for `span_ns` before it suspends, if all that it waits for was last seen on other CPUs: for
-/// threads that are kept on CPUs of their own. 0 at first.
+/// Waits spin for `span_ns` from now on before they suspend, if all awaited nodes last ran on other CPUs: for threads
+/// that have CPUs of their own. 0 at first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_node_spin_for(node: *mut laxity_node, span_ns: u64) -> laxity_result {
     answer(|| {
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn laxity_node_spin_for(node: *mut laxity_node, span_ns: u
 /// Waits for the next job: for tokens on all edges to the node and room on all rings from it, with one suspension. For
 /// `timeout_ns`, not at all if that is 0, or for ever with LAXITY_FOREVER.
 ///
-/// LAXITY_TIMED_OUT, LAXITY_TERMINATED and LAXITY_LOST say why there is no job; none of them loses a token.
+/// LAXITY_TIMED_OUT, LAXITY_TERMINATED and LAXITY_LOST tell why there is no job; no token is lost.
 /// LAXITY_ERROR_INCOMPLETE if the job before is not complete.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_node_wait(
@@ -249,10 +249,10 @@ pub unsafe extern "C" fn laxity_node_wait(
     })
 }
 
-/// A descriptor for poll() and event loops: readable unless the last wait timed out and the next one would, too. When it
-/// is readable call laxity_node_wait with a time-out of 0, as often as you like; the descriptor stays readable until
-/// that answers LAXITY_TIMED_OUT. At times it is readable for nothing. It belongs to the node, is closed with it, and is
-/// not to be read from.
+/// A descriptor for poll() and event loops: readable unless the last wait timed out and the next one would, too. When
+/// it is readable, call laxity_node_wait with a time-out of 0, any number of times; the descriptor stays readable until
+/// that returns LAXITY_TIMED_OUT. It may be readable although there is no job. It belongs to the node, is closed with
+/// it, and must not be read from.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_node_poll_fd(node: *mut laxity_node, descriptor: *mut c_int) -> laxity_result {
     answer(|| {
@@ -276,8 +276,8 @@ pub unsafe extern "C" fn laxity_job_index(job: *const laxity_job, index: *mut u6
     })
 }
 
-/// Whether a former owner of the node had begun the job and not completed it: what it did outside the graph may be done
-/// already.
+/// Whether a former owner of the node had begun the job and not completed it: its effects outside the graph may have
+/// happened already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_is_resumed(job: *const laxity_job, is_resumed: *mut bool) -> laxity_result {
     answer(|| {
@@ -290,8 +290,8 @@ pub unsafe extern "C" fn laxity_job_is_resumed(job: *const laxity_job, is_resume
     })
 }
 
-/// Message `number`, from 0, of those that came over `edge`: in place, and there until the job is complete. A
-/// job sees as many as its threshold says. `length` may be NULL.
+/// Message `number`, from 0, of those that came over `edge`: in place, valid until the job is complete. A job sees as
+/// many messages as its threshold. `length` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_input(
     job: *const laxity_job,
@@ -316,9 +316,9 @@ pub unsafe extern "C" fn laxity_job_input(
     })
 }
 
-/// Message `number`, from 0, of those that go over `edge`: in place, to be written until the job is complete;
-/// what is in it is undetermined. It is `length` bytes long (which may be NULL), as long as can be, unless
-/// laxity_job_truncate says less; a message that is never asked for is empty.
+/// Message `number`, from 0, of those that go over `edge`: in place, to be written until the job is complete. Its
+/// content is undefined at first. It has the greatest length, written to `length` (which may be NULL), unless
+/// laxity_job_truncate shortens it; a message that is never asked for is empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_output(
     job: *mut laxity_job,
@@ -360,12 +360,12 @@ pub unsafe extern "C" fn laxity_job_truncate(
 }
 
 /// Swaps message `input_number` of those that came over the edge `input` with message `output_number` of those that go
-/// over the edge `output`, each with its length and without a copy, however long they are: what came is what goes. Both
-/// edges are of one group of laxity_spec_swapping.
+/// over the edge `output`, each with its length, without a copy: the message that came is the one that goes. Both edges
+/// are of one group of laxity_spec_swapping.
 ///
-/// Pointers to the two messages are swapped, too: the one to what came now leads to what goes, and may be written to. If
-/// the job is killed before it completes it is begun again with the message where it came from, and what was changed in
-/// it may be half changed: see laxity_job_is_resumed.
+/// The pointers to the two messages are swapped, too: the pointer to the input now points to the output, and may be
+/// written to. If the job is killed before it completes, it is begun again with the message where it came from, and a
+/// change in it may be incomplete: see laxity_job_is_resumed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_swap(
     job: *mut laxity_job,
@@ -382,8 +382,8 @@ pub unsafe extern "C" fn laxity_job_swap(
     })
 }
 
-/// Completes a job: what it read is gone, and what it wrote and its tokens are there for its consumers, all at once.
-/// Pointers to its messages are not valid any more.
+/// Completes a job: its inputs are consumed, and its outputs and tokens reach its consumers, all at once. Pointers to
+/// its messages are invalid from now on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_complete(job: *mut laxity_job) -> laxity_result {
     answer(|| {

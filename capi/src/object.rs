@@ -6,8 +6,8 @@ use crate::error::{answer, laxity_result};
 use crate::handle::{self, out, text};
 use crate::node::{laxity_job, lock};
 
-/// The object called `object`, which the job's node reads, as it was `ago` jobs ago (0: what this job of the graph
-/// computes): in place, and there until the job is complete. `length` may be NULL.
+/// The object called `object`, which the job's node reads, as it was `ago` jobs ago (0: in this job of the graph): in
+/// place, valid until the job is complete. `length` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_read(
     job: *const laxity_job,
@@ -32,8 +32,8 @@ pub unsafe extern "C" fn laxity_job_read(
     })
 }
 
-/// The object called `object`, which the job's node writes, in which anything may be, or changes: in place, until the
-/// job is complete. `length` may be NULL. If laxity_job_is_resumed, what is changed may be half changed already.
+/// The object called `object`, which the job's node writes (its content is undefined at first) or changes: in place,
+/// valid until the job is complete. `length` may be NULL. If laxity_job_is_resumed, a change may be half done already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_write(
     job: *mut laxity_job,

@@ -25,8 +25,8 @@ impl Handle for laxity_pipeline {
     const NAME: &'static str = "pipeline";
 }
 
-/// What a node does with an object: an input reads it, an output writes all of it, and what does both changes it in
-/// place.
+/// A node's use of an object: an input reads it, an output writes all of it, and an input that is also an output
+/// changes it in place.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct laxity_parameter {
@@ -36,7 +36,7 @@ pub struct laxity_parameter {
     reads: bool,
     /// Whether the node writes it.
     writes: bool,
-    /// For an input: reads what was there so many jobs ago, up to the depth of the delay.
+    /// For an input: reads the value of so many jobs ago, up to the depth of the delay.
     ago: u32,
 }
 
@@ -73,8 +73,8 @@ pub unsafe extern "C" fn laxity_pipeline_object(
     })
 }
 
-/// Adds a delay: an object of `bytes` bytes of which the values of the last `depth` jobs can be read, too. Those of jobs
-/// before the first are `initial`, which is as long as one value, or zeros if it is NULL.
+/// Adds a delay: an object of `bytes` bytes of which the values of the last `depth` jobs can be read, too. Those of
+/// jobs before the first are `initial`, which is as long as one value, or zeros if it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_pipeline_delay(
     pipeline: *mut laxity_pipeline,
@@ -172,10 +172,11 @@ pub unsafe extern "C" fn laxity_pipeline_depth(pipeline: *const laxity_pipeline,
     })
 }
 
-/// The least number of replicas with which no job waits for one. `response_times_ns` has for each of the `count` nodes, in
-/// the order in which they were added, a bound on its response time, from its release on.
+/// The least number of replicas with which no job waits for one. `response_times_ns` has for each of the `count` nodes,
+/// in the order in which they were added, a bound on its response time, from its release on.
 ///
-/// LAXITY_ERROR_VALUE if there are more or fewer nodes; LAXITY_ERROR_SPEC says why there is no graph, or no such number.
+/// LAXITY_ERROR_VALUE if there are more or fewer nodes; LAXITY_ERROR_SPEC says why there is no graph, or no such
+/// number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_pipeline_replicas_needed(
     pipeline: *const laxity_pipeline,
@@ -198,8 +199,8 @@ pub unsafe extern "C" fn laxity_pipeline_replicas_needed(
     })
 }
 
-/// Derives the graph with `replicas` of every object, at least 1, and writes its description to `spec`, to which no node
-/// or edge can be added. Any number of replicas computes the same; more let more runs of the graph overlap.
+/// Derives the graph with `replicas` of every object, at least 1, and writes its description to `spec`, to which no
+/// node or edge can be added. Any number of replicas computes the same; more let more runs of the graph overlap.
 /// LAXITY_ERROR_SPEC says why it cannot be.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_pipeline_build(
@@ -222,7 +223,7 @@ pub unsafe extern "C" fn laxity_pipeline_build(
 /// nothing happens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_pipeline_release(pipeline: *mut *mut laxity_pipeline) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(pipeline) }.map(drop))
 }
 

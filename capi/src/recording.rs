@@ -24,7 +24,7 @@ impl Handle for laxity_recording {
     const NAME: &'static str = "recording";
 }
 
-/// What a recording did so far.
+/// The progress of a recording.
 #[repr(C)]
 pub struct laxity_collected {
     /// Records written.
@@ -44,7 +44,7 @@ impl From<Collected> for laxity_collected {
     }
 }
 
-/// What is behind a recording's handle.
+/// The value of a recording's handle.
 pub(crate) struct Recording {
     collector: Collector,
     trace: TraceWriter<File>,
@@ -71,7 +71,7 @@ fn at(path: &Path, error: io::Error) -> Error {
 }
 
 /// Begins to record the graph in the trace file `path`, which is replaced, from the oldest jobs that the graph
-/// remembers. To be collected from then on, and finished. LAXITY_ERROR_NO_RECORDER if the graph remembers none.
+/// remembers. Collect and finish it afterwards. LAXITY_ERROR_NO_RECORDER if the graph remembers no jobs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_graph_record(
     graph: *const laxity_graph,
@@ -89,8 +89,8 @@ pub unsafe extern "C" fn laxity_graph_record(
     })
 }
 
-/// Writes what happened since the last time, but for the last millisecond: to be called again before any node has as many
-/// jobs as the graph remembers. `collected`, which may be NULL, is about the whole recording.
+/// Writes what happened since the last call, except in the last millisecond. Call it again before any node has had as
+/// many jobs as the graph remembers. `collected`, which may be NULL, is about the whole recording.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_recording_collect(
     recording: *mut laxity_recording,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn laxity_recording_finish(
     collected: *mut laxity_collected,
 ) -> laxity_result {
     answer(|| {
-        // SAFETY: the caller promises that nobody uses the handle any more.
+        // SAFETY: the caller promises that the handle is not used any more.
         let Some(recording) = (unsafe { handle::take(recording) })? else { return Ok(()) };
         let now = recording.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
         // SAFETY: the caller promises that `collected` can be written unless it is null.

@@ -11,7 +11,7 @@ use crate::graph::laxity_graph;
 use crate::handle::{self, Handle, out, text};
 use crate::spec::{self, laxity_spec};
 
-/// Where graphs have their names. Threads may share it.
+/// A folder of named graphs. Threads may share it.
 pub struct laxity_registry {
     _opaque: (),
 }
@@ -54,14 +54,14 @@ pub unsafe extern "C" fn laxity_registry_new(
     })
 }
 
-/// Releases a registry; graphs stay. `*registry` is NULL then; if it is already, nothing happens.
+/// Releases a registry; its graphs stay. Sets `*registry` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_registry_release(registry: *mut *mut laxity_registry) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(registry) }.map(drop))
 }
 
-/// Writes to `graph` what `make` makes of the graph that `spec` describes.
+/// Calls `make` for the graph that `spec` describes, and writes the result to `graph`.
 ///
 /// # Safety
 /// `graph` can be written, and neither `registry` nor `spec` is released meanwhile.
@@ -82,8 +82,9 @@ unsafe fn from_spec(
     })
 }
 
-/// Creates the graph that `spec` describes, and attaches to it. Nobody sees it before it is whole; a graph of this name
-/// that nobody alive uses is replaced. LAXITY_ERROR_SPEC says why it cannot be, LAXITY_ERROR_EXISTS that it is there.
+/// Creates the graph that `spec` describes, and attaches to it. Other processes see it once it is complete. It replaces
+/// a graph of this name that no living process uses. LAXITY_ERROR_SPEC if the description is invalid,
+/// LAXITY_ERROR_EXISTS if the name is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_registry_create(
     registry: *const laxity_registry,
@@ -94,8 +95,8 @@ pub unsafe extern "C" fn laxity_registry_create(
     unsafe { from_spec(registry, spec, graph, |registry, spec| Ok(registry.create(spec)?)) }
 }
 
-/// Creates the graph that `spec` describes, or attaches to it if it is there already: for processes that all know it
-/// and start in any order. LAXITY_ERROR_DIFFERENT if a graph of this name is not the same.
+/// Creates the graph that `spec` describes, or attaches to it if it exists: for processes that all describe it and
+/// start in any order. LAXITY_ERROR_DIFFERENT if the graph of this name is another one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_registry_create_or_attach(
     registry: *const laxity_registry,
@@ -106,8 +107,8 @@ pub unsafe extern "C" fn laxity_registry_create_or_attach(
     unsafe { from_spec(registry, spec, graph, |registry, spec| Ok(registry.create_or_attach(spec)?)) }
 }
 
-/// Attaches to the graph called `name`. If there is none, waits until someone creates it: for `timeout_ns`, not at all
-/// if that is 0, or for ever with LAXITY_FOREVER; then LAXITY_ERROR_NO_GRAPH.
+/// Attaches to the graph called `name`. If there is none, waits until a process creates it: for `timeout_ns`, not at
+/// all if that is 0, or for ever with LAXITY_FOREVER; then LAXITY_ERROR_NO_GRAPH.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_registry_attach(
     registry: *const laxity_registry,
@@ -131,8 +132,8 @@ pub unsafe extern "C" fn laxity_registry_attach(
     })
 }
 
-/// Removes graphs that nobody uses any more, as killed processes and power cuts leave them, and says how many they
-/// were. `removed` may be NULL.
+/// Removes graphs that no living process uses, as killed processes leave them. Writes their number to `removed`, which
+/// may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_registry_gc(registry: *const laxity_registry, removed: *mut usize) -> laxity_result {
     answer(|| {

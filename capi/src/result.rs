@@ -1,80 +1,80 @@
-//! The numbers that functions answer with.
+//! The results of functions.
 
 use std::ffi::{CStr, c_char};
 
 use laxity_model::ErrorCode;
 
-/// How a call went. The numbers stay what they are; later versions may add some.
+/// The result of a call. The numbers never change; later versions may add some.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum laxity_result {
-    /// It did what it says.
+    /// The call succeeded.
     LAXITY_OK = 0,
 
-    /// A wait: the time is over. One may wait again.
+    /// The wait timed out. It may be repeated.
     LAXITY_TIMED_OUT = 1,
-    /// A wait: a node that this one waits for has ended and nothing is left of what it produced, or this one was ended.
+    /// A wait: a producer of this node has ended and all its output is consumed, or this node was ended.
     LAXITY_TERMINATED = 2,
-    /// A wait: a node that this one waits for was lost, with its process or in the middle of a job. Said once for each
-    /// loss; whoever waits again waits for it to be claimed again, and to go on.
+    /// A wait: a node that this one depends on was lost, with its process or in the middle of a job. Returned once for
+    /// each loss; the next wait lasts until the node is claimed again and goes on.
     LAXITY_LOST = 3,
-    /// A conditional write of user data: someone else has written since. Nothing was written.
+    /// A conditional write of user data: another write came first. Nothing was written.
     LAXITY_CHANGED = 4,
 
-    /// An argument is NULL that must not be.
+    /// An argument is NULL and must not be.
     LAXITY_ERROR_NULL = 10,
-    /// A handle is none, is released, or is of another type.
+    /// The pointer is no handle, or one that is released or of another type.
     LAXITY_ERROR_HANDLE = 11,
     /// A text is not UTF-8.
     LAXITY_ERROR_TEXT = 12,
     /// Another thread is using the node, or waits for its next job.
     LAXITY_ERROR_BUSY = 13,
-    /// An argument has a value that it cannot have.
+    /// An argument is outside its range.
     LAXITY_ERROR_VALUE = 14,
 
     /// The graph cannot be carried out: a rate, a period, a name, a ring that is too small.
     LAXITY_ERROR_SPEC = 20,
-    /// The graph's name cannot be one.
+    /// The name is empty, too long, or has a character that names cannot have.
     LAXITY_ERROR_NAME = 21,
     /// A graph that is in use has the name.
     LAXITY_ERROR_EXISTS = 22,
     /// There is no such graph.
     LAXITY_ERROR_NO_GRAPH = 23,
-    /// The graph that has the name is another one.
+    /// The graph of that name is a different one.
     LAXITY_ERROR_DIFFERENT = 24,
-    /// What has the name is no graph of this version of Laxity.
+    /// The name belongs to something that is no graph of this version of Laxity.
     LAXITY_ERROR_FOREIGN = 25,
-    /// As many processes as can be are attached.
+    /// No room is left for another process.
     LAXITY_ERROR_FULL = 26,
     /// There is not enough shared memory.
     LAXITY_ERROR_MEMORY = 27,
     /// Linux refuses.
     LAXITY_ERROR_SYSTEM = 28,
-    /// An edge cannot have its channel: it would hold more than Linux grants, or what has its name is something else.
+    /// An edge cannot have its channel: it would hold more than Linux grants, or its name belongs to something else.
     LAXITY_ERROR_CHANNEL = 29,
 
     /// The graph has no such node.
     LAXITY_ERROR_NO_NODE = 30,
     /// The graph has no such edge.
     LAXITY_ERROR_NO_EDGE = 31,
-    /// Someone has claimed the node, or every node.
+    /// The node is claimed, or every node is.
     LAXITY_ERROR_CLAIMED = 32,
-    /// The process that had the node was killed but has not ended. Try again.
+    /// The node's owner was killed but has not ended yet. Try again.
     LAXITY_ERROR_ENDING = 33,
     /// This process was forked from the one that attached. Attach here.
     LAXITY_ERROR_FORKED = 34,
     /// The graph has no such data object.
     LAXITY_ERROR_NO_OBJECT = 35,
-    /// A claim: the node cannot listen at the address of an edge, for instance as another program has the port.
+    /// A claim: the node cannot listen at the address of an edge, for instance because another program has the port.
     LAXITY_ERROR_LISTEN = 36,
-    /// A wait: the node that listens for messages of this one cannot be connected to. One may wait again.
+    /// A wait: the node that listens for this node's messages cannot be reached. The wait may be repeated.
     LAXITY_ERROR_UNREACHABLE = 37,
-    /// Linux does not schedule the thread as asked; it is scheduled as before.
+    /// Linux refuses the scheduling parameters; the thread is scheduled as before.
     LAXITY_ERROR_SCHEDULE = 38,
 
     /// The job is complete, or none was begun.
     LAXITY_ERROR_NO_JOB = 40,
-    /// A wait before the job that it began is complete.
+    /// A wait before the current job is complete.
     LAXITY_ERROR_INCOMPLETE = 41,
     /// The edge carries no messages at this node, or leads the other way.
     LAXITY_ERROR_NO_RING = 42,
@@ -82,30 +82,30 @@ pub enum laxity_result {
     LAXITY_ERROR_NO_MESSAGE = 43,
     /// A message is longer than the edge's longest.
     LAXITY_ERROR_TOO_LONG = 44,
-    /// The node does not say that it uses the data object so.
+    /// The node did not declare this use of the data object.
     LAXITY_ERROR_ACCESS = 45,
-    /// A message that went through a channel of Linux was taken along by a former owner of a node, who was killed or let
-    /// go. The job goes on without.
+    /// A message in a channel of Linux was lost with a former owner of a node that was killed or released. The job goes
+    /// on without it.
     LAXITY_ERROR_MESSAGE_LOST = 46,
-    /// The graph has no recorder: it knows no releases, and cannot be traced.
+    /// The graph has no recorder: it has no releases, and cannot be traced.
     LAXITY_ERROR_NO_RECORDER = 47,
     /// A trace file cannot be written.
     LAXITY_ERROR_FILE = 48,
 
-    /// Messages of these edges cannot be swapped at this node, or the job leaves the message for the next.
+    /// Messages of these edges cannot be swapped at this node, or the job leaves the message for the next job.
     LAXITY_ERROR_SWAP = 49,
 
-    /// GPUs cannot be shared so: a number is outside its range, or the arbitration is none that can be done live.
+    /// The configuration is invalid: a number is outside its range, or the arbitration cannot run live.
     LAXITY_ERROR_CONFIG = 50,
     /// There is no such arbitration.
     LAXITY_ERROR_NO_ARBITRATION = 51,
-    /// A thread's name or priority cannot be one.
+    /// A thread's name or priority is invalid.
     LAXITY_ERROR_CLIENT = 52,
     /// There is no such GPU, or a copy is from a GPU to itself.
     LAXITY_ERROR_NO_GPU = 53,
     /// There is no such engine, or it copies nothing.
     LAXITY_ERROR_NO_ENGINE = 54,
-    /// The thread holds it or what comes after it: a token comes first, then engines in the order of GPUs.
+    /// The thread holds this lock or a later one: tokens come first, then engines in the order of GPUs.
     LAXITY_ERROR_ORDER = 55,
     /// The thread holds no token.
     LAXITY_ERROR_NO_TOKEN = 56,
@@ -114,19 +114,19 @@ pub enum laxity_result {
 
     /// A soft GPU cannot be opened: its server cannot be started, or is of another version or user.
     LAXITY_ERROR_NO_SOFT_GPU = 60,
-    /// The server of a soft GPU ended: what was pending does not happen, and device memory is lost. Open it again.
+    /// The server of a soft GPU ended: pending operations do not happen, and device memory is lost. Open it again.
     LAXITY_ERROR_GONE = 61,
-    /// Bytes that are not within the buffer.
+    /// Bytes outside the buffer.
     LAXITY_ERROR_RANGE = 62,
     /// Two operations use the same bytes of device memory at the same time, and one writes.
     LAXITY_ERROR_RACE = 63,
-    /// A buffer is another device's, or in the memory of another GPU than the one that the job uses.
+    /// The buffer belongs to another device, or is in the memory of another GPU than the job's.
     LAXITY_ERROR_BUFFER = 64,
     /// A GPU kernel failed; the details have its number.
     LAXITY_ERROR_KERNEL = 65,
     /// A GPU kernel cannot issue operations.
     LAXITY_ERROR_INSIDE = 66,
-    /// The budget of the job is exhausted, and its token was let go of. Go on when it is replenished.
+    /// The budget of the job is exhausted, and its token is released. Go on when it is replenished.
     LAXITY_ERROR_EXHAUSTED = 67,
 
     /// A vision graph cannot be executed.
@@ -198,7 +198,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_TIMED_OUT, c"no job in time"),
     (LAXITY_TERMINATED, c"a node has ended"),
     (LAXITY_LOST, c"a node was lost"),
-    (LAXITY_CHANGED, c"someone else has written"),
+    (LAXITY_CHANGED, c"another write came first"),
     (LAXITY_ERROR_NULL, c"an argument is NULL"),
     (LAXITY_ERROR_HANDLE, c"not a handle of this type, or released"),
     (LAXITY_ERROR_TEXT, c"a text is not UTF-8"),
@@ -254,7 +254,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 
-/// What `result` means, in a few words that stay there for ever.
+/// The meaning of `result` in a few words; a constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn laxity_result_text(result: i32) -> *const c_char {
     let found = TEXTS.iter().find(|(known, _)| *known as i32 == result);

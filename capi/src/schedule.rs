@@ -14,14 +14,15 @@ use crate::node::{laxity_job, laxity_node, lock};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum laxity_releasing {
-    /// It may, with the deadline that it has anyway. As at first.
+    /// It may, with the same deadline. The default.
     LAXITY_RELEASING_EARLY = 0,
-    /// It may not: a wait ends no sooner than the release.
+    /// It may not: a wait ends at the release at the earliest.
     LAXITY_RELEASING_ON_TIME = 1,
 }
 
-/// Settles that job 0 of each source arrives at `start_ns` (of CLOCK_MONOTONIC; 0 is now) and its phase, and job j so
-/// many periods later. The first who says so is right; `settled_ns`, which may be NULL, is what is settled.
+/// Settles that job 0 of each source arrives at `start_ns` (of CLOCK_MONOTONIC; 0 is now) plus its phase, and job j so
+/// many periods later. The first call, of all processes, settles it; `settled_ns`, which may be NULL, is what it
+/// settled.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_graph_start(
     graph: *const laxity_graph,
@@ -40,8 +41,9 @@ pub unsafe extern "C" fn laxity_graph_start(
     })
 }
 
-/// From now on jobs are released as `releasing` says, one of enum laxity_releasing. The first source for which that is
-/// LAXITY_RELEASING_ON_TIME starts the graph now, if nobody has. LAXITY_ERROR_NO_RECORDER if the graph knows no releases.
+/// Sets when jobs are released from now on: one of enum laxity_releasing. The first source with
+/// LAXITY_RELEASING_ON_TIME starts the graph now, if it has no start yet. LAXITY_ERROR_NO_RECORDER if the graph has no
+/// releases.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_node_set_releasing(node: *mut laxity_node, releasing: u32) -> laxity_result {
     answer(|| {
@@ -57,9 +59,9 @@ pub unsafe extern "C" fn laxity_node_set_releasing(node: *mut laxity_node, relea
     })
 }
 
-/// From now on the calling thread runs the node by SCHED_FIFO: a source has the priority `base`, and others the more, the
-/// deeper they are in the graph; at most 97. While the node wakes several consumers it has the highest of their
-/// priorities. The thread stays scheduled so when it lets go of the node.
+/// The calling thread runs the node under SCHED_FIFO from now on. A source has the priority `base`; the deeper a node
+/// is in the graph, the higher its priority, at most 97. While the node wakes several consumers it has the highest of
+/// their priorities. The thread keeps its priority when it releases the node.
 ///
 /// LAXITY_ERROR_SCHEDULE if Linux refuses, and the thread runs as before.
 #[unsafe(no_mangle)]
@@ -74,9 +76,9 @@ pub unsafe extern "C" fn laxity_node_schedule_fifo(node: *mut laxity_node, base:
     })
 }
 
-/// From now on the calling thread runs the node by SCHED_DEADLINE: Linux gives it `runtime_ns` in each period of the node,
-/// and more where others leave some of theirs, within its relative deadline. The thread stays scheduled so when it lets go
-/// of the node.
+/// The calling thread runs the node under SCHED_DEADLINE from now on. Linux gives it `runtime_ns` in each period of the
+/// node, within its relative deadline, and more if others leave some of theirs. The thread keeps these parameters when
+/// it releases the node.
 ///
 /// LAXITY_ERROR_SCHEDULE if Linux refuses, and the thread runs as before: without CAP_SYS_NICE, with a runtime beyond
 /// the deadline, or if the CPUs are promised to others.
@@ -92,8 +94,8 @@ pub unsafe extern "C" fn laxity_node_schedule_deadline(node: *mut laxity_node, r
     })
 }
 
-/// When a job was released, and when it is due, both of CLOCK_MONOTONIC; either may be NULL. LAXITY_ERROR_NO_RECORDER if
-/// the graph knows no releases.
+/// The release and the deadline of a job on CLOCK_MONOTONIC; either pointer may be NULL. LAXITY_ERROR_NO_RECORDER if
+/// the graph has no releases.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_job_times(
     job: *const laxity_job,

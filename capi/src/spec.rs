@@ -25,7 +25,7 @@ pub(crate) struct Draft {
     edge_data: Vec<(usize, u32)>,
     /// Groups of edges that exchange buffers.
     swapping: Vec<Vec<usize>>,
-    /// What a pipeline derived instead, to which nothing can be added.
+    /// The description that a pipeline derived, to which nothing can be added.
     derived: Option<Spec>,
 }
 
@@ -35,8 +35,8 @@ impl Handle for laxity_spec {
     const NAME: &'static str = "spec";
 }
 
-/// How messages travel over an edge. Whatever it is, a wait is one suspension, and messages are written and read the same
-/// way.
+/// How messages travel over an edge. With each of them a wait is one suspension, and messages are written and read in
+/// the same way.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum laxity_channel {
@@ -50,7 +50,7 @@ pub enum laxity_channel {
     LAXITY_CHANNEL_TCP = 3,
 }
 
-/// What moves over an edge. All zeros: one token a job, and no data.
+/// The tokens and messages of an edge. All zeros: one token a job, and no data.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct laxity_edge {
@@ -70,8 +70,8 @@ pub struct laxity_edge {
     back_edge: bool,
     /// How messages travel, one of enum laxity_channel; of no meaning on an edge without messages.
     channel: u32,
-    /// Where the consumer listens, for LAXITY_CHANNEL_TCP: an address with a port, where 0 lets Linux choose one. NULL is
-    /// 127.0.0.1:0. For as long as the call lasts.
+    /// Where the consumer listens, for LAXITY_CHANNEL_TCP: an address with a port, where 0 lets Linux choose one. NULL
+    /// is 127.0.0.1:0. For as long as the call lasts.
     address: *const c_char,
 }
 
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn laxity_spec_edge(
     })
 }
 
-/// What `edge` asks for.
+/// The channel of `edge`.
 ///
 /// # Safety
 /// Its address is NULL or ends with NUL.
@@ -200,8 +200,8 @@ pub(crate) unsafe fn channel(edge: &laxity_edge) -> Result<Channel, Error> {
     Ok(Channel::Stream { message, capacity, address })
 }
 
-/// Makes each node of the graph remember its last `jobs`, rounded up to a power of two, for traces and releases; 64 bytes
-/// each. 256 unless this says otherwise; with 0 the graph cannot be traced, and knows no releases and deadlines.
+/// Makes each node of the graph remember its last `jobs`, rounded up to a power of two, for traces and releases; 64
+/// bytes each. 256 unless this says otherwise; with 0 the graph cannot be traced, and knows no releases and deadlines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_spec_recorder(spec: *mut laxity_spec, jobs: u32) -> laxity_result {
     answer(|| {
@@ -239,8 +239,8 @@ pub unsafe extern "C" fn laxity_spec_edge_data(spec: *mut laxity_spec, edge: usi
     })
 }
 
-/// Makes the `count` edges numbered `edges` exchange buffers: see laxity_job_swap. Their messages are in memory, and the
-/// longest of each is of one length.
+/// Makes the `count` edges numbered `edges` exchange buffers: see laxity_job_swap. Their messages are in memory, and
+/// the longest of each is of one length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_spec_swapping(
     spec: *mut laxity_spec,
@@ -259,10 +259,10 @@ pub unsafe extern "C" fn laxity_spec_swapping(
     })
 }
 
-/// Releases a description; graphs that were made of it stay. `*spec` is NULL then; if it is already, nothing happens.
+/// Releases a description; graphs that were made of it stay. Sets `*spec` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_spec_release(spec: *mut *mut laxity_spec) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(spec) }.map(drop))
 }
 
@@ -280,7 +280,7 @@ impl Draft {
         }
     }
 
-    /// Itself, if something can be added.
+    /// Itself, unless it is derived.
     fn open(&mut self) -> Result<&mut Draft, Error> {
         if self.derived.is_some() { Err(CallError::Derived { name: self.graph.name.clone() }.into()) } else { Ok(self) }
     }
@@ -297,7 +297,7 @@ pub(crate) fn derived(spec: Spec) -> *mut laxity_spec {
     handle::make(Mutex::new(Draft::new(&name, Some(spec))))
 }
 
-/// What was described, checked.
+/// The description, checked.
 pub(crate) fn check(spec: &Mutex<Draft>) -> Result<Spec, Error> {
     let draft = lock(spec);
     let spec = match &draft.derived {

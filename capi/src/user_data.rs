@@ -1,4 +1,4 @@
-//! What users keep with nodes and edges.
+//! User data of nodes and edges.
 
 use std::ffi::{c_char, c_void};
 
@@ -8,8 +8,8 @@ use crate::error::{CallError, Error, answer, laxity_result};
 use crate::graph::{laxity_graph, position};
 use crate::handle::{self, out, text};
 
-/// The length of what users keep with the node called `node`, or with the edge numbered `edge` if that is NULL: what
-/// laxity_spec_node_data or laxity_spec_edge_data said.
+/// The length of the user data of the node called `node`, or of the edge numbered `edge` if that is NULL, as declared
+/// with laxity_spec_node_data or laxity_spec_edge_data.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_data_length(
     graph: *const laxity_graph,
@@ -27,9 +27,9 @@ pub unsafe extern "C" fn laxity_data_length(
     })
 }
 
-/// Copies what users keep with the node called `node`, or with the edge numbered `edge` if that is NULL, to `bytes`,
-/// which is as long: one value, as it was written, never parts of two. `version`, which may be NULL, is how often it was
-/// written. LAXITY_ERROR_VALUE if `length` is not theirs.
+/// Copies the user data of the node called `node`, or of the edge numbered `edge` if that is NULL, to `bytes`: one
+/// value as it was written, never parts of two. Writes to `version`, which may be NULL, how often it was written.
+/// LAXITY_ERROR_VALUE if `length` is not the data's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_data_read(
     graph: *const laxity_graph,
@@ -40,15 +40,15 @@ pub unsafe extern "C" fn laxity_data_read(
     version: *mut u64,
 ) -> laxity_result {
     answer(|| {
-        // SAFETY: the caller promises that the handle is not released meanwhile, and that `node` ends with NUL unless it
-        // is null.
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `node` ends with NUL unless
+        // it is null.
         let data = unsafe { find(handle::get(graph)?, node, edge) }?;
         if bytes.is_null() {
             return Err(CallError::Null { argument: "bytes" }.into());
         }
-        // SAFETY: not null, and the caller promises that `length` bytes can be written there, which nobody else uses.
+        // SAFETY: not null, and the caller promises that `length` bytes can be written there and no other thread uses
+        // them.
         let bytes = unsafe {
-            // Whatever was in them before.
             bytes.cast::<u8>().write_bytes(0, length);
             std::slice::from_raw_parts_mut(bytes.cast::<u8>(), length)
         };
@@ -61,9 +61,9 @@ pub unsafe extern "C" fn laxity_data_read(
     })
 }
 
-/// Replaces what users keep with the node called `node`, or with the edge numbered `edge` if that is NULL, by `bytes`,
-/// which is as long. If `version` is not NULL, only if nobody has written since that version, else LAXITY_CHANGED: for
-/// whoever computes the new value from the old one. LAXITY_ERROR_VALUE if `length` is not theirs.
+/// Replaces the user data of the node called `node`, or of the edge numbered `edge` if that is NULL, by `bytes`. If
+/// `version` is not NULL and the data has another version, writes nothing and returns LAXITY_CHANGED: for programs that
+/// compute the new value from the old one. LAXITY_ERROR_VALUE if `length` is not the data's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_data_write(
     graph: *const laxity_graph,
@@ -74,8 +74,8 @@ pub unsafe extern "C" fn laxity_data_write(
     version: *const u64,
 ) -> laxity_result {
     answer(|| {
-        // SAFETY: the caller promises that the handle is not released meanwhile, and that `node` ends with NUL unless it
-        // is null.
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `node` ends with NUL unless
+        // it is null.
         let data = unsafe { find(handle::get(graph)?, node, edge) }?;
         if bytes.is_null() {
             return Err(CallError::Null { argument: "bytes" }.into());

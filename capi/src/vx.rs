@@ -17,8 +17,7 @@ use crate::handle::{self, Handle, out, text};
 use crate::registry::laxity_registry;
 use crate::vx_job::{self, laxity_vx_job};
 
-/// A vision graph that is being described. Who waits for whom follows from what nodes do with objects, when it is
-/// verified.
+/// The description of a vision graph. Verifying it derives which node waits for which, from their use of objects.
 pub struct laxity_vx_graph {
     _opaque: (),
 }
@@ -28,9 +27,9 @@ pub struct laxity_vx_verified {
     _opaque: (),
 }
 
-/// What a node executes in each frame: a function of this process, on the node's own thread, which gets the node's
-/// `argument` and its job. It returns 0, or a number of its own that says what went wrong: then the graph stops. It must
-/// not throw. The input callback may also return LAXITY_VX_END.
+/// The kernel of a node: a function of this process that runs once a frame on the node's own thread, with the node's
+/// `argument` and its job. It returns 0, or a number of its own that says what went wrong: then the graph stops. It
+/// must not throw. The input callback may also return LAXITY_VX_END.
 pub type laxity_vx_kernel = Option<unsafe extern "C" fn(argument: *mut c_void, job: *mut laxity_vx_job) -> i32>;
 
 /// A parameter of a node: an input reads an object, an output writes all of it, and what does both changes it in place.
@@ -59,20 +58,20 @@ impl Handle for laxity_vx_verified {
     const NAME: &'static str = "verified graph";
 }
 
-/// What is behind a graph's handle.
+/// The value of a graph's handle.
 pub(crate) struct Described {
     graph: Graph,
     /// By number; an object is a delay of one slot.
     objects: Vec<Delay<Format>>,
 }
 
-/// What is behind a verified graph's handle.
+/// The value of a verified graph's handle.
 pub(crate) struct Checked {
     pub verified: Verified,
     dot: CString,
 }
 
-/// What the input callback returns if there is no frame any more.
+/// The input callback returns this after the last frame.
 pub const LAXITY_VX_END: i32 = -1;
 
 /// Where the items of an array begin; its first 8 bytes are a `uint64_t` that says how many there are.
@@ -105,7 +104,7 @@ struct Kernel {
     objects: Vec<(u32, Delay<Format>)>,
 }
 
-// SAFETY: whoever gives a graph a kernel promises that it may be called, with its argument, on another thread.
+// SAFETY: the program that adds a kernel promises that it may be called, with its argument, on another thread.
 unsafe impl Send for Kernel {}
 
 /// A kernel that did not return 0.
@@ -116,8 +115,8 @@ struct Unsuccessful(i32);
 impl Kernel {
     fn run(&self, job: &mut ::laxity_vx::Job<'_>) -> Result<Action, KernelError> {
         let (number, text) = vx_job::with(job, &self.objects, |job| {
-            // SAFETY: whoever gave it to the graph promises that it can be called so, and the job is there until it
-            // returns.
+            // SAFETY: the program that added it promises that it can be called with this argument, and the job is valid
+            // until it returns.
             unsafe { (self.function)(self.argument, job) }
         });
         match (number, text) {
@@ -128,8 +127,8 @@ impl Kernel {
     }
 }
 
-/// Begins the description of a graph called `name`, which it has in `registry` while it runs; in the default one if that is
-/// NULL. While it runs no other one of this name can.
+/// Begins the description of a graph, which is called `name` in `registry` while it runs; in the default registry if
+/// that is NULL. While it runs no other graph of this name can run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_new(
     registry: *const laxity_registry,
@@ -153,9 +152,9 @@ pub unsafe extern "C" fn laxity_vx_graph_new(
     })
 }
 
-/// Adds an object of `bytes` bytes, or, if `slots` is not 1, a delay of so many: slot 0 is written in this job, slot k was k
-/// jobs ago, up to `slots` - 1. What no job wrote is `initial`, which is as long, or zeros if it is NULL. `object` is its
-/// number.
+/// Adds an object of `bytes` bytes, or, if `slots` is not 1, a delay of so many: slot 0 is written in this job, slot k
+/// was k jobs ago, up to `slots` - 1. What no job wrote is `initial`, which is as long, or zeros if it is NULL.
+/// `object` is its number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_object(
     graph: *mut laxity_vx_graph,
@@ -177,8 +176,8 @@ pub unsafe extern "C" fn laxity_vx_graph_object(
     })
 }
 
-/// As laxity_vx_graph_object, for an array of up to `capacity` items of `item_bytes` bytes: how many there are is in its
-/// first 8 bytes, and the items begin at LAXITY_VX_ARRAY_ITEMS. What a node gets to write is empty at first.
+/// As laxity_vx_graph_object, for an array of up to `capacity` items of `item_bytes` bytes: how many there are is in
+/// its first 8 bytes, and the items begin at LAXITY_VX_ARRAY_ITEMS. What a node gets to write is empty at first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_array(
     graph: *mut laxity_vx_graph,
@@ -202,8 +201,8 @@ pub unsafe extern "C" fn laxity_vx_graph_array(
 }
 
 /// Adds a node with its `count` parameters, which may be NULL if there are none. Nodes that use one object do so in the
-/// order in which they are added, the one that writes it first. `budget_ns` is the CPU time that a job needs at most, for
-/// LAXITY_VX_DEADLINE; 0 says nothing. `kernel` and `argument` are used until the graph, verified, is released.
+/// order in which they are added, the one that writes it first. `budget_ns` is the CPU time that a job needs at most,
+/// for LAXITY_VX_DEADLINE; 0 says nothing. `kernel` and `argument` are used until the graph, verified, is released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_node(
     graph: *mut laxity_vx_graph,
@@ -226,8 +225,8 @@ pub unsafe extern "C" fn laxity_vx_graph_node(
     })
 }
 
-/// Sets what is called at the release of each frame, before all nodes: it may write objects that are the graph's input, and
-/// returns LAXITY_VX_END if there is no frame. Otherwise as laxity_vx_graph_node.
+/// Sets the input callback, which is called at the release of each frame, before all nodes. It may write the graph's
+/// input objects, and returns LAXITY_VX_END after the last frame. Otherwise as laxity_vx_graph_node.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_input(
     graph: *mut laxity_vx_graph,
@@ -252,8 +251,8 @@ pub unsafe extern "C" fn laxity_vx_graph_input(
     })
 }
 
-/// Sets what is called when all nodes are done with a frame; it may read objects that are the graph's output. Otherwise as
-/// laxity_vx_graph_node.
+/// Sets the output callback, which is called when all nodes have completed a frame. It may read the graph's output
+/// objects. Otherwise as laxity_vx_graph_node.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_output(
     graph: *mut laxity_vx_graph,
@@ -274,8 +273,8 @@ pub unsafe extern "C" fn laxity_vx_graph_output(
     })
 }
 
-/// Derives who waits for whom. Releases the description, also if the graph cannot be executed (LAXITY_ERROR_VERIFY, with the
-/// name of OpenVX's status in the message): `*graph` is NULL then.
+/// Derives which node waits for which. Releases the description and sets `*graph` to NULL, also if the graph cannot be
+/// executed (LAXITY_ERROR_VERIFY, with the name of OpenVX's status in the message).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_verify(
     graph: *mut *mut laxity_vx_graph,
@@ -285,7 +284,7 @@ pub unsafe extern "C" fn laxity_vx_graph_verify(
         // SAFETY: the caller promises that `verified` can be written.
         let place = unsafe { out(verified, "verified") }?;
         *place = std::ptr::null_mut();
-        // SAFETY: the caller promises that nobody uses the handle any more.
+        // SAFETY: the caller promises that the handle is not used any more.
         let described = unsafe { handle::take(graph) }?.ok_or(CallError::Null { argument: "graph" })?;
         let described = described.into_inner().unwrap_or_else(PoisonError::into_inner);
         let verified = described.graph.verify().map_err(|error| VisionError { status: error.status(), error })?;
@@ -295,10 +294,10 @@ pub unsafe extern "C" fn laxity_vx_graph_verify(
     })
 }
 
-/// Releases a description. `*graph` is NULL then; if it is already, nothing happens.
+/// Releases a description. Sets `*graph` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_release(graph: *mut *mut laxity_vx_graph) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(graph) }.map(drop))
 }
 
@@ -330,11 +329,11 @@ pub unsafe extern "C" fn laxity_vx_verified_dot(
     })
 }
 
-/// Releases a verified graph; runs of it go on, and so the arguments of its kernels are used until these are released, too.
-/// `*verified` is NULL then; if it is already, nothing happens.
+/// Releases a verified graph; runs of it go on, and so the arguments of its kernels are used until these are released,
+/// too. Sets `*verified` to NULL; does nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_verified_release(verified: *mut *mut laxity_vx_verified) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(verified) }.map(drop))
 }
 
@@ -406,6 +405,6 @@ fn with_budget(node: Node<'_>, budget_ns: u64) {
 }
 
 fn lock(graph: &Mutex<Described>) -> MutexGuard<'_, Described> {
-    // What was added is added as a whole.
+    // Each change is complete or did not happen.
     graph.lock().unwrap_or_else(PoisonError::into_inner)
 }

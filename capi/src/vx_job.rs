@@ -10,7 +10,7 @@ use crate::error::{CallError, Error, answer, laxity_result};
 use crate::gpu::OfThread;
 use crate::handle::{self, out, text};
 
-/// What a kernel sees of its node in one frame, until it returns; for the thread that runs it.
+/// A kernel's view of its node in one frame, valid until it returns; for the thread that runs it.
 pub struct laxity_vx_job {
     _opaque: (),
 }
@@ -18,7 +18,7 @@ pub struct laxity_vx_job {
 const TAG: u64 = u64::from_le_bytes(*b"lax-vxjo");
 const NAME: &str = "job";
 
-/// What a `laxity_vx_job` is: it begins with its tag, which is 0 once the kernel has returned.
+/// The memory of a `laxity_vx_job`. It begins with its tag, which is 0 once the kernel has returned.
 #[repr(C)]
 struct Lent<'a, 'b> {
     tag: u64,
@@ -28,9 +28,9 @@ struct Lent<'a, 'b> {
 
 struct State<'a, 'b> {
     job: &'a mut Job<'b>,
-    /// What [`Job::lend_gpu`] has lent, or null.
+    /// The GPU that [`Job::lend_gpu`] lent, or null.
     gpu: *mut laxity_device_thread,
-    /// What `laxity_vx_job_fail` says.
+    /// The text of `laxity_vx_job_fail`.
     failure: Option<String>,
 }
 
@@ -43,7 +43,8 @@ impl Drop for State<'_, '_> {
     }
 }
 
-/// Has `call` use `job`, whose node uses `objects`. Answers also with what it says of why it failed.
+/// Calls `call` with `job`, whose node uses `objects`. Returns its result, and the reason for its failure if it gave
+/// one.
 pub(crate) fn with<T>(
     job: &mut Job<'_>,
     objects: &[(u32, Delay<Format>)],
@@ -101,7 +102,7 @@ pub unsafe extern "C" fn laxity_vx_job_index(job: *const laxity_vx_job, index: *
     })
 }
 
-/// What the job's deadline is counted from, and the deadline, both of CLOCK_MONOTONIC; either may be NULL.
+/// The release of the job and its deadline, both on CLOCK_MONOTONIC; either pointer may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_job_times(
     job: *const laxity_vx_job,
@@ -121,8 +122,8 @@ pub unsafe extern "C" fn laxity_vx_job_times(
     })
 }
 
-/// An object that is an input of the node, or a slot of a delay, as it was so many jobs `ago`: in place, and there until the
-/// kernel returns. `length` may be NULL.
+/// An object that is an input of the node, or a slot of a delay, as it was so many jobs `ago`: in place, and there
+/// until the kernel returns. `length` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_job_read(
     job: *const laxity_vx_job,
@@ -146,8 +147,8 @@ pub unsafe extern "C" fn laxity_vx_job_read(
     })
 }
 
-/// An object that is an output of the node, in which anything may be (only arrays are empty), or one that it changes: in
-/// place, until the kernel returns. `length` may be NULL.
+/// An object that is an output of the node, in which anything may be (only arrays are empty), or one that it changes:
+/// in place, until the kernel returns. `length` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_job_write(
     job: *mut laxity_vx_job,
@@ -170,9 +171,9 @@ pub unsafe extern "C" fn laxity_vx_job_write(
     })
 }
 
-/// The GPU as the node's thread uses it: for copies and launches until the kernel returns. It belongs to the job, and is not
-/// released. The first operation takes a token if there is an arbitration; the end of the job lets it go, or, earlier,
-/// laxity_device_release_token. LAXITY_ERROR_NO_GPU if the graph was spawned without one.
+/// The GPU as the node's thread uses it: for copies and launches until the kernel returns. It belongs to the job, and
+/// is not released. The first operation takes a token if there is an arbitration; the end of the job releases it, or,
+/// earlier, laxity_device_release_token. LAXITY_ERROR_NO_GPU if the graph was spawned without one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_job_gpu(
     job: *mut laxity_vx_job,
@@ -192,7 +193,8 @@ pub unsafe extern "C" fn laxity_vx_job_gpu(
     })
 }
 
-/// Says why the kernel is about to fail: what it returns must not be 0, and who waits for the graph gets this text.
+/// States why the kernel is about to fail. Threads that wait for the graph get this text, if the kernel does not return
+/// 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_job_fail(job: *mut laxity_vx_job, why: *const c_char) -> laxity_result {
     answer(|| {

@@ -26,8 +26,8 @@ pub enum laxity_vx_policy {
     LAXITY_VX_FIFO = 1,
     /// SCHED_DEADLINE: the node's budget in each period.
     LAXITY_VX_DEADLINE = 2,
-    /// SCHED_DEADLINE with budgets that are measured: after `measured_frames` frames under SCHED_OTHER, for nodes that do
-    /// not say theirs.
+    /// SCHED_DEADLINE with budgets that are measured: after `measured_frames` frames under SCHED_OTHER, for nodes that
+    /// do not say theirs.
     LAXITY_VX_DEADLINE_MEASURED = 3,
 }
 
@@ -35,13 +35,13 @@ pub enum laxity_vx_policy {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct laxity_vx_options {
-    /// A frame is released so often.
+    /// The time between releases of frames.
     period_ns: u64,
     /// One of enum laxity_vx_policy.
     policy: u32,
     /// For LAXITY_VX_FIFO: the priority of the input callback, 1 to 97.
     base_priority: u8,
-    /// For LAXITY_VX_DEADLINE: the budget of nodes that say nothing; 0: they are refused.
+    /// For LAXITY_VX_DEADLINE: the budget of nodes that state none; 0: they are refused.
     default_budget_ns: u64,
     /// For LAXITY_VX_DEADLINE_MEASURED: how many frames, at least 1, and how much is added, in hundredths.
     measured_frames: u32,
@@ -59,7 +59,7 @@ pub struct laxity_vx_options {
     /// The CPUs that threads keep to; NULL: all.
     cpus: *const u32,
     cpus_count: usize,
-    /// What kernels use through laxity_vx_job_gpu, or NULL; kept by the run.
+    /// The device that kernels use through laxity_vx_job_gpu, or NULL; the run keeps it.
     gpu: *const laxity_device,
     /// Whether all memory of the process is kept in RAM.
     lock_memory: bool,
@@ -75,13 +75,13 @@ pub struct laxity_vx_frame {
     index: u64,
     /// When it was due: by the timer, not when a thread came to it.
     release_ns: u64,
-    /// When the output callback was done with it.
+    /// When the output callback had completed it.
     completion_ns: u64,
 }
 
-/// What is behind a run's handle.
+/// The value of a run's handle.
 pub(crate) struct Spawned {
-    /// What any thread may do while another one waits.
+    /// For other threads while one waits.
     handle: RunHandle,
     _run: Mutex<Run>,
 }
@@ -141,8 +141,8 @@ impl laxity_vx_options {
     }
 }
 
-/// Executes the graph periodically: a thread a node, consecutive frames at the same time. Returns when all threads are ready
-/// and the first release is settled. If it fails no thread is left, and it can be tried again with other options.
+/// Executes the graph periodically: a thread a node, consecutive frames at the same time. Returns when all threads are
+/// ready and the first release is settled. If it fails no thread is left, and it can be tried again with other options.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_spawn(
     verified: *const laxity_vx_verified,
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn laxity_vx_run_stop(run: *mut laxity_vx_run) -> laxity_r
     })
 }
 
-/// Ends as soon as kernels return. Frames that were begun are given up. Does not wait for that.
+/// Ends the graph as soon as its kernels return. Frames that were begun are dropped. Does not wait for that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_run_terminate(run: *mut laxity_vx_run) -> laxity_result {
     answer(|| {
@@ -199,8 +199,8 @@ pub unsafe extern "C" fn laxity_vx_run_wait(run: *const laxity_vx_run, timeout_n
     })
 }
 
-/// Waits until `frames` frames are completed, or the graph has ended, `timeout_ns` at most, or for ever with LAXITY_FOREVER.
-/// `completed` is how many are, whatever came first.
+/// Waits until `frames` frames are completed, or the graph has ended, `timeout_ns` at most, or for ever with
+/// LAXITY_FOREVER. `completed` is how many are, whatever came first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_run_wait_for_frames(
     run: *const laxity_vx_run,
@@ -236,8 +236,8 @@ pub unsafe extern "C" fn laxity_vx_run_counts(
     })
 }
 
-/// Writes the last completed frames to `frames`, the oldest first, as many as there are or, if that is less, `capacity`;
-/// `count` is how many. The graph remembers 2^20, or as many as it was to execute.
+/// Writes the last completed frames to `frames`, the oldest first, as many as there are or, if that is less,
+/// `capacity`; `count` is how many. The graph remembers 2^20, or as many as it was to execute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_run_frames(
     run: *const laxity_vx_run,
@@ -264,8 +264,8 @@ pub unsafe extern "C" fn laxity_vx_run_frames(
     })
 }
 
-/// The graph as other processes see it: to be recorded, and asked for the state of nodes. Whoever got it releases it, and it
-/// keeps the graph's memory and name.
+/// The graph as other processes see it, to record it or to read the state of nodes. It keeps the graph's memory and
+/// name until it is released with laxity_graph_release.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_run_graph(
     run: *const laxity_vx_run,
@@ -281,15 +281,15 @@ pub unsafe extern "C" fn laxity_vx_run_graph(
     })
 }
 
-/// Terminates a run that has not ended, and releases it: its threads have ended then. `*run` is NULL then; if it is already,
-/// nothing happens.
+/// Terminates a run that has not ended, and releases it: its threads have ended then. `*run` is NULL then; if it is
+/// already, nothing happens.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_run_release(run: *mut *mut laxity_vx_run) -> laxity_result {
-    // SAFETY: the caller promises that nobody uses the handle any more.
+    // SAFETY: the caller promises that the handle is not used any more.
     answer(|| unsafe { handle::take(run) }.map(drop))
 }
 
-/// When a wait of `timeout_ns` ends.
+/// The end of a wait of `timeout_ns`.
 fn until(timeout_ns: u64) -> Instant {
     match timeout_ns {
         u64::MAX => Instant::NEVER,

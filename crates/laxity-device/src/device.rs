@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use laxity_gpu::{Arbitration, Base};
-use laxity_softgpu::{self as softgpu, SoftGpu, Unmanaged, Wait};
+use laxity_softgpu::{self as softgpu, SoftGpu, Wait};
 
 use crate::error::DeviceError;
 use crate::options::DeviceOptions;
@@ -50,7 +50,12 @@ impl Device {
         }
         let open = |gpu| {
             let name = options.gpu_name(gpu);
-            SoftGpu::open_with(&name, options.gpu, options.server.as_deref(), Arc::new(Unmanaged))
+            let threads = softgpu::Options {
+                server: options.server.clone(),
+                stack: options.stack,
+                ..softgpu::Options::default()
+            };
+            SoftGpu::open_with(&name, options.gpu, &threads)
         };
         let gpus: Vec<SoftGpu> = (0..options.gpus).map(open).collect::<Result<_, _>>().map_err(DeviceError::Open)?;
         let servants = (0..).zip(&gpus).map(|(number, gpu)| Servants::engage(options, number, gpu));

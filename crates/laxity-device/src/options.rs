@@ -26,6 +26,8 @@ pub struct DeviceOptions {
     pub engines: Service,
     /// The program that is the soft GPU's server; `None`: the one that lies beside this program.
     pub server: Option<PathBuf>,
+    /// Bytes of the stack of each thread that runs kernels, copies or callbacks; `None`: as much as an ordinary thread's.
+    pub stack: Option<usize>,
 }
 
 /// How a thread is scheduled that works on behalf of the owners of GPU operations.
@@ -54,6 +56,7 @@ impl DeviceOptions {
             handling: Service::Owners,
             engines: Service::Owners,
             server: None,
+            stack: None,
         }
     }
 

@@ -38,7 +38,7 @@ pub struct ReplicaId(pub u16);
 pub struct EdgeId(pub u32);
 
 /// An engine of a GPU.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Engine {
     /// Runs GPU kernels.
     Execution,

@@ -10,7 +10,7 @@ use std::{fmt, process, thread};
 use laxity_gpu::{Arbitration, Base, Client, Follower, Registry};
 use laxity_model::{Instant, Nanos};
 use laxity_softgpu::server::Server;
-use laxity_softgpu::{Config, Handling, HandlingThread, SoftGpu, Stream};
+use laxity_softgpu::{Config, Handling, HandlingThread, Options, SoftGpu, Stream};
 use laxity_sys::scheduling;
 
 use crate::linux::{LinuxScheduler, PRIORITY_MAX};
@@ -121,7 +121,8 @@ fn open(name: String, config: Config, handler: Handler) -> Result<SoftGpu, Strin
     // Threads are scheduled as the one is that starts them: a thread that is like them, and goes.
     let opener = thread::spawn(move || {
         handler.take_place()?;
-        SoftGpu::open_with(&name, config, None, Arc::new(handler)).map_err(|error| error.to_string())
+        SoftGpu::open_with(&name, config, &Options { handling: Arc::new(handler), ..Options::default() })
+            .map_err(|error| error.to_string())
     });
     opener.join().unwrap_or_else(|_| Err("its thread panicked".to_owned()))
 }

@@ -8,10 +8,10 @@
 //!
 //! One execution engine and one or two copy engines, each first come, first served and never preempted; streams, in
 //! order inside and overlapping among each other; asynchronous copies and launches; interrupts at completion, which a
-//! handling thread serves; synchronization by suspending or by spinning; callbacks. What runs when is decided by
-//! [`laxity_policy::gpu::Engines`], the state machine that the simulator uses. Kernels are host functions: they really
-//! run, in the process that launched them, while the server holds the engine for it; or an operation only takes time,
-//! by a model. Measured times are those of a soft GPU and say nothing of a real one.
+//! handling thread serves; synchronization by suspending or by spinning; callbacks. [`laxity_policy::gpu::Engines`],
+//! the state machine of the simulator, decides what runs when. Kernels are host functions: they really run, in the
+//! process that launched them, while the server holds the engine for it; or an operation only takes time, by a model.
+//! Measured times are those of a soft GPU and say nothing of a real one.
 //!
 //! ```no_run
 //! use laxity_softgpu::{Config, SoftGpu, Wait};
@@ -33,9 +33,13 @@
 //! ```
 //!
 //! A process may be killed at any instruction: its operations are dropped and the engines go on with the next. If the
-//! server is killed, everything says so ([`GpuError::Gone`]) and opening again starts another. Neither leaves anything
-//! behind. Device memory takes this machine's only where it is allocated. A process that forks without executing another program must let go of its soft GPUs first, as its child
-//! would seem to be it. Decision 21 has the reasons.
+//! server is killed, all calls fail with [`GpuError::Gone`], and opening the soft GPU again starts another server.
+//! Neither leaves anything behind. Only allocated device memory takes memory of this machine. A process that forks
+//! without executing another program must drop its soft GPUs first: its child would be taken for it. Decision 21 has
+//! the reasons.
+//!
+//! Processes of one user trust each other; a client refuses the server of another user, and a server such a client. The
+//! server keeps no descriptor of the process that started it. It stays in that process's control group: decision 36.
 #![deny(unsafe_code)]
 
 mod client;
@@ -48,8 +52,8 @@ mod trace;
 mod usage;
 
 pub use client::{
-    Buffer, CopyOut, DeviceView, Event, Handling, HandlingThread, KernelResult, Reading, SERVER_VARIABLE, SoftGpu,
-    Stream, Unmanaged, Wait, Writing,
+    Buffer, CopyOut, DeviceView, Event, Handling, HandlingThread, KernelResult, Options, Reading, SERVER_VARIABLE,
+    SoftGpu, Stream, Unmanaged, Wait, Writing,
 };
 pub use config::{Config, ConfigError, MEMORY_MAX, NAME_MAX};
 pub use error::{GpuError, OpenError, Panicked};

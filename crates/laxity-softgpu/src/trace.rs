@@ -11,21 +11,22 @@ use crate::error::GpuError;
 use crate::server::history::{Entry, What};
 
 /// What the engines of a soft GPU did, for all processes. Each stream is a task, which no CPU executes. Its operations
-/// are for the jobs that its owner said ([`Stream::set_job`](crate::Stream::set_job)); where nobody did, each is a job.
-/// Where a stream alone has its name, so does the task. The name of the workload says that the GPU is soft. An interrupt's CPU is that on which the
-/// server raised it. Times count from the first record.
+/// are for the jobs that its owner stated ([`Stream::set_job`](crate::Stream::set_job)); without a statement, each is a
+/// job. A task has its stream's name, with the stream's number if several have that name. The name of the workload says
+/// that the GPU is soft. An interrupt's CPU is the one on which the server raised it. Times count from the first
+/// record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// What the trace begins with.
+    /// The beginning of the trace.
     pub header: TraceHeader,
-    /// What happened. It ends with `End` unless something is missing.
+    /// The records. The last is `End` unless entries are missing.
     pub records: Vec<Record>,
     /// Entries that were forgotten before they were read.
     pub lost: u64,
 }
 
 impl SoftGpu {
-    /// What the engines did lately.
+    /// What the engines did last.
     ///
     /// # Errors
     /// [`GpuError::Gone`], [`GpuError::Inside`].
@@ -45,7 +46,7 @@ impl SoftGpu {
         Ok(Trace { header: self.header(infos), records: records(&entries, &tasks, lost == 0), lost })
     }
 
-    /// All that are remembered, and how many are not.
+    /// How many entries are forgotten, and the others.
     fn entries(&self) -> Result<(u64, Vec<Entry>), GpuError> {
         let (mut entries, mut next, mut lost) = (Vec::new(), 0, 0);
         loop {
@@ -54,7 +55,7 @@ impl SoftGpu {
                 return Ok((lost, entries));
             }
             if first > next {
-                // What there was before it is of no use: it does not go on here.
+                // Entries before a gap are of no use: a trace has no gaps.
                 entries.clear();
                 lost = first;
             }
@@ -74,7 +75,7 @@ impl SoftGpu {
     }
 }
 
-/// What tells `stream` from the others.
+/// A name that no other stream has.
 fn full_name(stream: u32, names: &BTreeMap<u32, String>) -> String {
     let name = &names[&stream];
     match names.values().filter(|&other| other == name).count() {
@@ -85,7 +86,7 @@ fn full_name(stream: u32, names: &BTreeMap<u32, String>) -> String {
 }
 
 fn task(name: String, task: TaskId) -> TaskInfo {
-    // Nobody has said.
+    // The owner states none.
     let unknown = Nanos::ZERO;
     TaskInfo { name, period: unknown, deadline: unknown, wcet: unknown, cluster: 0, rank: task.0, kind: TaskKind::Task }
 }
@@ -93,7 +94,7 @@ fn task(name: String, task: TaskId) -> TaskInfo {
 fn records(entries: &[Entry], tasks: &BTreeMap<u32, TaskId>, is_whole: bool) -> Vec<Record> {
     let origin = entries.first().map_or(Instant::ZERO, |entry| entry.at);
     let (gpu, device) = (GpuId(0), DeviceId(0));
-    // What was under way when the remembered part begins has no beginning, and is left out.
+    // An operation that began before the first entry has no begin record, so its end is left out.
     let mut is_busy = [false; 3];
     let mut records = Vec::new();
     for entry in entries {

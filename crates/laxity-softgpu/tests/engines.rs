@@ -8,7 +8,7 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use laxity_model::{CopyDirection, Engine, Nanos};
-use laxity_softgpu::{Config, GpuError, OpenError, SoftGpu, Wait, What};
+use laxity_softgpu::{Config, GpuError, OpenError, Options, SoftGpu, Wait, What};
 use laxity_sys::clock;
 use laxity_trace::check;
 
@@ -125,7 +125,7 @@ fn a_model_keeps_an_engine_busy_no_shorter_than_it_says() {
 
 /// A time of CPU, not of a clock: whatever else runs, a suspended thread uses none.
 #[test]
-fn who_waits_blocking_does_not_use_the_cpu_and_who_spins_does() {
+fn a_blocked_waiter_does_not_use_the_cpu_and_a_spinning_one_does() {
     let gpu = open(&name("waits"));
     let stream = gpu.stream("s").expect("a stream");
     let mut used = [Wait::Blocking, Wait::Spinning].map(|wait| {
@@ -210,7 +210,7 @@ fn bytes_that_two_operations_use_at_once_are_an_error_and_not_a_surprise() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_numbers() {
+fn impossible_requests_are_refused_with_the_numbers() {
     let name = name("refused");
     let gpu = open(&name);
     let (stream, buffer) = (gpu.stream("s").expect("a stream"), gpu.alloc(10).expect("memory"));
@@ -224,8 +224,8 @@ fn what_cannot_be_is_refused_with_the_numbers() {
     assert!(matches!(try_open(&name, asked), Err(OpenError::Different { .. })));
     assert!(matches!(try_open("", config()), Err(OpenError::Name(_))));
     assert!(matches!(try_open(&name, Config { copy_engines: 3, ..config() }), Err(OpenError::Config(_))));
-    let missing =
-        SoftGpu::open_with("missing", config(), Some("/nonexistent".as_ref()), Arc::new(laxity_softgpu::Unmanaged));
+    let nowhere = Options { server: Some("/nonexistent".into()), ..Options::default() };
+    let missing = SoftGpu::open_with("missing", config(), &nowhere);
     assert!(matches!(missing, Err(OpenError::Start { .. })));
 
     let inside = Arc::new(Mutex::new(None));
@@ -324,7 +324,7 @@ fn a_timed_copy_occupies_the_engine_of_its_direction_for_as_long_as_the_rate_say
 }
 
 #[test]
-fn what_was_issued_goes_on_as_long_as_somebody_can_wait_for_it() {
+fn operations_go_on_as_long_as_an_event_is_left_to_wait_for() {
     let gpu = open(&name("handles"));
     let (stream, buffer) = (gpu.stream("s").expect("a stream"), gpu.alloc(1).expect("memory"));
     stream.launch_timed(Nanos::from_millis(20)).expect("issued");
@@ -337,7 +337,7 @@ fn what_was_issued_goes_on_as_long_as_somebody_can_wait_for_it() {
 /// A kernel that runs uses device memory: until it is over, the process is there for the server, though threads of its
 /// other engines hear no more.
 #[test]
-fn who_closes_is_there_until_its_kernels_are_over() {
+fn a_closing_process_is_connected_until_its_kernels_are_over() {
     let (name, config) = (name("closes"), Config { copy_rate: Some(1_000_000), ..config() });
     let [gpu, witness] = [(); 2].map(|()| try_open(&name, config).expect("a soft GPU"));
     let streams = ["kernel", "copies"].map(|name| gpu.stream(name).expect("a stream"));
@@ -351,7 +351,7 @@ fn who_closes_is_there_until_its_kernels_are_over() {
         })
         .expect("issued");
     begun.recv_timeout(PATIENCE).expect("it runs");
-    // After a tenth of a second the second one begins, which nobody hears any more.
+    // After a tenth of a second the second one begins, when its engine's thread has ended.
     streams[1].copy_timed(CopyDirection::In, 100_000).expect("issued");
     streams[1].copy_in(&buffer, 0, [1]).expect("issued");
     let has_begun = || history(&witness).iter().filter(|entry| entry.what == What::Began).count() == 3;

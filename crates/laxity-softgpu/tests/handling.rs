@@ -1,15 +1,14 @@
-//! On whose behalf the handling thread and the callback thread work.
+//! The owners that the handling thread and the callback thread work for.
 
 mod support;
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use laxity_model::Nanos;
-use laxity_softgpu::{Handling, HandlingThread, SoftGpu, Wait};
+use laxity_softgpu::{Handling, HandlingThread, Options, SoftGpu, Wait};
 use laxity_sys::scheduling;
 
-use support::{config, name};
+use support::{config, name, options};
 
 #[derive(Debug, Default)]
 struct Notes(Mutex<Vec<(HandlingThread, u32, Option<String>)>>);
@@ -27,10 +26,10 @@ impl Handling for Notes {
 
 /// As klmirqd's threads have the priority of the owner (paper 003, section 5.3), they must know it before they begin.
 #[test]
-fn threads_are_told_whom_they_serve_before_and_when_they_are_done() {
+fn handling_threads_are_told_the_owner_before_they_serve_it_and_when_they_are_done() {
     let notes = Arc::new(Notes::default());
-    let server = Path::new(env!("CARGO_BIN_EXE_laxity-softgpu-server"));
-    let gpu = SoftGpu::open_with(&name("handling"), config(), Some(server), notes.clone()).expect("a soft GPU");
+    let options = Options { handling: notes.clone(), ..options() };
+    let gpu = SoftGpu::open_with(&name("handling"), config(), &options).expect("a soft GPU");
     for name in ["detector", "tracker"] {
         let stream = gpu.stream(name).expect("a stream");
         stream.launch_timed(Nanos(1)).expect("issued");
@@ -39,7 +38,7 @@ fn threads_are_told_whom_they_serve_before_and_when_they_are_done() {
     }
     let [interrupts, callbacks] = gpu.handling_threads();
     assert!(interrupts != 0 && callbacks != 0 && interrupts != callbacks);
-    // The threads have ended, and said all they had to say.
+    // The threads have ended, and every note is written.
     drop(gpu);
     let notes = notes.0.lock().expect("no panic");
     for (thread, number) in [(HandlingThread::Interrupts, interrupts), (HandlingThread::Callbacks, callbacks)] {

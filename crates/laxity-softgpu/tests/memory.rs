@@ -20,7 +20,7 @@ fn reserved(gpu: &SoftGpu) -> u64 {
     gpu.usage().expect("the server is there").reserved
 }
 
-/// Memory is given back soon, not at once.
+/// Memory and streams are given back soon, not at once.
 fn wait_for(gpu: &SoftGpu, is_so: impl Fn(&Usage) -> bool) -> Usage {
     let start = Instant::now();
     loop {
@@ -65,7 +65,7 @@ fn more_than_the_machine_has_left_is_refused_with_both_numbers_and_takes_nothing
 }
 
 #[test]
-fn nobody_sees_what_was_in_memory_before() {
+fn allocated_memory_is_zero_whatever_it_held_before() {
     // As much memory as one buffer: the second has the pages of the first.
     let gpu = open(&name("zero"));
     let size = MIB;
@@ -79,6 +79,25 @@ fn nobody_sees_what_was_in_memory_before() {
     }
 }
 
+/// A server that runs for days must not grow with the streams that have come and gone.
+#[test]
+fn a_stream_is_released_with_its_last_handle_and_event() {
+    let gpu = open(&name("streams"));
+    let event = gpu.stream("kept").expect("a stream").launch_timed(Nanos(1)).expect("issued");
+    for _ in 0..1_000 {
+        gpu.stream("gone")
+            .expect("a stream")
+            .launch_timed(Nanos(1))
+            .expect("issued")
+            .wait(Wait::Blocking)
+            .expect("done");
+    }
+    wait_for(&gpu, |usage| usage.streams == 1);
+    event.wait(Wait::Blocking).expect("done");
+    drop(event);
+    wait_for(&gpu, |usage| usage.streams == 0);
+}
+
 /// Allocates, and waits to be killed.
 #[test]
 fn hold() {
@@ -88,7 +107,7 @@ fn hold() {
 }
 
 #[test]
-fn what_a_killed_process_had_is_given_back() {
+fn memory_of_a_killed_process_is_given_back() {
     let name = name("killed");
     let gpu = open(&name);
     let mut child = start("hold", &name);
@@ -100,7 +119,7 @@ fn what_a_killed_process_had_is_given_back() {
     assert_eq!((usage.used, usage.processes), (0, 1));
 }
 
-/// `mlockall` brings in whatever a process has mapped. In a process of its own, as it is about all of it.
+/// `mlockall` brings in all that a process has mapped, so this runs in a process of its own.
 #[test]
 fn lock() {
     if std::env::var(support::NAME).is_err() {
@@ -122,7 +141,7 @@ fn locking_the_memory_of_a_process_takes_none_that_is_not_allocated() {
 }
 
 #[test]
-fn who_only_looks_sees_what_is_used_and_keeps_nobody() {
+fn looking_shows_the_use_and_does_not_prolong_the_servers_stay() {
     let name = name("look");
     assert_eq!(look(&name).expect("Linux answers"), None);
     let gpu = open(&name);

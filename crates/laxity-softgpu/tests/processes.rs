@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use laxity_model::Nanos;
 use laxity_model::rng::SplitMix64;
 use laxity_policy::gpu::{Action, Engines, Operation};
-use laxity_softgpu::{Entry, GpuError, SoftGpu, Unmanaged, Wait, What};
+use laxity_softgpu::{Entry, GpuError, Options, SoftGpu, Wait, What};
 use laxity_sys::packets::{self, Packets};
 use laxity_sys::segment::{Format, HEADER, Segment};
 use laxity_trace::check;
@@ -37,7 +37,7 @@ impl Witness {
 
     fn new(gpu: &SoftGpu) -> Self {
         let word = Segment::draft(&Witness::path(gpu), Self::FORMAT, 8).expect("memory");
-        word.publish().expect("nobody else has it");
+        word.publish().expect("the name is free");
         Witness { word: Arc::new(word), is_ours: true }
     }
 
@@ -87,7 +87,7 @@ fn use_it(gpu: &SoftGpu, rounds: usize, witness: Option<&Witness>) {
         for result in results {
             let mut bytes = result.wait(Wait::Blocking).expect("no kernel met another");
             bytes.reverse();
-            assert_eq!(bytes, mine, "nobody else's bytes");
+            assert_eq!(bytes, mine, "the bytes are this process's");
         }
     }
 }
@@ -199,7 +199,7 @@ fn kill(pid: u32) {
 }
 
 #[test]
-fn when_the_server_is_killed_all_are_told_and_another_takes_its_place() {
+fn when_the_server_is_killed_all_users_see_it_and_another_takes_its_place() {
     let name = name("server");
     let mut rng = SplitMix64::new(7);
     for _ in 0..10 {
@@ -229,7 +229,7 @@ fn when_the_server_is_killed_all_are_told_and_another_takes_its_place() {
 }
 
 #[test]
-fn a_server_that_nobody_uses_goes_and_leaves_nothing() {
+fn a_server_without_users_ends_and_leaves_nothing() {
     let name = name("idle");
     let gpu = open(&name);
     let process = PathBuf::from(format!("/proc/{}", gpu.server().expect("Linux knows")));
@@ -265,10 +265,9 @@ fn ticks(process: u32) -> u64 {
     [11, 12].map(|field| fields[field].parse::<u64>().expect("a number")).iter().sum()
 }
 
-/// It has the priority of hardware: were it to look again and again whether it can let somebody in, nobody else would
-/// have its CPU.
+/// It has the priority of hardware: if it polled for room, no other thread would get its CPU.
 #[test]
-fn a_server_without_descriptors_sleeps_until_somebody_leaves() {
+fn a_server_without_descriptors_sleeps_until_a_process_leaves() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = folder.path().join("server");
     let program = env!("CARGO_BIN_EXE_laxity-softgpu-server");
@@ -276,7 +275,8 @@ fn a_server_without_descriptors_sleeps_until_somebody_leaves() {
     fs::set_permissions(&server, Permissions::from_mode(0o755)).expect("a file");
 
     let name = name("full");
-    let open = || SoftGpu::open_with(&name, config(), Some(&server), Arc::new(Unmanaged));
+    let options = Options { server: Some(server.clone()), ..Options::default() };
+    let open = || SoftGpu::open_with(&name, config(), &options);
     let first = open().expect("a soft GPU");
     let process = first.server().expect("Linux knows");
     let address = format!("laxity-softgpu/{}/{name}", packets::user());

@@ -19,6 +19,8 @@
 //! | [`peer`] | whether a process belongs to this user | `pidfd_open` (5.3), `/proc` |
 //! | [`journal`] | memory that outlives its writer | `memfd_create` |
 //! | [`backoff`], [`fault`] | pauses between attempts; failing calls, for tests | |
+//! | [`inherit`] | programs that inherit no descriptors | `close_range` (5.11) |
+//! | [`stack`] | the size of ordinary stacks | |
 //! | [`clock`], [`scheduling`], [`random`] | time, priorities, CPUs, numbers | |
 //!
 //! Every `unsafe` block of Laxity that is not about the contents of shared memory or a C interface is here.
@@ -32,6 +34,7 @@ pub mod event;
 pub mod fault;
 mod fork;
 pub mod futex;
+pub mod inherit;
 pub mod journal;
 pub mod membarrier;
 pub mod memory;
@@ -45,4 +48,5 @@ pub mod robust;
 pub mod scheduling;
 pub mod segment;
 pub mod sparse;
+pub mod stack;
 pub mod timer;

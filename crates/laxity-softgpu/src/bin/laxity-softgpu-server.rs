@@ -1,7 +1,7 @@
-//! The server of a soft GPU. Started by the first process that opens one; not meant to be started by hand.
+//! The server of a soft GPU. The first process that opens one starts it.
 //!
-//! It writes a line to its standard output once processes can connect (`ready`, also if another server had the name
-//! first), and goes when nobody has used it for a while.
+//! It writes `ready` to its standard output once processes can connect, also if another server had the name first, and
+//! ends when no process has used it for a while.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Nobody may listen any more, which is no reason not to serve others.
+/// The process that started it may be gone. It serves others all the same.
 fn say(text: &str) {
     let _ = writeln!(io::stdout(), "{text}");
 }

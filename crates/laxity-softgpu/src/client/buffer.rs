@@ -1,4 +1,4 @@
-//! Buffers in device memory, and who uses which bytes of them.
+//! Buffers in device memory, and the bytes of them that operations use.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -8,10 +8,9 @@ use laxity_sys::sparse::{Window, page};
 use super::shared::Shared;
 use super::stream::lock;
 use crate::error::GpuError;
-use crate::message::Request;
+use crate::message::{Message, Request};
 
-/// Device memory of one process. It is freed once the last handle, and the last operation that uses it, is gone. At
-/// first it is zero.
+/// Device memory of one process, zero at first. It is freed with the last handle and the last operation that uses it.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     allocation: Arc<Allocation>,
@@ -21,12 +20,12 @@ pub struct Buffer {
 struct Allocation {
     length: usize,
     uses: Mutex<Vec<Use>>,
-    // Before it is given back: nobody has mapped what is another's.
+    // Unmapped before it is given back: another process may get it next.
     window: Window,
     given: Given,
 }
 
-/// What the server gave to this process, which it gives back when it is dropped.
+/// Memory that the server gave to this process, which is given back when this is dropped.
 #[derive(Debug)]
 struct Given {
     shared: Arc<Shared>,
@@ -39,7 +38,7 @@ struct Use {
     writes: bool,
 }
 
-/// Bytes that nobody else writes, or, if they are written, uses, while it lives.
+/// Bytes that no other operation writes, or, if this claim writes, uses, while the claim lives.
 #[derive(Debug)]
 pub(super) struct Claim {
     allocation: Arc<Allocation>,
@@ -47,18 +46,18 @@ pub(super) struct Claim {
 }
 
 impl Buffer {
-    /// What the server gave to this process at `offset`, of `length` bytes.
+    /// The `length` bytes that the server gave to this process at `offset`.
     pub(super) fn new(shared: Arc<Shared>, offset: u64, length: usize) -> Result<Buffer, GpuError> {
         let given = Given { shared, offset };
         let asked = length as u64;
-        // As the server rounds it: all of that is there, and nobody else's.
+        // Rounded as the server rounds: all of these pages are this process's.
         let end = offset + asked.max(1).next_multiple_of(page());
         let window = given.shared.memory.map(offset..end);
         let window = window.map_err(|error| GpuError::Map { asked, error: Arc::new(error) })?;
         Ok(Buffer { allocation: Arc::new(Allocation { length, uses: Mutex::default(), window, given }) })
     }
 
-    /// Its bytes.
+    /// Its length in bytes.
     pub fn len(&self) -> usize {
         self.allocation.length
     }
@@ -81,7 +80,7 @@ impl Buffer {
         Err(GpuError::Range { start: range.start, end: range.end, length })
     }
 
-    /// [`GpuError::Race`] if an operation uses some of `range` and one of both writes.
+    /// Claims `range`. [`GpuError::Race`] if another operation uses some of it and one of both writes.
     pub(super) fn claim(&self, range: Range<usize>, writes: bool) -> Result<Claim, GpuError> {
         self.check(&range)?;
         let used = Use { range, writes };
@@ -103,7 +102,7 @@ impl Use {
 }
 
 impl Claim {
-    /// Where the bytes are, where they begin there, and how many they are.
+    /// The bytes: the window they are in, where they begin in it, and how many they are.
     pub fn place(&self) -> (&Window, usize, usize) {
         (&self.allocation.window, self.used.range.start, self.used.range.len())
     }
@@ -112,7 +111,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let mut uses = lock(&self.allocation.uses);
-        // Of equal ones it does not matter which goes.
+        // It does not matter which of several equal uses goes.
         if let Some(position) = uses.iter().position(|used| *used == self.used) {
             uses.swap_remove(position);
         }
@@ -121,7 +120,7 @@ impl Drop for Claim {
 
 impl Drop for Given {
     fn drop(&mut self) {
-        // A server that is gone has freed everything.
+        // A server that is gone has freed all.
         let _ = self.shared.packets.send(&Request::Free(self.offset).encode());
     }
 }

@@ -1,4 +1,4 @@
-//! Which threads run kernels and callbacks: these cannot issue operations or wait for them, as they would for
+//! Marks the threads that run kernels and callbacks. They cannot issue operations or wait for them: they would wait for
 //! themselves.
 
 use std::cell::Cell;

@@ -2,13 +2,13 @@
 
 mod buffer;
 mod inside;
+mod options;
 mod shared;
 mod start;
 mod stream;
 mod threads;
 mod view;
 
-use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -16,6 +16,7 @@ use std::thread;
 use laxity_model::Engine;
 
 pub use self::buffer::Buffer;
+pub use self::options::Options;
 pub use self::start::SERVER_VARIABLE;
 pub use self::stream::{CopyOut, Event, KernelResult, Stream, Wait};
 pub use self::threads::{Handling, Server as HandlingThread, Unmanaged};
@@ -26,13 +27,14 @@ use self::stream::lock;
 use self::threads::Threads;
 use crate::config::{Config, NAME_MAX};
 use crate::error::{GpuError, OpenError};
-use crate::message::{Reply, Request};
+use crate::message::{Reply, Request, VERSION};
 use crate::server::history::Entry;
 use crate::usage::Usage;
 
 /// A soft GPU, shared with all processes of this user that open one of its name. Cheap to clone.
 ///
-/// When the last handle, stream and event of a process are dropped, what it has not completed is dropped, too.
+/// When the last handle, stream and event of a process are dropped, its operations that are not complete are dropped,
+/// too.
 #[derive(Clone, Debug)]
 pub struct SoftGpu {
     handle: Arc<Handle>,
@@ -52,23 +54,18 @@ impl SoftGpu {
     /// # Errors
     /// [`OpenError`].
     pub fn open(name: &str, config: Config) -> Result<SoftGpu, OpenError> {
-        SoftGpu::open_with(name, config, None, Arc::new(Unmanaged))
+        SoftGpu::open_with(name, config, &Options::default())
     }
 
-    /// As [`SoftGpu::open`], with `server` to start if there is none, and threads that `handling` manages.
+    /// As [`SoftGpu::open`], with options.
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn open_with(
-        name: &str,
-        config: Config,
-        server: Option<&Path>,
-        handling: Arc<dyn Handling>,
-    ) -> Result<SoftGpu, OpenError> {
-        let connection = start::connect(name, &config, server)?;
+    pub fn open_with(name: &str, config: Config, options: &Options) -> Result<SoftGpu, OpenError> {
+        let connection = start::connect(name, &config, options.server.as_deref())?;
         let (answer, answers) = channel();
         let shared = Arc::new(Shared::new(name, config, connection, answers));
-        let threads = Threads::start(&shared, answer, &handling)
+        let threads = Threads::start(&shared, answer, options)
             .map_err(|error| OpenError::System { action: "start threads", error })?;
         Ok(SoftGpu { handle: Arc::new(Handle { shared, threads: Mutex::new(Some(threads)) }) })
     }
@@ -78,21 +75,21 @@ impl SoftGpu {
         &self.handle.shared.name
     }
 
-    /// What it is like.
+    /// Its configuration.
     pub fn config(&self) -> &Config {
         &self.handle.shared.config
     }
 
-    /// The process that is the soft GPU; `None` if Linux does not say.
+    /// The process of its server; `None` if Linux does not tell.
     pub fn server(&self) -> Option<u32> {
         self.handle.shared.packets.peer().ok()
     }
 
-    /// `bytes` of device memory, which are zero: nobody sees what another process left there. They take whole pages.
+    /// Allocates `bytes` of device memory, in whole pages. They are zero: no process sees what another left there.
     ///
     /// # Errors
-    /// [`GpuError::Memory`] if the device has not as much left in one piece, [`GpuError::Shortage`] if the machine has
-    /// not; [`GpuError::Map`], [`GpuError::Gone`], [`GpuError::Inside`].
+    /// [`GpuError::Memory`] if the device has too little left in one piece, [`GpuError::Shortage`] if the machine has
+    /// too little; [`GpuError::Map`], [`GpuError::Gone`], [`GpuError::Inside`].
     pub fn alloc(&self, bytes: usize) -> Result<Buffer, GpuError> {
         match self.ask(&Request::Allocate(bytes as u64))? {
             Reply::Allocated(offset) => Buffer::new(self.handle.shared.clone(), offset, bytes),
@@ -102,18 +99,19 @@ impl SoftGpu {
         }
     }
 
-    /// How much of it is used, by all processes.
+    /// How much of it all processes together use.
     ///
     /// # Errors
     /// [`GpuError::Gone`], [`GpuError::Inside`].
     pub fn usage(&self) -> Result<Usage, GpuError> {
-        match self.ask(&Request::Look)? {
+        match self.ask(&Request::Look(VERSION))? {
             Reply::Seen(usage) => Ok(usage),
             _ => Err(self.handle.shared.gone()),
         }
     }
 
-    /// A new stream, called `name` in traces.
+    /// A new stream, called `name` in traces. It is released with its last handle and event, once its operations are
+    /// complete. A process may have 65,536 streams at a time; the server disconnects a process that makes more.
     ///
     /// # Errors
     /// [`GpuError::Name`], [`GpuError::Gone`], [`GpuError::Inside`].
@@ -127,20 +125,19 @@ impl SoftGpu {
         }
     }
 
-    /// The numbers, as Linux has them, of the threads that work on behalf of the owners of streams: the handling thread
-    /// and the callback thread.
+    /// Linux's numbers of the threads that work for the owners of streams: the handling thread and the callback thread.
     pub fn handling_threads(&self) -> [u32; 2] {
         self.threads(Threads::handling)
     }
 
-    /// The numbers, as Linux has them, of the threads that carry out the work of the engines in this process, in the
-    /// order of [`Engine::ALL`]: they stand for hardware, which does not wait for a CPU, though they do.
+    /// Linux's numbers of the threads that carry out the work of the engines in this process, in the order of
+    /// [`Engine::ALL`]. They stand for hardware; unlike hardware, they need CPUs.
     pub fn engine_threads(&self) -> [u32; Engine::ALL.len()] {
         self.threads(Threads::engines)
     }
 
-    /// What the engines did lately, for all processes, from entry number `from` on: some entries, and the number of the
-    /// first of them. None: there are no more yet.
+    /// What the engines did last for all processes, from entry number `from` on: some entries, and the number of the
+    /// first of them. No entries: there are no more yet.
     ///
     /// # Errors
     /// [`GpuError::Gone`], [`GpuError::Inside`].
@@ -151,7 +148,7 @@ impl SoftGpu {
         }
     }
 
-    /// The name of the stream of that number, of any process; empty if it is long gone.
+    /// The name of the stream with that number, of any process; empty if the server has forgotten it.
     ///
     /// # Errors
     /// [`GpuError::Gone`], [`GpuError::Inside`].
@@ -164,7 +161,7 @@ impl SoftGpu {
 
     fn threads<T>(&self, numbers: impl FnOnce(&Threads) -> T) -> T {
         let threads = lock(&self.handle.threads);
-        numbers(threads.as_ref().expect("they go with the last handle, and this is one"))
+        numbers(threads.as_ref().expect("the last handle ends them, and this is a handle"))
     }
 
     fn ask(&self, request: &Request) -> Result<Reply, GpuError> {
@@ -180,8 +177,8 @@ impl Drop for Handle {
             threads.close(&shared);
             return;
         }
-        // A kernel or a callback had the last handle: its thread cannot wait for itself. If there can be no other, they
-        // go with the process.
+        // A kernel or a callback had the last handle, and its thread cannot wait for itself. If Linux starts no other
+        // thread, the process's end ends them.
         let _ = thread::Builder::new().name("softgpu-close".to_owned()).spawn(move || threads.close(&shared));
     }
 }

@@ -1,4 +1,4 @@
-//! What the threads of one process share of a soft GPU.
+//! The state that the threads of one process share.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,10 +14,10 @@ use super::start::Connection;
 use super::stream::{Callback, Core, KernelResult, lock};
 use crate::config::Config;
 use crate::error::GpuError;
-use crate::message::{Issue, Reply, Request};
+use crate::message::{Issue, Message, Reply, Request};
 use crate::server::device::OUTSTANDING_MAX;
 
-/// What an operation does in this process.
+/// The work of an operation in this process.
 pub(super) type Work = Box<dyn FnOnce() -> KernelResult + Send>;
 
 /// See above.
@@ -25,15 +25,15 @@ pub(super) struct Shared {
     pub name: String,
     pub config: Config,
     pub packets: Packets,
-    /// By engine, where the server says to its thread what to begin.
+    /// By engine, the connection on which the server tells its thread to begin.
     pub engines: [Packets; Engine::ALL.len()],
     pub memory: Sparse,
-    /// Where answers come from; held from question to answer, as answers come in the order of questions.
+    /// The server's answers. Held from question to answer, as answers come in the order of questions.
     answers: Mutex<Receiver<Reply>>,
     operations: Mutex<Operations>,
     numbers: AtomicU64,
-    places: Arc<Places>,
-    /// The callback thread. `None`: nobody is called any more.
+    limit: Arc<Limit>,
+    /// The callback thread. `None`: callbacks are not called any more.
     pub callbacks: Mutex<Option<Sender<Call>>>,
     is_gone: AtomicBool,
 }
@@ -50,24 +50,24 @@ struct Outstanding {
     index: u64,
     work: Option<Work>,
     failure: Option<GpuError>,
-    _place: Place,
+    _permit: Permit,
 }
 
 /// A callback, and the stream that it was added to.
 pub(super) type Call = (Arc<Core>, Callback);
 
-/// How many operations there may be.
+/// The number of outstanding operations.
 #[derive(Debug, Default)]
-struct Places {
+struct Limit {
     taken: Mutex<usize>,
     freed: Condvar,
 }
 
-/// One of them.
+/// The permission for one outstanding operation.
 #[derive(Debug)]
-pub(super) struct Place(Arc<Places>);
+pub(super) struct Permit(Arc<Limit>);
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         *lock(&self.0.taken) -= 1;
         self.0.freed.notify_one();
@@ -86,7 +86,7 @@ impl Shared {
             answers: Mutex::new(answers),
             operations: Mutex::default(),
             numbers: AtomicU64::new(0),
-            places: Arc::default(),
+            limit: Arc::default(),
             callbacks: Mutex::new(None),
             is_gone: AtomicBool::new(false),
         }
@@ -108,14 +108,14 @@ impl Shared {
         answers.recv().map_err(|_| self.gone())
     }
 
-    /// Waits until there may be one more operation.
-    pub fn make_room(&self) -> Result<Place, GpuError> {
-        let mut taken = lock(&self.places.taken);
+    /// Waits until one more operation may be outstanding.
+    pub fn make_room(&self) -> Result<Permit, GpuError> {
+        let mut taken = lock(&self.limit.taken);
         while *taken >= OUTSTANDING_MAX {
-            taken = self.places.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            taken = self.limit.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
         }
         *taken += 1;
-        Ok(Place(self.places.clone()))
+        Ok(Permit(self.limit.clone()))
     }
 
     pub fn issue(
@@ -125,12 +125,12 @@ impl Shared {
         engine: Engine,
         duration: Nanos,
         work: Option<Work>,
-        place: Place,
+        permit: Permit,
     ) -> Result<(), GpuError> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let (stream, job, has_work) = (core.number, core.job(), work.is_some());
         let issue = Issue { operation: number, stream, job, engine, duration, has_work };
-        let outstanding = Outstanding { core: core.clone(), index, work, failure: None, _place: place };
+        let outstanding = Outstanding { core: core.clone(), index, work, failure: None, _permit: permit };
         {
             let mut operations = lock(&self.operations);
             if operations.is_gone {
@@ -147,7 +147,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The engine of operation `number` is this process's: carries out its work, and tells the server.
+    /// Carries out the work of operation `number`, whose engine is this process's now, and tells the server.
     pub fn work(&self, number: u64) {
         let work = lock(&self.operations).by_number.get_mut(&number).and_then(|outstanding| outstanding.work.take());
         let Some(work) = work else { return };
@@ -158,24 +158,24 @@ impl Shared {
             let (stream, index) = (outstanding.core.name.clone(), outstanding.index);
             outstanding.failure = Some(GpuError::Failed { stream, index, reason: reason.into() });
         }
-        // If the server is gone, the link knows.
+        // If the server is gone, the link notices.
         let _ = self.packets.send(&Request::Worked(number).encode());
     }
 
-    /// The stream of an operation that is complete, and whether it failed.
+    /// Forgets an operation that is complete. Returns its stream, and its failure if it failed.
     pub fn take(&self, number: u64) -> Option<(Arc<Core>, Option<GpuError>)> {
         let outstanding = lock(&self.operations).by_number.remove(&number)?;
         Some((outstanding.core.clone(), outstanding.failure.clone()))
     }
 
-    /// Has the callback thread call `callback`.
+    /// Passes `callback` to the callback thread.
     pub fn call_back(&self, core: &Arc<Core>, callback: Callback) {
         if let Some(callbacks) = lock(&self.callbacks).as_ref() {
             let _ = callbacks.send((core.clone(), callback));
         }
     }
 
-    /// Nothing becomes complete any more.
+    /// The server is gone: pending operations will not complete.
     pub fn lose(&self) {
         let lost = {
             let mut operations = lock(&self.operations);

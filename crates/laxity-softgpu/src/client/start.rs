@@ -10,18 +10,20 @@ use std::thread;
 use std::time::Duration;
 
 use laxity_model::Engine;
+use laxity_sys::inherit;
 use laxity_sys::packets::{Packets, Received};
 use laxity_sys::sparse::Sparse;
 
 use crate::config::{Config, NAME_MAX};
 use crate::error::OpenError;
-use crate::message::{PACKET_MAX, Reply, Request};
+use crate::message::{Message, PACKET_MAX, Reply, Request, VERSION};
 use crate::server::{self, arguments};
 
-/// Names the program that is the server, where it does not lie beside the program that opens a soft GPU.
+/// The variable of the environment that names the server's program, if that is not beside the program that opens a soft
+/// GPU.
 pub const SERVER_VARIABLE: &str = "LAXITY_SOFTGPU_SERVER";
 const SERVER: &str = "laxity-softgpu-server";
-/// A server may go, being idle, between any two of our steps: each of these attempts starts another.
+/// An idle server may end between any two of these steps. Each attempt starts another server.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -29,11 +31,11 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct Connection {
     pub packets: Packets,
     pub memory: Sparse,
-    /// Where each engine's thread hears what it is to carry out.
+    /// By engine, the connection on which its thread is told to begin.
     pub engines: [Packets; Engine::ALL.len()],
 }
 
-/// One that is there, or that this starts.
+/// Connects to the server that is there, or starts one.
 pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Result<Connection, OpenError> {
     if name.is_empty() || name.len() > NAME_MAX || name.contains('\0') {
         return Err(OpenError::Name(name.to_owned()));
@@ -41,7 +43,7 @@ pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Res
     config.check().map_err(OpenError::Config)?;
     let server = server.map_or_else(find, Path::to_owned);
     for attempt in 0..ATTEMPTS {
-        // One that goes has its name a moment longer.
+        // A server that ends keeps its name a moment longer.
         thread::sleep(PAUSE * attempt);
         match Packets::connect(&server::address(name)) {
             Ok(packets) => {
@@ -56,9 +58,9 @@ pub(super) fn connect(name: &str, config: &Config, server: Option<&Path>) -> Res
     Err(OpenError::NoServer { name: name.to_owned() })
 }
 
-/// Nothing if the server ended instead.
+/// `None` if the server ended instead.
 fn greet(name: &str, config: &Config, packets: Packets) -> Result<Option<Connection>, OpenError> {
-    if packets.send(&Request::Hello(*config).encode()).is_err() {
+    if packets.send(&Request::Hello(VERSION).encode()).is_err() {
         return Ok(None);
     }
     let mut packet = [0; PACKET_MAX];
@@ -67,7 +69,7 @@ fn greet(name: &str, config: &Config, packets: Packets) -> Result<Option<Connect
     if found != *config {
         return Err(OpenError::Different { name: name.to_owned(), found, asked: *config });
     }
-    // Linux keeps back those that this process has no room for.
+    // Linux drops descriptors for which this process has no room.
     let Ok([memory, engines @ ..]) = <[OwnedFd; 1 + Engine::ALL.len()]>::try_from(descriptors) else {
         let error = io::Error::other("too many files are open in this process");
         return Err(OpenError::System { action: "take what its server sent", error });
@@ -81,33 +83,36 @@ fn find() -> PathBuf {
         return path.into();
     }
     let beside = env::current_exe().ok().and_then(|program| Some(program.parent()?.join(SERVER)));
-    // Otherwise wherever PATH has it.
+    // Otherwise the one in PATH.
     beside.filter(|path| path.exists()).unwrap_or_else(|| SERVER.into())
 }
 
 /// Starts the server and waits until it listens, or another one does.
 fn start(name: &str, config: &Config, server: &Path) -> Result<(), OpenError> {
     let failed = |error| OpenError::Start { server: server.to_owned(), error };
-    // A name alone is looked for in PATH; a path must not depend on where the server will be.
+    // A name alone is looked up in PATH. A path must not depend on the server's working directory.
     let is_name = server.components().count() == 1 && !server.has_root();
     let program = if is_name { server.to_owned() } else { path::absolute(server).map_err(failed)? };
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    // The server outlives this process: it must not keep its files, pipes and locks.
+    inherit::nothing(&mut command);
+    let mut child = command
         .args(arguments::write(name, config))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        // It serves others, too: what ends this process from a terminal does not end it.
+        // It serves other processes, too: a terminal that ends this process does not end it.
         .process_group(0)
         .current_dir("/")
         .spawn()
         .map_err(failed)?;
     let output = child.stdout.take().expect("it was asked for");
     let mut line = String::new();
-    let said = BufReader::new(output).read_line(&mut line);
-    // Somebody must take note of its end; if we end first, that is init.
+    let read = BufReader::new(output).read_line(&mut line);
+    // A process that ended is a zombie until it is waited for. If this process ends first, init waits.
     let reaper = thread::Builder::new().name("softgpu-reaper".to_owned()).stack_size(64 << 10);
     reaper.spawn(move || child.wait()).map_err(failed)?;
-    match (said, line.trim_end()) {
+    match (read, line.trim_end()) {
         (Err(error), _) => Err(failed(error)),
         (Ok(_), "ready") => Ok(()),
         (Ok(0), _) => Err(OpenError::Refused { server: server.to_owned(), reason: "it ended".to_owned() }),

@@ -13,17 +13,18 @@ use super::shared::{Shared, Work};
 use super::view::DeviceView;
 use super::{Handle, inside};
 use crate::error::GpuError;
+use crate::message::{Message, Request};
 
 /// How to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Suspended: the CPU is others'.
+    /// The thread is suspended: others can have its CPU.
     Blocking,
-    /// Looking again and again: nobody need wake the thread, and nobody else gets its CPU.
+    /// The thread polls: no wake-up delays it, and no other thread gets its CPU.
     Spinning,
 }
 
-/// What a GPU kernel answers.
+/// The result of a GPU kernel.
 pub type KernelResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
@@ -36,7 +37,7 @@ pub struct Stream {
     core: Arc<Core>,
 }
 
-/// A point of a stream: everything that was issued before it.
+/// A point of a stream: all operations that were issued before it.
 #[derive(Clone, Debug)]
 pub struct Event {
     handle: Arc<Handle>,
@@ -45,34 +46,37 @@ pub struct Event {
     callbacks: u64,
 }
 
-/// Bytes on their way out of device memory.
+/// A copy out of device memory.
 #[derive(Debug)]
 pub struct CopyOut {
     event: Event,
     bytes: Arc<Mutex<Vec<u8>>>,
 }
 
-/// What the library's threads know of a stream.
+/// The state of a stream. The server forgets the stream when this is dropped.
 #[derive(Debug)]
 pub(super) struct Core {
     pub number: u32,
     pub name: String,
-    /// For which job of the owner operations are issued now, and one more; 0: nobody says.
+    /// The number of the owner's job that operations are issued for, plus 1; 0 if the owner did not say.
     job: AtomicU64,
-    /// Operations that are complete, and callbacks that have returned.
+    /// How many operations are complete.
     completed: AtomicU64,
+    /// How many callbacks have returned.
     called: AtomicU64,
     is_gone: AtomicBool,
     progress: Mutex<Progress>,
     changed: Condvar,
+    /// For the server. An outstanding operation keeps both alive, until it completes or the link ends.
+    shared: Arc<Shared>,
 }
 
 #[derive(Default)]
 struct Progress {
     issued: u64,
-    /// Callbacks that were added.
+    /// How many callbacks were added.
     added: u64,
-    /// Those that wait, each with how many operations must be complete.
+    /// Those that wait, each with the number of operations that must be complete before.
     callbacks: VecDeque<(u64, Callback)>,
     failure: Option<GpuError>,
 }
@@ -94,21 +98,22 @@ impl Stream {
             is_gone: AtomicBool::new(false),
             progress: Mutex::default(),
             changed: Condvar::new(),
+            shared: handle.shared.clone(),
         };
         Stream { handle, core: Arc::new(core) }
     }
 
-    /// Its number, which no other stream of this soft GPU's server has.
+    /// Its number, unique among the streams of this soft GPU's server.
     pub fn number(&self) -> u32 {
         self.core.number
     }
 
-    /// What is issued from now on is for job number `job` of the stream's owner, as traces say then.
+    /// Operations that are issued from now on are for job number `job` of the stream's owner. Traces show that.
     pub fn set_job(&self, job: Option<u32>) {
         self.core.job.store(job.map_or(0, |job| u64::from(job) + 1), Ordering::Relaxed);
     }
 
-    /// Issues a copy of `bytes` to `offset` of `buffer`, and goes on.
+    /// Issues a copy of `bytes` to `offset` of `buffer`, and returns.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -127,7 +132,7 @@ impl Stream {
         self.issue(self.engine(CopyDirection::In), self.shared().config.copy_time(length), Some(Box::new(work)))
     }
 
-    /// Issues a copy of `range` of `buffer` to the host, and goes on.
+    /// Issues a copy of `range` of `buffer` to the host, and returns.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -147,8 +152,8 @@ impl Stream {
         Ok(CopyOut { event, bytes })
     }
 
-    /// Issues a GPU kernel, and goes on: the host function runs in this process, on a thread of the execution engine's,
-    /// for as long as the engine of the soft GPU is busy with it.
+    /// Issues a GPU kernel, and returns. The host function runs in this process, on its thread for the execution
+    /// engine, while the engine of the soft GPU is busy with it.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -159,7 +164,7 @@ impl Stream {
         self.launch_for(Nanos::ZERO, kernel)
     }
 
-    /// As [`Stream::launch`], and the engine is busy for `duration` at least.
+    /// As [`Stream::launch`]; the engine is busy for `duration` at least.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -172,7 +177,7 @@ impl Stream {
         self.issue(Engine::Execution, duration, Some(Box::new(work)))
     }
 
-    /// Issues a GPU kernel that does nothing but take `duration`, of which no CPU knows, and goes on.
+    /// Issues a GPU kernel that only occupies the execution engine for `duration`, and returns. It uses no CPU.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -180,7 +185,7 @@ impl Stream {
         self.issue(Engine::Execution, duration, None)
     }
 
-    /// Issues a copy that moves nothing and takes `duration`, of which no CPU knows, and goes on.
+    /// Issues a copy that only occupies a copy engine for `duration`, and returns. It uses no CPU.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -188,8 +193,8 @@ impl Stream {
         self.issue(self.engine(direction), duration, None)
     }
 
-    /// Issues a copy of as many bytes that nobody has: it takes the time that a copy of them takes by the configured
-    /// rate ([`Config::copy_time`](crate::Config::copy_time)), of which no CPU knows, and goes on.
+    /// Issues a copy that only occupies a copy engine for as long as a copy of `bytes` takes at the configured rate
+    /// ([`Config::copy_time`](crate::Config::copy_time)), and returns. It uses no CPU.
     ///
     /// # Errors
     /// [`GpuError`].
@@ -197,8 +202,8 @@ impl Stream {
         self.issue(self.engine(direction), self.shared().config.copy_time(bytes), None)
     }
 
-    /// Has `callback` called once all that was issued before is complete: by the process's callback thread, after those
-    /// added before. What is issued after it does not wait for it.
+    /// Adds a callback. The process's callback thread calls it once all operations issued before are complete, after
+    /// the callbacks added before. Operations issued later do not wait for it.
     ///
     /// # Errors
     /// [`GpuError::Gone`], [`GpuError::Inside`].
@@ -218,14 +223,14 @@ impl Stream {
         Ok(())
     }
 
-    /// The point after all that was issued, and all callbacks that were added.
+    /// The point after all operations issued, and all callbacks added, until now.
     pub fn event(&self) -> Event {
         let progress = self.core.lock();
         let (operations, callbacks) = (progress.issued, progress.added);
         Event { handle: self.handle.clone(), core: self.core.clone(), operations, callbacks }
     }
 
-    /// Waits until all that was issued is complete and all callbacks have returned.
+    /// Waits until all operations are complete and all callbacks have returned.
     ///
     /// # Errors
     /// [`GpuError::Gone`]; [`GpuError::Failed`], once, if an operation failed; [`GpuError::Inside`].
@@ -251,10 +256,10 @@ impl Stream {
 
     fn issue(&self, engine: Engine, duration: Nanos, work: Option<Work>) -> Result<Event, GpuError> {
         inside::refuse()?;
-        let outstanding = self.shared().make_room()?;
-        // Held while it is sent: operations of a stream reach the server in the order in which they are counted.
+        let permit = self.shared().make_room()?;
+        // Held while it is sent: operations of a stream reach the server in the order of their numbers.
         let mut progress = self.core.lock();
-        self.shared().issue(&self.core, progress.issued, engine, duration, work, outstanding)?;
+        self.shared().issue(&self.core, progress.issued, engine, duration, work, permit)?;
         progress.issued += 1;
         let (operations, callbacks) = (progress.issued, 0);
         Ok(Event { handle: self.handle.clone(), core: self.core.clone(), operations, callbacks })
@@ -317,9 +322,9 @@ impl Core {
         self.job.load(Ordering::Relaxed).checked_sub(1).map(|job| job as u32)
     }
 
-    /// Another operation is complete, and so the time of some callbacks has come.
+    /// Another operation is complete. Passes on the callbacks that waited for it.
     pub fn complete(self: &Arc<Self>, shared: &Shared, failure: Option<GpuError>) {
-        self.tell(|progress| {
+        self.update(|progress| {
             let completed = self.completed.fetch_add(1, Ordering::AcqRel) + 1;
             if progress.failure.is_none() {
                 progress.failure = failure;
@@ -334,23 +339,23 @@ impl Core {
 
     /// Another callback has returned.
     pub fn note_called(&self) {
-        self.tell(|_| {
+        self.update(|_| {
             self.called.fetch_add(1, Ordering::AcqRel);
         });
     }
 
-    /// Nothing will become complete any more.
+    /// Pending operations will not complete.
     pub fn lose(&self) {
         let mut dropped = VecDeque::new();
-        self.tell(|progress| {
+        self.update(|progress| {
             self.is_gone.store(true, Ordering::Release);
             dropped = std::mem::take(&mut progress.callbacks);
         });
-        // Not under the lock: what they captured may be anything.
+        // Not under the lock: dropping what they captured may run any code.
         drop(dropped);
     }
 
-    fn tell(&self, change: impl FnOnce(&mut Progress)) {
+    fn update(&self, change: impl FnOnce(&mut Progress)) {
         let mut progress = self.lock();
         change(&mut progress);
         drop(progress);
@@ -358,7 +363,14 @@ impl Core {
     }
 }
 
-/// Nothing that panics is done while one of these is held.
+impl Drop for Core {
+    fn drop(&mut self) {
+        // Its operations are complete, as each of them keeps it. A server that is gone has forgotten all streams.
+        let _ = self.shared.packets.send(&Request::Release(self.number).encode());
+    }
+}
+
+/// No code that panics runs under these locks.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

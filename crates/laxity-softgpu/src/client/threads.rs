@@ -1,16 +1,17 @@
 //! The threads of a process that has a soft GPU.
 //!
 //! ```text
-//! server -- begin --> an engine's thread: runs the work ------------------------------> server
+//! server -- begin --> an engine's thread: carries out the work -----------------------------> server
 //!    |
-//!   link -- complete --> handling thread: wakes who synchronizes --> callback thread
-//!    +----- answers --> who asked
+//!   link -- complete --> handling thread: wakes threads that synchronize --> callback thread
+//!    +----- answers --> the thread that asked
 //! ```
 //!
 //! The handling thread is the live klmirqd thread of this process, the callback thread that of its GPU run-time library
-//! (paper 003, section 5.3): both work on behalf of the streams' owners, and [`Handling`] is told so.
+//! (paper 003, section 5.3). Both work on behalf of the streams' owners, and [`Handling`] learns the owner.
 
 use std::fmt;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,12 +23,14 @@ use laxity_sys::packets::{Packets, Received};
 use laxity_sys::{futex, scheduling};
 
 use super::inside;
+use super::options::Options;
 use super::shared::{Call, Shared, Work};
 use super::stream::{KernelResult, lock};
 use crate::error::Panicked;
-use crate::message::{PACKET_MAX, Reply};
+use crate::message::{Message, PACKET_MAX, Reply};
 
-const STACK: usize = 256 << 10;
+/// The stack of a thread that runs no code of users.
+const OWN_STACK: usize = 256 << 10;
 /// The link stands for hardware, which does not wait for a CPU.
 const LINK_PRIORITY: u8 = 97;
 
@@ -43,23 +46,23 @@ pub enum Server {
 /// Is told on whose behalf the handling thread and the callback thread work, so that they can have the owner's
 /// priority.
 ///
-/// It is called on the thread itself. To raise a thread that does not get a CPU, use its number:
+/// It is called on the thread itself. To raise a thread that waits for a CPU, use its number:
 /// [`SoftGpu::handling_threads`](crate::SoftGpu::handling_threads).
 pub trait Handling: fmt::Debug + Send + Sync {
     /// The thread works on behalf of the owner of the stream from now on.
     fn serve(&self, _thread: Server, _stream: &str) {}
 
-    /// It is done.
+    /// The thread has done that.
     fn done(&self, _thread: Server) {}
 }
 
-/// Threads stay as they are.
+/// The threads keep the priority that they have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unmanaged;
 
 impl Handling for Unmanaged {}
 
-/// All of them.
+/// All threads of one process that serve its soft GPU.
 #[derive(Debug)]
 pub(super) struct Threads {
     engines: Vec<JoinHandle<()>>,
@@ -68,12 +71,12 @@ pub(super) struct Threads {
     numbers: Arc<Numbers>,
 }
 
-/// What Linux calls the threads that a user may want to schedule.
+/// Linux's numbers of the threads that a user may want to schedule.
 #[derive(Debug, Default)]
 struct Numbers {
     handling: [AtomicU32; 2],
     engines: [AtomicU32; Engine::ALL.len()],
-    /// How many of them have noted theirs: all of them before anybody asks.
+    /// How many threads have noted their numbers. `Threads::start` waits for all of them.
     begun: AtomicU32,
 }
 
@@ -91,7 +94,8 @@ impl Numbers {
 }
 
 impl Threads {
-    pub fn start(shared: &Arc<Shared>, answers: Sender<Reply>, handling: &Arc<dyn Handling>) -> std::io::Result<Self> {
+    pub fn start(shared: &Arc<Shared>, answers: Sender<Reply>, options: &Options) -> io::Result<Self> {
+        let (stack, handling) = (options.stack(), &options.handling);
         let mut threads = Threads {
             engines: Vec::new(),
             others: Vec::new(),
@@ -106,23 +110,24 @@ impl Threads {
                 let (shared, is_closing) = (shared.clone(), threads.is_closing.clone());
                 let name = format!("softgpu-{}", engine_name(engine));
                 let begin = threads.begin(move |numbers| &numbers.engines[engine.index()]);
-                threads.engines.push(spawn(name, move || {
+                threads.engines.push(spawn(name, stack, move || {
                     begin();
                     work(&shared, engine, &is_closing);
                 })?);
             }
             let (h, begin) = (handling.clone(), threads.begin(|numbers| &numbers.handling[1]));
-            threads.others.push(spawn("softgpu-callback".to_owned(), move || {
+            threads.others.push(spawn("softgpu-callback".to_owned(), stack, move || {
                 begin();
                 call_back(&calls, &*h);
             })?);
             let (s, h, begin) = (shared.clone(), handling.clone(), threads.begin(|numbers| &numbers.handling[0]));
-            threads.others.push(spawn("softgpu-handling".to_owned(), move || {
+            threads.others.push(spawn("softgpu-handling".to_owned(), stack, move || {
                 begin();
                 handle(&s, &interrupts, &*h);
             })?);
             let s = shared.clone();
-            threads.others.push(spawn("softgpu-link".to_owned(), move || link(&s, &answers, &interrupt))?);
+            let link = move || link(&s, &answers, &interrupt);
+            threads.others.push(spawn("softgpu-link".to_owned(), OWN_STACK, link)?);
             Ok(())
         })();
         match started {
@@ -131,7 +136,7 @@ impl Threads {
                 Ok(threads)
             }
             Err(error) => {
-                // Without a link nobody else would say so to those that run.
+                // Without a link no other thread would tell those that run.
                 *lock(&shared.callbacks) = None;
                 threads.close(shared);
                 Err(error)
@@ -139,7 +144,7 @@ impl Threads {
         }
     }
 
-    /// What a thread does first: it notes its number in `place`.
+    /// The first action of a thread: it notes its number in `place`.
     fn begin(&self, place: impl Fn(&Numbers) -> &AtomicU32 + Send + 'static) -> impl FnOnce() + Send + 'static {
         let numbers = self.numbers.clone();
         move || {
@@ -159,8 +164,7 @@ impl Threads {
         self.numbers.engines.each_ref().map(|number| number.load(Ordering::SeqCst))
     }
 
-    /// Ends all of them. Work that runs ends first: until then the engine, and the memory that it uses, are this
-    /// process's.
+    /// Ends all threads. Work that runs ends first: until then its engine and memory are this process's.
     pub fn close(self, shared: &Shared) {
         self.is_closing.store(true, Ordering::Release);
         shared.engines.iter().for_each(Packets::end);
@@ -175,8 +179,8 @@ fn join(thread: JoinHandle<()>) {
     let _ = thread.join();
 }
 
-fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(name).stack_size(STACK).spawn(move || {
+fn spawn(name: String, stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name).stack_size(stack).spawn(move || {
         inside::enter();
         body();
     })
@@ -191,16 +195,16 @@ fn engine_name(engine: Engine) -> &'static str {
 }
 
 fn link(shared: &Shared, answers: &Sender<Reply>, interrupt: &Sender<u64>) {
-    // Who may not have a priority is scheduled like others.
+    // Without the permission for a priority it is scheduled like other threads.
     let _ = scheduling::set_fifo(LINK_PRIORITY);
     let mut packet = [0; PACKET_MAX];
     while let Received::Packet(length) = shared.packets.receive(&mut packet) {
-        let told = match Reply::decode(&packet[..length]) {
+        let passed_on = match Reply::decode(&packet[..length]) {
             Some(Reply::Complete(operation)) => interrupt.send(operation).map_err(drop),
             Some(answer) => answers.send(answer).map_err(drop),
             None => Err(()),
         };
-        if told.is_err() {
+        if passed_on.is_err() {
             break;
         }
     }
@@ -215,7 +219,7 @@ fn work(shared: &Shared, engine: Engine, is_closing: &AtomicBool) {
         }
         match Reply::decode(&packet[..length]) {
             Some(Reply::Begin(operation)) => shared.work(operation),
-            // As the link does with what it does not understand.
+            // As the link does with a packet that it does not understand.
             _ => shared.packets.end(),
         }
     }
@@ -228,7 +232,7 @@ fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling) 
         core.complete(shared, failure);
         handling.done(Server::Interrupts);
     }
-    // The link is down, and every interrupt before that was handled.
+    // The link has ended, and all interrupts before that are handled.
     shared.lose();
     *lock(&shared.callbacks) = None;
 }
@@ -236,14 +240,14 @@ fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling) 
 fn call_back(calls: &Receiver<Call>, handling: &dyn Handling) {
     while let Ok((core, callback)) = calls.recv() {
         handling.serve(Server::Callbacks, &core.name);
-        // What a callback does is its owner's; the panic was printed.
+        // A panic was printed, and concerns the callback's owner alone.
         let _ = catch_unwind(AssertUnwindSafe(callback));
         handling.done(Server::Callbacks);
         core.note_called();
     }
 }
 
-/// What `work` answers, or says in its panic.
+/// The result of `work`, or the text of its panic.
 pub(super) fn guarded(work: Work) -> KernelResult {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

@@ -1,4 +1,4 @@
-//! What a kernel sees: device memory. The only `unsafe` code of the crate.
+//! A kernel's view of device memory. The only `unsafe` code of the crate.
 #![allow(unsafe_code, reason = "slices of memory that is shared with other processes")]
 
 use std::ops::{Deref, DerefMut, Range};
@@ -44,7 +44,7 @@ impl<'a> DeviceView<'a> {
     /// `range` of `buffer`, to read and write.
     ///
     /// # Errors
-    /// [`GpuError::Range`]; [`GpuError::Foreign`]; [`GpuError::Race`] if something uses them at this time.
+    /// [`GpuError::Range`]; [`GpuError::Foreign`]; [`GpuError::Race`] if an operation uses them at this time.
     pub fn write(&self, buffer: &Buffer, range: Range<usize>) -> Result<Writing<'a>, GpuError> {
         Ok(Writing { claim: self.claim(buffer, range, true)?, _view: *self })
     }
@@ -62,9 +62,9 @@ impl Deref for Reading<'_> {
 
     fn deref(&self) -> &[u8] {
         let (window, start, length) = self.claim.place();
-        // SAFETY: the server gave these bytes to this process, which keeps them for as long as the claim has the
-        // buffer; it releases them, and gives them to another, only when this one has given them back, is gone, or is
-        // closed, which waits for the thread that has this view. Within the process the claim keeps writers out.
+        // SAFETY: the server gave these bytes to this process. The claim keeps the buffer, and so the bytes: the server
+        // gives them to another process only after this one gave them back, died, or closed the soft GPU, which waits
+        // for the thread that has this view. Within the process the claim keeps writers out.
         unsafe { window.bytes(start, length) }
     }
 }
@@ -74,7 +74,7 @@ impl Deref for Writing<'_> {
 
     fn deref(&self) -> &[u8] {
         let (window, start, length) = self.claim.place();
-        // SAFETY: as for `Reading`; who writes is this value, which is borrowed.
+        // SAFETY: as for `Reading`; only this value writes, and it is borrowed.
         unsafe { window.bytes(start, length) }
     }
 }

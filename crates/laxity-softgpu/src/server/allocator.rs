@@ -1,38 +1,40 @@
-//! Who has which bytes of device memory.
+//! The owners of device memory, byte by byte.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// First fit, in whole pages: so no two processes have bytes of one page, and each page is there or not.
+/// First fit, in whole pages: no two processes share a page, and each page is reserved or not.
 #[derive(Debug)]
 pub(crate) struct Allocator {
     page: u64,
-    /// By offset, what nobody has: its length. Never two in a row.
+    /// The lengths of free pieces, by offset. Neighbours are merged.
     free: BTreeMap<u64, u64>,
-    /// By offset, what is taken.
+    /// By offset.
     taken: BTreeMap<u64, Piece>,
+    /// Bytes of pieces that have an owner.
+    used: u64,
 }
 
 #[derive(Debug)]
 struct Piece {
     length: u64,
-    /// `None`: nobody's any more, and not free yet.
-    owner: Option<u32>,
+    /// `None`: given back, but not free yet.
+    owner: Option<u64>,
 }
 
 impl Allocator {
-    /// For `memory` bytes in pages of `page`. Those beyond a multiple of that are not used.
+    /// For `memory` bytes in pages of `page` bytes. A part of a page is not used.
     pub fn new(memory: u64, page: u64) -> Self {
-        Allocator { page, free: BTreeMap::from([(0, memory / page * page)]), taken: BTreeMap::new() }
+        Allocator { page, free: BTreeMap::from([(0, memory / page * page)]), taken: BTreeMap::new(), used: 0 }
     }
 
-    /// Where `client` has `bytes` of its own, rounded up to pages.
+    /// Gives `client` `bytes`, rounded up to pages.
     ///
     /// # Errors
-    /// The most that it could have in one piece.
-    pub fn allocate(&mut self, client: u32, bytes: u64) -> Result<Range<u64>, u64> {
+    /// The length of the largest free piece.
+    pub fn allocate(&mut self, client: u64, bytes: u64) -> Result<Range<u64>, u64> {
         let largest = || self.free.values().copied().max().unwrap_or(0);
-        // Even nothing has a place of its own.
+        // A buffer of no bytes has a page, too, so that its offset is its own.
         let length = bytes.max(1).checked_next_multiple_of(self.page).ok_or_else(largest)?;
         let (offset, has) = self
             .free
@@ -45,35 +47,34 @@ impl Allocator {
             self.free.insert(offset + length, has - length);
         }
         self.taken.insert(offset, Piece { length, owner: Some(client) });
+        self.used += length;
         Ok(offset..offset + length)
     }
 
-    /// Who has what begins at `offset`.
-    pub fn owner(&self, offset: u64) -> Option<u32> {
+    /// The owner of the piece at `offset`.
+    pub fn owner(&self, offset: u64) -> Option<u64> {
         self.taken.get(&offset)?.owner
     }
 
-    /// `client` needs what begins at `offset` no longer. Answers what that is, if it has any; it is not free yet.
-    pub fn disown(&mut self, client: u32, offset: u64) -> Option<Range<u64>> {
+    /// `client` gives back its piece at `offset`, which is not free yet. `None` if it has none there.
+    pub fn disown(&mut self, client: u64, offset: u64) -> Option<Range<u64>> {
         let piece = self.taken.get_mut(&offset).filter(|piece| piece.owner == Some(client))?;
         piece.owner = None;
+        self.used -= piece.length;
         Some(offset..offset + piece.length)
     }
 
-    /// `client` needs nothing any longer. As [`Allocator::disown`].
-    pub fn disown_all(&mut self, client: u32) -> Vec<Range<u64>> {
-        let its = self.taken.iter_mut().filter(|(_, piece)| piece.owner == Some(client));
-        its.map(|(&offset, piece)| {
-            piece.owner = None;
-            offset..offset + piece.length
-        })
-        .collect()
+    /// `client` gives back all its pieces. As [`Allocator::disown`].
+    pub fn disown_all(&mut self, client: u64) -> Vec<Range<u64>> {
+        let its = self.taken.iter().filter(|(_, piece)| piece.owner == Some(client));
+        let offsets: Vec<u64> = its.map(|(&offset, _)| offset).collect();
+        offsets.into_iter().filter_map(|offset| self.disown(client, offset)).collect()
     }
 
-    /// What begins at `offset`, and is nobody's any more, is free.
+    /// The piece at `offset`, which was given back, is free.
     pub fn free(&mut self, offset: u64) {
-        let piece = self.taken.remove(&offset).expect("it is taken until it is freed, which is once");
-        assert_eq!(piece.owner, None, "what somebody has is not free");
+        let piece = self.taken.remove(&offset).expect("a piece is freed once");
+        assert_eq!(piece.owner, None, "a piece with an owner is not free");
         let (mut start, mut length) = (offset, piece.length);
         if let Some(after) = self.free.remove(&(offset + length)) {
             length += after;
@@ -86,9 +87,9 @@ impl Allocator {
         self.free.insert(start, length);
     }
 
-    /// Bytes that somebody has.
+    /// Bytes of pieces that have an owner.
     pub fn used(&self) -> u64 {
-        self.taken.values().filter(|piece| piece.owner.is_some()).map(|piece| piece.length).sum()
+        self.used
     }
 }
 
@@ -101,14 +102,14 @@ mod tests {
     const PAGE: u64 = 256;
 
     proptest! {
-        /// Whatever is taken and freed: pieces do not overlap, and when all is freed there is one piece again.
+        /// When all pieces are freed there is one again.
         #[test]
-        fn nothing_is_given_twice_and_nothing_is_lost(
-            steps in prop::collection::vec((0u32..3, 0u64..2000, any::<prop::sample::Index>()), 1..80)
+        fn taken_pieces_never_overlap_and_no_byte_is_lost(
+            steps in prop::collection::vec((0u64..3, 0u64..2000, any::<prop::sample::Index>()), 1..80)
         ) {
             let memory = 8192;
             let mut allocator = Allocator::new(memory + 5, PAGE);
-            let mut taken: Vec<(Range<u64>, u32)> = Vec::new();
+            let mut taken: Vec<(Range<u64>, u64)> = Vec::new();
             for (client, bytes, which) in steps {
                 if bytes % 3 == 0 && !taken.is_empty() {
                     let (range, owner) = taken.swap_remove(which.index(taken.len()));

@@ -1,9 +1,9 @@
-//! The device itself, as a state machine: what runs on which engine until when. It knows neither clock nor sockets.
+//! The device as a state machine: what runs on which engine until when. It knows neither clock nor sockets.
 //!
 //! ```text
 //!                        begin, if it has work                     complete
 //! issue --> (waiting) ----------------------------> (on engine) ----------------> interrupt, and the next begins
-//!               |                                        |        once its work is done and its time is over
+//!               |                                        |        once its work is done and its time has passed
 //!               |     its process is gone: at once       |
 //!               +----------------------------------------+----------------------> the next begins
 //! ```
@@ -14,37 +14,38 @@ use laxity_model::{Engine, Instant};
 use laxity_policy::gpu::{Action, Engines, Operation};
 
 use super::history::{Entry, History, What};
+use super::streams::Streams;
 use crate::message::Issue;
 
-/// Operations of one process that are not complete. Its library stays within them.
+/// The most operations of one process that are not complete. Its library stays within the limit.
 pub(crate) const OUTSTANDING_MAX: usize = 1024;
-/// Streams whose names are remembered, those in use excepted.
-const NAMES: usize = 4096;
+/// The most streams of one process. Each takes memory of the server.
+pub(crate) const STREAMS_MAX: usize = 1 << 16;
 
-/// When and where something is noticed.
+/// When, and on which CPU, the server notices something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Now {
     pub at: Instant,
     pub cpu: u16,
 }
 
-/// What a process is to be told.
+/// A message to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Carry out the work of the operation: the engine is yours.
-    Begin { client: u32, engine: Engine, operation: u64 },
+    /// The engine is the process's: it carries out the work of the operation.
+    Begin { client: u64, engine: Engine, operation: u64 },
     /// The operation is complete.
-    Complete { client: u32, operation: u64 },
+    Complete { client: u64, operation: u64 },
 }
 
-/// A process that says what it must not: nothing more is heard of it.
+/// A process broke the protocol. The server ends its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Violation;
 
-/// An operation, and whose it is.
+/// An operation of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owned {
-    client: u32,
+    client: u64,
     operation: u64,
     stream: u32,
     index: u32,
@@ -52,7 +53,7 @@ struct Owned {
     has_work: bool,
 }
 
-/// What an engine does.
+/// The operation on an engine.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     what: Owned,
@@ -60,11 +61,12 @@ struct Running {
     is_working: bool,
 }
 
-#[derive(Debug)]
-struct Stream {
-    client: u32,
-    name: String,
-    issued: u32,
+/// What a connected process has.
+#[derive(Debug, Default)]
+struct Client {
+    /// Its operations that are not complete.
+    outstanding: BTreeSet<u64>,
+    streams: BTreeSet<u32>,
 }
 
 /// See above.
@@ -73,10 +75,9 @@ pub(crate) struct Device {
     engines: Engines<Owned>,
     copy_engines: u8,
     running: [Option<Running>; Engine::ALL.len()],
-    /// Those that are connected, with the operations of each that are not complete.
-    clients: BTreeMap<u32, BTreeSet<u64>>,
-    streams: BTreeMap<u32, Stream>,
-    streams_made: u32,
+    /// The connected processes.
+    clients: BTreeMap<u64, Client>,
+    streams: Streams,
     history: History,
 }
 
@@ -87,8 +88,7 @@ impl Device {
             copy_engines,
             running: [None; 3],
             clients: BTreeMap::new(),
-            streams: BTreeMap::new(),
-            streams_made: 0,
+            streams: Streams::default(),
             history: History::default(),
         }
     }
@@ -97,39 +97,49 @@ impl Device {
         &self.history
     }
 
-    /// The name of a stream, unless it is long forgotten.
-    pub fn name(&self, stream: u32) -> Option<&str> {
-        self.streams.get(&stream).map(|stream| stream.name.as_str())
+    /// The streams of all processes.
+    pub fn streams(&self) -> &Streams {
+        &self.streams
     }
 
-    pub fn join(&mut self, client: u32) {
-        self.clients.insert(client, BTreeSet::new());
+    pub fn join(&mut self, client: u64) {
+        self.clients.insert(client, Client::default());
     }
 
-    /// A new stream of `client`.
-    pub fn stream(&mut self, client: u32, name: String) -> u32 {
-        if self.streams.len() >= 2 * NAMES {
-            let oldest = self.streams_made.saturating_sub(NAMES as u32);
-            self.streams.retain(|number, stream| *number >= oldest || self.clients.contains_key(&stream.client));
+    /// `client` makes a stream.
+    pub fn create_stream(&mut self, client: u64, name: String) -> Result<u32, Violation> {
+        let its = &mut self.clients.get_mut(&client).ok_or(Violation)?.streams;
+        if its.len() >= STREAMS_MAX {
+            return Err(Violation);
         }
-        let number = self.streams_made;
-        self.streams_made = self.streams_made.checked_add(1).expect("a stream takes longer to make than 1 us");
-        self.streams.insert(number, Stream { client, name, issued: 0 });
-        number
+        let number = self.streams.create(client, name);
+        its.insert(number);
+        Ok(number)
+    }
+
+    /// `client` will not use the stream again, whose operations are complete.
+    pub fn release_stream(&mut self, client: u64, number: u32) -> Result<(), Violation> {
+        let stream = self.streams.of(client, number).ok_or(Violation)?;
+        if stream.pending > 0 {
+            return Err(Violation);
+        }
+        self.streams.release(client, number);
+        self.clients.get_mut(&client).map(|client| client.streams.remove(&number));
+        Ok(())
     }
 
     /// `client` issues an operation.
-    pub fn issue(&mut self, now: Now, client: u32, issue: Issue, effects: &mut Vec<Effect>) -> Result<(), Violation> {
+    pub fn issue(&mut self, now: Now, client: u64, issue: Issue, effects: &mut Vec<Effect>) -> Result<(), Violation> {
         let Issue { operation, stream: number, job, engine, duration, has_work } = issue;
         let exists = !matches!(engine, Engine::Copy(copy) if copy >= self.copy_engines);
-        let outstanding = self.clients.get_mut(&client).ok_or(Violation)?;
-        let stream = self.streams.get_mut(&number).filter(|stream| stream.client == client).ok_or(Violation)?;
+        let outstanding = &mut self.clients.get_mut(&client).ok_or(Violation)?.outstanding;
+        let stream = self.streams.of(client, number).ok_or(Violation)?;
         if !exists || outstanding.len() >= OUTSTANDING_MAX || !outstanding.insert(operation) {
             return Err(Violation);
         }
         let what = Owned { client, operation, stream: number, index: stream.issued, job, has_work };
-        // Jobs of a trace have 32 bits, too.
         stream.issued = stream.issued.wrapping_add(1);
+        stream.pending += 1;
         self.note(now, What::Issued, engine, what);
         let mut actions = Vec::new();
         self.engines.issue(Operation { stream: number, engine, duration, what }, &mut actions);
@@ -141,7 +151,7 @@ impl Device {
     pub fn worked(
         &mut self,
         now: Now,
-        client: u32,
+        client: u64,
         operation: u64,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Violation> {
@@ -154,9 +164,12 @@ impl Device {
         Ok(())
     }
 
-    /// `client` is gone. What it had on engines ends, and what waits for them will when its turn comes.
-    pub fn leave(&mut self, now: Now, client: u32, effects: &mut Vec<Effect>) {
-        self.clients.remove(&client);
+    /// `client` is gone. Its operations on engines end now, and those that wait for engines end when they begin.
+    pub fn leave(&mut self, now: Now, client: u64, effects: &mut Vec<Effect>) {
+        let streams = self.clients.remove(&client).map(|client| client.streams).unwrap_or_default();
+        for stream in streams {
+            self.streams.release(client, stream);
+        }
         for engine in Engine::ALL {
             if self.running[engine.index()].is_some_and(|running| running.what.client == client) {
                 self.end(now, engine, effects);
@@ -171,7 +184,7 @@ impl Device {
         }
     }
 
-    /// When an engine is done with what it does, if only time must pass.
+    /// When the first operation ends, of those whose work is done.
     pub fn next_timeout(&self) -> Option<Instant> {
         let running = self.running.iter().flatten();
         running.filter(|running| !running.is_working).map(|running| running.until).min()
@@ -186,8 +199,10 @@ impl Device {
             unreachable!("only what runs ends")
         };
         self.note(now, What::Ended, engine, what);
-        if let Some(outstanding) = self.clients.get_mut(&what.client) {
-            outstanding.remove(&what.operation);
+        if let Some(client) = self.clients.get_mut(&what.client) {
+            client.outstanding.remove(&what.operation);
+            // A stream is not released while an operation of a connected process is pending.
+            self.streams.of(what.client, what.stream).expect("it has a pending operation").pending -= 1;
             self.note(now, What::Interrupted, engine, what);
             effects.push(Effect::Complete { client: what.client, operation: what.operation });
         }
@@ -196,7 +211,7 @@ impl Device {
         self.begin(now, actions, effects);
     }
 
-    /// Carries out `actions` and what follows from them, in order.
+    /// Carries out `actions`, and those that follow from them, in order.
     fn begin(&mut self, now: Now, mut actions: Vec<Action<Owned>>, effects: &mut Vec<Effect>) {
         let mut next = 0;
         while let Some(&Action::Begin { engine, what, duration }) = actions.get(next) {

@@ -1,17 +1,18 @@
-//! Device memory: whose it is, and which of it Linux has reserved.
+//! Device memory: which process has which of it, and which of it Linux has reserved.
 //!
 //! ```text
 //!             allocate                       all of it is reserved
-//! (free) ------------------> (reserving) --------------------------> (its client's)
-//!    ^                            | Linux has not as much                  |  freed, or its client is gone
+//! (free) ------------------> (reserving) --------------------------> (its process's)
+//!    ^                            | Linux has not as much                  |  freed, or its process is gone
 //!    +------- (releasing) <-------+----------------------------------------+
 //! ```
 //!
-//! Reserving and releasing a gibibyte takes Linux a good part of a second, in which engines would wait for the server. So
-//! it is done in chunks, between which the server does everything else; in the order of arrival, so that who asks gets
-//! what was freed before. Pages that are released come back as zeros: nobody sees the bytes of another process.
+//! Linux takes a good part of a second to reserve or release a gibibyte, and engines would wait for the server as long.
+//! The server therefore reserves and releases chunks and does everything else in between. It takes requests in the
+//! order of arrival, so that an allocation can have the memory that was freed before it. Released pages come back as
+//! zeros: no process sees the bytes of another.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::Range;
 
@@ -20,24 +21,24 @@ use laxity_sys::sparse::{Sparse, page};
 
 use super::allocator::Allocator;
 
-/// Reserved or released at a time: some hundred microseconds of Linux's.
+/// Bytes that are reserved or released at a time. Linux needs some hundred microseconds for them.
 const CHUNK: u64 = 4 << 20;
-/// Left to the rest of the machine, as more servers than this may ask at once and processes need some to go on.
+/// Bytes that are left to the machine: other servers may ask at the same time, and processes need some to go on.
 const SPARE: u64 = 128 << 20;
 
-/// Pages that can be there or not.
+/// Memory whose pages can be reserved.
 pub(crate) trait Pages: fmt::Debug {
     /// Bytes that could be reserved now.
     fn left(&self) -> u64;
-    /// Has `range` be there, and zero. Answers whether Linux lets it: if not, some of it may be.
+    /// Reserves `range`, as zeros. Answers whether Linux allowed it; if not, a part may be reserved.
     fn reserve(&mut self, range: Range<u64>) -> bool;
-    /// `range` need not be there any more.
+    /// Gives `range` back to Linux.
     fn release(&mut self, range: Range<u64>);
 }
 
 impl Pages for Sparse {
     fn left(&self) -> u64 {
-        // Who does not say how much there is has it found out by trying.
+        // If Linux does not say how much is left, reserving finds out.
         memory::available().map_or(u64::MAX, |available| available.saturating_sub(SPARE))
     }
 
@@ -46,32 +47,32 @@ impl Pages for Sparse {
     }
 
     fn release(&mut self, range: Range<u64>) {
-        // What Linux would not take back it has no more use for than we.
+        // Linux refuses no range within the file.
         let _ = Sparse::release(self, range);
     }
 }
 
-/// What a client is told.
+/// The answer to an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It has what begins at this offset.
+    /// The memory at this offset is the process's.
     Allocated(u64),
-    /// The device has only so much in one piece.
+    /// The device's largest free piece has only so many bytes.
     NoMemory(u64),
-    /// The machine has only so much for it.
+    /// The machine has only so many bytes for it.
     Shortage(u64),
 }
 
-/// What is to be done.
+/// A piece of work.
 #[derive(Debug)]
 enum Task {
     Allocate {
-        client: u32,
+        client: u64,
         bytes: u64,
     },
     /// From `next` on.
     Reserve {
-        client: u32,
+        client: u64,
         range: Range<u64>,
         next: u64,
     },
@@ -88,13 +89,21 @@ pub(crate) struct Memory<P> {
     pages: P,
     allocator: Allocator,
     tasks: VecDeque<Task>,
+    /// The processes that wait for an answer.
+    asking: BTreeSet<u64>,
     chunk: u64,
 }
 
 impl<P: Pages> Memory<P> {
     /// Of `size` bytes.
     pub fn new(pages: P, size: u64) -> Self {
-        Memory { pages, allocator: Allocator::new(size, page()), tasks: VecDeque::new(), chunk: CHUNK }
+        Memory {
+            pages,
+            allocator: Allocator::new(size, page()),
+            tasks: VecDeque::new(),
+            asking: BTreeSet::new(),
+            chunk: CHUNK,
+        }
     }
 
     pub fn pages(&self) -> &P {
@@ -106,33 +115,32 @@ impl<P: Pages> Memory<P> {
         self.allocator.used()
     }
 
-    /// Whether something is to be done.
+    /// Whether there is work.
     pub fn is_busy(&self) -> bool {
         !self.tasks.is_empty()
     }
 
     /// Whether `client` waits for an answer.
-    pub fn is_asked_by(&self, client: u32) -> bool {
-        self.tasks.iter().any(|task| match task {
-            Task::Allocate { client: asking, .. } | Task::Reserve { client: asking, .. } => *asking == client,
-            Task::Release { .. } => false,
-        })
+    pub fn is_asked_by(&self, client: u64) -> bool {
+        self.asking.contains(&client)
     }
 
-    /// `client` asks for `bytes`.
-    pub fn allocate(&mut self, client: u32, bytes: u64) {
+    /// `client`, which waits for no other answer, asks for `bytes`.
+    pub fn allocate(&mut self, client: u64, bytes: u64) {
+        assert!(self.asking.insert(client), "one question at a time");
         self.tasks.push_back(Task::Allocate { client, bytes });
     }
 
-    /// `client` needs what it has at `offset` no longer; answers whether it had any.
-    pub fn free(&mut self, client: u32, offset: u64) -> bool {
+    /// `client` frees its memory at `offset`. Answers whether it had any there.
+    pub fn free(&mut self, client: u64, offset: u64) -> bool {
         let range = self.allocator.disown(client, offset);
         range.map(|range| self.release(range)).is_some()
     }
 
-    /// `client` needs nothing any longer, and nothing of what it asked for.
-    pub fn free_all(&mut self, client: u32) {
-        // What is being reserved for it is disowned, too, and reserved no further.
+    /// `client` is gone: frees all its memory and drops its question.
+    pub fn free_all(&mut self, client: u64) {
+        self.asking.remove(&client);
+        // Memory that is being reserved for it is disowned, too, and reserved no further.
         self.tasks.retain(|task| !matches!(task, Task::Allocate { client: asking, .. } if *asking == client));
         self.allocator.disown_all(client).into_iter().for_each(|range| self.release(range));
     }
@@ -142,8 +150,14 @@ impl<P: Pages> Memory<P> {
         self.tasks.push_back(Task::Release { range, next });
     }
 
-    /// Does a little of what is to be done. Answers whom that lets know what.
-    pub fn step(&mut self) -> Option<(u32, Answer)> {
+    /// Does one chunk of the work. Returns an answer, and the process that waits for it, if there is one now.
+    pub fn step(&mut self) -> Option<(u64, Answer)> {
+        let answered = self.work()?;
+        self.asking.remove(&answered.0);
+        Some(answered)
+    }
+
+    fn work(&mut self) -> Option<(u64, Answer)> {
         match self.tasks.pop_front()? {
             Task::Allocate { client, bytes } => match self.allocator.allocate(client, bytes) {
                 Ok(range) => self.reserve(client, range.clone(), range.start),
@@ -162,14 +176,14 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// A chunk of `range` from `next` on, if there is memory for all of the rest.
-    fn reserve(&mut self, client: u32, range: Range<u64>, next: u64) -> Option<(u32, Answer)> {
+    /// Reserves a chunk of `range` from `next` on, if there is memory for all of the rest.
+    fn reserve(&mut self, client: u64, range: Range<u64>, next: u64) -> Option<(u64, Answer)> {
         if self.allocator.owner(range.start) != Some(client) {
-            // Its client is gone. That it be released is a task already.
+            // Its process is gone, and there is a task that releases it.
             return None;
         }
         let end = range.end.min(next.saturating_add(self.chunk));
-        // Not only for the chunk: what will be refused in the end had better not take memory from others until then.
+        // For the whole rest: an allocation that will fail must not take memory from others until then.
         let left = self.pages.left();
         if left < range.end - next {
             return Some((client, self.refuse(client, range.start, next - range.start + left)));
@@ -184,10 +198,10 @@ impl<P: Pages> Memory<P> {
         None
     }
 
-    /// `client` does not get what was to begin at `offset`, as the machine had only `left` for it.
-    fn refuse(&mut self, client: u32, offset: u64, left: u64) -> Answer {
-        let range = self.allocator.disown(client, offset).expect("it was its client's just now");
-        // At once, before who asks next.
+    /// `client` does not get the memory at `offset`, as the machine had only `left` bytes for it.
+    fn refuse(&mut self, client: u64, offset: u64, left: u64) -> Answer {
+        let range = self.allocator.disown(client, offset).expect("its process has it");
+        // Before the next allocation, which may need it.
         self.tasks.push_front(Task::Release { next: range.start, range });
         Answer::Shortage(left)
     }
@@ -244,7 +258,7 @@ mod tests {
     }
 
     /// Until nothing is to be done.
-    fn settle(memory: &mut Memory<Machine>) -> Vec<(u32, Answer)> {
+    fn settle(memory: &mut Memory<Machine>) -> Vec<(u64, Answer)> {
         let mut answers = Vec::new();
         while memory.is_busy() {
             answers.extend(memory.step());
@@ -253,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_for_more_than_the_machine_has_is_refused_with_what_it_has_and_takes_nothing() {
+    fn an_allocation_beyond_the_machines_memory_is_refused_with_what_is_left_and_takes_nothing() {
         let mut memory = memory(1 << 40, SOME, true);
         memory.allocate(1, SOME / 2);
         memory.allocate(2, SOME);
@@ -281,12 +295,12 @@ mod tests {
     fn the_device_has_no_more_than_its_size_whatever_the_machine_has() {
         let mut memory = memory(SOME, 10 * SOME, true);
         memory.allocate(1, page());
-        memory.allocate(1, SOME);
-        assert_eq!(settle(&mut memory), [(1, Answer::Allocated(0)), (1, Answer::NoMemory(SOME - page()))]);
+        memory.allocate(2, SOME);
+        assert_eq!(settle(&mut memory), [(1, Answer::Allocated(0)), (2, Answer::NoMemory(SOME - page()))]);
     }
 
     #[test]
-    fn what_is_freed_is_there_for_who_asks_next() {
+    fn freed_memory_is_there_for_the_next_allocation() {
         let mut memory = memory(SOME, SOME, true);
         memory.allocate(1, SOME);
         assert_eq!(settle(&mut memory), [(1, Answer::Allocated(0))]);
@@ -299,17 +313,17 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Move {
-        Ask(u32, u64),
+        Ask(u64, u64),
         Free(prop::sample::Index),
-        Leave(u32),
+        Leave(u64),
         Step,
     }
 
     fn moves() -> impl Strategy<Value = Vec<Move>> {
         let one = prop_oneof![
-            3 => (0u32..3, 0..2 * SOME).prop_map(|(client, bytes)| Move::Ask(client, bytes)),
+            3 => (0u64..3, 0..2 * SOME).prop_map(|(client, bytes)| Move::Ask(client, bytes)),
             2 => any::<prop::sample::Index>().prop_map(Move::Free),
-            1 => (0u32..3).prop_map(Move::Leave),
+            1 => (0u64..3).prop_map(Move::Leave),
             8 => Just(Move::Step),
         ];
         prop::collection::vec(one, 1..100)
@@ -317,10 +331,10 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Whoever asks, frees and dies when: what a client was given is there, whole, and its own, and everything else
-        /// is given back in the end.
+        /// In any order of questions, frees and deaths: granted memory is reserved, whole, and of one process alone,
+        /// and everything else is given back in the end.
         #[test]
-        fn what_clients_have_is_there_and_nothing_else(moves in moves(), knows in any::<bool>()) {
+        fn exactly_the_memory_that_processes_have_is_reserved(moves in moves(), knows in any::<bool>()) {
             let mut memory = memory(5 * SOME, 2 * SOME, knows);
             let (mut given, mut asked) = (BTreeMap::new(), BTreeMap::new());
             for one in moves.into_iter().chain(vec![Move::Step; 1000]) {
@@ -344,20 +358,20 @@ mod tests {
                     Move::Step => answer = memory.step(),
                 }
                 if let Some((client, Answer::Allocated(offset))) = answer {
-                    let bytes = asked.remove(&client).expect("who does not ask is not answered");
+                    let bytes = asked.remove(&client).expect("only questions are answered");
                     let length = bytes.max(1).next_multiple_of(page());
-                    let is_apart = |(&other, &(_, has)): (&u64, &(u32, u64))| other + has <= offset || offset + length <= other;
+                    let is_apart = |(&other, &(_, has)): (&u64, &(u64, u64))| other + has <= offset || offset + length <= other;
                     prop_assert!(given.iter().all(is_apart));
                     given.insert(offset, (client, length));
                 } else if let Some((client, _)) = answer {
-                    asked.remove(&client).expect("who does not ask is not answered");
+                    asked.remove(&client).expect("only questions are answered");
                 }
                 for (&offset, &(_, length)) in &given {
                     let mut pages = offset / page()..(offset + length) / page();
                     prop_assert!(pages.all(|page| memory.pages().there.contains(&page)));
                 }
             }
-            prop_assert!(asked.is_empty(), "everyone who lives is answered");
+            prop_assert!(asked.is_empty(), "every question of a connected process is answered");
             prop_assert!(!memory.is_busy(), "1000 steps are enough for all that is asked");
             let given: u64 = given.values().map(|(_, length)| length).sum();
             prop_assert_eq!(memory.pages().there.len() as u64 * page(), given);

@@ -1,18 +1,18 @@
-//! The process that is the soft GPU: it decides what each engine does, and keeps time. It executes nothing itself; work
-//! is carried out by the processes, each for its own operations, while it holds the engine for them.
+//! The server of a soft GPU: it decides what each engine does, and keeps time. It executes nothing itself: each process
+//! carries out the work of its own operations while the server holds the engine for it.
 
 mod allocator;
 pub mod arguments;
 #[cfg(test)]
-mod conformance;
+mod conformance_tests;
 pub(crate) mod device;
 pub mod history;
 #[cfg(test)]
-mod hostile;
+mod hostile_tests;
 mod memory;
+pub(crate) mod streams;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -20,33 +20,37 @@ use laxity_model::{Engine, Instant};
 use laxity_sys::packets::{self, Listener, Packets, Received};
 use laxity_sys::sparse::Sparse;
 use laxity_sys::{clock, scheduling};
+use thiserror::Error;
 
 use self::device::{Device, Effect, Now, Violation};
 use self::memory::{Answer, Memory};
 use crate::config::Config;
-use crate::message::{ENTRIES_MAX, PACKET_MAX, Reply, Request};
+use crate::message::{ENTRIES_MAX, Message, PACKET_MAX, Reply, Request};
 use crate::usage::Usage;
 
-/// Hardware does not wait for a CPU. Below the threads that watch for deaths.
+/// Hardware does not wait for a CPU. Less than that of the threads that watch for deaths.
 const PRIORITY: u8 = 97;
-/// Packets that wait for a process that does not take them; one that leaves more is turned out.
+/// The most packets that wait for one process. The server disconnects a process that leaves more of them.
 const OUTBOX_MAX: usize = 4 * device::OUTSTANDING_MAX;
-/// Packets of a process that are heard before it is another's turn.
+/// The most packets that the server takes from one process before it is the next one's turn.
 const TURN: usize = 16;
 const ENGINES: usize = Engine::ALL.len();
 
 /// Why a server does not run.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ServerError {
-    /// Another one does, by this name.
+    /// Another server has the name.
+    #[error("another server has the name already")]
     Running,
-    /// There is no memory without a name.
+    /// Linux gives no device memory.
+    #[error("no device memory: {0}")]
     Memory(io::Error),
-    /// Linux refuses.
+    /// Linux refuses a call.
+    #[error("cannot listen: {0}")]
     System(io::Error),
 }
 
-/// Where others find the soft GPU `name`, which each user may have.
+/// Where processes of this user find the soft GPU `name`.
 pub(crate) fn address(name: &str) -> String {
     format!("{}{name}", address_prefix())
 }
@@ -56,14 +60,14 @@ pub(crate) fn address_prefix() -> String {
     format!("laxity-softgpu/{}/", packets::user())
 }
 
-/// One process.
+/// A process, as the server sees it.
 #[derive(Debug)]
 struct Client {
     packets: Packets,
     outbox: VecDeque<Vec<u8>>,
-    /// Where the threads hear that carry out its work, by engine; there once it is welcome.
+    /// By engine, the connection to the thread that carries out its work. `None` until the process said hello.
     engines: Option<[Packets; ENGINES]>,
-    /// It does not hear.
+    /// The process does not take its packets.
     is_lost: bool,
 }
 
@@ -74,14 +78,15 @@ pub struct Server {
     config: Config,
     memory: Memory<Sparse>,
     device: Device,
-    clients: BTreeMap<u32, Client>,
-    clients_seen: u32,
-    /// Since when there are no clients.
+    clients: BTreeMap<u64, Client>,
+    /// The number of the next one. Numbers are never used twice: dead processes' operations keep them.
+    next_client: u64,
+    /// When the last process left.
     idle_since: Instant,
 }
 
 impl Server {
-    /// Of the soft GPU `name`. From when this returns, processes can connect.
+    /// The server of the soft GPU `name`. Processes can connect from now on.
     ///
     /// # Errors
     /// [`ServerError`].
@@ -90,7 +95,7 @@ impl Server {
             io::ErrorKind::AddrInUse => ServerError::Running,
             _ => ServerError::System(error),
         })?;
-        // There as long as someone has it open, and no longer.
+        // It ends with the last process that has it open.
         let pages = Sparse::new("laxity-softgpu", config.memory).map_err(ServerError::Memory)?;
         Ok(Server {
             listener,
@@ -98,15 +103,15 @@ impl Server {
             memory: Memory::new(pages, config.memory),
             device: Device::new(config.copy_engines),
             clients: BTreeMap::new(),
-            clients_seen: 0,
+            next_client: 0,
             idle_since: clock::now(),
         })
     }
 
-    /// Serves until nobody has used it for as long as it lingers.
+    /// Serves until no process has used it for as long as it lingers.
     pub fn run(mut self) {
-        // Not where, or how, the thread ran that happened to be the first to open it. Who may not have a priority runs
-        // like others, and is soft for one more reason.
+        // The thread that happened to start it may have been kept on few CPUs. Without the permission for a priority
+        // the server runs like other threads.
         let _ = scheduling::keep_on(&(0..scheduling::cpus()).collect::<Vec<_>>());
         let _ = scheduling::set_fifo(PRIORITY);
         packets::raise_limit();
@@ -117,7 +122,7 @@ impl Server {
             self.tell(effects);
             self.serve_memory();
             self.flush();
-            // After all that may have made room: nobody leaves between this and the wait.
+            // After all that may have made room: no process leaves between this and the wait.
             let is_full = self.admit();
             let deadline = match self.memory.is_busy() {
                 true => Instant::ZERO,
@@ -129,14 +134,14 @@ impl Server {
             }
             let over = self.idle_since.saturating_add(self.config.linger);
             if clock::now() >= over {
-                // Who connected just now finds the connection ended before it was welcome, and starts another server.
+                // A process that connected just now sees its connection end before the welcome, and starts a server.
                 return;
             }
             self.wait(is_full, deadline.min(over));
         }
     }
 
-    /// If it `is_full`, those who want in wait until somebody leaves.
+    /// If the server `is_full`, new connections wait until a process leaves.
     fn wait(&self, is_full: bool, deadline: Instant) {
         let sockets = self.clients.values().map(|client| client.packets.as_fd());
         let readable: Vec<_> = sockets.chain((!is_full).then(|| self.listener.as_fd())).collect();
@@ -145,7 +150,7 @@ impl Server {
         packets::wait(&readable, &writable, deadline);
     }
 
-    /// Lets in who has connected; answers whether there are no descriptors left for one more.
+    /// Accepts new connections. Answers whether there are no descriptors left for one more.
     fn admit(&mut self) -> bool {
         loop {
             let packets = match self.listener.accept() {
@@ -153,15 +158,15 @@ impl Server {
                 Ok(None) => return false,
                 Err(_) => return true,
             };
-            let number = self.clients_seen;
-            self.clients_seen = self.clients_seen.checked_add(1).expect("a connection takes longer to make than 1 us");
+            let number = self.next_client;
+            self.next_client += 1;
             self.clients.insert(number, Client { packets, outbox: VecDeque::new(), engines: None, is_lost: false });
         }
     }
 
-    /// Hears every client.
+    /// Takes requests from every process in turn.
     fn listen(&mut self, effects: &mut Vec<Effect>) {
-        let numbers: Vec<u32> = self.clients.keys().copied().collect();
+        let numbers: Vec<u64> = self.clients.keys().copied().collect();
         let mut packet = [0; PACKET_MAX];
         for number in numbers {
             for _ in 0..TURN {
@@ -181,23 +186,25 @@ impl Server {
         }
     }
 
-    fn hear(&mut self, number: u32, request: Request, effects: &mut Vec<Effect>) -> Result<(), Violation> {
+    fn hear(&mut self, number: u64, request: Request, effects: &mut Vec<Effect>) -> Result<(), Violation> {
         let client = self.clients.get_mut(&number).ok_or(Violation)?;
-        // First of all, and once; who only looks need not say it.
-        if client.is_welcome() == matches!(request, Request::Hello(_)) && request != Request::Look {
+        // The first request, and only that, is a hello. A process that only looks needs none.
+        let is_look = matches!(request, Request::Look(_));
+        if client.is_welcome() == matches!(request, Request::Hello(_)) && !is_look {
             return Err(Violation);
         }
         let reply = match request {
             Request::Hello(_) => {
-                // Whether that is what the process wants is for the process to say.
+                // The process compares the configuration with its own.
                 client.welcome(self.config, self.memory.pages()).map_err(|_| Violation)?;
                 self.device.join(number);
                 return Ok(());
             }
-            Request::Stream(name) => Reply::Stream(self.device.stream(number, name)),
-            Request::Name(stream) => Reply::Name(self.device.name(stream).unwrap_or_default().to_owned()),
+            Request::Stream(name) => Reply::Stream(self.device.create_stream(number, name)?),
+            Request::Release(stream) => return self.device.release_stream(number, stream),
+            Request::Name(stream) => Reply::Name(self.device.streams().name(stream).unwrap_or_default().to_owned()),
             Request::Allocate(bytes) => {
-                // Answers come in the order of questions, so that nobody has two.
+                // Answers come in the order of questions, so a process asks one at a time.
                 return match self.memory.is_asked_by(number) {
                     true => Err(Violation),
                     false => {
@@ -209,7 +216,7 @@ impl Server {
             Request::Free(offset) => {
                 return if self.memory.free(number, offset) { Ok(()) } else { Err(Violation) };
             }
-            Request::Look => Reply::Seen(self.usage()),
+            Request::Look(_) => Reply::Seen(self.usage()),
             Request::Issue(issue) => return self.device.issue(now(), number, issue, effects),
             Request::Worked(operation) => return self.device.worked(now(), number, operation, effects),
             Request::History(from) => {
@@ -221,7 +228,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes or gives back a little of the machine's memory, if somebody waits for that.
+    /// Reserves or releases a little of the machine's memory, if there is a task.
     fn serve_memory(&mut self) {
         if let Some((number, answer)) = self.memory.step() {
             self.send(
@@ -239,14 +246,15 @@ impl Server {
         Usage {
             config: self.config,
             used: self.memory.used(),
-            // Linux knows of a file that is open.
+            // Linux can tell of an open file.
             reserved: self.memory.pages().reserved().unwrap_or(0),
+            streams: self.device.streams().count() as u64,
             processes: self.clients.values().filter(|client| client.is_welcome()).count() as u64,
         }
     }
 
-    /// Has it sent when there is room.
-    fn send(&mut self, number: u32, reply: Reply) {
+    /// Queues a packet, to be sent when there is room.
+    fn send(&mut self, number: u64, reply: Reply) {
         if let Some(client) = self.clients.get_mut(&number) {
             client.outbox.push_back(reply.encode());
         }
@@ -265,7 +273,7 @@ impl Server {
         }
     }
 
-    /// Sends what there is room for.
+    /// Sends queued packets while there is room.
     fn flush(&mut self) {
         loop {
             let mut lost = Vec::new();
@@ -283,9 +291,9 @@ impl Server {
         }
     }
 
-    /// The process is gone, or as good as that: what it says is not understood.
-    fn dismiss(&mut self, number: u32, effects: &mut Vec<Effect>) {
-        // Who only looked has nothing, and is no reason to stay.
+    /// Ends the connection of a process that is gone or broke the protocol.
+    fn dismiss(&mut self, number: u64, effects: &mut Vec<Effect>) {
+        // A process that only looked has nothing, and does not prolong the server's stay.
         if self.clients.remove(&number).is_some_and(|client| client.is_welcome()) {
             self.device.leave(now(), number, effects);
             self.memory.free_all(number);
@@ -299,7 +307,7 @@ impl Client {
         self.engines.is_some()
     }
 
-    /// Sends it the configuration, the memory, and for each engine the end of a connection that its thread hears at.
+    /// Sends the configuration, the memory, and for each engine's thread its end of a connection.
     fn welcome(&mut self, config: Config, memory: &Sparse) -> io::Result<()> {
         let pairs = [Packets::pair()?, Packets::pair()?, Packets::pair()?];
         let [execution, copy_in, copy_out] = pairs.each_ref().map(|(_, theirs)| theirs.as_fd());
@@ -309,13 +317,14 @@ impl Client {
         Ok(())
     }
 
-    /// Says to the thread of `engine` to begin. It hears that at once and by itself: a thread between would be one more
-    /// switch, and, as urgent and on its CPU, would drive it to another one.
+    /// Tells the thread of `engine` to begin, directly: a thread in between would be one more switch, and, being as
+    /// urgent and on the same CPU, would drive it to another CPU.
     fn begin(&mut self, engine: Engine, operation: u64) {
         let begin = Reply::Begin(operation).encode();
         let told = self.engines.as_ref().map(|engines| engines[engine.index()].try_send(&begin));
-        // An engine does one thing at a time. So there is room, but in a process that says it did what it did not hear.
-        // One whose threads hear no more is closing: its other engines may still work, until its connection ends.
+        // An engine has one operation at a time, so there is room, except in a process that reports work it was never
+        // given. An error means that the process is closing: its other engines may still work, until its connection
+        // ends.
         self.is_lost |= matches!(told, Some(Ok(false)));
     }
 
@@ -333,15 +342,3 @@ impl Client {
 fn now() -> Now {
     Now { at: clock::now(), cpu: scheduling::current_cpu() as u16 }
 }
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ServerError::Running => write!(f, "another server has the name already"),
-            ServerError::Memory(error) => write!(f, "no device memory: {error}"),
-            ServerError::System(error) => write!(f, "cannot listen: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ServerError {}

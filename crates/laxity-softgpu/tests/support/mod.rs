@@ -1,13 +1,11 @@
 //! Soft GPUs of their own for tests.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use laxity_model::Nanos;
-use laxity_softgpu::{Config, Entry, OpenError, SoftGpu, Unmanaged};
+use laxity_softgpu::{Config, Entry, OpenError, Options, SoftGpu};
 
 /// Longer than anything takes on a machine that is busy with other things.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -18,21 +16,25 @@ pub fn config() -> Config {
     Config { copy_engines: 2, memory: 1 << 20, linger: Nanos::from_millis(50), ..Config::default() }
 }
 
-/// A name that only this process and those it starts have.
+/// A name that only this process and its children use.
 pub fn name(test: &str) -> String {
     format!("test-{}-{test}", std::process::id())
 }
 
 pub fn try_open(name: &str, config: Config) -> Result<SoftGpu, OpenError> {
-    let server = Path::new(env!("CARGO_BIN_EXE_laxity-softgpu-server"));
-    SoftGpu::open_with(name, config, Some(server), Arc::new(Unmanaged))
+    SoftGpu::open_with(name, config, &options())
+}
+
+/// With the server of this build.
+pub fn options() -> Options {
+    Options { server: Some(env!("CARGO_BIN_EXE_laxity-softgpu-server").into()), ..Options::default() }
 }
 
 pub fn open(name: &str) -> SoftGpu {
     try_open(name, config()).expect("a soft GPU")
 }
 
-/// Everything that is remembered.
+/// All entries that are remembered.
 pub fn history(gpu: &SoftGpu) -> Vec<Entry> {
     let mut entries = Vec::new();
     loop {
@@ -45,7 +47,7 @@ pub fn history(gpu: &SoftGpu) -> Vec<Entry> {
     }
 }
 
-/// Starts the test `role` of this program, which is ignored otherwise, in a process of its own.
+/// Starts the test `role` of this program, which does nothing otherwise, in a process of its own.
 pub fn start(role: &str, gpu: &str) -> Child {
     Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", role, "--nocapture", "--test-threads=1"])
@@ -56,7 +58,7 @@ pub fn start(role: &str, gpu: &str) -> Child {
         .expect("a process")
 }
 
-/// In such a process: the soft GPU, unless somebody runs all ignored tests.
+/// In such a process: the soft GPU.
 pub fn given() -> Option<SoftGpu> {
     std::env::var(NAME).ok().map(|name| open(&name))
 }

@@ -43,7 +43,7 @@ pub fn table(gpus: &[SoftGpu]) -> Table {
 
 impl SoftGpu {
     fn of(name: String, usage: Usage) -> Self {
-        let Usage { config, used, reserved, processes } = usage;
+        let Usage { config, used, reserved, processes, .. } = usage;
         SoftGpu {
             name,
             copy_engines: config.copy_engines,

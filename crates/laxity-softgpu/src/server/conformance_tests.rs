@@ -1,4 +1,4 @@
-//! The device against the state machine that it carries out, and against what sources say of GPUs.
+//! The device against the state machine that it carries out, and against the rules that the sources state for GPUs.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,12 +10,12 @@ use super::device::{Device, Effect, Now, Violation};
 use super::history::{Entry, What};
 use crate::message::Issue;
 
-const CLIENTS: u32 = 3;
+const CLIENTS: u64 = 3;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Issue {
-        client: u32,
+        client: u64,
         stream: usize,
         engine: usize,
         duration: u64,
@@ -25,7 +25,7 @@ enum Step {
     Work(usize),
     Pass(u64),
     /// A process is killed.
-    Leave(u32),
+    Leave(u64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -40,17 +40,17 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A device, its processes, and what they were told.
+/// A device, its processes, and the effects that they saw.
 struct Bench {
     device: Device,
     now: Now,
-    /// By client, its streams; none once it has left.
-    streams: BTreeMap<u32, [u32; 2]>,
+    /// The streams of each process that is connected.
+    streams: BTreeMap<u64, [u32; 2]>,
     issued: u64,
-    /// Whose work is under way.
-    working: Vec<(u32, u64)>,
-    /// By client, what it issued and was not told to be complete.
-    pending: BTreeMap<u32, Vec<u64>>,
+    /// Operations whose work is under way, each with its process.
+    working: Vec<(u64, u64)>,
+    /// By process, its operations that are not complete.
+    pending: BTreeMap<u64, Vec<u64>>,
 }
 
 impl Bench {
@@ -58,7 +58,7 @@ impl Bench {
         let mut device = Device::new(2);
         let streams = (0..CLIENTS).map(|client| {
             device.join(client);
-            (client, ["a", "b"].map(|name| device.stream(client, name.to_owned())))
+            (client, ["a", "b"].map(|name| device.create_stream(client, name.to_owned()).expect("it has few")))
         });
         let streams = streams.collect();
         let now = Now { at: Instant(0), cpu: 0 };
@@ -96,12 +96,12 @@ impl Bench {
         for effect in effects {
             match effect {
                 Effect::Begin { client, operation, .. } => {
-                    assert!(self.streams.contains_key(&client), "the dead are not told");
+                    assert!(self.streams.contains_key(&client), "only connected processes are told");
                     self.working.push((client, operation));
                 }
                 Effect::Complete { client, operation } => {
                     assert!(!self.working.contains(&(client, operation)), "its work is done");
-                    let pending = self.pending.get_mut(&client).expect("the dead are not told");
+                    let pending = self.pending.get_mut(&client).expect("only connected processes are told");
                     let position = pending.iter().position(|one| *one == operation).expect("once each");
                     pending.remove(position);
                 }
@@ -121,7 +121,7 @@ impl Bench {
     }
 }
 
-/// What [`Engines`] begins if it is told only what was issued and what ended, in this order.
+/// The operations that [`Engines`] begins, given the issued and ended ones in this order.
 fn replayed(history: &[Entry]) -> Vec<(Engine, u32, u32)> {
     let (mut engines, mut actions) = (Engines::new(2), Vec::new());
     for &Entry { what, engine, stream, index, .. } in history {
@@ -175,10 +175,10 @@ proptest! {
         let history = bench.history();
         let began = history.iter().filter(|entry| entry.what == What::Began);
         let began: Vec<_> = began.map(|entry| (entry.engine, entry.stream, entry.index)).collect();
-        // What begins as something ends is in the history in the order of causes, so replaying it agrees.
+        // An operation that begins as another ends comes after it in the history, so replaying it agrees.
         prop_assert_eq!(&replayed(&history), &began);
-        prop_assert_eq!(began.len() as u64, bench.issued, "everything began, also what the dead had issued");
-        prop_assert!(bench.pending.values().all(Vec::is_empty), "who lives was told of everything");
+        prop_assert_eq!(began.len() as u64, bench.issued, "every operation began, also those of dead processes");
+        prop_assert!(bench.pending.values().all(Vec::is_empty), "connected processes were told of every completion");
     }
 
     #[test]
@@ -199,7 +199,7 @@ fn an_engine_is_busy_for_the_longer_of_work_and_model() {
     let mut device = Device::new(1);
     let (at, mut effects) = (|at| Now { at: Instant(at), cpu: 0 }, Vec::new());
     device.join(0);
-    let stream = device.stream(0, String::new());
+    let stream = device.create_stream(0, String::new()).expect("it has few");
     for (operation, worked, ended) in [(0, 3, 5), (1, 14, 14)] {
         let begun = if operation == 0 { 0 } else { 5 };
         assert_eq!(device.issue(at(begun), 0, issue(operation, stream, Engine::Execution), &mut effects), Ok(()));
@@ -213,15 +213,15 @@ fn an_engine_is_busy_for_the_longer_of_work_and_model() {
 }
 
 #[test]
-fn what_no_library_says_is_a_violation() {
+fn requests_that_no_library_sends_are_violations() {
     let mut device = Device::new(1);
     let (now, mut effects) = (Now { at: Instant(0), cpu: 0 }, Vec::new());
     device.join(0);
     device.join(1);
-    let stream = device.stream(0, String::new());
+    let stream = device.create_stream(0, String::new()).expect("it has few");
     let mut say = |client, issue| device.issue(now, client, issue, &mut effects);
     assert_eq!(say(1, issue(0, stream, Engine::Execution)), Err(Violation), "another's stream");
-    assert_eq!(say(2, issue(0, stream, Engine::Execution)), Err(Violation), "nobody");
+    assert_eq!(say(2, issue(0, stream, Engine::Execution)), Err(Violation), "not connected");
     assert_eq!(say(0, issue(0, stream, Engine::Copy(1))), Err(Violation), "no such engine");
     assert_eq!(say(0, issue(0, stream, Engine::Execution)), Ok(()));
     assert_eq!(say(0, issue(0, stream, Engine::Execution)), Err(Violation), "the same again");
