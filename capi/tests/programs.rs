@@ -1,4 +1,4 @@
-//! Programs in C: the examples and our own, built with a C compiler against the library as it is installed, and run.
+//! Programs in C: the examples and this crate's, built with a C compiler against the library as installed, and run.
 
 mod support;
 
@@ -32,7 +32,7 @@ fn the_pipeline_filters_every_image_whichever_of_its_processes_starts_first() {
 
 /// The same loop without a graph.
 #[test]
-fn what_is_fed_back_comes_two_jobs_later() {
+fn fed_back_values_arrive_two_jobs_later() {
     let (mut temperature, mut ordered) = (0, vec![0, 0]);
     let mut expected = Vec::new();
     for step in 0..20 {
@@ -43,7 +43,7 @@ fn what_is_fed_back_comes_two_jobs_later() {
     assert_eq!(said("examples/c/feedback.c").trim_end(), expected.join(" "));
 }
 
-/// Squares, and so odd numbers.
+/// The images are squares, so their differences are odd numbers.
 #[test]
 fn objects_are_changed_in_place_and_remembered_in_a_delay() {
     assert_eq!(said("examples/c/objects.c"), "0 1 3 5 7 9 11 13 15 17 \n");
@@ -61,7 +61,7 @@ fn a_static_library_needs_nothing_where_it_runs() {
     assert_eq!(said_together(bare, &["camera", "filter", "display"], &place), PIPELINE);
 }
 
-/// Neither process knows whether the other is there.
+/// Neither process knows whether the other has started.
 #[test]
 fn fork_and_join_are_processes_that_start_in_any_order() {
     let program = build("examples/c/fork_join.c", Linked::Shared);
@@ -73,7 +73,7 @@ fn fork_and_join_are_processes_that_start_in_any_order() {
 }
 
 #[test]
-fn user_data_is_for_every_process_and_messages_are_handed_on_without_a_copy() {
+fn every_process_reads_user_data_and_messages_are_passed_on_without_a_copy() {
     for source in ["capi/tests/c/data.c", "capi/tests/c/swap.c"] {
         let program = build(source, Linked::Shared);
         let place = Directory::new(program.file_name().and_then(OsStr::to_str).expect("a name"));
@@ -98,7 +98,7 @@ fn messages_of_every_kind_of_channel_are_polled_for() {
     assert!(place.is_empty());
 }
 
-/// The program checks what its calls answer; what they wrote is read here, by the library that reads all traces.
+/// The program checks the results of its calls; this test reads the trace that they wrote.
 #[test]
 fn jobs_have_releases_and_deadlines_and_leave_a_trace() {
     let program = build("capi/tests/c/times.c", Linked::Shared);
@@ -118,7 +118,7 @@ fn jobs_have_releases_and_deadlines_and_leave_a_trace() {
     assert!(place.is_empty());
 }
 
-/// What processes print together, one for each role, started in this order; they leave nothing.
+/// The output of all processes, one for each role, started in this order. They leave no file.
 fn said_together(program: impl Fn() -> Command, roles: &[&str], place: &Directory) -> String {
     let start = |role: &&str| {
         let mut command = program();
@@ -133,7 +133,7 @@ fn said_together(program: impl Fn() -> Command, roles: &[&str], place: &Director
     outputs.iter().map(stdout).collect()
 }
 
-/// What an example prints; it leaves nothing.
+/// The output of an example, which leaves no file.
 fn said(source: &str) -> String {
     let program = build(source, Linked::Shared);
     let place = Directory::new(program.file_name().and_then(OsStr::to_str).expect("a name"));
@@ -142,7 +142,7 @@ fn said(source: &str) -> String {
     said
 }
 
-/// One GPU, one token: whoever has it excludes the other.
+/// One GPU, one token: its holder excludes the other process.
 #[test]
 fn two_processes_take_turns_on_a_gpu() {
     let program = build("examples/c/gpu_token.c", Linked::Shared);
@@ -186,7 +186,7 @@ fn two_processes_copy_and_launch_on_a_soft_gpu() {
 }
 
 #[test]
-fn jobs_that_exhaust_their_budgets_are_withdrawn_or_let_go() {
+fn jobs_that_exhaust_their_budgets_are_withdrawn_or_release_their_token() {
     let program = build("capi/tests/c/budgets.c", Linked::Shared);
     let place = Directory::new("budgets");
     assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
@@ -219,7 +219,7 @@ fn build(source: &str, linked: Linked) -> PathBuf {
     program
 }
 
-/// What `laxity.pc` says that a static library needs.
+/// The libraries that a static library needs, from `laxity.pc`.
 fn private_libraries() -> Vec<String> {
     let description = fs::read_to_string(PREFIX.join("lib/pkgconfig/laxity.pc")).expect("it is installed");
     let line = description.lines().find_map(|line| line.strip_prefix("Libs.private: ")).expect("there are some");

@@ -1,4 +1,4 @@
-//! Vision graphs from C and C++: programs built against the library as it is installed, and run.
+//! Vision graphs from C and C++: programs built against the library as installed, and run.
 
 mod support;
 
@@ -26,9 +26,9 @@ fn a_graph_in_c_fails_with_its_own_words() {
     assert!(place.is_empty(), "graphs are gone with their runs");
 }
 
-/// A bar that goes to the right is 2 of 320 pixels wide: where it is and where it was, in 240 rows.
+/// A bar of 2 pixels moves to the right: its new and its old place differ, in 240 rows.
 #[test]
-fn the_example_sees_what_moves() {
+fn the_example_counts_the_pixels_that_move() {
     let Some(program) = build("examples/cpp/motion.cpp") else { return };
     let place = Directory::new("motion");
     let said = stdout(&run(command(&program).env("LAXITY_DIRECTORY", place.path())));
@@ -37,7 +37,7 @@ fn the_example_sees_what_moves() {
     assert!(place.is_empty(), "graphs are gone with their runs");
 }
 
-/// The program made of `source`; nothing if there is no compiler, which is said.
+/// The program made of `source`. `None`, and a message, if there is no compiler.
 fn build(source: &str) -> Option<PathBuf> {
     let source = root().join(source);
     let is_cpp = source.extension() == Some(OsStr::new("cpp"));

@@ -1,5 +1,4 @@
-// Jobs that use a GPU, a soft one: what is copied and launched is ordered by an arbitration, which takes tokens and locks
-// engines by itself. Start any number.
+// Jobs that use a soft GPU: an arbitration orders copies and launches, and takes tokens and engine locks by itself. Start any number.
 //
 //                                 cc device.c $(pkg-config --cflags --libs laxity) -o device
 //                                 ./device camera & ./device lidar &
@@ -23,7 +22,7 @@ static void check(enum laxity_result result)
     }
 }
 
-// Runs while the execution engine is its own.
+// Runs while it holds the execution engine.
 static int32_t invert(void *image, const struct laxity_view *view)
 {
     unsigned char *pixels;
@@ -39,7 +38,7 @@ int main(int argc, char **argv)
 {
     const struct laxity_gpu_config sharing = { .cpus = 2, .gpus = 1, .chunk_bytes = 1000 };
     const struct laxity_device_config config = { .name = "device-example" };
-    const char *name = argc > 1 ? argv[1] : "somebody";
+    const char *name = argc > 1 ? argv[1] : "anonymous";
     struct laxity_gpus *gpus;
     struct laxity_device *device;
     struct laxity_device_thread *thread;
@@ -47,7 +46,7 @@ int main(int argc, char **argv)
     unsigned char pixels[PIXELS];
     int count = 0;
 
-    // Every process says the same; whoever is first creates the arbitration, and starts the soft GPU.
+    // All processes state the same; the first one creates the arbitration and starts the soft GPU.
     check(laxity_gpus_create_or_attach(getenv("LAXITY_DIRECTORY"), "device-example", &sharing, &gpus));
     check(laxity_device_open(&config, gpus, &device));
     check(laxity_device_register(device, name, 50, 0, &thread)); // this thread, as urgent as SCHED_FIFO 50
@@ -58,7 +57,7 @@ int main(int argc, char **argv)
         check(laxity_device_copy_in(thread, image, 0, pixels, PIXELS)); // takes the token
         check(laxity_device_launch(thread, invert, image, 0));
         check(laxity_device_copy_out(thread, image, 0, pixels, PIXELS));
-        check(laxity_device_end_job(thread)); // lets go of it
+        check(laxity_device_end_job(thread)); // releases it
         for (size_t pixel = 0; pixel < PIXELS; pixel++)
             count += pixels[pixel] == 255;
     }

@@ -63,7 +63,7 @@ static void write_number(struct laxity_job *job, size_t edge, uint64_t value)
     memcpy(message, &value, sizeof(value));
 }
 
-// Both processes describe the graph; whoever is first creates it.
+// Both processes describe the graph; the first one creates it.
 static struct laxity_graph *open_graph(void)
 {
     const struct laxity_edge numbers = {
@@ -102,7 +102,7 @@ static void split(struct laxity_graph *graph)
         write_number(job, TO_SUM, number);
         check(laxity_job_complete(job));
     }
-    // The other process is there: without it the ring would have been full before. It gets what is left.
+    // The other process has attached: without it the ring would have filled up. It gets the remaining messages.
     check(laxity_node_terminate(&node));
 }
 

@@ -38,12 +38,12 @@ static uint64_t copy_image(struct laxity_gpu_client *client)
 int main(int argc, char **argv)
 {
     const struct laxity_gpu_config config = { .cpus = 2, .gpus = 1, .chunk_bytes = CHUNK_BYTES };
-    const char *name = argc > 1 ? argv[1] : "somebody";
+    const char *name = argc > 1 ? argv[1] : "anonymous";
     struct laxity_gpus *gpus;
     struct laxity_gpu_client *client;
     uint64_t chunks = 0;
 
-    // Every process says the same; whoever is first creates the arbitration.
+    // All processes state the same; the first one creates the arbitration.
     check(laxity_gpus_create_or_attach(getenv("LAXITY_DIRECTORY"), "gpu-token-example", &config, &gpus));
     check(laxity_gpus_register(gpus, name, 50, 0, &client)); // this thread, as urgent as SCHED_FIFO 50
     for (int job = 0; job < JOBS; job++) {

@@ -1,11 +1,11 @@
-// Shared data objects: the edges of the graph follow from what its nodes do with them.
+// Shared data objects: the edges of the graph follow from the nodes' use of them.
 //
 //     camera --image--> motion --image--> display      cc objects.c $(pkg-config --cflags --libs laxity) -pthread -o objects
 //                       |    ^                         ./objects
 //                       '----'
 //                before, 1 job ago                     Prints how much each image differs from the one before.
 //
-// The motion node replaces the image, in place, by what changed since the last one, of which it keeps a copy in a delay.
+// The motion node replaces the image, in place, by its difference to the last one, of which it keeps a copy in a delay.
 // There are as many replicas of the image as nodes, so that three runs of the graph may overlap.
 
 #include <laxity.h>

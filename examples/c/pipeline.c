@@ -40,7 +40,7 @@ static struct laxity_job *next(struct laxity_node *node)
     }
 }
 
-// All three processes describe the graph; whoever is first creates it.
+// All three processes describe the graph; the first one creates it.
 static struct laxity_graph *open_graph(void)
 {
     const struct laxity_edge images = { .message_bytes = WIDTH * HEIGHT, .slots = 4 };

@@ -15,8 +15,8 @@ namespace laxity
 class Device
 {
 public:
-    // `gpus` is the arbitration that says who uses them when, of laxity_gpus_attach or laxity_gpus_create_or_attach;
-    // nullptr: whoever comes first.
+    // `gpus` is the arbitration that decides which thread uses them when, from laxity_gpus_attach or
+    // laxity_gpus_create_or_attach; nullptr: first come, first served.
     explicit Device(const laxity_device_config &config, const laxity_gpus *gpus = nullptr)
     {
         check(laxity_device_open(&config, gpus, handle_.out()));
@@ -49,7 +49,7 @@ private:
     size_t size_;
 };
 
-// What a GPU kernel sees of device memory, while it runs.
+// A GPU kernel's view of device memory, while it runs.
 class View
 {
 public:
@@ -77,8 +77,8 @@ private:
     const laxity_view *view_;
 };
 
-// The GPU as one thread uses it, which somebody else owns: a job of a vision graph does. Calls return when the GPU has
-// done what they say. The first one takes a token, if there is an arbitration.
+// The GPU as the thread of a vision graph's job uses it; the job owns it. Calls return when the GPU has completed the
+// operation. The first one takes a token, if there is an arbitration.
 class Gpu
 {
 public:
@@ -94,7 +94,7 @@ public:
         check(laxity_device_copy_out(thread_, buffer.get(), offset, bytes, size));
     }
 
-    // Runs `kernel`, which is called with a View, on a thread of the soft GPU's; the execution engine is busy for
+    // Runs `kernel`, which is called with a View, on a thread of the soft GPU; the execution engine is busy for
     // `duration` at least. Throws what the kernel throws.
     template <typename F> void launch(F &&kernel, std::chrono::nanoseconds duration = {}) const
     {
@@ -120,7 +120,7 @@ public:
         check(result);
     }
 
-    // The job needs no GPU any more, though it goes on: lets go of the token. The next operation would take another.
+    // Releases the token early, when the job needs no GPU any more. Its next operation would take another.
     void release() const { check(laxity_device_release_token(thread_)); }
 
     bool holds_token() const

@@ -1,4 +1,4 @@
-// What the data objects of vision graphs are made after, and what jobs see of them. Included by vx.hpp.
+// The types of data objects of vision graphs, and the views that jobs get of them. Included by vx.hpp.
 
 #pragma once
 
@@ -9,10 +9,10 @@
 #include "laxity.hpp"
 
 // An exemplar E has
-//   E::Reading, E::Writing   what a job gets to read, and to write
+//   E::Reading, E::Writing   the views of a job that reads, and of one that writes
 //   bytes()                  the size of an object
 //   add(...)                 adds one to a graph
-//   reading(p), writing(p)   what is at p, where bytes() bytes are
+//   reading(p), writing(p)   a view of the bytes() bytes at p
 namespace laxity::vx
 {
 
@@ -87,7 +87,7 @@ public:
     T *end() const { return data() + size(); }
     T &operator[](size_t index) const { return data()[index]; }
 
-    // Adds an item, and answers whether there was room for it.
+    // Adds an item, and returns whether there was room for it.
     [[nodiscard]] bool push_back(const T &item) const
     {
         const size_t count = size();
@@ -113,7 +113,7 @@ private:
     size_t capacity_;
 };
 
-// Up to so many items of T. What a node gets to write is empty at first.
+// Up to so many items of T. An output is empty at first.
 template <typename T> class Array
 {
     static_assert(is_data<T>, "objects are bytes that threads share: no pointers of their own, no virtual functions");

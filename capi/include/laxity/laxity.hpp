@@ -1,4 +1,4 @@
-// Laxity for C++17: what vx.hpp and device.hpp have in common. Headers only, on laxity.h.
+// Laxity for C++17: the common part of vx.hpp and device.hpp. Headers only, on laxity.h.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace laxity
 {
 
-// A call that failed: what() says what went wrong, with names, and the way out.
+// A call that failed: what() tells what went wrong, with names, and the way out.
 class Error : public std::runtime_error
 {
 public:
@@ -20,7 +20,7 @@ public:
     {
     }
 
-    // The number by which programs tell errors apart.
+    // The number of the error.
     laxity_result result() const { return result_; }
 
     // The node in question, or nothing.
@@ -31,7 +31,7 @@ private:
     std::string node_;
 };
 
-// Why the last call of this thread failed.
+// The error of this thread's last call that failed.
 inline Error last_error()
 {
     const laxity_error *error = laxity_last_error();
@@ -39,14 +39,14 @@ inline Error last_error()
     return Error(error->result, error->message, error->node ? error->node : "");
 }
 
-// Throws what a call answers with.
+// Throws the error of a call that failed.
 inline void check(laxity_result result)
 {
     if (result != LAXITY_OK)
         throw last_error();
 }
 
-// Owns what a handle stands for.
+// Owns a handle.
 template <typename T, laxity_result (*release)(T **)> class Handle
 {
 public:
@@ -64,14 +64,14 @@ public:
     // For the functions of laxity.h.
     T *get() const { return handle_; }
 
-    // Where a function of laxity.h puts one, or takes it away.
+    // For functions of laxity.h that write or release a handle.
     T **out() { return &handle_; }
 
 private:
     T *handle_ = nullptr;
 };
 
-// Consecutive values that somebody else owns.
+// Consecutive values that another object owns.
 template <typename T> class Span
 {
 public:

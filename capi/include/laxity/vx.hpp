@@ -13,8 +13,7 @@
 //     vx::Run run = verified.spawn({ 33ms, vx::fifo(50) });
 //     run.wait();
 //
-// Whatever cannot be is a laxity::Error. What a kernel throws stops the graph, and is the cause of what Run::wait
-// throws.
+// Calls that fail throw laxity::Error. An exception of a kernel stops the graph; Run::wait throws it as the cause.
 
 #pragma once
 
@@ -34,7 +33,7 @@
 namespace laxity::vx
 {
 
-// A data object of a graph, or a delay, whose current slot it is.
+// A data object of a graph, or the current slot of a delay.
 template <typename E> class Object
 {
 public:
@@ -56,7 +55,7 @@ template <typename E> Parameter input(const Object<E> &object)
     return { object.number(), true, false, 0 };
 }
 
-// The node reads what was in the delay so many frames ago.
+// The node reads the delay's slot of so many frames ago.
 template <typename E> Parameter past(const Object<E> &delay, uint32_t ago)
 {
     return { delay.number(), true, false, ago };
@@ -74,7 +73,7 @@ template <typename E> Parameter inout(const Object<E> &object)
     return { object.number(), true, true, 0 };
 }
 
-// What a kernel sees of its node in one frame, until it returns. For the thread that runs it.
+// A kernel's view of its node in one frame, valid until it returns. For the thread that runs it.
 class Job
 {
 public:
@@ -98,7 +97,7 @@ public:
         return deadline_ns;
     }
 
-    // What is in an input of the node, or was so many frames ago.
+    // An input of the node, or a delay's slot of so many frames ago.
     template <typename E> typename E::Reading read(const Object<E> &object, uint32_t ago = 0) const
     {
         const void *bytes;
@@ -107,7 +106,7 @@ public:
         return object.exemplar().reading(bytes);
     }
 
-    // An output of the node, in which anything may be (only arrays are empty), or what it changes.
+    // An output of the node, undefined at first (arrays are empty), or an object that it changes.
     template <typename E> typename E::Writing write(const Object<E> &object) const
     {
         void *bytes;
@@ -138,7 +137,7 @@ class Failed : public Error
 public:
     Failed(const Error &error, std::exception_ptr cause) : Error(error), cause_(std::move(cause)) {}
 
-    // What the kernel threw; null if it is not known.
+    // The kernel's exception; null if it is not known.
     const std::exception_ptr &cause() const { return cause_; }
 
 private:
@@ -170,7 +169,7 @@ inline Policy fifo(uint8_t base)
     return policy;
 }
 
-// SCHED_DEADLINE: the node's budget in each period, or `default_budget`; 0: nodes that say nothing are refused.
+// SCHED_DEADLINE: the node's budget in each period, or `default_budget`; 0: nodes without a budget are refused.
 inline Policy deadline(std::chrono::nanoseconds default_budget = {})
 {
     Policy policy;
@@ -191,9 +190,9 @@ inline Policy deadline_measured(uint32_t frames, uint32_t margin_percent)
     return policy;
 }
 
-// How a graph is executed. What is 0 or empty is as laxity_vx_options says.
+// How a graph is executed. For 0 and empty fields see laxity_vx_options.
 struct Options {
-    // A frame is released so often.
+    // The time between releases of frames.
     std::chrono::nanoseconds period{};
     Policy policy = {};
     // The graph ends after so many frames, and releases none so long after the first.
@@ -219,7 +218,7 @@ class Kernels
 public:
     using Kernel = std::function<bool(Job &)>;
 
-    // What laxity.h calls, with the answer of add().
+    // The function for laxity.h, with the result of add() as its argument.
     static int32_t run(void *argument, laxity_vx_job *job) noexcept
     {
         Entry &entry = *static_cast<Entry *>(argument);
@@ -243,7 +242,7 @@ public:
         return entries_.back().get();
     }
 
-    // What the first kernel that failed has thrown.
+    // The exception of the first kernel that failed.
     std::exception_ptr error() const
     {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -288,10 +287,10 @@ public:
     // Waits until the graph has ended. Throws Failed if a node has failed.
     void wait() const { end_within(LAXITY_FOREVER); }
 
-    // As wait(), so long at most. Answers whether it has ended.
+    // As wait(), so long at most. Returns whether the graph has ended.
     bool wait_for(std::chrono::nanoseconds timeout) const { return end_within(static_cast<uint64_t>(timeout.count())); }
 
-    // Waits until so many frames are completed, or the graph has ended. Answers with how many are completed.
+    // Waits until so many frames are completed, or the graph has ended. Returns how many are completed.
     uint64_t wait_for_frames(uint64_t frames, uint64_t timeout_ns = LAXITY_FOREVER) const
     {
         uint64_t completed;
@@ -324,7 +323,7 @@ public:
         return completed;
     }
 
-    // When the completed frames were released and done, the oldest first; the last 2^20 at most.
+    // The releases and completions of completed frames, the oldest first; the last 2^20 at most.
     std::vector<Frame> frames() const
     {
         std::vector<Frame> frames(completed());
@@ -351,7 +350,7 @@ private:
         return true;
     }
 
-    // Before the handle, whose threads call them until it is released.
+    // Declared before the handle, whose threads call them until it is released.
     std::shared_ptr<Kernels> kernels_;
     Handle<laxity_vx_run, laxity_vx_run_release> handle_;
 };
@@ -417,7 +416,7 @@ private:
 class Graph
 {
 public:
-    // A graph that has this name while it runs, in `directory` (nullptr: where all have theirs).
+    // A graph of this name while it runs, in `directory` (nullptr: the default one).
     explicit Graph(const std::string &name, const char *directory = nullptr)
     {
         Handle<laxity_registry, laxity_registry_release> registry;
@@ -426,7 +425,7 @@ public:
         check(laxity_vx_graph_new(registry.get(), name.c_str(), handle_.out()));
     }
 
-    // A data object made after `exemplar`.
+    // A data object like `exemplar`.
     template <typename E> Object<E> object(const std::string &name, const E &exemplar)
     {
         return delay(name, exemplar, 1);
@@ -439,7 +438,7 @@ public:
         return { exemplar.add(handle_.get(), name.c_str(), slots, nullptr), exemplar };
     }
 
-    // As delay; what no frame wrote is what `fill` makes of zeros, which it gets as a job gets an output.
+    // As delay; `fill` writes the initial value, which it gets as a job gets an output, zero at first.
     template <typename E, typename F>
     Object<E> delay_from(const std::string &name, const E &exemplar, uint32_t slots, F &&fill)
     {
@@ -465,8 +464,8 @@ public:
                                    argument, static_cast<uint64_t>(budget.count())));
     }
 
-    // What is called at the release of each frame, before all nodes: it may write the graph's input, and answers
-    // whether there is a frame.
+    // The input callback, called at the release of each frame, before all nodes. It may write the graph's input, and
+    // returns whether there is a frame.
     template <typename F>
     void input(const std::vector<Parameter> &parameters, F callback, std::chrono::nanoseconds budget = {})
     {
@@ -476,7 +475,7 @@ public:
                                     static_cast<uint64_t>(budget.count())));
     }
 
-    // What is called when all nodes are done with a frame; it may read the graph's output.
+    // The output callback, called when all nodes have completed a frame. It may read the graph's output.
     template <typename F>
     void output(const std::vector<Parameter> &parameters, F callback, std::chrono::nanoseconds budget = {})
     {
@@ -486,7 +485,7 @@ public:
                                      static_cast<uint64_t>(budget.count())));
     }
 
-    // Derives who waits for whom. The graph is empty afterwards, whether that succeeds or not.
+    // Derives which node waits for which. The graph is empty afterwards, whether that succeeds or not.
     Verified verify() { return Verified(handle_.out(), kernels_); }
 
 private:

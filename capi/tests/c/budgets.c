@@ -1,4 +1,4 @@
-// Budgets of jobs that use GPUs: who waits is withdrawn and asks again, who holds is told to let go. Prints "ok".
+// Budgets of jobs that use GPUs: a waiter is withdrawn and asks again, a holder releases its token. Prints "ok".
 
 #include <laxity.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static void *wait_for_token(void *argument)
     EXPECT(!is_exhausted);
     pthread_barrier_wait(&waiter->is_known);
     OK(laxity_gpu_token(client, -1, LAXITY_FOREVER, NULL));
-    OK(laxity_budget_exhaust(waiter->budget)); // of itself: it holds, and is told
+    OK(laxity_budget_exhaust(waiter->budget)); // its own budget, while it holds the token
     OK(laxity_gpu_client_is_exhausted(client, &is_exhausted));
     EXPECT(is_exhausted);
     OK(laxity_gpu_client_release(&client));
@@ -62,7 +62,7 @@ static void who_waits_is_withdrawn_and_asks_again(const struct laxity_gpus *gpus
     OK(laxity_budget_exhaust(waiter.budget));
     until_waiting(gpus, "2 clients, 0 waiting");
     OK(laxity_gpu_token_release(client));
-    OK(laxity_gpu_token(client, -1, 0, NULL)); // nobody else was granted it
+    OK(laxity_gpu_token(client, -1, 0, NULL)); // no other client was granted it
     OK(laxity_budget_replenish(waiter.budget));
     until_waiting(gpus, "2 clients, 1 waiting");
     OK(laxity_gpu_client_release(&client));
@@ -91,7 +91,7 @@ static void a_job_that_overruns_lets_go_of_its_token(const struct laxity_gpus *g
     OK(laxity_device_launch_timed(thread, 1));
     OK(laxity_budget_exhaust(budget));
     OK(laxity_device_holds_token(thread, &holds));
-    EXPECT(holds); // until it says what it does next
+    EXPECT(holds); // until its next operation
     EXPECT(laxity_device_launch_timed(thread, 1) == LAXITY_ERROR_EXHAUSTED);
     EXPECT(strstr(laxity_last_error()->message, "budget"));
     OK(laxity_device_holds_token(thread, &holds));

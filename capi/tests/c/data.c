@@ -1,4 +1,4 @@
-// What users keep with nodes and edges, in two processes. Prints "ok".
+// User data of nodes and edges, in two processes. Prints "ok".
 
 #include <laxity.h>
 #include <stdio.h>
@@ -25,9 +25,9 @@ static struct laxity_graph *create(struct laxity_registry *registry)
     OK(laxity_spec_node_data(spec, "camera", sizeof(struct exposure)));
     OK(laxity_spec_edge_data(spec, 0, 3));
     OK(laxity_registry_create(registry, spec, &graph));
-    OK(laxity_spec_node_data(spec, "nobody", 1));
+    OK(laxity_spec_node_data(spec, "missing", 1));
     EXPECT(laxity_registry_create(registry, spec, &(struct laxity_graph *){ NULL }) == LAXITY_ERROR_SPEC);
-    EXPECT(strcmp(laxity_last_error()->node, "nobody") == 0);
+    EXPECT(strcmp(laxity_last_error()->node, "missing") == 0);
     OK(laxity_spec_release(&spec));
     return graph;
 }
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     EXPECT(laxity_data_write(graph, NULL, 0, "abcd", 4, NULL) == LAXITY_ERROR_VALUE);
     EXPECT(strstr(laxity_last_error()->message, "edge camera -> detector: 4 bytes for its 3 bytes"));
     EXPECT(laxity_data_read(graph, NULL, 1, text, 3, NULL) == LAXITY_ERROR_NO_EDGE);
-    EXPECT(laxity_data_read(graph, "nobody", 0, text, 3, NULL) == LAXITY_ERROR_NO_NODE);
+    EXPECT(laxity_data_read(graph, "missing", 0, text, 3, NULL) == LAXITY_ERROR_NO_NODE);
     EXPECT(laxity_data_read(graph, NULL, 0, NULL, 3, NULL) == LAXITY_ERROR_NULL);
 
     OK(laxity_graph_claim(graph, "camera", &camera));

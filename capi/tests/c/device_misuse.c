@@ -1,4 +1,4 @@
-// Devices: what is wrong gets a number and a text. Prints "ok".
+// Devices: each mistake gets a number and a text. Prints "ok".
 
 #include <laxity.h>
 #include <pthread.h>
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
     pthread_t other;
 
     EXPECT(argc == 2);
-    snprintf(own, sizeof(own), "misuse-%ld", (long)getpid()); // other runs of this test have others
+    snprintf(own, sizeof(own), "misuse-%ld", (long)getpid()); // another run of this test has another name
     OK(laxity_gpus_create_or_attach(argv[1], "g", &sharing, &gpus));
     what_cannot_be_opened_is_refused(gpus);
     device = open_device(gpus, own);

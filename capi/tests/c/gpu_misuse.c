@@ -1,4 +1,4 @@
-// GPUs: what is wrong gets a number and a text, and what a killed process held goes to the next. Prints "ok".
+// GPUs: each mistake gets a number and a text, and a killed process's token goes to the next. Prints "ok".
 
 #include <laxity.h>
 #include <pthread.h>
@@ -109,11 +109,11 @@ static void tokens_and_engines_have_an_order(const char *directory)
     OK(laxity_gpu_token(client, 0, 0, &gpu));
     OK(laxity_gpu_engine(client, LAXITY_ENGINE_COPY_IN, 0));
     OK(laxity_gpus_release(&gpus));
-    OK(laxity_gpu_client_release(&client)); // and with it all that it holds
+    OK(laxity_gpu_client_release(&client)); // and all its locks
     OK(laxity_gpu_client_release(&client));
 }
 
-// Holds the only token of a GPU until it is killed, and says so on `said`.
+// Holds the only token of a GPU until it is killed, and writes to `said` once it does.
 static void hold(const char *directory, int said)
 {
     struct laxity_gpus *gpus;
@@ -159,7 +159,7 @@ static void what_a_killed_process_held_goes_to_the_next(const char *directory)
 int main(int argc, char **argv)
 {
     EXPECT(argc == 2);
-    // First, while no thread of the library runs that a forked child would miss.
+    // First, before the library starts threads, which a forked child would not have.
     what_a_killed_process_held_goes_to_the_next(argv[1]);
     what_cannot_be_shared_is_refused(argv[1]);
     tokens_and_engines_have_an_order(argv[1]);

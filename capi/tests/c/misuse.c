@@ -1,4 +1,4 @@
-// What is wrong gets a number and a text, and nothing crashes. Prints "ok".
+// Each mistake gets a number and a text, and none crashes. Prints "ok".
 
 #include <laxity.h>
 #include <pthread.h>
@@ -37,8 +37,8 @@ static void null_and_wrong_handles_are_refused(struct laxity_registry *registry)
     EXPECT(laxity_registry_attach(registry, NULL, 0, &graph) == LAXITY_ERROR_NULL);
     EXPECT(laxity_registry_attach(registry, "\xff", 0, &graph) == LAXITY_ERROR_TEXT);
     EXPECT(laxity_registry_attach(registry, "a/b", 0, &graph) == LAXITY_ERROR_NAME);
-    EXPECT(laxity_registry_attach(registry, "nobody", 0, &graph) == LAXITY_ERROR_NO_GRAPH);
-    EXPECT(laxity_registry_attach(registry, "nobody", 1000 * 1000, &graph) == LAXITY_ERROR_NO_GRAPH);
+    EXPECT(laxity_registry_attach(registry, "missing", 0, &graph) == LAXITY_ERROR_NO_GRAPH);
+    EXPECT(laxity_registry_attach(registry, "missing", 1000 * 1000, &graph) == LAXITY_ERROR_NO_GRAPH);
     EXPECT(graph == NULL);
     EXPECT(laxity_node_wait(NULL, 0, &job) == LAXITY_ERROR_NULL);
     EXPECT(laxity_job_complete(NULL) == LAXITY_ERROR_NULL);
@@ -183,7 +183,7 @@ static void a_second_thread_is_refused(struct laxity_registry *registry)
     OK(laxity_graph_claim(graph, "c", &node));
     same = node;
     EXPECT(pthread_create(&thread, NULL, wait_for_ever, node) == 0);
-    // Until the thread waits the node is this one's to use.
+    // This thread may use the node until the other one waits.
     while ((result = laxity_node_wait(node, 0, &job)) == LAXITY_TIMED_OUT)
         usleep(100);
     EXPECT(result == LAXITY_ERROR_BUSY);
@@ -232,7 +232,7 @@ static void a_killed_process_is_heard_of(struct laxity_registry *registry, const
     OK(laxity_node_release(&b));
     OK(laxity_graph_release(&graph));
 
-    // Nobody is left to take this one along.
+    // No other process is left to lose this message with.
     child = fork();
     if (child == 0) {
         OK(laxity_registry_create(registry, spec, &graph));
@@ -334,7 +334,7 @@ int main(int argc, char **argv)
     EXPECT(argc == 2);
     EXPECT(laxity_last_error()->result == LAXITY_OK);
     OK(laxity_registry_new(argv[1], &registry));
-    // First, while no thread of the library runs that a forked child would miss.
+    // First, before the library starts threads, which a forked child would not have.
     a_killed_process_is_heard_of(registry, argv[1]);
     null_and_wrong_handles_are_refused(registry);
     what_cannot_be_is_named(registry);

@@ -1,4 +1,4 @@
-// Messages that are handed on without a copy. Prints "ok".
+// Messages that are passed on without a copy. Prints "ok".
 
 #include <laxity.h>
 #include <stdio.h>

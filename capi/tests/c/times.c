@@ -65,7 +65,7 @@ static void jobs_are_released_by_the_clock_and_recorded(struct laxity_registry *
     OK(laxity_graph_claim(graph, "a", &a));
     OK(laxity_graph_claim(graph, "b", &b));
     OK(laxity_node_set_releasing(a, LAXITY_RELEASING_ON_TIME));
-    OK(laxity_graph_start(graph, 0, &start)); // was settled by the line before
+    OK(laxity_graph_start(graph, 0, &start)); // settled by the line before
     OK(laxity_graph_start(graph, now() + 1000 * MS, &settled));
     EXPECT(settled == start && start <= now());
     for (uint64_t job = 0; job < 5; job++) {
@@ -101,7 +101,7 @@ static void what_linux_refuses_is_said(struct laxity_registry *registry)
     EXPECT(laxity_node_schedule_fifo(node, 0) == LAXITY_ERROR_VALUE);
     EXPECT(laxity_node_schedule_fifo(node, 97) == LAXITY_ERROR_VALUE);
     EXPECT(strstr(laxity_last_error()->message, "98"));
-    // More than its deadline, whoever asks.
+    // More than its deadline: refused for every user.
     EXPECT(laxity_node_schedule_deadline(node, 3 * MS) == LAXITY_ERROR_SCHEDULE);
     EXPECT(strcmp(laxity_last_error()->node, "a") == 0);
     result = laxity_node_schedule_fifo(node, 1); // as the user may

@@ -1,4 +1,4 @@
-// Vision graphs from C. Takes a directory for names, checks what it says, and prints "ok".
+// Vision graphs from C. Takes a directory for names, checks the results, and prints "ok".
 
 #include <laxity.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static int32_t count(void *argument, struct laxity_vx_job *job)
     return index < 6 ? 0 : LAXITY_VX_END;
 }
 
-// Adds it to the total of the frame before. Fails in the frame that `argument` says.
+// Adds it to the total of the frame before. Fails in frame `argument`.
 static int32_t add(void *argument, struct laxity_vx_job *job)
 {
     const void *number, *before;

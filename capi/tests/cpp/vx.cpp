@@ -1,4 +1,4 @@
-// Vision graphs from C++. Takes a directory for names, checks what it says, and prints "ok".
+// Vision graphs from C++. Takes a directory for names, checks the results, and prints "ok".
 
 #include <array>
 #include <atomic>
@@ -25,7 +25,7 @@ const char *directory;
         }                                                                                                              \
     } while (0)
 
-// What `call` throws.
+// The exception of `call`.
 template <typename E, typename F> E thrown(F &&call)
 {
     try {
@@ -49,7 +49,7 @@ struct Sum {
 constexpr size_t WIDTH = 16, HEIGHT = 4;
 constexpr uint64_t FRAMES = 40;
 
-// What the graph below computes, without a graph.
+// The result of the graph below, computed without a graph.
 std::vector<uint64_t> loop()
 {
     std::vector<uint64_t> results;

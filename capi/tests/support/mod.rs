@@ -1,15 +1,15 @@
-//! The library as it is installed, programs that are built against it, and shared memory of their own.
+//! The library as installed, and programs that are built against it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// What `make capi` makes, of the dev profile.
+/// The output of `make capi`, of the dev profile.
 pub static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
     let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
     let mut install = Command::new(root().join("scripts/capi.sh"));
     install.arg(&prefix).arg("dev");
-    // The target folder of this very test, wherever that is.
+    // The target folder of this test.
     install.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder"));
     run(&mut install);
     prefix
@@ -20,7 +20,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("capi/ has a parent")
 }
 
-/// What pkg-config answers where it is installed; it has to be the same.
+/// The options that pkg-config gives for the installation; both must be the same.
 pub fn libraries() -> Vec<String> {
     let expected = vec![flag("-L", "lib"), "-llaxity".to_owned()];
     let mut ask = Command::new("pkg-config");
@@ -44,7 +44,7 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
-/// What it says, if it succeeds.
+/// Its output, if it succeeds.
 pub fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));

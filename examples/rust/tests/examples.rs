@@ -1,4 +1,4 @@
-//! The examples say what they promise, in whatever order their processes start.
+//! The examples print the promised lines, in whatever order their processes start.
 
 use std::process::{Command, Stdio};
 
@@ -47,7 +47,7 @@ fn a_role_that_does_not_exist_is_refused() {
     assert!(place.is_empty());
 }
 
-/// What processes of `program` say together, one for each role, started in this order.
+/// The output of all processes of `program`, one for each role, started in this order.
 fn said(program: &str, roles: &[&str]) -> String {
     let place = Directory::new(&roles.join("-"));
     let start = |role: &&str| {

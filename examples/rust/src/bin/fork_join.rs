@@ -25,7 +25,7 @@ const FROM_COUNT: usize = 3;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = env::var("LAXITY_DIRECTORY").unwrap_or_else(|_| "/dev/shm".to_owned());
-    // Both processes describe the graph; whoever is first creates it.
+    // Both processes describe the graph; the first one creates it.
     let graph = Registry::at(directory).create_or_attach(&spec()?)?;
     match env::args().nth(1).as_deref() {
         Some("split") => split(&graph),
@@ -91,7 +91,7 @@ fn split(graph: &Graph) -> Result<(), Box<dyn Error>> {
         write(&mut job, TO_SUM, number)?;
         job.complete();
     }
-    // The other process is there: without it the ring would have been full before. It gets what is left.
+    // The other process has attached: without it the ring would have filled up. It gets the remaining messages.
     node.terminate();
     Ok(())
 }

@@ -22,7 +22,7 @@ const FILTERED: usize = 1;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = env::var("LAXITY_DIRECTORY").unwrap_or_else(|_| "/dev/shm".to_owned());
-    // All three describe the graph; whoever is first creates it.
+    // All three describe the graph; the first one creates it.
     let graph = Registry::at(directory).create_or_attach(&spec()?)?;
     match env::args().nth(1).as_deref() {
         Some("camera") => camera(&graph),
@@ -77,7 +77,7 @@ fn camera(graph: &Graph) -> Result<(), Box<dyn Error>> {
         job.output(RAW, 0)?.fill(image);
         job.complete();
     }
-    // The others are there: without them the rings would have been full before. They get what is left.
+    // The others have attached: without them the rings would have filled up. They get the remaining messages.
     node.terminate();
     Ok(())
 }
