@@ -7,8 +7,8 @@ use ::laxity_vx::{Delay, Format, Job};
 
 use crate::device::laxity_device_thread;
 use crate::error::{CallError, Error, answer, laxity_result};
-use crate::gpu::OfThread;
 use crate::handle::{self, out, text};
+use crate::of_thread::OfThread;
 
 /// A kernel's view of its node in one frame, valid until it returns; for the thread that runs it.
 pub struct laxity_vx_job {

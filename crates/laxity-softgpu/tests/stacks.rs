@@ -5,7 +5,7 @@ mod support;
 use std::hint::black_box;
 use std::sync::mpsc::channel;
 
-use laxity_softgpu::{Options, SoftGpu, Wait};
+use laxity_softgpu::{OpenError, Options, SoftGpu, Wait};
 
 use support::{PATIENCE, config, name, open, options};
 
@@ -42,4 +42,11 @@ fn the_size_of_stacks_is_an_option() {
     let stream = gpu.stream("s").expect("a stream");
     stream.launch(|_| if deep::<{ 40 << 20 }>() == 1 { Ok(()) } else { Err("lost".into()) }).expect("issued");
     stream.synchronize(Wait::Blocking).expect("the kernel had room");
+}
+
+#[test]
+fn a_stack_without_room_is_an_error() {
+    let options = Options { stack: Some(usize::MAX), ..options() };
+    let refused = SoftGpu::open_with(&name("no-room"), config(), &options);
+    assert!(matches!(refused, Err(OpenError::System { action: "start threads", .. })), "{refused:?}");
 }

@@ -47,6 +47,8 @@ class Device:
         engines: likewise, those that carry out kernels and copies.
         server: the program that is a soft GPU's server; None: that of the package, or what the environment variable
             LAXITY_SOFTGPU_SERVER names.
+        stack: of each thread that runs kernels and copies, such as "16 MiB"; None: as large as an ordinary thread's, which
+            is `ulimit -s`, or 8 MiB if that is unlimited.
 
     Raises ConfigError, DifferentError if it is there and not like that, SoftGpuError if there is no server, else
     GpuError.
@@ -66,6 +68,7 @@ class Device:
         handling: Literal["owners", "as_is"] | int = "owners",
         engines: Literal["owners", "as_is"] | int = "owners",
         server: str | os.PathLike[str] | None = None,
+        stack: str | None = None,
     ) -> None:
         self.name = name
         self._device = _Device(
@@ -81,6 +84,7 @@ class Device:
                 "handling": handling,
                 "engines": engines,
                 "server": _server() if server is None else server,
+                "stack": stack,
             }
         )
 

@@ -7,6 +7,9 @@ use laxity_sys::stack;
 
 use super::threads::{Handling, Unmanaged};
 
+/// No address space has room for as much, and rounding it up to pages does not overflow.
+const STACK_MAX: usize = usize::MAX / 4;
+
 /// How a process uses a soft GPU. The default suits most programs.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -29,6 +32,6 @@ impl Default for Options {
 
 impl Options {
     pub(super) fn stack(&self) -> usize {
-        self.stack.unwrap_or_else(stack::ordinary)
+        self.stack.unwrap_or_else(stack::ordinary).min(STACK_MAX)
     }
 }
