@@ -179,7 +179,7 @@ def bounds(workload: Workload, number: int) -> Plot:
         ax.grid(visible=False, axis="y")
         _log_axis(ax)
         ax.set_xlabel("longest response time, ms")
-        _legend(ax, columns=2)
+        _legend(ax)
         svg = _svg(figure, f"bounds-{number}")
     return Plot(
         svg,
@@ -247,9 +247,9 @@ def _percent() -> FuncFormatter:
     return FuncFormatter(lambda value, _: f"{100 * value:g} %")
 
 
-def _legend(ax: Axes, columns: int = 2) -> None:
-    """Above the axes: in them it would lie on curves."""
-    ax.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=columns, borderaxespad=0.2, handlelength=1.8)
+def _legend(ax: Axes) -> None:
+    """Above the axes, as wide as the figure: in them it would lie on curves."""
+    ax.figure.legend(loc="outside upper left", ncols=2, handlelength=1.8)
 
 
 def _svg(figure: Figure, name: str) -> Markup:
