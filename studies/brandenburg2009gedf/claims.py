@@ -6,7 +6,6 @@ Figures are numbered as in the extended version, whose appendix B has the comple
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 
 from studies.common.claims import Claim, Finding, graded, partly, yes
 from studies.common.results import Results
@@ -14,7 +13,6 @@ from studies.common.results import Results
 TITLE = "Brandenburg & Anderson: On the Implementation of Global Real-Time Schedulers (RTSS 2009)"
 UTILIZATIONS = ("uni-light", "uni-medium", "uni-heavy", "bimo-light", "bimo-medium", "bimo-heavy")
 PERIODS = ("short", "moderate", "long")
-SCENARIOS = tuple(f"{utilization}/{period}" for utilization, period in product(UTILIZATIONS, PERIODS))
 PLUGINS = ("CEm", "CE1", "FEm", "FE1", "HEm", "CQm", "CQ1")
 SOFT = ("G-EDF", *PLUGINS)
 HARD = (*SOFT, "S-CQm", "S-CQ1")

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::client::{self, PyClient};
-use super::errors::{bad_argument, misuse, register_error, registry_error, state_error};
+use super::errors::{bad_argument, gpu_error, misuse};
 use super::own::Place;
 use super::table;
 
@@ -79,7 +79,7 @@ impl PyArbitration {
         name: &str,
     ) -> PyResult<Self> {
         let registry = registry(directory);
-        let arbitration = py.detach(|| open(&registry)).map_err(|error| registry_error(py, &error))?;
+        let arbitration = py.detach(|| open(&registry)).map_err(|error| gpu_error(py, &error))?;
         let arbitration = Mutex::new(Some(arbitration));
         Ok(PyArbitration { name: name.to_owned(), pid: std::process::id(), arbitration })
     }
@@ -210,14 +210,14 @@ impl PyArbitration {
     fn client(&self, py: Python<'_>, name: &str, priority: Option<u8>, deadline_ns: Option<u64>) -> PyResult<PyClient> {
         let arbitration = self.arbitration(py)?;
         let base = client::base(py, priority, deadline_ns)?;
-        let client = arbitration.register(name, base).map_err(|error| register_error(py, &error))?;
+        let client = arbitration.register(name, base).map_err(|error| gpu_error(py, &error))?;
         let id = client.id().0;
         Ok(PyClient::new(Place::keep(client, name), id, *arbitration.config()))
     }
 
     /// Holders and waiters of all tokens and engines, now, as a `pyarrow.Table`; see `laxity.gpu.look`. No client is delayed.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let snapshot = self.arbitration(py)?.snapshot().map_err(|error| state_error(py, &error))?;
+        let snapshot = self.arbitration(py)?.snapshot().map_err(|error| gpu_error(py, &error))?;
         table::rows(py, &snapshot)
     }
 
@@ -237,7 +237,7 @@ impl PyArbitration {
 
     /// The snapshot, for people.
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        let snapshot: Snapshot = self.arbitration(py)?.snapshot().map_err(|error| state_error(py, &error))?;
+        let snapshot: Snapshot = self.arbitration(py)?.snapshot().map_err(|error| gpu_error(py, &error))?;
         Ok(snapshot.to_string())
     }
 
@@ -268,7 +268,7 @@ fn registry(directory: Option<PathBuf>) -> Registry {
 #[pyo3(signature = (name, *, directory=None))]
 pub fn look<'py>(py: Python<'py>, name: &str, directory: Option<PathBuf>) -> PyResult<Bound<'py, PyAny>> {
     let registry = registry(directory);
-    let snapshot = py.detach(|| registry.look(name)).map_err(|error| registry_error(py, &error))?;
+    let snapshot = py.detach(|| registry.look(name)).map_err(|error| gpu_error(py, &error))?;
     table::rows(py, &snapshot)
 }
 
@@ -282,7 +282,7 @@ pub fn look<'py>(py: Python<'py>, name: &str, directory: Option<PathBuf>) -> PyR
 #[pyo3(signature = (*, directory=None))]
 pub fn names(py: Python<'_>, directory: Option<PathBuf>) -> PyResult<Vec<String>> {
     let registry = registry(directory);
-    py.detach(|| registry.names()).map_err(|error| registry_error(py, &error))
+    py.detach(|| registry.names()).map_err(|error| gpu_error(py, &error))
 }
 
 /// Removes arbitrations all of whose processes were killed, and answers with their names.
@@ -295,5 +295,5 @@ pub fn names(py: Python<'_>, directory: Option<PathBuf>) -> PyResult<Vec<String>
 #[pyo3(signature = (*, directory=None))]
 pub fn gc(py: Python<'_>, directory: Option<PathBuf>) -> PyResult<Vec<String>> {
     let registry = registry(directory);
-    py.detach(|| registry.gc()).map_err(|error| registry_error(py, &error))
+    py.detach(|| registry.gc()).map_err(|error| gpu_error(py, &error))
 }

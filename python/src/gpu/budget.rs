@@ -3,7 +3,7 @@
 use laxity_gpu::{Budget, StateError};
 use pyo3::prelude::*;
 
-use super::errors::state_error;
+use super::errors::gpu_error;
 
 /// The budget of a client's jobs, for the thread that watches it, which may be any thread of the process. It may outlive
 /// its client; then its methods do nothing.
@@ -20,7 +20,7 @@ impl PyBudget {
 
     fn change(&self, py: Python<'_>, change: impl FnOnce(&Budget) -> Result<(), StateError> + Send) -> PyResult<()> {
         // Others may be at the gate.
-        py.detach(|| change(&self.budget)).map_err(|error| state_error(py, &error))
+        py.detach(|| change(&self.budget)).map_err(|error| gpu_error(py, &error))
     }
 }
 

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::budget::PyBudget;
-use super::errors::{bad_argument, out_of_order, register_error};
+use super::errors::{bad_argument, gpu_error, out_of_order};
 use super::own::Place;
 use super::token::PyToken;
 use crate::errors::value_error;
@@ -78,7 +78,7 @@ impl PyClient {
         let base = base(py, priority, deadline_ns)?;
         let outcome = self.place.with(py, |own| own.rebase(base))?;
         let outcome = outcome.ok_or_else(|| out_of_order(py, self.place.name()))?;
-        outcome.map_err(|error| register_error(py, &error))
+        outcome.map_err(|error| gpu_error(py, &error))
     }
 
     /// Waits for a token, the right to use a GPU for one job. Other threads of Python go on meanwhile.

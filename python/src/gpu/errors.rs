@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use laxity_gpu::{ArbitrationError, LockError, RegisterError, RegistryError, StateError};
+use laxity_model::{ErrorCode, ErrorDetails};
 use pyo3::prelude::*;
 
 use crate::errors::exception_of;
@@ -12,41 +12,23 @@ pub fn exception(py: Python<'_>, class: &str, error: &impl Display) -> PyErr {
     exception_of(py, "laxity.gpu._errors", class, (error.to_string(),))
 }
 
-pub fn registry_error(py: Python<'_>, error: &RegistryError) -> PyErr {
-    let class = match error {
-        RegistryError::Name { .. } | RegistryError::Other(ArbitrationError::Config(_)) => "ConfigError",
-        RegistryError::Exists { .. } => "ArbitrationExistsError",
-        RegistryError::NotFound { .. } => "ArbitrationNotFoundError",
-        RegistryError::Different { .. } => "DifferentError",
-        RegistryError::Full { .. } => "FullError",
+/// The exception of `laxity.gpu` that fits the kind of error.
+pub fn gpu_error(py: Python<'_>, error: &impl ErrorDetails) -> PyErr {
+    let class = match error.code() {
+        ErrorCode::Name | ErrorCode::Config | ErrorCode::Client | ErrorCode::Range => "ConfigError",
+        ErrorCode::Exists => "ArbitrationExistsError",
+        ErrorCode::NoArbitration => "ArbitrationNotFoundError",
+        ErrorCode::Different => "DifferentError",
+        ErrorCode::Full => "FullError",
+        ErrorCode::TimedOut => "TimedOutError",
+        ErrorCode::Order => "OrderError",
+        ErrorCode::NoGpu => "UnknownGpuError",
+        ErrorCode::Forked | ErrorCode::Race | ErrorCode::Inside => "UseError",
+        ErrorCode::NoSoftGpu | ErrorCode::Gone => "SoftGpuError",
+        ErrorCode::Buffer => "ForeignBufferError",
         _ => "GpuError",
     };
     exception(py, class, error)
-}
-
-pub fn register_error(py: Python<'_>, error: &RegisterError) -> PyErr {
-    let class = match error {
-        RegisterError::Name { .. } | RegisterError::Priority { .. } => "ConfigError",
-        RegisterError::Full { .. } => "FullError",
-        RegisterError::NotAttached => "UseError",
-        RegisterError::State(_) => "GpuError",
-    };
-    exception(py, class, error)
-}
-
-pub fn lock_error(py: Python<'_>, error: &LockError) -> PyErr {
-    let class = match error {
-        LockError::TimedOut { .. } => "TimedOutError",
-        LockError::NoSuchGpu { .. } | LockError::SameGpu { .. } => "UnknownGpuError",
-        LockError::Order { .. } => "OrderError",
-        LockError::Forked => "UseError",
-        LockError::State(_) => "GpuError",
-    };
-    exception(py, class, error)
-}
-
-pub fn state_error(py: Python<'_>, error: &StateError) -> PyErr {
-    exception(py, "GpuError", error)
 }
 
 /// `laxity.gpu.ConfigError`: an argument that cannot be.

@@ -8,7 +8,7 @@ use std::thread::{self, ThreadId};
 use laxity_gpu::{Base, Client, DetachedEngine, DetachedToken, LockError, RegisterError};
 use pyo3::prelude::*;
 
-use super::errors::{lock_error, misuse};
+use super::errors::{gpu_error, misuse};
 
 thread_local! {
     /// By number. What is left when the thread ends is let go of then.
@@ -151,7 +151,7 @@ impl Place {
                 Err(error)
             }
             (_, Some(error)) => Err(error),
-            (Some(outcome), None) => outcome.map_err(|error| lock_error(py, &error)),
+            (Some(outcome), None) => outcome.map_err(|error| gpu_error(py, &error)),
             (None, None) => Err(misuse(py, format!("client {}: {missing}", self.name))),
         }
     }

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use laxity_graph::hooks::HookError;
-use laxity_graph::{ClaimError, MessageError, NoRecorder, ObjectError, RegistryError, Spec, WaitError};
+use laxity_graph::{MessageError, RegistryError, Spec};
+use laxity_model::{Details, ErrorCode, ErrorDetails};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
@@ -29,28 +29,23 @@ pub fn registry_error(py: Python<'_>, graph: &str, error: &RegistryError) -> PyE
     exception(py, class, (error.to_string(), graph))
 }
 
-/// `laxity.live.ClaimError`, or what else a claim can meet.
-pub fn claim_error(py: Python<'_>, error: &ClaimError) -> PyErr {
+/// The exception of `laxity.live` that fits the kind of error, with the parts that the error has.
+pub fn live_error(py: Python<'_>, error: &impl ErrorDetails) -> PyErr {
     let text = error.to_string();
-    match error {
-        ClaimError::NoSuchNode { .. } => exception(py, "UnknownError", (text,)),
-        ClaimError::Claimed { node, pid } | ClaimError::Ending { node, pid } => {
-            exception(py, "ClaimError", (text, node, *pid))
-        }
-        ClaimError::Listen { edge, code, .. } => exception(py, "ListenError", (text, edge, *code)),
-        ClaimError::NoneFree => exception(py, "ClaimError", (text, None::<&str>, None::<u32>)),
-        ClaimError::Forked => exception(py, "UseError", (text,)),
-    }
-}
-
-/// The `laxity.live.WaitError` that fits.
-pub fn wait_error(py: Python<'_>, error: &WaitError) -> PyErr {
-    let text = error.to_string();
-    match error {
-        WaitError::TimedOut { node, .. } => exception(py, "TimedOutError", (text, node)),
-        WaitError::Lost { node, edge, pid } => exception(py, "LostError", (text, node, edge, *pid)),
-        WaitError::Terminated { node, edge } => exception(py, "TerminatedError", (text, node, edge.as_ref())),
-        WaitError::Unreachable { node, edge, code } => exception(py, "UnreachableError", (text, node, edge, *code)),
+    let Details { graph, node, edge, pid, errno, .. } = error.details();
+    match error.code() {
+        ErrorCode::Claimed | ErrorCode::Ending => exception(py, "ClaimError", (text, node, pid)),
+        ErrorCode::Listen => exception(py, "ListenError", (text, edge, errno)),
+        ErrorCode::TimedOut => exception(py, "TimedOutError", (text, node)),
+        ErrorCode::Lost => exception(py, "LostError", (text, node, edge, pid)),
+        ErrorCode::Terminated => exception(py, "TerminatedError", (text, node, edge)),
+        ErrorCode::Unreachable => exception(py, "UnreachableError", (text, node, edge, errno)),
+        ErrorCode::NoRecorder => exception(py, "RecorderError", (text, graph)),
+        ErrorCode::Schedule => exception(py, "ScheduleError", (text, node, errno)),
+        ErrorCode::NoNode | ErrorCode::NoObject => exception(py, "UnknownError", (text,)),
+        ErrorCode::Access => exception(py, "AccessError", (text,)),
+        ErrorCode::Forked => exception(py, "UseError", (text,)),
+        _ => exception(py, "LiveError", (text,)),
     }
 }
 
@@ -89,25 +84,6 @@ pub fn message_error(py: Python<'_>, spec: &Spec, position: usize, error: &Messa
             exception(py, "MessageLostError", (text, edges::ends(spec, position), *token))
         }
     }
-}
-
-/// `laxity.live.AccessError`, or UnknownError if there is no such object.
-pub fn object_error(py: Python<'_>, error: &ObjectError) -> PyErr {
-    let text = error.to_string();
-    match error {
-        ObjectError::NoSuchObject { .. } => exception(py, "UnknownError", (text,)),
-        _ => exception(py, "AccessError", (text,)),
-    }
-}
-
-/// `laxity.live.RecorderError`.
-pub fn recorder_error(py: Python<'_>, error: &NoRecorder) -> PyErr {
-    exception(py, "RecorderError", (error.to_string(), &error.graph))
-}
-
-/// `laxity.live.ScheduleError`.
-pub fn schedule_error(py: Python<'_>, error: &HookError) -> PyErr {
-    exception(py, "ScheduleError", (error.to_string(), &error.node, error.error.raw_os_error()))
 }
 
 /// `laxity.live.UnknownError`: nothing has this name.

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::claimed::Claimed;
 use super::edges::{self, EdgeOfGraph};
-use super::errors::{claim_error, misuse};
+use super::errors::{live_error, misuse};
 use super::node::PyNode;
 use super::recording::PyRecording;
 use super::spec::{self, PySpec};
@@ -52,7 +52,7 @@ impl PyGraph {
         claim: impl FnOnce() -> Result<Node, ClaimError> + Send,
     ) -> PyResult<PyNode> {
         // A claim after a death waits until the dead is gone.
-        let node = py.detach(claim).map_err(|error| claim_error(py, &error))?;
+        let node = py.detach(claim).map_err(|error| live_error(py, &error))?;
         Ok(PyNode::new(Claimed::new(graph, node)))
     }
 }

@@ -10,7 +10,7 @@ use pyo3::types::{PyMemoryView, PySlice, PyType};
 
 use super::claimed::{Claimed, State};
 use super::edges::{self, Direction, EdgeOfNode};
-use super::errors::{message_error, object_error};
+use super::errors::{live_error, message_error};
 use super::message::Message;
 
 /// A job that has its tokens, and room for what it produces. A context manager: it is complete at the end of `with`,
@@ -71,7 +71,7 @@ impl PyJob {
         let object = {
             let mut held = self.claimed.hold(py)?;
             let mut job = held.begun(py, self.ticket, self.index)?.node.job().ok_or_else(nothing)?;
-            of(&mut job).map_err(|error| object_error(py, &error))?
+            of(&mut job).map_err(|error| live_error(py, &error))?
         };
         self.hand_out(py, object)
     }

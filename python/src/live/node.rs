@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::claimed::{Claimed, State};
-use super::errors::{recorder_error, schedule_error, wait_error};
+use super::errors::live_error;
 use super::job::{Begun, PyJob};
 use super::waiting;
 use crate::errors::value_error;
@@ -105,7 +105,7 @@ impl PyNode {
     /// for its return); TerminatedError if there will be no job any more; UseError if the last job is not complete.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&str>) -> PyResult<PyJob> {
-        self.next(py, timeout)?.map_err(|error| wait_error(py, &error))
+        self.next(py, timeout)?.map_err(|error| live_error(py, &error))
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -116,7 +116,7 @@ impl PyNode {
         match self.next(py, None)? {
             Ok(job) => Ok(Some(job)),
             Err(WaitError::Terminated { .. }) => Ok(None),
-            Err(error) => Err(wait_error(py, &error)),
+            Err(error) => Err(live_error(py, &error)),
         }
     }
 
@@ -151,7 +151,7 @@ impl PyNode {
         };
         let mut held = self.claimed.hold(py)?;
         let state = held.state();
-        state.node.set_releasing(releasing).map_err(|error| recorder_error(py, &error))?;
+        state.node.set_releasing(releasing).map_err(|error| live_error(py, &error))?;
         state.releasing = releasing;
         Ok(())
     }
@@ -168,7 +168,7 @@ impl PyNode {
         let mut held = self.claimed.hold(py)?;
         let State { node, graph, .. } = held.state();
         let fifo = Fifo::of(graph.spec(), node.position(), base).map_err(value_error)?;
-        node.schedule_by(fifo).map_err(|error| schedule_error(py, &error))
+        node.schedule_by(fifo).map_err(|error| live_error(py, &error))
     }
 
     /// From now on the calling thread runs the node by SCHED_DEADLINE: Linux gives it `runtime` in each period of the
@@ -184,7 +184,7 @@ impl PyNode {
         let mut held = self.claimed.hold(py)?;
         let State { node, graph, .. } = held.state();
         let deadline = Deadline::of(graph.spec(), node.position(), runtime);
-        node.schedule_by(deadline).map_err(|error| schedule_error(py, &error))
+        node.schedule_by(deadline).map_err(|error| live_error(py, &error))
     }
 
     /// A descriptor to poll: readable unless the last wait timed out and the next one would, too.

@@ -13,7 +13,7 @@ use laxity_trace::{Event, Record, Sink, TraceHeader};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::errors::{misuse, recorder_error};
+use super::errors::{live_error, misuse};
 use crate::errors::file_error;
 use crate::trace::{PyTrace, read_trace};
 
@@ -127,7 +127,7 @@ impl Shared {
 
 impl PyRecording {
     pub fn new(py: Python<'_>, graph: &Graph, path: Option<&Path>, every: Option<Nanos>) -> PyResult<Self> {
-        let collector = Collector::new(graph).map_err(|error| recorder_error(py, &error))?;
+        let collector = Collector::new(graph).map_err(|error| live_error(py, &error))?;
         let (header, origin) = (Arc::new(collector.header().clone()), collector.origin());
         let output = match path {
             None => Output::Memory(Vec::new()),
