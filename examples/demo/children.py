@@ -23,14 +23,13 @@ TO_END_S = 10.0
 """For a program that was asked to end; then it is killed."""
 
 BUSY = """
-import os, signal, sys, time
+import os, signal
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 parent = os.getppid()
-time.sleep(float(sys.argv[1]))
 while os.getppid() == parent:
     sum(range(100_000))
 """
-"""Computes, after so many seconds, until the process that started it is gone."""
+"""Computes until the process that started it is gone."""
 
 
 class FailedError(Exception):
@@ -46,12 +45,6 @@ def output(*command: object, may_end_with: tuple[int, ...] = ()) -> str:
     if done.returncode not in may_end_with:
         _check(command, done.returncode, done.stderr)
     return done.stdout
-
-
-def run(*command: object) -> None:
-    """Runs a program whose output is ours. Raises FailedError if it fails."""
-    done = subprocess.run(_words(command), check=False)
-    _check(command, done.returncode, "")
 
 
 def run_watched(command: Command, folder: Path, label: str, expected_s: float, look: Look | None = None) -> None:
@@ -73,11 +66,11 @@ def run_watched(command: Command, folder: Path, label: str, expected_s: float, l
 
 
 @contextlib.contextmanager
-def busy_loops(count: int, after_s: float = 0) -> Iterator[None]:
-    """So many programs that from then on do nothing but compute, as ordinary threads, while the context lasts."""
+def busy_loops(count: int) -> Iterator[None]:
+    """So many programs that do nothing but compute, as ordinary threads, while the context lasts."""
     with contextlib.ExitStack() as ending:
         for _ in range(count):
-            ending.enter_context(_ended(subprocess.Popen([sys.executable, "-c", BUSY, str(after_s)])))
+            ending.enter_context(_ended(subprocess.Popen([sys.executable, "-c", BUSY])))
         yield
 
 

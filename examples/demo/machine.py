@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from examples.demo import children
+from studies.elliott2015vision.nodes import processor
 from studies.elliott2015vision.stabilizers.processes import SERVER as PROGRAM
-from studies.elliott2015vision.stabilizers.processes import cpu_seconds
+from studies.elliott2015vision.stabilizers.processes import cpu_seconds, machine_seconds
 
 SERVER = "the soft GPU's server"
 BUSY_LOOPS = "busy loops"
@@ -23,7 +24,7 @@ LOOK_EVERY_S = 0.2
 def describe() -> dict[str, str | int]:
     """The machine, as `laxity.report` wants it."""
     return {
-        "cpu": _cpu(),
+        "cpu": processor(),
         "cpus": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": platform.release(),
@@ -75,26 +76,21 @@ class Meter:
 
 
 class _Times(NamedTuple):
-    """CPU time since the machine started, in s: first line of /proc/stat, see proc_stat(5)."""
+    """Seconds up to now."""
 
     total_s: float
+    """Of all CPUs."""
+    busy_s: float
+    """Of CPU time, with anything."""
     stolen_s: float
     """By the hypervisor, for other machines: nothing that Linux schedules can run then."""
-    busy_s: float
-    """With anything."""
     children_s: float
-    """With programs that the demo started and that are over."""
+    """Of CPU time, with programs that the demo started and that are over."""
 
     @classmethod
     def now(cls) -> _Times:
-        """Up to now."""
-        line = Path("/proc/stat").read_text().splitlines()[0]
-        ticks = os.sysconf("SC_CLK_TCK")
-        # cpu user nice system idle iowait irq softirq steal guest guest_nice; the last two are part of the first two.
-        user, nice, system, idle, iowait, irq, softirq, stolen = (int(word) / ticks for word in line.split()[1:9])
-        busy = user + nice + system + irq + softirq
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return cls(busy + idle + iowait + stolen, stolen, busy, used.ru_utime + used.ru_stime)
+        return cls(time.monotonic() * (os.cpu_count() or 1), *machine_seconds(), used.ru_utime + used.ru_stime)
 
 
 def _processes() -> Iterator[tuple[tuple[str, int], float]]:
@@ -113,14 +109,6 @@ def _name(words: list[bytes]) -> str:
     if os.path.basename(os.fsdecode(words[0])) == PROGRAM:
         return SERVER
     return BUSY_LOOPS if children.BUSY.encode() in words else ""
-
-
-def _cpu() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == "model name":
-            return value.strip()
-    return platform.machine()
 
 
 def _system() -> str:

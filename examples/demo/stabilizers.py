@@ -172,7 +172,7 @@ class Demonstration:
     def _beside(self, processes: Processes, first: int, trace: Path) -> None:
         """Starts busy loops, as on an idle machine every scheduler looks good, and a recorder of the first instance."""
         for number in range(cpus()):
-            command = [sys.executable, "-c", children.BUSY, "0"]
+            command = [sys.executable, "-c", children.BUSY]
             processes.start(f"busy-{number}", command, subprocess.DEVNULL, subprocess.DEVNULL, is_needed=False)
         record = [str(self.programs.laxity), "graph", "record", f"stabilizer-{first}", str(trace)]
         with trace.with_suffix(".err").open("wb") as errors:
