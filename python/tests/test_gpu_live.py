@@ -87,7 +87,7 @@ def test_a_job_holds_a_token_and_engines_while_it_says_so(car):
     assert "1 GPUs, 0 clients, 0 waiting" in str(car)
 
 
-def test_what_nobody_refers_to_is_let_go_of_and_a_token_takes_its_engines_along(car):
+def test_the_last_reference_unlocks_and_a_token_takes_its_engines_along(car):
     with car.client("a") as me:
         me.token()
         token = me.token()
@@ -424,7 +424,7 @@ def test_the_guide_shows_what_works(folder):
 # --- examples --------------------------------------------------------------------------------------------------------
 
 
-def test_two_processes_share_a_gpu_whoever_starts_first(folder):
+def test_two_processes_share_a_gpu_in_either_order_of_start(folder):
     environment = os.environ | {"LAXITY_DIRECTORY": folder}
     commands = [[sys.executable, EXAMPLES / "gpu_share.py", role, "20"] for role in ("urgent", "patient")]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for command in commands]

@@ -309,7 +309,7 @@ def test_a_wait_has_a_time_and_says_whose_it_was(events):
 
 
 def test_others_run_while_a_thread_waits(events):
-    """Whoever produces needs the GIL."""
+    """The producer needs the GIL."""
     _, a, b = events
     b.spin_for("10 us")
     with ThreadPoolExecutor() as threads:

@@ -60,7 +60,7 @@ def test_a_producer_that_is_killed_is_reported_and_its_successor_goes_on(registr
     assert expected >= 1500
 
 
-def test_who_claims_the_node_of_a_dead_process_gets_the_job_that_it_had_begun(registry):
+def test_the_next_owner_of_a_dead_process_node_gets_the_job_that_it_had_begun(registry):
     with registry.create(live_worker.SPEC) as graph, graph.claim("b") as b:
         with worker("hang", registry) as producer:
             assert producer.stdout.readline() == "begun\n"
@@ -194,7 +194,7 @@ def said(program, roles, registry):
 
 
 @pytest.mark.parametrize("roles", [["camera", "filter", "display"], ["display", "filter", "camera"]])
-def test_the_pipeline_filters_every_image_whoever_starts_first(registry, roles):
+def test_the_pipeline_filters_every_image_in_any_order_of_start(registry, roles):
     text = said("pipeline.py", [[role] for role in roles], registry)
     assert text == "10 images, 45 is the sum of their first pixels, doubled: 90\n"
 

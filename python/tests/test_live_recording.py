@@ -115,7 +115,7 @@ def test_what_was_forgotten_is_counted_and_the_trace_is_cut_off(registry, tmp_pa
         laxity.read_trace(tmp_path / "run.lxt")
 
 
-def test_a_dead_process_is_in_the_trace_of_those_who_live(registry):
+def test_a_dead_process_is_in_the_trace_of_the_others(registry):
     """The recorder is in the graph's memory and not in the process."""
     with registry.create(SPEC) as graph:
         worker = [sys.executable, Path(__file__).with_name("live_worker.py"), "hang", registry.directory]

@@ -44,7 +44,7 @@ def test_user_data_is_what_any_process_wrote(registry):
         spec.with_node_data("d", 1)
 
 
-def test_of_those_who_change_the_same_value_all_but_one_try_again(registry):
+def test_of_several_writers_of_the_same_value_all_but_one_try_again(registry):
     with registry.create(described().with_node_data("a", 8)) as graph:
 
         def add(_):

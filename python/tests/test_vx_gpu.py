@@ -84,7 +84,7 @@ def inverting(folder, device, seen):
 EXPECTED = [{(255 - frame + 1) % 256} for frame in range(10)]
 
 
-def test_nodes_compute_on_a_gpu_that_nobody_arbitrates(folder, shared):
+def test_nodes_compute_on_a_gpu_without_arbitration(folder, shared):
     seen = []
     graph, results = inverting(folder, shared, seen)
     with graph.spawn("300 us", frames=10, gpu=shared) as run:
@@ -107,7 +107,7 @@ def test_each_job_takes_one_token_and_lets_it_go_at_its_end_or_earlier(folder):
 
 
 def test_two_nodes_share_a_gpu_and_the_one_that_waits_lets_others_run(folder):
-    """Whoever has the only token goes on when it sees the other wait: with the GIL, that one never would."""
+    """The holder of the only token goes on when it sees the other wait: with the GIL, that one never would."""
     car = gpu.Arbitration.create("car", gpus=1, cpus=2, tokens=1, directory=folder)
     device = opened(arbitration=car)
     holders, seen = [], []

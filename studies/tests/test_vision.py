@@ -59,7 +59,7 @@ def page(reference):
 # --- The workload -----------------------------------------------------------------------------------------------------
 
 
-def test_the_edges_are_those_that_follow_from_who_reads_and_writes_what():
+def test_the_edges_are_those_that_follow_from_what_nodes_read_and_write():
     """The stabilizer declares what its nodes read and write (examples/vision/src/graph.cpp); laxity derives edges."""
     pipeline = live.Pipeline("stabilizer", "20 ms")
     for one in OBJECTS:

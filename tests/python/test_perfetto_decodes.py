@@ -7,7 +7,7 @@ Run with::
 
 The traces stand next to the Rust tests, which check that the export still writes them byte for byte. To check another
 trace as well, name it in LAXITY_PERFETTO_TRACE. Nothing is skipped here: without the `perfetto` package the import
-fails, and whoever calls pytest decides what that means.
+fails, and the caller of pytest decides what that means.
 """
 
 import os

@@ -61,7 +61,7 @@ def few(tmp_path_factory):
     return options, results(path)
 
 
-def test_frames_in_real_time_are_those_of_the_loop_whoever_gets_the_gpu_when(few, gpu):
+def test_frames_in_real_time_are_those_of_the_loop_under_any_arbitration(few, gpu):
     options, of_the_loop = few
     for more in [[], ["--release-early"]] if gpu else [[]]:
         stabilize("--period", "5ms", "--jitter", 5, *gpu, *more, *options)

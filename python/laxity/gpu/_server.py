@@ -15,7 +15,7 @@ def main() -> None:
 
 
 def _say(text: str) -> None:
-    """Nobody may listen any more, which is no reason not to serve others."""
+    """Prints, if the reader is still there: without it the server serves all the same."""
     try:
         print(text, flush=True)
     except BrokenPipeError:

@@ -148,7 +148,7 @@ class TimedOutError(WaitError, TimeoutError):
 class LostError(WaitError):
     """A node died that this one waits for, or let go in the middle of a job. Raised once for each loss.
 
-    Whoever waits again waits for the node to be claimed again, and to go on.
+    The next wait waits for the node to be claimed again, and to go on.
 
     Attributes:
         node: the node that was lost.

@@ -38,7 +38,7 @@ impl Kernel {
             (memory.close(), outcome.map(drop))
         });
         if views > 0 {
-            // Nobody else may use the bytes from now on, as Python still does.
+            // No other operation may use the bytes from now on, as Python still does.
             std::mem::forget((readings, writings));
         }
         outcome?;

@@ -156,7 +156,7 @@ impl Place {
         }
     }
 
-    /// Lets go of something. Whoever released the client has let go of it already.
+    /// Unlocks or returns something. A client that was released holds nothing any more.
     ///
     /// Raises UseError in other threads and processes.
     pub fn let_go(&self, py: Python<'_>, act: impl FnOnce(&mut Own)) -> PyResult<()> {

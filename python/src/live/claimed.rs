@@ -116,7 +116,7 @@ impl Lender for Claimed {
 impl Claimed {
     /// The job of `ticket` is over without being complete: the next wait has it again.
     pub fn abandon(&self, ticket: u64) {
-        // Nobody waits while a job is begun, so that the lock is free unless this process was forked meanwhile.
+        // No thread waits while a job is begun, so that the lock is free unless this process was forked meanwhile.
         if let Ok(mut guard) = self.state.try_lock()
             && let Some(state) = guard.as_mut()
         {

@@ -28,7 +28,7 @@ pub struct Message {
     is_input: bool,
 }
 
-/// Whoever has the memory. Called with the GIL.
+/// The owner of memory that is lent. Called with the GIL.
 pub trait Lender: Send + Sync {
     /// Counts one more view, if the job is still the one of `epoch`. While any is counted the memory stays mapped, and
     /// the job is not complete.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::live::message::Lender;
 
-/// Memory that is lent to a callable while it runs. Whoever has a view of it afterwards has `keeps` live on, which keeps
-/// it mapped.
+/// Memory that is lent to a callable while it runs. A view that is left afterwards keeps `keeps` alive, which keeps the
+/// memory mapped.
 pub struct Memory<K> {
     is_open: AtomicBool,
     views: AtomicUsize,

@@ -40,9 +40,6 @@ const TO_REWRITE: &[&str] = &[
     "docs/guides/",
     "docs/reference/",
     "examples/",
-    "python/",
-    "studies/",
-    "tests/python/",
 ];
 
 /// The words of `text` that the rule forbids, each with its line. Words end where letters end, so that names of tests are
