@@ -1,0 +1,122 @@
+//! Every system call fails, with every error that Linux documents for it, at every occurrence in turn, while a process
+//! creates or attaches to an arbitration, registers, waits for the token and leaves. After each: the process that holds
+//! the token holds it alone, no lock is held, no descriptor or file is left, and an error says what failed.
+//!
+//! The other process is this test program, started again for the test `child`.
+#![cfg(debug_assertions)]
+
+mod support;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::thread;
+
+use laxity_gpu::{Base, Config, Registry};
+use laxity_model::Nanos;
+use laxity_sys::fault;
+use laxity_testing::{Process, role, until};
+use support::Place;
+
+/// Not a test by itself: a process that holds the only token.
+#[test]
+fn child() {
+    let Some((_, directory)) = role() else { return };
+    let arbitration = Registry::at(directory).create("g", &config()).expect("the name is free");
+    let client = arbitration.register("holder", Base::Background).expect("there is room");
+    let _token = client.token().expect("it is free");
+    loop {
+        thread::park();
+    }
+}
+
+fn config() -> Config {
+    Config::new(3, 1)
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Waits for the token of the other process, in vain.
+fn attach(registry: &Registry) -> Result<(), String> {
+    let arbitration = registry.create_or_attach("g", &config()).map_err(text)?;
+    let client = arbitration.register("waiter", Base::Background).map_err(text)?;
+    match client.token_for(Nanos::from_micros(100)).map(drop) {
+        Err(laxity_gpu::LockError::TimedOut { .. }) => Ok(()),
+        Err(error) => Err(text(error)),
+        Ok(()) => panic!("two processes hold the only token"),
+    }
+}
+
+/// An arbitration of its own.
+fn create(registry: &Registry) -> Result<(), String> {
+    let arbitration = registry.create("h", &config()).map_err(text)?;
+    let client = arbitration.register("alone", Base::Background).map_err(text)?;
+    client.token().map(drop).map_err(text)
+}
+
+/// Whether `text` is about the error `number`, in Linux's words or in those of what it means for an arbitration.
+fn tells(text: &str, number: i32) -> bool {
+    let meaning = match number {
+        libc::ENOENT => "does not exist",
+        libc::EEXIST => "exists",
+        libc::ENOSPC | libc::EFBIG | libc::EDQUOT => "needs",
+        _ => "\0",
+    };
+    text.contains(&io::Error::from_raw_os_error(number).to_string()) || text.contains(meaning)
+}
+
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").expect("readable").count()
+}
+
+/// What the first member's slot says: 64 bytes after the header and the epoch.
+fn first_slot(place: &Place) -> Vec<u8> {
+    fs::read(AsRef::<Path>::as_ref(place).join("laxity-gpu.g")).expect("it is there")[128..192].to_vec()
+}
+
+fn holders(place: &Place) -> Vec<String> {
+    let snapshot = place.look("g").expect("whole");
+    let holders = snapshot.tokens.holders.iter().flatten();
+    holders.filter_map(|&holder| Some(snapshot.client(holder)?.name.clone())).collect()
+}
+
+#[test]
+fn a_system_call_that_fails_takes_no_token_from_its_holder() {
+    let place = Place::new("faults");
+    let _process = Process::start(&place, "hold");
+    until("the other process has the token", || place.look("g").is_ok() && holders(&place) == ["holder"]);
+    type Scenario = fn(&Registry) -> Result<(), String>;
+    let mut injected = 0;
+    for (name, scenario) in [("attach", attach as Scenario), ("create", create)] {
+        let (result, calls) = fault::record(|| scenario(&place));
+        result.expect("nothing fails yet");
+        let (slot, open) = (first_slot(&place), descriptors());
+        let mut files = place.files();
+        files.sort_unstable();
+        for call in calls {
+            for &error in fault::errors_of(call.name) {
+                let what = format!("{name}: {call:?} fails: {}", io::Error::from_raw_os_error(error));
+                let (result, was_injected) = fault::fail(call, error, || scenario(&place));
+                injected += u32::from(was_injected);
+                if let Err(text) = result {
+                    assert!(was_injected && tells(&text, error), "{what}, and the error is: {text}");
+                }
+                assert_eq!(first_slot(&place), slot, "{what}: another member was touched");
+                assert_eq!(descriptors(), open, "{what}: a descriptor is left");
+                assert_eq!(holders(&place), ["holder"], "{what}");
+                // Takes the lock of the memory.
+                drop(place.attach("g").unwrap_or_else(|error| panic!("{what}, and then: {error}")));
+                if ["unlink", "flock"].contains(&call.name) {
+                    place.gc().expect("readable");
+                }
+                let mut left = place.files();
+                left.sort_unstable();
+                assert_eq!(left, files, "{what}");
+            }
+        }
+    }
+    println!("{injected} calls failed");
+    assert!(injected > 50, "{injected}");
+}
