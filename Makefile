@@ -7,7 +7,8 @@
 #   make bench-analysis   cost of the schedulability tests per task set
 #   make bench-gpu   live GPU arbitration: uncontended locks, hand-over against a raw futex, the video stabilizer with it
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
-#   make test-kill   processes of live graphs and GPU arbitration killed at random, thousands of times (minutes)
+#   make test-kill   processes of live graphs and GPU arbitration killed at random, thousands of times; those of graphs
+#                    also stopped, forked, starved of descriptors and replaced by exec (minutes)
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
@@ -142,7 +143,7 @@ test-python: venv
 	$(PYTEST) python/tests studies/tests tests/python
 
 test-kill: $(STAMPS)/tools
-	cargo test -p laxity-graph --test deaths -- --ignored --nocapture
+	cargo test -p laxity-graph --test kills -- --ignored --nocapture
 	cargo test -p laxity-gpu --test deaths -- --ignored --nocapture
 
 test-races: $(STAMPS)/tools

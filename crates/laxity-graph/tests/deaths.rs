@@ -3,20 +3,20 @@
 //!
 //! The processes are this test program, started again for the test `child`.
 
+#[path = "support/relay.rs"]
+mod relay;
 mod support;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use laxity_graph::{
-    Channel, ChannelKind, Collector, Graph, Job, MessageError, Node, Ownership, Registry, Spec, WaitError,
-};
+use laxity_graph::{ChannelKind, Collector, Graph, MessageError, Node, Ownership, Registry, Spec, WaitError};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::channel::wait_readable;
 use laxity_sys::clock::now;
 use laxity_testing::{HANG, Process, Random, role, until};
 use laxity_trace::{Event, Record};
+use relay::{LENGTH, exchange, one_job, pipeline};
 use support::{Place, back, edge, graph, ringed, spec};
 
 /// Not a test by itself: what the processes do that tests start.
@@ -26,7 +26,6 @@ fn child() {
     let registry = Registry::at(place);
     match role.split_once(' ') {
         Some(("hold", node)) => hold(&registry, node),
-        Some(("work", node)) => work(&registry, node),
         Some(("pass", node)) => pass(&registry, node),
         Some(("note", node)) => note(&registry, node),
         Some(("create", _)) => create(&registry),
@@ -209,142 +208,6 @@ fn a_creator_that_is_killed_leaves_a_whole_graph_or_none() {
     }
 }
 
-/// a --ring--> b --ring--> c --counter--> d --ring--> sink, and a counter from a to c; sink --counter back--> a.
-fn pipeline() -> Spec {
-    pipeline_of([ChannelKind::Ring, ChannelKind::Ring, ChannelKind::Counter, ChannelKind::Ring, ChannelKind::Counter])
-}
-
-/// Likewise, of other kinds of edges.
-fn pipeline_of(kinds: [ChannelKind; 5]) -> Spec {
-    let edges = vec![edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 4), edge(0, 2), back(4, 0, 6)];
-    let mut channels = kinds.map(|kind| kind.channel(LENGTH as u32, 3)).to_vec();
-    channels.push(Channel::Counter);
-    Spec::with_channels(graph(&["a", "b", "c", "d", "sink"], edges), channels).expect("a graph that can be")
-}
-
-/// Of a message: a pipe takes it in two pieces.
-const LENGTH: usize = 6000;
-
-/// All edges of the pipeline are rings that exchange buffers.
-fn swapping_pipeline() -> Spec {
-    pipeline_of([ChannelKind::Ring; 5]).with_swapping(&[0, 1, 2, 3, 4]).expect("rings of one length")
-}
-
-/// Every message of job `index` says so, from its first byte to its last. Answers how many were lost on the way.
-fn exchange(job: &mut Job<'_>) -> u32 {
-    let mut lost = 0;
-    let index = job.index();
-    let number = index.to_le_bytes();
-    let inputs = job.messages().0;
-    for edge in 0..6 {
-        match inputs.get(edge, 0) {
-            Ok(message) => {
-                assert_eq!(message.len(), LENGTH, "edge {edge}, job {number:?}: not written");
-                assert!(message.chunks(8).all(|chunk| chunk == number), "edge {edge}, job {number:?}: stale or torn");
-            }
-            Err(MessageError::Lost { .. }) => lost += 1,
-            Err(_) => {}
-        }
-    }
-    // Where buffers are exchanged some jobs hand on what came, as it is or written again in place.
-    match index % 3 {
-        1 if hands_on(job) => return lost,
-        2 => _ = hands_on(job),
-        _ => {}
-    }
-    let mut outputs = job.messages().1;
-    for edge in 0..6 {
-        if let Ok(message) = outputs.get(edge, 0) {
-            message.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&number));
-        }
-    }
-    lost
-}
-
-/// Swaps a message that came with the one that goes, if there are such edges.
-fn hands_on(job: &mut Job<'_>) -> bool {
-    (0..5).flat_map(|from| (0..5).map(move |to| (from, to))).any(|(from, to)| job.swap((from, 0), (to, 0)).is_ok())
-}
-
-/// One job of `node`, whatever dies meanwhile: its number, and how many of its messages were lost.
-fn one_job(node: &mut Node) -> (u64, u32) {
-    loop {
-        match node.wait_for(HANG) {
-            Ok(mut job) => {
-                let done = (job.index(), exchange(&mut job));
-                job.complete();
-                return done;
-            }
-            Err(WaitError::Lost { .. }) => {}
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
-/// Attaches, works and leaves again, for ever: it can be killed in the middle of each.
-fn work(registry: &Registry, name: &str) {
-    loop {
-        let graph = registry.attach("g").expect("the test is attached");
-        for _ in 0..20 {
-            let mut node = graph.claim(name).expect("its process is gone");
-            for _ in 0..20 {
-                one_job(&mut node);
-            }
-        }
-    }
-}
-
-fn random_kills(test: &str, spec: &Spec, kills: u32) {
-    let place = Place::new(test);
-    let graph = place.create(spec).expect("the name is free");
-    let names = ["a", "b", "c", "d"];
-    let mut workers = names.map(|name| Process::start(&place, &format!("work {name}")));
-    let mut sink = graph.claim("sink").expect("it is free");
-    let mut random = Random::new();
-    let is_over = AtomicBool::new(false);
-    let is_over = &is_over;
-    thread::scope(|scope| {
-        let sink = scope.spawn(move || {
-            let mut expected = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                // The sink is never killed, and what was sent to it comes.
-                assert_eq!(one_job(&mut sink), (expected, 0), "no job is lost and none comes twice");
-                expected += 1;
-            }
-            expected
-        });
-        for _ in 0..kills {
-            random.pause(20_000);
-            // At times several at once, so that some die while they see to the dead.
-            let first = random.below(4) as usize;
-            let count = 1 + random.below(4) as usize / 2;
-            let victims: Vec<usize> = (first..first + count).map(|victim| victim % 4).collect();
-            victims.iter().for_each(|&victim| workers[victim].kill());
-            for victim in victims {
-                workers[victim] = Process::start(&place, &format!("work {}", names[victim]));
-            }
-            if sink.is_finished() {
-                break;
-            }
-        }
-        is_over.store(true, Ordering::Relaxed);
-        println!("{kills} kills, {} jobs", sink.join().expect("every job came once, in order"));
-    });
-    workers.iter_mut().for_each(Process::kill);
-    drop(graph);
-    assert!(place.files().is_empty(), "nothing is left");
-}
-
-#[test]
-fn random_kills_lose_nothing_and_no_process_hangs() {
-    random_kills("random", &pipeline(), 100);
-}
-
-#[test]
-fn random_kills_lose_no_job_and_no_buffer_where_buffers_are_swapped() {
-    random_kills("swapped", &swapping_pipeline(), 60);
-}
-
 #[test]
 fn user_data_is_whole_though_its_writers_are_killed() {
     let place = Place::new("data");
@@ -362,32 +225,6 @@ fn user_data_is_whole_though_its_writers_are_killed() {
         assert!(is_whole(&data.read()), "of two values");
         data.write(&[7; 4096]).expect("the dead hold nothing up");
         assert_eq!(data.read(), [7; 4096]);
-    }
-}
-
-/// Two pipelines have each kind where producers die, where consumers die, and where the sink sees what comes.
-fn mixed_pipelines() -> Vec<Spec> {
-    use ChannelKind::{Fifo, Queue, Ring, Stream};
-    let kinds =
-        [[Fifo, Queue, Stream, Fifo, Ring], [Stream, Fifo, Queue, Stream, Fifo], [Queue, Stream, Fifo, Queue, Stream]];
-    kinds.into_iter().map(pipeline_of).collect()
-}
-
-#[test]
-fn random_kills_lose_no_job_on_edges_of_any_kind() {
-    for (number, spec) in mixed_pipelines().iter().enumerate() {
-        random_kills(&format!("mixed-{number}"), spec, 40);
-    }
-}
-
-/// `make test-kill`.
-#[test]
-#[ignore = "takes minutes"]
-fn ten_thousand_random_kills() {
-    random_kills("ten-thousand", &pipeline(), 2000);
-    random_kills("ten-thousand-swapped", &swapping_pipeline(), 2000);
-    for (number, spec) in mixed_pipelines().iter().enumerate() {
-        random_kills(&format!("ten-thousand-{number}"), spec, 2000);
     }
 }
 

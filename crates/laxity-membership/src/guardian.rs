@@ -46,8 +46,11 @@ impl<K: Kind> Guardian<K> {
         let reaper = if K::REAPS_WITH_MUTEXES { Some(reaper(memory, &is_over)?) } else { None };
         let (reaper, news) = reaper.unzip();
         let (started, has_started) = mpsc::sync_channel(1);
-        let guardian = {
-            let (memory, is_over) = (memory.clone(), is_over.clone());
+        // From here on an error ends the threads that there are.
+        let threads = Vec::from_iter(reaper);
+        let mut guardian = Guardian { memory: memory.clone(), is_over: is_over.clone(), threads, may_raise: false };
+        let thread = {
+            let memory = memory.clone();
             spawn("laxity-guardian", STACK, move || {
                 // Without the priority the guardian hears of deaths when other threads let it run.
                 let may_raise = scheduling::set_fifo(PRIORITY).is_ok();
@@ -69,10 +72,9 @@ impl<K: Kind> Guardian<K> {
                 let _ = started.try_send(held.and_then(|held| held.ok_or_else(taken)).map(|()| may_raise));
             })?
         };
-        let may_raise = has_started.recv().unwrap_or_else(|_| Err(io::Error::other("the guardian ended")));
-        let threads = [guardian].into_iter().chain(reaper).collect();
-        let mut guardian = Guardian { memory: memory.clone(), is_over, threads, may_raise: false };
-        guardian.may_raise = may_raise?;
+        // Joined first: the reaper ends when the guardian has dropped its end of the channel.
+        guardian.threads.insert(0, thread);
+        guardian.may_raise = has_started.recv().unwrap_or_else(|_| Err(io::Error::other("the guardian ended")))?;
         Ok(guardian)
     }
 

@@ -1,0 +1,214 @@
+//! Processes that are killed, stopped, starved of descriptors, forked and replaced by `exec`, at random: every job is done
+//! once and in order, and nothing is left behind.
+//!
+//! The processes are this test program, started again for the test `child`.
+
+#[path = "support/relay.rs"]
+mod relay;
+mod support;
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use laxity_graph::{ChannelKind, Registry, Spec, WaitError};
+use laxity_testing::{HANG, Process, Random, role};
+use relay::{exchange, one_job, pipeline, pipeline_of, swapping_pipeline};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use support::Place;
+
+/// Not a test by itself: what the processes do that tests start.
+#[test]
+fn child() {
+    let Some((role, place)) = role() else { return };
+    let registry = Registry::at(place);
+    match role.split_once(' ') {
+        Some(("work", node)) => work(&registry, node),
+        Some(("misbehave", node)) => misbehave(&registry, node),
+        _ => panic!("no such role: {role}"),
+    }
+}
+
+/// Attaches, works and leaves again, for ever: it can be killed in the middle of each.
+fn work(registry: &Registry, name: &str) {
+    loop {
+        let graph = registry.attach("g").expect("the test is attached");
+        for _ in 0..20 {
+            let mut node = graph.claim(name).expect("its process is gone");
+            for _ in 0..20 {
+                one_job(&mut node);
+            }
+        }
+    }
+}
+
+/// Works, and now and then does in the middle of a job what ends processes or confuses those that judge them.
+fn misbehave(registry: &Registry, name: &str) {
+    // SAFETY: children that end are not waited for; no handler is installed.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    let mut random = Random::new();
+    let graph = registry.attach("g").expect("the test is attached");
+    let mut node = graph.claim(name).expect("its process is gone");
+    loop {
+        match node.wait_for(HANG) {
+            Ok(mut job) => {
+                exchange(&mut job);
+                match random.below(60) {
+                    0 => become_another_program(),
+                    1 => fork(),
+                    2 => starve(registry, random.below(12)),
+                    _ => {}
+                }
+                job.complete();
+            }
+            Err(WaitError::Lost { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// This very one, with the same number.
+fn become_another_program() {
+    let program = std::env::current_exe().expect("this test");
+    panic!("{}", Command::new(program).args(std::env::args_os().skip(1)).exec());
+}
+
+/// Makes a copy of this process that lives for a while, with all its memory and descriptors.
+fn fork() {
+    // SAFETY: the copy calls nothing but what may be called after a fork of a process with threads, and never returns.
+    unsafe {
+        if libc::fork() == 0 {
+            libc::usleep(50_000);
+            libc::_exit(0);
+        }
+    }
+}
+
+/// Attaches once more with so many descriptors left, or fails.
+fn starve(registry: &Registry, free: u64) {
+    let used = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
+    let limit = getrlimit(Resource::Nofile);
+    let set = |current| setrlimit(Resource::Nofile, Rlimit { current, ..limit }).expect("less than the maximum");
+    set(Some(used + free));
+    drop(registry.attach("g"));
+    set(limit.current);
+}
+
+/// What is done to a worker.
+#[derive(Clone, Copy, PartialEq)]
+enum Harm {
+    Kill,
+    /// Stops it for a moment.
+    Stop,
+}
+
+/// Lets four processes that play `role` work, and does harm to them at random.
+fn harm(test: &str, spec: &Spec, role: &str, harms: u32, kinds: &[Harm]) {
+    let place = Place::new(test);
+    let graph = place.create(spec).expect("the name is free");
+    let names = ["a", "b", "c", "d"];
+    let start = |worker: usize| Process::start(&place, &format!("{role} {}", names[worker]));
+    let mut workers: Vec<Process> = (0..names.len()).map(start).collect();
+    let mut sink = graph.claim("sink").expect("it is free");
+    let mut random = Random::new();
+    let is_over = AtomicBool::new(false);
+    let is_over = &is_over;
+    thread::scope(|scope| {
+        let sink = scope.spawn(move || {
+            let mut expected = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                // The sink is never harmed, and what was sent to it comes.
+                assert_eq!(one_job(&mut sink), (expected, 0), "no job is lost and none comes twice");
+                expected += 1;
+            }
+            expected
+        });
+        for _ in 0..harms {
+            random.pause(20_000);
+            // At times several at once, so that some die while they reap others.
+            let first = random.below(4) as usize;
+            let count = 1 + random.below(4) as usize / 2;
+            let victims: Vec<usize> = (first..first + count).map(|victim| victim % 4).collect();
+            match kinds[random.below(kinds.len() as u64) as usize] {
+                Harm::Kill => {
+                    victims.iter().for_each(|&victim| workers[victim].kill());
+                    victims.iter().for_each(|&victim| workers[victim] = start(victim));
+                }
+                Harm::Stop => {
+                    let send = |signal| {
+                        for &victim in &victims {
+                            let process = Pid::from_raw(workers[victim].id() as i32).expect("a number");
+                            kill_process(process, signal).expect("it is ours");
+                        }
+                    };
+                    send(Signal::STOP);
+                    random.pause(5_000);
+                    send(Signal::CONT);
+                }
+            }
+            if sink.is_finished() {
+                break;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        println!("{harms} times, {} jobs", sink.join().expect("every job came once, in order"));
+    });
+    workers.iter_mut().for_each(Process::kill);
+    drop(graph);
+    assert!(place.files().is_empty(), "nothing is left");
+}
+
+fn random_kills(test: &str, spec: &Spec, kills: u32) {
+    harm(test, spec, "work", kills, &[Harm::Kill]);
+}
+
+/// Kills and stops processes that execute other programs, fork and lack descriptors.
+fn random_misbehaviour(test: &str, spec: &Spec, harms: u32) {
+    harm(test, spec, "misbehave", harms, &[Harm::Kill, Harm::Stop, Harm::Stop]);
+}
+
+#[test]
+fn random_kills_lose_nothing_and_no_process_hangs() {
+    random_kills("random", &pipeline(), 100);
+}
+
+#[test]
+fn random_kills_lose_no_job_and_no_buffer_where_buffers_are_swapped() {
+    random_kills("swapped", &swapping_pipeline(), 60);
+}
+
+#[test]
+fn processes_that_stop_fork_lack_descriptors_or_execute_programs_lose_no_job() {
+    random_misbehaviour("misbehaved", &pipeline(), 100);
+    random_misbehaviour("misbehaved-mixed", &mixed_pipelines()[0], 60);
+}
+
+/// Two pipelines have each kind where producers die, where consumers die, and where the sink sees what comes.
+fn mixed_pipelines() -> Vec<Spec> {
+    use ChannelKind::{Fifo, Queue, Ring, Stream};
+    let kinds =
+        [[Fifo, Queue, Stream, Fifo, Ring], [Stream, Fifo, Queue, Stream, Fifo], [Queue, Stream, Fifo, Queue, Stream]];
+    kinds.into_iter().map(pipeline_of).collect()
+}
+
+#[test]
+fn random_kills_lose_no_job_on_edges_of_any_kind() {
+    for (number, spec) in mixed_pipelines().iter().enumerate() {
+        random_kills(&format!("mixed-{number}"), spec, 40);
+    }
+}
+
+/// `make test-kill`.
+#[test]
+#[ignore = "takes minutes"]
+fn ten_thousand_random_kills() {
+    random_kills("ten-thousand", &pipeline(), 2000);
+    random_kills("ten-thousand-swapped", &swapping_pipeline(), 2000);
+    for (number, spec) in mixed_pipelines().iter().enumerate() {
+        random_kills(&format!("ten-thousand-{number}"), spec, 2000);
+    }
+    for (number, spec) in mixed_pipelines().iter().enumerate() {
+        random_misbehaviour(&format!("misbehaved-{number}"), spec, 1000);
+    }
+}
