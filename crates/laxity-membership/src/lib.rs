@@ -11,10 +11,10 @@
 //!                                        +--- attach ---> [named, with members]
 //! ```
 //!
-//! [`NameTable`] finds, publishes and removes such memory in a directory. Each process that attaches takes a place in it,
-//! one of [`Members`], and keeps it as long as its [`Membership`]; a thread holds the place's word, which Linux marks if
-//! the process dies, and waits on the words of all others. What the dead left is seen to by their survivors, each
-//! [`Kind`] of memory in its own way. Decision 13 has the reasons.
+//! [`NameTable`] finds, publishes and removes such memory in a directory. Each process that attaches takes a slot in it, one
+//! of [`Members`], and keeps it as long as its [`Membership`]. One of its threads holds the slot's liveness word, which
+//! Linux marks if the process dies, and waits on the words of all others. The survivors reap what the dead left, each
+//! [`Kind`] of memory in its own way. Decisions 13 and 34 have the reasons.
 //!
 //! The memory begins with the members. What a kind keeps begins at [`CONTENTS`].
 #![forbid(unsafe_code)]

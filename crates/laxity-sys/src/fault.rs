@@ -1,6 +1,6 @@
 //! System calls that fail on command, for tests. Without debug assertions nothing of this is compiled in.
 //!
-//! Each wrapper of this crate asks [`point`] before it calls Linux. A test first [records](record) which calls a
+//! Each wrapper of this crate asks `point` before it calls Linux. A test first [records](record) which calls a
 //! scenario makes, and then repeats the scenario, once for each occurrence of each call and each error that Linux
 //! documents for it ([`errors_of`]), with that one call [failing](fail).
 //!

@@ -1,6 +1,7 @@
 //! Segments: whole or not there, found by exact name, and gone when their name is taken away.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -101,6 +102,9 @@ fn other_files_are_refused() {
     let segment = named(&path);
     assert!(matches!(open(Format { version: 4, ..FORMAT }), SegmentError::Version { found: 3, expected: 4, .. }));
     assert!(matches!(open(Format { magic: *b"lxt-tesu", ..FORMAT }), SegmentError::Foreign { .. }));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o620)).expect("ours");
+    assert!(matches!(open(FORMAT), SegmentError::Foreign { reason: "other users may write to it", .. }));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("ours");
     fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(100)).expect("writable");
     assert!(matches!(open(FORMAT), SegmentError::Foreign { .. }));
     drop(segment);
