@@ -1,7 +1,6 @@
 //! The soft GPUs of a run, and how its threads share them.
 //!
-//! Nobody else is meant to use them: a run has GPUs of its own, whose servers are threads of this process, and so leaves
-//! none behind, however it ends.
+//! A run has GPUs of its own, whose servers are threads of this process: it leaves none behind, however it ends.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +13,10 @@ use laxity_softgpu::{Config, Handling, HandlingThread, Options, SoftGpu, Stream}
 use laxity_sys::scheduling;
 
 use crate::linux::{LinuxScheduler, PRIORITY_MAX};
-use crate::log::{Deed, Writer};
+use crate::log::{JobStep, Writer};
 use crate::plan::{Plan, TaskPlan};
 
-/// How long the server of a GPU stays when nobody uses it: longer than it takes to open it, however busy the machine.
+/// How long the server of a GPU stays while it has no client: longer than it takes to open it, however busy the machine.
 const LINGER: Nanos = Nanos::from_secs(10);
 
 /// Operations only take time: nothing is stored.
@@ -32,11 +31,11 @@ pub(crate) struct Gpus {
     pub gpus: Vec<SoftGpu>,
     /// For each pool.
     arbitrations: Vec<Arbitration>,
-    /// Threads that handle interrupts and are as urgent as those who hold tokens.
+    /// Threads that handle interrupts and are as urgent as the holders of tokens.
     _followers: Vec<Follower>,
 }
 
-/// What the thread of a task has of them.
+/// The share of a task in them.
 #[derive(Debug)]
 pub(crate) struct Share {
     /// A stream of each GPU.
@@ -80,7 +79,7 @@ impl Gpus {
         Ok(Gpus { gpus, arbitrations, _followers: followers })
     }
 
-    /// What the thread of `task` needs, if it uses a GPU.
+    /// The share of `task`, if it uses a GPU.
     ///
     /// # Errors
     /// What is refused.
@@ -127,7 +126,7 @@ fn open(name: String, config: Config, handler: Handler) -> Result<SoftGpu, Strin
     opener.join().unwrap_or_else(|_| Err("its thread panicked".to_owned()))
 }
 
-/// What the thread does that handles the interrupts of a GPU.
+/// Handles the interrupts of a GPU.
 struct Handler {
     cpus: Vec<usize>,
     /// Where tasks are real-time threads.
@@ -151,14 +150,14 @@ impl Handling for Handler {
     fn serve(&self, thread: HandlingThread, _stream: &str) {
         if thread == HandlingThread::Interrupts {
             let (handled, log) = &mut *self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            log.note(*handled, Deed::Begin);
+            log.note(*handled, JobStep::Begin);
         }
     }
 
     fn done(&self, thread: HandlingThread) {
         if thread == HandlingThread::Interrupts {
             let (handled, log) = &mut *self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            log.note(*handled, Deed::Complete);
+            log.note(*handled, JobStep::Complete);
             *handled = handled.wrapping_add(1);
         }
     }
@@ -170,7 +169,7 @@ impl fmt::Debug for Handler {
     }
 }
 
-/// As much of a name as the libraries of GPUs take.
+/// The part of a name that the libraries of GPUs take.
 fn short(name: &str) -> &str {
     let end = (0..=name.len().min(SHORT)).rev().find(|&end| name.is_char_boundary(end));
     &name[..end.unwrap_or(0)]

@@ -1,34 +1,42 @@
-//! Runs a workload on this Linux machine: a thread for each task and each node of a graph, released by timers or tokens,
-//! that computes, suspends, locks and uses soft GPUs as the workload says. Linux schedules; what happened becomes the
-//! trace that a simulation would leave.
+//! Executes what a workload or a vision graph describes on this Linux machine: a worker for each task and each node of a
+//! graph, released by timers or tokens. Linux schedules; what happened becomes the trace that a simulation would leave.
 //!
 //! ```text
-//!   Workload --Plan::new--> Plan --Run::start--> threads ------log------> Collector --records--> any Sink
-//!                                                graphs, soft GPUs --history--^
+//!   Workload --Plan::new, Plan::of_graph--> Plan --Run::start--> workers --log--> Collector --records--> any Sink
+//!                                                   threads or processes             ^
+//!                                                   graphs, soft GPUs ---history-----'
 //! ```
 //!
-//! What each job does, step by step, is the list that the simulator has of it ([`laxity_plan::Op`]); what it needs, and
-//! when it is released, are the simulator's draws: with one seed both see the same jobs. Tokens of graphs are those of
-//! [`laxity_graph`], tokens and engines of GPUs those of [`laxity_gpu`], which decide by the simulator's state machines.
+//! [`worker`] is the one executor: a thread that has a trigger, a body and a stop signal. The body of a task is the list of
+//! steps that the simulator has of it; what a job needs, and when it is released, are the simulator's draws: with one
+//! seed both see the same jobs. Vision graphs (`laxity-vx`) give workers bodies of their own. Tokens of graphs are those
+//! of [`laxity_graph`], tokens and engines of GPUs those of [`laxity_gpu`], which decide by the simulator's state machines.
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod collector;
-pub mod control;
 mod gpus;
-mod halt;
 mod jobs;
 mod linux;
 mod log;
 mod machine;
+mod member;
 mod placement;
 mod plan;
+mod processes;
 mod refusal;
 mod run;
-pub mod work;
-mod worker;
+mod stop;
+mod work;
+pub mod worker;
 
+pub use attributes::Attributes;
+pub use laxity_plan::Release;
 pub use linux::LinuxScheduler;
 pub use machine::Machine;
-pub use plan::{Options, Plan};
+pub use member::Member;
+pub use plan::{GraphOptions, NodeOptions, Options, Plan};
+pub use processes::ProcessOptions;
 pub use refusal::Refusal;
-pub use run::{Outcome, Run};
+pub use run::{Outcome, Run, StartOptions};
+pub use stop::StopSignal;

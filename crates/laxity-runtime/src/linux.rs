@@ -5,8 +5,9 @@ use std::io;
 use std::str::FromStr;
 use std::thread;
 
-use laxity_model::{Nanos, PriorityRule, Scheduler, Task};
-use laxity_sys::scheduling;
+use laxity_model::{PriorityRule, Scheduler, Task};
+
+use crate::attributes::Attributes;
 
 /// The highest priority of a thread of a task, which non-preemptive sections have; below what Linux itself needs.
 pub(crate) const PRIORITY_MAX: u8 = 98;
@@ -55,50 +56,15 @@ impl fmt::Display for LinuxScheduler {
     }
 }
 
-/// How the thread of one task is scheduled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Attributes {
-    Other,
-    Fifo { priority: u8 },
-    Deadline { runtime: Nanos, deadline: Nanos, period: Nanos },
-}
-
-/// What Linux counts as a thread's and the model does not as the job's: waking, noting, switching. A budget without it
-/// would run out in every job that needs its worst case, which Linux then lets wait for the next period.
-const OVERHEAD_MIN: Nanos = Nanos::from_micros(100);
-
-/// The same for each step at which a job may be suspended: asking, and what wakes it and puts it to sleep.
-const OVERHEAD_OF_WAIT: Nanos = Nanos::from_micros(50);
-
-impl Attributes {
-    /// A budget for the worst case of `task`, and a twentieth or 100 us more, and 50 us for each of the `waits` of a job,
-    /// as far as its deadline has room.
-    pub fn deadline(task: &Task, waits: usize) -> Attributes {
-        let overhead = OVERHEAD_MIN.max(Nanos(task.wcet().0 / 20));
-        let overhead = Nanos(overhead.0.saturating_add(OVERHEAD_OF_WAIT.0.saturating_mul(waits as u64)));
-        let runtime = Nanos(task.wcet().0.saturating_add(overhead.0)).min(task.deadline);
-        Attributes::Deadline { runtime, deadline: task.deadline, period: task.period }
-    }
-
-    /// Gives them to the calling thread.
-    ///
-    /// # Errors
-    /// What Linux says, and the way out.
-    pub fn apply(self) -> Result<(), String> {
-        match self {
-            Attributes::Other => Ok(()),
-            Attributes::Fifo { priority } => scheduling::set_fifo(priority)
-                .map_err(|error| refused(&format!("SCHED_FIFO priority {priority}"), &error)),
-            Attributes::Deadline { runtime, deadline, period } => scheduling::set_deadline(runtime, deadline, period)
-                .map_err(|error| {
-                    let what = format!("SCHED_DEADLINE with {runtime} in {period}, due within {deadline},");
-                    refused(&what, &error)
-                }),
+/// Why Linux does not schedule a thread by `attributes`, and the way out.
+pub(crate) fn refused(attributes: Attributes, error: &io::Error) -> String {
+    let what = match attributes {
+        Attributes::Other => "SCHED_OTHER".to_owned(),
+        Attributes::Fifo { priority, .. } => format!("SCHED_FIFO priority {priority}"),
+        Attributes::Deadline { runtime, deadline, period } => {
+            format!("SCHED_DEADLINE with {runtime} in {period}, due within {deadline},")
         }
-    }
-}
-
-fn refused(what: &str, error: &io::Error) -> String {
+    };
     match error.kind() {
         io::ErrorKind::PermissionDenied => format!(
             "{what} is not permitted: {error}; raise the limit of priorities (`ulimit -r {PRIORITY_MAX}`), give the \
@@ -112,12 +78,16 @@ fn refused(what: &str, error: &io::Error) -> String {
     }
 }
 
-/// Tries `attributes` on a thread that ends at once, as there may be no way back.
-pub(crate) fn try_out(attributes: Attributes) -> Result<(), String> {
-    thread::spawn(move || attributes.apply()).join().unwrap_or_else(|_| Err("its thread panicked".to_owned()))
+fn apply(attributes: Attributes) -> Result<(), String> {
+    attributes.apply().map_err(|error| refused(attributes, &error))
 }
 
-/// What keeps `tasks` from being scheduled by `SCHED_DEADLINE`; `uses_all` says whether all CPUs are one cluster that
+/// Tries `attributes` on a thread that ends at once, as there may be no way back.
+pub(crate) fn try_out(attributes: Attributes) -> Result<(), String> {
+    thread::spawn(move || apply(attributes)).join().unwrap_or_else(|_| Err("its thread panicked".to_owned()))
+}
+
+/// The reason why `SCHED_DEADLINE` cannot schedule `tasks`; `uses_all` says whether all CPUs are one cluster that
 /// is all of the machine that this process may use.
 pub(crate) fn deadline_obstacle(tasks: &[Task], uses_all: bool) -> Option<String> {
     if !uses_all {
@@ -163,7 +133,7 @@ pub(crate) fn choose(
         };
     }
     let is_edf = scheduler.rule == PriorityRule::Edf;
-    let probe = Attributes::Fifo { priority: 1 };
+    let probe = Attributes::fifo(1);
     match wanted {
         Some(LinuxScheduler::Fifo) if is_edf => Err(format!(
             "SCHED_FIFO has fixed priorities and {scheduler} has none; take --scheduler deadline, or a policy with fixed \
@@ -207,7 +177,7 @@ fn admitted_together(attributes: &[Attributes]) -> Result<(), String> {
             .iter()
             .map(|attributes| {
                 scope.spawn(move || {
-                    let outcome = attributes.apply();
+                    let outcome = apply(*attributes);
                     // None goes before all were asked.
                     barrier.wait();
                     outcome
@@ -220,6 +190,8 @@ fn admitted_together(attributes: &[Attributes]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use laxity_model::Nanos;
+
     use super::*;
 
     #[test]
@@ -252,18 +224,5 @@ mod tests {
         assert_eq!(chosen(Some(LinuxScheduler::Other)), Ok((LinuxScheduler::Other, None)));
         let error = chosen(Some(LinuxScheduler::Fifo)).expect_err("another class");
         assert!(error.contains("G-CFS is SCHED_OTHER, not SCHED_FIFO"), "{error}");
-    }
-
-    #[test]
-    fn budgets_have_room_for_what_linux_adds_but_end_at_the_deadline() {
-        let runtime = |wcet, period, waits| match Attributes::deadline(&Task::periodic("t", wcet, period), waits) {
-            Attributes::Deadline { runtime, .. } => runtime,
-            other => panic!("{other:?}"),
-        };
-        let ms = Nanos::from_millis;
-        assert_eq!(runtime(ms(1), ms(10), 0), Nanos::from_micros(1_100));
-        assert_eq!(runtime(ms(1), ms(10), 4), Nanos::from_micros(1_300));
-        assert_eq!(runtime(ms(100), ms(1_000), 0), ms(105));
-        assert_eq!(runtime(ms(10), ms(10), 0), ms(10));
     }
 }

@@ -1,4 +1,4 @@
-//! What of this machine gets in the way of deadlines.
+//! Properties of this machine that get in the way of deadlines.
 
 use std::fs;
 
@@ -6,12 +6,12 @@ use laxity_sys::scheduling;
 
 use crate::LinuxScheduler;
 
-/// What Linux says of the machine; nothing where it does not say.
+/// The machine as Linux describes it; nothing where Linux does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// The CPUs that are looked at, with their frequency governors.
     pub governors: Vec<(usize, Option<String>)>,
-    /// The CPUs that Linux gives to nobody who does not ask for them, as it lists them.
+    /// The isolated CPUs, on which only threads run that are put there, as Linux lists them.
     pub isolated: Option<String>,
     /// How much of each period real-time threads may run, in microseconds; -1 for all of it.
     pub real_time: Option<(i64, i64)>,
@@ -20,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// What Linux says now of the CPUs that this process may use.
+    /// The CPUs that this process may use, as they are now.
     pub fn look() -> Machine {
         let cpus = scheduling::usable_cpus().unwrap_or_default();
         let governor = |cpu| read(&format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"));
@@ -33,7 +33,7 @@ impl Machine {
         }
     }
 
-    /// What about it may make jobs late under `scheduler`, each with the way out.
+    /// Properties that may make jobs late under `scheduler`, each with the way out.
     pub fn remarks(&self, scheduler: LinuxScheduler) -> Vec<String> {
         let mut remarks = Vec::new();
         let slow = |governor: &Option<String>| governor.as_ref().is_some_and(|governor| governor != "performance");

@@ -15,7 +15,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// The first of the `usable` CPUs stand for those of `header`, which says who runs where.
+    /// The first of the `usable` CPUs stand for those of `header`, which says where each task runs.
     ///
     /// # Errors
     /// If there are not enough.

@@ -1,11 +1,11 @@
-//! What cannot be run live.
-
-use std::fmt;
+//! Refuses workloads that cannot be run live.
 
 use laxity_model::{GpuArbitration, ResourceProtocol, Step, Workload};
+use thiserror::Error;
 
-/// What cannot be run live, each thing by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A workload cannot be run live; each reason names the thing.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}", .reasons.join("\n"))]
 pub struct Refusal {
     reasons: Vec<String>,
 }
@@ -21,15 +21,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reasons.join("\n"))
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-/// What of `workload` can be simulated and not be run.
+/// Features of `workload` that can be simulated and not be run.
 pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
     let mut reasons = Vec::new();
     for task in &workload.best_effort {

@@ -1,42 +1,60 @@
-//! A workload that runs: its threads, and who looks after them.
+//! A workload that runs: its workers, and the collector of what they do.
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
-use std::thread::{Builder, JoinHandle};
 
-use laxity_graph::{Registry, Spec};
+use laxity_graph::{Graph, Registry, RegistryError};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::pi_lock::PiLock;
 use laxity_sys::{clock, memory};
 use laxity_trace::Sink;
 
 use crate::collector::Collector;
-use crate::control::Control;
 use crate::gpus::{Gpus, Share};
-use crate::halt::Halt;
 use crate::jobs::Jobs;
-use crate::log;
-use crate::plan::{Plan, TaskPlan};
-use crate::worker::Worker;
+use crate::log::{self, Reader, Writer};
+use crate::plan::{self, Ending, Plan, TaskPlan};
+use crate::processes::{ProcessOptions, Processes};
+use crate::stop::StopSignal;
+use crate::worker::{self, Started, Worker};
 
-/// From when all threads are ready to time 0: long enough for all of them to be asleep by then.
+/// From when all workers are ready to time 0: long enough for all of them to be asleep by then.
 const LEAD: Nanos = Nanos::from_millis(20);
 
 /// A workload that runs.
 ///
 /// ```text
 ///           ready               begin(start)             all jobs done, or stop
-/// (thread) -------> (waits) -----------------> (jobs) -------------------------> (over)
+/// (worker) -------> (waits) -----------------> (jobs) -------------------------> (over)
 /// ```
 #[derive(Debug)]
 pub struct Run {
     start: Instant,
     end: Instant,
-    halt: Arc<Halt>,
-    threads: Vec<JoinHandle<Result<(), String>>>,
+    ending: Ending,
+    stop: Arc<StopSignal>,
+    workers: Workers,
     collector: Collector,
     is_stopped: bool,
+    warnings: Vec<String>,
     note: Option<String>,
+}
+
+/// The workers of a run.
+#[derive(Debug)]
+enum Workers {
+    /// Threads of this process, one a task.
+    Threads(Vec<Started>),
+    /// Processes, one a node.
+    Processes(Processes),
+}
+
+/// How to start a run.
+#[derive(Default)]
+pub struct StartOptions {
+    /// Whether all memory of this process is kept in RAM.
+    pub locks_memory: bool,
+    /// Whether each node is a process; they are threads otherwise.
+    pub processes: Option<ProcessOptions>,
 }
 
 /// How a run ended.
@@ -49,72 +67,89 @@ pub struct Outcome {
     pub is_whole: bool,
 }
 
-/// A thread that is ready.
-struct Started {
-    begin: Sender<Instant>,
-    thread: JoinHandle<Result<(), String>>,
+impl Plan {
+    /// Creates the graphs, under their names in `registry`, so that other processes can watch them.
+    ///
+    /// # Errors
+    /// Which graph is refused, and why.
+    pub fn create_graphs(&self, registry: &Registry) -> Result<Vec<Graph>, RegistryError> {
+        self.graphs.iter().map(|graph| registry.create(&graph.spec)).collect()
+    }
 }
 
 impl Run {
-    /// Opens the graphs and GPUs, starts a thread for each task and node, and all of them at one time, a moment from now.
+    /// Opens the GPUs, starts a worker for each task and node, and lets all of them begin at one time, a moment from now.
+    /// `graphs` are those of `plan`.
     ///
     /// # Errors
     /// What is refused, of which task, and the way out.
-    pub fn start(plan: &Plan) -> Result<Run, String> {
-        let halt = Arc::new(Halt { control: Control::default(), graphs: graphs(plan)? });
-        let resources: Arc<[PiLock]> = (0..plan.resources).map(|_| PiLock::default()).collect();
-        let logs = plan.tasks.len() + plan.gpus.len();
-        let (mut writers, readers): (Vec<_>, Vec<_>) = (0..logs).map(|_| log::log()).unzip();
-        let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()))?;
-        let mut started = Vec::new();
-        let mut streams = Vec::new();
-        for (task, log) in plan.tasks.iter().zip(writers) {
-            let share = gpus.share(plan, task)?;
-            let numbers = share.as_ref().map(|share| share.streams.iter().map(|stream| stream.number()).collect());
-            streams.push(numbers.unwrap_or_default());
-            let jobs = Jobs::new(plan, task.clone(), share.as_ref(), log, Arc::clone(&resources), Arc::clone(&halt));
-            let jobs = jobs.map_err(|error| format!("task \"{}\": {error}", task.name))?;
-            // One is ready before the next is started, so that equals are registered in their order. Those that were
-            // started wait for their begin, and end when nobody can give it.
-            started.push(start(task, jobs, share, Arc::clone(&halt))?);
-        }
+    pub fn start(plan: &Plan, graphs: &[Graph], options: StartOptions) -> Result<Run, String> {
+        let stop = Arc::new(StopSignal::of_graphs(graphs));
+        let (workers, readers, gpus, streams) = match options.processes {
+            None => start_threads(plan, graphs, &stop)?,
+            Some(options) => {
+                let (processes, readers) = Processes::start(plan, graphs, options)?;
+                (Workers::Processes(processes), readers, Gpus::default(), vec![Vec::new(); plan.tasks.len()])
+            }
+        };
         // After the stacks of all threads are there.
-        let unlocked = |error| format!("memory is not locked: {error}; a page fault may delay a job (`ulimit -l`)");
-        let note = memory::lock_all().map_err(unlocked).err();
+        let not_locked = |error| format!("memory is not locked: {error}; a page fault may delay a job (`ulimit -l`)");
+        let note = if options.locks_memory { memory::lock_all().map_err(not_locked).err() } else { None };
         let start = clock::now().saturating_add(LEAD);
-        halt.graphs.iter().for_each(|graph| _ = graph.start(start));
+        graphs.iter().for_each(|graph| _ = graph.start(start));
         let collector = Collector::new(plan, start, readers, gpus, streams);
-        let threads = started.into_iter().map(|Started { begin, thread }| {
-            // If it is over already, there is nothing to begin.
-            let _ = begin.send(start);
-            thread
-        });
-        let threads = threads.collect();
-        let end = start.saturating_add(plan.duration);
-        Ok(Run { start, end, halt, threads, collector, is_stopped: false, note })
+        let mut run = Run {
+            start,
+            end: start.saturating_add(plan.duration),
+            ending: plan.ending,
+            stop,
+            workers,
+            collector,
+            is_stopped: false,
+            warnings: Vec::new(),
+            note,
+        };
+        match &mut run.workers {
+            Workers::Threads(threads) => threads.iter().for_each(|thread| thread.begin(start)),
+            Workers::Processes(processes) => processes.begin(start),
+        }
+        Ok(run)
     }
 
-    /// What is weaker than it should be.
+    /// A note to the user: that memory is not locked.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Hands to `sink` what happened and is known for sure. To be called several times a second.
-    pub fn collect(&mut self, sink: &mut impl Sink) {
+    /// Hands to `sink` all records that nothing can precede any more, and looks after the workers. To be called several
+    /// times a second. Answers warnings to the user.
+    pub fn collect(&mut self, sink: &mut impl Sink) -> Vec<String> {
+        self.look_after();
         self.collector.collect(sink);
+        std::mem::take(&mut self.warnings)
     }
 
     /// Whether its time is over and all jobs are done, or it cannot go on.
     pub fn is_over(&self) -> bool {
-        let are_done = self.threads.iter().all(JoinHandle::is_finished);
-        // Who fails stops the others.
-        are_done && (self.halt.is_stopped() || clock::now() >= self.end) || self.collector.is_broken()
+        let are_over = match &self.workers {
+            Workers::Threads(threads) => threads.iter().all(Started::is_over),
+            Workers::Processes(processes) => processes.are_over(),
+        };
+        let is_due = match self.ending {
+            Ending::WithLastJob => true,
+            // A worker that fails stops the others.
+            Ending::AtDuration => self.stop.is_stopped() || clock::now() >= self.end,
+        };
+        are_over && is_due || self.collector.is_broken()
     }
 
     /// Ends all jobs where they are.
     pub fn stop(&mut self) {
         self.is_stopped = true;
-        self.halt.stop();
+        self.stop.stop();
+        if let Workers::Processes(processes) = &mut self.workers {
+            processes.stop();
+        }
     }
 
     /// Until when it is known what happened, from time 0.
@@ -127,59 +162,125 @@ impl Run {
         self.collector.completed()
     }
 
+    /// For each task how often its process was killed.
+    pub fn losses(&self) -> &[u64] {
+        match &self.workers {
+            Workers::Threads(_) => &[],
+            Workers::Processes(processes) => processes.losses(),
+        }
+    }
+
+    /// Whether a node was lost for good, and its graph therefore ended.
+    pub fn is_broken(&self) -> bool {
+        matches!(&self.workers, Workers::Processes(processes) if processes.is_broken())
+    }
+
     /// Ends what still runs, and hands all that is left to `sink`.
     ///
     /// # Errors
-    /// Why a thread could not go on. The trace is whole up to there all the same.
+    /// Why a worker could not go on. The trace is whole up to there all the same.
     pub fn finish(mut self, sink: &mut impl Sink) -> (Outcome, Result<(), String>) {
-        let is_over = !self.is_stopped && self.is_over() && !self.halt.is_stopped();
-        self.halt.stop();
-        let mut failed = Ok(());
-        for thread in self.threads.drain(..) {
-            let ended = thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned()));
-            failed = failed.and(ended);
-        }
+        let is_complete = !self.is_stopped && self.is_over() && !self.stop.is_stopped();
+        self.stop();
+        let failed = self.join();
         let now = clock::now();
-        let end = if is_over { self.end } else { now };
-        let end = Instant(end.saturating_since(self.start).0);
-        let (reached, is_whole) = self.collector.finish(end, sink);
+        let end = if is_complete && self.ending == Ending::AtDuration { self.end } else { now };
+        let (reached, is_whole) = self.collector.finish(Instant(end.saturating_since(self.start).0), sink);
         (Outcome { reached, is_whole }, failed)
+    }
+
+    fn look_after(&mut self) {
+        if let Workers::Processes(processes) = &mut self.workers {
+            let collector = &mut self.collector;
+            processes.look_after(&mut self.warnings, &mut |node| collector.writer_has_died(node));
+        }
+    }
+
+    /// Waits until all workers are over.
+    fn join(&mut self) -> Result<(), String> {
+        match &mut self.workers {
+            Workers::Threads(threads) => {
+                let mut outcome = Ok(());
+                for thread in threads.drain(..) {
+                    let ended = thread.join();
+                    outcome = outcome.and(ended);
+                }
+                outcome
+            }
+            Workers::Processes(processes) => {
+                processes.wait();
+                self.look_after();
+                Ok(())
+            }
+        }
     }
 }
 
-/// The graphs of `plan`, under their names, so that others can watch them.
-fn graphs(plan: &Plan) -> Result<Vec<laxity_graph::Graph>, String> {
-    let create = |(graph, _): &(laxity_model::Graph, laxity_plan::GraphPlan)| {
-        let refused = |error: &dyn std::fmt::Display| format!("graph \"{}\": {error}", graph.name);
-        let spec = Spec::new(graph.clone()).map_err(|error| refused(&error))?;
-        Registry::default().create(&spec).map_err(|error| refused(&error))
-    };
-    plan.graphs.iter().map(create).collect()
+impl Drop for Run {
+    /// Workers that have begun would not end by themselves.
+    fn drop(&mut self) {
+        self.stop();
+    }
 }
 
-/// Starts the thread of `task`, and waits until it is ready.
-fn start(task: &TaskPlan, jobs: Jobs, share: Option<Share>, halt: Arc<Halt>) -> Result<Started, String> {
-    let (ready, readiness) = mpsc::channel();
-    let (begin, begins) = mpsc::channel();
-    // Linux shows the first 15 bytes; names of threads end at a NUL.
-    let builder = Builder::new().name(task.name.replace('\0', " "));
-    let plan = task.clone();
-    let body = move || {
-        let stop = Arc::clone(&halt);
-        let worker = match Worker::new(&plan, jobs, share.as_ref(), halt) {
-            Ok(worker) => worker,
-            Err(error) => {
-                // Whoever no longer listens does not care.
-                let _ = ready.send(Err(error.clone()));
-                return Err(error);
-            }
-        };
-        let _ = ready.send(Ok(()));
-        let Ok(start) = begins.recv() else { return Ok(()) };
-        worker.run(start).inspect_err(|_| stop.stop())
+/// What a run consists of: its workers, the logs of tasks and then of threads that handle interrupts, the GPUs, and the
+/// numbers of each task's streams.
+type Parts = (Workers, Vec<Reader>, Gpus, Vec<Vec<u32>>);
+
+fn start_threads(plan: &Plan, graphs: &[Graph], stop: &Arc<StopSignal>) -> Result<Parts, String> {
+    let resources: Arc<[PiLock]> = (0..plan.resources).map(|_| PiLock::default()).collect();
+    let logs = plan.tasks.len() + plan.gpus.len();
+    let (mut writers, readers): (Vec<_>, Vec<_>) = (0..logs).map(|_| log::log()).unzip();
+    let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()))?;
+    let shared_plan = Arc::new(plan.clone());
+    let (mut threads, mut streams) = (Vec::new(), Vec::new());
+    for (task, log) in plan.tasks.iter().zip(writers) {
+        let share = gpus.share(plan, task)?;
+        let numbers = share.as_ref().map(|share| share.streams.iter().map(|stream| stream.number()).collect());
+        streams.push(numbers.unwrap_or_default());
+        let share = share.map(|share| (Arc::clone(&shared_plan), share));
+        // One is ready before the next is started, so that equals are registered in their order. If one fails, those that
+        // were started end, as they are never told to begin.
+        threads.push(start_thread(task, graphs, share, log, &resources, stop)?);
+    }
+    Ok((Workers::Threads(threads), readers, gpus, streams))
+}
+
+/// Starts the worker of `task` as a thread of this process, and waits until it is ready.
+fn start_thread(
+    task: &TaskPlan,
+    graphs: &[Graph],
+    share: Option<(Arc<Plan>, Share)>,
+    log: Writer,
+    resources: &Arc<[PiLock]>,
+    stop: &Arc<StopSignal>,
+) -> Result<Started, String> {
+    let (plan, resources, stop) = (task.clone(), Arc::clone(resources), Arc::clone(stop));
+    let worker = worker(task, graphs, Arc::clone(&stop));
+    let make = move || {
+        let gpus = share.as_ref().map(|(plan, share)| (&**plan, share));
+        Jobs::new(plan, gpus, log, resources, stop)
     };
-    let cannot = |error| format!("cannot start a thread for task \"{}\": {error}", task.name);
-    let thread = builder.spawn(body).map_err(cannot)?;
-    readiness.recv().unwrap_or_else(|_| Err("a thread ended at once".to_owned()))?;
-    Ok(Started { begin, thread })
+    worker.start(make).map_err(|error| format!("task \"{}\": {error}", task.name))
+}
+
+/// The worker of `task`.
+pub(crate) fn worker(task: &TaskPlan, graphs: &[Graph], stop: Arc<StopSignal>) -> Worker {
+    let graph = |graph: usize| graphs[graph].clone();
+    let releases = || task.releases().expect("time releases its jobs");
+    let trigger = match task.trigger.clone() {
+        plan::Trigger::Time(_) => worker::Trigger::Timer(Box::new(releases())),
+        plan::Trigger::Source(id, _) => worker::Trigger::Source(graph(id.graph), id.node, Box::new(releases())),
+        plan::Trigger::Tokens(id, releasing) => worker::Trigger::Tokens(graph(id.graph), id.node, releasing),
+    };
+    // A node's thread has the name of the node.
+    let name = task.trigger.node().map_or(&task.name, |id| &graphs[id.graph].spec().graph().nodes[id.node].name);
+    Worker {
+        name: name.clone(),
+        stack: None,
+        cpus: task.cpus.clone(),
+        attributes: task.attributes,
+        trigger,
+        stop,
+    }
 }

@@ -5,11 +5,11 @@ use std::hint::black_box;
 use laxity_model::Nanos;
 use laxity_sys::clock;
 
-use crate::control::Control;
+use crate::stop::StopSignal;
 
-/// What the jobs of a node work on.
+/// The working set of a task's jobs, and how they use the CPU.
 #[derive(Debug)]
-pub struct Work {
+pub(crate) struct Work {
     /// The working set.
     memory: Vec<u64>,
     /// Where in it the next round works.
@@ -59,7 +59,7 @@ impl Work {
     /// The speed is measured again by each call: a loop that is calibrated once would be wrong whenever the CPU's
     /// frequency changes. Looks at the clock, which are system calls, halve what is left, so that they are few and the
     /// end is met to a microsecond or so.
-    pub fn execute(&mut self, span: Nanos, control: &Control) -> bool {
+    pub fn execute(&mut self, span: Nanos, stop: &StopSignal) -> bool {
         let start = match self.untouched_since.take() {
             Some(start) => {
                 self.touch();
@@ -72,7 +72,7 @@ impl Work {
         loop {
             self.compute(rounds);
             done += rounds;
-            if control.is_stopped() {
+            if stop.is_stopped() {
                 return false;
             }
             let elapsed = clock::thread_cpu_time() - start;
@@ -115,13 +115,13 @@ mod tests {
 
     #[test]
     fn a_job_uses_its_cpu_time_and_goes_through_all_of_its_working_set() {
-        let control = Control::default();
+        let stop = StopSignal::default();
         // The time is also too short to go through a megabyte while computing.
         for (bytes, span) in [(0, Nanos::from_millis(2)), (1, Nanos::from_millis(2)), (1_000_000, Nanos(1_000))] {
             let mut work = Work::new(bytes).expect("memory");
             let before = (work.memory.clone(), clock::thread_cpu_time());
             work.begin_job();
-            assert!(work.execute(span, &control));
+            assert!(work.execute(span, &stop));
             assert!(clock::thread_cpu_time() - before.1 >= span);
             work.end_job();
             assert_eq!(work.memory.len() * 8, (bytes as usize).next_multiple_of(64));
@@ -140,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stopped_ends_and_says_so() {
-        let control = Control::default();
-        control.stop();
-        assert!(!Work::new(0).expect("no memory").execute(Nanos::LONGEST, &control));
-        assert!(!control.suspend_for(Nanos::LONGEST));
+    fn a_stopped_job_ends_and_answers_so() {
+        let stop = StopSignal::default();
+        stop.stop();
+        assert!(!Work::new(0).expect("no memory").execute(Nanos::LONGEST, &stop));
+        assert!(!stop.suspend_until(laxity_model::Instant::NEVER));
     }
 
     #[test]

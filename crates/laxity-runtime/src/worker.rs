@@ -1,115 +1,359 @@
-//! The thread of a task or a node: it waits for the release of its jobs, and carries them out.
+//! A thread that executes the jobs of one task or of one node of a graph: the only executor that Laxity has.
+//!
+//! ```text
+//!        start                  ready           begin              no more jobs, or stopped
+//! (new) ------> (gets ready) --------> (waits) -------> (executes) ------------------------> (over)
+//!                    |   cannot             |   the starting thread is gone                     ^
+//!                    '----------------------+---------------------------------------------------'
+//! ```
+//!
+//! What a job does is its [`Body`]: the steps of a workload, or the kernel of a vision graph.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, Builder, JoinHandle};
 
-use laxity_gpu::Client;
-use laxity_graph::{Node, WaitError};
+use laxity_graph::{ClaimError, Graph, Node, Releasing, WaitError};
 use laxity_model::{Instant, Nanos};
+use laxity_plan::Release;
 use laxity_sys::scheduling;
+use thiserror::Error;
 
-use crate::gpus::Share;
-use crate::halt::Halt;
-use crate::jobs::{Cut, Jobs};
-use crate::plan::{NodeId, TaskPlan, Trigger};
+use crate::attributes::Attributes;
+use crate::stop::StopSignal;
 
-/// What the thread of a task has.
-pub(crate) struct Worker {
-    name: String,
-    jobs: Jobs,
-    trigger: Trigger,
-    relative_deadline: Nanos,
-    /// If it is one.
-    node: Option<Node>,
-    /// If it locks GPUs.
-    client: Option<Client>,
-    halt: Arc<Halt>,
-}
-
-impl Worker {
-    /// Makes the calling thread that of the task.
-    ///
-    /// # Errors
-    /// What is refused, and the way out.
-    pub fn new(task: &TaskPlan, jobs: Jobs, share: Option<&Share>, halt: Arc<Halt>) -> Result<Worker, String> {
-        let of_task = |error: String| format!("task \"{}\": {error}", task.name);
-        // A thread that is late now and then is no reason not to run.
-        let _ = scheduling::expire_on_time();
-        if let Some(cpus) = &task.cpus {
-            scheduling::keep_on(cpus).map_err(|error| of_task(format!("cannot keep to CPUs {cpus:?}: {error}")))?;
-        }
-        task.attributes.apply().map_err(of_task)?;
-        // When Linux schedules it as it will: whoever inherits from it asks.
-        let client = share.map(|share| share.register(task)).transpose().map_err(of_task)?.flatten();
-        let claim = |id: NodeId| {
-            let graph = &halt.graphs[id.graph];
-            graph.claim(&graph.spec().graph().nodes[id.node].name).map_err(|error| of_task(error.to_string()))
-        };
-        let node = task.trigger.node().map(claim).transpose()?;
-        let (name, trigger, relative_deadline) = (task.name.clone(), task.trigger.clone(), task.deadline);
-        Ok(Worker { name, jobs, trigger, relative_deadline, node, client, halt })
-    }
-
-    /// Runs all jobs, the first no earlier than `start`, unless it is stopped.
-    ///
-    /// # Errors
+/// The body of a worker: it executes jobs. It is made on the worker's thread and stays there.
+pub trait Body {
     /// Why it cannot go on.
-    pub fn run(mut self, start: Instant) -> Result<(), String> {
-        let outcome = self.run_jobs(start);
-        // Its consumers end when they have used what it produced.
-        self.node.into_iter().for_each(Node::terminate);
-        match outcome {
-            Ok(()) | Err(Cut::Stopped) => Ok(()),
-            Err(Cut::Failed(reason)) => Err(format!("task \"{}\": {reason}", self.name)),
-        }
-    }
+    type Error: From<WaitError>;
 
-    fn run_jobs(&mut self, start: Instant) -> Result<(), Cut> {
-        match self.trigger.clone() {
-            Trigger::Time(releases) => {
-                for release in releases {
-                    self.suspend_until(start, release.at)?;
-                    let deadline = start.saturating_add(Nanos(release.deadline.0));
-                    self.jobs.carry_out(release.index, deadline, self.client.as_mut())?;
-                }
-            }
-            Trigger::Source(_, releases) => {
-                for release in releases {
-                    self.suspend_until(start, release.at)?;
-                    if !self.next_job()? {
-                        break;
-                    }
-                }
-            }
-            Trigger::Tokens(_) => {
-                // Tokens that are there from the start arrive then, too.
-                self.suspend_until(start, Instant::ZERO)?;
-                while self.next_job()? {}
-            }
-        }
+    /// Executes one job. That of a node is to be completed, too.
+    ///
+    /// # Errors
+    /// Why the worker ends with this job.
+    fn execute(&mut self, job: Job<'_>) -> Result<(), Interrupted<Self::Error>>;
+
+    /// A job of `node` is complete.
+    ///
+    /// # Errors
+    /// Why the worker ends.
+    fn after_job(&mut self, _node: &mut Node) -> Result<(), Interrupted<Self::Error>> {
         Ok(())
     }
 
-    /// Sleeps until `at` after `start`: on a futex and not by `clock_nanosleep`, as it has the same absolute timer, and can
-    /// be ended from outside.
-    fn suspend_until(&self, start: Instant, at: Instant) -> Result<(), Cut> {
-        let at = start.saturating_add(Nanos(at.0));
-        if self.halt.control.suspend_until(at) { Ok(()) } else { Err(Cut::Stopped) }
+    /// The worker ends, or could not even begin. Answers what [`Started::join`] says.
+    ///
+    /// # Errors
+    /// As `outcome`, in words, unless the error went elsewhere.
+    fn end(self, outcome: Result<(), Self::Error>) -> Result<(), String>;
+}
+
+/// A job that a worker executes.
+#[derive(Debug)]
+pub enum Job<'a> {
+    /// A timer released it.
+    Timer {
+        /// Its number.
+        index: u32,
+        /// Its absolute deadline, on the monotonic clock.
+        deadline: Instant,
+    },
+    /// It has its tokens.
+    Node(laxity_graph::Job<'a>),
+}
+
+/// Why a job did not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupted<E> {
+    /// The worker was stopped, or there are to be no more jobs.
+    Stopped,
+    /// The worker cannot go on.
+    Failed(E),
+}
+
+impl<E> From<E> for Interrupted<E> {
+    fn from(error: E) -> Self {
+        Interrupted::Failed(error)
+    }
+}
+
+/// A worker that is to be started.
+#[derive(Debug)]
+pub struct Worker {
+    /// Of its thread.
+    pub name: String,
+    /// The thread's stack, if not that of Rust's threads.
+    pub stack: Option<usize>,
+    /// The CPUs that it keeps to, numbered as Linux does; `None`: it may use all.
+    pub cpus: Option<Vec<usize>>,
+    /// How Linux schedules it.
+    pub attributes: Attributes,
+    /// What releases its jobs.
+    pub trigger: Trigger,
+    /// What ends it.
+    pub stop: Arc<StopSignal>,
+}
+
+/// The trigger of a worker's jobs.
+pub enum Trigger {
+    /// Timers.
+    Timer(ReleaseTimes),
+    /// Timers, and there must be room: a source of a graph.
+    Source(Graph, usize, ReleaseTimes),
+    /// Tokens: any other node.
+    Tokens(Graph, usize, Releasing),
+}
+
+/// Releases from the start, in order.
+pub type ReleaseTimes = Box<dyn Iterator<Item = Release> + Send>;
+
+/// A worker that is ready.
+#[derive(Debug)]
+pub struct Started {
+    /// Dropped, it tells a worker that has not begun to end.
+    begin: Option<Sender<Instant>>,
+    thread: Option<JoinHandle<Result<(), String>>>,
+}
+
+/// Why a worker is not ready.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// There can be no more threads.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+    /// Linux does not let it keep to its CPUs.
+    #[error("cannot keep to CPUs {cpus:?}: {error}")]
+    Cpus {
+        /// Those asked for.
+        cpus: Vec<usize>,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Linux does not schedule it as asked.
+    #[error("{}", crate::linux::refused(*.attributes, .error))]
+    Scheduling {
+        /// What was asked for.
+        attributes: Attributes,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Its node cannot be claimed.
+    #[error(transparent)]
+    Claim(ClaimError),
+    /// Its body cannot be made.
+    #[error("{0}")]
+    Body(String),
+}
+
+impl Worker {
+    /// Starts the thread, which makes its body by `make`, and waits until it is ready.
+    ///
+    /// # Errors
+    /// Why it is not. No thread is left then.
+    pub fn start<B: Body>(
+        self,
+        make: impl FnOnce() -> Result<B, String> + Send + 'static,
+    ) -> Result<Started, StartError> {
+        let (ready, readiness) = mpsc::channel();
+        let (begin, begins) = mpsc::channel();
+        // Linux shows the first 15 bytes; names of threads end at a NUL.
+        let builder = Builder::new().name(self.name.replace('\0', " "));
+        let builder = self.stack.into_iter().fold(builder, Builder::stack_size);
+        let life = move || {
+            let (mut body, node) = match self.prepare(make) {
+                Ok(prepared) => prepared,
+                Err(error) => {
+                    // If the starting thread no longer listens, it has ended.
+                    let _ = ready.send(Err(error));
+                    return Ok(());
+                }
+            };
+            let _ = ready.send(Ok(()));
+            let outcome = match begins.recv() {
+                Ok(start) => self.run(&mut body, node, start),
+                Err(_) => Ok(()),
+            };
+            body.end(outcome)
+        };
+        let thread = builder.spawn(life).map_err(StartError::Thread)?;
+        // If it is not ready this is dropped, which waits for the thread: then nothing of the worker is left.
+        let started = Started { begin: Some(begin), thread: Some(thread) };
+        let is_ready = readiness.recv();
+        is_ready.unwrap_or_else(|_| Err(StartError::Body("its thread ended".to_owned())))?;
+        Ok(started)
     }
 
-    /// Waits for the tokens of the node's next job, and for room, and carries it out. Answers whether there was one.
-    fn next_job(&mut self) -> Result<bool, Cut> {
-        let node = self.node.as_mut().expect("only nodes wait for tokens");
-        let job = match node.wait() {
-            Ok(job) => job,
-            // Its producers have ended, or everything has; nobody claims a lost node again.
-            Err(WaitError::Terminated { .. } | WaitError::Lost { .. }) => return Ok(false),
-            Err(error) => return Err(Cut::Failed(error.to_string())),
+    /// Makes the calling thread that of the worker. Claiming comes last: a claimed node is ready.
+    fn prepare<B>(&self, make: impl FnOnce() -> Result<B, String>) -> Result<(B, Option<Node>), StartError> {
+        // For threads that are not real-time; if it cannot be, they are woken a little later.
+        let _ = scheduling::expire_on_time();
+        if let Some(cpus) = &self.cpus {
+            scheduling::keep_on(cpus).map_err(|error| StartError::Cpus { cpus: cpus.clone(), error })?;
+        }
+        let attributes = self.attributes;
+        let refused = |error| StartError::Scheduling { attributes, error };
+        attributes.apply().map_err(refused)?;
+        // After Linux schedules the thread as it will: arbitrations of GPUs ask for that when a thread registers.
+        let body = make().map_err(StartError::Body)?;
+        let (Trigger::Source(graph, node, _) | Trigger::Tokens(graph, node, _)) = &self.trigger else {
+            return Ok((body, None));
         };
-        let release = job.release().expect("the graphs of runs have recorders");
-        let deadline = release.saturating_add(self.relative_deadline);
-        // Jobs of a trace have 32 bits, too.
-        self.jobs.carry_out(job.index() as u32, deadline, self.client.as_mut())?;
-        job.complete();
-        Ok(true)
+        let mut node = graph.claim(&graph.spec().graph().nodes[*node].name).map_err(StartError::Claim)?;
+        if attributes.boosts() {
+            node.schedule_by(attributes).map_err(|error| refused(error.error))?;
+        }
+        Ok((body, Some(node)))
+    }
+
+    /// Executes all jobs, the first no earlier than `start`, unless the worker is stopped. A worker that fails stops all.
+    fn run<B: Body>(self, body: &mut B, mut node: Option<Node>, start: Instant) -> Result<(), B::Error> {
+        let stop = StopAtPanic(self.stop);
+        let outcome = match (self.trigger, &mut node) {
+            (Trigger::Timer(releases), _) => execute_timed(body, releases, start, &stop.0),
+            (Trigger::Source(graph, position, releases), Some(node)) => {
+                // A worker that takes the place of one that was killed goes on where that ended.
+                let done = usize::try_from(graph.status(position).completed).unwrap_or(usize::MAX);
+                execute_source(body, node, Box::new(releases.skip(done)), start, &stop.0)
+            }
+            (Trigger::Tokens(_, _, releasing), Some(node)) => execute_node(body, node, releasing, start, &stop.0),
+            (Trigger::Source(..) | Trigger::Tokens(..), None) => unreachable!("a worker of a node has claimed it"),
+        };
+        let outcome = match outcome {
+            Ok(()) | Err(Interrupted::Stopped) => Ok(()),
+            Err(Interrupted::Failed(error)) => {
+                stop.0.stop();
+                Err(error)
+            }
+        };
+        // Its consumers end when they have used what it produced.
+        node.into_iter().for_each(Node::terminate);
+        outcome
+    }
+}
+
+fn execute_timed<B: Body>(
+    body: &mut B,
+    releases: ReleaseTimes,
+    start: Instant,
+    stop: &StopSignal,
+) -> Result<(), Interrupted<B::Error>> {
+    for Release { index, at, deadline } in releases {
+        if !stop.suspend_until(after(start, at)) {
+            return Err(Interrupted::Stopped);
+        }
+        body.execute(Job::Timer { index, deadline: after(start, deadline) })?;
+    }
+    Ok(())
+}
+
+fn execute_source<B: Body>(
+    body: &mut B,
+    node: &mut Node,
+    releases: ReleaseTimes,
+    start: Instant,
+    stop: &StopSignal,
+) -> Result<(), Interrupted<B::Error>> {
+    // A graph with a recorder knows the releases. Of one without, this thread has to wait for them.
+    let is_timed = node.set_releasing(Releasing::OnTime).is_ok();
+    for Release { at, .. } in releases {
+        if !is_timed && !stop.sleep_until_release(after(start, at)) || !execute_next(body, node)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn execute_node<B: Body>(
+    body: &mut B,
+    node: &mut Node,
+    releasing: Releasing,
+    start: Instant,
+    stop: &StopSignal,
+) -> Result<(), Interrupted<B::Error>> {
+    // Without a recorder there are no releases to wait for.
+    let _ = node.set_releasing(releasing);
+    // Tokens from the start arrive then, too.
+    if !stop.suspend_until(start) {
+        return Err(Interrupted::Stopped);
+    }
+    while execute_next(body, node)? {}
+    Ok(())
+}
+
+/// Waits for the tokens of the node's next job, and for room, and executes it. Answers whether there was one.
+fn execute_next<B: Body>(body: &mut B, node: &mut Node) -> Result<bool, Interrupted<B::Error>> {
+    let job = loop {
+        match node.wait() {
+            Ok(job) => break job,
+            // Its producers have ended, or it was ended from outside.
+            Err(WaitError::Terminated { .. }) => return Ok(false),
+            // The process of another node was killed. Either a new one claims the node, or the graph ends.
+            Err(WaitError::Lost { .. } | WaitError::TimedOut { .. }) => {}
+            Err(error @ WaitError::Unreachable { .. }) => return Err(Interrupted::Failed(error.into())),
+        }
+    };
+    body.execute(Job::Node(job))?;
+    body.after_job(node)?;
+    Ok(true)
+}
+
+impl Started {
+    /// Lets it begin: time 0 is `start`.
+    pub fn begin(&self, start: Instant) {
+        // If it is over already, there is nothing to begin.
+        self.begin.iter().for_each(|begin| _ = begin.send(start));
+    }
+
+    /// Whether its thread has ended.
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits until it is over. A worker that did not begin lets go of its node.
+    ///
+    /// # Errors
+    /// Why it could not go on.
+    pub fn join(mut self) -> Result<(), String> {
+        self.wait()
+    }
+
+    fn wait(&mut self) -> Result<(), String> {
+        self.begin = None;
+        let ended = self.thread.take().map_or(Ok(Ok(())), JoinHandle::join);
+        ended.unwrap_or_else(|_| Err("a thread panicked".to_owned()))
+    }
+}
+
+impl Drop for Started {
+    /// No worker outlives what started it; one that has begun is to be stopped before.
+    fn drop(&mut self) {
+        let _ = self.wait();
+    }
+}
+
+/// Time `at` of a run that begins at `start`.
+fn after(start: Instant, at: Instant) -> Instant {
+    start.saturating_add(Nanos(at.0))
+}
+
+/// Stops all workers if this one panics: the others would wait for it.
+struct StopAtPanic(Arc<StopSignal>);
+
+impl Drop for StopAtPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+impl std::fmt::Debug for Trigger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trigger::Timer(_) => f.debug_tuple("Timer").finish_non_exhaustive(),
+            Trigger::Source(_, node, _) => f.debug_tuple("Source").field(node).finish_non_exhaustive(),
+            Trigger::Tokens(_, node, releasing) => f.debug_tuple("Tokens").field(node).field(releasing).finish(),
+        }
     }
 }

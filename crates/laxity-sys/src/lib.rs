@@ -17,7 +17,6 @@
 //! | [`robust`] | a word that says that its holder died | |
 //! | [`process`] | the boot, the PID namespace, whether this is a forked copy | `/proc` |
 //! | [`peer`] | whether a process belongs to this user | `pidfd_open` (5.3), `/proc` |
-//! | [`journal`] | memory that outlives its writer | `memfd_create` |
 //! | [`backoff`], [`fault`] | pauses between attempts; failing calls, for tests | |
 //! | [`inherit`] | programs that inherit no descriptors | `close_range` (5.11) |
 //! | [`stack`] | the size of ordinary stacks | |
@@ -35,7 +34,6 @@ pub mod fault;
 mod fork;
 pub mod futex;
 pub mod inherit;
-pub mod journal;
 pub mod membarrier;
 pub mod memory;
 pub mod mutex;

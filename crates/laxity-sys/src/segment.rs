@@ -238,6 +238,15 @@ impl Segment {
             },
             error => system(path, "open it", error),
         })?;
+        Segment::adopt(file, path, format)
+    }
+
+    /// The segment in `file`, which another process of this user handed over; called `path` in errors.
+    ///
+    /// # Errors
+    /// As [`Segment::open`].
+    pub fn adopt(file: OwnedFd, path: &Path, format: Format) -> Result<Segment, SegmentError> {
+        let foreign = |reason| SegmentError::Foreign { path: path.to_owned(), reason };
         let status = fault::point("fstat").and_then(|()| rustix::fs::fstat(&file));
         let status = status.map_err(|error| system(path, "ask for its size and owner", error))?;
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {

@@ -4,6 +4,7 @@
 //! Only for tests: what is wrong is a panic.
 #![forbid(unsafe_code)]
 
+mod calm;
 mod chance;
 mod directory;
 mod process;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use laxity_model::{Instant, Nanos};
 use laxity_sys::clock::now;
 
+pub use calm::{CalmMeter, Disturbance};
 pub use chance::Random;
 pub use directory::{Directory, TestRegistry};
 pub use process::{Process, role};

@@ -7,6 +7,7 @@ use laxity_graph::hooks::FifoError;
 use laxity_graph::{ClaimError, RegistryError, WaitError};
 use laxity_model::Nanos;
 use laxity_sys::segment::SegmentError;
+use thiserror::Error;
 
 use crate::graph::KernelError;
 use crate::options::Budgets;
@@ -14,14 +15,16 @@ use crate::status::Status;
 use crate::verify::VerifyError;
 
 /// Why a graph is not spawned. Nothing of it runs then.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum SpawnError {
     /// It runs, or another one of its name does.
+    #[error("graph {graph}: it runs, or another one of this name does; wait for it, or choose a name")]
     Scheduled {
         /// The graph.
         graph: String,
     },
     /// A number of the options that cannot be.
+    #[error("{option} is {value}; use {allowed}")]
     Option {
         /// Which.
         option: &'static str,
@@ -31,35 +34,49 @@ pub enum SpawnError {
         allowed: &'static str,
     },
     /// It cannot be with so many replicas.
-    Replicas(Box<VerifyError>),
+    #[error("{0}")]
+    Replicas(#[source] Box<VerifyError>),
     /// Its memory.
-    Memory(RegistryError),
-    /// A node cannot be had.
-    Claim(ClaimError),
+    #[error("{0}")]
+    Memory(#[source] RegistryError),
+    /// A node cannot be claimed.
+    #[error("{0}")]
+    Claim(#[source] ClaimError),
     /// Linux does not start the thread of a node.
+    #[error("node {node}: Linux starts no thread for it: {error}; end others, or raise `ulimit -u`")]
     Thread {
         /// The node.
         node: String,
         /// Why not.
+        #[source]
         error: io::Error,
     },
     /// Linux does not let a thread keep to the CPUs.
+    #[error("node {node}: cannot keep to CPUs {cpus:?}: {error}; name CPUs that this process may use")]
     Cpus {
         /// The node.
         node: String,
         /// Those asked for.
         cpus: Vec<usize>,
         /// Why not.
+        #[source]
         error: io::Error,
     },
     /// Linux does not keep the memory in RAM.
+    #[error("Linux does not keep the memory of this process in RAM: {error}; raise `ulimit -l`, or do without")]
     Lock {
         /// Why not.
+        #[source]
         error: io::Error,
     },
     /// Priorities beyond those that there are.
-    Priority(FifoError),
+    #[error("{0}")]
+    Priority(#[source] FifoError),
     /// Linux does not give a node its priority.
+    #[error(
+        "node {node}: SCHED_FIFO priority {priority} is not permitted: {error}; without CAP_SYS_NICE this process may have \
+         {limit} at most, so raise `ulimit -r`, lower the base, or take SCHED_OTHER"
+    )]
     Fifo {
         /// The node.
         node: String,
@@ -68,14 +85,20 @@ pub enum SpawnError {
         /// The highest that this process may have without being privileged.
         limit: u64,
         /// Why not.
+        #[source]
         error: io::Error,
     },
     /// A node has no budget.
+    #[error(
+        "node {node}: SCHED_DEADLINE needs a budget and nothing is said; say what a job needs at most, set a default, or \
+         have it measured"
+    )]
     NoBudget {
         /// The node.
         node: String,
     },
     /// A budget that Linux does not take.
+    #[error("node {node}: budget {budget} {}", wrong_budget(*.budget, *.period))]
     Budget {
         /// The node.
         node: String,
@@ -84,7 +107,13 @@ pub enum SpawnError {
         /// The period.
         period: Nanos,
     },
-    /// More is asked for than Linux promises to anybody.
+    /// The graph needs more than Linux promises at most.
+    #[error(
+        "SCHED_DEADLINE: the budgets of all nodes are {}, but Linux promises {} at most; lower budgets, or lengthen the \
+         period",
+        Cpus(*.needed),
+        Cpus(*.offered)
+    )]
     Overload {
         /// What all nodes need, in thousandths of a CPU.
         needed: u64,
@@ -92,6 +121,10 @@ pub enum SpawnError {
         offered: u64,
     },
     /// Linux does not reserve a node's budget.
+    #[error(
+        "node {node}: SCHED_DEADLINE with {budget} in each {period} is refused: {error}; {}",
+        way_out(.error, *.needed, *.offered)
+    )]
     Deadline {
         /// The node.
         node: String,
@@ -101,15 +134,17 @@ pub enum SpawnError {
         period: Nanos,
         /// What all nodes need, in thousandths of a CPU.
         needed: u64,
-        /// What all CPUs have, in thousandths of a CPU, if nobody else has reserved any.
+        /// What all CPUs have, in thousandths of a CPU, if no other program has reserved any.
         offered: u64,
         /// Why not.
+        #[source]
         error: io::Error,
     },
 }
 
 /// Why a graph that ran has failed. It has stopped.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[error("graph {graph}: node {node}{}{reason}", in_frame(*.frame))]
 pub struct Failure {
     /// The graph.
     pub graph: String,
@@ -121,21 +156,25 @@ pub struct Failure {
     pub reason: FailureReason,
 }
 
-/// What happened to a node.
-#[derive(Debug)]
+/// What happened to a node. Its text goes on after the name of the node.
+#[derive(Debug, Error)]
 pub enum FailureReason {
     /// Its kernel answered with an error.
-    Kernel(KernelError),
+    #[error(": {0}")]
+    Kernel(#[source] KernelError),
     /// Its kernel panicked.
+    #[error(" panicked: {0}")]
     Panic(String),
     /// Linux does not reserve what was measured.
-    Budget(Box<SpawnError>),
+    #[error(": {0}")]
+    Budget(#[source] Box<SpawnError>),
     /// It waits in vain.
-    Wait(WaitError),
+    #[error(": {0}")]
+    Wait(#[source] WaitError),
 }
 
 impl SpawnError {
-    /// What OpenVX would say.
+    /// The status of OpenVX that fits.
     pub fn status(&self) -> Status {
         match self {
             SpawnError::Scheduled { .. } | SpawnError::Claim(_) => Status::GraphScheduled,
@@ -155,7 +194,7 @@ impl SpawnError {
 }
 
 impl Failure {
-    /// What OpenVX would say.
+    /// The status of OpenVX that fits.
     pub fn status(&self) -> Status {
         match &self.reason {
             FailureReason::Kernel(_) | FailureReason::Panic(_) => Status::GraphAbandoned,
@@ -174,117 +213,30 @@ impl fmt::Display for Cpus {
     }
 }
 
-impl fmt::Display for SpawnError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SpawnError::Scheduled { graph } => {
-                write!(f, "graph {graph}: it runs, or another one of this name does; wait for it, or choose a name")
-            }
-            SpawnError::Option { option, value, allowed } => write!(f, "{option} is {value}; use {allowed}"),
-            SpawnError::Replicas(error) => write!(f, "{error}"),
-            SpawnError::Memory(error) => write!(f, "{error}"),
-            SpawnError::Claim(error) => write!(f, "{error}"),
-            SpawnError::Thread { node, error } => {
-                write!(f, "node {node}: Linux starts no thread for it: {error}; end others, or raise `ulimit -u`")
-            }
-            SpawnError::Cpus { node, cpus, error } => {
-                write!(f, "node {node}: cannot keep to CPUs {cpus:?}: {error}; name CPUs that this process may use")
-            }
-            SpawnError::Lock { error } => write!(
-                f,
-                "Linux does not keep the memory of this process in RAM: {error}; raise `ulimit -l`, or do without"
-            ),
-            SpawnError::Priority(error) => write!(f, "{error}"),
-            SpawnError::Fifo { node, priority, limit, error } => write!(
-                f,
-                "node {node}: SCHED_FIFO priority {priority} is not permitted: {error}; without CAP_SYS_NICE this process \
-                 may have {limit} at most, so raise `ulimit -r`, lower the base, or take SCHED_OTHER"
-            ),
-            SpawnError::NoBudget { node } => write!(
-                f,
-                "node {node}: SCHED_DEADLINE needs a budget and nothing is said; say what a job needs at most, set a \
-                 default, or have it measured"
-            ),
-            SpawnError::Budget { node, budget, period } if budget > period => write!(
-                f,
-                "node {node}: budget {budget} exceeds period {period}, which no CPU can give one thread; lower the budget, \
-                 split the node, or lengthen the period"
-            ),
-            SpawnError::Budget { node, budget, .. } => {
-                write!(
-                    f,
-                    "node {node}: budget {budget} is below {}, the least that Linux takes; raise it",
-                    Budgets::MIN
-                )
-            }
-            SpawnError::Overload { needed, offered } => write!(
-                f,
-                "SCHED_DEADLINE: the budgets of all nodes are {}, but Linux promises {} at most; lower budgets, or \
-                 lengthen the period",
-                Cpus(*needed),
-                Cpus(*offered)
-            ),
-            SpawnError::Deadline { node, budget, period, needed, offered, error } => {
-                write!(f, "node {node}: SCHED_DEADLINE with {budget} in each {period} is refused: {error}; ")?;
-                match error.kind() {
-                    io::ErrorKind::PermissionDenied => write!(
-                        f,
-                        "it takes CAP_SYS_NICE, and all CPUs of the machine to run on; allow both, or take SCHED_OTHER"
-                    ),
-                    io::ErrorKind::ResourceBusy => write!(
-                        f,
-                        "the graph needs {} of {}, the rest of which is promised to others; lower budgets, or lengthen \
-                         the period",
-                        Cpus(*needed),
-                        Cpus(*offered)
-                    ),
-                    _ => write!(f, "see what the error says, or take SCHED_OTHER"),
-                }
-            }
+fn wrong_budget(budget: Nanos, period: Nanos) -> String {
+    if budget > period {
+        return format!(
+            "exceeds period {period}, which no CPU can give one thread; lower the budget, split the node, or lengthen the \
+             period"
+        );
+    }
+    format!("is below {}, the least that Linux takes; raise it", Budgets::MIN)
+}
+
+fn way_out(error: &io::Error, needed: u64, offered: u64) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "it takes CAP_SYS_NICE, and all CPUs of the machine to run on; allow both, or take SCHED_OTHER".to_owned()
         }
+        io::ErrorKind::ResourceBusy => format!(
+            "the graph needs {} of {}, the rest of which is promised to others; lower budgets, or lengthen the period",
+            Cpus(needed),
+            Cpus(offered)
+        ),
+        _ => "see what the error says, or take SCHED_OTHER".to_owned(),
     }
 }
 
-impl std::error::Error for SpawnError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            SpawnError::Replicas(error) => Some(error.as_ref()),
-            SpawnError::Memory(error) => Some(error),
-            SpawnError::Claim(error) => Some(error),
-            SpawnError::Priority(error) => Some(error),
-            SpawnError::Thread { error, .. }
-            | SpawnError::Cpus { error, .. }
-            | SpawnError::Lock { error }
-            | SpawnError::Fifo { error, .. }
-            | SpawnError::Deadline { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { graph, node, frame, reason } = self;
-        write!(f, "graph {graph}: node {node}")?;
-        if let Some(frame) = frame {
-            write!(f, ", frame {frame}")?;
-        }
-        match reason {
-            FailureReason::Kernel(error) => write!(f, ": {error}"),
-            FailureReason::Panic(text) => write!(f, " panicked: {text}"),
-            FailureReason::Budget(error) => write!(f, ": {error}"),
-            FailureReason::Wait(error) => write!(f, ": {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.reason {
-            FailureReason::Kernel(error) => Some(error.as_ref()),
-            FailureReason::Panic(_) => None,
-            FailureReason::Budget(error) => Some(error.as_ref()),
-            FailureReason::Wait(error) => Some(error),
-        }
-    }
+fn in_frame(frame: Option<u64>) -> String {
+    frame.map_or(String::new(), |frame| format!(", frame {frame}"))
 }

@@ -1,4 +1,4 @@
-//! What data objects are made after, and how jobs see them.
+//! Exemplars of data objects, and how jobs see the objects.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! What data objects are made of.
+//! The formats of data objects.
 
 use std::fmt;
 

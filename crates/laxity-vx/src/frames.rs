@@ -59,7 +59,7 @@ impl FrameTimes {
     }
 }
 
-/// What threads write down of frames.
+/// The log of frames.
 #[derive(Debug)]
 pub(crate) struct Frames {
     period: Nanos,
@@ -146,7 +146,7 @@ impl Frames {
         (self.begun.load(Ordering::SeqCst), completed)
     }
 
-    /// What is known now.
+    /// The frames so far.
     pub fn times(&self) -> FrameTimes {
         let completed = self.completed.load(Ordering::SeqCst);
         let remembered = self.completions.len() as u64;

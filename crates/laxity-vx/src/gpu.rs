@@ -4,7 +4,7 @@ use laxity_device::{Device, DeviceError, DeviceThread};
 use laxity_gpu::Base;
 use laxity_model::Instant;
 
-/// The GPU as the thread of a node uses it. Most nodes use none: whoever does registers with its first operation.
+/// The GPU as the thread of a node uses it. Most nodes use none: a node registers with its first operation.
 #[derive(Debug)]
 pub(crate) struct Gpu {
     device: Device,

@@ -30,8 +30,8 @@ pub enum Action {
 /// What a node executes in each job. (OpenVX says *kernel*, too: neither that of Linux nor one of a GPU.)
 pub(crate) type Kernel = Box<dyn FnMut(&mut Job<'_>) -> Result<Action, KernelError> + Send>;
 
-/// A graph that is being described: data objects, and nodes with what they read and write. Who waits for whom follows,
-/// when it is [verified](Graph::verify).
+/// A graph that is being described: data objects, and nodes with what they read and write. The edges follow when it is
+/// [verified](Graph::verify).
 pub struct Graph {
     pub(crate) registry: Registry,
     pub(crate) name: String,
@@ -164,7 +164,7 @@ impl Graph {
         Node { description: &mut self.output }
     }
 
-    /// Derives who waits for whom from what nodes do with objects (`vxVerifyGraph`).
+    /// Derives the edges from what nodes do with objects (`vxVerifyGraph`).
     ///
     /// # Errors
     /// [`VerifyError`], with what OpenVX would say.

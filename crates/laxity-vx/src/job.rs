@@ -1,10 +1,9 @@
-//! What a kernel sees: the objects of its node in one frame.
-
-use std::fmt;
+//! The objects of a node in one frame, as its kernel sees them.
 
 use laxity_device::{DeviceError, DeviceThread};
 use laxity_graph::{Graph, ObjectError, ObjectInputs, ObjectOutputs};
 use laxity_model::Instant;
+use thiserror::Error;
 
 use crate::exemplar::Exemplar;
 use crate::gpu::{Gpu, TakenGpu};
@@ -16,7 +15,7 @@ pub struct Job<'a> {
     job: laxity_graph::Job<'a>,
     live: &'a Graph,
     graph: u64,
-    /// If the graph was spawned with one, and nobody has taken it.
+    /// If the graph was spawned with one, and the kernel has not taken it.
     gpu: &'a mut Option<Gpu>,
 }
 
@@ -36,21 +35,26 @@ pub struct Outputs<'a> {
 }
 
 /// Why a job may not use an object so, or the GPU.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum JobError {
     /// It is an object of another graph.
+    #[error("the object belongs to another graph; use one of this graph")]
     Scope,
     /// The node does not say so, or not so.
-    Object(ObjectError),
+    #[error("{0}")]
+    Object(#[source] ObjectError),
     /// Not among those that the node writes, or had already.
+    #[error("object {object} of the graph is no output of the node, or the job has it already; declare it, and get it once")]
     NotThere {
         /// The position of the object among those of the graph.
         object: usize,
     },
     /// The graph was spawned without a GPU.
+    #[error("the graph has no GPU; spawn it with one")]
     NoGpu,
     /// What the GPU says.
-    Gpu(DeviceError),
+    #[error("{0}")]
+    Gpu(#[source] DeviceError),
 }
 
 impl<'a> Job<'a> {
@@ -209,30 +213,4 @@ impl<'a> Outputs<'a> {
 /// The position of an object that belongs to `graph`.
 fn checked(key: Key, graph: u64) -> Result<usize, JobError> {
     if key.graph == graph { Ok(key.position) } else { Err(JobError::Scope) }
-}
-
-impl fmt::Display for JobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JobError::Scope => write!(f, "the object belongs to another graph; use one of this graph"),
-            JobError::Object(error) => write!(f, "{error}"),
-            JobError::NotThere { object } => write!(
-                f,
-                "object {object} of the graph is no output of the node, or the job has it already; declare it, and get it \
-                 once"
-            ),
-            JobError::NoGpu => write!(f, "the graph has no GPU; spawn it with one"),
-            JobError::Gpu(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for JobError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            JobError::Object(error) => Some(error),
-            JobError::Gpu(error) => Some(error),
-            JobError::Scope | JobError::NotThere { .. } | JobError::NoGpu => None,
-        }
-    }
 }

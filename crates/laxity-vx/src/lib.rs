@@ -1,5 +1,5 @@
-//! Vision graphs in OpenVX's terms, executed as sets of sporadic tasks: a thread a node, pipelined (paper 003, sections 5.3
-//! and 5.4). Decision 23 has the reasons.
+//! Vision graphs in OpenVX's terms, executed as sets of sporadic tasks: a worker of `laxity-runtime` a node, pipelined
+//! (paper 003, sections 5.3 and 5.4). Decision 23 has the reasons.
 //!
 //! ```text
 //! Context -- graph --> Graph -- object, delay, node, input, output --> verify --> Verified -- spawn --> Run
@@ -38,8 +38,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod body;
 mod context;
-mod control;
 mod details;
 mod error;
 mod exemplar;
@@ -58,7 +58,6 @@ mod spawn;
 mod status;
 mod verified;
 mod verify;
-mod worker;
 
 pub use context::Context;
 pub use error::{Failure, FailureReason, SpawnError};

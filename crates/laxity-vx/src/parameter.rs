@@ -1,4 +1,4 @@
-//! What nodes do with data objects.
+//! How nodes use data objects.
 
 use laxity_graph::Access;
 

@@ -2,10 +2,10 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use laxity_graph::Graph;
 use laxity_model::Instant;
+use laxity_runtime::worker::Started;
 
 use crate::error::Failure;
 use crate::frames::FrameTimes;
@@ -16,10 +16,10 @@ use crate::shared::Shared;
 #[derive(Debug)]
 pub struct Run {
     handle: RunHandle,
-    threads: Vec<JoinHandle<()>>,
+    workers: Vec<Started>,
 }
 
-/// What any thread may do with a [`Run`], at any time.
+/// A handle by which any thread may control a [`Run`], at any time.
 #[derive(Clone, Debug)]
 pub struct RunHandle {
     shared: Arc<Shared>,
@@ -27,14 +27,19 @@ pub struct RunHandle {
 
 impl Run {
     pub(crate) fn new(shared: Arc<Shared>) -> Run {
-        Run { handle: RunHandle { shared }, threads: Vec::new() }
+        Run { handle: RunHandle { shared }, workers: Vec::new() }
     }
 
-    pub(crate) fn add(&mut self, thread: JoinHandle<()>) {
-        self.threads.push(thread);
+    pub(crate) fn add(&mut self, worker: Started) {
+        self.workers.push(worker);
     }
 
-    /// For other threads, such as one that hears of Ctrl-C. It keeps the graph's memory, too.
+    /// All workers are ready: time 0 is `start`.
+    pub(crate) fn begin(&self, start: Instant) {
+        self.workers.iter().for_each(|worker| worker.begin(start));
+    }
+
+    /// For other threads, such as one that handles Ctrl-C. It keeps the graph's memory, too.
     pub fn handle(&self) -> RunHandle {
         self.handle.clone()
     }
@@ -44,9 +49,9 @@ impl Run {
     /// # Errors
     /// [`Failure`], of the first node that failed.
     pub fn wait(&mut self) -> Result<FrameTimes, Arc<Failure>> {
-        for thread in self.threads.drain(..) {
+        for worker in self.workers.drain(..) {
             // Kernels that panic are failures; nothing else does.
-            thread.join().expect("a thread of a graph does not panic");
+            worker.join().expect("a worker of a graph does not panic");
         }
         self.failure().map_or_else(|| Ok(self.times()), Err)
     }
@@ -60,12 +65,12 @@ impl RunHandle {
 
     /// Releases no more frames. Those that were begun are completed. Does not wait for that.
     pub fn stop(&self) {
-        self.shared.control.end();
+        self.shared.stop.drain();
     }
 
     /// Ends as soon as kernels return. Frames that were begun are given up. Does not wait for that.
     pub fn terminate(&self) {
-        self.shared.terminate();
+        self.shared.stop.stop();
     }
 
     /// Waits until `frames` frames are completed, or the graph has ended, or `deadline`, an instant of the monotonic clock
@@ -105,9 +110,9 @@ impl Deref for Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        if !self.threads.is_empty() {
+        if !self.workers.is_empty() {
+            // Then they end, which is waited for.
             self.terminate();
-            self.threads.drain(..).for_each(|thread| drop(thread.join()));
         }
     }
 }

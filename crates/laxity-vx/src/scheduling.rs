@@ -1,46 +1,40 @@
-//! How the threads of a graph ask Linux to schedule them.
+//! How Linux schedules the workers of a graph.
 
 use std::fs;
 use std::io;
 
 use laxity_graph::Spec;
-use laxity_graph::hooks::{Deadline, Fifo, HookError};
+use laxity_graph::hooks::Fifo;
 use laxity_model::Nanos;
+use laxity_runtime::Attributes;
 use laxity_sys::scheduling;
 
 use crate::error::SpawnError;
 use crate::options::{Budgets, Policy};
 use crate::verified::Executable;
 
-/// How the thread of one node is scheduled.
+/// How the worker of one node is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheduling {
-    Other,
-    Fifo(Fifo),
-    Deadline {
-        budget: Nanos,
-    },
+    /// The same from its beginning to its end.
+    Fixed(Attributes),
     /// `SCHED_OTHER` for so many frames, and then `SCHED_DEADLINE`.
-    Measured {
-        frames: u32,
-        margin_percent: u32,
-    },
+    Measured { frames: u32, margin_percent: u32 },
 }
 
-/// How each thread of `spec`, whose nodes are `nodes`, is scheduled.
+/// How each worker of `spec`, whose nodes are `nodes`, is scheduled.
 ///
 /// # Errors
 /// [`SpawnError`], if what is asked for can never be.
 pub(crate) fn plan(spec: &Spec, nodes: &[Executable], policy: Policy) -> Result<Vec<Scheduling>, SpawnError> {
     let positions = 0..nodes.len();
     match policy {
-        Policy::Other => Ok(vec![Scheduling::Other; nodes.len()]),
+        Policy::Other => Ok(vec![Scheduling::Fixed(Attributes::Other); nodes.len()]),
         Policy::Fifo { base } => positions
-            .map(|node| Fifo::of(spec, node, base).map(Scheduling::Fifo).map_err(SpawnError::Priority))
+            .map(|node| Ok(Scheduling::Fixed(Fifo::of(spec, node, base).map_err(SpawnError::Priority)?.into())))
             .collect(),
         Policy::Deadline { budgets } => {
-            let planned: Result<Vec<_>, _> =
-                positions.map(|node| with_budget(&nodes[node], is_callback(node, nodes), budgets)).collect();
+            let planned: Result<Vec<_>, _> = positions.map(|node| with_budget(spec, node, nodes, budgets)).collect();
             let planned = planned?;
             check_budgets(nodes, &planned, period(spec))?;
             Ok(planned)
@@ -48,43 +42,41 @@ pub(crate) fn plan(spec: &Spec, nodes: &[Executable], policy: Policy) -> Result<
     }
 }
 
-fn is_callback(node: usize, nodes: &[Executable]) -> bool {
-    node == 0 || node + 1 == nodes.len()
-}
-
-fn with_budget(node: &Executable, is_callback: bool, budgets: Budgets) -> Result<Scheduling, SpawnError> {
-    match (node.budget, budgets) {
-        (Some(budget), _) | (None, Budgets::Given { default: Some(budget) }) => Ok(Scheduling::Deadline { budget }),
-        (None, Budgets::Given { default: None }) if is_callback => {
-            Ok(Scheduling::Deadline { budget: Budgets::CALLBACK })
+fn with_budget(spec: &Spec, node: usize, nodes: &[Executable], budgets: Budgets) -> Result<Scheduling, SpawnError> {
+    let is_callback = node == 0 || node + 1 == nodes.len();
+    let budget = match (nodes[node].budget, budgets) {
+        (Some(budget), _) | (None, Budgets::Given { default: Some(budget) }) => budget,
+        (None, Budgets::Given { default: None }) if is_callback => Budgets::CALLBACK,
+        (None, Budgets::Given { default: None }) => {
+            return Err(SpawnError::NoBudget { node: nodes[node].name.clone() });
         }
-        (None, Budgets::Given { default: None }) => Err(SpawnError::NoBudget { node: node.name.clone() }),
-        (None, Budgets::Measured { frames, margin_percent }) => Ok(Scheduling::Measured { frames, margin_percent }),
-    }
+        (None, Budgets::Measured { frames, margin_percent }) => {
+            return Ok(Scheduling::Measured { frames, margin_percent });
+        }
+    };
+    Ok(Scheduling::Fixed(Attributes::deadline_of(spec, node, budget)))
 }
 
 /// Linux would refuse the same, one thread at a time.
 fn check_budgets(nodes: &[Executable], planned: &[Scheduling], period: Nanos) -> Result<(), SpawnError> {
-    let mut needed = 0_u64;
     for (node, scheduling) in nodes.iter().zip(planned) {
-        let Scheduling::Deadline { budget } = *scheduling else { continue };
+        let Some(budget) = scheduling.budget() else { continue };
         if budget < Budgets::MIN || budget > period {
             return Err(SpawnError::Budget { node: node.name.clone(), budget, period });
         }
-        needed = needed.saturating_add(thousandths(budget, period));
     }
-    let offered = offered();
+    let (needed, offered) = (needed(planned, period), offered());
     if needed > offered { Err(SpawnError::Overload { needed, offered }) } else { Ok(()) }
 }
 
-/// A budget as a part of a CPU.
+/// A budget as a part of a CPU, in thousandths.
 pub(crate) fn thousandths(budget: Nanos, period: Nanos) -> u64 {
     // Beyond 2^64 is more than any machine has.
     u64::try_from(u128::from(budget.0) * 1000 / u128::from(period.0.max(1))).unwrap_or(u64::MAX)
 }
 
 /// What Linux promises at most on all CPUs of this process, in thousandths of a CPU.
-pub(crate) fn offered() -> u64 {
+fn offered() -> u64 {
     let cpus = scheduling::usable_cpus().map_or(1, |cpus| cpus.len()) as u64;
     let limit = |name: &str| -> Option<i64> {
         fs::read_to_string(format!("/proc/sys/kernel/sched_rt_{name}_us")).ok()?.trim().parse().ok()
@@ -97,62 +89,47 @@ pub(crate) fn offered() -> u64 {
 }
 
 impl Scheduling {
-    /// The priority under `SCHED_FIFO`.
-    pub fn priority(self) -> Option<u8> {
+    /// How the worker is scheduled when it starts.
+    pub fn at_first(self) -> Attributes {
         match self {
-            Scheduling::Fifo(fifo) => Some(fifo.priority()),
-            _ => None,
+            Scheduling::Fixed(attributes) => attributes,
+            Scheduling::Measured { .. } => Attributes::Other,
         }
     }
 
-    /// Schedules the calling thread, which runs `node`; `needed` is what all nodes reserve.
-    ///
-    /// # Errors
-    /// [`SpawnError`], if Linux refuses.
-    pub fn apply(self, node: &mut laxity_graph::Node, spec: &Spec, needed: u64) -> Result<(), SpawnError> {
-        match self {
-            Scheduling::Other | Scheduling::Measured { .. } => Ok(()),
-            Scheduling::Fifo(fifo) => node.schedule_by(fifo).map_err(|refused: HookError| SpawnError::Fifo {
-                node: refused.node,
-                priority: fifo.priority(),
-                limit: scheduling::fifo_limit(),
-                error: refused.error,
-            }),
-            Scheduling::Deadline { budget } => {
-                let deadline = Deadline::of(spec, node.position(), budget);
-                node.schedule_by(deadline).map_err(|refused: HookError| SpawnError::Deadline {
-                    node: refused.node,
-                    budget,
-                    period: period(spec),
-                    needed,
-                    offered: offered(),
-                    error: refused.error,
-                })
-            }
+    /// What it reserves from the start.
+    fn budget(self) -> Option<Nanos> {
+        match self.at_first() {
+            Attributes::Deadline { runtime, .. } => Some(runtime),
+            Attributes::Other | Attributes::Fifo { .. } => None,
         }
+    }
+}
+
+/// The error if Linux does not schedule the worker of `node` by `attributes`; all nodes together reserve `needed`.
+pub(crate) fn refused(node: String, attributes: Attributes, needed: u64, error: io::Error) -> SpawnError {
+    match attributes {
+        Attributes::Deadline { runtime, period, .. } => {
+            SpawnError::Deadline { node, budget: runtime, period, needed, offered: offered(), error }
+        }
+        Attributes::Fifo { .. } | Attributes::Other => SpawnError::Fifo {
+            node,
+            priority: attributes.priority().unwrap_or(0),
+            limit: scheduling::fifo_limit(),
+            error,
+        },
     }
 }
 
 /// What all nodes reserve together, in thousandths of a CPU.
 pub(crate) fn needed(planned: &[Scheduling], period: Nanos) -> u64 {
-    let budgets = planned.iter().map(|scheduling| match *scheduling {
-        Scheduling::Deadline { budget } => thousandths(budget, period),
-        _ => 0,
-    });
-    budgets.fold(0, u64::saturating_add)
+    let budgets = planned.iter().filter_map(|scheduling| scheduling.budget());
+    budgets.map(|budget| thousandths(budget, period)).fold(0, u64::saturating_add)
 }
 
-/// That of the graph: of its only source, the input callback.
+/// The period of the graph: of its only source, the input callback.
 pub(crate) fn period(spec: &Spec) -> Nanos {
     spec.plan().nodes()[0].period.floor()
-}
-
-/// Has the calling thread keep to `cpus`, if there are any.
-///
-/// # Errors
-/// If it may not.
-pub(crate) fn keep_on(cpus: &[usize]) -> io::Result<()> {
-    if cpus.is_empty() { Ok(()) } else { scheduling::keep_on(cpus) }
 }
 
 #[cfg(test)]

@@ -1,24 +1,22 @@
-//! What the threads of a graph share with who spawned it.
+//! The state that the workers of a graph share with its run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use laxity_graph::Graph;
 use laxity_model::Nanos;
+use laxity_runtime::StopSignal;
 
-use crate::control::Control;
 use crate::error::Failure;
 use crate::frames::Frames;
 use crate::scheduling::{period, thousandths};
 
-/// What the threads of a graph share with who spawned it.
+/// The state that the workers of a graph share with its run.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub graph: Graph,
-    pub control: Control,
+    pub stop: Arc<StopSignal>,
     pub frames: Frames,
-    /// The graph ends after so many frames.
-    pub frames_wanted: Option<u64>,
     /// What nodes were planned to reserve, in thousandths of a CPU.
     pub needed: u64,
     /// What nodes reserve whose budgets were measured, likewise.
@@ -31,13 +29,7 @@ impl Shared {
     /// A node has failed, and with it the graph: all others end.
     pub fn fail(&self, failure: Failure) {
         let _ = self.failure.set(Arc::new(failure));
-        self.terminate();
-    }
-
-    /// All nodes end as soon as they can; frames that were begun are given up.
-    pub fn terminate(&self) {
-        self.control.end();
-        (0..self.graph.spec().graph().nodes.len()).for_each(|node| self.graph.terminate(node));
+        self.stop.stop();
     }
 
     /// One more node reserves `budget`. Answers with what all of them do, in thousandths of a CPU.

@@ -1,22 +1,23 @@
-//! Starting the threads of a graph.
+//! Starting the workers of a graph.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock, mpsc};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Arc, OnceLock};
 
-use laxity_graph::{Graph, RECORDER_MAX, RegistryError};
-use laxity_model::Nanos;
+use laxity_graph::{RECORDER_MAX, RegistryError, Releasing};
+use laxity_model::{Instant, Nanos};
+use laxity_runtime::worker::{StartError, Started, Trigger, Worker};
+use laxity_runtime::{Release, StopSignal};
 use laxity_sys::{clock, memory};
 
-use crate::control::Control;
+use crate::body::{Measured, NodeBody, Role, TakenKernel};
 use crate::error::SpawnError;
 use crate::frames::Frames;
+use crate::gpu::Gpu;
 use crate::options::{Budgets, Policy, SpawnOptions};
 use crate::run::Run;
-use crate::scheduling;
+use crate::scheduling::{self, Scheduling};
 use crate::shared::Shared;
-use crate::verified::Verified;
-use crate::worker::Worker;
+use crate::verified::{Executable, Verified};
 
 impl Verified {
     /// Executes the graph periodically, a thread a node, consecutive frames at the same time (`nvxSpawnGraph` of paper 003,
@@ -35,33 +36,96 @@ impl Verified {
             error => SpawnError::Memory(error),
         })?;
         let shared = Arc::new(Shared {
-            control: Control::default(),
+            stop: Arc::new(StopSignal::of_graphs(std::slice::from_ref(&graph))),
             frames: Frames::new(options.period, self.nodes.len(), options.frames()),
-            frames_wanted: options.frames(),
             needed: scheduling::needed(&planned, options.period),
             measured: AtomicU64::new(0),
             failure: OnceLock::new(),
             graph,
         });
-        let worker = |(position, &scheduling): (usize, &scheduling::Scheduling)| Worker {
-            position,
-            executable: self.nodes[position].clone(),
-            scheduling,
-            cpus: options.cpus.clone(),
-            device: options.gpu.clone(),
-            graph_id: self.id,
-            shared: shared.clone(),
-        };
-        // From here on whatever fails ends the threads that there are.
+        // From here on whatever fails ends the workers that there are.
         let mut run = Run::new(shared.clone());
-        let workers = planned.iter().enumerate().map(worker);
-        start_threads(workers.collect(), &mut run)?;
+        for (position, &scheduling) in planned.iter().enumerate() {
+            run.add(self.start(position, scheduling, options, &shared)?);
+        }
         if options.lock_memory {
             memory::lock_all().map_err(|error| SpawnError::Lock { error })?;
         }
-        settle(&shared.graph, &shared.frames, options);
-        shared.control.run();
+        let first = options.start.unwrap_or_else(clock::now).saturating_add(options.phase);
+        // No other process knows the graph long enough to have set its start.
+        let start = shared.graph.start(first);
+        shared.frames.start(start);
+        run.begin(start);
         Ok(run)
+    }
+
+    /// Starts the worker of the node at `position`, and waits until it is ready.
+    fn start(
+        &self,
+        position: usize,
+        scheduling: Scheduling,
+        options: &SpawnOptions,
+        shared: &Arc<Shared>,
+    ) -> Result<Started, SpawnError> {
+        let Executable { name, kernel, arrays, .. } = &self.nodes[position];
+        let graph = &shared.graph;
+        let graph_name = &graph.spec().graph().name;
+        let kernel = TakenKernel::take(kernel).ok_or_else(|| SpawnError::Scheduled { graph: graph_name.clone() })?;
+        let role = match position {
+            0 => Role::Input,
+            position if position + 1 == self.nodes.len() => Role::Output,
+            _ => Role::Node,
+        };
+        let attributes = scheduling.at_first();
+        let worker = Worker {
+            name: name.clone(),
+            stack: Some(STACK),
+            cpus: (!options.cpus.is_empty()).then(|| options.cpus.clone()),
+            attributes,
+            trigger: match role {
+                Role::Input => {
+                    Trigger::Source(graph.clone(), position, Box::new(frame_releases(options)))
+                }
+                Role::Node | Role::Output => Trigger::Tokens(graph.clone(), position, Releasing::Early),
+            },
+            stop: Arc::clone(&shared.stop),
+        };
+        let (name_of_body, arrays, device) = (name.clone(), arrays.clone(), options.gpu.clone());
+        let (graph_id, shared_by_body) = (self.id, Arc::clone(shared));
+        let make = move || {
+            let gpu_of = |device| {
+                let graph = &shared_by_body.graph.spec().graph().name;
+                Gpu::new(device, graph, &name_of_body, attributes.priority())
+            };
+            let gpu = device.map(gpu_of);
+            let measured = Measured::default();
+            let (name, shared) = (name_of_body, shared_by_body);
+            Ok(NodeBody { name, kernel, arrays, role, scheduling, gpu, graph_id, shared, measured })
+        };
+        worker.start(make).map_err(|error| refused(name, error, shared.needed))
+    }
+}
+
+/// When frames are released, from the first release.
+fn frame_releases(options: &SpawnOptions) -> impl Iterator<Item = Release> + use<> {
+    let period = options.period;
+    let frames = usize::try_from(options.frames().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let release = move |index: u32| {
+        let at = Instant(period.0.saturating_mul(index.into()));
+        Release { index, at, deadline: at.saturating_add(period) }
+    };
+    (0..).map(release).take(frames)
+}
+
+/// Why the worker of `node` is not ready; `needed` is what all nodes reserve.
+fn refused(node: &str, error: StartError, needed: u64) -> SpawnError {
+    let node = node.to_owned();
+    match error {
+        StartError::Thread(error) => SpawnError::Thread { node, error },
+        StartError::Cpus { cpus, error } => SpawnError::Cpus { node, cpus, error },
+        StartError::Scheduling { attributes, error } => scheduling::refused(node, attributes, needed, error),
+        StartError::Claim(error) => SpawnError::Claim(error),
+        StartError::Body(text) => SpawnError::Thread { node, error: std::io::Error::other(text) },
     }
 }
 
@@ -82,30 +146,3 @@ fn check(options: &SpawnOptions) -> Result<(), SpawnError> {
 
 /// That of threads in C and C++ programs, whose kernels count on it.
 const STACK: usize = 8 << 20;
-
-/// Starts a thread for each worker, and answers when all of them are ready.
-fn start_threads(workers: Vec<Worker>, run: &mut Run) -> Result<(), SpawnError> {
-    let (count, (sender, ready)) = (workers.len(), mpsc::channel());
-    for worker in workers {
-        let (sender, node) = (sender.clone(), worker.executable.name.clone());
-        // Linux shows the first 15 bytes; a NUL would be no name.
-        let thread = Builder::new().name(node.replace('\0', "?")).stack_size(STACK);
-        let thread: JoinHandle<()> = thread
-            .spawn(move || {
-                worker.run(|outcome| {
-                    // Nobody listens if another one failed first.
-                    let _ = sender.send(outcome);
-                });
-            })
-            .map_err(|error| SpawnError::Thread { node, error })?;
-        run.add(thread);
-    }
-    ready.into_iter().take(count).collect()
-}
-
-/// Settles when frames are due.
-fn settle(graph: &Graph, frames: &Frames, options: &SpawnOptions) {
-    let first = options.start.unwrap_or_else(clock::now).saturating_add(options.phase);
-    // Nobody else knows the graph long enough to have said anything.
-    frames.start(graph.start(first));
-}

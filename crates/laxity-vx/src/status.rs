@@ -1,8 +1,8 @@
-//! What OpenVX would say.
+//! The status codes of OpenVX.
 
 use std::fmt;
 
-/// A status of OpenVX (`vx_status_e`), for those who know these.
+/// A status of OpenVX (`vx_status_e`), for programs that know these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum Status {

@@ -27,13 +27,14 @@ pub struct Verified {
 #[derive(Clone)]
 pub(crate) struct Executable {
     pub name: String,
-    pub kernel: Arc<Mutex<Kernel>>,
+    /// Nothing while a run has it.
+    pub kernel: Arc<Mutex<Option<Kernel>>>,
     pub budget: Option<Nanos>,
     /// Positions of the arrays that it writes: they are empty at first.
     pub arrays: Vec<usize>,
 }
 
-/// That a job of one node waits for a job of another.
+/// A job of one node waits for a job of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
     /// The node that is waited for.
@@ -74,7 +75,7 @@ impl Verified {
             let written = node.parameters.iter().filter(|parameter| parameter.access == Access::Write);
             let positions = written.map(|parameter| parameter.key.position);
             let arrays = positions.filter(|&position| matches!(objects[position].format, Format::Array { .. }));
-            let (arrays, kernel) = (arrays.collect(), Arc::new(Mutex::new(node.kernel)));
+            let (arrays, kernel) = (arrays.collect(), Arc::new(Mutex::new(Some(node.kernel))));
             Executable { name: node.name, kernel, budget: node.budget, arrays }
         };
         let nodes = std::iter::once(input).chain(nodes).chain(std::iter::once(output)).map(executable).collect();
@@ -97,7 +98,7 @@ impl Verified {
         &self.graph
     }
 
-    /// Who waits for whom with so many replicas of each object: edges, back-edges, feedback edges.
+    /// Which node waits for which, with so many replicas of each object: edges, back-edges, feedback edges.
     ///
     /// # Errors
     /// [`VerifyError`] for 0 replicas.

@@ -1,22 +1,23 @@
-//! What can be wrong with a graph.
-
-use std::fmt;
+//! Errors of graphs.
 
 use laxity_graph::{Access, PipelineError, SpecError};
+use thiserror::Error;
 
 use crate::format::Format;
 use crate::graph::{Graph, NodeDescription};
 use crate::status::Status;
 
 /// Why a graph cannot be executed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VerifyError {
     /// It has no node.
+    #[error("graph {graph}: it has no node; add one")]
     Empty {
         /// The graph.
         graph: String,
     },
     /// A parameter is an object of another graph.
+    #[error("node {node}: parameter {parameter} is an object of another graph; make it an object of this one")]
     Scope {
         /// The node.
         node: String,
@@ -24,6 +25,10 @@ pub enum VerifyError {
         parameter: usize,
     },
     /// An object of no size, or larger than any memory, or with sides that its format cannot have.
+    #[error(
+        "object {object}: there is no such thing as {format}; let no side be 0, sides be even where pixels share colours, \
+         and all of it fit into memory"
+    )]
     Dimension {
         /// The object.
         object: String,
@@ -31,11 +36,13 @@ pub enum VerifyError {
         format: Format,
     },
     /// A delay without slots.
+    #[error("delay {object}: it has 0 slots; ask for 1 more than the oldest that is read is jobs old")]
     NoSlots {
         /// The delay.
         object: String,
     },
     /// A node reads a slot that is not there.
+    #[error("node {node}: reads {}", missing_slot(.object, *.ago, *.slots))]
     Slot {
         /// The node.
         node: String,
@@ -47,6 +54,7 @@ pub enum VerifyError {
         slots: u32,
     },
     /// A node takes other objects.
+    #[error("node {node}: takes {expected}, but object {object} is {found}; convert it, or give it another")]
     Format {
         /// The node.
         node: String,
@@ -57,12 +65,13 @@ pub enum VerifyError {
         /// What it is given.
         found: Box<Format>,
     },
-    /// Who waits for whom cannot be derived.
-    Derivation(PipelineError),
+    /// The edges cannot be derived.
+    #[error("{0}")]
+    Derivation(#[source] PipelineError),
 }
 
 impl VerifyError {
-    /// What OpenVX would say.
+    /// The status of OpenVX that fits.
     pub fn status(&self) -> Status {
         match self {
             VerifyError::Empty { .. } => Status::InvalidGraph,
@@ -105,7 +114,19 @@ fn of_derivation(error: &PipelineError) -> Status {
     }
 }
 
-/// What is not about who waits for whom.
+fn missing_slot(object: &str, ago: u32, slots: u32) -> String {
+    let wanted = u64::from(ago) + 1;
+    match slots {
+        1 => format!("object {object} of {ago} jobs ago, but it is no delay; make it one of {wanted} slots"),
+        slots => format!(
+            "delay {object} of {ago} jobs ago, but its {slots} slots go back {} jobs; make it one of {wanted} slots, or \
+             read what is there",
+            slots.saturating_sub(1)
+        ),
+    }
+}
+
+/// Checks everything but the edges.
 pub(crate) fn check(graph: &Graph) -> Result<(), VerifyError> {
     if graph.nodes.is_empty() {
         return Err(VerifyError::Empty { graph: graph.name.clone() });
@@ -143,52 +164,4 @@ fn check_node(graph: &Graph, node: &NodeDescription) -> Result<(), VerifyError> 
         }
     }
     Ok(())
-}
-
-impl fmt::Display for VerifyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            VerifyError::Empty { graph } => write!(f, "graph {graph}: it has no node; add one"),
-            VerifyError::Scope { node, parameter } => write!(
-                f,
-                "node {node}: parameter {parameter} is an object of another graph; make it an object of this one"
-            ),
-            VerifyError::Dimension { object, format } => write!(
-                f,
-                "object {object}: there is no such thing as {format}; let no side be 0, sides be even where pixels share \
-                 colours, and all of it fit into memory"
-            ),
-            VerifyError::NoSlots { object } => {
-                write!(f, "delay {object}: it has 0 slots; ask for 1 more than the oldest that is read is jobs old")
-            }
-            VerifyError::Slot { node, object, ago, slots: 1 } => write!(
-                f,
-                "node {node}: reads object {object} of {ago} jobs ago, but it is no delay; make it one of {} slots",
-                u64::from(*ago) + 1
-            ),
-            VerifyError::Slot { node, object, ago, slots } => write!(
-                f,
-                "node {node}: reads delay {object} of {ago} jobs ago, but its {slots} slots go back {} jobs; make it one \
-                 of {} slots, or read what is there",
-                slots.saturating_sub(1),
-                u64::from(*ago) + 1
-            ),
-            VerifyError::Format { node, object, expected, found } => {
-                write!(
-                    f,
-                    "node {node}: takes {expected}, but object {object} is {found}; convert it, or give it another"
-                )
-            }
-            VerifyError::Derivation(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for VerifyError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            VerifyError::Derivation(error) => Some(error),
-            _ => None,
-        }
-    }
 }

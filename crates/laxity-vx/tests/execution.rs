@@ -69,7 +69,7 @@ fn callbacks_are_before_and_behind_all_nodes_of_a_frame_and_move_data() {
             Ok(())
         });
     }
-    // It shares no object with anybody.
+    // It shares no object with another node.
     let called = note("alone");
     graph.node("alone", [], move |job| {
         thread::sleep(Duration::from_micros(300));

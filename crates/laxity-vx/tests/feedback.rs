@@ -81,7 +81,7 @@ fn parts(used: Use) -> (&'static str, u32, bool) {
     }
 }
 
-/// Who waits for whom, as `verify` derives it.
+/// Which node waits for which, as `verify` derives it.
 fn dependencies(replicas: u32) -> Vec<Dependency> {
     let place = Place::new("feedback-shape");
     let mut graph = place.context().graph("stabilizer");
@@ -213,9 +213,9 @@ fn executed(test: &str, dependencies: &[Dependency], replicas: u32, hold: &Hold,
         let run = |node: usize| {
             let (graph, live) = (&graph, &live);
             scope.spawn(move || -> Vec<u64> {
-                let mut claimed = graph.claim(NODES[node].0).expect("nobody else has it");
+                let mut claimed = graph.claim(NODES[node].0).expect("it is free");
                 let job = |_| {
-                    let job = claimed.wait().expect("nobody ends it");
+                    let job = claimed.wait().expect("it does not end");
                     let made = live.work(node, job.index(), hold);
                     job.complete();
                     made

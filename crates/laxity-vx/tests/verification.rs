@@ -136,7 +136,7 @@ fn what_no_loop_could_do_is_refused_as_openvx_would() {
     assert_eq!(with(vec![("n", vec![Parameter::output(a)]), ("n", vec![])], graph).0, Status::InvalidNode);
 
     let (graph, _) = object();
-    assert_eq!(with(vec![("n", vec![])], graph).0, Status::InvalidReference, "an object that nobody uses");
+    assert_eq!(with(vec![("n", vec![])], graph).0, Status::InvalidReference, "an object that no node uses");
 }
 
 #[test]

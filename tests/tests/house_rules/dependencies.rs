@@ -9,8 +9,9 @@ const LAYERS: &[(u8, &[&str])] = &[
     (2, &["laxity-plan", "laxity-membership", "laxity-testing"]),
     (3, &["laxity-sim", "laxity-measure", "laxity-graph", "laxity-gpu", "laxity-softgpu"]),
     (4, &["laxity-study", "laxity-device"]),
-    (5, &["laxity-runtime", "laxity-vx"]),
-    (6, &["laxity-cli", "laxity-capi", "laxity-python", "laxity-examples", "laxity-tests", "laxity-benches"]),
+    (5, &["laxity-runtime"]),
+    (6, &["laxity-vx"]),
+    (7, &["laxity-cli", "laxity-capi", "laxity-python", "laxity-examples", "laxity-tests", "laxity-benches"]),
 ];
 
 /// Dependencies of tests that do not point down, and why each is there.

@@ -165,7 +165,7 @@ fn a_graph_can_be_written_on_the_command_line() {
     assert!(run["nodes"][1]["end_to_end"]["min_ns"].as_u64().expect("a number") >= 1_000_000);
 }
 
-/// B's first job has its token before A has run: it arrives at the start, and nobody begins before that.
+/// B's first job has its token before A has run: it arrives at the start, and no node begins before that.
 #[test]
 fn tokens_from_the_start_arrive_when_the_run_begins() {
     let folder = memory();

@@ -15,6 +15,8 @@ mod graph_live;
 mod graph_run;
 #[cfg(target_os = "linux")]
 mod graph_trace;
+#[cfg(target_os = "linux")]
+mod graph_watch;
 mod help;
 mod hostile;
 mod interruption;
@@ -26,11 +28,11 @@ mod output_files;
 mod replicas;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
+mod same_jobs;
 mod simulate;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod trace;
 mod validate;
-#[cfg(target_os = "linux")]
-mod witness;

@@ -1,4 +1,4 @@
-//! What the engines of soft GPUs did, as their servers remember it.
+//! The histories of the engines of soft GPUs, as their servers remember them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::gpus;
 #[derive(Debug)]
 pub(super) struct Gpus {
     gpus: Vec<Gpu>,
-    /// Kept as long as anybody uses them.
+    /// Keeps them open.
     _open: gpus::Gpus,
 }
 
@@ -29,8 +29,8 @@ struct Gpu {
     raised: VecDeque<JobId>,
 }
 
-/// What an entry says.
-pub(super) enum Said {
+/// An entry of a history.
+pub(super) enum GpuRecord {
     Event(Event),
     /// The GPU interrupts the CPU of that number in Linux.
     Interrupt {
@@ -56,7 +56,7 @@ impl Gpus {
         Gpus { gpus: open.gpus.iter().enumerate().map(gpu).collect(), _open: open }
     }
 
-    /// Takes what the servers remember. What they note from now on they do at times from now on.
+    /// Takes the new entries of the servers. Entries that they add later have later times.
     pub fn read(&mut self) {
         for gpu in &mut self.gpus {
             while !gpu.is_broken {
@@ -66,7 +66,7 @@ impl Gpus {
                         gpu.read += entries.len() as u64;
                         gpu.entries.extend(entries);
                     }
-                    // What is forgotten, or gone with the server, is missing.
+                    // The server has forgotten entries, or has gone with them.
                     Ok(_) | Err(_) => gpu.is_broken = true,
                 }
             }
@@ -89,20 +89,20 @@ impl Gpus {
         self.gpus.iter().filter_map(|gpu| gpu.entries.back()).map(|entry| entry.at).max()
     }
 
-    /// Removes the next thing that the GPU of `number` did, and says what that was.
-    pub fn take(&mut self, number: usize) -> Option<Said> {
+    /// Removes the next thing that the GPU of `number` did, and answers what that was.
+    pub fn take(&mut self, number: usize) -> Option<GpuRecord> {
         let id = GpuId(number as u16);
         let gpu = &mut self.gpus[number];
         let Entry { what, engine, cpu, stream, job: index, .. } = gpu.entries.pop_front()?;
-        // Others may use the GPU, if they know its name; they are none of the run's.
+        // Other processes may use the GPU, if they know its name; their operations are not the run's.
         let job = JobId { task: *gpu.streams.get(&stream)?, index: index? };
         match what {
             What::Issued => None,
-            What::Began => Some(Said::Event(Event::EngineBegin { gpu: id, engine, job })),
-            What::Ended => Some(Said::Event(Event::EngineEnd { gpu: id, engine, job })),
+            What::Began => Some(GpuRecord::Event(Event::EngineBegin { gpu: id, engine, job })),
+            What::Ended => Some(GpuRecord::Event(Event::EngineEnd { gpu: id, engine, job })),
             What::Interrupted => {
                 gpu.raised.push_back(job);
-                Some(Said::Interrupt { cpu: cpu.into(), job })
+                Some(GpuRecord::Interrupt { cpu: cpu.into(), job })
             }
         }
     }

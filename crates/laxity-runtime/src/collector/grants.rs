@@ -1,13 +1,13 @@
-//! When locks were granted, and who was suspended until then.
+//! When locks were granted, and which jobs were suspended until then.
 
 use laxity_model::{CpuId, Instant, JobId, LockId, ReplicaId, TaskId};
 use laxity_trace::{Event, Sink};
 
 use super::{Collector, Source};
-use crate::log::{Deed, Entry};
+use crate::log::{JobStep, Entry};
 
 impl Collector {
-    /// Grants replicas that are free and wanted. Answers whether none is left of which it is not known yet who got it.
+    /// Grants replicas that are free and requested. Answers whether it is known of all of them which task got them.
     pub(super) fn decide(&mut self, horizon: Instant, is_last: bool, sink: &mut impl Sink) -> bool {
         loop {
             let mut found = None;
@@ -17,9 +17,9 @@ impl Collector {
                         found = Some((task, lock, replica));
                         break;
                     }
-                    // It asked at the same instant as who waits, and was faster: it is about to ask here, too.
+                    // It requested the lock at the same instant as a task that waits, and was faster: its request comes next.
                     Some(_) => {}
-                    // If all who wait got others, this one stays free: not all replicas are for everyone.
+                    // If all tasks that wait got other replicas, this one stays free: not every task may have every replica.
                     None if is_last || self.have_all_got(lock, horizon) => {}
                     None => return false,
                 }
@@ -31,10 +31,10 @@ impl Collector {
         }
     }
 
-    /// Who notes next that it has `replica` of `lock`.
+    /// The task that notes next that it has `replica` of `lock`.
     fn next_holder(&self, lock: LockId, replica: ReplicaId, horizon: Instant) -> Option<usize> {
         let noted = |(task, source): (usize, &Source)| {
-            let is_grant = |entry: &&Entry| entry.at <= horizon && entry.deed == Deed::Grant(lock, replica);
+            let is_grant = |entry: &&Entry| entry.at <= horizon && entry.step == JobStep::Grant(lock, replica);
             source.entries.iter().find(is_grant).map(|entry| (entry.at, task))
         };
         self.sources.iter().enumerate().filter_map(noted).min().map(|(_, task)| task)
@@ -42,23 +42,23 @@ impl Collector {
 
     /// The replica of `lock` that `task` notes next to have.
     fn first_grant(&self, task: usize, lock: LockId) -> Option<ReplicaId> {
-        self.sources[task].entries.iter().find_map(|entry| match entry.deed {
-            Deed::Grant(noted, replica) if noted == lock => Some(replica),
+        self.sources[task].entries.iter().find_map(|entry| match entry.step {
+            JobStep::Grant(noted, replica) if noted == lock => Some(replica),
             _ => None,
         })
     }
 
-    /// Whether it is known for all who wait for `lock` what they got.
+    /// Whether it is known of all tasks that wait for `lock` which replica they got.
     fn have_all_got(&self, lock: LockId, horizon: Instant) -> bool {
         let is_grant =
-            |entry: &Entry| entry.at <= horizon && matches!(entry.deed, Deed::Grant(noted, _) if noted == lock);
+            |entry: &Entry| entry.at <= horizon && matches!(entry.step, JobStep::Grant(noted, _) if noted == lock);
         let mut sources = self.sources.iter().enumerate().filter(|&(task, _)| self.locks.waits(task, lock));
         sources.all(|(_, source)| source.entries.iter().any(is_grant))
     }
 
     fn grant(&mut self, task: usize, lock: LockId, replica: ReplicaId, sink: &mut impl Sink) {
         let at = self.reached;
-        let (cpu, index) = self.places[task];
+        let (cpu, index) = self.last_seen[task];
         let job = JobId { task: TaskId(task as u32), index };
         sink.record(at, Event::Grant { job, lock, replica });
         if self.locks.wanted(task).is_some_and(|wanted| wanted.suspended) {
@@ -67,13 +67,13 @@ impl Collector {
         self.locks.grant(task, lock, replica);
     }
 
-    /// Who did not get the lock of a GPU at once is suspended. Of a resource it notes that itself.
+    /// Suspends the jobs that did not get the lock of a GPU at once. Of a resource the job notes that itself.
     pub(super) fn put_to_sleep(&mut self, sink: &mut impl Sink) {
         let at = self.reached;
         while let Some(task) = self.locks.awake(self.resources) {
-            let (cpu, index) = self.places[task];
+            let (cpu, index) = self.last_seen[task];
             let job = JobId { task: TaskId(task as u32), index };
-            self.stage.leave(job, cpu, Event::Suspend { cpu, job }, &mut |event| sink.record(at, event));
+            self.occupancy.leave(job, cpu, Event::Suspend { cpu, job }, &mut |event| sink.record(at, event));
             self.locks.wanted(task).expect("it waits").suspended = true;
         }
     }
@@ -90,13 +90,13 @@ impl Collector {
         let at = self.reached;
         let wanted = self.locks.noted(task);
         if wanted.is_none_or(|wanted| !wanted.granted) {
-            // Somebody else was thought to have it, which only a race of two requests explains.
+            // The trace gave the lock to another task, which only a race of two requests explains.
             sink.record(at, Event::Grant { job, lock, replica });
             if wanted.is_some_and(|wanted| wanted.suspended) {
                 sink.record(at, Event::Resume { cpu, job });
             }
             self.locks.grant(task, lock, replica);
         }
-        self.stage.be_on(job, cpu, &mut |event| sink.record(at, event));
+        self.occupancy.enter(job, cpu, &mut |event| sink.record(at, event));
     }
 }

@@ -1,11 +1,11 @@
-//! Tokens, counted again by the rules that simulated and live graphs share: what each completion and each arrival leads
-//! to, in the simulator's words and order.
+//! Tokens, counted again by the rules that simulated and live graphs share: what follows from each completion and each
+//! arrival, in the simulator's order.
 
 use laxity_model::{EdgeId, Instant, JobId, TaskId};
-use laxity_policy::graph::{Action, Event, Releasing, Tokens};
+use laxity_policy::graph::{Action, Event, Tokens};
 use laxity_trace as trace;
 
-use crate::plan::{NodeId, Plan};
+use crate::plan::{LiveGraph, NodeId, Plan};
 
 /// The tokens of all graphs, as far as the trace has come.
 #[derive(Debug)]
@@ -26,10 +26,10 @@ struct Graph {
 
 impl Graphs {
     pub fn new(plan: &Plan) -> Graphs {
-        let graph = |(_, graph): &(laxity_model::Graph, laxity_plan::GraphPlan)| Graph {
-            tokens: Tokens::new(graph.plan.clone(), Releasing::Early),
-            first_task: graph.first_task,
-            first_edge: graph.first_edge,
+        let graph = |graph: &LiveGraph| Graph {
+            tokens: Tokens::new(graph.plan.plan.clone(), graph.releasing),
+            first_task: graph.plan.first_task,
+            first_edge: graph.plan.first_edge,
             has_started: false,
         };
         Graphs {
@@ -49,7 +49,7 @@ impl Graphs {
         self.graphs.iter().enumerate().filter_map(next).min()
     }
 
-    /// What had to happen to `graph` by `now` because time passed, happens.
+    /// Starts `graph`, or releases the jobs whose time has come by `now`.
     pub fn timeout(&mut self, graph: usize, now: Instant, record: &mut impl FnMut(trace::Event)) {
         let Graph { tokens, has_started, .. } = &mut self.graphs[graph];
         match std::mem::replace(has_started, true) {

@@ -1,8 +1,8 @@
-//! Who holds which replica of which lock, and who is next.
+//! Which task holds which replica of which lock, and which is next.
 //!
-//! A thread notes that it has a lock when it is on a CPU again. It had the lock before: a replica is handed over when it
-//! is unlocked, or at once if it is free. So a replica that is free is granted there and then to whoever of those that
-//! wait notes next that it has it; the collector reads on until it knows whether one does.
+//! A thread notes that it has a lock when it is on a CPU again. It had the lock before: a replica is handed over when it is
+//! unlocked, or at once if it is free. So a free replica is granted at that instant to the waiting task that notes next
+//! that it has it. The collector reads on until it knows whether there is such a task.
 
 use laxity_model::{LockId, ReplicaId};
 
@@ -11,11 +11,11 @@ use laxity_model::{LockId, ReplicaId};
 pub(super) struct Locks {
     /// For each replica of each lock the task that holds it.
     holders: Vec<Vec<Option<usize>>>,
-    /// For each task the lock that it asked for and has not noted to have.
+    /// For each task the lock that it requested and has not noted to have.
     wanted: Vec<Option<Wanted>>,
 }
 
-/// A request whose end was not noted yet.
+/// A request that its task has not noted to be granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub lock: LockId,

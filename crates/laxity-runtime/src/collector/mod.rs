@@ -1,34 +1,36 @@
-//! What all threads noted, and all GPUs remember, as one trace.
+//! Makes one trace of the logs of all workers and the histories of all GPUs.
 
 mod gpus;
 mod grants;
 mod graphs;
 mod locks;
-mod stage;
+mod occupancy;
+mod progress;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
 use laxity_model::{CpuId, Instant, JobId, TaskId};
-use laxity_plan::{Release, Releases};
+use laxity_plan::Release;
 use laxity_sys::clock;
 use laxity_trace::{DeviceId, Event, Sink};
 
-use self::gpus::{Gpus, Said};
+use self::gpus::{GpuRecord, Gpus};
 use self::graphs::Graphs;
 use self::locks::Locks;
-use self::stage::Stage;
-use crate::log::{Deed, Entry, Reader};
-use crate::plan::Plan;
+use self::occupancy::CpuOccupancy;
+use self::progress::Progress;
+use crate::log::{JobStep, Entry, Reader};
+use crate::plan::{Plan, ReleaseTimes};
 
-/// Merges by time what the threads noted, what the GPUs did, and when jobs were released.
+/// Merges by time the logs of workers, the histories of GPUs, and the releases of jobs.
 #[derive(Debug)]
 pub(crate) struct Collector {
     start: Instant,
     /// The tasks, and then for each GPU the thread that handles its interrupts.
     sources: Vec<Source>,
     tasks: usize,
-    stage: Stage,
+    occupancy: CpuOccupancy,
     locks: Locks,
     /// Locks with smaller numbers are resources.
     resources: usize,
@@ -38,23 +40,25 @@ pub(crate) struct Collector {
     deadlines: BTreeMap<JobId, Instant>,
     /// For each CPU of the workload its number in Linux.
     linux: Vec<usize>,
-    /// Where each task was last, and with which job.
-    places: Vec<(CpuId, u32)>,
+    /// The CPU that each task was on last, and its job there.
+    last_seen: Vec<(CpuId, u32)>,
+    /// Of each task.
+    progress: Vec<Progress>,
     /// When the last record was, from the start.
     reached: Instant,
-    /// Until when all is known, from the start.
+    /// Until when everything is known, from the start.
     seen: Instant,
     completed: u64,
 }
 
 #[derive(Debug)]
 struct Source {
-    releases: Option<Peekable<Releases>>,
+    releases: Option<Peekable<ReleaseTimes>>,
     reader: Reader,
     entries: VecDeque<Entry>,
 }
 
-/// What comes next. Of one instant tokens come first, then releases, and before what they lead to.
+/// The next thing that happened. Of one instant tokens come first, then releases, and then what follows from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     /// Something happens to a graph because time passes.
@@ -77,7 +81,7 @@ impl Collector {
         gpus: crate::gpus::Gpus,
         streams: Vec<Vec<u32>>,
     ) -> Collector {
-        let releases = plan.tasks.iter().map(|task| task.trigger.releases().cloned().map(Iterator::peekable));
+        let releases = plan.tasks.iter().map(|task| task.releases().map(Iterator::peekable));
         let source = |(releases, reader): (_, Reader)| Source { releases, reader, entries: VecDeque::new() };
         let count = readers.len();
         let sources = releases.chain(std::iter::repeat(None)).zip(readers).map(source).collect();
@@ -86,29 +90,30 @@ impl Collector {
             start,
             sources,
             tasks: plan.tasks.len(),
-            stage: Stage::new(linux.len(), count),
+            occupancy: CpuOccupancy::new(linux.len(), count),
             locks: Locks::new(plan.header().locks.iter().map(|lock| lock.replicas), count),
             resources: plan.resources,
             graphs: Graphs::new(plan),
             gpus: Gpus::new(gpus, &streams),
             deadlines: BTreeMap::new(),
             linux,
-            places: vec![(CpuId(0), 0); count],
+            last_seen: vec![(CpuId(0), 0); count],
+            progress: vec![Progress::default(); count],
             reached: Instant::ZERO,
             seen: Instant::ZERO,
             completed: 0,
         }
     }
 
-    /// Hands to `sink` what happened and is known for sure.
+    /// Hands to `sink` all records that nothing can precede any more.
     pub fn collect(&mut self, sink: &mut impl Sink) {
         let horizon = self.read();
         self.merge(horizon, false, sink);
     }
 
-    /// Hands to `sink` all that is left, up to `end` from the start or what is noted later; the threads have ended.
-    /// Answers when the trace ends, and whether it is whole. One that is not has no [`Event::End`].
-    pub fn finish(mut self, end: Instant, sink: &mut impl Sink) -> (Instant, bool) {
+    /// Hands the rest to `sink`, up to `end` from the start or a later entry; the workers have ended. Answers when the
+    /// trace ends, and whether it is whole. A trace that is not whole has no [`Event::End`].
+    pub fn finish(&mut self, end: Instant, sink: &mut impl Sink) -> (Instant, bool) {
         let horizon = self.read();
         if self.is_broken() {
             self.merge(horizon, false, sink);
@@ -132,12 +137,17 @@ impl Collector {
         self.completed
     }
 
-    /// Whether a thread had to stop noting, or a GPU forgot what was not read.
+    /// The process of `task` was killed.
+    pub fn writer_has_died(&self, task: usize) {
+        self.sources[task].reader.writer_has_died();
+    }
+
+    /// Whether a log was full, or a GPU forgot entries before they were read.
     pub fn is_broken(&self) -> bool {
         self.gpus.is_broken() || self.sources.iter().any(|source| source.reader.is_full())
     }
 
-    /// Takes what was noted. Answers until when that is all.
+    /// Takes the entries of all logs. Answers until when they are complete.
     fn read(&mut self) -> Instant {
         let now = clock::now();
         self.gpus.read();
@@ -163,7 +173,7 @@ impl Collector {
         self.seen = self.seen.max(until);
     }
 
-    /// What comes next of all, and when.
+    /// The next thing that happened, and when.
     fn next(&mut self) -> Option<(Instant, Next)> {
         let since = |at: Instant| Instant(at.saturating_since(self.start).0);
         let timeout = self.graphs.next_timeout().map(|(at, graph)| (at, Next::Timeout(graph)));
@@ -196,8 +206,8 @@ impl Collector {
                 }
             }
             Next::Gpu(gpu) => match self.gpus.take(gpu) {
-                Some(Said::Event(event)) => record(event),
-                Some(Said::Interrupt { cpu, job }) => {
+                Some(GpuRecord::Event(event)) => record(event),
+                Some(GpuRecord::Interrupt { cpu, job }) => {
                     let cpu = self.cpu(cpu);
                     sink.record(at, Event::Interrupt { cpu, device: DeviceId(gpu as u16), job: Some(job) });
                 }
@@ -211,49 +221,58 @@ impl Collector {
     }
 
     fn entry(&mut self, task: usize, entry: Entry, sink: &mut impl Sink) {
+        let progress = self.progress[task];
+        if !progress.is_at(entry.index) {
+            return;
+        }
+        self.progress[task].advance(entry.step);
         let at = self.reached;
         let job = JobId { task: TaskId(task as u32), index: entry.index };
         let cpu = self.cpu(entry.cpu);
-        self.places[task] = (cpu, entry.index);
+        let (before, _) = std::mem::replace(&mut self.last_seen[task], (cpu, entry.index));
         let mut record = |event| sink.record(at, event);
-        match entry.deed {
-            Deed::Begin => {
+        match entry.step {
+            JobStep::Begin if progress.has_begun() => {
+                progress.end_of_killed(job, before).into_iter().for_each(&mut record);
+                self.occupancy.enter(job, cpu, &mut record);
+            }
+            JobStep::Begin => {
                 if let Some(gpu) = task.checked_sub(self.tasks) {
                     self.serve(job, gpu, &mut record);
                 }
                 record(Event::Ready { job, cpu });
-                self.stage.be_on(job, cpu, &mut record);
+                self.occupancy.enter(job, cpu, &mut record);
             }
-            Deed::Resume => {
+            JobStep::Resume => {
                 record(Event::Resume { cpu, job });
-                self.stage.be_on(job, cpu, &mut record);
+                self.occupancy.enter(job, cpu, &mut record);
             }
-            Deed::NonPreemptiveBegin | Deed::NonPreemptiveEnd | Deed::SpinBegin | Deed::SpinEnd => {
-                self.stage.be_on(job, cpu, &mut record);
-                record(match entry.deed {
-                    Deed::NonPreemptiveBegin => Event::NonPreemptiveBegin { cpu, job },
-                    Deed::NonPreemptiveEnd => Event::NonPreemptiveEnd { cpu, job },
-                    Deed::SpinBegin => Event::SpinBegin { cpu, job },
+            JobStep::NonPreemptiveBegin | JobStep::NonPreemptiveEnd | JobStep::SpinBegin | JobStep::SpinEnd => {
+                self.occupancy.enter(job, cpu, &mut record);
+                record(match entry.step {
+                    JobStep::NonPreemptiveBegin => Event::NonPreemptiveBegin { cpu, job },
+                    JobStep::NonPreemptiveEnd => Event::NonPreemptiveEnd { cpu, job },
+                    JobStep::SpinBegin => Event::SpinBegin { cpu, job },
                     _ => Event::SpinEnd { cpu, job },
                 });
             }
-            Deed::Suspend => self.stage.leave(job, cpu, Event::Suspend { cpu, job }, &mut record),
-            Deed::Complete => self.complete(job, cpu, sink),
-            Deed::Request(lock) => {
-                self.stage.be_on(job, cpu, &mut record);
+            JobStep::Suspend => self.occupancy.leave(job, cpu, Event::Suspend { cpu, job }, &mut record),
+            JobStep::Complete => self.complete(job, cpu, sink),
+            JobStep::Request(lock) => {
+                self.occupancy.enter(job, cpu, &mut record);
                 record(Event::Request { job, lock });
                 self.locks.request(task, lock);
             }
-            Deed::Wait(_) => {
+            JobStep::Wait(_) => {
                 // If it was granted meanwhile, it does not wait.
                 if let Some(wanted) = self.locks.wanted(task).filter(|wanted| !wanted.granted) {
                     wanted.suspended = true;
-                    self.stage.leave(job, cpu, Event::Suspend { cpu, job }, &mut record);
+                    self.occupancy.leave(job, cpu, Event::Suspend { cpu, job }, &mut record);
                 }
             }
-            Deed::Grant(lock, replica) => self.noted(task, job, cpu, (lock, replica), sink),
-            Deed::Unlock(lock, replica) => {
-                self.stage.be_on(job, cpu, &mut record);
+            JobStep::Grant(lock, replica) => self.noted(task, job, cpu, (lock, replica), sink),
+            JobStep::Unlock(lock, replica) => {
+                self.occupancy.enter(job, cpu, &mut record);
                 record(Event::Unlock { job, lock, replica });
                 self.locks.unlock(lock, replica);
             }
@@ -279,7 +298,7 @@ impl Collector {
             }
             sink.record(at, event);
         };
-        self.stage.leave(job, cpu, Event::Complete { cpu, job }, &mut record);
+        self.occupancy.leave(job, cpu, Event::Complete { cpu, job }, &mut record);
         self.graphs.complete(task, at, &mut record);
     }
 

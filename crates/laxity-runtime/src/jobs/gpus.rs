@@ -1,14 +1,14 @@
 //! Tokens, engines, and operations of GPUs.
 
-use laxity_gpu::{EngineLock, LockError, Token, TokenRequest};
+use laxity_gpu::{EngineLock, Token, TokenRequest};
 use laxity_model::{Engine, Gpu, GpuId, Instant, LockId, ReplicaId};
 use laxity_plan::{EngineKind, EngineTarget, GpuChoice, Op, Operation, OperationTime};
-use laxity_softgpu::{Event, GpuError, Stream, Wait};
+use laxity_softgpu::{Event, Stream, Wait};
 use laxity_trace::{LockInfo, LockKind};
 
-use super::{Cut, Holding, Jobs};
+use super::{Cut, Holding, JobError, Jobs};
 use crate::gpus::Share;
-use crate::log::Deed;
+use crate::log::JobStep;
 use crate::plan::{Plan, TaskPlan};
 
 /// The GPUs that a task uses.
@@ -32,42 +32,42 @@ impl Jobs {
         self.gpus.as_ref()
     }
 
-    /// Carries out what comes while the job holds a token; answers where it was given up.
-    pub(super) fn with_token(&mut self, at: usize, ask: TokenRequest, holding: Holding<'_>) -> Result<usize, Cut> {
+    /// Executes the steps during which the job holds a token; answers which step gives it up.
+    pub(super) fn with_token(&mut self, at: usize, request: TokenRequest, holding: Holding<'_>) -> Result<usize, Cut> {
         let Op::Lock { lock, .. } = self.plan.ops[at] else { unreachable!("it is about a token") };
-        let client = holding.client.expect("who locks GPUs is registered");
-        self.note(Deed::Request(lock));
-        let token = client.request(ask).map_err(not_granted)?;
-        self.note(Deed::Grant(lock, token.replica()));
+        let client = holding.client.expect("a thread that locks GPUs is registered");
+        self.note(JobStep::Request(lock));
+        let token = client.request(request).map_err(JobError::from)?;
+        self.note(JobStep::Grant(lock, token.replica()));
         let outcome = self.steps(at + 1, Holding { client: Some(client), token: Some(&token) });
-        self.note(Deed::Unlock(lock, token.replica()));
+        self.note(JobStep::Unlock(lock, token.replica()));
         drop(token);
         outcome
     }
 
-    /// Carries out what comes while the job holds an engine; answers where it was given up.
+    /// Executes the steps during which the job holds an engine; answers which step gives it up.
     pub(super) fn with_engine(&mut self, at: usize, target: EngineTarget, holding: Holding<'_>) -> Result<usize, Cut> {
-        let EngineTarget::Own(wanted) = target else { unreachable!("a plan refuses what moves from GPU to GPU") };
+        let EngineTarget::Own(wanted) = target else { unreachable!("a plan refuses jobs that move from GPU to GPU") };
         let token = holding.token.expect("engines are locked by holders of a token");
-        let gpus = self.gpus().expect("who locks engines uses GPUs");
+        let gpus = self.gpus().expect("a task that locks engines uses GPUs");
         let gpu = gpus.granted(token);
         let engine = wanted.on(gpus.models[gpu.index()].copy_engines);
         let lock = gpus.engine_lock(gpu, engine);
-        self.note(Deed::Request(lock));
-        let locked: EngineLock<'_> = token.engine(engine, Instant::NEVER).map_err(not_granted)?;
-        self.note(Deed::Grant(lock, ReplicaId(0)));
+        self.note(JobStep::Request(lock));
+        let locked: EngineLock<'_> = token.engine(engine, Instant::NEVER).map_err(JobError::from)?;
+        self.note(JobStep::Grant(lock, ReplicaId(0)));
         let outcome = self.steps(at + 1, holding);
-        self.note(Deed::Unlock(lock, ReplicaId(0)));
+        self.note(JobStep::Unlock(lock, ReplicaId(0)));
         drop(locked);
         outcome
     }
 
     pub(super) fn issue(&mut self, operation: &Operation, at: usize, holding: Holding<'_>) -> Result<(), Cut> {
-        let gpus = self.gpus().expect("who issues operations uses GPUs");
+        let gpus = self.gpus().expect("a task that issues operations uses GPUs");
         let gpu = match operation.gpu {
             GpuChoice::Gpu(gpu) => gpu,
             GpuChoice::Granted => gpus.granted(holding.token.expect("the lock's grant comes first")),
-            GpuChoice::Left => unreachable!("a plan refuses what moves from GPU to GPU"),
+            GpuChoice::Left => unreachable!("a plan refuses jobs that move from GPU to GPU"),
         };
         let span = match &operation.time {
             OperationTime::Given(time) => self.draw(time, at),
@@ -80,25 +80,25 @@ impl Jobs {
             EngineKind::Execution => stream.launch_timed(span),
             EngineKind::Copy(direction) => stream.copy_timed_for(direction, span),
         };
-        gpus.outstanding.push(issued.map_err(gone)?);
+        gpus.outstanding.push(issued.map_err(JobError::from)?);
         Ok(())
     }
 
     /// Until all operations that the job issued are complete.
     pub(super) fn wait(&mut self) -> Result<(), Cut> {
-        let gpus = self.gpus.as_mut().expect("who waits for operations uses GPUs");
+        let gpus = self.gpus.as_mut().expect("a task that waits for operations uses GPUs");
         let outstanding = std::mem::take(&mut gpus.outstanding);
         if outstanding.iter().all(Event::is_complete) {
             return Ok(());
         }
         let (before, after, how) = match self.plan.spins {
-            true => (Deed::SpinBegin, Deed::SpinEnd, Wait::Spinning),
-            false => (Deed::Suspend, Deed::Resume, Wait::Blocking),
+            true => (JobStep::SpinBegin, JobStep::SpinEnd, Wait::Spinning),
+            false => (JobStep::Suspend, JobStep::Resume, Wait::Blocking),
         };
         self.note(before);
-        outstanding.iter().try_for_each(|operation| operation.wait(how)).map_err(gone)?;
+        outstanding.iter().try_for_each(|operation| operation.wait(how)).map_err(JobError::from)?;
         self.note(after);
-        if self.halt.is_stopped() { Err(Cut::Stopped) } else { Ok(()) }
+        if self.stop.is_stopped() { Err(Cut::Stopped) } else { Ok(()) }
     }
 }
 
@@ -134,12 +134,4 @@ impl Gpus {
         let found = self.engines[gpu.index()].iter().find(|(of, _)| *of == engine);
         found.map(|&(_, lock)| lock).expect("an engine that exists has a lock")
     }
-}
-
-fn not_granted(error: LockError) -> Cut {
-    Cut::Failed(error.to_string())
-}
-
-fn gone(error: GpuError) -> Cut {
-    Cut::Failed(error.to_string())
 }

@@ -1,9 +1,11 @@
-//! What a job does, carried out step by step on the thread of its task.
+//! Executes the jobs of a workload, step by step, on the thread of their task.
 //!
-//! A token and an engine are held by what is on the stack: [`Jobs::steps`] carries out what comes while they are, and
-//! ends where they are given up.
+//! A value on the stack holds a token or an engine: [`Jobs::steps`] executes the steps during which it is held, and ends
+//! where it is given up.
 
+mod error;
 mod gpus;
+mod messages;
 mod resources;
 
 use std::sync::Arc;
@@ -14,21 +16,26 @@ use laxity_plan::Op;
 use laxity_sys::clock;
 use laxity_sys::pi_lock::PiLock;
 
+pub(crate) use self::error::JobError;
 use self::gpus::Gpus;
+pub(crate) use self::messages::Messages;
 use crate::gpus::{Share, base};
-use crate::halt::Halt;
-use crate::log::{Deed, Writer};
+use crate::log::{JobStep, Writer};
 use crate::plan::{Plan, TaskPlan};
+use crate::stop::StopSignal;
 use crate::work::Work;
+use crate::worker::{Body, Interrupted, Job};
 
 /// The jobs of a task, one at a time.
 pub(crate) struct Jobs {
     plan: TaskPlan,
     log: Writer,
     resources: Arc<[PiLock]>,
-    halt: Arc<Halt>,
+    stop: Arc<StopSignal>,
     work: Work,
     gpus: Option<Gpus>,
+    /// If it locks GPUs.
+    client: Option<Client>,
     /// The resources that the job holds, the last one last.
     held: Vec<LockId>,
     /// The priorities that it raised itself to, the last one last.
@@ -37,15 +44,10 @@ pub(crate) struct Jobs {
     index: u32,
 }
 
-/// Why a job did not come to its end.
-pub(crate) enum Cut {
-    /// Everything was stopped.
-    Stopped,
-    /// Something does not work.
-    Failed(String),
-}
+/// Why a step did not come to its end.
+type Cut = Interrupted<JobError>;
 
-/// What of GPUs the job holds.
+/// The client and the token of GPUs that the job has.
 #[derive(Clone, Copy)]
 struct Holding<'a> {
     client: Option<&'a Client>,
@@ -53,41 +55,43 @@ struct Holding<'a> {
 }
 
 impl Jobs {
-    /// Those of `task`, which uses what `share` says of the GPUs of `plan`.
+    /// The jobs of `task`, which has a share of the GPUs of a plan if it uses any. Made on the thread of the task.
     ///
     /// # Errors
-    /// That there is not enough memory.
+    /// That there is not enough memory, or what the arbitration of the GPUs refuses.
     pub fn new(
-        plan: &Plan,
         task: TaskPlan,
-        share: Option<&Share>,
+        gpus: Option<(&Plan, &Share)>,
         log: Writer,
         resources: Arc<[PiLock]>,
-        halt: Arc<Halt>,
+        stop: Arc<StopSignal>,
     ) -> Result<Jobs, String> {
         let work = Work::new(task.working_set)?;
         let (held, priorities) = (Vec::with_capacity(task.ops.len()), Vec::with_capacity(task.ops.len()));
-        let gpus = share.map(|share| Gpus::new(plan, &task, share));
-        Ok(Jobs { plan: task, log, resources, halt, work, gpus, held, priorities, index: 0 })
+        // When Linux schedules it as it will: threads that inherit from it ask for that.
+        let client = gpus.map(|(_, share)| share.register(&task)).transpose()?.flatten();
+        let gpus = gpus.map(|(plan, share)| Gpus::new(plan, &task, share));
+        Ok(Jobs { plan: task, log, resources, stop, work, gpus, client, held, priorities, index: 0 })
     }
 
-    /// Carries out job `index`, which is due at `deadline`. It is complete when this returns, and not yet known to be.
-    ///
-    /// # Errors
-    /// Why it did not come to its end. It holds nothing then.
-    pub fn carry_out(&mut self, index: u32, deadline: Instant, client: Option<&mut Client>) -> Result<(), Cut> {
+    /// Carries out job `index`, which is due at `deadline`. All its steps are done when this returns. A job that is cut
+    /// holds nothing then.
+    fn carry_out(
+        &mut self,
+        index: u32,
+        deadline: Instant,
+        node_job: Option<&mut laxity_graph::Job<'_>>,
+    ) -> Result<(), Cut> {
         self.index = index;
-        self.note(Deed::Begin);
+        self.note(JobStep::Begin);
         self.work.begin_job();
-        let client = match client {
-            // A fixed urgency is that of all jobs.
-            Some(client) if self.plan.urgency.is_none() => {
-                client.begin_job(base(None, deadline)).map_err(|error| Cut::Failed(error.to_string()))?;
-                Some(&*client)
-            }
-            client => client.map(|client| &*client),
-        };
-        match self.steps(0, Holding { client, token: None }) {
+        if let Some(job) = node_job {
+            messages::exchange(job, &self.plan.messages);
+        }
+        let mut client = self.client.take();
+        let outcome = self.with_client(client.as_mut(), deadline);
+        self.client = client;
+        match outcome {
             Ok(end) => assert_eq!(end, self.plan.ops.len(), "a job gives up what it took, and nothing else"),
             Err(cut) => {
                 self.give_up_resources();
@@ -95,15 +99,27 @@ impl Jobs {
             }
         }
         self.work.end_job();
-        self.note(Deed::Complete);
         Ok(())
     }
 
-    fn note(&mut self, deed: Deed) {
-        self.log.note(self.index, deed);
+    fn with_client(&mut self, client: Option<&mut Client>, deadline: Instant) -> Result<usize, Cut> {
+        let client = match client {
+            // A fixed urgency is that of all jobs.
+            Some(client) if self.plan.urgency.is_none() => {
+                client.begin_job(base(None, deadline)).map_err(JobError::from)?;
+                Some(&*client)
+            }
+            client => client.map(|client| &*client),
+        };
+        self.steps(0, Holding { client, token: None })
     }
 
-    /// Carries out the steps from `first` on, up to the one that gives up what the caller has; answers which that is.
+    fn note(&mut self, step: JobStep) {
+        self.log.note(self.index, step);
+    }
+
+    /// Executes the steps from `first` on, up to the step that gives up the caller's token or engine; answers which step
+    /// that is.
     fn steps(&mut self, first: usize, holding: Holding<'_>) -> Result<usize, Cut> {
         let ops = Arc::clone(&self.plan.ops);
         let mut at = first;
@@ -123,7 +139,7 @@ impl Jobs {
                 Op::UnlockEngine(_) => return Ok(at),
                 Op::Issue(ref operation) => self.issue(operation, at, holding)?,
                 Op::Wait => self.wait()?,
-                Op::UnlessMoved(_) => unreachable!("a plan refuses what moves from GPU to GPU"),
+                Op::UnlessMoved(_) => unreachable!("a plan refuses jobs that move from GPU to GPU"),
             }
             at += 1;
         }
@@ -135,29 +151,55 @@ impl Jobs {
     }
 
     fn execute(&mut self, span: Nanos) -> Result<(), Cut> {
-        if self.work.execute(span, &self.halt.control) { Ok(()) } else { Err(Cut::Stopped) }
+        if self.work.execute(span, &self.stop) { Ok(()) } else { Err(Cut::Stopped) }
     }
 
     fn suspend(&mut self, span: Nanos) -> Result<(), Cut> {
         let until = clock::now().saturating_add(span);
-        self.note(Deed::Suspend);
-        if !self.halt.control.suspend_until(until) {
+        self.note(JobStep::Suspend);
+        if !self.stop.suspend_until(until) {
             return Err(Cut::Stopped);
         }
-        self.note(Deed::Resume);
+        self.note(JobStep::Resume);
         Ok(())
     }
 
-    /// Noted only where it is one: under `SCHED_FIFO`, and within it.
+    /// A section that no other task preempts: noted where it is one, which is under `SCHED_FIFO`.
     fn non_preemptive(&mut self, span: Nanos) -> Result<(), Cut> {
         let Some(priority) = self.plan.raised.as_ref().map(|raised| raised.non_preemptive) else {
             return self.execute(span);
         };
         self.raise(Some(priority))?;
-        self.note(Deed::NonPreemptiveBegin);
+        self.note(JobStep::NonPreemptiveBegin);
         let outcome = self.execute(span);
-        self.note(Deed::NonPreemptiveEnd);
+        self.note(JobStep::NonPreemptiveEnd);
         self.lower()?;
         outcome
+    }
+}
+
+impl Body for Jobs {
+    type Error = JobError;
+
+    fn execute(&mut self, job: Job<'_>) -> Result<(), Cut> {
+        match job {
+            Job::Timer { index, deadline } => {
+                self.carry_out(index, deadline, None)?;
+                self.note(JobStep::Complete);
+            }
+            Job::Node(mut job) => {
+                let deadline = job.deadline().unwrap_or(Instant::NEVER);
+                // Jobs of a trace have 32 bits, too.
+                self.carry_out(job.index() as u32, deadline, Some(&mut job))?;
+                // Before the tokens are there, so that in the log no consumer begins before its producer completes.
+                self.note(JobStep::Complete);
+                job.complete();
+            }
+        }
+        Ok(())
+    }
+
+    fn end(self, outcome: Result<(), JobError>) -> Result<(), String> {
+        outcome.map_err(|error| format!("task \"{}\": {error}", self.plan.name))
     }
 }

@@ -14,7 +14,7 @@ bandwidth = "10 MB/s"
 "#;
 
 /// The one token is held while both others come, the more urgent one last: what comes first waits in the FIFO queue of
-/// one, whoever comes then in the priority queue.
+/// one, whichever comes then in the priority queue.
 #[test]
 fn a_contended_token_is_granted_in_the_simulated_order() {
     let workload = workload(&format!(
@@ -177,7 +177,7 @@ fn a_run_that_is_stopped_lets_go_of_tokens_and_engines() {
         workload(&format!("{GPU}[gpu_management]\narbitration = \"gpusync\"\n{}{}{}", task("a"), task("b"), task("c")));
     let plan = plan(&workload).expect("it can be run");
     let mut records = Vec::new();
-    let mut run = laxity_runtime::Run::start(&plan).expect("threads");
+    let mut run = crate::harness::start(&plan).expect("threads");
     while run.completed() < 2 {
         run.collect(&mut records);
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use laxity_graph::Registry;
 use laxity_model::{Distribution, ExecutionTime, Instant, JobId, LockId, Nanos, ReplicaId, Workload};
-use laxity_runtime::{LinuxScheduler, Options, Plan, Run};
+use laxity_runtime::{LinuxScheduler, Options, Plan, Run, StartOptions};
 use laxity_sim::Simulator;
 use laxity_testing::skip;
 use laxity_trace::check::LegalityCheck;
@@ -37,7 +38,7 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
         Err(refusal) => panic!("{refusal}"),
     };
     let mut records = Vec::new();
-    let mut run = match Run::start(&plan) {
+    let mut run = match start(&plan) {
         Ok(run) => run,
         Err(refusal) if is_about_permission(&refusal) => {
             skip(refusal);
@@ -47,7 +48,7 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
     };
     while !run.is_over() {
         std::thread::sleep(std::time::Duration::from_millis(5));
-        run.collect(&mut records);
+        assert!(run.collect(&mut records).is_empty());
     }
     let (outcome, failed) = run.finish(&mut records);
     assert_eq!(failed, Ok(()));
@@ -58,6 +59,12 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
     let report = check.finish();
     assert!(report.is_clean(), "{:?}", report.violations);
     Some(records)
+}
+
+/// Starts `plan` with threads that are in memory.
+pub fn start(plan: &Plan) -> Result<Run, String> {
+    let graphs = plan.create_graphs(&Registry::default()).map_err(|error| error.to_string())?;
+    Run::start(plan, &graphs, StartOptions { locks_memory: true, processes: None })
 }
 
 /// Whether Linux says so, or that others have what is wanted.
@@ -110,7 +117,7 @@ pub fn replicas(records: &[Record]) -> Vec<(JobId, LockId, ReplicaId)> {
     records.iter().filter_map(grant).collect()
 }
 
-/// What each job of a task did about locks and CPUs, in its order. Who handles interrupts is no task.
+/// What each job of a task did about locks and CPUs, in its order. Threads that handle interrupts are no tasks.
 pub fn lives(records: &[Record]) -> BTreeMap<JobId, Vec<(&'static str, Option<LockId>)>> {
     let mut lives: BTreeMap<JobId, Vec<_>> = BTreeMap::new();
     for record in records {

@@ -2,17 +2,16 @@
 //!
 //! Nothing here bounds how long anything takes: the machine may be busy, and jobs late.
 
-mod bounds;
 mod gpus;
 mod graphs;
 mod harness;
 mod schedulers;
 
-use harness::{completions, grants, live, live_by, ms, releases, simulated, uniform};
+use harness::{completions, grants, live, live_by, ms, releases, simulated, start, uniform};
 use laxity_model::{
     Arrival, Distribution, ExecutionTime, Nanos, Platform, Resource, ResourceProtocol, Scheduler, Step, Task, Workload,
 };
-use laxity_runtime::{LinuxScheduler, Options, Plan, Run};
+use laxity_runtime::{LinuxScheduler, Options, Plan};
 use laxity_trace::check::LegalityCheck;
 use laxity_trace::{Event, Sink};
 
@@ -46,7 +45,7 @@ fn live_jobs_are_the_simulated_ones_and_take_no_less_than_they_need() {
     }
 }
 
-/// Both others wait while the first sleeps in its critical section; who came earlier is also the more urgent one.
+/// Both others wait while the first sleeps in its critical section; the one that came earlier is also the more urgent one.
 #[test]
 fn a_contended_lock_is_granted_in_the_simulated_order() {
     let section = |span| Step::Critical {
@@ -82,7 +81,7 @@ fn a_run_that_is_stopped_leaves_a_whole_trace_up_to_there() {
     };
     let plan = Plan::new(&workload, &options).expect("it can be run");
     let mut records = Vec::new();
-    let mut run = Run::start(&plan).expect("threads");
+    let mut run = start(&plan).expect("threads");
     while run.completed() < 3 {
         run.collect(&mut records);
         std::thread::sleep(std::time::Duration::from_millis(5));

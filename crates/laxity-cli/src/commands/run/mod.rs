@@ -10,7 +10,8 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use laxity_model::{GpuArbitration, Instant, Nanos, Scheduler, Workload};
-use laxity_runtime::{LinuxScheduler, Machine, Options, Plan, Run};
+use laxity_graph::Registry;
+use laxity_runtime::{LinuxScheduler, Machine, Options, Plan, Run, StartOptions};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 
@@ -145,7 +146,10 @@ fn carry_out(
     let header = plan.header();
     let (trace, write_failed) = open_trace(arguments, plan)?;
     let mut sink = (Metrics::new(header), (View::new(header), trace));
-    let mut run = Run::start(plan).map_err(|message| CliError::Live { message })?;
+    let refused = |message| CliError::Live { message };
+    let graphs = plan.create_graphs(&Registry::default()).map_err(|error| refused(error.to_string()))?;
+    let start = StartOptions { locks_memory: true, processes: None };
+    let mut run = Run::start(plan, &graphs, start).map_err(refused)?;
     if let Some(note) = run.note().filter(|_| !quiet) {
         output::note(note);
     }
@@ -155,7 +159,8 @@ fn carry_out(
             run.stop();
         }
         thread::sleep(COLLECT);
-        run.collect(&mut sink);
+        // Threads leave nothing to warn of.
+        let _ = run.collect(&mut sink);
         let view = &sink.1.0;
         if display.is_due() {
             let reached = run.seen().min(Instant::ZERO + duration);

@@ -1,4 +1,4 @@
-//! What the tasks of a run are doing, for who looks on: a fold over its records.
+//! What the tasks of a run are doing, for users who watch: a fold over its records.
 
 use std::collections::BTreeMap;
 

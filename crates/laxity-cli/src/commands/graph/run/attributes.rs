@@ -5,16 +5,16 @@ use std::str::FromStr;
 use std::thread;
 
 use clap::Args;
-use laxity_graph::hooks::{Deadline, Fifo, Hooks};
-use laxity_graph::{Node, Spec};
+use laxity_graph::Spec;
+use laxity_graph::hooks::Fifo;
 use laxity_model::Nanos;
+use laxity_runtime::{Attributes, NodeOptions};
 use laxity_sys::scheduling;
-use serde::{Deserialize, Serialize};
 
 use super::super::order::downstream;
 use super::settings::{self, Cpus, Setting};
 
-/// CPU time that a job takes besides its cost, at most as a rule: to wait, to wake others, to be written down.
+/// CPU time that a job takes besides its cost, at most as a rule: to wait, to wake consumers, to log.
 const BESIDES: Nanos = Nanos::from_micros(100);
 
 const PRIORITY_MAX: u8 = Fifo::PRIORITY_MAX;
@@ -34,28 +34,6 @@ pub struct Scheduling {
     /// CPUs for all nodes, or for one, as in 0-1,3; can be repeated
     #[arg(long, value_name = "[NODE=]CPUS")]
     cpus: Vec<Setting<Cpus>>,
-}
-
-/// What the thread of one node gets.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attributes {
-    /// By which of Linux's schedulers.
-    pub policy: Policy,
-    /// The only CPUs that it may use; nothing leaves it those of this process.
-    pub cpus: Option<Vec<usize>>,
-}
-
-/// One of Linux's schedulers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Policy {
-    /// The one that threads start with.
-    #[default]
-    Other,
-    /// `SCHED_FIFO`: the priorities of all nodes, 0 for those that have another scheduler.
-    Fifo { priorities: Vec<u8> },
-    /// `SCHED_DEADLINE`.
-    Deadline { runtime_ns: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,27 +79,27 @@ impl FromStr for Rule {
 }
 
 impl Scheduling {
-    /// The attributes of each node of `spec`, whose jobs need `costs` of CPU time.
+    /// How each node of `spec`, whose jobs need `costs` of CPU time, is scheduled, and on which CPUs.
     ///
     /// # Errors
-    /// Names and CPUs that there are not; costs that cannot be reserved.
-    pub fn attributes(&self, spec: &Spec, costs: &[Nanos]) -> Result<Vec<Attributes>, String> {
+    /// Names and CPUs that do not exist; costs that cannot be reserved.
+    pub fn nodes(&self, spec: &Spec, costs: &[Nanos]) -> Result<Vec<NodeOptions>, String> {
         let names: Vec<String> = spec.graph().nodes.iter().map(|node| node.name.clone()).collect();
         settings::check("--priority", &self.priority, &names, "node")?;
         settings::check("--cpus", &self.cpus, &names, "node")?;
-        let policies = self.policies(spec, &names, costs)?;
+        let attributes = self.attributes(spec, &names, costs)?;
         let usable = scheduling::usable_cpus().map_err(|error| format!("--cpus: {error}"))?;
-        let attributes = names.iter().zip(policies).map(|(name, policy)| {
+        let nodes = names.iter().zip(attributes).map(|(name, attributes)| {
             let cpus = settings::value(&self.cpus, name).map(|Cpus(cpus)| cpus.clone());
             match cpus.iter().flatten().find(|cpu| !usable.contains(cpu)) {
                 Some(cpu) => Err(format!("--cpus: CPU {cpu} cannot be used; those that can are {}", listed(&usable))),
-                None => Ok(Attributes { policy, cpus }),
+                None => Ok(NodeOptions { attributes, cpus, working_set: 0 }),
             }
         });
-        attributes.collect()
+        nodes.collect()
     }
 
-    fn policies(&self, spec: &Spec, names: &[String], costs: &[Nanos]) -> Result<Vec<Policy>, String> {
+    fn attributes(&self, spec: &Spec, names: &[String], costs: &[Nanos]) -> Result<Vec<Attributes>, String> {
         if self.deadline_scheduling {
             return reservations(spec, names, costs);
         }
@@ -129,26 +107,25 @@ impl Scheduling {
         let by_name = |name| settings::value(&self.priority, name).map(|&Priority(number)| number);
         let priorities: Vec<u8> =
             names.iter().zip(by_rule).map(|(name, by_rule)| by_name(name).unwrap_or(by_rule)).collect();
-        let policy = |&priority: &u8| match priority {
-            0 => Policy::Other,
-            _ => Policy::Fifo { priorities: priorities.clone() },
+        let of_node = |(node, &priority): (usize, &u8)| match priority {
+            0 => Attributes::Other,
+            _ => Attributes::fifo_among(spec, node, &priorities),
         };
-        Ok(priorities.iter().map(policy).collect())
+        Ok(priorities.iter().enumerate().map(of_node).collect())
     }
 }
 
 /// What Linux is to reserve for each node.
-fn reservations(spec: &Spec, names: &[String], costs: &[Nanos]) -> Result<Vec<Policy>, String> {
-    let nodes = spec.plan().nodes().iter().zip(names).zip(costs);
-    let reservation = |((node, name), &cost): ((&laxity_policy::graph::Node, &String), &Nanos)| {
-        let (runtime, deadline) = (cost + BESIDES, node.deadline);
+fn reservations(spec: &Spec, names: &[String], costs: &[Nanos]) -> Result<Vec<Attributes>, String> {
+    let reservation = |(node, (name, &cost)): (usize, (&String, &Nanos))| {
+        let (runtime, deadline) = (cost + BESIDES, spec.plan().nodes()[node].deadline);
         let error = format!("--deadline-scheduling: node {name}: {runtime} (its cost and {BESIDES}) exceeds ");
         if runtime > deadline {
             return Err(format!("{error}its deadline of {deadline}; lower --cost, or extend the deadline"));
         }
-        Ok(Policy::Deadline { runtime_ns: runtime.0 })
+        Ok(Attributes::deadline_of(spec, node, runtime))
     };
-    nodes.map(reservation).collect()
+    names.iter().zip(costs).enumerate().map(reservation).collect()
 }
 
 impl Rule {
@@ -170,52 +147,26 @@ impl Rule {
     }
 }
 
-impl Attributes {
-    /// Gives them to the calling thread, which is to carry out `node` of `spec`.
-    ///
-    /// # Errors
-    /// Why Linux refuses, and the way out.
-    pub fn apply(&self, spec: &Spec, node: usize) -> Result<(), String> {
-        if let Some(cpus) = &self.cpus {
-            scheduling::keep_on(cpus).map_err(|error| format!("cannot keep to CPUs {}: {error}", listed(cpus)))?;
-        }
-        match &self.policy {
-            Policy::Other => Ok(()),
-            Policy::Fifo { priorities } => {
-                let mut fifo = Fifo::among(spec, node, priorities);
-                fifo.enter().map_err(|error| refused(fifo.priority(), &error))
-            }
-            &Policy::Deadline { runtime_ns } => {
-                Deadline::of(spec, node, Nanos(runtime_ns)).enter().map_err(|error| unreserved(&error))
-            }
-        }
-    }
-
-    /// Has `node` wake its consumers at the highest of their priorities. Its thread has its own.
-    ///
-    /// # Errors
-    /// Why Linux refuses.
-    pub fn boost(&self, spec: &Spec, node: &mut Node) -> Result<(), String> {
-        let Policy::Fifo { priorities } = &self.policy else { return Ok(()) };
-        let fifo = Fifo::among(spec, node.position(), priorities);
-        node.schedule_by(fifo).map_err(|error| error.to_string())
-    }
-}
-
-/// Tries out what each node gets, before anything is begun.
+/// Tries out how each node is scheduled, before anything begins.
 ///
 /// # Errors
 /// What Linux refuses.
-pub fn check_permission(spec: &Spec, attributes: &[Attributes]) -> Result<(), String> {
-    for (node, attributes) in attributes.iter().enumerate() {
-        if attributes.policy == Policy::Other {
-            continue;
-        }
-        // A thread of its own, as there may be no way back.
-        let tried = thread::scope(|scope| scope.spawn(|| attributes.apply(spec, node)).join());
-        tried.unwrap_or(Ok(()))?;
+pub fn check_permission(nodes: &[NodeOptions]) -> Result<(), String> {
+    // Threads of their own, as there may be no way back.
+    nodes.iter().try_for_each(|node| thread::scope(|scope| scope.spawn(|| apply(node)).join()).unwrap_or(Ok(())))
+}
+
+fn apply(NodeOptions { attributes, cpus, .. }: &NodeOptions) -> Result<(), String> {
+    if *attributes == Attributes::Other {
+        return Ok(());
     }
-    Ok(())
+    if let Some(cpus) = cpus {
+        scheduling::keep_on(cpus).map_err(|error| format!("cannot keep to CPUs {}: {error}", listed(cpus)))?;
+    }
+    attributes.apply().map_err(|error| match attributes.priority() {
+        Some(priority) => refused(priority, &error),
+        None => unreserved(&error),
+    })
 }
 
 /// Why Linux reserves nothing.
@@ -268,23 +219,22 @@ mod tests {
             deadline_scheduling: false,
             cpus: Vec::new(),
         };
-        let own = |(node, attributes): (usize, Attributes)| match attributes.policy {
-            Policy::Fifo { priorities } => Some(priorities[node]),
-            Policy::Other => None,
-            Policy::Deadline { .. } => panic!("nobody asked for that"),
-        };
-        Ok(scheduling.attributes(&spec(), &[Nanos::ZERO; 3])?.into_iter().enumerate().map(own).collect())
+        let nodes = scheduling.nodes(&spec(), &[Nanos::ZERO; 3])?;
+        Ok(nodes.into_iter().map(|node| node.attributes.priority()).collect())
     }
 
     #[test]
     fn linux_reserves_the_cost_and_a_little_or_the_deadline_is_too_short() {
         let scheduling =
             Scheduling { priorities: None, priority: Vec::new(), deadline_scheduling: true, cpus: Vec::new() };
-        let attributes = |cost| scheduling.attributes(&spec(), &[Nanos::ZERO, cost, Nanos::ZERO]);
-        let policies = attributes(Nanos::from_millis(3)).expect("it fits").into_iter().map(|node| node.policy);
-        let expected = [100_000, 3_100_000, 100_000].map(|runtime_ns| Policy::Deadline { runtime_ns });
-        assert!(policies.eq(expected));
-        let error = attributes(Nanos::from_millis(4)).expect_err("B is due in 4 ms");
+        let nodes = |cost| scheduling.nodes(&spec(), &[Nanos::ZERO, cost, Nanos::ZERO]);
+        let runtime = |node: NodeOptions| match node.attributes {
+            Attributes::Deadline { runtime, .. } => runtime,
+            other => panic!("{other:?}"),
+        };
+        let runtimes = nodes(Nanos::from_millis(3)).expect("it fits").into_iter().map(runtime);
+        assert!(runtimes.eq([100_000, 3_100_000, 100_000].map(Nanos)));
+        let error = nodes(Nanos::from_millis(4)).expect_err("B is due in 4 ms");
         assert!(error.contains("node B: 4.1 ms (its cost and 100 us) exceeds its deadline of 4 ms"), "{error}");
     }
 
@@ -299,17 +249,17 @@ mod tests {
     }
 
     #[test]
-    fn priorities_that_are_none_are_refused() {
+    fn priorities_out_of_range_are_refused() {
         for wrong in ["0", "98", "99", "-1", "rr", ""] {
             assert!(wrong.parse::<Rule>().is_err() && wrong.parse::<Priority>().is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn cpus_that_there_are_not_are_refused_with_those_that_there_are() {
+    fn unknown_cpus_are_refused_with_the_list_of_usable_ones() {
         let cpus = vec!["C=1023".parse().expect("a set")];
         let scheduling = Scheduling { priorities: None, priority: Vec::new(), deadline_scheduling: false, cpus };
-        let error = scheduling.attributes(&spec(), &[Nanos::ZERO; 3]).expect_err("so many CPUs");
+        let error = scheduling.nodes(&spec(), &[Nanos::ZERO; 3]).expect_err("so many CPUs");
         assert!(error.starts_with("--cpus: CPU 1023 cannot be used; those that can are "), "{error}");
     }
 }

@@ -3,7 +3,6 @@
 use clap::Args;
 use laxity_model::{Distribution, ExecutionTime, Graph, Nanos, Step};
 
-use super::body::Body;
 use super::settings::{self, Bytes, Rate, Setting};
 
 /// Options that replace what the file says; with -g, the only ones to say it.
@@ -41,17 +40,14 @@ impl Load {
                 true => Some(self.period_of(&node.name)?.or(node.period).ok_or_else(|| no_period(&node.name))?),
                 false => self.no_source(&node.name).map(|()| node.period)?,
             };
+            if self.no_work {
+                node.body.clear();
+            }
             if let Some(cost) = settings::value(&self.cost, &node.name) {
                 node.body = body(cost);
             }
         }
         Ok(())
-    }
-
-    /// What the jobs of each node do.
-    pub fn bodies(&self, graph: &Graph) -> Vec<Body> {
-        let body = |steps: &Vec<Step>| if self.no_work { Body::default() } else { Body::of(steps) };
-        graph.nodes.iter().map(|node| body(&node.body)).collect()
     }
 
     /// How much memory the jobs of `node` go through.

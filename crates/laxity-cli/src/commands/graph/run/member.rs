@@ -1,16 +1,16 @@
 //! `laxity graph member`: the process of one node, started by `laxity graph run --processes`.
 
 use std::io::{self, BufRead};
+use std::thread;
 
 use clap::Args;
 use laxity_graph::Registry;
 use laxity_model::Instant;
-use laxity_sys::journal::Journal;
+use laxity_runtime::Member;
 use laxity_sys::process;
 
 use super::super::live;
-use super::orders::Orders;
-use super::worker::{Worker, pause};
+use super::LOOK;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 
@@ -37,22 +37,19 @@ pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
     }
     let mut lines = io::stdin().lock().lines();
     let Some(orders) = lines.next() else { return Ok(()) };
-    let orders: Orders = serde_json::from_str(&orders.map_err(live)?).map_err(live)?;
     let graph = registry.attach(&arguments.graph).map_err(live)?;
     let unknown = || live(format_args!("the graph has no node {}", arguments.node));
     let node = graph.node(&arguments.node).ok_or_else(unknown)?;
-    let journal = Journal::on_standard_output().map_err(live)?;
-    let worker = Worker::start(&graph, node, orders, journal).map_err(live)?;
-    worker.ready().map_err(live)?;
+    let member = Member::start(&graph, node, &orders.map_err(live)?).map_err(live)?;
     // Nothing comes if the run ends before it begins.
     if let Some(Ok(start)) = lines.next() {
-        worker.begin(Instant(start.trim().parse().map_err(live)?));
-        while worker.is_at_work() {
+        member.begin(Instant(start.trim().parse().map_err(live)?));
+        while !member.is_over() {
             if interrupt.is_requested() {
-                worker.stop();
+                member.stop();
             }
-            pause();
+            thread::sleep(LOOK);
         }
     }
-    worker.join().map_err(live)
+    member.join().map_err(live)
 }

@@ -1,52 +1,44 @@
 //! `laxity graph run`: a graph on this machine, carried out by threads or by processes.
 
 mod attributes;
-mod body;
 mod channel;
-mod conduct;
-mod crew;
 mod load;
-mod measure;
 pub mod member;
 pub(super) mod notation;
-mod orders;
-mod processes;
-mod record;
+mod progress;
 mod report;
 mod settings;
-mod threads;
-mod worker;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::cell::Cell;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::rc::Rc;
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 use laxity_graph::{Graph, MEMBERS_MAX, RECORDER_DEFAULT, Registry, Spec};
-use laxity_model::{self as model, Nanos, Workload};
-use laxity_runtime::{control, work};
-use laxity_sys::journal::Journal;
+use laxity_model::{self as model, Instant, Nanos, Platform, Step, Workload};
+use laxity_runtime::{GraphOptions, Plan, ProcessOptions, Refusal, Run, StartOptions};
+use laxity_trace::codec::TraceWriter;
+use laxity_trace::metrics::NodeJobs;
+use laxity_trace::{Event, Sink};
 
 use self::attributes::Scheduling;
-use self::body::Body;
 use self::channel::Carried;
-use self::conduct::Conductor;
-use self::crew::Crew;
 use self::load::Load;
-use self::orders::{Orders, Releases};
-use self::processes::Processes;
-use self::record::Records;
-use self::report::Outcome;
+use self::progress::Progress;
+use self::report::{NodeOutcome, Outcome};
 use self::settings::Setting;
-use self::threads::Threads;
 use super::display::Display;
-use super::recording;
 use super::{live, parse_interval};
 use crate::commands::simulate::parse_duration;
 use crate::error::CliError;
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
+use crate::output_file::{Failed, OutputFile};
 use crate::quantity::{counted, short};
 
 /// Run a graph, and measure response times, deadlines and end-to-end latencies.
@@ -110,7 +102,7 @@ pub struct Arguments {
     /// Write what happens to OUT, for `laxity trace`
     #[arg(long, value_name = "OUT")]
     trace: Option<PathBuf>,
-    /// Have each node remember its last NUMBER jobs [default: 256; 4096 with --trace]
+    /// Have each node remember its last NUMBER jobs, for processes that watch or record it [default: 256]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     recorder: Option<u32>,
     /// Seed of random execution times
@@ -130,43 +122,44 @@ pub struct Arguments {
     quiet: bool,
 }
 
-/// How many jobs a node remembers whose trace is written: as many as it completes, at 100 kHz, between two looks.
-const RECORDER_TRACED: u32 = 4096;
+/// How often what happened is collected, and how often processes look whether they are to end.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A graph to be run.
+struct Source {
+    workload: Workload,
+    /// Its position among the graphs of the workload.
+    position: usize,
+    /// What it comes from.
+    file: String,
+}
 
 /// Creates the graph, runs it, removes it, and prints what was measured.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
     let argument = |message| CliError::Argument { message };
-    let (mut model, file) = read(arguments)?;
+    let Source { workload, position, file } = read(arguments)?;
+    let mut model = workload.graphs[position].clone();
     model.name = arguments.name.clone().unwrap_or(model.name);
     arguments.load.apply(&mut model).map_err(argument)?;
-    let bodies = arguments.load.bodies(&model);
-    if !arguments.quiet && !arguments.json && bodies.iter().any(Body::leaves_out) {
-        output::warning(format_args!("{file}: GPU operations are left out, and what resources guard runs unguarded"));
-    }
     let channels = channel::channels(&model, &arguments.edges).map_err(argument)?;
     let refused = |error| argument(format!("{file}: {error}"));
-    let spec = Spec::with_channels(model, channels).map_err(refused)?;
-    let spec = spec.with_recorder(recorder(arguments)).map_err(|error| argument(format!("--recorder: {error}")))?;
+    let spec = Spec::with_channels(model.clone(), channels).map_err(refused)?;
+    let recorder = arguments.recorder.unwrap_or(RECORDER_DEFAULT);
+    let spec = spec.with_recorder(recorder).map_err(|error| argument(format!("--recorder: {error}")))?;
     check_processes(arguments, spec.graph().nodes.len()).map_err(argument)?;
-    let orders = orders(arguments, &spec, bodies)?;
+    let plan = plan(arguments, &workload, position, (model, spec), &file)?;
     let interrupt = Interrupt::watch();
-    let graph = registry.create(&spec).map_err(live)?;
-    let (names, name) = (registry.clone(), spec.graph().name.clone());
+    let graph = plan.create_graphs(registry).map_err(live)?.remove(0);
+    let (names, name) = (registry.clone(), graph.spec().graph().name.clone());
     interrupt.end_with(move || _ = names.unlink(&name));
-    let outcome = carry_out(registry, arguments, &graph, &orders, &interrupt);
+    let outcome = carry_out(registry, arguments, &plan, &graph, &interrupt);
+    let spec = graph.spec().clone();
     // Before anything else is written, so that nothing is left even if that fails.
     interrupt.end_with(|| {});
     drop(graph);
-    let (outcome, is_broken) = outcome?;
-    arguments.trace.iter().for_each(|path| warn_of_flaw(path, &outcome, spec.recorder()));
+    let outcome = outcome?;
     print(arguments, &spec, &outcome, output)?;
-    conclude(arguments, &outcome, is_broken)
-}
-
-/// How many jobs each node remembers.
-fn recorder(arguments: &Arguments) -> u32 {
-    let default = if arguments.trace.is_some() { RECORDER_TRACED } else { RECORDER_DEFAULT };
-    arguments.recorder.unwrap_or(default)
+    conclude(arguments, &outcome)
 }
 
 /// Whether `nodes` processes and this one find room at a graph.
@@ -179,86 +172,187 @@ fn check_processes(arguments: &Arguments, nodes: usize) -> Result<(), String> {
     Err(format!("--processes: the graph has {nodes} nodes, but only {limit} can be processes; leave it out"))
 }
 
-/// The graph that is asked for, and what it comes from.
-fn read(arguments: &Arguments) -> Result<(model::Graph, String), CliError> {
+/// The graph that is asked for.
+fn read(arguments: &Arguments) -> Result<Source, CliError> {
     let argument = |message| CliError::Argument { message };
     match (&arguments.notation, &arguments.file) {
-        (Some(edges), _) => Ok((notation::graph(edges).map_err(argument)?, "-g".to_owned())),
+        (Some(edges), _) => {
+            let graph = notation::graph(edges).map_err(argument)?;
+            let workload = Workload::new(graph.name.clone(), Platform::identical(1), Vec::new());
+            let workload = Workload { graphs: vec![graph], ..workload };
+            Ok(Source { workload, position: 0, file: "-g".to_owned() })
+        }
         (None, Some(path)) => {
-            let file = input::name(path);
-            let workload = input::workload(path)?;
-            Ok((choose(&workload, arguments.graph.as_deref(), &file)?.clone(), file))
+            let (file, workload) = (input::name(path), input::workload(path)?);
+            let position = choose(&workload, arguments.graph.as_deref(), &file)?;
+            Ok(Source { workload, position, file })
         }
         (None, None) => Err(argument("name a workload, or write edges after -g".to_owned())),
     }
 }
 
-/// The graph called `name`, or the only one.
-fn choose<'w>(workload: &'w Workload, name: Option<&str>, file: &str) -> Result<&'w model::Graph, CliError> {
+/// The position of the graph called `name`, or of the only one.
+fn choose(workload: &Workload, name: Option<&str>, file: &str) -> Result<usize, CliError> {
     let names: Vec<String> = workload.graphs.iter().map(|graph| graph.name.clone()).collect();
     let argument = |message| Err(CliError::Argument { message });
     match (name, workload.graphs.as_slice()) {
         (_, []) => argument(format!("{file}: the workload has no graph; add a [[graph]]")),
-        (None, [graph]) => Ok(graph),
+        (None, [_]) => Ok(0),
         (None, _) => argument(format!("{file}: several graphs; choose one with --graph: {}", names.join(", "))),
-        (Some(name), graphs) => match graphs.iter().find(|graph| graph.name == name) {
-            Some(graph) => Ok(graph),
+        (Some(name), graphs) => match graphs.iter().position(|graph| graph.name == name) {
+            Some(position) => Ok(position),
             None => argument(format!("{file}: no graph is called {name}; {}", super::way_out(name, &names, "graph"))),
         },
     }
 }
 
-/// What whoever carries out each node has to know.
-fn orders(arguments: &Arguments, spec: &Spec, bodies: Vec<Body>) -> Result<Vec<Orders>, CliError> {
-    let costs: Vec<Nanos> = bodies.iter().map(Body::cost).collect();
-    let attributes = arguments.scheduling.attributes(spec, &costs);
-    let attributes = attributes.map_err(|message| CliError::Argument { message })?;
-    attributes::check_permission(spec, &attributes).map_err(live)?;
-    let releases = releases(arguments);
-    let nodes = spec.graph().nodes.iter().zip(bodies).zip(attributes);
-    let orders = nodes.map(|((node, body), attributes)| Orders {
-        body,
-        seed: arguments.seed,
-        working_set: arguments.load.working_set(&node.name),
-        attributes,
-        releases,
-        on_time: arguments.on_time,
-    });
-    Ok(orders.collect())
-}
-
-fn releases(arguments: &Arguments) -> Releases {
+/// What the nodes do, and how Linux schedules them.
+fn plan(
+    arguments: &Arguments,
+    workload: &Workload,
+    position: usize,
+    (graph, spec): (model::Graph, Spec),
+    file: &str,
+) -> Result<Plan, CliError> {
+    let cost = |node: &model::Node| node.body.iter().map(Step::cpu_wcet).sum();
+    let costs: Vec<Nanos> = graph.nodes.iter().map(cost).collect();
+    let nodes = arguments.scheduling.nodes(&spec, &costs);
+    let mut nodes = nodes.map_err(|message| CliError::Argument { message })?;
+    attributes::check_permission(&nodes).map_err(live)?;
+    for (node, options) in graph.nodes.iter().zip(&mut nodes) {
+        options.working_set = arguments.load.working_set(&node.name);
+    }
+    let before = workload.graphs[..position].iter().map(|graph| graph.nodes.len());
     let default = if arguments.jobs.is_some() { Nanos(u64::MAX) } else { Nanos::from_secs(1) };
-    let duration = arguments.duration.unwrap_or(default);
-    Releases { duration_ns: duration.0, jobs: arguments.jobs.unwrap_or(u64::MAX) }
+    let options = GraphOptions {
+        graph,
+        spec,
+        nodes,
+        first_task: (workload.tasks.len() + before.sum::<usize>()) as u32,
+        seed: arguments.seed,
+        duration: arguments.duration.unwrap_or(default),
+        jobs: arguments.jobs.unwrap_or(u64::MAX),
+        on_time: arguments.on_time,
+    };
+    let refused = |refusal: Refusal| {
+        let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
+        live(lines.join("\n"))
+    };
+    let plan = Plan::of_graph(workload, &options).map_err(refused)?;
+    if !arguments.quiet && !arguments.json {
+        plan.notes().iter().for_each(|note| output::warning(format_args!("{file}: {note}")));
+    }
+    Ok(plan)
 }
 
-/// Runs `graph`, whose nodes are all free, to its end. Answers whether a node was lost for good, too.
+/// Runs `plan`, whose only graph is `graph`, to its end or until interrupted. Its trace is in its place when this returns.
 fn carry_out(
     registry: &Registry,
     arguments: &Arguments,
+    plan: &Plan,
     graph: &Graph,
-    orders: &[Orders],
     interrupt: &Interrupt,
-) -> Result<(Outcome, bool), CliError> {
-    let no_journal = |error| {
-        live(format_args!("cannot note when the jobs of each node complete: {error}; raise the limit (`ulimit -n`)"))
-    };
-    let nodes = graph.spec().graph().nodes.iter();
-    let journals = nodes.map(|_| Journal::new("laxity-journal")).collect::<io::Result<Vec<_>>>().map_err(no_journal)?;
-    let records = journals.iter().map(Records::of).collect();
-    let trace = arguments.trace.as_deref();
-    let conductor = Conductor { graph, records, releases: releases(arguments), trace, interrupt };
+) -> Result<Outcome, CliError> {
+    let (trace, write_failed) = open_trace(arguments, plan)?;
+    let records = Rc::new(Cell::new(0));
+    let mut sink = (NodeJobs::new(plan.header()), (trace, Counter(Rc::clone(&records))));
+    let processes = arguments.processes.then(|| process_options(registry, arguments, graph, interrupt));
+    let start = StartOptions { locks_memory: false, processes };
+    let mut run = Run::start(plan, std::slice::from_ref(graph), start).map_err(live)?;
     let is_quiet = arguments.quiet || (arguments.json && arguments.every.is_none());
     let mut display = Display::new(arguments.every.map(|every| Duration::from_nanos(every.0)), is_quiet);
-    let mut crew: Box<dyn Crew> = if arguments.processes {
-        let folder = registry.directory();
-        Box::new(Processes::start(folder, graph, orders, journals, arguments.restart, interrupt).map_err(live)?)
-    } else {
-        Box::new(Threads::start(graph, orders, journals).map_err(live)?)
+    let mut progress = Progress::new(graph, limit(arguments));
+    let mut is_cut_short = false;
+    loop {
+        // In this order: what is collected of a run that is over is all there is.
+        let is_over = run.is_over();
+        run.collect(&mut sink).iter().for_each(|warning| display.warn(warning));
+        if is_over {
+            break;
+        }
+        if (interrupt.is_requested() || write_failed.get()) && !is_cut_short {
+            is_cut_short = true;
+            run.stop();
+        }
+        if display.is_due() {
+            progress.show(&mut display, &sink.0, run.losses(), Nanos(run.seen().0));
+        }
+        thread::sleep(LOOK);
+    }
+    display.clear();
+    let (losses, is_broken) = (run.losses().to_vec(), run.is_broken());
+    let (ended, failed) = run.finish(&mut sink);
+    failed.map_err(live)?;
+    let (jobs, (trace, _)) = sink;
+    if let (Some(writer), Some(path)) = (trace, &arguments.trace) {
+        writer.finish().map_err(|source| CliError::Write { path: path.clone(), source })?.commit()?;
+    }
+    // Threads that handle interrupts come after the nodes.
+    let nodes = jobs.nodes().iter().enumerate().take(graph.spec().graph().nodes.len());
+    let nodes = nodes.map(|(node, measured)| NodeOutcome {
+        completed: graph.status(node).completed,
+        losses: losses.get(node).copied().unwrap_or_default(),
+        measured: measured.clone(),
+    });
+    let nodes: Vec<NodeOutcome> = nodes.collect();
+    let lost = nodes.iter().map(|node| node.completed.saturating_sub(node.measured.completed)).sum();
+    Ok(Outcome {
+        ran: ended.reached - Instant::ZERO,
+        is_cut_short,
+        nodes,
+        is_broken,
+        lost: if ended.is_whole { 0 } else { lost },
+        records: arguments.trace.is_some().then(|| records.get()),
+    })
+}
+
+/// How long the run is to take, if that is limited.
+fn limit(arguments: &Arguments) -> Option<Nanos> {
+    arguments.duration.or(arguments.jobs.is_none().then_some(Nanos::from_secs(1)))
+}
+
+/// A process of this program for each node.
+fn process_options(
+    registry: &Registry,
+    arguments: &Arguments,
+    graph: &Graph,
+    interrupt: &Interrupt,
+) -> ProcessOptions {
+    let (folder, name) = (registry.directory().to_owned(), graph.spec().graph().name.clone());
+    let command_folder = folder.clone();
+    let command = move |node: &str| {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("laxity").arg("graph").arg("--folder").arg(&command_folder).arg("member");
+        command.arg(format!("--graph={name}")).arg(format!("--node={node}"));
+        command.arg(format!("--parent={}", std::process::id()));
+        command
     };
-    let outcome = conductor.conduct(crew.as_mut(), &mut display)?;
-    Ok((outcome, crew.is_broken()))
+    let interrupt = interrupt.clone();
+    ProcessOptions {
+        command: Box::new(command),
+        folder,
+        restarts: arguments.restart,
+        is_interrupted: Box::new(move || interrupt.is_requested()),
+    }
+}
+
+/// Where the records go, if anywhere, and whether writing them failed.
+fn open_trace(arguments: &Arguments, plan: &Plan) -> Result<(Option<TraceWriter<OutputFile>>, Failed), CliError> {
+    let Some(path) = &arguments.trace else { return Ok((None, Failed::default())) };
+    let file = OutputFile::create(path)?;
+    let failed = file.failed();
+    let writer =
+        TraceWriter::new(file, plan.header()).map_err(|source| CliError::Write { path: path.clone(), source })?;
+    Ok((Some(writer), failed))
+}
+
+/// Counts records.
+struct Counter(Rc<Cell<u64>>);
+
+impl Sink for Counter {
+    fn record(&mut self, _at: Instant, _event: Event) {
+        self.0.set(self.0.get() + 1);
+    }
 }
 
 fn print(arguments: &Arguments, spec: &Spec, outcome: &Outcome, output: &mut Output) -> Result<(), CliError> {
@@ -272,23 +366,21 @@ fn print(arguments: &Arguments, spec: &Spec, outcome: &Outcome, output: &mut Out
     output.finish()
 }
 
-/// Warns of what the trace has not.
-fn warn_of_flaw(path: &Path, outcome: &Outcome, depth: u32) {
-    let way_out =
-        format!("give nodes a longer memory than {depth} jobs, as in --recorder {}", depth.saturating_mul(16));
-    let flaw = outcome.trace.and_then(|collected| recording::flaw(path, collected, &way_out));
-    flaw.iter().for_each(output::warning);
-}
-
 /// An interruption, a loss or missed deadlines, where those are failures.
-fn conclude(arguments: &Arguments, outcome: &Outcome, is_broken: bool) -> Result<(), CliError> {
+fn conclude(arguments: &Arguments, outcome: &Outcome) -> Result<(), CliError> {
     let (missed, released) = (outcome.missed(), outcome.jobs());
     if outcome.is_cut_short {
         let of = arguments.duration.map_or(String::new(), |duration| format!(" of {}", short(duration)));
         let reached = format!("after {}{of}, {}", short(outcome.ran), counted(released, "job"));
         return Err(CliError::Interrupted { reached });
     }
-    if is_broken {
+    if outcome.lost > 0 {
+        let (ran, jobs) = (short(outcome.ran), counted(outcome.lost, "job"));
+        return Err(live(format_args!(
+            "{jobs} after {ran} could not be collected in time; give the machine a CPU more than the nodes need"
+        )));
+    }
+    if outcome.is_broken {
         return Err(live(format_args!("a node was lost, and the graph ended after {}", counted(released, "job"))));
     }
     if arguments.fail_on_miss && missed > 0 {

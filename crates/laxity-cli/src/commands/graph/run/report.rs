@@ -1,10 +1,10 @@
 //! What was measured of a run, for people and for programs.
 
-use laxity_graph::{Collected, Spec};
+use laxity_graph::Spec;
 use laxity_model::Nanos;
+use laxity_trace::metrics::{DistributionSummary, NodeSpans, Spans};
 use serde::Serialize;
 
-use super::measure::{NodeMeter, Spans, Summary};
 use crate::quantity::{TimeUnit, counted, short};
 use crate::style::{RESET, STRONG};
 use crate::table::{Cell, Table};
@@ -18,8 +18,12 @@ pub struct Outcome {
     pub is_cut_short: bool,
     /// In the order of the graph.
     pub nodes: Vec<NodeOutcome>,
-    /// What its trace has, if there is one.
-    pub trace: Option<Collected>,
+    /// Whether a node was lost for good.
+    pub is_broken: bool,
+    /// Jobs that are complete and not measured, as what their threads did could not be collected in time.
+    pub lost: u64,
+    /// The records of its trace, if there is one.
+    pub records: Option<u64>,
 }
 
 /// A node of it.
@@ -27,11 +31,14 @@ pub struct Outcome {
 pub struct NodeOutcome {
     /// Jobs that are complete.
     pub completed: u64,
-    /// How often it was lost.
+    /// How often its process was killed.
     pub losses: u64,
     /// What its jobs were like.
-    pub measured: NodeMeter,
+    pub measured: NodeSpans,
 }
+
+/// What is said of spans.
+type Summary = (Nanos, DistributionSummary);
 
 impl Outcome {
     /// Jobs that are complete.
@@ -60,7 +67,7 @@ impl NodeOutcome {
     }
 
     fn longest(&self) -> Nanos {
-        let max = |summary: Option<Summary>| summary.map_or(Nanos::ZERO, |summary| summary.max);
+        let max = |summary: Option<Summary>| summary.map_or(Nanos::ZERO, |(_, all)| all.max);
         self.measured.tardiness_max.max(max(self.response())).max(max(self.end_to_end()))
     }
 }
@@ -85,10 +92,10 @@ pub fn text(spec: &Spec, outcome: &Outcome, width: Option<usize>) -> String {
         });
         let shown = |span: Nanos| Cell::from(unit.show(span));
         let response =
-            result.response().map_or([Cell::faint("-"), Cell::faint("-")], |all| [all.p50, all.max].map(shown));
+            result.response().map_or([Cell::faint("-"), Cell::faint("-")], |(_, all)| [all.p50, all.max].map(shown));
         cells.extend(response);
-        if let Some(Summary { min, p50, p99, max, .. }) = result.end_to_end() {
-            cells.extend([min, p50, p99, max].map(shown));
+        if let Some((min, all)) = result.end_to_end() {
+            cells.extend([min, all.p50, all.p99, all.max].map(shown));
         }
         table.row(cells);
     }
@@ -137,12 +144,12 @@ pub fn json(spec: &Spec, outcome: &Outcome) -> String {
         p99_ns: u64,
         max_ns: u64,
     }
-    let spans = |Summary { count, min, p50, p99, max }| JsonSpans {
-        count,
+    let spans = |(min, all): Summary| JsonSpans {
+        count: all.count,
         min_ns: min.0,
-        p50_ns: p50.0,
-        p99_ns: p99.0,
-        max_ns: max.0,
+        p50_ns: all.p50.0,
+        p99_ns: all.p99.0,
+        max_ns: all.max.0,
     };
     let nodes = spec.graph().nodes.iter().zip(&outcome.nodes).map(|(node, result)| JsonNode {
         name: &node.name,
@@ -159,6 +166,6 @@ pub fn json(spec: &Spec, outcome: &Outcome) -> String {
         ran_ns: outcome.ran.0,
         interrupted: outcome.is_cut_short,
         nodes: nodes.collect(),
-        trace: outcome.trace.map(|Collected { records, lost, late, .. }| JsonTrace { records, lost, late }),
+        trace: outcome.records.map(|records| JsonTrace { records, lost: outcome.lost, late: 0 }),
     })
 }

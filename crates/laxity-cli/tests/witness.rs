@@ -1,14 +1,20 @@
-//! Measured overheads, the bounds that follow from them, and the response times of the same workload run live.
+//! Measured overheads, the bounds that follow from them, and the response times of the same workload run live. Alone in its
+//! program, so that no other test runs beside.
 //!
-//! A machine owes nobody its bounds: others may take its CPUs, and what was the worst case while it was measured need
-//! not be later. So a miss is reported with what the machine did meanwhile. What fails is what no machine can do.
+//! A hypervisor and other processes may take the CPUs, and no bound of the analysis knows them: how much they took is
+//! measured over the run. On a calm machine a response time that exceeds its bound fails the test.
+#![cfg(target_os = "linux")]
+
+#[path = "cli/support.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
 
 use std::fs;
 
-use laxity_testing::skip;
+use laxity_testing::{CalmMeter, skip};
 use serde_json::Value;
 
-use crate::support::{folder, run};
+use support::{folder, run};
 
 /// Three tasks that need a fifth of a CPU together. Ticks of Linux are 10 ms apart at most and 1 ms at least; those of
 /// the usual 250 Hz are charged.
@@ -41,13 +47,38 @@ struct Found {
     /// The bound on its response time.
     bound: u64,
     jobs: u64,
-    median: u64,
     min: u64,
     max: u64,
 }
 
+/// How often the workload is measured and run before the machine is said not to be calm.
+const ATTEMPTS: usize = 3;
+
 #[test]
-fn live_response_times_lie_within_the_bounds_of_measured_overheads_or_the_machine_says_why_not() {
+fn no_live_response_time_exceeds_its_bound_on_a_calm_machine() {
+    let mut reasons = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let calm = CalmMeter::begin();
+        let excesses = match excesses() {
+            Ok(excesses) => excesses,
+            Err(reason) => {
+                reasons.push(reason);
+                continue;
+            }
+        };
+        let disturbance = calm.end();
+        if excesses.is_empty() {
+            return;
+        }
+        assert!(!disturbance.is_calm(), "on a calm machine ({disturbance}): {}", excesses.join("; "));
+        reasons.push(format!("this machine is not calm: {disturbance}: {}", excesses.join("; ")));
+    }
+    skip(reasons.join(", and then "));
+}
+
+/// Measures this machine, and runs the workload: the tasks whose longest response time exceeds its bound, or why there is
+/// nothing to compare.
+fn excesses() -> Result<Vec<String>, String> {
     let folder = folder();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (profile, workload) = (path("profile.toml"), path("witness.toml"));
@@ -57,30 +88,23 @@ fn live_response_times_lie_within_the_bounds_of_measured_overheads_or_the_machin
     let (_, checked, err) = run(["check", &workload, "--overheads", &profile, "--no-scaling", "--json"]);
     let checked: Value = serde_json::from_str(&checked).expect(&err);
     if checked["hard"]["status"] != "schedulable" {
-        return skip(format_args!("this machine costs too much to prove anything: {}", checked["overheads"]));
+        return Err(format!("this machine costs too much to prove anything: {}", checked["overheads"]));
     }
-    let before = stolen();
     let (code, ran, err) = run(["run", &workload, "--scheduler", "fifo", "--for", "800ms", "--json"]);
     if err.contains("not permitted") {
-        return skip(err);
+        return Err(err);
     }
     assert_eq!(code, 0, "{err}");
-    let stolen = stolen() - before;
     let ran: Value = serde_json::from_str(&ran).expect("JSON");
-    for task in found(&checked, &ran) {
-        let Found { name, wcet, bound, jobs, median, min, max } = task;
+    let mut excesses = Vec::new();
+    for Found { name, wcet, bound, jobs, min, max } in found(&checked, &ran) {
         assert!(jobs > 0 && bound >= wcet, "{name}: {jobs} jobs, bound {bound} ns");
         assert!(min >= wcet, "{name} responded after {min} ns, and every job of it computes for {wcet} ns");
         if max > bound {
-            eprintln!(
-                "{name}: the longest of {jobs} response times, {max} ns, exceeds the bound of {bound} ns by {} ns; others \
-                 took {stolen} ticks from this machine's CPUs meanwhile",
-                max - bound
-            );
+            excesses.push(format!("the longest of {jobs} response times of {name} is {max} ns, its bound {bound} ns"));
         }
-        // Under SCHED_FIFO nothing of this machine delays every other job, and the bound has all that delays the worst.
-        assert!(median <= bound || stolen > 0, "{name}: half the response times exceed {bound} ns: {median} ns");
     }
+    Ok(excesses)
 }
 
 /// The tasks of both, in their order.
@@ -96,18 +120,9 @@ fn found(checked: &Value, ran: &Value) -> Vec<Found> {
             wcet: number(&ran["wcet_ns"]),
             bound: number(&checked["response_time_ns"]),
             jobs: number(&ran["completed"]),
-            median: number(&response["p50"]),
             min: number(&response["min"]),
             max: number(&response["max"]),
         }
     });
     both.collect()
-}
-
-/// For how long, in ticks, a hypervisor ran others while this machine had something to run; 0 where Linux does not say.
-fn stolen() -> u64 {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let all = stat.lines().next().unwrap_or_default();
-    // user, nice, system, idle, iowait, irq, softirq, steal
-    all.split_whitespace().nth(8).and_then(|steal| steal.parse().ok()).unwrap_or(0)
 }

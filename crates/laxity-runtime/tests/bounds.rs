@@ -1,11 +1,16 @@
-//! Measured response times and the bounds of the analysis.
+//! Measured response times and the bounds of the analysis. Alone in its program, so that no other test runs beside.
+
+#[path = "witness/harness.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod harness;
 
 use laxity_analysis::check::{self, BoundSource};
 use laxity_model::{Instant, JobId, Nanos};
 use laxity_runtime::LinuxScheduler;
+use laxity_testing::{CalmMeter, skip};
 use laxity_trace::{Event, Record};
 
-use crate::harness::{live, live_by, ms, releases, workload};
+use harness::{live_by, ms, releases, workload};
 
 /// What this machine may add to a job: its own latencies are no part of the model.
 const MARGIN: Nanos = Nanos(2_000_000);
@@ -77,32 +82,52 @@ wcet = "20 ms"
     ),
 ];
 
-/// A job that took longer than its bound is reported with what kept it: the bound is one of the model, which has nobody
-/// else on its CPUs, and nobody can promise that of the machine of a test.
+/// How often a workload is run before the machine is said not to be calm.
+const ATTEMPTS: usize = 3;
+
+/// The bounds are those of the model, where nothing else is on the CPUs, and so are those of a calm machine.
 #[test]
-fn response_times_that_exceed_their_bounds_are_reported_with_the_cause() {
+fn no_response_time_exceeds_its_bound_on_a_calm_machine() {
     for (what, text) in WORKLOADS {
         let workload = workload(&text.replace("NAME", &format!("bounds-{}", std::process::id())));
         let report = check::check(&workload, &workload.scheduler, &check::Options::default());
-        let mut bounded = 0;
-        let records = live_by(&workload, ms(900), LinuxScheduler::Fifo).unwrap_or_else(|| live(&workload, ms(900)));
-        for (task, found) in report.tasks.iter().enumerate() {
-            let Some(bound) = found.response_time.filter(|bound| bound.by != BoundSource::Deadline) else { continue };
-            let worst = responses(&records, task, found.deadline).max_by_key(|&(_, response)| response);
-            let Some((job, response)) = worst else { panic!("{what}: {} had no job", found.name) };
-            if response > Nanos(bound.time.0 + MARGIN.0) {
-                eprintln!(
-                    "{what}: {job} of {} took {response}, and its bound is {}: {} passed from its release until it had a \
-                     CPU, and the rest of the excess while others, that are no tasks, had it",
-                    found.name,
-                    bound.time,
-                    latency(&records, job)
-                );
+        let bounded = report.tasks.iter().any(|task| bound(task).is_some());
+        assert!(bounded, "{what}: there is no bound to compare with");
+        let mut disturbances = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let calm = CalmMeter::begin();
+            let Some(records) = live_by(&workload, ms(900), LinuxScheduler::Fifo) else { return };
+            let disturbance = calm.end();
+            let excesses = excesses(&report, &records);
+            if excesses.is_empty() {
+                disturbances.clear();
+                break;
             }
-            bounded += 1;
+            assert!(!disturbance.is_calm(), "{what}, on a calm machine ({disturbance}): {}", excesses.join("; "));
+            disturbances.push(format!("{disturbance}: {}", excesses.join("; ")));
         }
-        assert!(bounded > 0, "{what}: there is no bound to compare with");
+        if !disturbances.is_empty() {
+            skip(format_args!("{what}: this machine is not calm: {}", disturbances.join(", and then ")));
+        }
     }
+}
+
+fn bound(task: &check::TaskReport) -> Option<Nanos> {
+    task.response_time.filter(|bound| bound.by != BoundSource::Deadline).map(|bound| bound.time)
+}
+
+/// The tasks whose longest response time exceeds its bound, with what kept the job.
+fn excesses(report: &check::Report, records: &[Record]) -> Vec<String> {
+    let excess = |(task, found): (usize, &check::TaskReport)| {
+        let bound = bound(found)?;
+        let worst = responses(records, task, found.deadline).max_by_key(|&(_, response)| response);
+        let (job, response) = worst.unwrap_or_else(|| panic!("{} had no job", found.name));
+        (response > Nanos(bound.0 + MARGIN.0)).then(|| {
+            let latency = latency(records, job);
+            format!("{job} of {} took {response}, its bound is {bound}, and it had a CPU after {latency}", found.name)
+        })
+    };
+    report.tasks.iter().enumerate().filter_map(excess).collect()
 }
 
 /// The response time of each job of `task` that is complete, from its arrival.

@@ -1,5 +1,8 @@
-//! From a workload to what its threads do.
+//! From a workload to what its workers do.
 
+mod graph;
+
+use std::iter::Take;
 use std::sync::Arc;
 
 use laxity_gpu::Config as Arbitration;
@@ -7,13 +10,18 @@ use laxity_model::{
     EngineOrder, GpuArbitration, GpuId, Graph, Instant, InterruptHandling, LockId, Nanos, OverheadCosts,
     ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
 };
+use laxity_policy::lock;
+use laxity_graph::Spec;
+use laxity_policy::graph::Releasing;
 use laxity_plan::draws::TaskDraws;
 use laxity_plan::{GraphPlan, Op, ReleasePattern, Releases};
-use laxity_policy::lock;
 use laxity_sys::scheduling;
 use laxity_trace::{LockInfo, LockKind, Origin, TraceHeader};
 
-use crate::linux::{self, Attributes, LinuxScheduler};
+pub use self::graph::{GraphOptions, NodeOptions};
+use crate::attributes::Attributes;
+use crate::jobs::Messages;
+use crate::linux::{self, LinuxScheduler};
 use crate::placement::Placement;
 use crate::refusal::{self, Refusal};
 
@@ -41,13 +49,31 @@ pub struct Plan {
     pub(crate) tasks: Vec<TaskPlan>,
     /// Locks with smaller numbers are resources.
     pub(crate) resources: usize,
-    /// The graphs, and how they are carried out.
-    pub(crate) graphs: Vec<(Graph, GraphPlan)>,
-    /// The GPUs, if anybody uses one.
+    pub(crate) graphs: Vec<LiveGraph>,
+    pub(crate) ending: Ending,
+    /// The GPUs, if a task uses one.
     pub(crate) gpus: Vec<laxity_model::Gpu>,
     pub(crate) pools: Vec<Pool>,
-    /// Threads that handle interrupts are as urgent as those who hold the GPU: klmirqd.
+    /// Threads that handle interrupts are as urgent as the holder of the GPU: klmirqd.
     pub(crate) follows_owners: bool,
+}
+
+/// When a run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// At the end of its duration, or when all jobs that were released until then are complete.
+    AtDuration,
+    /// As soon as there are no more jobs.
+    WithLastJob,
+}
+
+/// A graph, and how it is carried out.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveGraph {
+    pub spec: Spec,
+    pub plan: GraphPlan,
+    /// Whether jobs of nodes that are no sources may begin before their releases.
+    pub releasing: Releasing,
 }
 
 /// GPUs that are granted by one lock.
@@ -58,20 +84,31 @@ pub(crate) struct Pool {
     pub arbitration: Arbitration,
 }
 
-/// What one thread does.
+/// Settings of the tasks, in their order, that the simulator does not know.
+struct Settled {
+    linux: LinuxScheduler,
+    attributes: Vec<Attributes>,
+    urgencies: Vec<Option<u8>>,
+    cpus: Vec<Option<Vec<usize>>>,
+    placement: Placement,
+    /// The number of the first task where draws are concerned.
+    first_task: u32,
+}
+
+/// The work of one worker.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskPlan {
     pub name: String,
     pub ops: Arc<[Op]>,
     pub draws: TaskDraws,
     pub trigger: Trigger,
-    /// Relative.
-    pub deadline: Nanos,
     pub working_set: u64,
     /// The CPUs that it keeps to, numbered as Linux does; `None`: it may use all.
     pub cpus: Option<Vec<usize>>,
     pub attributes: Attributes,
-    /// How urgent it is among those who wait for GPUs; `None`: as its deadline is.
+    /// The messages of a node's edges.
+    pub messages: Messages,
+    /// How urgent its requests for GPUs are; `None`: as its deadline is.
     pub urgency: Option<u8>,
     /// Jobs spin, rather than suspend, until their GPU operations are complete.
     pub spins: bool,
@@ -79,16 +116,29 @@ pub(crate) struct TaskPlan {
     pub raised: Option<Raised>,
 }
 
-/// What releases jobs.
+/// The trigger of jobs.
 #[derive(Clone, Debug)]
 pub(crate) enum Trigger {
     /// Timers.
-    Time(Releases),
+    Time(ReleaseRule),
     /// Timers, and there must be room: a source of a graph.
-    Source(NodeId, Releases),
+    Source(NodeId, ReleaseRule),
     /// Tokens: any other node.
-    Tokens(NodeId),
+    Tokens(NodeId, Releasing),
 }
+
+/// When timers release jobs.
+#[derive(Clone, Debug)]
+pub(crate) struct ReleaseRule {
+    pub pattern: ReleasePattern,
+    /// Jobs that are released before it, from the start, are executed.
+    pub end: Instant,
+    /// Of these, so many.
+    pub jobs: u64,
+}
+
+/// Releases from the start, in order.
+pub(crate) type ReleaseTimes = Take<Releases>;
 
 /// A node of a graph, by their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,24 +156,23 @@ pub(crate) struct Raised {
 }
 
 impl Trigger {
-    /// The releases that only time decides.
-    pub fn releases(&self) -> Option<&Releases> {
-        match self {
-            Trigger::Time(releases) | Trigger::Source(_, releases) => Some(releases),
-            Trigger::Tokens(_) => None,
-        }
-    }
-
     /// The node, if it is one.
     pub fn node(&self) -> Option<NodeId> {
         match self {
             Trigger::Time(_) => None,
-            Trigger::Source(node, _) | Trigger::Tokens(node) => Some(*node),
+            Trigger::Source(node, _) | Trigger::Tokens(node, _) => Some(*node),
         }
     }
 }
 
 impl TaskPlan {
+    /// The releases that time alone decides, from the start.
+    pub fn releases(&self) -> Option<ReleaseTimes> {
+        let (Trigger::Time(rule) | Trigger::Source(_, rule)) = &self.trigger else { return None };
+        let jobs = usize::try_from(rule.jobs).unwrap_or(usize::MAX);
+        Some(Releases::new(rule.pattern.clone(), self.draws, rule.end).take(jobs))
+    }
+
     pub fn uses_gpu(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Issue(_)))
     }
@@ -161,12 +210,7 @@ impl Plan {
     }
 
     /// The same jobs, step by step, that are simulated.
-    fn of(
-        workload: &Workload,
-        compiled: &laxity_plan::Plan,
-        usable: &[usize],
-        options: &Options,
-    ) -> Result<Plan, String> {
+    fn of(workload: &Workload, compiled: &laxity_plan::Plan, usable: &[usize], options: &Options) -> Result<Plan, String> {
         let scheduler = compiled.header.scheduler;
         let placement = Placement::new(&compiled.header, usable)?;
         let uses_all = scheduler.scope == Scope::Global && placement.linux.len() == usable.len();
@@ -174,51 +218,76 @@ impl Plan {
         let reserved = |(task, ops): (&Task, &[Op])| Attributes::deadline(task, ops.iter().filter(may_wait).count());
         let reserved: Vec<Attributes> = models.iter().zip(compiled.bodies()).map(reserved).collect();
         let (linux, note) = linux::choose(&scheduler, options.linux, &models, &reserved, uses_all)?;
-        let header = header(compiled, workload, linux);
-        let rank = |task: usize| header.tasks[task].rank;
-        let priority = |task: usize| linux::priority(rank(task), models.len());
+        let ranks = compiled.header.tasks[..models.len()].iter().map(|task| task.rank);
+        let priorities: Vec<u8> = ranks.map(|rank| linux::priority(rank, models.len())).collect();
+        let attributes = match linux {
+            LinuxScheduler::Other => vec![Attributes::Other; models.len()],
+            LinuxScheduler::Deadline => reserved,
+            LinuxScheduler::Fifo => priorities.iter().map(|&priority| Attributes::fifo(priority)).collect(),
+        };
+        let is_fixed = !scheduler.rule.goes_by_deadline();
+        let settled = Settled {
+            linux,
+            attributes,
+            urgencies: priorities.iter().map(|&priority| is_fixed.then_some(priority)).collect(),
+            // A thread that may use all CPUs must not say so: SCHED_DEADLINE takes no other.
+            cpus: (0..models.len()).map(|task| (!uses_all).then(|| placement.cpus(task))).collect(),
+            placement,
+            first_task: 0,
+        };
+        let mut plan = Plan::assemble(workload, compiled, settled, options.seed, options.duration)?;
+        plan.notes.splice(0..0, note);
+        Ok(plan)
+    }
+
+    fn assemble(
+        workload: &Workload,
+        compiled: &laxity_plan::Plan,
+        settled: Settled,
+        seed: u64,
+        duration: Nanos,
+    ) -> Result<Plan, String> {
+        let Settled { linux, attributes, urgencies, cpus, placement, first_task } = settled;
+        let models = compiled.models(workload);
+        let priority = |task: usize| attributes[task].priority();
+        let highest = (0..models.len()).filter_map(priority).max();
         let raised = |task: usize| {
-            let non_preemptive = linux::priority(0, models.len()) + 1;
-            (linux == LinuxScheduler::Fifo).then(|| Raised {
-                base: priority(task),
-                non_preemptive,
+            Some(Raised {
+                base: priority(task)?,
+                non_preemptive: highest? + 1,
                 ceilings: ceilings(workload, &models, priority),
             })
         };
-        let end = Instant::ZERO.saturating_add(options.duration);
+        let end = Instant::ZERO.saturating_add(duration);
         let task_plan = |(number, (task, ops)): (usize, (&Task, &[Op]))| {
-            let draws = compiled.draws(TaskId(number as u32));
-            let attributes = match linux {
-                LinuxScheduler::Other => Attributes::Other,
-                LinuxScheduler::Deadline => reserved[number],
-                LinuxScheduler::Fifo => Attributes::Fifo { priority: priority(number) },
-            };
+            let draws = TaskDraws { seed, task: TaskId(first_task + number as u32) };
             TaskPlan {
                 name: task.name.clone(),
+                messages: Messages::default(),
                 ops: ops.into(),
                 draws,
-                deadline: task.deadline,
-                trigger: trigger(number, &compiled.graphs, Releases::new(ReleasePattern::new(task), draws, end)),
+                trigger: trigger(number, &compiled.graphs, ReleaseRule { pattern: ReleasePattern::new(task), end, jobs: u64::MAX }),
                 working_set: task.working_set.unwrap_or(0),
-                // Who has all may not say so: SCHED_DEADLINE takes no other.
-                cpus: (!uses_all).then(|| placement.cpus(number)),
-                attributes,
-                urgency: (!scheduler.rule.goes_by_deadline()).then(|| priority(number)),
+                cpus: cpus[number].clone(),
+                attributes: attributes[number],
+                urgency: urgencies[number],
                 spins: workload.gpu_management.arbitration == GpuArbitration::DriverSpinning,
                 raised: raised(number),
             }
         };
         let tasks: Vec<TaskPlan> = models.iter().zip(compiled.bodies()).enumerate().map(task_plan).collect();
         let use_gpus = tasks.iter().any(TaskPlan::uses_gpu);
+        let header = header(compiled, workload, linux);
         let pools = if use_gpus { pools(&header, &compiled.locks.configs, workload, &tasks)? } else { Vec::new() };
         let handling = workload.gpu_management.handling;
         Ok(Plan {
             linux,
-            notes: note.into_iter().chain(left_out(workload, linux, use_gpus)).collect(),
-            duration: options.duration,
+            notes: left_out(workload, linux, use_gpus),
+            duration,
             placement,
             resources: workload.resources.len(),
-            graphs: workload.graphs.iter().cloned().zip(compiled.graphs.iter().cloned()).collect(),
+            graphs: graphs(workload, compiled)?,
+            ending: Ending::AtDuration,
             follows_owners: !pools.is_empty() && matches!(handling, InterruptHandling::Klmirqd { .. }),
             gpus: if use_gpus { workload.platform.gpus.clone() } else { Vec::new() },
             pools,
@@ -227,7 +296,7 @@ impl Plan {
         })
     }
 
-    /// What a trace of it begins with.
+    /// The header of its traces.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
@@ -237,10 +306,19 @@ impl Plan {
         self.linux
     }
 
-    /// What its user should know: what is weaker than the workload asks for.
+    /// Notes to the user: what is weaker than the workload asks for.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+}
+
+/// The graphs of `workload`, with a recorder each.
+fn graphs(workload: &Workload, compiled: &laxity_plan::Plan) -> Result<Vec<LiveGraph>, String> {
+    let graph = |(graph, plan): (&Graph, &GraphPlan)| {
+        let spec = Spec::new(graph.clone()).map_err(|error| format!("graph \"{}\": {error}", graph.name))?;
+        Ok(LiveGraph { spec, plan: plan.clone(), releasing: Releasing::Early })
+    };
+    workload.graphs.iter().zip(&compiled.graphs).map(graph).collect()
 }
 
 /// Live each GPU has a thread that handles its interrupts; what the halves of interrupts take there is measured and not
@@ -262,17 +340,17 @@ fn header(compiled: &laxity_plan::Plan, workload: &Workload, linux: LinuxSchedul
     header
 }
 
-/// What releases the jobs of task `number`; `releases` are those that time alone would bring.
-fn trigger(number: usize, graphs: &[GraphPlan], releases: Releases) -> Trigger {
+/// The trigger of task `number`; `rule` is that of time alone.
+fn trigger(number: usize, graphs: &[GraphPlan], rule: ReleaseRule) -> Trigger {
     let within = |(graph, plan): (usize, &GraphPlan)| {
         let node = number.checked_sub(plan.first_task)?;
         let is_source = plan.plan.nodes().get(node)?.is_source;
         Some((NodeId { graph, node }, is_source))
     };
     match graphs.iter().enumerate().find_map(within) {
-        None => Trigger::Time(releases),
-        Some((node, true)) => Trigger::Source(node, releases),
-        Some((node, false)) => Trigger::Tokens(node),
+        None => Trigger::Time(rule),
+        Some((node, true)) => Trigger::Source(node, rule),
+        Some((node, false)) => Trigger::Tokens(node, Releasing::Early),
     }
 }
 
@@ -315,7 +393,7 @@ fn is_lock(op: &Op, wanted: LockId) -> bool {
     matches!(op, Op::Lock { lock, .. } if *lock == wanted)
 }
 
-/// What `linux` does not do for `workload`, or does in its own way.
+/// Notes on features of `workload` that `linux` does not have, or has in its own way.
 fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if use_gpus {
@@ -338,13 +416,13 @@ fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> Vec<S
 }
 
 /// For each resource with a ceiling the highest priority among its users.
-fn ceilings(workload: &Workload, tasks: &[Task], priority: impl Fn(usize) -> u8) -> Vec<Option<u8>> {
+fn ceilings(workload: &Workload, tasks: &[Task], priority: impl Fn(usize) -> Option<u8>) -> Vec<Option<u8>> {
     let ceiling = |(index, resource): (usize, &laxity_model::Resource)| {
         if resource.protocol != ResourceProtocol::PriorityCeiling {
             return None;
         }
         let uses = |task: &Task| task.body.iter().any(|step: &Step| refusal::locks_it(step, index));
-        (0..tasks.len()).filter(|&task| uses(&tasks[task])).map(&priority).max()
+        (0..tasks.len()).filter(|&task| uses(&tasks[task])).filter_map(&priority).max()
     };
     workload.resources.iter().enumerate().map(ceiling).collect()
 }

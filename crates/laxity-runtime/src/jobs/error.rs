@@ -1,0 +1,36 @@
+//! Why the jobs of a task cannot go on.
+
+use std::io;
+
+use laxity_gpu::{LockError, RegisterError};
+use laxity_graph::WaitError;
+use laxity_model::LockId;
+use laxity_softgpu::GpuError;
+use thiserror::Error;
+
+/// Why the jobs of a task cannot go on.
+#[derive(Debug, Error)]
+pub(crate) enum JobError {
+    #[error(transparent)]
+    Wait(#[from] WaitError),
+    /// A token or an engine is not granted.
+    #[error(transparent)]
+    NotGranted(#[from] LockError),
+    /// The arbitration of the GPUs takes no more jobs.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// The GPU is gone.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+    #[error("resource {} cannot be locked or unlocked: {error}{}", .lock.0, way_out(.error))]
+    Resource { lock: LockId, error: io::Error },
+    #[error("cannot go from SCHED_FIFO priority {from} to {to}: {error}")]
+    Priority { from: u8, to: u8, error: io::Error },
+}
+
+fn way_out(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::Deadlock => ": tasks wait for one another; lock resources in the same order everywhere",
+        _ => "",
+    }
+}

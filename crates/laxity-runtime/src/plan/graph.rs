@@ -1,0 +1,188 @@
+//! A graph that runs by itself, with what its user says of each node instead of the workload.
+
+use laxity_graph::Spec;
+use laxity_model::{Graph, Nanos, Platform, Scheduler, Workload};
+use laxity_policy::graph::Releasing;
+use laxity_sys::scheduling;
+
+use super::{Ending, LiveGraph, Plan, Settled, Trigger, without_modelled_interrupts};
+use crate::attributes::Attributes;
+use crate::jobs::Messages;
+use crate::linux::LinuxScheduler;
+use crate::placement::Placement;
+use crate::refusal::{self, Refusal};
+
+/// How to run one graph of a workload by itself.
+#[derive(Clone, Debug)]
+pub struct GraphOptions {
+    /// The graph, with what its jobs do.
+    pub graph: Graph,
+    /// As it is shared, with what its edges carry and a recorder.
+    pub spec: Spec,
+    /// Its nodes, in their order.
+    pub nodes: Vec<NodeOptions>,
+    /// The number of its first node among all tasks and nodes of the workload: with it draws are those of the whole.
+    pub first_task: u32,
+    /// Seed of random execution times.
+    pub seed: u64,
+    /// Jobs of sources that are released within it are run.
+    pub duration: Nanos,
+    /// Of these, so many of each source.
+    pub jobs: u64,
+    /// Whether the jobs of all nodes wait for their releases, not only those of sources.
+    pub on_time: bool,
+}
+
+/// How to run a node.
+#[derive(Clone, Debug, Default)]
+pub struct NodeOptions {
+    /// How Linux schedules it.
+    pub attributes: Attributes,
+    /// The CPUs that it keeps to, numbered as Linux does.
+    pub cpus: Option<Vec<usize>>,
+    /// Bytes that each job goes through.
+    pub working_set: u64,
+}
+
+impl Plan {
+    /// Prepares the graph of `options` alone; what its jobs do, its resources and its GPUs are those of `workload`.
+    ///
+    /// # Errors
+    /// What cannot be run live.
+    pub fn of_graph(workload: &Workload, options: &GraphOptions) -> Result<Plan, Refusal> {
+        let one = |reason| Refusal::of(vec![reason]);
+        let usable =
+            scheduling::usable_cpus().map_err(|error| one(format!("cannot ask which CPUs may be used: {error}")))?;
+        let workload = alone(workload, options, usable.len());
+        let reasons = refusal::unsupported(&workload);
+        if !reasons.is_empty() {
+            return Err(Refusal::of(reasons));
+        }
+        let compiled = laxity_plan::Plan::new(&without_modelled_interrupts(&workload), &Scheduler::GLOBAL_EDF, options.seed)
+            .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
+        let placement = Placement::new(&compiled.header, &usable).map_err(one)?;
+        let attributes: Vec<Attributes> = options.nodes.iter().map(|node| node.attributes).collect();
+        let settled = Settled {
+            linux: strongest(&attributes),
+            urgencies: attributes.iter().map(|attributes| attributes.priority()).collect(),
+            cpus: options.nodes.iter().map(|node| node.cpus.clone()).collect(),
+            attributes,
+            placement,
+            first_task: options.first_task,
+        };
+        let mut plan = Plan::assemble(&workload, &compiled, settled, options.seed, options.duration).map_err(one)?;
+        plan.ending = Ending::WithLastJob;
+        let releasing = if options.on_time { Releasing::OnTime } else { Releasing::Early };
+        plan.graphs = vec![LiveGraph { spec: options.spec.clone(), plan: compiled.graphs[0].clone(), releasing }];
+        for (number, (task, node)) in plan.tasks.iter_mut().zip(&options.nodes).enumerate() {
+            task.working_set = node.working_set;
+            task.messages = messages(&options.spec, number);
+            match &mut task.trigger {
+                Trigger::Source(_, rule) => rule.jobs = options.jobs,
+                Trigger::Tokens(_, of_task) => *of_task = releasing,
+                Trigger::Time(_) => {}
+            }
+        }
+        rank_by_priority(&mut plan);
+        Ok(plan)
+    }
+}
+
+/// A workload of nothing but the graph, on all CPUs that this process may use.
+fn alone(workload: &Workload, options: &GraphOptions, cpus: usize) -> Workload {
+    let mut graph = options.graph.clone();
+    for node in &mut graph.nodes {
+        // Linux schedules by the options.
+        (node.priority, node.cluster) = (None, None);
+    }
+    let name = graph.name.clone();
+    let mut alone = Workload { graphs: vec![graph], ..Workload::new(name, Platform::identical(cpus), Vec::new()) };
+    alone.resources = workload.resources.clone();
+    alone.gpu_management = workload.gpu_management.clone();
+    alone.platform.gpus = workload.platform.gpus.clone();
+    for gpu in &mut alone.platform.gpus {
+        gpu.interrupt_cpus = (0..cpus).map(|cpu| laxity_model::CpuId(cpu as u16)).collect();
+    }
+    alone
+}
+
+fn strongest(attributes: &[Attributes]) -> LinuxScheduler {
+    let any = |wanted: fn(&Attributes) -> bool| attributes.iter().any(wanted);
+    if any(|attributes| matches!(attributes, Attributes::Fifo { .. })) {
+        LinuxScheduler::Fifo
+    } else if any(|attributes| matches!(attributes, Attributes::Deadline { .. })) {
+        LinuxScheduler::Deadline
+    } else {
+        LinuxScheduler::Other
+    }
+}
+
+/// The messages of the edges of `node`, where edges carry any.
+fn messages(spec: &Spec, node: usize) -> Messages {
+    let carries = |edge: &usize| spec.channels()[*edge] != laxity_graph::Channel::Counter;
+    let edges = spec.graph().edges.iter().enumerate().filter(|(edge, _)| carries(edge));
+    let inputs = edges.clone().filter(|(_, edge)| edge.consumer == node).map(|(at, edge)| (at, edge.threshold));
+    let outputs = edges.filter(|(_, edge)| edge.producer == node).map(|(at, edge)| (at, edge.produce));
+    Messages { inputs: inputs.collect(), outputs: outputs.collect() }
+}
+
+/// Where there are priorities, the trace ranks the nodes by them.
+fn rank_by_priority(plan: &mut Plan) {
+    if plan.linux != LinuxScheduler::Fifo {
+        return;
+    }
+    let priorities: Vec<u8> = plan.tasks.iter().map(|task| task.attributes.priority().unwrap_or(0)).collect();
+    for (info, own) in plan.header.tasks.iter_mut().zip(&priorities) {
+        info.rank = priorities.iter().filter(|&other| other > own).count() as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task and a graph come first, so that the nodes of the second graph have other numbers than they would have alone.
+    #[test]
+    fn the_nodes_of_a_graph_that_runs_alone_have_the_steps_and_draws_of_the_whole_workload() {
+        let text = r#"laxity = 1
+name = "w"
+[platform]
+cpus = 1
+[[task]]
+name = "t"
+period = "10 ms"
+wcet = "1 ms"
+[[graph]]
+name = "first"
+edge = ["a -> b"]
+node = [{ name = "a", period = "10 ms", wcet = "1 ms" }, { name = "b", wcet = "1 ms" }]
+[[graph]]
+name = "second"
+edge = ["c -> d"]
+node = [
+    { name = "c", period = "10 ms", body = [{ cpu = "2 ms", actual = { uniform = ["1 ms", "2 ms"] } }, { suspend = "1 ms" }] },
+    { name = "d", body = [{ nonpreemptive = "1 ms" }] },
+]
+"#;
+        let workload = Workload::from_toml(text, "w.toml").unwrap_or_else(|errors| panic!("{errors}"));
+        let whole = laxity_plan::Plan::new(&workload, &workload.scheduler, 7).expect("it can be simulated");
+        let options = GraphOptions {
+            graph: workload.graphs[1].clone(),
+            spec: Spec::new(workload.graphs[1].clone()).expect("it can be"),
+            nodes: vec![NodeOptions::default(); 2],
+            first_task: 3,
+            seed: 7,
+            duration: Nanos::from_millis(100),
+            jobs: 4,
+            on_time: false,
+        };
+        let plan = Plan::of_graph(&workload, &options).expect("it can be run");
+        assert_eq!(plan.tasks.len(), 2);
+        for (task, number) in plan.tasks.iter().zip(3..) {
+            assert_eq!(task.draws, whole.draws(laxity_model::TaskId(number)));
+            assert_eq!(format!("{:?}", task.ops), format!("{:?}", whole.tasks[number as usize].ops));
+        }
+        assert_eq!(plan.tasks[0].releases().expect("a source").count(), 4, "no more than asked for");
+        assert!(plan.tasks[1].releases().is_none());
+    }
+}

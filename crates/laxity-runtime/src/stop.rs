@@ -1,0 +1,112 @@
+//! How workers are told to end, whatever they are doing.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use laxity_graph::Graph;
+use laxity_model::Instant;
+use laxity_sys::futex;
+
+/// Tells all workers of a run to end. It never takes that back.
+///
+/// ```text
+///         drain                stop
+/// running ------> draining -----------> stopped
+///    '------------------ stop -------------^
+/// ```
+#[derive(Debug, Default)]
+pub struct StopSignal {
+    /// One of the constants below. Workers sleep on it.
+    state: AtomicU32,
+    /// Nodes of graphs that end, too: a worker that waits for tokens learns it from its graph.
+    nodes: Vec<(Graph, Vec<usize>)>,
+}
+
+const RUNNING: u32 = 0;
+/// Sources release no more jobs.
+const DRAINING: u32 = 1;
+/// Workers end in the middle of their jobs.
+const STOPPED: u32 = 2;
+
+impl StopSignal {
+    /// For the workers of all nodes of `graphs`, and of tasks without a graph.
+    pub fn of_graphs(graphs: &[Graph]) -> StopSignal {
+        let all = |graph: &Graph| (graph.clone(), (0..graph.spec().plan().nodes().len()).collect());
+        StopSignal { state: AtomicU32::new(RUNNING), nodes: graphs.iter().map(all).collect() }
+    }
+
+    /// For the worker of one node.
+    pub fn of_node(graph: &Graph, node: usize) -> StopSignal {
+        StopSignal { state: AtomicU32::new(RUNNING), nodes: vec![(graph.clone(), vec![node])] }
+    }
+
+    /// Releases no more jobs of sources. Jobs that were released are executed, and all that follow from their tokens.
+    pub fn drain(&self) {
+        let _ = self.state.compare_exchange(RUNNING, DRAINING, Ordering::SeqCst, Ordering::SeqCst);
+        futex::wake_all(&self.state);
+        for (graph, nodes) in &self.nodes {
+            let sources = nodes.iter().filter(|&&node| graph.spec().plan().nodes()[node].is_source);
+            sources.for_each(|&node| graph.terminate(node));
+        }
+    }
+
+    /// Ends all jobs where they are. Workers that wait for a lock get it, one after the other, and end then.
+    pub fn stop(&self) {
+        self.state.store(STOPPED, Ordering::SeqCst);
+        futex::wake_all(&self.state);
+        for (graph, nodes) in &self.nodes {
+            nodes.iter().for_each(|&node| graph.terminate(node));
+        }
+    }
+
+    /// Whether jobs end where they are.
+    pub fn is_stopped(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == STOPPED
+    }
+
+    /// Sleeps until `instant`, in a job. Answers whether that came before the worker was stopped.
+    ///
+    /// On a futex and not by `clock_nanosleep`: it has the same absolute timer, and another thread can end it.
+    pub fn suspend_until(&self, instant: Instant) -> bool {
+        self.sleep_below(STOPPED, instant)
+    }
+
+    /// Sleeps until the release of a source's job. Answers whether there is to be one.
+    pub fn sleep_until_release(&self, release: Instant) -> bool {
+        self.sleep_below(DRAINING, release)
+    }
+
+    /// Sleeps until `instant`, or until the state is `end` or a later one.
+    fn sleep_below(&self, end: u32, instant: Instant) -> bool {
+        loop {
+            let state = self.state.load(Ordering::SeqCst);
+            if state >= end {
+                return false;
+            }
+            if futex::wait(&self.state, state, instant) == futex::Ended::TimedOut {
+                return true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drained_run_releases_nothing_and_lets_jobs_sleep() {
+        let stop = StopSignal::default();
+        assert!(stop.sleep_until_release(Instant::ZERO), "a release in the past is no wait");
+        stop.drain();
+        assert!(!stop.sleep_until_release(Instant::ZERO));
+        assert!(stop.suspend_until(Instant::ZERO) && !stop.is_stopped());
+    }
+
+    #[test]
+    fn a_stopped_run_stays_stopped() {
+        let stop = StopSignal::default();
+        stop.stop();
+        stop.drain();
+        assert!(stop.is_stopped() && !stop.suspend_until(Instant::NEVER));
+    }
+}
