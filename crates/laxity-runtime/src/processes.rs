@@ -75,7 +75,8 @@ impl Processes {
         let graph = graphs.first().expect("nodes are those of a graph").clone();
         let orders = plan.tasks.iter().map(member::orders).collect::<Result<Vec<_>, _>>()?;
         let no_log = |error| format!("cannot share memory with the process of each node: {error}");
-        let logs = orders.iter().map(|_| log::shared_log(&options.folder)).collect::<Result<Vec<_>, _>>().map_err(no_log)?;
+        let logs =
+            orders.iter().map(|_| log::shared_log(&options.folder)).collect::<Result<Vec<_>, _>>().map_err(no_log)?;
         let (logs, readers): (Vec<_>, Vec<_>) = logs.into_iter().unzip();
         let nodes = orders.len();
         let (members, losses) = (Vec::with_capacity(nodes), vec![0; nodes]);

@@ -275,12 +275,5 @@ pub(crate) fn worker(task: &TaskPlan, graphs: &[Graph], stop: Arc<StopSignal>) -
     };
     // A node's thread has the name of the node.
     let name = task.trigger.node().map_or(&task.name, |id| &graphs[id.graph].spec().graph().nodes[id.node].name);
-    Worker {
-        name: name.clone(),
-        stack: None,
-        cpus: task.cpus.clone(),
-        attributes: task.attributes,
-        trigger,
-        stop,
-    }
+    Worker { name: name.clone(), stack: None, cpus: task.cpus.clone(), attributes: task.attributes, trigger, stop }
 }

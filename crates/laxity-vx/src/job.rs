@@ -44,7 +44,9 @@ pub enum JobError {
     #[error("{0}")]
     Object(#[source] ObjectError),
     /// Not among those that the node writes, or had already.
-    #[error("object {object} of the graph is no output of the node, or the job has it already; declare it, and get it once")]
+    #[error(
+        "object {object} of the graph is no output of the node, or the job has it already; declare it, and get it once"
+    )]
     NotThere {
         /// The position of the object among those of the graph.
         object: usize,

@@ -83,9 +83,7 @@ impl Verified {
             cpus: (!options.cpus.is_empty()).then(|| options.cpus.clone()),
             attributes,
             trigger: match role {
-                Role::Input => {
-                    Trigger::Source(graph.clone(), position, Box::new(frame_releases(options)))
-                }
+                Role::Input => Trigger::Source(graph.clone(), position, Box::new(frame_releases(options))),
                 Role::Node | Role::Output => Trigger::Tokens(graph.clone(), position, Releasing::Early),
             },
             stop: Arc::clone(&shared.stop),

@@ -91,8 +91,7 @@ fn one_file_and_one_seed_are_the_same_jobs_simulated_run_and_run_as_a_graph() {
     let graphs = graphs.path().to_str().expect("UTF-8");
     let words = ["graph", "--folder", graphs, "run", &file, "--for", "600 ms", "--seed", "5", "--quiet", "--trace"];
     done(&[&words[..], &[&graph_ran]].concat());
-    let (simulated, ran, graph_ran) =
-        (jobs(Path::new(&simulated)), jobs(Path::new(&ran)), jobs(Path::new(&graph_ran)));
+    let (simulated, ran, graph_ran) = (jobs(Path::new(&simulated)), jobs(Path::new(&ran)), jobs(Path::new(&graph_ran)));
     assert_eq!((ran.len(), graph_ran.len()), (36, 24), "all that is released before the end, and the task is no node");
     let source = format!("{name}/camera");
     for (key, &(release, deadline, took)) in ran.iter().chain(&graph_ran) {

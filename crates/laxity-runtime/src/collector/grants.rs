@@ -4,7 +4,7 @@ use laxity_model::{CpuId, Instant, JobId, LockId, ReplicaId, TaskId};
 use laxity_trace::{Event, Sink};
 
 use super::{Collector, Source};
-use crate::log::{JobStep, Entry};
+use crate::log::{Entry, JobStep};
 
 impl Collector {
     /// Grants replicas that are free and requested. Answers whether it is known of all of them which task got them.

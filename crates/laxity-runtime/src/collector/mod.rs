@@ -20,7 +20,7 @@ use self::graphs::Graphs;
 use self::locks::Locks;
 use self::occupancy::CpuOccupancy;
 use self::progress::Progress;
-use crate::log::{JobStep, Entry, Reader};
+use crate::log::{Entry, JobStep, Reader};
 use crate::plan::{Plan, ReleaseTimes};
 
 /// Merges by time the logs of workers, the histories of GPUs, and the releases of jobs.

@@ -58,8 +58,9 @@ impl Plan {
         if !reasons.is_empty() {
             return Err(Refusal::of(reasons));
         }
-        let compiled = laxity_plan::Plan::new(&without_modelled_interrupts(&workload), &Scheduler::GLOBAL_EDF, options.seed)
-            .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
+        let compiled =
+            laxity_plan::Plan::new(&without_modelled_interrupts(&workload), &Scheduler::GLOBAL_EDF, options.seed)
+                .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
         let placement = Placement::new(&compiled.header, &usable).map_err(one)?;
         let attributes: Vec<Attributes> = options.nodes.iter().map(|node| node.attributes).collect();
         let settled = Settled {

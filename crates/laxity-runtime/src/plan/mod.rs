@@ -6,15 +6,15 @@ use std::iter::Take;
 use std::sync::Arc;
 
 use laxity_gpu::Config as Arbitration;
+use laxity_graph::Spec;
 use laxity_model::{
     EngineOrder, GpuArbitration, GpuId, Graph, Instant, InterruptHandling, LockId, Nanos, OverheadCosts,
     ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
 };
-use laxity_policy::lock;
-use laxity_graph::Spec;
-use laxity_policy::graph::Releasing;
 use laxity_plan::draws::TaskDraws;
 use laxity_plan::{GraphPlan, Op, ReleasePattern, Releases};
+use laxity_policy::graph::Releasing;
+use laxity_policy::lock;
 use laxity_sys::scheduling;
 use laxity_trace::{LockInfo, LockKind, Origin, TraceHeader};
 
@@ -210,7 +210,12 @@ impl Plan {
     }
 
     /// The same jobs, step by step, that are simulated.
-    fn of(workload: &Workload, compiled: &laxity_plan::Plan, usable: &[usize], options: &Options) -> Result<Plan, String> {
+    fn of(
+        workload: &Workload,
+        compiled: &laxity_plan::Plan,
+        usable: &[usize],
+        options: &Options,
+    ) -> Result<Plan, String> {
         let scheduler = compiled.header.scheduler;
         let placement = Placement::new(&compiled.header, usable)?;
         let uses_all = scheduler.scope == Scope::Global && placement.linux.len() == usable.len();
@@ -266,7 +271,11 @@ impl Plan {
                 messages: Messages::default(),
                 ops: ops.into(),
                 draws,
-                trigger: trigger(number, &compiled.graphs, ReleaseRule { pattern: ReleasePattern::new(task), end, jobs: u64::MAX }),
+                trigger: trigger(
+                    number,
+                    &compiled.graphs,
+                    ReleaseRule { pattern: ReleasePattern::new(task), end, jobs: u64::MAX },
+                ),
                 working_set: task.working_set.unwrap_or(0),
                 cpus: cpus[number].clone(),
                 attributes: attributes[number],

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use laxity_model::{GpuArbitration, Instant, Nanos, Scheduler, Workload};
 use laxity_graph::Registry;
+use laxity_model::{GpuArbitration, Instant, Nanos, Scheduler, Workload};
 use laxity_runtime::{LinuxScheduler, Machine, Options, Plan, Run, StartOptions};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;

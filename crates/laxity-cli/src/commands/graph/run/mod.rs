@@ -312,12 +312,7 @@ fn limit(arguments: &Arguments) -> Option<Nanos> {
 }
 
 /// A process of this program for each node.
-fn process_options(
-    registry: &Registry,
-    arguments: &Arguments,
-    graph: &Graph,
-    interrupt: &Interrupt,
-) -> ProcessOptions {
+fn process_options(registry: &Registry, arguments: &Arguments, graph: &Graph, interrupt: &Interrupt) -> ProcessOptions {
     let (folder, name) = (registry.directory().to_owned(), graph.spec().graph().name.clone());
     let command_folder = folder.clone();
     let command = move |node: &str| {
