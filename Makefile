@@ -5,6 +5,7 @@
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run
 #   make bench-analysis   cost of the schedulability tests per task set
+#   make bench-trace   cost of judging traces, and its growth with the number of CPUs
 #   make bench-gpu   live GPU arbitration: uncontended locks, hand-over against a raw futex, the video stabilizer with it
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs and GPU arbitration killed at random, thousands of times; those of graphs
@@ -44,8 +45,8 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python check test-kill test-races bench-analysis bench-gpu \
-        bench-graph bench-sim study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision test-vision \
-        test-vision-short clean venv opencv demo-vision
+        bench-graph bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
+        test-vision test-vision-short clean venv opencv demo-vision
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -187,6 +188,10 @@ bench-gpu: vision
 bench-graph: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --features iceoryx2 --bin bench-graph
 	@target/release/bench-graph
+
+bench-trace: $(STAMPS)/tools
+	@cargo build --release --quiet -p laxity-benches --bin bench-trace
+	@target/release/bench-trace
 
 bench-sim: $(STAMPS)/venv-dev
 	@cargo build --release --quiet -p laxity-benches

@@ -70,6 +70,18 @@ pub struct Node {
     pub body: Vec<Step>,
 }
 
+/// What an edge is for when a graph is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EdgeKind {
+    /// Carries tokens and data downstream.
+    Token,
+    /// Closes a cycle.
+    Back,
+    /// Belongs to the feedback graph: says that a replica of a data object is free again (paper 003, section 5.4.1).
+    Feedback,
+}
+
 /// An edge from `producer` to `consumer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge {

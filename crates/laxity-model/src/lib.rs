@@ -35,7 +35,7 @@ pub use error::{ErrorKind, FieldPath, PathSegment, Position, WorkloadError, Work
 pub use error_details::{Details, ErrorCode, ErrorDetails};
 pub use execution::{Bin, Distribution, ExecutionTime};
 pub use file::{ParseDistributionError, ParseNanosError, parse_cpus, parse_size};
-pub use graph::{DataObject, Edge, Graph, Node, Replicas};
+pub use graph::{DataObject, Edge, EdgeKind, Graph, Node, Replicas};
 pub use ids::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, ReplicaId, TaskId};
 pub use management::{
     EngineOrder, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, MigrationPath, ThreadPriority, TokenHold,

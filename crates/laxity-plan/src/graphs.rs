@@ -1,8 +1,8 @@
 //! Graphs as tasks: each node is one, released by time or by tokens.
 
 use laxity_model::{Arrival, Graph, Nanos, Replicas, Task, TaskId, Workload};
-use laxity_policy::graph::{EdgeKind, Plan};
-use laxity_trace::{self as trace, EdgeInfo, GraphInfo, TaskKind};
+use laxity_policy::graph::Plan;
+use laxity_trace::{EdgeInfo, GraphInfo, TaskKind};
 
 use crate::tasks::ReleasedBy;
 use crate::unsupported::UnsupportedFeatures;
@@ -109,11 +109,7 @@ pub(crate) fn infos(workload: &Workload, plans: &[GraphPlan]) -> (Vec<GraphInfo>
             consume: edge.consume,
             threshold: edge.threshold,
             initial: edge.initial,
-            kind: match edge.kind {
-                EdgeKind::Token => trace::EdgeKind::Token,
-                EdgeKind::Back => trace::EdgeKind::Back,
-                EdgeKind::Feedback => trace::EdgeKind::Feedback,
-            },
+            kind: edge.kind,
         }));
     }
     (graphs, edges)

@@ -23,13 +23,13 @@ use crate::DeviceId;
 /// is the order of cause and effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
-/// What happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The job is eligible to run: its arrival plus its jitter. Jobs of a task are released in index order.
@@ -108,7 +108,7 @@ pub enum Event {
     Overhead {
         /// The CPU.
         cpu: CpuId,
-        /// Which: `Release`, `Scheduling`, `ContextSwitch`, `Tick` or `TimerRearming`.
+        /// Its source.
         kind: OverheadKind,
         /// How long.
         duration: Nanos,
@@ -146,7 +146,7 @@ pub enum Event {
         gpu: GpuId,
         /// Its engine.
         engine: Engine,
-        /// Whose operation; the job may have gone on, or even completed.
+        /// The job that issued the operation; it may have gone on, or even completed.
         job: JobId,
     },
     /// The operation on the engine is complete.
@@ -155,7 +155,7 @@ pub enum Event {
         gpu: GpuId,
         /// Its engine.
         engine: Engine,
-        /// Whose operation.
+        /// The job that issued the operation.
         job: JobId,
     },
     /// A device raised an interrupt; its top half will run on `cpu`, as soon as that is interruptible.
@@ -167,8 +167,8 @@ pub enum Event {
         /// The owner: the job whose operation completed. `None`: anonymous.
         job: Option<JobId>,
     },
-    /// A bottom half runs on `cpu`, on the stack of the job that is there (or of none), which cannot go on before it
-    /// ends. Interrupts of that CPU may interrupt it.
+    /// A bottom half runs on `cpu`, on the stack of the job that is there or of none; that job cannot go on before the
+    /// bottom half ends. Interrupts of that CPU may interrupt it.
     BottomHalfBegin {
         /// Where.
         cpu: CpuId,
@@ -233,7 +233,7 @@ pub enum Event {
         job: JobId,
         /// An absolute deadline in nanoseconds under EDF, a rank plus 1 under fixed priorities; 0 is above all.
         level: u64,
-        /// The task whose priority that is: its own, that of whom it inherits from, or that of the job it serves.
+        /// The task whose priority that is: the job's own task, or that of the job that it inherits from or serves.
         of: TaskId,
     },
     /// The job put tokens on an edge of its graph.

@@ -1,7 +1,8 @@
-//! What a trace is about: who wrote it, and the workload it shows.
+//! What a trace is about: its origin, and the workload it shows.
 
 use laxity_model::{
-    CpuId, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts, Scheduler, Task, TaskId,
+    CpuId, EdgeKind, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts, Scheduler,
+    Task, TaskId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Serialized as it is in files: what came later in this version of the format is absent from older ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceHeader {
-    /// Who wrote it.
+    /// Where it comes from.
     pub origin: Origin,
     /// The workload's name.
     pub workload: String,
@@ -58,7 +59,7 @@ pub struct TraceHeader {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct DeviceId(pub u16);
 
-/// What a trace says of a GPU.
+/// A GPU of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuInfo {
     /// Its name.
@@ -69,7 +70,7 @@ pub struct GpuInfo {
     pub copy_engines: u8,
 }
 
-/// What a trace says of a device.
+/// A device of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DeviceInfo {
@@ -77,7 +78,7 @@ pub struct DeviceInfo {
     pub name: String,
 }
 
-/// What a trace says of a lock.
+/// A lock of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockInfo {
     /// Its name.
@@ -125,7 +126,7 @@ pub enum LockKind {
     },
 }
 
-/// What a trace says of a graph.
+/// A graph of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphInfo {
     /// Its name.
@@ -134,12 +135,12 @@ pub struct GraphInfo {
     pub nodes: Vec<TaskId>,
 }
 
-/// What a trace says of an edge.
+/// An edge of a trace's graphs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeInfo {
-    /// Who writes tokens.
+    /// The task that writes tokens.
     pub producer: TaskId,
-    /// Who reads them.
+    /// The task that reads them.
     pub consumer: TaskId,
     /// Tokens added by each job of the producer.
     pub produce: u32,
@@ -151,18 +152,6 @@ pub struct EdgeInfo {
     pub initial: u32,
     /// What it is for.
     pub kind: EdgeKind,
-}
-
-/// What an edge is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EdgeKind {
-    /// Carries tokens and data downstream.
-    Token,
-    /// Closes a cycle.
-    Back,
-    /// Belongs to the feedback graph: says that a replica of a data object is free again (paper 003, section 5.4.1).
-    Feedback,
 }
 
 /// What a task of a trace is.
@@ -181,8 +170,8 @@ pub enum TaskKind {
     },
     /// An interrupt thread; a job of it is one bottom half, or under a bandwidth server one burst of them.
     Thread,
-    /// A thread of a GPU run-time library, which tells jobs of its process that their operations are complete; a job of
-    /// it is one such call.
+    /// A thread of a GPU run-time library. It tells jobs of its process that their operations are complete; each of its
+    /// own jobs is one such call.
     Callback,
 }
 
@@ -191,13 +180,13 @@ impl TaskKind {
         *self == TaskKind::Task
     }
 
-    /// Whether it works for the jobs of others, whose deadlines its own jobs have.
+    /// Whether its jobs work for jobs of other tasks, and have the deadlines of those.
     pub const fn is_thread(self) -> bool {
         matches!(self, TaskKind::Thread | TaskKind::Callback)
     }
 }
 
-/// Where a trace comes from. Simulated is called simulated.
+/// Where a trace comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -217,7 +206,7 @@ impl Origin {
     }
 }
 
-/// What a trace says of a task.
+/// A task of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskInfo {
     /// The task's name.
@@ -233,7 +222,7 @@ pub struct TaskInfo {
     pub wcet: Nanos,
     /// Index into [`TraceHeader::clusters`].
     pub cluster: usize,
-    /// Its rank under fixed priorities (0 is the highest); its position in the list under EDF, where it breaks ties.
+    /// Its rank under fixed priorities, 0 the highest. Under EDF its position in the list, which breaks ties.
     pub rank: u32,
     /// What it is.
     #[serde(default, skip_serializing_if = "TaskKind::is_task")]
@@ -248,8 +237,8 @@ impl DeviceId {
 }
 
 impl TraceHeader {
-    /// Who decided what runs where, in a word: the scheduler, or Linux if the trace is live. A live one names a scheduler
-    /// for its deadlines' sake, and shows how close to it Linux came.
+    /// What decided which job runs where, in a word: the scheduler, or Linux if the trace is live. The header of a live
+    /// trace names a scheduler only because its jobs have that scheduler's deadlines.
     pub fn scheduled_by(&self) -> String {
         match self.origin {
             Origin::Simulated => self.scheduler.to_string(),
@@ -262,6 +251,23 @@ impl TraceHeader {
         let clusters = self.clusters.iter().enumerate();
         let cpus = clusters.flat_map(|(index, cpus)| cpus.iter().map(move |&cpu| (cpu, index)));
         cpus.filter(|(cpu, _)| cpu.index() < self.cpus)
+    }
+
+    /// The edges at each task, as positions in [`TraceHeader::edges`]: those whose `end` it is.
+    pub(crate) fn edges_by(&self, end: impl Fn(&EdgeInfo) -> TaskId) -> Vec<Vec<usize>> {
+        let mut edges = vec![Vec::new(); self.tasks.len()];
+        for (index, edge) in self.edges.iter().enumerate() {
+            if let Some(task) = edges.get_mut(end(edge).index()) {
+                task.push(index);
+            }
+        }
+        edges
+    }
+
+    /// Whether each task has no outbound edge that carries tokens downstream, as the sinks of graphs do not.
+    pub(crate) fn lead_nowhere(&self) -> Vec<bool> {
+        let carries_tokens = |&edge: &usize| self.edges[edge].kind == EdgeKind::Token;
+        self.edges_by(|edge| edge.producer).iter().map(|edges| !edges.iter().any(carries_tokens)).collect()
     }
 
     /// Whether `task` is a thread whose jobs have the deadlines of those they serve.
@@ -294,7 +300,7 @@ impl TraceHeader {
 }
 
 impl TaskInfo {
-    /// What is said of `tasks`, given each one's `cluster` and `rank`.
+    /// The entries of `tasks`; `assignment` gives the cluster and the rank of each.
     pub fn of(tasks: &[Task], assignment: impl Fn(usize) -> (usize, u32)) -> Vec<TaskInfo> {
         tasks
             .iter()

@@ -16,7 +16,7 @@ pub mod table;
 
 pub use event::{Event, Record};
 pub use header::{
-    DeviceId, DeviceInfo, EdgeInfo, EdgeKind, GpuInfo, GraphInfo, LockInfo, LockKind, Origin, TaskInfo, TaskKind,
-    TraceHeader,
+    DeviceId, DeviceInfo, EdgeInfo, GpuInfo, GraphInfo, LockInfo, LockKind, Origin, TaskInfo, TaskKind, TraceHeader,
 };
+pub use laxity_model::EdgeKind;
 pub use sink::{NoTrace, Sink};

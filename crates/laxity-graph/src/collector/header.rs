@@ -3,7 +3,7 @@
 use laxity_model::{Nanos, Scheduler, TaskId};
 use laxity_policy::graph as policy;
 use laxity_sys::scheduling;
-use laxity_trace::{EdgeInfo, EdgeKind, GraphInfo, Origin, TaskInfo, TaskKind, TraceHeader};
+use laxity_trace::{EdgeInfo, GraphInfo, Origin, TaskInfo, TaskKind, TraceHeader};
 
 use crate::spec::Spec;
 
@@ -27,11 +27,7 @@ pub(super) fn of(spec: &Spec) -> TraceHeader {
         consume: edge.consume,
         threshold: edge.threshold,
         initial: edge.initial,
-        kind: match edge.kind {
-            policy::EdgeKind::Token => EdgeKind::Token,
-            policy::EdgeKind::Back => EdgeKind::Back,
-            policy::EdgeKind::Feedback => EdgeKind::Feedback,
-        },
+        kind: edge.kind,
     };
     let nodes = (0..graph.nodes.len() as u32).map(TaskId).collect();
     TraceHeader {

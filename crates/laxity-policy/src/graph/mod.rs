@@ -19,5 +19,6 @@ mod tokens;
 
 pub use error::PlanError;
 pub use period::{Arrival, Period};
-pub use plan::{Edge, EdgeKind, Node, Plan};
+pub use laxity_model::EdgeKind;
+pub use plan::{Edge, Node, Plan};
 pub use tokens::{Action, Event, Releasing, Tokens};

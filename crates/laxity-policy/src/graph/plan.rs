@@ -1,6 +1,6 @@
 //! What the rules of tokens need to know of a graph.
 
-use laxity_model::{Graph, Nanos};
+use laxity_model::{EdgeKind, Graph, Nanos};
 
 use super::{Period, PlanError};
 
@@ -45,17 +45,6 @@ pub struct Edge {
     pub kind: EdgeKind,
     /// M: the consumer reads the data of M jobs ago.
     pub delay: u32,
-}
-
-/// What an edge is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EdgeKind {
-    /// Carries tokens downstream.
-    Token,
-    /// Closes a cycle.
-    Back,
-    /// Says that a replica of a data object is free again.
-    Feedback,
 }
 
 /// The edges at a node, as positions in [`Plan::edges`].

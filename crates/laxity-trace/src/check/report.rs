@@ -4,12 +4,13 @@ use std::fmt;
 
 use super::Violation;
 
-/// The violations a checker found, in the order in which it found them; of a hopeless trace the first [`Report::LISTED_MAX`] only.
+/// The violations a checker found, in the order in which it found them; of a hopeless trace the first
+/// [`Report::LISTED_MAX`] only.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Report {
     /// The violations.
     pub violations: Vec<Violation>,
-    /// How many more there were.
+    /// How many more were found.
     pub unlisted: u64,
 }
 
@@ -22,7 +23,12 @@ impl Report {
         self.violations.is_empty()
     }
 
-    /// How many violations there are, listed or not.
+    /// Whether every violation is listed.
+    pub(super) fn lists_all(&self) -> bool {
+        self.unlisted == 0
+    }
+
+    /// How many violations were found, listed or not.
     pub fn count(&self) -> u64 {
         self.violations.len() as u64 + self.unlisted
     }

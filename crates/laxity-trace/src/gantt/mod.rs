@@ -76,7 +76,7 @@ pub enum GanttError {
         /// Its right edge.
         to: Instant,
     },
-    /// The drawing would have more columns than anyone can read.
+    /// The drawing would have more columns than people can read.
     #[error(
         "{span} at {step} per column would need more than {limit} columns; choose a longer step or a shorter window"
     )]

@@ -1,5 +1,5 @@
-//! What the records of a trace add up to: who executed where from when to when, what took the CPU from them, and how
-//! every job fared. Every exporter draws and tabulates these, never the records themselves.
+//! What the records of a trace add up to: which job executed where and when, what took the CPU from it, and how every
+//! job fared. Every exporter draws and tabulates these, never the records themselves.
 //!
 //! [`Timeline::of`] takes a whole trace; [`Tracker`] follows one record after the other in memory that grows with the
 //! number of pending jobs only. Both accept any sequence of records that names existing CPUs and tasks and whose time
@@ -20,7 +20,7 @@ pub use tracker::Tracker;
 
 pub use crate::replay::Source;
 
-/// Something that lasted. Never empty: `from < to`.
+/// A span of time and what filled it. Never empty: `from < to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// When it began.

@@ -1,4 +1,4 @@
-//! What GPUs and their interrupts did.
+//! Engines of GPUs and interrupts of devices.
 
 use laxity_model::{CpuId, Engine, GpuId, Instant, Nanos};
 use serde::{Serialize, Serializer};

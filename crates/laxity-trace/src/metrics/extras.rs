@@ -10,7 +10,7 @@ use super::{EngineSummary, GraphSummary, WaitSummary};
 use crate::replay::{Change, Replay};
 use crate::{Event, TraceHeader};
 
-/// The folds that a workload of CPU tasks alone does without.
+/// The folds that a workload of CPU tasks alone does not need.
 #[derive(Clone, Debug)]
 pub(super) struct Extras {
     pub devices: Option<Devices>,

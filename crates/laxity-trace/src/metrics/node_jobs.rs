@@ -85,14 +85,11 @@ impl Spans {
 impl NodeJobs {
     /// Nothing seen yet.
     pub fn new(header: &TraceHeader) -> Self {
-        let is_sink = |task: usize| {
-            let leads_on = |edge: &crate::EdgeInfo| edge.producer.index() == task && edge.kind == EdgeKind::Token;
-            !header.edges.iter().any(leads_on)
-        };
+        let lead_nowhere = header.lead_nowhere();
         let node = |(task, info): (usize, &crate::TaskInfo)| match info.kind {
             TaskKind::Node { source, .. } => NodeSpans {
                 kind: if source { Kind::Source } else { Kind::Inner },
-                end_to_end: is_sink(task).then(Spans::default),
+                end_to_end: lead_nowhere[task].then(Spans::default),
                 relative_deadline: info.deadline,
                 ..NodeSpans::default()
             },

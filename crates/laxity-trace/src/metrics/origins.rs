@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use laxity_model::{EdgeId, Instant, JobId, Nanos, TaskId};
+use laxity_model::{EdgeId, Instant, JobId, Nanos};
 
 use crate::{EdgeKind, Event, Sink, TaskKind, TraceHeader};
 
@@ -80,11 +80,10 @@ impl Origins {
             .edges
             .iter()
             .map(|edge| Edge { is_followed: followed(edge.kind), tokens: VecDeque::from([(edge.initial, None)]) });
+        let lead_nowhere = header.lead_nowhere();
         let nodes = header.tasks.iter().enumerate().map(|(index, info)| {
             let TaskKind::Node { graph, source } = info.kind else { return None };
-            let id = TaskId(index as u32);
-            let is_sink = !header.edges.iter().any(|edge| edge.producer == id && followed(edge.kind));
-            let relative_deadline = info.deadline;
+            let (is_sink, relative_deadline) = (lead_nowhere[index], info.deadline);
             Some(Node { graph, is_source: source, is_sink, relative_deadline, jobs: VecDeque::new() })
         });
         Origins { nodes: nodes.collect(), edges: edges.collect() }
@@ -146,13 +145,15 @@ impl Node {
     fn note(&mut self, index: u32, origin: Option<Instant>) {
         if self.jobs.back().is_none_or(|&(last, _)| last < index) {
             self.jobs.push_back((index, origin));
-        } else if let Some((_, known)) = self.jobs.iter_mut().find(|(job, _)| *job == index) {
+        } else if let Ok(position) = self.jobs.binary_search_by_key(&index, |&(job, _)| job) {
+            let known = &mut self.jobs[position].1;
             *known = [*known, origin].into_iter().flatten().min();
         }
     }
 
     fn origin(&self, index: u32) -> Option<Instant> {
-        self.jobs.iter().find(|&&(job, _)| job == index).and_then(|&(_, origin)| origin)
+        let position = self.jobs.binary_search_by_key(&index, |&(job, _)| job).ok()?;
+        self.jobs[position].1
     }
 }
 

@@ -18,7 +18,7 @@ pub struct TracePacket {
     /// Time of the event, in ns.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Who wrote it; interned names are per sequence.
+    /// The sequence that it belongs to; interned names are per sequence.
     #[prost(uint32, tag = "10")]
     pub trusted_packet_sequence_id: u32,
     /// An event on a track.

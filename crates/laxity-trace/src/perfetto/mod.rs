@@ -8,7 +8,7 @@
 //! - Beside that stand a track of its waits for locks and one of the priorities that it inherits.
 //! - Every CPU has a track of overheads, with an arrow from the sender of an inter-processor interrupt to its receiver.
 //!   On it are also the interrupts of devices, top halves, bottom halves on the stack of the CPU's job, and spinning.
-//!   Bottom halves in interrupt threads are jobs of those threads; an instant says whom they serve.
+//!   Bottom halves in interrupt threads are jobs of those threads; an instant names the job that they serve.
 //! - Every engine of a GPU has a track of its operations, and every replica of a lock one of its holders.
 //! - Tokens are arrows from where they were produced to where they are consumed.
 //!

@@ -11,8 +11,8 @@ use crate::{Event, TraceHeader};
 /// Finds jobs that are no interrupt thread's and yet serve; under klmirqd, moreover, threads that execute while the
 /// owner they serve does (paper 000, section III: the scheduler "ensures that a dependent-mode klmirqd thread is never
 /// co-scheduled with its tasklet owner"). Both execute only where neither CPU is in an overhead: a process that is
-/// about to be switched out harms nobody. A thread of another cluster than its owner's is none of the business of either
-/// scheduler, and may.
+/// about to be switched out does no harm. A thread in another cluster than its owner's may run beside it: no scheduler
+/// knows both.
 #[derive(Debug)]
 pub(super) struct Threads<'a> {
     header: &'a TraceHeader,

@@ -21,6 +21,9 @@ pub(super) struct Tokens<'a> {
     /// Whether the trace shows all jobs.
     from_start: bool,
     edges: Vec<Edge>,
+    /// The edges that lead to and from each task.
+    inbound: Vec<Vec<usize>>,
+    outbound: Vec<Vec<usize>>,
     /// Jobs completed, by task.
     completed: Vec<u64>,
     /// The next job that is dispatched for the first time, by task.
@@ -42,6 +45,8 @@ impl<'a> Tokens<'a> {
             header,
             from_start: header.origin == Origin::Simulated,
             edges: header.edges.iter().map(edge).collect(),
+            inbound: header.edges_by(|edge| edge.consumer),
+            outbound: header.edges_by(|edge| edge.producer),
             completed: vec![0; header.tasks.len()],
             next: vec![0; header.tasks.len()],
         }
@@ -99,7 +104,8 @@ impl<'a> Tokens<'a> {
         if !self.from_start {
             return;
         }
-        for (index, info) in self.header.edges.iter().enumerate().filter(|(_, info)| info.consumer == job.task) {
+        for &index in &self.inbound[job.task.index()] {
+            let info = &self.header.edges[index];
             let edge = EdgeId(index as u32);
             if self.edges[index].consumed <= u64::from(job.index) {
                 found(job, Problem::StartedWithoutTokens { edge });
@@ -116,11 +122,8 @@ impl<'a> Tokens<'a> {
     fn complete(&mut self, job: JobId, found: &mut impl FnMut(JobId, Problem)) {
         let Some(completed) = self.completed.get_mut(job.task.index()) else { return };
         *completed += 1;
-        let lacks = |(_, (info, edge)): &(usize, (&EdgeInfo, &Edge))| {
-            info.producer == job.task && edge.produced < u64::from(job.index)
-        };
-        let edges = self.header.edges.iter().zip(&self.edges).enumerate();
-        if let Some((index, _)) = edges.filter(|_| self.from_start).find(lacks) {
+        let lacks = |&&index: &&usize| self.edges[index].produced < u64::from(job.index);
+        if let Some(&index) = self.outbound[job.task.index()].iter().find(lacks).filter(|_| self.from_start) {
             found(job, Problem::TokensOutOfTurn { edge: EdgeId(index as u32) });
         }
     }

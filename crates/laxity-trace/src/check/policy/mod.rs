@@ -15,7 +15,7 @@ use super::{Act, Phase, Problem, Report, Violation};
 use crate::replay::Replay;
 use crate::{Event, Origin, Sink, TraceHeader};
 
-/// Judges the links of a schedule: in every cluster of m CPUs, the linked jobs are the m most urgent ready ones
+/// Judges the links of a schedule. In every cluster of m CPUs, the linked jobs are the m most urgent ready ones
 /// (paper 002, section 2: work-conserving global scheduling). Links are what counts, because a process is switched
 /// only after its job was linked, by as much as overheads and inter-processor interrupts take.
 ///
@@ -30,14 +30,15 @@ use crate::{Event, Origin, Sink, TraceHeader};
 ///   quantum: a job that was ready before the quantum began and is still unlinked must not be more urgent than a linked
 ///   one, nor may a CPU have been without a link for all of the quantum. If ticks cost time, a job may become linked
 ///   only while a tick handler runs.
-/// - The fair class ranks nobody: after the last record of every instant no CPU is without a link while a job of its
+/// - The fair class ranks no job: after the last record of every instant no CPU is without a link while a job of its
 ///   cluster waits.
 /// - In a simulation without overheads, each CPU moreover runs what it is linked to.
 ///
 /// Where a quantum decides for some time, it goes by the priorities of when it began.
 ///
-/// The last instant of a trace, at which its writer stopped, is not judged. What is no legal schedule to begin with is
-/// [`LegalityCheck`](super::LegalityCheck)'s business and ignored here.
+/// The last instant of a trace, at which its writer stopped, is not judged; nor is every CPU of a hopeless trace, one with
+/// more violations than a report lists. What is illegal under any
+/// policy is [`LegalityCheck`](super::LegalityCheck)'s business and ignored here.
 ///
 /// Priorities are effective ones: a job has that of its own right until a `Priority` says otherwise. An interrupt thread
 /// and the owner it serves are one entity under klmirqd: while one of them is linked the other does not wait for a CPU.
@@ -61,8 +62,14 @@ pub struct PolicyCheck {
     ended: bool,
     /// What was last found, by CPU: a violation that goes on is reported once.
     last_found: BTreeMap<CpuId, (Option<JobId>, Problem)>,
+    /// Records seen and CPUs judged.
+    records: u64,
+    judged: u64,
     report: Report,
 }
+
+/// Of a trace with more violations than a report lists, so many CPUs are judged for each record on average.
+const JUDGED_PER_RECORD: u64 = 256;
 
 /// When the links of a CPU must be right.
 #[derive(Clone, Debug)]
@@ -97,6 +104,8 @@ impl PolicyCheck {
             now: Instant::ZERO,
             ended: false,
             last_found: BTreeMap::new(),
+            records: 0,
+            judged: 0,
             report: Report::default(),
         }
     }
@@ -108,7 +117,11 @@ impl PolicyCheck {
 
     /// The state after the records of `now` holds until `until`: judges it.
     fn judge_until(&mut self, until: Instant) {
+        if !self.report.lists_all() && self.judged > JUDGED_PER_RECORD * self.records {
+            return;
+        }
         let suspects: BTreeSet<CpuId> = self.links.suspects().chain(self.mismatched.iter().copied()).collect();
+        self.judged += suspects.len() as u64;
         let before = std::mem::take(&mut self.last_found);
         for cpu in suspects {
             let found = self.inversion(cpu, until).or_else(|| self.wrong_process(cpu, until));
@@ -313,6 +326,7 @@ impl Sink for PolicyCheck {
         if self.ended || at < self.now {
             return;
         }
+        self.records += 1;
         if at > self.now {
             self.judge_until(at);
             self.now = at;

@@ -1,4 +1,4 @@
-//! The rows of the CPUs: who executed there, and what took the CPU.
+//! The rows of the CPUs: the jobs that executed there, and what took the CPU from them.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! Locks in the rows of the tasks: waits as dashed boxes, critical sections as bars below the row, and inherited
-//! priorities as strips above the bars in the colour of whom they are inherited from.
+//! priorities as strips above the bars in the colour of the task that they are inherited from.
 
 use laxity_model::{Instant, JobId, LockId, ReplicaId, TaskId};
 
@@ -18,43 +18,42 @@ const FONT_MIN: f64 = 6.0;
 
 /// The critical sections of a window, and where they are drawn.
 pub struct Held {
-    sections: Vec<Section>,
-    /// How many lanes each task's row needs.
-    pub lanes: Vec<usize>,
+    /// Of every task, lane by lane.
+    lanes: Vec<Vec<Vec<Section>>>,
 }
 
-/// A critical section in a lane below its task's row, such that those of a lane do not overlap.
+/// A critical section. Those of a lane below a task's row do not overlap.
 #[derive(Clone, Copy)]
 struct Section {
     interval: Interval,
-    job: JobId,
     lock: LockId,
     replica: ReplicaId,
-    lane: usize,
 }
 
 impl Held {
     pub fn of(timeline: &Timeline, (from, to): (Instant, Instant), tasks: usize) -> Self {
-        let mut sections = Vec::new();
-        // When each lane of each task is free again: intervals come ordered by their beginning.
-        let mut free = vec![Vec::new(); tasks];
+        let mut lanes: Vec<Vec<Vec<Section>>> = vec![Vec::new(); tasks];
         for &interval in &timeline.intervals {
             let Activity::CriticalSection { job, lock, replica } = interval.activity else { continue };
             if interval.from >= to || interval.to <= from {
                 continue;
             }
-            let free: &mut Vec<Instant> = &mut free[job.task.index()];
-            let lane = free.iter().position(|&until| until <= interval.from).unwrap_or(free.len());
-            if lane == free.len() {
-                if lane == LANES_MAX {
-                    continue;
-                }
-                free.push(interval.to);
+            let section = Section { interval, lock, replica };
+            let lanes = &mut lanes[job.task.index()];
+            // Intervals come ordered by their beginning.
+            let is_free = |lane: &Vec<Section>| lane.last().is_none_or(|last| last.interval.to <= interval.from);
+            match lanes.iter().position(is_free) {
+                Some(lane) => lanes[lane].push(section),
+                None if lanes.len() < LANES_MAX => lanes.push(vec![section]),
+                None => {}
             }
-            free[lane] = interval.to;
-            sections.push(Section { interval, job, lock, replica, lane });
         }
-        Held { sections, lanes: free.iter().map(Vec::len).collect() }
+        Held { lanes }
+    }
+
+    /// How many lanes each task's row needs.
+    pub fn lanes(&self) -> Vec<usize> {
+        self.lanes.iter().map(Vec::len).collect()
     }
 }
 
@@ -78,10 +77,9 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart<'_>, legend: &mut Legend) {
             _ => {}
         }
     }
-    for (task, row) in chart.layout.tasks.iter().enumerate() {
-        for lane in 0..chart.held.lanes[task] {
-            let sections = chart.held.sections.iter().filter(|it| it.job.task.index() == task && it.lane == lane);
-            draw_lane(canvas, chart, row, &sections.collect::<Vec<_>>(), legend);
+    for (row, lanes) in chart.layout.tasks.iter().zip(&chart.held.lanes) {
+        for (lane, sections) in lanes.iter().enumerate() {
+            draw_lane(canvas, chart, (row, lane), sections, legend);
         }
     }
 }
@@ -105,13 +103,18 @@ fn draw_wait(
 }
 
 /// The critical sections of a lane, those narrower than a pixel merged.
-fn draw_lane(canvas: &mut Canvas, chart: &Chart<'_>, row: &Row, sections: &[&Section], legend: &mut Legend) {
-    let Some(lane) = sections.first().map(|section| section.lane) else { return };
+fn draw_lane(
+    canvas: &mut Canvas,
+    chart: &Chart<'_>,
+    (row, lane): (&Row, usize),
+    sections: &[Section],
+    legend: &mut Legend,
+) {
     let bars: Vec<(&Section, Span<LockId>)> = sections
         .iter()
         .filter_map(|section| {
             let (x0, x1) = chart.layout.span(section.interval.from, section.interval.to)?;
-            Some((*section, Span { x0, x1, fill: section.lock }))
+            Some((section, Span { x0, x1, fill: section.lock }))
         })
         .collect();
     let spans: Vec<Span<LockId>> = bars.iter().map(|&(_, span)| span).collect();
@@ -140,7 +143,8 @@ fn label_section(canvas: &mut Canvas, chart: &Chart<'_>, area: Area, section: &S
     }
 }
 
-/// A strip above the bars, with the name of whom the priority is inherited from where no mark of a job is in the way.
+/// A strip above the bars, with the name of the task that the priority is inherited from where no mark of a job is in
+/// the way.
 fn draw_inheritance(
     canvas: &mut Canvas,
     chart: &Chart<'_>,

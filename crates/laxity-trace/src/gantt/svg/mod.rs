@@ -68,7 +68,7 @@ pub fn svg(header: &TraceHeader, records: &[Record], options: &SvgOptions) -> Re
     let (from, to) = options.window.edges(&timeline)?;
     let engines = if options.rows.cpus() { engine_rows(header) } else { Vec::new() };
     let held = Held::of(&timeline, (from, to), header.tasks.len());
-    let layout = Layout::new(header, options, (from, to), &engines, &held.lanes);
+    let layout = Layout::new(header, options, (from, to), &engines, &held.lanes());
     let chart = Chart { header, timeline: &timeline, layout, engines, held };
     let mut canvas = Canvas::new();
     let mut legend = Legend::default();

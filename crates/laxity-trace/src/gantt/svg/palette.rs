@@ -92,7 +92,7 @@ pub const BOTTOM_HALF_PATTERN: &str = "url(#bottom-half)";
 /// The pattern of spinning, over the task's colour.
 pub const SPINNING_PATTERN: &str = "url(#spinning)";
 
-/// The colour of what is done for `owner`; gray where that is nobody, or nobody knows.
+/// The colour of what is done for `owner`; gray where there is no owner, or where it is not known.
 pub fn owner_colour(owner: Option<TaskId>) -> String {
     owner.map_or_else(|| "#C8C8C8".to_owned(), task_colour)
 }

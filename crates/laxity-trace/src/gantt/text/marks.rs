@@ -36,7 +36,7 @@ impl Marks<'_> {
         rows
     }
 
-    /// The locks and inherited priorities of every task: who inherits while holding shows as inheriting.
+    /// The locks and inherited priorities of every task: a job that inherits while it holds a lock shows as inheriting.
     pub fn locks(&self, timeline: &Timeline, tasks: usize, legend: &mut Legend) -> Vec<Vec<char>> {
         let mut rows = self.empty(tasks);
         let mut draw = |wanted: fn(&Activity) -> bool, glyph: char, sign: Sign| {

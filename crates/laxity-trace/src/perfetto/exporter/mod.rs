@@ -3,7 +3,7 @@
 mod slices;
 mod tokens;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use laxity_model::{EdgeId, Instant, JobId, Nanos, TaskId};
@@ -27,10 +27,17 @@ pub struct Exporter<'a, W> {
     intervals: Vec<Interval>,
     /// Deadlines that have not passed, and whether they are known to be met.
     deadlines: BTreeMap<(Instant, JobId), bool>,
-    /// The jobs on every task's tracks: one track per job that is pending at the same time.
-    lanes: Vec<Vec<Option<JobId>>>,
+    /// The tracks of every task: one track per job that is pending at the same time.
+    lanes: Vec<Lanes>,
     tokens: Tokens,
     flows: u64,
+}
+
+/// The tracks of a task's jobs.
+#[derive(Clone, Default)]
+struct Lanes {
+    of: BTreeMap<JobId, u32>,
+    free: BTreeSet<u32>,
 }
 
 impl<'a, W: io::Write> Exporter<'a, W> {
@@ -43,7 +50,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
             switches: Switches::new(header),
             intervals: Vec::new(),
             deadlines: BTreeMap::new(),
-            lanes: vec![Vec::new(); header.tasks.len()],
+            lanes: vec![Lanes::default(); header.tasks.len()],
             tokens: Tokens::new(header),
             flows: 0,
         })
@@ -221,8 +228,9 @@ impl<'a, W: io::Write> Exporter<'a, W> {
         if let Some(met) = history.released.and_then(|released| self.deadlines.get_mut(&(released.deadline, job))) {
             *met = true;
         }
-        let Some(lane) = self.lane_of(job) else { return Ok(()) };
-        self.lanes[job.task.index()][lane as usize] = None;
+        let lanes = &mut self.lanes[job.task.index()];
+        let Some(lane) = lanes.of.remove(&job) else { return Ok(()) };
+        lanes.free.insert(lane);
         self.packets.event(at, Track::lane(job.task, lane, LaneKind::Jobs), What::End, completion_facts(history))
     }
 
@@ -245,19 +253,18 @@ impl<'a, W: io::Write> Exporter<'a, W> {
     }
 
     fn lane_of(&self, job: JobId) -> Option<u32> {
-        let lane = self.lanes.get(job.task.index())?.iter().position(|&other| other == Some(job))?;
-        u32::try_from(lane).ok()
+        self.lanes.get(job.task.index())?.of.get(&job).copied()
     }
 
     /// The first free track of the job's task, a new one if there is none.
     fn take_lane(&mut self, job: JobId) -> io::Result<u32> {
         let lanes = &mut self.lanes[job.task.index()];
-        if let Some(free) = lanes.iter().position(Option::is_none) {
-            lanes[free] = Some(job);
-            return Ok(free as u32);
+        let next = lanes.of.len() as u32;
+        let lane = lanes.free.pop_first().unwrap_or(next);
+        lanes.of.insert(job, lane);
+        if lane < next {
+            return Ok(lane);
         }
-        lanes.push(Some(job));
-        let lane = (lanes.len() - 1) as u32;
         self.packets.lane(job.task, lane, LaneKind::Jobs)?;
         Ok(lane)
     }

@@ -1,4 +1,4 @@
-//! Which job consumes the tokens that another one produced.
+//! Which job consumes the tokens that another job produced.
 
 use std::collections::VecDeque;
 

@@ -1,16 +1,13 @@
 //! Every rule of a legal schedule, broken alone.
 
-mod check_reference;
-
-use check_reference::hand::*;
-use check_reference::{Setup, UNIT, at};
+use super::check_reference::hand::*;
+use super::check_reference::{Setup, UNIT, at};
+use super::{A, B, only};
 use laxity_model::{CpuId, JobId, Nanos, OverheadKind, SignedNanos};
 use laxity_trace::check::{self, Act, LegalityCheck, Phase, Problem, Report};
 use laxity_trace::{Event, Origin, Sink, TaskKind, TraceHeader};
 
-const A: JobId = job(0, 0);
 const A1: JobId = job(0, 1);
-const B: JobId = job(1, 0);
 
 /// T0: 4 units every 10 on cpu0 and cpu1, T1: 3 every 20 on the same, T2: on cpu2 alone.
 fn header() -> TraceHeader {
@@ -22,12 +19,6 @@ fn header() -> TraceHeader {
 
 fn judge(events: &[(u64, Event)]) -> Report {
     check::legality(&header(), &trace(events), |_| None)
-}
-
-/// What the only violation is, and where it is.
-fn only(report: &Report) -> (u64, Option<CpuId>, Option<JobId>, Problem) {
-    let [violation] = report.violations.as_slice() else { panic!("one violation expected, not\n{report}") };
-    (violation.at.0 / UNIT.0, violation.cpu, violation.job, violation.what)
 }
 
 /// ```text

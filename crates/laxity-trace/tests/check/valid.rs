@@ -1,11 +1,9 @@
 //! Correct schedules pass every checker, and a correct schedule with one fault does not.
 
-mod check_reference;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use check_reference::strange::any_records;
-use check_reference::{Setup, UNIT, any_setup, at};
+use super::check_reference::strange::any_records;
+use super::check_reference::{Setup, UNIT, any_setup, at};
 use laxity_model::{CpuId, Instant, JobId, Nanos, PriorityRule, Quanta};
 use laxity_trace::check::{self, Problem};
 use laxity_trace::metrics::measure;
