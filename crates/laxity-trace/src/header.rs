@@ -1,4 +1,4 @@
-//! What a trace is about: its origin, and the workload it shows.
+//! The header of a trace: its origin, and the workload it shows.
 
 use laxity_model::{
     CpuId, EdgeKind, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts, Scheduler,
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Everything a reader of a trace must know besides its records.
 ///
-/// Serialized as it is in files: what came later in this version of the format is absent from older ones.
+/// Serialized as it is in files: fields that came later in this version of the format are absent from older ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceHeader {
     /// Where it comes from.
@@ -41,7 +41,7 @@ pub struct TraceHeader {
     /// The GPUs; a `GpuId` indexes this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuInfo>,
-    /// What raises interrupts: the GPUs, then other devices. A `DeviceId` indexes this list.
+    /// The devices that raise interrupts: the GPUs, then others. A `DeviceId` indexes this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceInfo>,
     /// The locks; a `LockId` indexes this list.
@@ -85,12 +85,12 @@ pub struct LockInfo {
     pub name: String,
     /// How many jobs may hold it at once.
     pub replicas: u16,
-    /// What it protects, and in which order it is granted.
+    /// The thing that it protects, and the order in which it is granted.
     #[serde(flatten)]
     pub kind: LockKind,
 }
 
-/// What a lock protects, and in which order it is granted.
+/// The thing that a lock protects, and the order in which it is granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LockKind {

@@ -1,4 +1,4 @@
-//! What writer and reader both know after the records so far, so that it need not be written again.
+//! The guesses that writer and reader both make from the records so far: a guess that is right takes no bytes.
 
 use laxity_model::{Instant, JobId, Nanos};
 
@@ -38,7 +38,7 @@ impl Context {
         Context { at: Instant::ZERO, tasks: header.tasks.iter().map(|info| task(info.deadline)).collect() }
     }
 
-    /// Forgets what the last chunk told.
+    /// Forgets the last chunk.
     pub fn start_chunk(&mut self) {
         self.at = Instant::ZERO;
         for task in &mut self.tasks {

@@ -1,4 +1,4 @@
-//! What can be wrong with the bytes of a trace.
+//! Faults in the bytes of a trace.
 
 use std::io;
 
@@ -30,7 +30,7 @@ pub enum ReadError {
     /// The header is damaged or describes no possible system; no record can be read.
     #[error("the trace's header is unusable: {reason}; record it again")]
     Header {
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The records before this place were read and are sound; what follows cannot be read.
@@ -42,12 +42,12 @@ pub enum ReadError {
         offset: u64,
         /// Whether the trace's `End` was read before.
         ended: bool,
-        /// What is wrong there.
+        /// The fault.
         damage: Damage,
     },
 }
 
-/// What is wrong at a place in a trace.
+/// A fault at a place in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
     /// The bytes end here.
@@ -88,7 +88,7 @@ pub enum Damage {
     Unfinished,
 }
 
-/// What the sound records before the damage say of the trace's end.
+/// Whether the sound records before the damage include the trace's end, in words.
 fn end_of(ended: bool, damage: &Damage) -> &'static str {
     match (ended, damage) {
         (true, _) => " and include the trace's end",

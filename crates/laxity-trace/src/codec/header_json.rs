@@ -25,7 +25,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<TraceHeader, String> {
     Ok(header)
 }
 
-/// What readers rely on when they size and index arrays by CPU, cluster and task.
+/// Checks the numbers by which readers size and index arrays: of CPUs, clusters and tasks.
 fn validate(header: &TraceHeader) -> Result<(), String> {
     if header.cpus == 0 || header.cpus > CPUS_MAX {
         return Err(format!("{} CPUs where 1 to {CPUS_MAX} are possible", header.cpus));

@@ -29,7 +29,7 @@ pub struct TraceReader<R: Read> {
 /// A whole trace in memory.
 #[derive(Debug)]
 pub struct Trace {
-    /// What it is about.
+    /// Its header.
     pub header: TraceHeader,
     /// Its records, all of them or those before the damage.
     pub records: Vec<Record>,
@@ -101,7 +101,7 @@ impl<R: Read> TraceReader<R> {
         })
     }
 
-    /// What the trace is about.
+    /// The header.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
@@ -178,7 +178,7 @@ impl<R: Read> Iterator for TraceReader<R> {
     }
 }
 
-/// Reads what a frame announces into `payload`. `Ok(Ok(false))`: the input ended before the frame.
+/// Reads the bytes that a frame announces into `payload`. `Ok(Ok(false))`: the input ended before the frame.
 fn read_framed(input: &mut impl Read, longest: u32, payload: &mut Vec<u8>) -> io::Result<Result<bool, Damage>> {
     payload.clear();
     let mut frame = Vec::with_capacity(FRAME);

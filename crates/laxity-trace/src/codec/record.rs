@@ -51,7 +51,7 @@ mod extended {
     pub const REPLENISH: u8 = 32;
 }
 
-/// Flag: the time is that of the record before.
+/// Flag: the time is the same as the last record's.
 const SAME_TIME: u8 = 0x20;
 /// Flag: the job's index is the one to be expected.
 const EXPECTED_INDEX: u8 = 0x40;

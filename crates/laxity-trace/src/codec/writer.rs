@@ -40,7 +40,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(TraceWriter { out, context: Context::new(header), chunk, length: FRAME, error: None })
     }
 
-    /// Writes what is left and returns `W`, or the first error of the whole recording.
+    /// Writes the last chunk and returns `W`, or the first error of the whole recording.
     pub fn finish(mut self) -> io::Result<W> {
         if self.length > FRAME {
             self.write_chunk();

@@ -1,4 +1,4 @@
-//! Time cut into columns, and what fills each: the common ground of text and drawing.
+//! Time cut into columns, and the activities that fill each: the common ground of text and drawing.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use laxity_model::{Instant, Nanos, OverheadKind, TaskId};
 use super::engines::EngineRow;
 use crate::intervals::{Activity, Timeline};
 
-/// What can fill a cell. Where two fill the same time of a column, the smaller is shown.
+/// An activity that fills a cell. Where two fill the same time of a column, the smaller is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fill {
     /// A job of this task executes, or an operation of it on an engine.
@@ -55,7 +55,7 @@ impl Grid {
         usize::try_from(column).ok().filter(|&column| column <= self.columns)
     }
 
-    /// What every CPU did.
+    /// The activities of every CPU.
     pub fn cpu_rows(&self, timeline: &Timeline, cpus: usize) -> Vec<Cells> {
         let mut rows = vec![Cells::new(self); cpus];
         for interval in &timeline.intervals {
@@ -66,7 +66,7 @@ impl Grid {
         rows
     }
 
-    /// What every engine of `engines` did.
+    /// The operations on every engine of `engines`.
     pub fn engine_rows(&self, timeline: &Timeline, engines: &[EngineRow]) -> Vec<Cells> {
         let mut rows = vec![Cells::new(self); engines.len()];
         for interval in &timeline.intervals {
@@ -110,7 +110,7 @@ impl Grid {
     }
 }
 
-/// What the activity fills in the row of its CPU, if anything.
+/// The fill of the activity in the row of its CPU, if it shows there.
 fn cpu_fill(activity: &Activity) -> Option<Fill> {
     match *activity {
         Activity::Execution { job, .. } => Some(Fill::Executing(job.task)),
@@ -133,7 +133,7 @@ impl Cells {
         Cells { from: grid.from, step: grid.step.0, columns: vec![BTreeMap::new(); grid.columns] }
     }
 
-    /// What fills most of the column; idle time counts too.
+    /// The fill of most of the column; idle time counts too.
     pub fn dominant(&self, column: usize) -> Fill {
         let filled = self.filled(column);
         let mut best = (Fill::Idle, self.step.saturating_sub(filled));
@@ -145,7 +145,7 @@ impl Cells {
         best.0
     }
 
-    /// What fills the whole column, if one thing does.
+    /// The fill of the whole column, if there is one.
     pub fn whole(&self, column: usize) -> Option<Fill> {
         if self.filled(column) == 0 {
             return Some(Fill::Idle);

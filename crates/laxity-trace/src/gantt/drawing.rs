@@ -23,7 +23,7 @@ const COLUMNS_MAX: usize = 1_000;
 ///     t1     # #              blank: no job is pending
 /// ```
 ///
-/// Exact: what does not fill its column shows as `~`. A step that divides every event time leaves none. Lines have no
+/// Exact: a column that nothing fills alone shows as `~`. A step that divides every event time leaves none. Lines have no
 /// trailing blanks and each ends in a newline; CPUs (`p`) come before engines (`e`, `c`,
 /// `d`), and those before tasks (`t`).
 ///

@@ -18,7 +18,7 @@ pub use text::{Characters, TextOptions, text};
 use crate::intervals::{Timeline, TrackError};
 use crate::{Origin, TraceHeader};
 
-/// What has a row in the chart.
+/// The rows of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Rows {
     /// A row per CPU, and below them a row per engine of every GPU.
@@ -90,7 +90,7 @@ pub enum GanttError {
     },
 }
 
-/// What the chart shows, in the words of its caption: `engine, G-EDF/CEm, simulated (seed 7)`.
+/// The caption: `engine, G-EDF/CEm, simulated (seed 7)`.
 fn caption(header: &TraceHeader) -> String {
     let origin = match header.origin {
         Origin::Simulated => format!("simulated (seed {})", header.seed),

@@ -1,18 +1,18 @@
-//! The fold over what a CPU does.
+//! The fold over the time of a CPU.
 
 use laxity_model::{Instant, Nanos, OverheadKind};
 
 use super::summary::{MachineSummary, OverheadSummary};
 use crate::replay::Cpu;
 
-/// What is known of a CPU so far.
+/// A CPU, folded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CpuFold {
     /// Execution of the stints that ended.
     pub busy: u64,
     overheads: OverheadSummary,
     lock_wait: u64,
-    /// What covered the CPU last: the end of the run may cut it short.
+    /// The last overhead or lock wait: the end of the run may cut it short.
     last_cover: Option<Cover>,
 }
 

@@ -29,7 +29,7 @@ pub struct EngineSummary {
 pub struct InterruptSummary {
     /// Interrupts routed to each CPU, by `CpuId`.
     pub by_cpu: Vec<u64>,
-    /// Bottom halves on the stacks of CPUs, without what interrupted them.
+    /// Bottom halves on the stacks of CPUs, without the time in which interrupts interrupted them.
     pub on_stacks: OverheadUse,
     /// Bottom halves as jobs of interrupt threads: completed ones, and the execution of all.
     pub in_threads: OverheadUse,
@@ -105,7 +105,7 @@ impl Devices {
         self.engines.iter().map(engine).collect()
     }
 
-    /// `in_threads`: what the jobs of interrupt threads did.
+    /// `in_threads`: the jobs of interrupt threads.
     pub fn interrupts(&self, machine: &MachineSummary, in_threads: OverheadUse) -> InterruptSummary {
         let on_stacks = machine.overheads.of(laxity_model::OverheadKind::BottomHalf);
         InterruptSummary { by_cpu: self.interrupts.clone(), on_stacks, in_threads }

@@ -1,4 +1,4 @@
-//! What is known of a set of spans.
+//! Sets of spans.
 
 use laxity_model::Nanos;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What is measured only where it exists: devices, locks, graphs.
+//! Measurements that only some workloads need: of devices, locks, graphs.
 
 use laxity_model::Instant;
 

@@ -155,7 +155,7 @@ impl Metrics {
         }
     }
 
-    /// What schedules of tasks without GPUs are not full of: out of line, so that the rest stays small.
+    /// Events that are rare in schedules of tasks without GPUs: out of line, so that the rest stays small.
     #[inline(never)]
     fn count_rare(&mut self, event: Event) {
         match event {
@@ -214,7 +214,7 @@ fn sum(usages: &[MachineSummary]) -> MachineSummary {
     total
 }
 
-/// Fills in what is left of `available` nanoseconds of CPU time.
+/// Fills in the idle time: the rest of `available` nanoseconds of CPU time.
 fn with_idle(usage: MachineSummary, available: u128) -> MachineSummary {
     let used = [usage.busy, usage.overheads.cpu_time(), usage.lock_wait, usage.spin];
     let used: u128 = used.into_iter().map(|time| u128::from(time.0)).sum();

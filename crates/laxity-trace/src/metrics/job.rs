@@ -6,8 +6,8 @@ use super::histogram::Histogram;
 use super::{JobSummary, LatenessSummary, OverheadUse, ResponseTimeSummary, TardinessSummary};
 use crate::replay::{Completion, Task};
 
-/// What is known of a set of jobs so far; sums over sets are sums of folds. In whole cache lines, and what changes
-/// together together: tasks take turns, so that each line of one must be fetched anew for each job.
+/// A set of jobs, folded; sums over sets are sums of folds. It takes whole cache lines, and fields that change together
+/// are neighbours: tasks take turns, so that each line of one must be fetched anew for each job.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct JobFold {
@@ -85,7 +85,7 @@ impl JobFold {
         self.tardiness_sum += other.tardiness_sum;
     }
 
-    /// How many are complete, and what all of them executed.
+    /// How many are complete, and for how long all of them executed.
     pub fn use_of_cpu(&self) -> OverheadUse {
         OverheadUse { count: self.completed, time: Nanos(self.execution) }
     }

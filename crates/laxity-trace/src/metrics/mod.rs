@@ -1,4 +1,4 @@
-//! What is measured from a schedule, simulated or live: one fold over its records.
+//! Measurements of a schedule, simulated or live: one fold over its records.
 //!
 //! [`Metrics`] is a [`Sink`]: it runs beside a simulation without a trace being kept, in memory that
 //! depends on the numbers of tasks, CPUs and pending jobs but not on the length of the run.

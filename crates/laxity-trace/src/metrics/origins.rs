@@ -61,7 +61,7 @@ impl EndToEndLatencies {
         EndToEndLatencies { origins: Origins::new(header), found: Vec::new() }
     }
 
-    /// What was found, by completion.
+    /// The latencies, by completion.
     pub fn finish(self) -> Vec<EndToEnd> {
         self.found
     }

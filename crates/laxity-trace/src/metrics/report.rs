@@ -1,4 +1,4 @@
-//! A summary together with what it is about: the JSON that `docs/reference/json.md` describes. The command prints it,
+//! A summary together with its workload: the JSON that `docs/reference/json.md` describes. The command prints it,
 //! the Python package returns it.
 
 use laxity_model::{Nanos, OverheadKind};
@@ -72,7 +72,7 @@ struct Overheads<'a> {
 struct Costs<'a>(&'a TraceHeader);
 
 impl<'a> Report<'a> {
-    /// What `summary` measured of the schedule that `header` is about. `profile` names the overheads where they are
+    /// The measurements in `summary` of the schedule that `header` describes. `profile` names the overheads where they are
     /// known; `interrupted` says that the run ended before its time.
     pub fn new(header: &'a TraceHeader, summary: &'a Summary, profile: Option<&'a str>, interrupted: bool) -> Self {
         let task = |(info, summary): (&TaskInfo, &'a TaskSummary)| Task {

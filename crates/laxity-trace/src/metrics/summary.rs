@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use super::{EngineSummary, GraphSummary, InterruptSummary, InversionSummary, WaitSummary};
 use crate::replay::occupies_cpu;
 
-/// What was measured from the start to `duration`.
+/// All measurements from the start to `duration`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// How long the schedule was watched.
@@ -48,7 +48,7 @@ pub struct TaskSummary {
     /// Its jobs.
     #[serde(flatten)]
     pub jobs: JobSummary,
-    /// What they waited for, by cause; only causes that occurred.
+    /// Their waits, by cause; only causes that occurred.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitSummary>,
 }
@@ -135,13 +135,13 @@ pub struct TardinessSummary {
 pub struct CpuSummary {
     /// Which CPU.
     pub cpu: CpuId,
-    /// What it did.
+    /// How its time was used.
     #[serde(flatten)]
     pub usage: MachineSummary,
 }
 
-/// What one or more CPUs did. `busy`, `lock_wait`, `spin`, `idle` and the overheads that occupy a CPU (all but IPI latency and
-/// the cache-related delays, which are part of `busy`) add up to the time there was.
+/// How the time of one or more CPUs was used. `busy`, `lock_wait`, `spin`, `idle` and the overheads that occupy a CPU (all
+/// but IPI latency and the cache-related delays, which are part of `busy`) add up to the time there was.
 #[derive(Clone, Debug, PartialEq, Default, Serialize)]
 pub struct MachineSummary {
     /// Executing jobs, those of interrupt threads included.
@@ -155,7 +155,7 @@ pub struct MachineSummary {
     /// Spinning on behalf of jobs that wait so.
     #[serde(rename = "spin_ns", skip_serializing_if = "is_zero")]
     pub spin: Nanos,
-    /// None of these.
+    /// Doing none of these.
     #[serde(rename = "idle_ns")]
     pub idle: Nanos,
     /// `busy` as a fraction of the time there was, 0 to 1; for tables and plots.
@@ -179,7 +179,7 @@ pub struct OverheadSummary {
 }
 
 impl OverheadSummary {
-    /// What one source took. IPI latency is counted at the receiver.
+    /// The use of one source. IPI latency is counted at the receiver.
     pub fn of(&self, kind: OverheadKind) -> OverheadUse {
         self.by_kind[kind as usize]
     }

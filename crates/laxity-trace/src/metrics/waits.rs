@@ -1,4 +1,4 @@
-//! What jobs waited for.
+//! The waits of jobs, by cause.
 
 use laxity_model::{Instant, JobId, Nanos};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::replay::Details;
 use crate::{Event, LockKind, TraceHeader};
 
-/// What a job waited for.
+/// The cause of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitCause {
@@ -45,7 +45,7 @@ impl WaitCause {
 /// included; otherwise from suspension to resumption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitSummary {
-    /// What for.
+    /// Their cause.
     pub cause: WaitCause,
     /// How often.
     pub count: u64,
@@ -70,7 +70,7 @@ struct TaskWaits {
     suspension: Option<(JobId, Suspension)>,
 }
 
-/// What a suspension is known to be for.
+/// The cause of a suspension, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Suspension {
     /// A lock, whose waits are counted from request to grant.

@@ -82,3 +82,44 @@ impl Interrupts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CPU: CpuId = CpuId(0);
+
+    fn from(device: u16) -> Source {
+        Source { device: DeviceId(device), owner: None }
+    }
+
+    #[test]
+    fn a_bottom_half_takes_no_interrupt_that_was_raised_after_its_top_half() {
+        let mut interrupts = Interrupts::default();
+        interrupts.raise(CPU, from(0));
+        interrupts.begin_top_half(CPU);
+        interrupts.raise(CPU, from(0));
+        interrupts.begin_bottom_half(from(0));
+        assert_eq!(interrupts.handled_by(CPU, OverheadKind::TopHalf), Some(from(0)), "the second is still raised");
+    }
+
+    #[test]
+    fn a_bottom_half_whose_top_half_left_no_record_takes_its_interrupt_from_any_cpu() {
+        let mut interrupts = Interrupts::default();
+        interrupts.raise(CPU, from(0));
+        interrupts.raise(CPU, from(1));
+        interrupts.begin_bottom_half(from(0));
+        assert_eq!(interrupts.handled_by(CPU, OverheadKind::TopHalf), Some(from(1)));
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_interrupts_whose_bottom_halves_are_never_heard_of() {
+        let mut interrupts = Interrupts::default();
+        for index in 0..100 {
+            let owner = Some(JobId { task: TaskId(0), index });
+            interrupts.raise(CPU, Source { device: DeviceId(0), owner });
+            interrupts.begin_top_half(CPU);
+        }
+        assert_eq!((interrupts.raised.len(), interrupts.raised_by.len(), interrupts.handled.len()), (0, 0, 1));
+    }
+}

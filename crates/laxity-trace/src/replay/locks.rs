@@ -133,3 +133,61 @@ impl Locks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::{EngineOrder, Nanos, Scheduler, TaskId};
+
+    use super::*;
+    use crate::{LockInfo, LockKind, Origin, TaskInfo, TaskKind};
+
+    const LOCK: LockId = LockId(0);
+    const REPLICA: ReplicaId = ReplicaId(0);
+
+    fn job(task: u32) -> JobId {
+        JobId { task: TaskId(task), index: 0 }
+    }
+
+    fn locks() -> Locks {
+        let mut header = TraceHeader::new(Origin::Simulated, "locks", 1, Scheduler::GLOBAL_EDF);
+        let task = TaskInfo {
+            name: "t".to_owned(),
+            period: Nanos(1),
+            deadline: Nanos(1),
+            wcet: Nanos(1),
+            cluster: 0,
+            rank: 0,
+            kind: TaskKind::Task,
+        };
+        header.tasks = vec![task; 3];
+        let kind = LockKind::Resource { order: EngineOrder::Fifo };
+        header.locks = vec![LockInfo { name: "lock".to_owned(), replicas: 1, kind }];
+        Locks::new(&header)
+    }
+
+    #[test]
+    fn jobs_wait_in_the_order_of_their_requests_until_they_are_granted_or_withdrawn() {
+        let mut locks = locks();
+        for (at, task) in [(1, 2), (2, 0), (3, 1), (4, 2)] {
+            locks.ask(Instant(at), job(task), LOCK);
+        }
+        assert_eq!(locks.waiting(LOCK).collect::<Vec<_>>(), [job(2), job(0), job(1)]);
+        assert_eq!(locks.requested(job(2), LOCK), Some(Instant(1)), "asking again changes nothing");
+        locks.withdraw(job(0), LOCK);
+        locks.grant(Instant(5), job(2), LOCK, REPLICA);
+        assert_eq!(locks.waiting(LOCK).collect::<Vec<_>>(), [job(1)]);
+    }
+
+    #[test]
+    fn a_replica_has_one_holder_whatever_the_records_say() {
+        let mut locks = locks();
+        locks.grant(Instant(1), job(0), LOCK, REPLICA);
+        locks.grant(Instant(2), job(1), LOCK, REPLICA);
+        assert_eq!(locks.holder(LOCK, REPLICA), Some(Holder { job: job(1), since: Instant(2) }));
+        assert_eq!((locks.held_by(job(0)).count(), locks.held_by(job(1)).count()), (0, 1));
+        locks.unlock(job(0), LOCK, REPLICA);
+        assert_eq!(locks.held().count(), 1, "only the holder can unlock");
+        locks.unlock(job(1), LOCK, REPLICA);
+        assert_eq!((locks.held().count(), locks.held_by(job(1)).count()), (0, 0));
+    }
+}

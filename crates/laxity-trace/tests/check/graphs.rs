@@ -1,7 +1,7 @@
 //! Every rule about the tokens of graphs, kept and then broken alone.
 
-use super::check_reference::hand::*;
 use super::check_reference::Setup;
+use super::check_reference::hand::*;
 use super::{A, B};
 use laxity_model::{EdgeId, JobId, TaskId};
 use laxity_trace::check::{self, Problem, Report};

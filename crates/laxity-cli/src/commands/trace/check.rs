@@ -40,7 +40,7 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
     let source = Source::open(file)?;
     let header = source.header().clone();
     let mut legality = LegalityCheck::new(&header);
-    // What Linux did is no claim of ours.
+    // A live schedule is Linux's: it claims to follow no policy.
     let mut policy = (header.origin == Origin::Simulated).then(|| PolicyCheck::new(&header));
     let mut deadlines = (!arguments.ignore_deadlines).then(|| DeadlineCheck::new(&header));
     let ending = source.stream(&mut (&mut legality, (&mut policy, &mut deadlines)));

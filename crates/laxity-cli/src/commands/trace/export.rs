@@ -39,7 +39,7 @@ pub struct Arguments {
     table: Option<Table>,
 }
 
-/// What can be written.
+/// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For the Perfetto UI.
@@ -192,7 +192,7 @@ fn in_words(error: impl std::error::Error) -> String {
     error.to_string()
 }
 
-/// Where an export goes. Keeps the first failure of the operating system, which exporters wrap in words of their own.
+/// Where an export goes. Keeps the first failure of the operating system: exporters report it in words of their own.
 struct Destination {
     file: Option<OutputFile>,
     error: Option<io::Error>,
@@ -214,7 +214,7 @@ impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match &mut self.file {
             Some(file) => file.write(bytes),
-            // A program gets the bytes as they are; a terminal gets nothing that it would obey.
+            // A program gets the bytes as they are; a terminal gets no control sequences.
             None if io::stdout().is_terminal() => {
                 let shown = printable_lines(&String::from_utf8_lossy(bytes)).into_owned();
                 io::stdout().write_all(shown.as_bytes()).map(|()| bytes.len())

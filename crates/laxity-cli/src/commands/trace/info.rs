@@ -105,7 +105,7 @@ pub fn run(file: &Path, output: &mut Output) -> Result<(), CliError> {
     ending.whole()
 }
 
-/// Lines about what only simulated schedules have: quanta, clusters, modelled overheads.
+/// Lines that only simulated schedules have: quanta, clusters, modelled overheads.
 fn simulated(
     header: &TraceHeader,
     line: &mut impl FnMut(&str, String) -> Result<(), CliError>,
@@ -131,7 +131,7 @@ fn tasks(header: &TraceHeader) -> String {
     iter::once(tasks.to_string()).chain(others).collect::<Vec<String>>().join(" and ")
 }
 
-/// Lines about what only some workloads have.
+/// Lines that only some workloads have.
 fn devices(header: &TraceHeader) -> Vec<(&'static str, String)> {
     let names = |all: Vec<&str>| all.join(", ");
     let mut lines = Vec::new();

@@ -46,7 +46,7 @@ impl Source {
         }
     }
 
-    /// What the trace is about.
+    /// The header.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
@@ -58,7 +58,7 @@ impl Source {
             match record {
                 Ok(Record { at, event }) => {
                     sink.record(at, event);
-                    // Of a trace that goes back in time the checkers complain; here it must not lead to negative spans.
+                    // Time that goes back is for the checkers to report; here it must not lead to negative spans.
                     ending.reached = ending.reached.max(at);
                     ending.records += 1;
                 }
@@ -77,7 +77,7 @@ impl Source {
 }
 
 impl Ending {
-    /// An error if the trace was not read to its end: what was done is of a part.
+    /// An error if the trace was not read to its end, so that only a part was worked on.
     pub fn whole(self) -> Result<(), CliError> {
         match self.damage {
             Some(source) => Err(CliError::Damaged { path: self.path, reached: self.reached, source }),

@@ -1,4 +1,4 @@
-//! Shapes in layers: what comes later covers what came earlier only within its layer.
+//! Shapes in layers: a later shape covers earlier ones of its own layer only.
 
 use ::svg::Document;
 use ::svg::node::Blob;

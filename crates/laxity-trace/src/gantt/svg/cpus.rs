@@ -18,7 +18,7 @@ const ARROWS_MAX: usize = 80;
 /// Above this many bars in the window, tooltips would make the file large and are left out.
 const TOOLTIPS_MAX: usize = 2_000;
 
-/// What fills a bar.
+/// The fill of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fill {
     Task(TaskId),

@@ -1,4 +1,4 @@
-//! Merges what is narrower than a pixel, so that a window with thousands of intervals stays small and legible.
+//! Merges spans narrower than a pixel, so that a window with thousands of intervals stays small and legible.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ pub struct Span<K> {
     pub x0: f64,
     /// Right end.
     pub x1: f64,
-    /// What fills it.
+    /// Its fill.
     pub fill: K,
 }
 
-/// What to draw for the spans of a row.
+/// The spans of a row as they are drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merged<K> {
     /// Positions, in the list given, of the spans wide enough to be drawn one by one.
@@ -32,7 +32,7 @@ pub struct Strip<K> {
     pub x: f64,
     /// Width in pixels.
     pub width: f64,
-    /// What fills most of it.
+    /// The fill of most of it.
     pub fill: K,
     /// How much of it is filled, in eighths, 1 to 8.
     pub eighths: u8,
@@ -49,7 +49,7 @@ impl<K> Strip<K> {
 /// Spans narrower than this many pixels are merged.
 const NARROW: f64 = 1.0;
 
-/// Merges narrow spans pixel by pixel: each pixel shows what filled most of it, and adjacent equal pixels join.
+/// Merges narrow spans pixel by pixel: each pixel shows the fill of most of it, and adjacent equal pixels join.
 pub fn merge<K: Copy + Ord>(spans: &[Span<K>]) -> Merged<K> {
     let mut wide = Vec::new();
     let mut pixels: BTreeMap<i64, BTreeMap<K, f64>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The rows of the engines of GPUs: whose operations ran there.
+//! The rows of the engines of GPUs: the operations that ran there.
 
 use laxity_model::TaskId;
 

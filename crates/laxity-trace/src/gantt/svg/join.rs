@@ -1,4 +1,4 @@
-//! Joins what an interruption too short to be seen has split.
+//! Joins pieces that an interruption too short to be seen has split.
 
 use laxity_model::Nanos;
 

@@ -60,7 +60,7 @@ pub enum Sign {
     MergedOverhead,
 }
 
-/// What the picture used.
+/// The signs and colours that the picture used.
 #[derive(Default)]
 pub struct Legend {
     pub signs: BTreeSet<Sign>,
@@ -86,7 +86,7 @@ impl Legend {
         task_colour(task)
     }
 
-    /// The colour of what is done for `owner` on a CPU.
+    /// The colour of bars on behalf of `owner` on a CPU.
     pub fn owner_fill(&mut self, owner: Option<TaskId>) -> String {
         self.tasks.extend(owner);
         owner_colour(owner)

@@ -63,7 +63,7 @@ pub fn draw(canvas: &mut Canvas, chart: &Chart<'_>, legend: &mut Legend) {
         let Some(row) = interval.activity.job().and_then(|job| chart.layout.tasks.get(job.task.index())) else {
             continue;
         };
-        // What is narrower than half a pixel would only make the file larger.
+        // Spans narrower than half a pixel would only make the file larger.
         let span = chart.layout.span(interval.from, interval.to).filter(|(x0, x1)| x1 - x0 >= 0.5);
         match (interval.activity, span) {
             (Activity::AwaitingLock { job, lock }, Some(span)) => {

@@ -2,10 +2,10 @@
 //!
 //! Conventions of paper 002, Fig. 1: small up-arrows are releases, down-arrows deadlines, T-shaped marks completions,
 //! hatched boxes overheads. Colours are told apart by readers with any colour vision, and their lightness differs in
-//! print; what matters (misses, overheads, preemptions) also has a shape of its own.
+//! print. Misses, overheads and preemptions also have shapes of their own.
 //!
-//! What is done for a job without being its execution has the colour of its task under a pattern: top halves, bottom
-//! halves on a CPU's stack or in an interrupt thread, spinning.
+//! Top halves, bottom halves on a CPU's stack or in an interrupt thread, and spinning are no execution of the job that
+//! they are for: they have the colour of its task under a pattern.
 
 mod canvas;
 mod cpus;
@@ -36,7 +36,7 @@ use crate::{Origin, Record, TraceHeader};
 /// How to draw the chart as SVG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SvgOptions {
-    /// What has a row.
+    /// The rows.
     pub rows: Rows,
     /// The part to draw.
     pub window: Window,
@@ -94,7 +94,7 @@ pub fn svg(header: &TraceHeader, records: &[Record], options: &SvgOptions) -> Re
     Ok(canvas.finish(document, size).to_string())
 }
 
-/// What all parts of the picture are drawn from.
+/// The data of the picture, for all its parts.
 struct Chart<'a> {
     header: &'a TraceHeader,
     timeline: &'a Timeline,
@@ -104,7 +104,7 @@ struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    /// What a bar tells when it is pointed at: `camera job 3: 1 ms to 3 ms (2 ms)`, or what was not execution.
+    /// The text of a bar's tooltip: `camera job 3: 1 ms to 3 ms (2 ms)`; of a bar that is no execution with its kind.
     fn tooltip(&self, interval: &Interval, duration: Nanos) -> String {
         let activity = interval.activity;
         let job = activity.job().map(|job| job_name(self.header, job));
@@ -166,7 +166,7 @@ fn job_name(header: &TraceHeader, job: JobId) -> String {
     format!("{task} job {}", job.index)
 }
 
-/// What stands for a task in labels: its name if that is short, otherwise `T` and its number.
+/// The label of a task: its name if that is short, otherwise `T` and its number.
 fn task_symbol(header: &TraceHeader, task: usize) -> String {
     match header.tasks.get(task).map(|task| task.name.as_str()) {
         Some(name) if !name.is_empty() && name.chars().count() <= 4 => name.to_owned(),

@@ -92,7 +92,7 @@ pub const BOTTOM_HALF_PATTERN: &str = "url(#bottom-half)";
 /// The pattern of spinning, over the task's colour.
 pub const SPINNING_PATTERN: &str = "url(#spinning)";
 
-/// The colour of what is done for `owner`; gray where there is no owner, or where it is not known.
+/// The colour of bars on behalf of `owner`; gray where there is no owner, or where it is not known.
 pub fn owner_colour(owner: Option<TaskId>) -> String {
     owner.map_or_else(|| "#C8C8C8".to_owned(), task_colour)
 }
@@ -123,7 +123,7 @@ pub fn patterns() -> Definitions {
         .add(pattern("dots").add(Circle::new().set("cx", 2).set("cy", 2).set("r", 1).set("fill", "#202020")))
 }
 
-/// Lines on nothing: what is below shows between them.
+/// Lines without a background: the bar below shows between them.
 fn overlay(id: &str, lines: &str, size: u32) -> Pattern {
     Pattern::new()
         .set("id", id)

@@ -107,7 +107,7 @@ fn draw_row(
     }
 }
 
-/// Colour, pattern and sign of what is not plain execution: spinning, and bottom halves in interrupt threads.
+/// Colour, pattern and sign of bars that are not plain execution: spinning, and bottom halves in interrupt threads.
 fn hatching(chart: &Chart<'_>, interval: &Interval) -> Option<(String, &'static str, Sign)> {
     match interval.activity {
         Activity::Spinning { job, .. } => Some((task_colour(job.task), SPINNING_PATTERN, Sign::Spinning)),

@@ -1,4 +1,4 @@
-//! What the chart is drawn with.
+//! The characters of the chart.
 
 use super::Characters;
 use crate::gantt::cells::Fill;

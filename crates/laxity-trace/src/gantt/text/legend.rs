@@ -22,7 +22,7 @@ pub enum Sign {
     Inherits,
 }
 
-/// What the chart used.
+/// The signs that the chart used.
 #[derive(Default)]
 pub struct Legend {
     tasks: BTreeSet<TaskId>,
@@ -76,7 +76,7 @@ impl Legend {
                 Origin::Simulated => {
                     writeln!(out, "{overhead} overhead  {lock_wait} waits for the lock  {idle} idle")
                 }
-                // What else Linux ran there is not recorded.
+                // Linux ran other threads there, too, which are not recorded.
                 Origin::Live => writeln!(out, "{idle} none of these"),
             };
         }

@@ -21,7 +21,7 @@ use crate::{Record, TraceHeader};
 /// How to draw the chart as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextOptions {
-    /// What has a row.
+    /// The rows.
     pub rows: Rows,
     /// The part to draw.
     pub window: Window,
@@ -54,7 +54,8 @@ const MISSES_NAMED_MAX: usize = 5;
 
 /// The chart as text: caption, time axis, a row per CPU and engine and/or per task, legend, missed deadlines.
 ///
-/// A column shows what filled most of it, so what is shorter than half a column may not be seen: narrow the window.
+/// A column shows the activity that filled most of it, so activities shorter than half a column may not be seen: narrow
+/// the window.
 /// Below a task's row stand its releases and deadlines, and below those the locks it holds and priorities it inherits;
 /// below a CPU's row stand the interrupts routed to it. These show however short they are. Columns last a round time (1, 2, 5, 10, ... ns).
 ///

@@ -10,7 +10,7 @@ use crate::{DeviceId, TraceHeader};
 /// Below every job.
 const LOWEST: Level = (u64::MAX, TaskId(u32::MAX));
 
-/// The entities and what runs of them. Kept up to date with the replay by the `update_` functions.
+/// The entities, as they were when the `update_` functions last looked at the replay.
 #[derive(Clone, Debug)]
 pub(super) struct Entities {
     tasks: Vec<Entity>,
@@ -20,7 +20,7 @@ pub(super) struct Entities {
     changed: Vec<usize>,
 }
 
-/// What a CPU runs.
+/// The part of an entity that a CPU runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Runner {
     /// `None`: a bottom half without owner on a stack.
@@ -138,7 +138,7 @@ impl Entities {
         ready.or_else(|| self.bottom_half_of(entity, replay))
     }
 
-    /// What `cpu` runs: the bottom half on its stack, else the job that has it.
+    /// The bottom half on the stack of `cpu`, else the job that has it.
     pub fn runner(&self, cpu: CpuId, replay: &Replay) -> Option<Runner> {
         let state = replay.cpu(cpu)?;
         if let Some(source) = state.bottom_half() {
@@ -164,8 +164,8 @@ impl Entities {
         self.list(task.index(), replay);
     }
 
-    /// What `cpu` runs or is linked to may have changed, which concerns its cluster and those of the owners whose bottom
-    /// halves it ran and runs.
+    /// Looks at `cpu` again. A change concerns its cluster, and the clusters of the owners whose bottom halves it ran and
+    /// runs.
     pub fn update_cpu(&mut self, cpu: CpuId, replay: &Replay) {
         let (Some(&before), Some(state)) = (self.cpus.get(cpu.index()), replay.cpu(cpu)) else { return };
         let queues = &replay.details().queues;
@@ -194,7 +194,8 @@ impl Entities {
         }
     }
 
-    /// The effective priority of a job of the task changed: what runs there may be lower than something now.
+    /// The effective priority of a job of the task changed, so that a job that runs may now be less urgent than one that
+    /// waits.
     pub fn note_priority(&mut self, task: TaskId) {
         if let Some(entity) = self.tasks.get(task.index()) {
             self.note_change(entity.cluster);
@@ -307,8 +308,8 @@ impl BottomHalf {
     }
 }
 
-/// The effective priority of `job`; after its completion that of the task's last completed job in its own right, below
-/// which a job that completed longer ago does not rank.
+/// The effective priority of `job`. A completed job keeps the priority that its task's last completed job had in its own
+/// right; jobs that completed longer ago rank no lower.
 fn level(job: JobId, replay: &Replay) -> Level {
     replay.level(job).or_else(|| replay.details().queues.completed_level(job.task)).unwrap_or(LOWEST)
 }

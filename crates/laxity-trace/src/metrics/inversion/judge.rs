@@ -24,7 +24,7 @@ pub(super) struct Found {
     pub kind: InversionKind,
 }
 
-/// What the CPUs say of an entity.
+/// The state of an entity on the CPUs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marks {
     round: u64,
@@ -40,7 +40,7 @@ struct Marks {
     inverted: Option<JobId>,
 }
 
-/// What the CPUs of the cluster say together.
+/// The state of a cluster's CPUs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Survey {
     /// The lowest priority that runs.

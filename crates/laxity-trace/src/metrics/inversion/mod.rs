@@ -44,7 +44,7 @@ use crate::{Event, Sink, TraceHeader};
 /// [`Inversions::entitled_only`], neither are those of entities that are not among the m most urgent ready ones and
 /// would wait anyway: "a task has sufficient priority to be scheduled but it is not" (paper 000, footnote 3).
 ///
-/// *Intervals.* What holds after the last record of an instant holds until the next. Each maximal interval in which the
+/// *Intervals.* The state after the last record of an instant lasts until the next instant. Each maximal interval in which the
 /// same job's entity is inverted is reported once, when it ends, by the kind that it began with. Time and memory per
 /// record depend on the number of CPUs, and of the inverted; without bottom halves about only the ready list is kept.
 ///
@@ -65,7 +65,7 @@ pub struct Inversion {
     pub since: Instant,
     /// For how long.
     pub length: Nanos,
-    /// What caused it, at its beginning.
+    /// Its cause, at its beginning.
     pub kind: InversionKind,
 }
 
@@ -83,7 +83,7 @@ pub enum InversionKind {
 }
 
 impl<C: Collect> Inversions<C> {
-    /// Nothing seen yet; what is found goes to `collector`.
+    /// Nothing seen yet; inversions go to `collector`.
     pub fn new(header: &TraceHeader, collector: C) -> Self {
         Inversions { replay: Replay::new(header), search: Search::new(header, collector) }
     }
@@ -95,12 +95,12 @@ impl<C: Collect> Inversions<C> {
         self
     }
 
-    /// The collector, after a run that ended at `end`: what goes on then ends there.
+    /// The collector, after a run that ended at `end`: inversions that go on then end there.
     pub fn finish(self, end: Instant) -> C {
         self.search.finish(end, &self.replay)
     }
 
-    /// What was collected so far.
+    /// The collector so far.
     pub fn collected(&self) -> &C {
         self.search.collected()
     }

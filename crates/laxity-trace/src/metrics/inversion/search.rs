@@ -134,7 +134,7 @@ impl<C: Collect> Search<C> {
         }
     }
 
-    /// What is true after the records of `now` is true until `at`, except that top halves end in between.
+    /// Goes on to `at`: nothing changes until then, except that top halves end.
     fn advance(&mut self, at: Instant, replay: &Replay) {
         while let Some((end, device, owner)) = self.next_handled_until(at) {
             self.move_to(end, replay);
