@@ -4,9 +4,7 @@ use laxity_model::{CpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId
 use laxity_trace::check::{DeadlineCheck, LegalityCheck, PolicyCheck};
 use laxity_trace::intervals::Timeline;
 use laxity_trace::metrics::measure;
-use laxity_trace::{
-    Event, LockInfo, LockKind, Origin, Record, Sink, TaskInfo, TaskKind, TraceHeader,
-};
+use laxity_trace::{Event, LockInfo, LockKind, Origin, Record, Sink, TaskInfo, TaskKind, TraceHeader};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;

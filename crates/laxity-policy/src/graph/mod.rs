@@ -18,7 +18,7 @@ mod plan;
 mod tokens;
 
 pub use error::PlanError;
-pub use period::{Arrival, Period};
 pub use laxity_model::EdgeKind;
+pub use period::{Arrival, Period};
 pub use plan::{Edge, Node, Plan};
 pub use tokens::{Action, Event, Releasing, Tokens};
