@@ -1,6 +1,6 @@
 # Laxity. `make demo` and `make test` do all their own set-up.
 #
-#   make demo        the same work live under plain Linux and under Laxity, and simulated; ends with a report
+#   make demo        the same work live under several schedulers, and simulated; ends with a report
 #   make test        every test: Rust, Python, agreement with SimSo, the video stabilizer on few frames
 #   make check       format, lints, fast tests (under two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run

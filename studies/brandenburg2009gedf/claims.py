@@ -268,93 +268,50 @@ def _near_ideal(results: Results) -> Finding:
 
 
 CLAIMS = (
-    Claim(
-        "figure-5a",
-        "Section 4.3, Fig. 5(a)",
-        "The best-performing plugin (FE1) supports task systems of total "
-        "utilization up to 26, whereas the worst-performing plugin (HEm) fails even for less than 5.",
-        _figure_5a,
-    ),
-    Claim(
-        "dedicated",
-        "Section 4.3",
-        "In virtually all tested scenarios, global interrupt handling is inferior: CE1 "
-        "outperforms CEm, FE1 outperforms FEm, and CQ1 outperforms CQm, in both the HRT and SRT cases.",
-        _dedicated,
-    ),
-    Claim("dedicated-long", "Section 4.3", "Differences are less pronounced if periods are long.", _less_pronounced),
-    Claim(
-        "global-only",
-        "Section 4.3",
-        "Long periods with heavy, uniform utilizations is the only scenario in which "
-        "global interrupt handling is consistently preferable.",
-        _only_global,
-    ),
-    Claim(
-        "staggered",
-        "Section 4.3, Figs. 4(a,c,e)",
-        "Staggered quanta are generally preferable to aligned quanta: "
-        "S-CQm outperforms CQm and S-CQ1 outperforms CQ1 in most cases (HRT).",
-        _staggered,
-    ),
-    Claim("best-quantum", "Section 4.3", "S-CQ1 is the best-performing quantum-driven plugin (HRT).", _best_quantum),
-    Claim(
-        "quantum-hard",
-        "Section 4.3",
-        "HRT: CQm outperforms CEm only in the cases of uniform light utilizations and "
-        "moderate or long periods, and medium utilizations with moderate periods.",
-        _quantum_hard,
-    ),
-    Claim("cq1-hard", "Section 4.3", "HRT: CQ1 is never preferable to CE1.", _never_better(("hard",), "CQ1", "CE1")),
-    Claim(
-        "staggered-event",
-        "Section 4.3",
-        "S-CQm and S-CQ1 are inferior to CEm except for scenarios with many light tasks and long periods.",
-        _staggered_inferior,
-    ),
-    Claim(
-        "quantum-soft",
-        "Section 4.3, Fig. 5",
-        "SRT: CQm is clearly preferable to CEm in every inset but (b), and "
-        "similarly for short periods; CEm remains superior for long periods.",
-        _quantum_soft,
-    ),
-    Claim(
-        "cq1-soft",
-        "Section 4.3",
-        "SRT: CE1 remains preferable to CQ1 for all period and utilization distributions.",
-        _never_better(("soft",), "CQ1", "CE1"),
-    ),
-    Claim(
-        "hem-soft",
-        "Section 4.3, Fig. 5",
-        "In the SRT case, HEm is the worst-performing plugin in all tested scenarios.",
-        _worst_soft,
-    ),
-    Claim(
-        "hem-hard",
-        "Section 4.3, Fig. 4(f)",
-        "HRT: HEm is never preferable to CEm.",
-        _never_better(("hard",), "HEm", "CEm"),
-    ),
-    Claim(
-        "fem",
-        "Section 4.3",
-        "FEm is never preferable to CEm in any of the tested scenarios.",
-        _never_better(("hard", "soft"), "FEm", "CEm"),
-    ),
-    Claim("fe1", "Section 4.3", "FE1 never performs worse than CE1.", _never_better(("hard", "soft"), "CE1", "FE1")),
-    Claim("best", "Section 4.3", "Overall, the FE1 and CE1 plugins performed best.", _best_overall),
-    Claim(
-        "best-fe1",
-        "Section 5",
-        "The best performance was achieved in the majority of the tested scenarios by FE1.",
-        _most_fe1,
-    ),
-    Claim(
-        "near-ideal",
-        "Section 4.3, Figs. 4(b,d,e,f), 5(b-f)",
-        "In many scenarios, FE1 and CE1 come close to the limit imposed by G-EDF schedulability analysis.",
-        _near_ideal,
-    ),
-)
+    Claim("figure-5a", "Section 4.3, Fig. 5(a)",
+          "The best-performing plugin (FE1) supports task systems of total utilization up to 26, whereas the "
+          "worst-performing plugin (HEm) fails even for less than 5.", _figure_5a),
+    Claim("dedicated", "Section 4.3",
+          "In virtually all tested scenarios, global interrupt handling is inferior: CE1 outperforms CEm, FE1 "
+          "outperforms FEm, and CQ1 outperforms CQm, in both the HRT and SRT cases.", _dedicated),
+    Claim("dedicated-long", "Section 4.3",
+          "Differences are less pronounced if periods are long.", _less_pronounced),
+    Claim("global-only", "Section 4.3",
+          "Long periods with heavy, uniform utilizations is the only scenario in which global interrupt handling is "
+          "consistently preferable.", _only_global),
+    Claim("staggered", "Section 4.3, Figs. 4(a,c,e)",
+          "Staggered quanta are generally preferable to aligned quanta: S-CQm outperforms CQm and S-CQ1 outperforms "
+          "CQ1 in most cases (HRT).", _staggered),
+    Claim("best-quantum", "Section 4.3",
+          "S-CQ1 is the best-performing quantum-driven plugin (HRT).", _best_quantum),
+    Claim("quantum-hard", "Section 4.3",
+          "HRT: CQm outperforms CEm only in the cases of uniform light utilizations and moderate or long periods, "
+          "and medium utilizations with moderate periods.", _quantum_hard),
+    Claim("cq1-hard", "Section 4.3",
+          "HRT: CQ1 is never preferable to CE1.", _never_better(("hard",), "CQ1", "CE1")),
+    Claim("staggered-event", "Section 4.3",
+          "S-CQm and S-CQ1 are inferior to CEm except for scenarios with many light tasks and long periods.",
+          _staggered_inferior),
+    Claim("quantum-soft", "Section 4.3, Fig. 5",
+          "SRT: CQm is clearly preferable to CEm in every inset but (b), and similarly for short periods; CEm "
+          "remains superior for long periods.", _quantum_soft),
+    Claim("cq1-soft", "Section 4.3",
+          "SRT: CE1 remains preferable to CQ1 for all period and utilization distributions.",
+          _never_better(("soft",), "CQ1", "CE1")),
+    Claim("hem-soft", "Section 4.3, Fig. 5",
+          "In the SRT case, HEm is the worst-performing plugin in all tested scenarios.", _worst_soft),
+    Claim("hem-hard", "Section 4.3, Fig. 4(f)",
+          "HRT: HEm is never preferable to CEm.", _never_better(("hard",), "HEm", "CEm")),
+    Claim("fem", "Section 4.3",
+          "FEm is never preferable to CEm in any of the tested scenarios.",
+          _never_better(("hard", "soft"), "FEm", "CEm")),
+    Claim("fe1", "Section 4.3",
+          "FE1 never performs worse than CE1.", _never_better(("hard", "soft"), "CE1", "FE1")),
+    Claim("best", "Section 4.3",
+          "Overall, the FE1 and CE1 plugins performed best.", _best_overall),
+    Claim("best-fe1", "Section 5",
+          "The best performance was achieved in the majority of the tested scenarios by FE1.", _most_fe1),
+    Claim("near-ideal", "Section 4.3, Figs. 4(b,d,e,f), 5(b-f)",
+          "In many scenarios, FE1 and CE1 come close to the limit imposed by G-EDF schedulability analysis.",
+          _near_ideal),
+)  # fmt: skip

@@ -119,44 +119,20 @@ def _rough(results: Results) -> Finding:
 
 
 CLAIMS = (
-    Claim(
-        "order",
-        "Section VII, Fig. 5",
-        "Schedulability is higher under klmirqd than both PAI and SLIH for each choice of i.",
-        _ordered,
-    ),
-    Claim(
-        "disparity",
-        "Section VII, Fig. 5",
-        "... with a greater disparity between them for larger values of i.",
-        _disparity,
-    ),
-    Claim(
-        "pai",
-        "Section VII",
-        "PAI performs worse than SLIH: the formulas match, except that PAI must also include "
-        "overheads due to bottom-half scheduling.",
-        _pai,
-    ),
-    Claim(
-        "at-90",
-        "Section VII, Fig. 6",
-        "When i = 6, 90% of task sets with an effective utilization of 65.0 CPUs are "
-        "schedulable under klmirqd; it must be decreased to 55.0 under SLIH or PAI (R = 16).",
-        _at_90,
-    ),
-    Claim(
-        "everywhere",
-        "Appendix B and D",
-        "klmirqd meets soft constraints for more task sets than standard Linux "
-        "interrupt handling, despite additional overheads of thread scheduling.",
-        _everywhere,
-    ),
-    Claim(
-        "rough",
-        "Appendix D",
-        "Plots may not be smooth at higher effective utilizations when R is not 1: it was "
-        "difficult to generate many task sets there.",
-        _rough,
-    ),
-)
+    Claim("order", "Section VII, Fig. 5",
+          "Schedulability is higher under klmirqd than both PAI and SLIH for each choice of i.", _ordered),
+    Claim("disparity", "Section VII, Fig. 5",
+          "... with a greater disparity between them for larger values of i.", _disparity),
+    Claim("pai", "Section VII",
+          "PAI performs worse than SLIH: the formulas match, except that PAI must also include overheads due to "
+          "bottom-half scheduling.", _pai),
+    Claim("at-90", "Section VII, Fig. 6",
+          "When i = 6, 90% of task sets with an effective utilization of 65.0 CPUs are schedulable under klmirqd; it "
+          "must be decreased to 55.0 under SLIH or PAI (R = 16).", _at_90),
+    Claim("everywhere", "Appendix B and D",
+          "klmirqd meets soft constraints for more task sets than standard Linux interrupt handling, despite "
+          "additional overheads of thread scheduling.", _everywhere),
+    Claim("rough", "Appendix D",
+          "Plots may not be smooth at higher effective utilizations when R is not 1: it was difficult to generate "
+          "many task sets there.", _rough),
+)  # fmt: skip

@@ -352,93 +352,49 @@ def _observation_6(results: RuntimeResults) -> Finding:
 
 
 CLAIMS = (
-    Claim(
-        "p90-klmirqd",
-        "Section V, Fig. 3",
-        "90% of inversions under klmirqd are shorter than 5 us.",
-        _percentile_klmirqd,
-    ),
-    Claim("p90-pai", "Section V, Fig. 3", "The 90th percentile is roughly 35 us under PAI.", _percentile_pai),
-    Claim("p90-slih", "Section V, Fig. 3", "It exceeds 40 us under SLIH.", _percentile_slih),
-    Claim(
-        "typical",
-        "Section V, Fig. 3, App. C",
-        "A typical priority inversion is much shorter under klmirqd than under PAI or SLIH.",
-        _typical,
-    ),
-    Claim("tail", "Section V", "The distribution under SLIH has a very long tail, extending out to 16 ms.", _tail),
+    Claim("p90-klmirqd", "Section V, Fig. 3",
+          "90% of inversions under klmirqd are shorter than 5 us.", _percentile_klmirqd),
+    Claim("p90-pai", "Section V, Fig. 3",
+          "The 90th percentile is roughly 35 us under PAI.", _percentile_pai),
+    Claim("p90-slih", "Section V, Fig. 3",
+          "It exceeds 40 us under SLIH.", _percentile_slih),
+    Claim("typical", "Section V, Fig. 3, App. C",
+          "A typical priority inversion is much shorter under klmirqd than under PAI or SLIH.", _typical),
+    Claim("tail", "Section V",
+          "The distribution under SLIH has a very long tail, extending out to 16 ms.", _tail),
     *(_total(handling) for handling in TOTALS),
-    Claim(
-        "total-order",
-        "Section V, App. C",
-        "The total duration of priority inversions is least under klmirqd, then PAI, then SLIH.",
-        _order,
-    ),
-    Claim(
-        "plateau",
-        "Section V, Fig. 4",
-        "The curve for SLIH increases slowly, while those for klmirqd and PAI plateau abruptly: little variance.",
-        _plateau,
-    ),
-    Claim(
-        "co-scheduling",
-        "Section V",
-        "Under PAI bottom half and owner are co-scheduled, resulting in an inversion; klmirqd never co-schedules them.",
-        _co_scheduling,
-    ),
-    Claim(
-        "table2-crm-misses",
-        "Table II (d) to (f)",
-        "Under LITMUS C-RM, CPU-only tasks miss 10.0, 10.0 and 9.9 %, GPU-using tasks 0 %.",
-        _litmus_misses,
-    ),
-    Claim(
-        "table2-responses",
-        "Table II (d) to (h)",
-        "Response times of 55.4 to 55.8 % (CPU-only), and 46.7, 49.6, 46.2, 46.2, 46.2 % (GPU-using) of the period.",
-        _litmus_responses,
-    ),
-    Claim("table2-cedf-misses", "Table II (g), (h)", "Under C-EDF no deadline is missed.", _edf_misses),
-    Claim(
-        "table2-collapse",
-        "Table II (a) to (c)",
-        "Under PREEMPT_RT and Linux response times are 90 to 611 periods.",
-        _collapse,
-    ),
-    Claim(
-        "observation-1",
-        "Observation 1",
-        "No good fixed priority for interrupt threads: high (b), response times of CPU-only jobs increase; low (a), "
-        "GPU-using tasks miss more often.",
-        _observation_1,
-    ),
-    Claim(
-        "observation-2",
-        "Observation 2",
-        "Unmodified Linux outperforms PREEMPT_RT: response times of CPU-only jobs improve, misses of GPU-using jobs "
-        "are reduced.",
-        _observation_2,
-    ),
-    Claim(
-        "observation-3",
-        "Observation 3",
-        "Under klmirqd jobs typically complete well before their deadlines; GPU-using tasks are slightly slower than "
-        "under SLIH.",
-        _observation_3,
-    ),
-    Claim(
-        "observation-4",
-        "Observation 4",
-        "Overheads of klmirqd are largely negligible: nearly-equal response times in (d), (e) and (f).",
-        _observation_4,
-    ),
-    Claim(
-        "observation-5",
-        "Observation 5",
-        "LITMUS with klmirqd or PAI outperforms PREEMPT_RT: misses are not significant in (e) and (f), common in (b).",
-        _observation_5,
-    ),
-    Claim(
-        "observation-6", "Observation 6", "C-EDF is superior to C-RM in limiting deadline tardiness.", _observation_6
-    ),
-)
+    Claim("total-order", "Section V, App. C",
+          "The total duration of priority inversions is least under klmirqd, then PAI, then SLIH.", _order),
+    Claim("plateau", "Section V, Fig. 4",
+          "The curve for SLIH increases slowly, while those for klmirqd and PAI plateau abruptly: little variance.",
+          _plateau),
+    Claim("co-scheduling", "Section V",
+          "Under PAI bottom half and owner are co-scheduled, resulting in an inversion; klmirqd never co-schedules "
+          "them.", _co_scheduling),
+    Claim("table2-crm-misses", "Table II (d) to (f)",
+          "Under LITMUS C-RM, CPU-only tasks miss 10.0, 10.0 and 9.9 %, GPU-using tasks 0 %.", _litmus_misses),
+    Claim("table2-responses", "Table II (d) to (h)",
+          "Response times of 55.4 to 55.8 % (CPU-only), and 46.7, 49.6, 46.2, 46.2, 46.2 % (GPU-using) of the "
+          "period.", _litmus_responses),
+    Claim("table2-cedf-misses", "Table II (g), (h)",
+          "Under C-EDF no deadline is missed.", _edf_misses),
+    Claim("table2-collapse", "Table II (a) to (c)",
+          "Under PREEMPT_RT and Linux response times are 90 to 611 periods.", _collapse),
+    Claim("observation-1", "Observation 1",
+          "No good fixed priority for interrupt threads: high (b), response times of CPU-only jobs increase; low "
+          "(a), GPU-using tasks miss more often.", _observation_1),
+    Claim("observation-2", "Observation 2",
+          "Unmodified Linux outperforms PREEMPT_RT: response times of CPU-only jobs improve, misses of GPU-using "
+          "jobs are reduced.", _observation_2),
+    Claim("observation-3", "Observation 3",
+          "Under klmirqd jobs typically complete well before their deadlines; GPU-using tasks are slightly slower "
+          "than under SLIH.", _observation_3),
+    Claim("observation-4", "Observation 4",
+          "Overheads of klmirqd are largely negligible: nearly-equal response times in (d), (e) and (f).",
+          _observation_4),
+    Claim("observation-5", "Observation 5",
+          "LITMUS with klmirqd or PAI outperforms PREEMPT_RT: misses are not significant in (e) and (f), common in "
+          "(b).", _observation_5),
+    Claim("observation-6", "Observation 6",
+          "C-EDF is superior to C-RM in limiting deadline tardiness.", _observation_6),
+)  # fmt: skip

@@ -47,8 +47,8 @@ class Device:
         engines: likewise, those that carry out kernels and copies.
         server: the program that is a soft GPU's server; None: that of the package, or what the environment variable
             LAXITY_SOFTGPU_SERVER names.
-        stack: of each thread that runs kernels and copies, such as "16 MiB"; None: as large as an ordinary thread's, which
-            is `ulimit -s`, or 8 MiB if that is unlimited.
+        stack: of each thread that runs kernels and copies, such as "16 MiB"; None: as large as an ordinary thread's,
+            which is `ulimit -s`, or 8 MiB if that is unlimited.
 
     Raises ConfigError, DifferentError if it is there and not like that, SoftGpuError if there is no server, else
     GpuError.
