@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from studies.common.claims import Claim, Finding
+from studies.common.claims import Claim, Finding, csv_text
 from studies.common.report import check
 from studies.common.results import Results
 from studies.common.store import write_atomically
@@ -85,11 +83,9 @@ def _markdown(published: PublishedStudy, columns: list[Column]) -> str:
 
 
 def _csv(columns: list[Column]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["options", "claim", "where", "verdict", "ours"])
-    for column in columns:
-        writer.writerows(
-            [column.name, claim.key, claim.where, finding.verdict, finding.ours] for claim, finding in column.checked
-        )
-    return out.getvalue()
+    rows = [
+        [column.name, claim.key, claim.where, finding.verdict, finding.ours]
+        for column in columns
+        for claim, finding in column.checked
+    ]
+    return csv_text([["options", "claim", "where", "verdict", "ours"], *rows])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -65,6 +67,13 @@ class Table:
     text: str
     header: list[str]
     rows: list[list[str]]
+
+
+def csv_text(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as a CSV file, the header first."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
 
 
 def partly(good: bool, some: bool) -> Verdict:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
 import sys
 from collections import Counter
@@ -15,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from studies.common.claims import Claim, Finding, Table, UndecidableError
+from studies.common.claims import Claim, Finding, Table, UndecidableError, csv_text
 from studies.common.results import NotRunError
 from studies.common.store import write_atomically
 from studies.common.study import PublishedStudy, StudyResults, study
@@ -101,15 +99,13 @@ def summary(checked: list[tuple[Claim, Finding]]) -> str:
 
 def claims_csv(checked: list[tuple[Claim, Finding]]) -> str:
     """The table of claims for programs."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    has_criteria = any(claim.criterion for claim, _ in checked)
-    criterion = ["criterion"] if has_criteria else []
-    writer.writerow(["claim", "where", "paper", *criterion, "verdict", "ours", "why", "hypothesis"])
-    for claim, finding in checked:
-        stated = [claim.criterion] if has_criteria else []
-        writer.writerow([claim.key, claim.where, claim.says, *stated, *astuple(finding)])
-    return out.getvalue()
+    criteria = 1 if any(claim.criterion for claim, _ in checked) else 0
+    head = ["claim", "where", "paper", *["criterion"] * criteria, "verdict", "ours", "why", "hypothesis"]
+    rows = [
+        [claim.key, claim.where, claim.says, *[claim.criterion] * criteria, *astuple(finding)]
+        for claim, finding in checked
+    ]
+    return csv_text([head, *rows])
 
 
 def markdown(results: StudyResults, checked: list[tuple[Claim, Finding]], drawn: list[Drawn], folder: Path) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ import pyarrow.parquet as pq
 from laxity import LaxityError
 from numpy.typing import NDArray
 
+from studies.common.claims import csv_text
 from studies.common.plan import load
 from studies.common.statistics import last_crossing
 
@@ -127,11 +126,8 @@ class Results:
 
     def published(self) -> dict[str, str]:
         """What a repository keeps of the numbers: the weighted schedulability of every curve, as a CSV file."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["scenario", "graph", "curve", "weighted_schedulability"])
-        writer.writerows([*key, f"{weighted:.4f}"] for key, weighted in self.all_weighted())
-        return {"weighted.csv": out.getvalue()}
+        head = ("scenario", "graph", "curve", "weighted_schedulability")
+        return {"weighted.csv": csv_text([head, *((*key, f"{weighted:.4f}") for key, weighted in self.all_weighted())])}
 
     def all_weighted(self) -> list[tuple[tuple[str, str, str], float]]:
         """Scenario, graph and name of every curve with its weighted schedulability."""

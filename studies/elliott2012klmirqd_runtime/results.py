@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from laxity._native import RuntimeStudy
 
+from studies.common.claims import csv_text
 from studies.common.results import Array, NotRunError
 from studies.elliott2012klmirqd_runtime.plan import SHOWN
 
@@ -193,7 +192,7 @@ class RuntimeResults:
             for kind in KINDS:
                 ours = self.responses(system, kind)
                 responses.append([system, name, kind, *(f"{getattr(ours, field):.3f}" for field in names)])
-        return {"inversions.csv": _csv(inversions), "table2.csv": _csv(responses)}
+        return {"inversions.csv": csv_text(inversions), "table2.csv": csv_text(responses)}
 
 
 _MISSES = ("missed", "missed_from_arrival", "missed_by_quantum")
@@ -205,9 +204,3 @@ def _runs(table: Any, names: tuple[str, ...]) -> list[tuple[tuple[Any, ...], int
     keys = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
     starts = [index for index, key in enumerate(keys) if index == 0 or keys[index - 1] != key]
     return [(keys[start], start, end) for start, end in zip(starts, [*starts[1:], len(keys)], strict=True)]
-
-
-def _csv(rows: list[list[str]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from laxity import LaxityError
 
-from studies.common.claims import UndecidableError
+from studies.common.claims import UndecidableError, csv_text
 from studies.common.results import NotRunError
 from studies.elliott2015vision.delays import MEASURES, Array, Delays, averaged, delays_ms, summary
 from studies.elliott2015vision.live_load import describe
@@ -272,16 +270,10 @@ class VisionResults:
                     found = runs.latencies(configuration)
                     values = (f"{value:.3f}" for value in np.percentile(found, percents))
                     latencies.append([runs.kind, configuration, str(len(found)), *values])
-        return {"completion_delays.csv": _csv(delays), "latencies.csv": _csv(latencies)}
+        return {"completion_delays.csv": csv_text(delays), "latencies.csv": csv_text(latencies)}
 
 
 def _numbers(row: Delays) -> list[str]:
     """Of a row; empty where there is none."""
     values = (getattr(row, name) for name in MEASURES)
     return ["" if np.isnan(value) else f"{value:.2f}" for value in values]
-
-
-def _csv(rows: list[list[str]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from studies.common.claims import Table
+from studies.elliott2015vision.delays import Array
 from studies.elliott2015vision.results import Runs
 
 STRETCHES = 20
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def medians_ms(release_ns: Array, completion_ns: Array, seconds: float) -> Array:
