@@ -1,4 +1,4 @@
-//! Live GPU arbitration: what a lock costs that nobody else wants, a hand-over against a raw futex, how soon the token of
+//! Live GPU arbitration: the cost of an uncontended lock, a hand-over against a raw futex, how soon the token of
 //! a killed process is granted, and what all of it costs a program that is alone.
 //!
 //! All are measured in turn in every round, and ratios are taken within a round, so that a machine that is busy at
@@ -64,7 +64,7 @@ struct Round {
     arbitration: [f64; 2],
     /// On the same core, with [`OTHERS`] that are registered and do nothing.
     crowded: f64,
-    /// One of two tokens, as the other is held all the time: so that the arbiter decides who is next.
+    /// One of two tokens, as the other is held all the time: so that the arbiter decides which client is next.
     arbitrated: [f64; 2],
     deaths: Vec<Death>,
 }
@@ -120,8 +120,8 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
     Ok(Round {
         token,
         engine,
-        futex: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Called(Futex::new(words, who)))),
-        in_loop: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Futex::new(words, who))),
+        futex: [SAME, CROSS].map(|cpus| turns(cpus, trips, |side| Called(Futex::new(words, side)))),
+        in_loop: [SAME, CROSS].map(|cpus| turns(cpus, trips, |side| Futex::new(words, side))),
         arbitration: [
             arbitration_trip(registry, SAME, arguments.trips, 1, 0)?,
             arbitration_trip(registry, CROSS, arguments.trips, 1, 0)?,
@@ -139,7 +139,7 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
 fn report(rounds: &[Round], overheads: Option<[Interval; 2]>) {
     let of = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
     println!(
-        "lock and unlock that nobody waits for, median ns: token {:.0}, engine {:.0}",
+        "uncontended lock and unlock, median ns: token {:.0}, engine {:.0}",
         of(&|round| round.token),
         { of(&|round| round.engine) }
     );
@@ -208,9 +208,9 @@ fn uncontended(registry: &Registry, config: &Config, locks: u32) -> Result<(f64,
                 (0..locks).for_each(|_| what());
                 now().saturating_since(start).0 as f64 / f64::from(locks)
             };
-            let token = each(&|| drop(black_box(client.token().expect("nobody else wants it"))));
-            let held = client.token().expect("nobody else wants it");
-            let engine = each(&|| drop(black_box(held.execute_engine().expect("nobody else wants it"))));
+            let token = each(&|| drop(black_box(client.token().expect("it is free"))));
+            let held = client.token().expect("it is free");
+            let engine = each(&|| drop(black_box(held.execute_engine().expect("it is free"))));
             (token, engine)
         };
         Ok(scope.spawn(measure).join().expect("no panic"))
@@ -218,7 +218,7 @@ fn uncontended(registry: &Registry, config: &Config, locks: u32) -> Result<(f64,
 }
 
 /// Two threads hand the last of so many tokens over, of which others keep the rest; each attached for itself, as a process
-/// of its own would. Who lets go while the other waits and asks again waits itself, so that they take turns; who lets go
+/// of its own would. A client that lets go while the other waits and asks again waits itself, so that they take turns; one that lets go
 /// before the other asks may have it several times, which counts as one turn. Meanwhile `others` are registered and ask
 /// for nothing.
 fn arbitration_trip(
@@ -235,9 +235,9 @@ fn arbitration_trip(
     let (last, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
     let register = |arbitration: &Arbitration| arbitration.register("bench", Base::Fixed(PRIORITY));
     // When a thread is handed the token by the other.
-    let turn = |client: &Client, who: u32| {
+    let turn = |client: &Client, side: u32| {
         let _token = client.token().expect("the other lets go");
-        (last.swap(who, Ordering::Relaxed) != who).then(now)
+        (last.swap(side, Ordering::Relaxed) != side).then(now)
     };
     Ok(thread::scope(|scope| {
         let measured = scope.spawn(|| {

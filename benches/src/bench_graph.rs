@@ -94,9 +94,9 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
     let memory = Segment::draft(&registry.directory().join("words"), FORMAT, 4096)?;
     let shared = [memory.u32(HEADER), memory.u32(HEADER + 1024)];
     Ok(Round {
-        futex: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Called(Futex::new([&own[0], &own[1]], who)))),
-        in_loop: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Futex::new([&own[0], &own[1]], who))),
-        shared: [SAME, CROSS].map(|cpus| turns(cpus, trips, |who| Called(Futex::new(shared, who)))),
+        futex: [SAME, CROSS].map(|cpus| turns(cpus, trips, |side| Called(Futex::new([&own[0], &own[1]], side)))),
+        in_loop: [SAME, CROSS].map(|cpus| turns(cpus, trips, |side| Futex::new([&own[0], &own[1]], side))),
+        shared: [SAME, CROSS].map(|cpus| turns(cpus, trips, |side| Called(Futex::new(shared, side)))),
         graph: [
             graph_trip(registry, &counter, SAME, park, trips)?,
             graph_trip(registry, &counter, CROSS, park, trips)?,
@@ -269,5 +269,5 @@ impl Side for Eventfd<'_> {
 
 fn eventfd_trip(cpus: Cpus, trips: usize) -> Result<f64, Box<dyn Error>> {
     let events = [Event::new()?, Event::new()?];
-    Ok(turns(cpus, trips, |who| Called(Eventfd { own: &events[who], other: &events[1 - who] })))
+    Ok(turns(cpus, trips, |side| Called(Eventfd { own: &events[side], other: &events[1 - side] })))
 }

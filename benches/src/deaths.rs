@@ -1,4 +1,4 @@
-//! How long it takes until somebody has the token of a process that was killed.
+//! How long it takes until the next waiter has the token of a process that was killed.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +18,7 @@ const PATIENCE: Nanos = Nanos::from_secs(60);
 
 /// What follows a kill, in microseconds after it.
 pub struct Death {
-    /// Who waited for the token has it.
+    /// The waiter has the token.
     pub granted: f64,
     /// Linux has told the parent that the process has ended: what every process can know of every child of its own.
     pub ended: f64,
@@ -33,7 +33,7 @@ pub fn hold(registry: &Registry, name: &str) -> Result<(), Box<dyn Error>> {
     let client = arbitration.register("killed", Base::Background)?;
     let _token = client.try_token()?;
     println!("held");
-    // Until it is killed, or nobody is there to do so.
+    // Until it is killed, or its parent is gone.
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }

@@ -17,13 +17,13 @@ use super::{Cpus, Side, turns};
 /// Round trips of events: each side suspends until the other notifies it.
 pub fn event_trips(cpus: &[Cpus; 2], trips: usize) -> Result<Option<[f64; 2]>, Box<dyn Error>> {
     let place = Place::new()?;
-    Ok(Some(cpus.map(|cpus| turns(cpus, trips, |who| Events::open(&place, who).expect("iceoryx2 makes its ports")))))
+    Ok(Some(cpus.map(|cpus| turns(cpus, trips, |side| Events::open(&place, side).expect("iceoryx2 makes its ports")))))
 }
 
 /// Round trips of messages of 8 bytes: each side looks until there is one.
 pub fn publish_trip(cpus: Cpus, trips: usize) -> Result<Option<f64>, Box<dyn Error>> {
     let place = Place::new()?;
-    Ok(Some(turns(cpus, trips, |who| Messages::open(&place, who).expect("iceoryx2 makes its ports"))))
+    Ok(Some(turns(cpus, trips, |side| Messages::open(&place, side).expect("iceoryx2 makes its ports"))))
 }
 
 /// Where iceoryx2 has its files; dropped when all ports are. Nothing of them is left then.
@@ -57,15 +57,15 @@ impl Drop for Place {
         // iceoryx2 keeps a segment for each prefix for ever, with the number of nodes there have been.
         let entries = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
         let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&self.prefix));
-        // A benchmark has nobody to tell if one of these fails.
+        // A benchmark cannot report it if one of these fails.
         ours.for_each(|entry| drop(std::fs::remove_file(entry.path())));
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
-/// The service by which the other side tells `who` that it is its turn.
-fn name(who: usize) -> Result<ServiceName, Box<dyn Error>> {
-    Ok(format!("turn of {who}").as_str().try_into()?)
+/// The service by which the other side tells `side` that it is its turn.
+fn name(side: usize) -> Result<ServiceName, Box<dyn Error>> {
+    Ok(format!("turn of {side}").as_str().try_into()?)
 }
 
 struct Events {
@@ -74,11 +74,11 @@ struct Events {
 }
 
 impl Events {
-    fn open(place: &Place, who: usize) -> Result<Self, Box<dyn Error>> {
+    fn open(place: &Place, side: usize) -> Result<Self, Box<dyn Error>> {
         let node = place.node()?;
-        let service = |who| Ok::<_, Box<dyn Error>>(node.service_builder(&name(who)?).event().open_or_create()?);
-        let own = service(who)?.listener_builder().create()?;
-        let other = service(1 - who)?.notifier_builder().create()?;
+        let service = |side| Ok::<_, Box<dyn Error>>(node.service_builder(&name(side)?).event().open_or_create()?);
+        let own = service(side)?.listener_builder().create()?;
+        let other = service(1 - side)?.notifier_builder().create()?;
         Ok(Events { own, other })
     }
 }
@@ -103,14 +103,14 @@ struct Messages {
 }
 
 impl Messages {
-    fn open(place: &Place, who: usize) -> Result<Self, Box<dyn Error>> {
+    fn open(place: &Place, side: usize) -> Result<Self, Box<dyn Error>> {
         let node = place.node()?;
-        let service = |who| {
-            let builder = node.service_builder(&name(who)?).publish_subscribe::<u64>();
+        let service = |side| {
+            let builder = node.service_builder(&name(side)?).publish_subscribe::<u64>();
             Ok::<_, Box<dyn Error>>(builder.open_or_create()?)
         };
-        let own = service(who)?.subscriber_builder().create()?;
-        let other = service(1 - who)?.publisher_builder().create()?;
+        let own = service(side)?.subscriber_builder().create()?;
+        let other = service(1 - side)?.publisher_builder().create()?;
         Ok(Messages { own, other, number: 0 })
     }
 }

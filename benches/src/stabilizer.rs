@@ -1,4 +1,4 @@
-//! What arbitration costs a whole program that has nobody to share the GPU with: the video stabilizer of
+//! What arbitration costs a whole program that shares the GPU with no other: the video stabilizer of
 //! `examples/vision`, on a soft GPU.
 
 use std::error::Error;
@@ -76,7 +76,7 @@ impl Program {
         let config = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(2, 1) };
         let name = format!("bench-stabilizer-{}", process::id());
         let _arbitration = registry.create(&name, &config)?;
-        // Whoever is second finds caches warm: they take turns.
+        // The second program finds warm caches: they take turns.
         let with_is_first = round.is_multiple_of(2);
         let [first, second] = match pace {
             Pace::Periodic => self.in_real_time(&name, with_is_first)?,

@@ -49,10 +49,10 @@ impl<S: Side> Side for Called<S> {
 /// Time of a trip of two threads that take turns, of which `open` makes each its side.
 pub fn turns<S: Side>(cpus: Cpus, trips: usize, open: impl Fn(usize) -> S + Sync) -> f64 {
     let are_open = Barrier::new(2);
-    let begin = |who: usize| {
-        let side = open(who);
+    let begin = |side: usize| {
+        let side = open(side);
         are_open.wait();
-        settle(cpus[who]);
+        settle(cpus[side]);
         side
     };
     thread::scope(|scope| {
@@ -87,10 +87,10 @@ pub struct Futex<'a> {
 }
 
 impl<'a> Futex<'a> {
-    /// The side `who`.
-    pub fn new(words: [&'a AtomicU32; 2], who: usize) -> Self {
-        words[who].store(0, Ordering::SeqCst);
-        Futex { own: words[who], other: words[1 - who] }
+    /// This side.
+    pub fn new(words: [&'a AtomicU32; 2], side: usize) -> Self {
+        words[side].store(0, Ordering::SeqCst);
+        Futex { own: words[side], other: words[1 - side] }
     }
 }
 

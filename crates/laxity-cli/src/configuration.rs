@@ -100,7 +100,7 @@ fn managements(instead: &Alternatives, file: &GpuManagement) -> Vec<(String, Gpu
 }
 
 /// What the file's overheads mean for `scheduler`: where the file has the measurements of its own scheduler's
-/// realization, those of this one; otherwise, and for realizations nobody measured, what the file has.
+/// realization, those of this one; otherwise, and for realizations that were not measured, what the file has.
 fn own_overheads(workload: &Workload, scheduler: &Scheduler) -> OverheadProfile {
     let files = &workload.platform.overheads;
     for statistic in [Statistic::Worst, Statistic::Average] {

@@ -4,7 +4,7 @@ use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether the user, or whoever manages the machine, wants the process to end.
+/// Whether the user or a service manager wants the process to end.
 #[derive(Clone, Default)]
 pub struct Interrupt {
     requested: Arc<AtomicBool>,

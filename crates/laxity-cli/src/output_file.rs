@@ -20,7 +20,7 @@ pub struct OutputFile {
     failed: Failed,
 }
 
-/// Whether a write to some file failed, for whoever does not hold the file.
+/// Whether a write to some file failed, for code that does not hold the file.
 #[derive(Clone, Debug, Default)]
 pub struct Failed(Arc<AtomicBool>);
 

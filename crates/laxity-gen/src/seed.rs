@@ -2,7 +2,7 @@
 
 use laxity_model::rng::SplitMix64;
 
-/// The first 64 fraction bits of pi: a start value nobody chose.
+/// The first 64 fraction bits of pi: a start value without a hidden choice.
 const START: u64 = 0x243f_6a88_85a3_08d3;
 
 /// Folds words into one seed. Every bit of every word, and their order, affects every bit of the result.

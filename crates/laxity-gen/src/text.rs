@@ -180,7 +180,7 @@ impl<'a> Parameters<'a> {
         self.optional(key)?.ok_or(ParseSpecError::Missing { parameter: key })
     }
 
-    /// Whatever nobody took is unknown, or stands twice.
+    /// A word that is left over is unknown, or stands twice.
     fn finish(self) -> Result<(), ParseSpecError> {
         match self.left.first() {
             Some((key, value)) => Err(ParseSpecError::Parameter { text: format!("{key}={value}"), known: self.known }),

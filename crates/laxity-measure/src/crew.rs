@@ -14,7 +14,7 @@ use laxity_sys::scheduling;
 use crate::options::MeasureError;
 use crate::samples::{Samples, Tally};
 
-/// Whom a thread of a probe may preempt.
+/// The threads that a thread of a probe may preempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// Keeps a CPU busy.
@@ -100,8 +100,8 @@ impl Stamp {
 
 /// Suspends this thread until `at`.
 pub(crate) fn sleep_until(at: Instant) {
-    let nobody = AtomicU32::new(0);
-    while futex::wait(&nobody, 0, at) != Ended::TimedOut {}
+    let unused = AtomicU32::new(0);
+    while futex::wait(&unused, 0, at) != Ended::TimedOut {}
 }
 
 /// Suspends this thread for `span`.

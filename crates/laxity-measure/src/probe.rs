@@ -13,7 +13,7 @@ pub enum Probe {
     TimerLatencyIdle,
     /// The same, its CPU being taken from a thread of lower priority.
     TimerLatencyBusy,
-    /// `sched_yield` with nobody to yield to.
+    /// `sched_yield` with no other thread to yield to.
     Yield,
     /// `sched_yield` until another thread of the same CPU runs.
     YieldSwitch,
@@ -27,7 +27,7 @@ pub enum Probe {
     Interruption,
     /// Arming a timer.
     TimerArm,
-    /// Taking and letting go of a lock that nobody else wants.
+    /// Taking and letting go of a lock that no other thread wants.
     LockUncontended,
     /// From before a lock is let go of until its waiter holds it, on another CPU if there is one.
     LockHandover,

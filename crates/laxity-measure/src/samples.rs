@@ -51,7 +51,7 @@ impl Tally {
         Tally { spans }
     }
 
-    /// Takes one sample. Whoever has too many has enough: the rest of them is dropped.
+    /// Takes one sample. Beyond the largest number that is kept, samples are dropped.
     pub fn take(&mut self, span: Nanos) {
         if self.spans.len() < Tally::MAX {
             self.spans.push(span.0);

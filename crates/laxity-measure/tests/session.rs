@@ -28,7 +28,7 @@ fn a_few_rounds_have_samples_of_everything_and_a_file_has_them_all() {
     let options = Options { duration: Nanos::from_millis(1_500), ..Options::new().expect("CPUs") };
     let measurement = measured(&options);
     for probe in Probe::all(options.cpus.len(), options.working_set) {
-        // A CPU may be free of interrupts; and under SCHED_OTHER nobody need be switched to or handed anything.
+        // A CPU may be free of interrupts; and under SCHED_OTHER no thread need be switched to or handed a lock.
         let may_be_missing =
             probe == Probe::Interruption || measurement.machine.scheduler == "SCHED_OTHER" || options.cpus.len() < 2;
         let Some(found) = measurement.quantity(&probe.to_string()) else {

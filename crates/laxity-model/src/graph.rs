@@ -35,7 +35,7 @@ pub struct DataObject {
 /// run `j + N` away until run j is done with it (paper 003, section 5.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Replicas {
-    /// One each and no feedback graph: whoever needs them guarded says so with critical sections.
+    /// One each and no feedback graph: where they must be guarded, critical sections say so.
     #[default]
     None,
     /// This many, at least 1.

@@ -8,7 +8,7 @@ use crate::{ExecutionTime, Nanos};
 /// after the interrupt.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct GpuManagement {
-    /// Who gets which GPU and engine when.
+    /// Which job gets which GPU and engine when.
     pub arbitration: GpuArbitration,
     /// Where bottom halves run.
     pub handling: InterruptHandling,
@@ -22,7 +22,7 @@ pub struct GpuManagement {
     pub callback: Option<ExecutionTime>,
 }
 
-/// Who gets which GPU and engine when.
+/// Which job gets which GPU and engine when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum GpuArbitration {
     /// The driver: operations go to the engines in the order of issue. A task without a GPU of its own uses that of

@@ -34,7 +34,7 @@ pub enum PriorityRule {
     DeadlineMonotonic,
     /// The priorities given in the workload; the smaller number first.
     Given,
-    /// Linux's fair class as CFS, which `SCHED_OTHER` asks for: nobody ranks above others, and who has had least of its
+    /// Linux's fair class as CFS, which `SCHED_OTHER` asks for: no task ranks above others, and the one that has had least of its
     /// CPU comes next.
     Fair,
 }

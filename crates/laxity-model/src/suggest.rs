@@ -1,6 +1,6 @@
 //! "Did you mean": the nearest of a list of names.
 
-/// Longer names are not compared: nobody mistypes them by a letter or two, and the comparison takes quadratic time.
+/// Longer names are not compared: a typing mistake of a letter or two is unlikely to matter there, and the comparison takes quadratic time.
 const LONGEST_NAME: usize = 64;
 
 /// In longer lists nothing is looked for, so that a file full of mistakes is still reported at once.

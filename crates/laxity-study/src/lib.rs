@@ -1,7 +1,7 @@
 //! Published schedulability studies, evaluated in chunks that can be split at will.
 //!
 //! A [`Study`] has scenarios (how task sets are drawn), points (caps on their utilization) and replicates; every task
-//! set is judged under all curves. [`Study::evaluate`] maps a [`Chunk`] to [`Counts`], purely: whoever runs a study
+//! set is judged under all curves. [`Study::evaluate`] maps a [`Chunk`] to [`Counts`], purely: the caller that runs a study
 //! may split it over threads, processes and machines, stop and resume, and the sum of the counts is the same.
 //!
 //! - [`gedf`]: Brandenburg & Anderson, RTSS 2009 (paper 002): 18 scenarios, realizations of global EDF, hard and soft.

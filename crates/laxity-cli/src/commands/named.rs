@@ -22,7 +22,7 @@ pub struct Row<S> {
 }
 
 /// A row for each name; none for what is gone in the meantime, and a warning for what cannot be read. What is left over
-/// is not looked into: who attaches to it removes it.
+/// is not looked into: the next process that attaches removes it.
 pub fn rows<S, C: Cause>(
     names: Vec<String>,
     is_in_use: impl Fn(&str) -> Result<bool, RegistryError<C>>,

@@ -10,7 +10,7 @@ use crate::table::{Cell, Table, cut};
 /// Names longer than this are cut.
 const NAME_WIDTH_MAX: usize = 32;
 
-/// The tables of what is there, in the order in which one asks: which inversions, who waited for what, what threads and
+/// The tables of what is there, in the order in which one asks: which inversions, which jobs waited for what, what threads and
 /// engines did, how long graphs took from end to end.
 pub fn tables(report: &Report) -> Vec<Table> {
     let summary = &report.summary;

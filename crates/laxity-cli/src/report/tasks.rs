@@ -50,7 +50,7 @@ fn unit(report: &Report) -> TimeUnit {
 
 fn parameters(task: &TaskInfo, unit: TimeUnit) -> [Cell; 3] {
     if task.wcet.is_zero() {
-        // Of live tasks nobody has said it.
+        // A live task need not declare it.
         return [unit.show(task.period).into(), Cell::faint("-"), Cell::faint("-")];
     }
     let utilization = percent(u128::from(task.wcet.0), u128::from(task.period.0));

@@ -40,7 +40,7 @@ fn heading(report: &Report) -> String {
     };
     let is_live = header.origin == Origin::Live;
     match is_live {
-        // Worst-case execution times nobody has said.
+        // Worst-case execution times that were not declared.
         true => line("tasks", tasks),
         false => line("tasks", format!("{tasks}, utilization {utilization:.2} at worst")),
     }

@@ -77,7 +77,7 @@ fn what_cannot_be_analysed_is_refused_by_name() {
     let (code, out, err) = check("gpu.toml", &["--arbitration", "semaphore"]);
     assert_eq!(code, 1);
     let refusal =
-        "refused: the analysis cannot treat\n  GPU arbitration \"semaphore\": who holds a GPU inherits no priority";
+        "refused: the analysis cannot treat\n  GPU arbitration \"semaphore\": the holder of a GPU inherits no priority";
     assert!(out.contains(refusal), "{out}");
     assert_eq!(err, "error: not proven that no deadline is missed under G-EDF/CEm\n");
     let (_, json, _) = check("gpu.toml", &["--arbitration", "semaphore", "--json"]);

@@ -121,7 +121,7 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
         .expect("the binary starts");
     drop(child.stdout.take());
     let mut questions = child.stdin.take().expect("piped");
-    // It ends while there is still input: sooner or later nobody listens.
+    // It ends while there is still input: sooner or later no process reads.
     while writeln!(questions, "{{\"m\":1,\"tasks\":[[1,2,2]]}}").is_ok() {}
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));

@@ -78,7 +78,7 @@ fn while_all_wait(arbitration: &Arbitration, look: impl FnOnce()) {
         }
     };
     thread::scope(|scope| {
-        // Of the closure, so that those who wait are granted also if `look` fails.
+        // Of the closure, so that waiting clients are granted also if `look` fails.
         let holder = arbitration.register("holder", Base::Fixed(20)).expect("there is room");
         let token = holder.token().expect("it is free");
         let _engine = token.engine(Engine::Execution, Instant::ZERO).expect("it is free");
@@ -189,7 +189,7 @@ fn top_shows_threads_that_follow_holders_with_the_priority_that_they_have_now() 
 fn list_shows_how_much_memory_of_soft_gpus_is_in_use() {
     let name = format!("test-{}-list", std::process::id());
     let config = laxity_softgpu::Config { memory: 64 << 30, linger: Nanos::from_millis(10), ..Default::default() };
-    let server = laxity_softgpu::server::Server::new(&name, config).expect("nobody else has the name");
+    let server = laxity_softgpu::server::Server::new(&name, config).expect("the name is free");
     let server = thread::spawn(move || server.run());
     let gpu_used = laxity_softgpu::SoftGpu::open(&name, config).expect("it is there");
     let buffer = gpu_used.alloc(3_000_000).expect("memory");
@@ -227,14 +227,14 @@ fn what_create_made_is_there_until_it_is_asked_to_end() {
     let (process, _) = Process::start(folder.path(), &["create", "car", "--gpus", "1", "--arbitration", "k_fmlp"]);
     let arbitration = registry.attach("car").expect("it is there");
     assert_eq!(process.end(Signal::SIGTERM), Some(0));
-    assert!(registry.is_in_use("car").expect("readable"), "it stays for those who use it");
+    assert!(registry.is_in_use("car").expect("readable"), "it stays for its users");
     drop(arbitration);
     assert_eq!(registry.names().expect("readable"), [""; 0]);
 }
 
 /// Started by util-linux's `prlimit` and, if this is root's process, `setpriv`: the ways to SCHED_FIFO are closed.
 #[test]
-fn who_creates_what_cannot_raise_holders_is_told_so() {
+fn creating_an_arbitration_that_cannot_raise_holders_prints_a_warning() {
     let folder = memory();
     let mut ways = vec!["prlimit", "--rtprio=0"];
     if nix::unistd::geteuid().is_root() {
@@ -342,7 +342,7 @@ fn top_in_a_terminal_leaves_the_last_table() {
     drop(arbitration);
     let written = terminal.expect("it was started").finish();
     let screen = terminal::screen(&written);
-    // Titles, rule, a token and three engines, and whoever was outside last.
+    // Titles, rule, a token and three engines, and the client that was outside last.
     assert!(screen.iter().any(|line| line.starts_with("GPU  lock")), "{screen:#?}");
     assert!((6..=7).contains(&screen.len()), "{screen:#?}");
 }

@@ -67,7 +67,7 @@ pub fn json(folder: &Path, words: &[&str]) -> Value {
 }
 
 #[test]
-fn the_list_tells_who_has_how_many_nodes_and_what_they_did() {
+fn the_list_tells_the_nodes_of_each_process_and_what_they_did() {
     let folder = memory();
     let running = create(folder.path());
     let mut camera = running.claim("camera").expect("it is free");
@@ -167,7 +167,7 @@ fn terminating_ends_the_sources_and_what_they_produced_is_still_used() {
     let folder = memory();
     let running = create(folder.path());
     let [mut camera, mut detector] =
-        ["camera", "detector"].map(|name| running.claim(name).expect("nobody else has it"));
+        ["camera", "detector"].map(|name| running.claim(name).expect("it is free"));
     camera.wait().expect("there is room").complete();
     assert_eq!(graph(folder.path(), &["terminate", "car"]).1, "car: ended 1 node of 3\n");
     assert!(camera.wait().is_err(), "it was ended");

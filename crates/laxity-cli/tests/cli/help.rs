@@ -1,4 +1,4 @@
-//! What people see who have not read anything yet.
+//! What new users see.
 
 use crate::support::run;
 

@@ -99,13 +99,13 @@ impl Caches {
         samples: &mut Samples,
     ) -> Result<(), MeasureError> {
         let (set, turn) = (&Memory::new(bytes), &AtomicU32::new(0));
-        let of = |who: u32| {
+        let of = |side: u32| {
             move |slice: &Slice| -> Work {
-                while slice.wait_while(turn, 1 - who) {
+                while slice.wait_while(turn, 1 - side) {
                     let cold = set.go_through();
                     let warm = set.go_through();
                     slice.take(beyond(cold, warm));
-                    turn.store(1 - who, Ordering::Release);
+                    turn.store(1 - side, Ordering::Release);
                     futex::wake_one(turn);
                 }
                 Ok(())

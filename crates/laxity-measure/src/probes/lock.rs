@@ -61,7 +61,7 @@ pub(super) fn handover(place: &Place<'_>, probe: Probe, samples: &mut Samples) -
             let asked = now();
             take()?;
             let passed = unlocked.elapsed();
-            // Whoever comes only when it is free was not handed it.
+            // A thread that comes when it is free already was not handed it.
             if unlocked.at() > asked {
                 slice.take(passed);
             }

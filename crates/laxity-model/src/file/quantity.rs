@@ -133,7 +133,7 @@ fn parse(
 fn scale_decimal(whole: &str, fraction: &str, scale: u128) -> Result<Option<u128>, QuantityError> {
     let too_large = || QuantityError::TooLarge { largest: "what 128 bits can hold".to_owned() };
     // 3.6 * 10^15 ps has 16 factors of 2 and fewer of 5, so that no span with more than 16 decimals (the last not 0) is
-    // whole; nobody writes more of a TiB either. Up to 18, `fraction * scale` is below 10^18 * 3.6 * 10^15 and fits.
+    // whole; files write no more of a TiB either. Up to 18, `fraction * scale` is below 10^18 * 3.6 * 10^15 and fits.
     if fraction.len() > 18 {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
 //! `laxity check --jsonl`: task sets in, verdicts out, a line each, in order and in parallel.
 //!
 //! A thread reads ahead by a bounded number of lines. Whatever has arrived is answered together, by all CPUs, and
-//! written at once, so that whoever sends a line and waits gets an answer, and memory stays bounded.
+//! written at once, so that a program that sends a line and waits gets an answer, and memory stays bounded.
 
 use std::io::{self, BufRead};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

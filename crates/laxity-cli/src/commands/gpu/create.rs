@@ -13,7 +13,7 @@ use crate::output::{self, Output};
 
 /// Create an arbitration, and keep it until Ctrl-C.
 ///
-/// Prints a line when it is there. An arbitration lasts as long as a process is attached, and this is one that does nothing else: it needs no place on a CPU, and others may come and go, or be killed. If others are attached when it ends, the arbitration ends with the last of them. Programs that all know the configuration do without it: they create the arbitration or attach to it, whoever is first.
+/// Prints a line when it is there. An arbitration lasts as long as a process is attached, and this is one that does nothing else: it needs no place on a CPU, and others may come and go, or be killed. If others are attached when it ends, the arbitration ends with the last of them. Programs that all know the configuration do without it: the first creates the arbitration, the others attach to it.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity gpu create car --gpus 2
@@ -24,7 +24,7 @@ use crate::output::{self, Output};
 
 Exit codes: 0 Ctrl-C or a request to terminate; 1 someone uses the name, or Linux refuses; 2 bad usage.")]
 pub struct Arguments {
-    /// Its name, for all who use it
+    /// The name that others attach by
     name: String,
     #[command(flatten)]
     rules: rules::Rules,

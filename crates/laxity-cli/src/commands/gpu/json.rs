@@ -142,7 +142,7 @@ impl Priority {
     }
 }
 
-/// Those of `lock` who wait there, the next one first.
+/// The clients that wait for `lock`, the next one first.
 fn waiting(lock: &LockState, there: Standing) -> Vec<u32> {
     lock.waiting.iter().filter(|(_, standing)| *standing == there).map(|&(task, _)| number(task)).collect()
 }

@@ -18,7 +18,7 @@ use super::named::{live, way_out};
 use crate::error::CliError;
 use crate::output::Output;
 
-/// Share the GPUs of this machine among processes, and see who has them.
+/// Share the GPUs of this machine among processes, and see which process holds them.
 ///
 /// An arbitration has a name in shared memory. Threads of processes that know it wait for GPUs and engines by GPUSync's rules or the k-FMLP's; see docs/guides/gpu.md.
 #[derive(Args)]

@@ -29,7 +29,7 @@ pub struct Rules {
     /// The cluster of the file, counted from 0, if several have GPUs
     #[arg(long, value_name = "N", requires = "file")]
     cluster: Option<usize>,
-    /// Who gets which GPU: gpusync or k_fmlp [default: the file's, else gpusync]
+    /// Which job gets which GPU: gpusync or k_fmlp [default: the file's, else gpusync]
     #[arg(long, value_name = "NAME", hide_possible_values = true,
           value_parser = PossibleValuesParser::new(["gpusync", "k_fmlp"]))]
     arbitration: Option<String>,
@@ -42,7 +42,7 @@ pub struct Rules {
     /// The most requests in the queues of all tokens together [default: as there are CPUs]
     #[arg(long, value_name = "N")]
     fifo_requests: Option<u32>,
-    /// Who gets an engine first: fifo or priority [default: fifo]
+    /// Which waiting job gets an engine first: fifo or priority [default: fifo]
     #[arg(long, value_name = "ORDER", hide_possible_values = true)]
     engine_order: Option<Order>,
     /// Break copies into chunks of this size, as in "1 MiB"

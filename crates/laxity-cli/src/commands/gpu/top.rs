@@ -1,4 +1,4 @@
-//! `laxity gpu top`: who has which GPU, and who waits, until the arbitration ends.
+//! `laxity gpu top`: the holders and waiters of each GPU, until the arbitration ends.
 
 use std::thread;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::output::Output;
 use crate::quantity::counted;
 use crate::style::{RESET, STRONG};
 
-/// Watch who holds and waits for which GPU and engine, until the arbitration ends.
+/// Watch which clients hold and wait for each GPU and engine, until the arbitration ends.
 ///
-/// On a terminal a table is drawn again and again in its place; elsewhere a line goes to standard error every 5 s. In the end the last table is printed. Ctrl-C ends the watch, and nothing else: looking delays nobody. Those who wait are in the order in which they are granted. `a ← b` says that b, for whom there is no room in a queue, donates its priority to a; `20 → 50` that a holder of priority 20 inherits 50. `follows` is a thread that works on behalf of the GPU's holders, such as one that handles its interrupts, with its present priority.
+/// On a terminal a table is drawn again and again in its place; elsewhere a line goes to standard error every 5 s. In the end the last table is printed. Ctrl-C ends the watch, and nothing else: looking delays no client. Waiting clients are listed in the order in which they will be granted. `a ← b` says that b, which finds all queues full, donates its priority to a; `20 → 50` that a holder of priority 20 inherits 50. `follows` is a thread that works on behalf of the GPU's holders, such as one that handles its interrupts, with its present priority.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity gpu top

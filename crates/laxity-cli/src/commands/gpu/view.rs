@@ -111,7 +111,7 @@ impl Names<'_> {
         }
     }
 
-    /// Those of `lock` who wait there, the next one first.
+    /// The clients that wait for `lock`, the next one first.
     fn queue(&self, lock: &LockState, there: Standing) -> String {
         let waiting = lock.waiting.iter().filter(|(_, standing)| *standing == there);
         waiting.map(|&(task, _)| self.with_donor(task)).collect::<Vec<_>>().join(", ")
@@ -129,7 +129,7 @@ impl Names<'_> {
     }
 }
 
-/// Each donor, and to whom it donates.
+/// Each donor, with the client that it donates to.
 pub fn donors(look: &Snapshot) -> impl Iterator<Item = (TaskId, TaskId)> {
     look.tokens.waiting.iter().filter_map(|&(task, standing)| match standing {
         Standing::Donor { donee } => Some((task, donee)),

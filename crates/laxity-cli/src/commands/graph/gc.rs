@@ -22,7 +22,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Removes what nobody uses, and prints what that was.
+/// Removes graphs that no process uses, and prints their names.
 pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
     print_removed(registry.gc().map_err(live)?, arguments.json, output)
 }

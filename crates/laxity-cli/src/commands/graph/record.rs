@@ -20,7 +20,7 @@ use crate::quantity::{counted, short};
 
 /// Write what a graph does to a trace, until it ends.
 ///
-/// The trace begins with the last jobs that each node remembers (256, unless whoever made the graph said otherwise) and is read by `laxity trace`. Ctrl-C ends the recording and nothing else. A graph ends when all its nodes have, or nobody else is there any more. Of one whose processes were killed, what its nodes remember is written; it stays as it is.
+/// The trace begins with the last jobs that each node remembers (256, unless its creator said otherwise) and is read by `laxity trace`. Ctrl-C ends the recording and nothing else. A graph ends when all its nodes have ended, or no other process is attached any more. Of one whose processes were killed, what its nodes remember is written; it stays as it is.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity graph record camera camera.lxt
@@ -56,7 +56,7 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     let graph = registry.attach(name).map_err(|error| not_found(registry, error))?;
     let recorded = record(&graph, arguments);
     if was_left {
-        // Whoever leaves last removes the graph. It was left by the killed, and by us as by them, for `laxity graph gc`.
+        // The last process that leaves removes the graph. It was left by the killed, and by us as by them, for `laxity graph gc`.
         std::mem::forget(graph);
     }
     let (collected, lasted) = recorded?;
@@ -116,7 +116,7 @@ fn print(arguments: &Arguments, collected: Collected, lasted: Nanos, output: &mu
         return Ok(());
     }
     if missed > 0 {
-        output::note(format_args!("the trace begins after {}, which nobody remembers", counted(missed, "job")));
+        output::note(format_args!("the trace begins after {}, which no node remembers", counted(missed, "job")));
     }
     let records = counted(records, "record");
     output.line(format_args!("{name}: recorded for {}, {records} in {}", short(lasted), path.display()))

@@ -33,7 +33,7 @@ pub struct Look {
 /// What a node is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nobody has it.
+    /// No process has claimed it.
     Free,
     /// Its process has it and does something else.
     Claimed,
@@ -162,7 +162,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Of the last jobs that `node` remembers, for who does not follow all of them.
+    /// Of the last jobs that `node` remembers, for a caller that does not follow all of them.
     pub fn recent(graph: &Graph, node: usize) -> Times {
         let mut responses = graph.response_times(node, RECENT);
         responses.sort_unstable();
@@ -172,7 +172,7 @@ impl Times {
 }
 
 /// A row for each node, but for those beyond `rows`. Besides what `look` tells: `losses` and `times` of each node, and
-/// the process that has it where nobody counted deadlines.
+/// the process that has it where deadlines were not counted.
 pub fn table(spec: &Spec, look: &Look, history: &History, losses: &[u64], times: &[Times], rows: usize) -> Table {
     let longest = times.iter().filter_map(|times| Some(times.response?.1)).max();
     let unit = TimeUnit::for_longest(longest.unwrap_or_default());

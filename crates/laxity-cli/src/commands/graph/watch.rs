@@ -19,7 +19,7 @@ use crate::style::{RESET, STRONG};
 
 /// Watch what the nodes of a graph are doing, until it ends.
 ///
-/// On a terminal a table is drawn again and again in its place; elsewhere a line goes to standard error every 5 s. In the end the last table is printed. Ctrl-C ends the watch, and nothing else. A graph ends when all its nodes have, or nobody else is there any more.
+/// On a terminal a table is drawn again and again in its place; elsewhere a line goes to standard error every 5 s. In the end the last table is printed. Ctrl-C ends the watch, and nothing else. A graph ends when all its nodes have ended, or no other process is attached any more.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity graph watch camera

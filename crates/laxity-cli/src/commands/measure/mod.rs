@@ -69,7 +69,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let quiet = arguments.quiet || arguments.json;
     let session = Session::new(options(&arguments)?).map_err(refused)?;
     let interrupt = Interrupt::watch();
-    // Before anything is measured: nobody wants to hear after half a minute that there is no such folder.
+    // Before anything is measured: an error about a missing folder should not take half a minute.
     let file = arguments.out.as_deref().map(open).transpose()?;
     if !quiet {
         say(&session);
