@@ -2,7 +2,7 @@
 #
 #   make demo        the same work live under several schedulers, and simulated; ends with a report
 #   make test        every test: Rust, Python, agreement with SimSo, the video stabilizer on few frames
-#   make check       format, lints, fast tests (under two minutes once built)
+#   make check       format, lints, licences and sources of what is built in, fast tests (two minutes once built)
 #   make bench-sim   simulator throughput against SimSo, in one run
 #   make bench-analysis   cost of the schedulability tests per task set
 #   make bench-trace   cost of judging traces, and its growth with the number of CPUs
@@ -20,6 +20,7 @@
 #   make test-vision   it on a real clip: live graph against loop, and a known shake (minutes)
 #   make test-vision-short   the same on few frames, and the live study in small; part of `make test`; skipped where
 #                    OpenCV is not to be had
+#   make requirements   pin the versions and hashes of Python packages again, after a change of python/requirements*.in
 #   make clean       remove everything the other targets made
 #
 # Needs: Rust 1.88 or newer, Python 3.11 or newer, a C compiler. `make doctor` says what is missing.
@@ -46,7 +47,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
 .PHONY: help doctor demo test test-rust test-python check test-kill test-races bench-analysis bench-gpu \
         bench-graph bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
-        test-vision test-vision-short clean venv opencv demo-vision
+        test-vision test-vision-short requirements clean venv opencv demo-vision
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -157,6 +158,7 @@ check: $(STAMPS)/venv-dev
 	$(VENV)/bin/ruff format --check python studies examples tests benches scripts
 	$(VENV)/bin/ruff check python studies examples tests benches scripts
 	cd python && ../$(VENV)/bin/mypy
+	python3 scripts/supply_chain.py
 	cargo test --workspace --quiet --lib
 
 # The published studies at full size, resumable at any moment; the first two take hours of CPU time. An optimized package.
@@ -196,6 +198,13 @@ bench-trace: $(STAMPS)/tools
 bench-sim: $(STAMPS)/venv-dev
 	@cargo build --release --quiet -p laxity-benches
 	@target/release/bench-sim --python $(PYTHON)
+
+requirements: $(STAMPS)/venv
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	cd python && for file in requirements requirements-dev; do \
+	    UV_CUSTOM_COMPILE_COMMAND="make requirements" ../$(VENV)/bin/uv pip compile --quiet $$file.in --output-file $$file.txt \
+	        --generate-hashes --universal --python-version 3.11 --no-annotate -c requirements.txt; \
+	done
 
 clean:
 	rm -rf target $(VENV) $(OUT)

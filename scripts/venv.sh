@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# venv.sh FOLDER REQUIREMENTS: a virtual environment with what REQUIREMENTS lists.
+# venv.sh FOLDER REQUIREMENTS: a virtual environment with what REQUIREMENTS lists. Each file must have a listed hash.
 set -eu
 folder=$1 requirements=$2
 
@@ -17,4 +17,4 @@ if [ ! -x "$folder/bin/python" ]; then
     python3 -m venv "$folder"
 fi
 echo "installing $requirements"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile -r "$requirements"
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r "$requirements"
