@@ -30,11 +30,13 @@ pub struct TokenConfiguration {
 }
 
 /// Why there is no bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GpuSyncError {
     /// A size is zero.
+    #[error("cpus, gpus, tokens and fifo length must be at least 1")]
     Zero,
     /// The FIFO queues together hold fewer requests than there are CPUs: no bound is known.
+    #[error("the fifo queues hold {places} requests for {cpus} cpus; lengthen them or add tokens")]
     ShortFifos {
         /// What they hold, rho * g * f.
         places: u64,
@@ -100,7 +102,7 @@ impl TokenConfiguration {
         Ok(largest(others.map(|(_, &hold)| hold).collect(), requests))
     }
 
-    /// How many requests there ever are in a queue: where queues never fill, nobody donates and fewer are ahead.
+    /// How many requests there ever are in a queue: where queues never fill, no request donates and fewer are ahead.
     fn filled(&self, requesters: usize, replicas: u64) -> u64 {
         u64::from(self.fifo).min((requesters as u64).div_ceil(replicas).max(1))
     }
@@ -167,19 +169,6 @@ fn largest(mut values: Vec<u64>, count: u64) -> u128 {
     values.sort_unstable_by(|a, b| b.cmp(a));
     values.into_iter().take(usize::try_from(count).unwrap_or(usize::MAX)).map(u128::from).sum()
 }
-
-impl fmt::Display for GpuSyncError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GpuSyncError::Zero => f.write_str("cpus, gpus, tokens and fifo length must be at least 1"),
-            GpuSyncError::ShortFifos { places, cpus } => {
-                write!(f, "the fifo queues hold {places} requests for {cpus} cpus; lengthen them or add tokens")
-            }
-        }
-    }
-}
-
-impl std::error::Error for GpuSyncError {}
 
 impl fmt::Display for Unbounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,6 @@
 //! What the tests read: tasks as (wcet, period, deadline) in ticks, on identical CPUs.
 
 use std::cmp::Ordering;
-use std::fmt;
 
 use laxity_model::{Nanos, Task};
 
@@ -45,19 +44,22 @@ pub struct TaskSet {
 }
 
 /// Why numbers do not form a task set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TaskSetError {
     /// The number of CPUs is zero or beyond the limit.
+    #[error("{cpus} cpus given; analysis needs 1 to {CPUS_MAX}", CPUS_MAX = CPUS_MAX)]
     Cpus {
         /// CPUs given.
         cpus: u32,
     },
     /// More tasks than the limit.
+    #[error("{tasks} tasks given; analysis takes at most {TASKS_MAX}", TASKS_MAX = TASKS_MAX)]
     Tasks {
         /// Tasks given.
         tasks: usize,
     },
     /// A wcet, period or deadline is zero or beyond [`LONGEST_TICKS`].
+    #[error("task {task}: {}", parameter_error(.parameter, *.value))]
     Parameter {
         /// Index of the task.
         task: usize,
@@ -179,19 +181,9 @@ impl TaskSet {
     }
 }
 
-impl fmt::Display for TaskSetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TaskSetError::Cpus { cpus } => write!(f, "{cpus} cpus given; analysis needs 1 to {CPUS_MAX}"),
-            TaskSetError::Tasks { tasks } => write!(f, "{tasks} tasks given; analysis takes at most {TASKS_MAX}"),
-            TaskSetError::Parameter { task, parameter, value: 0 } => {
-                write!(f, "task {task}: {parameter} is 0; every {parameter} must be at least 1 tick")
-            }
-            TaskSetError::Parameter { task, parameter, value } => {
-                write!(f, "task {task}: {parameter} {value} exceeds {LONGEST_TICKS} ticks; use a coarser tick")
-            }
-        }
+fn parameter_error(parameter: &str, value: u64) -> String {
+    match value {
+        0 => format!("{parameter} is 0; every {parameter} must be at least 1 tick"),
+        value => format!("{parameter} {value} exceeds {LONGEST_TICKS} ticks; use a coarser tick"),
     }
 }
-
-impl std::error::Error for TaskSetError {}

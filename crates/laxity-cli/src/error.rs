@@ -1,7 +1,5 @@
 //! Why a command did not do what it was asked to, and with which exit code it says so.
 
-use std::error::Error;
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,9 +11,10 @@ use laxity_plan::UnsupportedFeatures;
 use laxity_trace::codec::ReadError;
 
 /// A command failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// An input cannot be read.
+    #[error("cannot read {file}: {}", plain(.source))]
     Read {
         /// Its name.
         file: String,
@@ -23,6 +22,7 @@ pub enum CliError {
         source: io::Error,
     },
     /// An input that should be text is none.
+    #[error("{file}:{line}: not UTF-8 text; a workload is TOML or JSON in UTF-8")]
     NotText {
         /// Its name.
         file: String,
@@ -30,8 +30,10 @@ pub enum CliError {
         line: usize,
     },
     /// A workload is wrong.
-    Workload(WorkloadErrors),
+    #[error(transparent)]
+    Workload(#[from] WorkloadErrors),
     /// Several files are wrong; each was reported.
+    #[error("{wrong} of {files} files are wrong")]
     Invalid {
         /// How many.
         wrong: usize,
@@ -39,24 +41,31 @@ pub enum CliError {
         files: usize,
     },
     /// No published overheads of that name.
-    Profile(UnknownProfile),
+    #[error(transparent)]
+    Profile(#[from] UnknownProfile),
     /// No generator of that description.
-    Spec(ParseSpecError),
+    #[error(transparent)]
+    Spec(#[from] ParseSpecError),
     /// An argument's value that only its use shows to be wrong.
+    #[error("{message}")]
     Argument {
         /// What is wrong with it, and the way out.
         message: String,
     },
     /// The simulator cannot run this workload.
+    #[error("{}", refused(.file, .refusal))]
     Refused {
         /// The workload's file.
         file: String,
         /// Each reason.
+        #[source]
         refusal: UnsupportedFeatures,
     },
     /// A generator found no task set.
-    Generate(GenerateError),
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
     /// An output cannot be written.
+    #[error("cannot write {}: {}; {}", .path.display(), plain(.source), way_out(.source))]
     Write {
         /// Its path.
         path: PathBuf,
@@ -64,8 +73,10 @@ pub enum CliError {
         source: io::Error,
     },
     /// Standard output cannot be written.
-    Print(io::Error),
+    #[error("cannot write to standard output: {}", plain(.0))]
+    Print(#[source] io::Error),
     /// A trace cannot be read at all.
+    #[error("{}: {source}", .path.display())]
     Trace {
         /// Its path.
         path: PathBuf,
@@ -73,6 +84,7 @@ pub enum CliError {
         source: ReadError,
     },
     /// A trace was read up to some point; the results are of that part.
+    #[error("{}: {source}; the results are of what was read, up to {reached}", .path.display())]
     Damaged {
         /// Its path.
         path: PathBuf,
@@ -82,6 +94,7 @@ pub enum CliError {
         source: ReadError,
     },
     /// A trace cannot be drawn or converted as asked.
+    #[error("{}: {reason}", .path.display())]
     Convert {
         /// Its path.
         path: PathBuf,
@@ -89,6 +102,7 @@ pub enum CliError {
         reason: String,
     },
     /// Jobs missed their deadlines, and the command line says that this is a failure.
+    #[error("{missed} of {released} jobs missed their deadlines (--fail-on-miss)")]
     Missed {
         /// How many jobs, over all runs.
         missed: u64,
@@ -96,6 +110,7 @@ pub enum CliError {
         released: u64,
     },
     /// What was to be proven is not, in some configurations.
+    #[error("{}", not_proven(*.unproven, *.of, .only.as_deref(), *.criterion))]
     NotProven {
         /// In how many.
         unproven: usize,
@@ -107,6 +122,7 @@ pub enum CliError {
         criterion: Criterion,
     },
     /// Some lines of the input are no task sets; each was answered with what is wrong.
+    #[error("{malformed} of {of} lines are malformed")]
     MalformedLines {
         /// How many.
         malformed: u64,
@@ -114,6 +130,7 @@ pub enum CliError {
         of: u64,
     },
     /// A trace does not show a proper schedule.
+    #[error("{}: {count} {}", .path.display(), if *.count == 1 { "violation" } else { "violations" })]
     Violations {
         /// Its path.
         path: PathBuf,
@@ -122,11 +139,13 @@ pub enum CliError {
     },
     /// A live graph cannot be used as asked.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "live graphs are for Linux"))]
+    #[error("{message}")]
     Live {
         /// What is wrong, and the way out.
         message: String,
     },
     /// Ctrl-C or a request to terminate; what was done until then was printed.
+    #[error("interrupted {reached}")]
     Interrupted {
         /// What was reached, in words.
         reached: String,
@@ -161,100 +180,26 @@ impl CliError {
     }
 }
 
-impl fmt::Display for CliError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CliError::Read { file, source } => write!(f, "cannot read {file}: {}", plain(source)),
-            CliError::NotText { file, line } => {
-                write!(f, "{file}:{line}: not UTF-8 text; a workload is TOML or JSON in UTF-8")
-            }
-            CliError::Workload(errors) => errors.fmt(f),
-            CliError::Invalid { wrong, files } => write!(f, "{wrong} of {files} files are wrong"),
-            CliError::Profile(error) => error.fmt(f),
-            CliError::Spec(error) => error.fmt(f),
-            CliError::Argument { message } | CliError::Live { message } => f.write_str(message),
-            CliError::Refused { file, refusal } => {
-                for (number, reason) in refusal.reasons().iter().enumerate() {
-                    let separator = if number == 0 { "" } else { "\n" };
-                    write!(f, "{separator}{file}: {reason}")?;
-                }
-                Ok(())
-            }
-            CliError::Generate(error) => error.fmt(f),
-            CliError::Write { path, source } => {
-                write!(f, "cannot write {}: {}; {}", path.display(), plain(source), way_out(source))
-            }
-            CliError::Print(source) => write!(f, "cannot write to standard output: {}", plain(source)),
-            CliError::Trace { path, source } => write!(f, "{}: {source}", path.display()),
-            CliError::Damaged { path, reached, source } => {
-                write!(f, "{}: {source}; the results are of what was read, up to {reached}", path.display())
-            }
-            CliError::Convert { path, reason } => write!(f, "{}: {reason}", path.display()),
-            CliError::Missed { missed, released } => {
-                write!(f, "{missed} of {released} jobs missed their deadlines (--fail-on-miss)")
-            }
-            CliError::NotProven { unproven, of, only, criterion } => {
-                let what = match criterion {
-                    Criterion::Hard => "that no deadline is missed",
-                    Criterion::Soft => "that tardiness is bounded",
-                };
-                match only {
-                    Some(scheduler) => write!(f, "not proven {what} under {scheduler}"),
-                    None => write!(f, "not proven {what} in {unproven} of {of} configurations"),
-                }
-            }
-            CliError::MalformedLines { malformed, of } => write!(f, "{malformed} of {of} lines are malformed"),
-            CliError::Violations { path, count } => {
-                let noun = if *count == 1 { "violation" } else { "violations" };
-                write!(f, "{}: {count} {noun}", path.display())
-            }
-            CliError::Interrupted { reached } => write!(f, "interrupted {reached}"),
-        }
-    }
-}
-
-impl Error for CliError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            CliError::Read { source, .. } | CliError::Write { source, .. } | CliError::Print(source) => Some(source),
-            CliError::Trace { source, .. } | CliError::Damaged { source, .. } => Some(source),
-            CliError::Workload(errors) => Some(errors),
-            CliError::Profile(error) => Some(error),
-            CliError::Spec(error) => Some(error),
-            CliError::Generate(error) => Some(error),
-            CliError::Refused { refusal, .. } => Some(refusal),
-            _ => None,
-        }
-    }
-}
-
-impl From<WorkloadErrors> for CliError {
-    fn from(errors: WorkloadErrors) -> Self {
-        CliError::Workload(errors)
-    }
-}
-
-impl From<UnknownProfile> for CliError {
-    fn from(error: UnknownProfile) -> Self {
-        CliError::Profile(error)
-    }
-}
-
-impl From<ParseSpecError> for CliError {
-    fn from(error: ParseSpecError) -> Self {
-        CliError::Spec(error)
-    }
-}
-
-impl From<GenerateError> for CliError {
-    fn from(error: GenerateError) -> Self {
-        CliError::Generate(error)
-    }
-}
-
 impl From<ParseNanosError> for CliError {
     fn from(error: ParseNanosError) -> Self {
         CliError::Argument { message: error.to_string() }
+    }
+}
+
+/// A line for each reason.
+fn refused(file: &str, refusal: &UnsupportedFeatures) -> String {
+    let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
+    lines.join("\n")
+}
+
+fn not_proven(unproven: usize, of: usize, only: Option<&str>, criterion: Criterion) -> String {
+    let what = match criterion {
+        Criterion::Hard => "that no deadline is missed",
+        Criterion::Soft => "that tardiness is bounded",
+    };
+    match only {
+        Some(scheduler) => format!("not proven {what} under {scheduler}"),
+        None => format!("not proven {what} in {unproven} of {of} configurations"),
     }
 }
 

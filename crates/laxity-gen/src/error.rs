@@ -1,15 +1,17 @@
 //! What can be wrong with a generator, in words.
 
-use std::fmt;
-
 use laxity_model::Nanos;
 
 use crate::{Decimal, FixedSumMethod, TASKS_MAX};
 
 /// Parameters no task set can be drawn from. Found by [`GeneratorSpec::validate`](crate::GeneratorSpec::validate).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// Periods cannot lie in this range.
+    #[error(
+        "periods from {min} to {max}: the shortest must be above 0 and not above the longest, and the longest \
+         at most 10 years"
+    )]
     PeriodRange {
         /// Shortest period asked for.
         min: Nanos,
@@ -17,6 +19,10 @@ pub enum SpecError {
         max: Nanos,
     },
     /// The ends of the range of periods are not multiples of the granularity.
+    #[error(
+        "periods from {min} to {max}: both must be multiples of the granularity {granularity}, which must be \
+         above 0"
+    )]
     PeriodGranularity {
         /// Shortest period asked for.
         min: Nanos,
@@ -26,6 +32,10 @@ pub enum SpecError {
         granularity: Nanos,
     },
     /// Utilizations of single tasks cannot lie in this range.
+    #[error(
+        "task utilizations from {min} to {max}: the smallest must be above 0 and below the largest, and the \
+         largest at most 1"
+    )]
     UtilizationRange {
         /// Smallest utilization asked for.
         min: Decimal,
@@ -33,16 +43,23 @@ pub enum SpecError {
         max: Decimal,
     },
     /// More than nine ninths.
+    #[error("{light_ninths} ninths of light tasks: at most 9 ninths make a whole")]
     BimodalShare {
         /// Ninths of light tasks asked for.
         light_ninths: u8,
     },
     /// The mean of an exponential distribution is out of range.
+    #[error("exponential utilizations of mean {mean}: the mean must be above 0 and at most 1")]
     ExponentialMean {
         /// Mean asked for.
         mean: Decimal,
     },
     /// A cap under which a set may be empty, or above what is supported.
+    #[error(
+        "cap {cap} on total utilization: below {largest}, the largest utilization of one task, a set could be \
+         empty, and above {} none is drawn; choose a cap between the two",
+        crate::spec::CAP_MAX
+    )]
     Cap {
         /// Cap asked for.
         cap: Decimal,
@@ -50,6 +67,7 @@ pub enum SpecError {
         largest: Decimal,
     },
     /// No task, or too many.
+    #[error("{tasks} tasks: this method draws between 1 and {limit}")]
     TaskCount {
         /// Number of tasks asked for.
         tasks: usize,
@@ -57,6 +75,7 @@ pub enum SpecError {
         limit: usize,
     },
     /// A list of bounds that has not one entry a task.
+    #[error("{given} utilization bounds for {tasks} tasks: give one for each task, or one for all")]
     BoundCount {
         /// Entries given.
         given: usize,
@@ -64,6 +83,10 @@ pub enum SpecError {
         tasks: usize,
     },
     /// Bounds of a task's utilization that contradict each other, or exceed one CPU.
+    #[error(
+        "task {task}: utilization between {min} and {max} is impossible; the smallest must not exceed the \
+         largest, nor the largest 1"
+    )]
     Bounds {
         /// Which task, from 0.
         task: usize,
@@ -73,6 +96,10 @@ pub enum SpecError {
         max: Decimal,
     },
     /// The total lies outside what the bounds allow.
+    #[error(
+        "total utilization {total} of {tasks} tasks: their bounds admit {min} to {max}; change the total, the \
+         number of tasks or the bounds"
+    )]
     Total {
         /// Total utilization asked for.
         total: Decimal,
@@ -84,11 +111,13 @@ pub enum SpecError {
         max: Decimal,
     },
     /// A method that cannot keep the bounds given.
+    #[error("{}", unsupported_bounds(.method))]
     BoundsUnsupported {
         /// The method asked for.
         method: FixedSumMethod,
     },
     /// Not a share of the tasks, or of a task.
+    #[error("{parameter} from {min} to {max}: a share lies between 0 and 1, the smaller first")]
     Share {
         /// Which parameter.
         parameter: &'static str,
@@ -98,6 +127,7 @@ pub enum SpecError {
         max: Decimal,
     },
     /// More interrupts of one job than any GPU raises.
+    #[error("{interrupts} interrupts a GPU job: at most {} are supported", crate::gpu::INTERRUPTS_MAX)]
     Interrupts {
         /// Interrupts asked for.
         interrupts: u32,
@@ -105,34 +135,49 @@ pub enum SpecError {
 }
 
 /// Text that is no generator.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseSpecError {
     /// The first word is not `UTILIZATION/PERIODS`.
+    #[error(
+        "`{text}` is no generator: write utilizations, a slash, periods and then parameters, as in \
+         `uni-light/moderate cap=2` or `randfixedsum/short n=10 total=3.5`"
+    )]
     NoSlash {
         /// What stood there.
         text: String,
     },
     /// Not a distribution of utilizations or method that is known.
+    #[error(
+        "unknown utilizations `{text}`: write uni-, bimo- or exp- followed by light, medium or heavy; \
+         uniform(MIN,MAX); exponential(MEAN); uunifast-discard, randfixedsum, dirichlet-rescale or pair-exchange"
+    )]
     Utilizations {
         /// What stood there.
         text: String,
     },
     /// Not a distribution of periods that is known.
+    #[error(
+        "unknown periods `{text}`: write short, moderate, long, multimedia, or uniform(MIN,MAX,STEP) or \
+         log-uniform(MIN,MAX,STEP) with spans such as 5ms"
+    )]
     Periods {
         /// What stood there.
         text: String,
     },
     /// Not a decimal number.
+    #[error("`{text}` is no number: write digits with at most nine decimals, as in 0.25")]
     Number {
         /// What stood there.
         text: String,
     },
     /// Not a span of time.
+    #[error("`{text}` is no span of time: write a number and ns, us, ms or s, as in 2.5ms")]
     Span {
         /// What stood there.
         text: String,
     },
     /// A parameter that the generator does not have, that stands twice, or that is not `key=value`.
+    #[error("unknown, repeated or unfinished parameter `{text}`: each of {known} may be given once, as KEY=VALUE")]
     Parameter {
         /// What stood there.
         text: String,
@@ -140,25 +185,33 @@ pub enum ParseSpecError {
         known: &'static str,
     },
     /// A parameter that must be given.
+    #[error("parameter {parameter} is missing: add {parameter}=VALUE")]
     Missing {
         /// Which one.
         parameter: &'static str,
     },
     /// Well written, but nothing can be drawn from it.
-    Invalid(SpecError),
+    #[error(transparent)]
+    Invalid(#[from] SpecError),
 }
 
 /// A task set that could not be drawn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GenerateError {
     /// The parameters admit no task set. Change them.
-    Spec(SpecError),
+    #[error(transparent)]
+    Spec(#[from] SpecError),
     /// More tasks fit under the cap than are supported. Another seed may do, larger utilizations will.
+    #[error("more than {TASKS_MAX} tasks fit under the cap {cap}; lower the cap or raise the utilizations of tasks", TASKS_MAX = TASKS_MAX)]
     TooManyTasks {
         /// Cap asked for.
         cap: Decimal,
     },
     /// A method that discards draws found none to keep. Another seed is unlikely to help; another method does.
+    #[error(
+        "{method} kept none of {attempts} draws of {tasks} tasks with total utilization {total}; use \
+         randfixedsum or pair-exchange, which discard nothing"
+    )]
     Hopeless {
         /// The method.
         method: FixedSumMethod,
@@ -171,137 +224,14 @@ pub enum GenerateError {
     },
 }
 
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SpecError::PeriodRange { min, max } => write!(
-                f,
-                "periods from {min} to {max}: the shortest must be above 0 and not above the longest, and the longest \
-                 at most 10 years"
-            ),
-            SpecError::PeriodGranularity { min, max, granularity } => write!(
-                f,
-                "periods from {min} to {max}: both must be multiples of the granularity {granularity}, which must be \
-                 above 0"
-            ),
-            SpecError::UtilizationRange { min, max } => write!(
-                f,
-                "task utilizations from {min} to {max}: the smallest must be above 0 and below the largest, and the \
-                 largest at most 1"
-            ),
-            SpecError::BimodalShare { light_ninths } => {
-                write!(f, "{light_ninths} ninths of light tasks: at most 9 ninths make a whole")
-            }
-            SpecError::ExponentialMean { mean } => {
-                write!(f, "exponential utilizations of mean {mean}: the mean must be above 0 and at most 1")
-            }
-            SpecError::Cap { cap, largest } => write!(
-                f,
-                "cap {cap} on total utilization: below {largest}, the largest utilization of one task, a set could be \
-                 empty, and above {} none is drawn; choose a cap between the two",
-                crate::spec::CAP_MAX
-            ),
-            SpecError::TaskCount { tasks, limit } => {
-                write!(f, "{tasks} tasks: this method draws between 1 and {limit}")
-            }
-            SpecError::BoundCount { given, tasks } => {
-                write!(f, "{given} utilization bounds for {tasks} tasks: give one for each task, or one for all")
-            }
-            SpecError::Bounds { task, min, max } => write!(
-                f,
-                "task {task}: utilization between {min} and {max} is impossible; the smallest must not exceed the \
-                 largest, nor the largest 1"
-            ),
-            SpecError::Total { total, tasks, min, max } => write!(
-                f,
-                "total utilization {total} of {tasks} tasks: their bounds admit {min} to {max}; change the total, the \
-                 number of tasks or the bounds"
-            ),
-            SpecError::BoundsUnsupported { method: FixedSumMethod::UUniFastDiscard } => {
-                f.write_str("uunifast-discard draws utilizations from 0 to 1 only; use randfixedsum for other bounds")
-            }
-            SpecError::BoundsUnsupported { method } => write!(
-                f,
-                "{method} needs the same utilization bounds for every task; use dirichlet-rescale or pair-exchange for \
-                 bounds of each task"
-            ),
-            SpecError::Share { parameter, min, max } => {
-                write!(f, "{parameter} from {min} to {max}: a share lies between 0 and 1, the smaller first")
-            }
-            SpecError::Interrupts { interrupts } => {
-                write!(f, "{interrupts} interrupts a GPU job: at most {} are supported", crate::gpu::INTERRUPTS_MAX)
-            }
+fn unsupported_bounds(method: &FixedSumMethod) -> String {
+    match method {
+        FixedSumMethod::UUniFastDiscard => {
+            "uunifast-discard draws utilizations from 0 to 1 only; use randfixedsum for other bounds".to_owned()
         }
-    }
-}
-
-impl fmt::Display for ParseSpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ParseSpecError::NoSlash { text } => write!(
-                f,
-                "`{text}` is no generator: write utilizations, a slash, periods and then parameters, as in \
-                 `uni-light/moderate cap=2` or `randfixedsum/short n=10 total=3.5`"
-            ),
-            ParseSpecError::Utilizations { text } => write!(
-                f,
-                "unknown utilizations `{text}`: write uni-, bimo- or exp- followed by light, medium or heavy; \
-                 uniform(MIN,MAX); exponential(MEAN); uunifast-discard, randfixedsum, dirichlet-rescale or pair-exchange"
-            ),
-            ParseSpecError::Periods { text } => write!(
-                f,
-                "unknown periods `{text}`: write short, moderate, long, multimedia, or uniform(MIN,MAX,STEP) or \
-                 log-uniform(MIN,MAX,STEP) with spans such as 5ms"
-            ),
-            ParseSpecError::Number { text } => {
-                write!(f, "`{text}` is no number: write digits with at most nine decimals, as in 0.25")
-            }
-            ParseSpecError::Span { text } => {
-                write!(f, "`{text}` is no span of time: write a number and ns, us, ms or s, as in 2.5ms")
-            }
-            ParseSpecError::Parameter { text, known } => {
-                write!(
-                    f,
-                    "unknown, repeated or unfinished parameter `{text}`: each of {known} may be given once, as KEY=VALUE"
-                )
-            }
-            ParseSpecError::Missing { parameter } => {
-                write!(f, "parameter {parameter} is missing: add {parameter}=VALUE")
-            }
-            ParseSpecError::Invalid(error) => error.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for GenerateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GenerateError::Spec(error) => error.fmt(f),
-            GenerateError::TooManyTasks { cap } => write!(
-                f,
-                "more than {TASKS_MAX} tasks fit under the cap {cap}; lower the cap or raise the utilizations of tasks"
-            ),
-            GenerateError::Hopeless { method, attempts, tasks, total } => write!(
-                f,
-                "{method} kept none of {attempts} draws of {tasks} tasks with total utilization {total}; use \
-                 randfixedsum or pair-exchange, which discard nothing"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for SpecError {}
-impl std::error::Error for ParseSpecError {}
-impl std::error::Error for GenerateError {}
-
-impl From<SpecError> for GenerateError {
-    fn from(error: SpecError) -> Self {
-        GenerateError::Spec(error)
-    }
-}
-
-impl From<SpecError> for ParseSpecError {
-    fn from(error: SpecError) -> Self {
-        ParseSpecError::Invalid(error)
+        method => format!(
+            "{method} needs the same utilization bounds for every task; use dirichlet-rescale or pair-exchange for bounds \
+             of each task"
+        ),
     }
 }

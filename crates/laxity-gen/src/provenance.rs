@@ -19,19 +19,23 @@ pub struct Provenance {
 }
 
 /// Text that is no provenance, or one of another version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseProvenanceError {
     /// It does not end in a seed and a version.
+    #[error("`{text}` is no provenance: it ends in ` seed=NUMBER laxity-gen NUMBER`")]
     Ending {
         /// The whole text.
         text: String,
     },
     /// Other generators drew that set; these would yield another.
+    #[error("drawn by version {found} of the generators, but these are version {GENERATOR_VERSION}; replay it with \
+         a release of Laxity that has version {found}", GENERATOR_VERSION = GENERATOR_VERSION)]
     Version {
         /// The version it names.
         found: u32,
     },
     /// The generator is not one.
+    #[error(transparent)]
     Spec(ParseSpecError),
 }
 
@@ -62,24 +66,6 @@ impl FromStr for Provenance {
         Ok(Provenance { spec: spec.parse().map_err(ParseProvenanceError::Spec)?, seed })
     }
 }
-
-impl fmt::Display for ParseProvenanceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ParseProvenanceError::Ending { text } => {
-                write!(f, "`{text}` is no provenance: it ends in ` seed=NUMBER laxity-gen NUMBER`")
-            }
-            ParseProvenanceError::Version { found } => write!(
-                f,
-                "drawn by version {found} of the generators, but these are version {GENERATOR_VERSION}; replay it with \
-                 a release of Laxity that has version {found}"
-            ),
-            ParseProvenanceError::Spec(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ParseProvenanceError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! What is measured, and why it cannot be.
 
-use std::fmt;
 use std::io;
 use std::str::FromStr;
 
@@ -34,13 +33,16 @@ pub enum Worst {
 }
 
 /// Why nothing was measured.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// Linux does not say which CPUs there are.
-    Cpus(io::Error),
+    #[error("Linux does not say which CPUs this process may use: {0}")]
+    Cpus(#[source] io::Error),
     /// No CPU is to be measured.
+    #[error("no CPU to measure; name at least one")]
     NoCpu,
     /// A CPU that this process may not use.
+    #[error("CPU {cpu}: this process may use {}; name one of them", .usable.iter().map(usize::to_string).collect::<Vec<_>>().join(", "))]
     NotUsable {
         /// Which.
         cpu: usize,
@@ -48,16 +50,19 @@ pub enum MeasureError {
         usable: Vec<usize>,
     },
     /// A CPU that is listed twice.
+    #[error("CPU {cpu} is named twice; remove one")]
     Twice {
         /// Which.
         cpu: usize,
     },
     /// A working set that is out of range.
+    #[error("a working set of {bytes} B is outside {} B to {} B; choose one within", WORKING_SETS.start(), WORKING_SETS.end())]
     WorkingSet {
         /// In bytes.
         bytes: u64,
     },
     /// A thread on a CPU could not do what it had to.
+    #[error("a thread on CPU {cpu} cannot {what}: {source}; choose other CPUs or free resources")]
     Thread {
         /// Where.
         cpu: usize,
@@ -130,35 +135,5 @@ impl FromStr for Worst {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Worst::ALL.into_iter().find(|worst| worst.name() == text);
         found.ok_or_else(|| format!("{text:?} is none; write max, p99.9 or p99"))
-    }
-}
-
-impl fmt::Display for MeasureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MeasureError::Cpus(source) => write!(f, "Linux does not say which CPUs this process may use: {source}"),
-            MeasureError::NoCpu => f.write_str("no CPU to measure; name at least one"),
-            MeasureError::NotUsable { cpu, usable } => {
-                let usable: Vec<String> = usable.iter().map(usize::to_string).collect();
-                write!(f, "CPU {cpu}: this process may use {}; name one of them", usable.join(", "))
-            }
-            MeasureError::Twice { cpu } => write!(f, "CPU {cpu} is named twice; remove one"),
-            MeasureError::WorkingSet { bytes } => {
-                let (min, max) = (WORKING_SETS.start(), WORKING_SETS.end());
-                write!(f, "a working set of {bytes} B is outside {min} B to {max} B; choose one within")
-            }
-            MeasureError::Thread { cpu, what, source } => {
-                write!(f, "a thread on CPU {cpu} cannot {what}: {source}; choose other CPUs or free resources")
-            }
-        }
-    }
-}
-
-impl std::error::Error for MeasureError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            MeasureError::Cpus(source) | MeasureError::Thread { source, .. } => Some(source),
-            _ => None,
-        }
     }
 }

@@ -1,7 +1,5 @@
 //! A study as what runs it sees it: scenarios, points, replicates, and a function from a chunk of them to counts.
 
-use std::fmt;
-
 use laxity_gen::GenerateError;
 
 use crate::Counts;
@@ -29,9 +27,10 @@ pub struct Curve {
 }
 
 /// Why a chunk could not be evaluated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StudyError {
     /// There is no scenario of this index.
+    #[error("scenario {scenario} does not exist; the study has {scenarios}, counted from 0")]
     Scenario {
         /// The index given.
         scenario: u32,
@@ -39,8 +38,13 @@ pub enum StudyError {
         scenarios: usize,
     },
     /// A task set could not be drawn.
-    Generate(GenerateError),
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
     /// No task set drawn has the utilization asked for.
+    #[error(
+        "none of {attempts} task sets has a utilization of {point} thousandths of a CPU or up to 100 below; the \
+     paper's are 7500 to 11500"
+    )]
     NoTaskSet {
         /// That utilization, in thousandths of a CPU.
         point: u64,
@@ -48,6 +52,7 @@ pub enum StudyError {
         attempts: u64,
     },
     /// The simulator refuses a workload; its reasons.
+    #[error("{0}")]
     Refused(String),
 }
 
@@ -80,28 +85,3 @@ pub trait Study: Sync {
     /// If there is no such scenario, or no task set can be drawn at this point.
     fn evaluate(&self, chunk: &Chunk) -> Result<Counts, StudyError>;
 }
-
-impl From<GenerateError> for StudyError {
-    fn from(error: GenerateError) -> Self {
-        StudyError::Generate(error)
-    }
-}
-
-impl fmt::Display for StudyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StudyError::Scenario { scenario, scenarios } => {
-                write!(f, "scenario {scenario} does not exist; the study has {scenarios}, counted from 0")
-            }
-            StudyError::Generate(error) => error.fmt(f),
-            StudyError::NoTaskSet { point, attempts } => write!(
-                f,
-                "none of {attempts} task sets has a utilization of {point} thousandths of a CPU or up to 100 below; the \
-                 paper's are 7500 to 11500"
-            ),
-            StudyError::Refused(reasons) => f.write_str(reasons),
-        }
-    }
-}
-
-impl std::error::Error for StudyError {}

@@ -1,7 +1,5 @@
 //! Response-time analysis under the bandwidth lock: paper 004, equation 4.
 
-use std::fmt;
-
 use crate::fixed_priority::{FixedPriorityTask, response_time};
 use crate::{Limits, Outcome};
 
@@ -31,19 +29,22 @@ pub struct BwlockBound {
 }
 
 /// Why the analysis does not apply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BwlockError {
     /// A suspended job lets lower priorities run and lock again, so equation 4 does not hold.
+    #[error("task {task}: it suspends during gpu work, and the bound needs busy waiting")]
     Suspends {
         /// Index of the task.
         task: usize,
     },
     /// A period is zero, or the times do not fit 64 bits.
+    #[error("task {task}: its period is 0 or its times exceed 64 bits; use a coarser tick")]
     Range {
         /// Index of the task.
         task: usize,
     },
     /// The iteration was cut short.
+    #[error("gave up after {limit} steps; raise the limit")]
     Steps {
         /// Steps allowed.
         limit: u64,
@@ -98,19 +99,3 @@ fn locked(task: &BwlockTask, syscall: u64) -> Option<(u64, u64)> {
     }
     (task.period > 0).then_some((execution, longest))
 }
-
-impl fmt::Display for BwlockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BwlockError::Suspends { task } => {
-                write!(f, "task {task}: it suspends during gpu work, and the bound needs busy waiting")
-            }
-            BwlockError::Range { task } => {
-                write!(f, "task {task}: its period is 0 or its times exceed 64 bits; use a coarser tick")
-            }
-            BwlockError::Steps { limit } => write!(f, "gave up after {limit} steps; raise the limit"),
-        }
-    }
-}
-
-impl std::error::Error for BwlockError {}

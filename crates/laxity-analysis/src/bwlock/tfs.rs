@@ -1,7 +1,5 @@
 //! The throttle fair scheduler: paper 004, section V, equations 1 to 3, in exact fractions.
 
-use std::fmt;
-
 use num_traits::Zero;
 
 use crate::Rational;
@@ -72,11 +70,13 @@ pub struct TfsSchedule {
 }
 
 /// Why there is no schedule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TfsError {
     /// The period is not positive, or a weight is zero.
+    #[error("the regulation period and every weight must be positive")]
     Parameter,
     /// More than this many slices.
+    #[error("the schedule has more than {limit} slices; raise the limit")]
     Slices {
         /// The limit.
         limit: usize,
@@ -196,17 +196,6 @@ impl<'a> Core<'a> {
     }
 }
 
-impl fmt::Display for TfsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TfsError::Parameter => f.write_str("the regulation period and every weight must be positive"),
-            TfsError::Slices { limit } => write!(f, "the schedule has more than {limit} slices; raise the limit"),
-        }
-    }
-}
-
-impl std::error::Error for TfsError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_loses_more_virtual_time_than_the_bound() {
+    fn no_task_loses_more_virtual_time_than_the_bound() {
         assert_eq!(lost_virtual_time_max(&whole(3), &whole(1), 3), whole(12));
     }
 }

@@ -1,7 +1,5 @@
 //! The fixed point of tardiness and inflation on one cluster: paper 000, appendix B, conditions 4 and 5.
 
-use std::fmt;
-
 use super::{Blocking, Costs, GpuTask, Handling, blocking, inflate, interrupts};
 use crate::exact::ceil_ticks;
 use crate::soft::tardiness_ticks;
@@ -30,9 +28,10 @@ pub struct ClusterResult {
 }
 
 /// Why a cluster has no bounded tardiness, or none was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unschedulable {
     /// Condition 4 fails: an inflated execution time exceeds its period.
+    #[error("task {task}: inflated execution time {wcet} exceeds its period of {period} ticks")]
     Window {
         /// Index of the task.
         task: usize,
@@ -44,6 +43,7 @@ pub enum Unschedulable {
         rounds: Vec<Round>,
     },
     /// Condition 5 fails: the inflated utilization exceeds the CPUs.
+    #[error("the inflated utilization exceeds {cpus} cpus; lower it or add cpus")]
     Utilization {
         /// CPUs of the cluster.
         cpus: u32,
@@ -51,10 +51,13 @@ pub enum Unschedulable {
         rounds: Vec<Round>,
     },
     /// Tasks need a GPU and the cluster has none.
+    #[error("a task uses a gpu and the cluster has none")]
     NoGpu,
     /// The numbers do not form a task set.
+    #[error(transparent)]
     Invalid(TaskSetError),
     /// The iteration did not settle.
+    #[error("tardiness bounds did not settle within {limit} rounds")]
     Rounds {
         /// Rounds allowed.
         limit: u32,
@@ -166,21 +169,3 @@ fn next_tardiness(tasks: &[GpuTask], wcets: &[u64], cpus: u32) -> Result<Vec<u64
         Err(other) => panic!("with e <= p only the utilization can be too high, not: {other}"),
     }
 }
-
-impl fmt::Display for Unschedulable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unschedulable::Window { task, wcet, period, .. } => {
-                write!(f, "task {task}: inflated execution time {wcet} exceeds its period of {period} ticks")
-            }
-            Unschedulable::Utilization { cpus, .. } => {
-                write!(f, "the inflated utilization exceeds {cpus} cpus; lower it or add cpus")
-            }
-            Unschedulable::NoGpu => f.write_str("a task uses a gpu and the cluster has none"),
-            Unschedulable::Invalid(error) => error.fmt(f),
-            Unschedulable::Rounds { limit } => write!(f, "tardiness bounds did not settle within {limit} rounds"),
-        }
-    }
-}
-
-impl std::error::Error for Unschedulable {}

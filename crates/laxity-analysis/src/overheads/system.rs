@@ -1,7 +1,5 @@
 //! What an accounting reads: the machine, its costs, and for how long a job may be pending.
 
-use std::fmt;
-
 use laxity_model::{Nanos, OverheadCosts, ReleaseInterrupts};
 
 use crate::AnalysisTask;
@@ -31,18 +29,22 @@ pub enum Windows<'a> {
 }
 
 /// Why a task set cannot be accounted for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverheadError {
     /// A dedicated interrupt CPU leaves none for jobs.
+    #[error("{cpus} cpu, and it is dedicated to interrupts; add a cpu or handle interrupts globally")]
     NoCpuLeft {
         /// All CPUs.
         cpus: u32,
     },
     /// Ticks and interrupts leave no time of a CPU, or of a quantum, to jobs.
+    #[error("ticks and interrupts leave no time to jobs; lower their costs")]
     NoCapacity,
     /// The dedicated interrupt CPU cannot keep up with the releases.
+    #[error("the interrupt cpu cannot keep up with the releases; lower their cost or lengthen periods")]
     InterruptCpuOverloaded,
     /// Latencies use up a task's period or deadline.
+    #[error("task {task}: latencies of {lost} ticks use up its period or deadline of {window} ticks")]
     NoWindow {
         /// Index of the task.
         task: usize,
@@ -52,11 +54,13 @@ pub enum OverheadError {
         window: u64,
     },
     /// An inflated time exceeds what can be represented.
+    #[error("task {task}: the inflated execution time exceeds 36 years; lower the overheads")]
     TooLong {
         /// Index of the task.
         task: usize,
     },
     /// A tardiness bound per task is needed.
+    #[error("{given} tardiness bounds for {tasks} tasks; give one for each task")]
     MissingTardiness {
         /// Bounds given.
         given: usize,
@@ -107,28 +111,3 @@ impl Windows<'_> {
         }
     }
 }
-
-impl fmt::Display for OverheadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OverheadError::NoCpuLeft { cpus } => {
-                write!(f, "{cpus} cpu, and it is dedicated to interrupts; add a cpu or handle interrupts globally")
-            }
-            OverheadError::NoCapacity => f.write_str("ticks and interrupts leave no time to jobs; lower their costs"),
-            OverheadError::InterruptCpuOverloaded => {
-                f.write_str("the interrupt cpu cannot keep up with the releases; lower their cost or lengthen periods")
-            }
-            OverheadError::NoWindow { task, lost, window } => {
-                write!(f, "task {task}: latencies of {lost} ticks use up its period or deadline of {window} ticks")
-            }
-            OverheadError::TooLong { task } => {
-                write!(f, "task {task}: the inflated execution time exceeds 36 years; lower the overheads")
-            }
-            OverheadError::MissingTardiness { given, tasks } => {
-                write!(f, "{given} tardiness bounds for {tasks} tasks; give one for each task")
-            }
-        }
-    }
-}
-
-impl std::error::Error for OverheadError {}

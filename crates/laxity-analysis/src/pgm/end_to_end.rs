@@ -1,8 +1,6 @@
 //! End-to-end latency bounds of a graph whose nodes have response-time bounds, and how many replicas of a shared data
 //! object let it be pipelined without stalls.
 
-use std::fmt;
-
 use num_integer::Integer;
 
 use super::{Rate, TokenEdge, TokenGraph};
@@ -19,14 +17,16 @@ pub struct EndToEnd {
 }
 
 /// Why there is no bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndToEndError {
     /// A cycle delays itself: the throughput falls below the sources' rate.
+    #[error("node {node}: a cycle delays itself, so no bound exists; add initial tokens to its back-edge")]
     SelfThrottles {
         /// Index of a node on, or behind, the cycle.
         node: usize,
     },
     /// A rate, response time and jitter are needed for each node that an edge names.
+    #[error("a rate, a response time and a jitter are needed for every node")]
     Lengths,
 }
 
@@ -99,16 +99,3 @@ pub fn replicas(bounds: &EndToEnd, accessors: &[(usize, usize)], period: &Ration
 pub fn completion_delays(wcet: &Rational, period: &Rational, tardiness: &Rational) -> (Rational, Rational) {
     (wcet.clone(), period * whole(2) - wcet + tardiness)
 }
-
-impl fmt::Display for EndToEndError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EndToEndError::SelfThrottles { node } => {
-                write!(f, "node {node}: a cycle delays itself, so no bound exists; add initial tokens to its back-edge")
-            }
-            EndToEndError::Lengths => f.write_str("a rate, a response time and a jitter are needed for every node"),
-        }
-    }
-}
-
-impl std::error::Error for EndToEndError {}

@@ -1,7 +1,5 @@
 //! Execution rates of the nodes of a graph, and from them the periods of the tasks that stand for them.
 
-use std::fmt;
-
 use num_bigint::BigInt;
 use num_integer::Integer;
 
@@ -19,24 +17,29 @@ pub struct Rate {
 }
 
 /// Why a graph has no rates.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
     /// An edge names a node that does not exist, or tokens of which there are none.
+    #[error("edge {edge}: it needs two known nodes, produce and consume of at least 1, threshold >= consume")]
     Edge {
         /// Index of the edge.
         edge: usize,
     },
     /// Forward edges form a cycle, or a node has neither a producer nor a period.
+    #[error("node {node}: no rate follows; give it a period, or mark the edge that closes its cycle")]
     NoRate {
         /// Index of the node.
         node: usize,
     },
     /// A source's period is not positive.
+    #[error("node {node}: its period must be positive")]
     Period {
         /// Index of the node.
         node: usize,
     },
     /// Two producers ask for different rates: tokens would pile up without bound.
+    #[error("node {node}: its producers ask for {} and {} jobs per tick; tokens would pile up without bound",
+        .asked[0], .asked[1])]
     Inconsistent {
         /// Index of the node.
         node: usize,
@@ -113,27 +116,3 @@ fn rate(graph: &TokenGraph, node: usize, found: &[Option<Rate>]) -> Result<Rate,
 fn least_common_multiple(a: &Rational, b: &Rational) -> Rational {
     Rational::new(a.numer().lcm(b.numer()), a.denom().gcd(b.denom()))
 }
-
-impl fmt::Display for RateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RateError::Edge { edge } => {
-                write!(
-                    f,
-                    "edge {edge}: it needs two known nodes, produce and consume of at least 1, threshold >= consume"
-                )
-            }
-            RateError::NoRate { node } => {
-                write!(f, "node {node}: no rate follows; give it a period, or mark the edge that closes its cycle")
-            }
-            RateError::Period { node } => write!(f, "node {node}: its period must be positive"),
-            RateError::Inconsistent { node, asked } => write!(
-                f,
-                "node {node}: its producers ask for {} and {} jobs per tick; tokens would pile up without bound",
-                asked[0], asked[1]
-            ),
-        }
-    }
-}
-
-impl std::error::Error for RateError {}

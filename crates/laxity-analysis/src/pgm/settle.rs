@@ -1,7 +1,5 @@
 //! How many replicas of its data objects a graph needs so that no job waits for one.
 
-use std::fmt;
-
 use laxity_model::{Graph, Nanos};
 
 use super::{EndToEndError, RateError, TokenGraph, end_to_end, rates, replicas};
@@ -9,9 +7,10 @@ use crate::Rational;
 use crate::exact::whole;
 
 /// Why there is no such number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplicasError {
     /// As many bounds are needed as there are nodes.
+    #[error("{bounds} bounds on response times for {nodes} nodes; give one for each")]
     Lengths {
         /// Nodes.
         nodes: usize,
@@ -19,6 +18,7 @@ pub enum ReplicasError {
         bounds: usize,
     },
     /// A data object names a node that does not exist.
+    #[error("data object {object}: there is no node {node}; nodes are counted from 0")]
     UnknownAccessor {
         /// The object.
         object: String,
@@ -26,15 +26,19 @@ pub enum ReplicasError {
         node: usize,
     },
     /// An edge does not hand over one token at a time, so that no two jobs share a replica by their index.
+    #[error("edge {edge}: only jobs of equal index share a replica, so produce, consume and threshold must be 1")]
     NotOneToOne {
         /// Index of the edge.
         edge: usize,
     },
     /// The graph has no rates.
+    #[error("{0}")]
     Rates(RateError),
     /// The graph has no bounds from end to end.
+    #[error("{0}")]
     EndToEnd(EndToEndError),
     /// It exceeds 32 bits.
+    #[error("more than {} replicas; a response time is far beyond the period, so check both", u32::MAX)]
     TooMany,
 }
 
@@ -70,10 +74,10 @@ pub fn replicas_needed(graph: &Graph, response_times: &[Nanos]) -> Result<u32, R
     u32::try_from(count).map_err(|_| ReplicasError::TooMany)
 }
 
-/// Who must not run ahead of whom.
+/// Which nodes must not run ahead of which others.
 fn pairs(graph: &Graph, tokens: &TokenGraph) -> Result<Vec<(usize, usize)>, ReplicasError> {
     let mut pairs: Vec<(usize, usize)> = tokens.edges.iter().map(|edge| (edge.producer, edge.consumer)).collect();
-    // A delay is deepened and not replicated: its edge says who waits.
+    // A delay is deepened and not replicated: its edge says which node waits.
     for object in graph.objects.iter().filter(|object| object.delay == 0) {
         for &first in &object.accessors {
             if first >= graph.nodes.len() {
@@ -100,27 +104,3 @@ fn descendants(tokens: &TokenGraph, start: usize) -> Vec<bool> {
     }
     is_reached
 }
-
-impl fmt::Display for ReplicasError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReplicasError::Lengths { nodes, bounds } => {
-                write!(f, "{bounds} bounds on response times for {nodes} nodes; give one for each")
-            }
-            ReplicasError::UnknownAccessor { object, node } => {
-                write!(f, "data object {object}: there is no node {node}; nodes are counted from 0")
-            }
-            ReplicasError::NotOneToOne { edge } => write!(
-                f,
-                "edge {edge}: only jobs of equal index share a replica, so produce, consume and threshold must be 1"
-            ),
-            ReplicasError::Rates(error) => write!(f, "{error}"),
-            ReplicasError::EndToEnd(error) => write!(f, "{error}"),
-            ReplicasError::TooMany => {
-                write!(f, "more than {} replicas; a response time is far beyond the period, so check both", u32::MAX)
-            }
-        }
-    }
-}
-
-impl std::error::Error for ReplicasError {}

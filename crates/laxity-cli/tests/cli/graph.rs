@@ -166,8 +166,7 @@ fn an_unknown_name_is_answered_with_the_one_that_was_meant() {
 fn terminating_ends_the_sources_and_what_they_produced_is_still_used() {
     let folder = memory();
     let running = create(folder.path());
-    let [mut camera, mut detector] =
-        ["camera", "detector"].map(|name| running.claim(name).expect("it is free"));
+    let [mut camera, mut detector] = ["camera", "detector"].map(|name| running.claim(name).expect("it is free"));
     camera.wait().expect("there is room").complete();
     assert_eq!(graph(folder.path(), &["terminate", "car"]).1, "car: ended 1 node of 3\n");
     assert!(camera.wait().is_err(), "it was ended");
