@@ -181,15 +181,15 @@ study-vision: vision $(STAMPS)/venv
 
 bench-analysis: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches
-	@target/release/bench-analysis
+	@mkdir -p $(OUT)/bench && target/release/bench-analysis | tee $(OUT)/bench/analysis.txt
 
 bench-gpu: vision
 	@cargo build --release --quiet -p laxity-benches
-	@target/release/bench-gpu
+	@mkdir -p $(OUT)/bench && target/release/bench-gpu | tee $(OUT)/bench/gpu.txt
 
 bench-graph: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --features iceoryx2 --bin bench-graph
-	@target/release/bench-graph
+	@mkdir -p $(OUT)/bench && target/release/bench-graph | tee $(OUT)/bench/graph.txt
 
 bench-trace: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --bin bench-trace
@@ -197,7 +197,7 @@ bench-trace: $(STAMPS)/tools
 
 bench-sim: $(STAMPS)/venv-dev
 	@cargo build --release --quiet -p laxity-benches
-	@target/release/bench-sim --python $(PYTHON)
+	@mkdir -p $(OUT)/bench && target/release/bench-sim --python $(PYTHON) | tee $(OUT)/bench/sim.txt
 
 requirements: $(STAMPS)/venv
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check uv==0.13.9
