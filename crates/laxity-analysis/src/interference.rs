@@ -6,24 +6,32 @@
 //! least `x >= 1` with `sum_i min(A_i(x), x) <= m * x - 1`, `A_i = min(W_i, Wd_i)`. From a point that fails, two lower
 //! bounds on the least fixed point are at hand, and the walk jumps to the larger:
 //!
-//! - Both sides are piece-wise linear: the crossing of their current segments, or the next kink if that is nearer.
+//! - Both sides are piece-wise linear: their first crossing, if that is before some of the nearest kinks, or those kinks.
 //! - `A_i` never falls, so its present values taken as constants: the least y with `sum_i min(A_i, y) <= m * y - 1`.
 //!
 //! The first is what ends the creeping, the second what makes many tasks with many kinks fast.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use crate::exact::Divisor;
 use crate::{AnalysisTask, TaskSet};
+
+/// Of so many kinks a walk passes one.
+const WALKED_PART: usize = 16;
 
 /// A task set prepared for response-time iteration.
 pub(crate) struct Recurrence<'a> {
     tasks: &'a [AnalysisTask],
     periods: Vec<Divisor>,
     cpus: i128,
-    who: Interfering,
+    interfering: Interfering,
     /// Per task: the most it can interfere, whatever the response time. Scratch.
     caps: Vec<u64>,
     /// The present values `A_i`. Scratch.
     plateaus: Vec<u64>,
+    /// Their next kinks. Scratch.
+    kinks: Vec<Kink>,
 }
 
 /// Which tasks interfere with task k, and how much they can at most.
@@ -47,6 +55,33 @@ pub(crate) enum Fixed {
     OutOfSteps,
 }
 
+/// The end of the piece of a term that is linear. Ordered by distance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kink {
+    distance: u64,
+    task: usize,
+    /// Whether the term rises before it.
+    rising: bool,
+}
+
+/// Where a walk starts: the headroom there and the slope of the sum of all terms.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    response: u64,
+    x: u64,
+    headroom: i128,
+    slope: i128,
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug)]
+enum Walk {
+    /// At the least fixed point.
+    Fixed { distance: u64 },
+    /// Up to there, inclusive, is no fixed point.
+    Passed { distance: u64 },
+}
+
 /// A term `min(A_i(x), x)` at one point: `A_i`, the slope of the minimum, and how far it lasts.
 struct Term {
     value: u64,
@@ -55,15 +90,16 @@ struct Term {
 }
 
 impl<'a> Recurrence<'a> {
-    pub(crate) fn new(set: &'a TaskSet, who: Interfering) -> Self {
+    pub(crate) fn new(set: &'a TaskSet, interfering: Interfering) -> Self {
         let tasks = set.tasks();
         Recurrence {
             tasks,
             periods: tasks.iter().map(|task| Divisor::new(task.period)).collect(),
             cpus: set.cpus().into(),
-            who,
+            interfering,
             caps: vec![u64::MAX; tasks.len()],
             plateaus: Vec::with_capacity(tasks.len()),
+            kinks: Vec::with_capacity(tasks.len()),
         }
     }
 
@@ -71,7 +107,7 @@ impl<'a> Recurrence<'a> {
     /// it: C_k, or an earlier fixed point under slacks no smaller. `steps` counts down the work allowed.
     pub(crate) fn least(&mut self, k: usize, slacks: &[u64], start: u64, steps: &mut u64) -> Fixed {
         let task = self.tasks[k];
-        let others = match self.who {
+        let others = match self.interfering {
             Interfering::ByDeadline => {
                 self.limit_by_deadline(task.deadline, slacks);
                 self.tasks.len()
@@ -86,13 +122,13 @@ impl<'a> Recurrence<'a> {
             *steps -= 1;
             let x = response - task.wcet + 1;
             let (mut total, mut slope) = (0u128, 0i128);
-            let mut to_kink = task.deadline + 1 - response;
             self.plateaus.clear();
+            self.kinks.clear();
             for i in (0..others).filter(|&i| i != k) {
                 let term = self.term(i, slacks[i], response, x);
                 total += u128::from(term.value.min(x));
                 slope += i128::from(term.rising);
-                to_kink = to_kink.min(term.kink.unwrap_or(u64::MAX));
+                self.kinks.extend(term.kink.map(|distance| Kink { distance, task: i, rising: term.rising }));
                 self.plateaus.push(term.value);
             }
             // Headroom h = m * x - total; done at h >= 1. It grows by m - slope a tick until the next kink.
@@ -100,14 +136,49 @@ impl<'a> Recurrence<'a> {
             if headroom >= 1 {
                 return Fixed::At(response);
             }
-            let growth = self.cpus - slope;
-            let missing = 1 - headroom;
-            let crossing = if growth > 0 { (missing + growth - 1) / growth } else { i128::from(u64::MAX) };
-            let step = crossing.min(i128::from(to_kink.max(1))) as u64;
-            let bound = self.least_over_plateaus(x + step);
-            response = bound + task.wcet - 1;
+            match self.walk(Place { response, x, headroom, slope }, slacks, task.deadline + 1 - response) {
+                Walk::Fixed { distance } if response + distance <= task.deadline => {
+                    return Fixed::At(response + distance);
+                }
+                Walk::Fixed { .. } => return Fixed::BeyondDeadline,
+                Walk::Passed { distance } => {
+                    let bound = self.least_over_plateaus(x + distance);
+                    response = bound + task.wcet - 1;
+                }
+            }
         }
         Fixed::BeyondDeadline
+    }
+
+    /// Follows the headroom, which is piece-wise linear, through the nearest kinks and at most as far as `reach`.
+    ///
+    /// Only the terms whose kinks are passed are evaluated again. A walk through a small part of all kinks costs less than
+    /// one evaluation of all terms and, with many tasks, usually ends at the fixed point.
+    fn walk(&mut self, start: Place, slacks: &[u64], reach: u64) -> Walk {
+        let near = self.kinks.len() / WALKED_PART;
+        let horizon = match self.kinks.len() {
+            0 => reach,
+            _ => self.kinks.select_nth_unstable(near).1.distance.min(reach),
+        };
+        self.kinks.truncate(near);
+        let mut kinks = BinaryHeap::from_iter(self.kinks.drain(..).filter(|kink| kink.distance < horizon).map(Reverse));
+        let Place { response, x, mut headroom, mut slope } = start;
+        let mut distance = 0;
+        for _ in 0..=2 * near {
+            let next = kinks.peek().map_or(horizon, |Reverse(kink)| kink.distance);
+            let (growth, missing) = (self.cpus - slope, 1 - headroom);
+            if growth > 0 && missing <= growth * i128::from(next - distance) {
+                return Walk::Fixed { distance: distance + ((missing + growth - 1) / growth) as u64 };
+            }
+            headroom += growth * i128::from(next - distance);
+            distance = next;
+            let Some(Reverse(kink)) = kinks.pop() else { break };
+            let term = self.term(kink.task, slacks[kink.task], response + distance, x + distance);
+            slope += i128::from(term.rising) - i128::from(kink.rising);
+            let following = term.kink.map(|beyond| Kink { distance: distance + beyond, rising: term.rising, ..kink });
+            kinks.extend(following.filter(|kink| kink.distance < horizon).map(Reverse));
+        }
+        Walk::Passed { distance }
     }
 
     /// The least `y >= x` with `sum_i min(A_i, y) <= m * y - 1` for the present values `A_i`. Reorders them.
@@ -157,11 +228,11 @@ impl<'a> Recurrence<'a> {
         } else {
             (workload, false, Some(other.period - rest))
         };
-        if value < x {
+        if value <= x {
             return Term { value, rising, kink };
         }
         // x itself is the smaller: slope 1 until it meets a plateau of A.
-        let plateau = (!rising).then(|| value - x + 1);
+        let plateau = (!rising).then(|| value - x);
         Term { value, rising: true, kink: kink.into_iter().chain(plateau).min() }
     }
 }

@@ -141,7 +141,7 @@ fn fixed_priorities_on_one_cpu_get_exact_response_times_with_blocking_beside() {
     assert_eq!(times(&tasks), [10, 1, 3]);
     tasks[0].body =
         vec![Step::NonPreemptive(ExecutionTime::constant(Nanos(1))), Step::Cpu(ExecutionTime::constant(Nanos(2)))];
-    assert_eq!(times(&tasks), [10, 2, 4], "each waits for the section once; the last has nobody below it");
+    assert_eq!(times(&tasks), [10, 2, 4], "each waits for the section once; the last has no task below it");
 }
 
 /// Every term by hand: two tasks on two CPUs, event-driven. One piece of scheduler code takes 5 + 1 + 3 = 9 us.

@@ -120,7 +120,7 @@ fn critical(length: u64) -> Step {
 }
 
 /// In FIFO order one section of each other user; in priority order those of all jobs that may be pending meanwhile, two
-/// of each; and with a ceiling those who ask for nothing wait, too.
+/// of each; and with a ceiling tasks that ask for nothing wait, too.
 #[test]
 fn resources_are_waited_for_by_their_protocols() {
     let tasks = || {

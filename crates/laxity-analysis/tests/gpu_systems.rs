@@ -189,7 +189,7 @@ fn engine_blocking_sums_one_operation_of_each_other_holder() {
         let blocking = engine_blocking_fifo(&longest, own, tokens);
         assert_eq!(blocking, u128::from(integer(&case["per_op_bound"][name])));
         assert_eq!(blocking * operations[own].len() as u128, u128::from(integer(&case["total"][name])));
-        assert_eq!(engine_blocking_fifo(&longest, own, 1), 0, "an exclusive token leaves nobody to wait for");
+        assert_eq!(engine_blocking_fifo(&longest, own, 1), 0, "an exclusive token leaves no other user to wait for");
     }
     assert_eq!(token_hold(5, &[(4, 10), (2, 10)], 1), 5 + 15 + 13);
 }

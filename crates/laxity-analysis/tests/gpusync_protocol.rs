@@ -115,7 +115,7 @@ impl<'a> Protocol<'a> {
             let donee = queued.filter(|queued| !top.contains(queued) && self.donor[*queued].is_none());
             let donee = donee.max_by_key(|&queued| self.requests[queued].priority);
             // The queues hold at least c requests when one waits, so as many outside Top as Top has waiting.
-            self.donor[donee.expect("somebody to donate to")] = Some(request);
+            self.donor[donee.expect("a request to donate to")] = Some(request);
         }
     }
 
@@ -206,7 +206,7 @@ fn a_displaced_request_may_be_blocked_for_longer() {
 }
 
 /// The lowest request sits last in a queue when the highest arrives and donates to it; meanwhile others refill the
-/// queue, behind whom the highest then waits.
+/// queue, and the highest then waits behind them.
 #[test]
 fn the_token_bound_is_attained_when_the_donee_is_last_in_a_refilled_queue() {
     const HOLD: u64 = 7;
@@ -226,7 +226,7 @@ fn the_token_bound_is_attained_when_the_donee_is_last_in_a_refilled_queue() {
 proptest! {
     /// I34: with one token per GPU its holder has the engines to itself.
     #[test]
-    fn one_token_leaves_nobody_to_wait_for_at_an_engine(operations in prop::collection::vec(0u64..100, 1..9), own in 0usize..9) {
+    fn one_token_leaves_no_other_user_to_wait_for_at_an_engine(operations in prop::collection::vec(0u64..100, 1..9), own in 0usize..9) {
         let own = own % operations.len();
         prop_assert_eq!(engine_blocking_fifo(&operations, own, 1), 0);
         let all: u128 = operations.iter().map(|&operation| u128::from(operation)).sum();

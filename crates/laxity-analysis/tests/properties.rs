@@ -43,7 +43,7 @@ fn map(set: &TaskSet, cpus: u32, change: impl Fn(usize, &AnalysisTask) -> Analys
 const SUSTAINABLE: [Test; 5] = [Test::Gfb, Test::Bar, Test::BarDense, Test::BarLe, Test::FfDbf];
 const OTHERS: [Test; 4] = [Test::Bcl, Test::BclIterative, Test::Rta, Test::RtaSlack];
 
-/// I13: whoever accepts `before` accepts `after`.
+/// I13: a test that accepts `before` accepts `after`.
 fn survives(tests: &[Test], before: &TaskSet, after: &TaskSet) -> Result<(), TestCaseError> {
     for &test in tests {
         prop_assert!(!accepts(before, test) || accepts(after, test), "{} accepts only {:?}", test, before);

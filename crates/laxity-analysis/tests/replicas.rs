@@ -1,5 +1,5 @@
-//! How many replicas let a graph be pipelined without stalls. That nobody waits with as many, and some do with fewer, is
-//! tested where graphs are carried out, in `laxity-policy`.
+//! How many replicas let a graph be pipelined without stalls. The tests of `laxity-policy`, which carries graphs out, show
+//! that no job waits with as many replicas, and that some wait with fewer.
 
 use laxity_analysis::pgm::{ReplicasError, replicas_needed};
 use laxity_model::{DataObject, Edge, Graph, Nanos, Node};

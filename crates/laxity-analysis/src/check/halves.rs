@@ -1,14 +1,14 @@
-//! The safe accounting of GPU interrupts: what top and bottom halves may delay a job by, whoever owns them.
+//! The safe accounting of GPU interrupts: by how much top and bottom halves of any owner may delay a job.
 //!
 //! | Handling | A bottom half delays | and costs others |
 //! | --- | --- | --- |
-//! | standard Linux | whoever the interrupted CPU would run: any job | nothing more |
-//! | process-aware | whose stack it takes, even of a more urgent job that was linked meanwhile: any job | decisions and checks made for it |
+//! | standard Linux | the job that the interrupted CPU would run: any job | nothing more |
+//! | process-aware | the job whose stack it takes, even of a more urgent job that was linked meanwhile: any job | decisions and checks made for it |
 //! | PREEMPT_RT, high | any job, from a thread above all of them | switches to the thread and back |
 //! | klmirqd | its owner: the thread runs in the owner's place, never beside it, at its effective priority | nothing |
 //!
 //! A top half, and handing on the bottom half, may hit any CPU of the cluster and so delay any job. At each instant a
-//! job, or whoever it waits for, is behind one handler at most, so that each interrupt in the window counts once, those
+//! job, or the holder that it waits for, is behind one handler at most, so that each interrupt in the window counts once, those
 //! of critical sections it waits for included.
 //!
 //! Under Linux ten bottom halves run after an interrupt, the rest in a daemon without real-time priority, so no more
@@ -56,7 +56,10 @@ impl<'a> Halves<'a> {
     fn sum(&self, length: u64, of: impl Fn(&Subject) -> u64) -> u64 {
         self.context.members().enumerate().fold(0, |sum: u64, (member, task)| {
             let tardiness = self.tardiness.get(member).copied().unwrap_or(0);
-            sum.saturating_add(of(task).saturating_mul(jobs(task, tardiness, length)))
+            match of(task) {
+                0 => sum,
+                count => sum.saturating_add(count.saturating_mul(jobs(task, tardiness, length))),
+            }
         })
     }
 

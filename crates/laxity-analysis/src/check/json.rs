@@ -1,5 +1,5 @@
-//! A report as programs see it: the JSON that `docs/reference/json.md` describes. The command prints it; whoever else
-//! wants the same serializes the same. Field names are stable.
+//! A report as programs see it: the JSON that `docs/reference/json.md` describes. The command prints it, and
+//! other programs can serialize it likewise. Field names are stable.
 
 use laxity_model::{GpuArbitration, InterruptHandling, Nanos, OverheadKind};
 use serde::{Serialize, Serializer, ser::SerializeMap};

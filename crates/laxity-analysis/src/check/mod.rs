@@ -16,6 +16,7 @@
 mod accounting;
 mod analysis;
 mod assign;
+mod classes;
 mod explain;
 mod graphs;
 mod halves;

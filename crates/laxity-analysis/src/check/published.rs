@@ -5,7 +5,7 @@ use laxity_model::{Nanos, OverheadCosts, Quanta, ReleaseInterrupts};
 
 use super::accounting::{Context, Inflation};
 use super::published_gpu;
-use super::safe::longest_section;
+use super::safe::longest_sections;
 use super::subject::Subject;
 use super::terms::{Term, Terms};
 use super::waiting::{Holding, Waiting};
@@ -62,13 +62,14 @@ pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Resul
 
 fn before_overheads(context: &Context<'_>, tardiness: &[u64]) -> Vec<Terms> {
     let waiting = Waiting::new(context, tardiness, Holding::default());
+    let sections = longest_sections(context);
     let of = |(member, task): (usize, &Subject)| {
         let window = task.deadline.saturating_add(tardiness.get(member).copied().unwrap_or(0));
         let mut terms = Terms::default();
         terms.add(Term::Execution, task.wcet);
         terms.add(Term::Suspension, task.suspension);
         terms.add(Term::Jitter, task.jitter);
-        terms.add(Term::Blocking, task.wakeups().saturating_mul(longest_section(context, task)));
+        terms.add(Term::Blocking, task.wakeups().saturating_mul(sections[member]));
         terms.add(Term::LockWaiting, waiting.of(member, window).locks);
         terms
     };

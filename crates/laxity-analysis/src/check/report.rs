@@ -11,7 +11,7 @@ use crate::{Rational, Test};
 pub struct Report {
     /// The scheduler.
     pub scheduler: Scheduler,
-    /// Who gets which GPU when; `None` on a platform without GPUs.
+    /// Which job gets which GPU when; `None` on a platform without GPUs.
     pub arbitration: Option<GpuArbitration>,
     /// Where bottom halves of GPU interrupts run; `None` on a platform without GPUs.
     pub handling: Option<InterruptHandling>,

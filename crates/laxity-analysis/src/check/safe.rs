@@ -14,11 +14,12 @@
 //!   that looks first, not the one with the least urgent job, and must wait for another CPU's boundary each time.
 //! - **suspensions**: each makes the job ready anew, with all that a release costs and may wait for; for a time, for a
 //!   lock, or for a GPU operation. So does each bottom half that the scheduler finds a CPU for (`halves`).
-//! - **waiting** for others that hold something (`waiting`), who then are delayed as the job itself would be.
+//! - **waiting** for others that hold something (`waiting`); the holders are delayed as the job itself would be.
 
 use laxity_model::{InterruptHandling, Nanos, PriorityRule};
 
 use super::accounting::{Context, Inflation};
+use super::classes::Classes;
 use super::halves::Halves;
 use super::interrupts::{busy_period, jobs, releases, resumptions};
 use super::subject::Subject;
@@ -31,6 +32,9 @@ struct Common<'a> {
     /// Tardiness bounds of the members; empty: none is tardy.
     tardiness: &'a [u64],
     halves: Halves<'a>,
+    classes: Classes<'a>,
+    /// Of each member: the longest non-preemptive section that may stand in its way.
+    sections: Vec<u64>,
     /// A scheduling decision; with process-aware interrupts it includes the check for bottom halves.
     scheduling: u64,
     /// Scheduling, switch, re-arming: the longest piece of code that cannot be interrupted.
@@ -44,7 +48,17 @@ struct Common<'a> {
 /// See the head of this file.
 pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Result<Inflation, String> {
     let common = Common::new(context, tardiness.unwrap_or(&[]))?;
-    let mut terms = (0..context.members().len()).map(|member| common.terms(member)).collect::<Result<Vec<_>, _>>()?;
+    let mut terms = vec![Terms::default(); context.members().len()];
+    // How many members of each class are more urgent: under EDF any may be, but for the member itself.
+    let is_edf = context.machine.rule == PriorityRule::Edf;
+    let mut urgent: Vec<u64> = common.classes.all.iter().map(|class| if is_edf { class.count } else { 0 }).collect();
+    for index in context.machine.by_priority(&context.cluster.members, context.subjects) {
+        let member = context.member(index);
+        let own = &mut urgent[common.classes.of[member]];
+        *own -= u64::from(is_edf);
+        terms[member] = common.terms(member, &urgent)?;
+        urgent[common.classes.of[member]] += 1;
+    }
     if context.shares() {
         common.add_waits(&mut terms);
     }
@@ -59,7 +73,8 @@ impl<'a> Common<'a> {
         let scheduling = costs.scheduling.0.saturating_add(check.0);
         let pair = scheduling.saturating_add(costs.timer_rearming.0).saturating_add(costs.context_switch.0);
         let halves = Halves::new(context, tardiness);
-        let mut common = Common { context, tardiness, halves, scheduling, pair, lag: 0, backlog: 0 };
+        let (classes, sections) = (Classes::new(context, tardiness), longest_sections(context));
+        let mut common = Common { context, tardiness, halves, classes, sections, scheduling, pair, lag: 0, backlog: 0 };
         let ticks = |length: u64| costs.tick.0.saturating_mul(length.div_ceil(machine.tick));
         let devices = |length: u64| halves.count(length).saturating_mul(halves.each());
         let handlers = |length: u64| {
@@ -83,21 +98,23 @@ impl<'a> Common<'a> {
 
     /// Time that interrupts of the cluster take on the CPUs that run its jobs, in a window.
     fn interrupts(&self, length: u64) -> u64 {
-        if self.context.machine.is_dedicated {
+        let machine = self.context.machine;
+        if machine.is_dedicated || machine.costs.release.is_zero() {
             return 0;
         }
-        let count = self.context.members().enumerate().fold(0u64, |sum, (member, task)| {
-            let count = releases(task, length).saturating_add(resumptions(task, self.tardiness_of(member), length));
-            sum.saturating_add(count)
+        let count = self.classes.sum(|class| {
+            let resumptions = resumptions(class.subject, class.tardiness, length);
+            releases(class.subject, length).saturating_add(resumptions)
         });
-        count.saturating_mul(self.context.machine.costs.release.0)
+        count.saturating_mul(machine.costs.release.0)
     }
 
     fn tardiness_of(&self, member: usize) -> u64 {
         self.tardiness.get(member).copied().unwrap_or(0)
     }
 
-    fn terms(&self, member: usize) -> Result<Terms, String> {
+    /// What makes up the execution time of a member, with so many of each class more urgent.
+    fn terms(&self, member: usize, urgent: &[u64]) -> Result<Terms, String> {
         let machine = self.context.machine;
         let costs = &machine.costs;
         let task = &self.context.subjects[self.context.cluster.members[member]];
@@ -110,7 +127,7 @@ impl<'a> Common<'a> {
         add(Term::Suspension, 1, task.suspension);
         add(Term::Gpu, 1, task.uses.demand.gpu());
         add(Term::Jitter, 1, task.jitter);
-        let blocking = longest_section(self.context, task);
+        let blocking = self.sections[member];
         add(Term::Blocking, wakeups, blocking);
         if checks_for_halves(self.context) {
             // A bottom half is passed on when its CPU gets a more urgent job, of which there are fewer than CPUs.
@@ -133,7 +150,8 @@ impl<'a> Common<'a> {
         add(Term::BottomHalves, halves.count(window), halves.each() - halves.top());
         add(Term::BottomHalves, task.interrupts, halves.own());
         add(Term::HalfScheduling, 1, halves.scheduling(window, self.pair));
-        let preemptions = self.preemptions(member, task);
+        let costs_nothing = !machine.is_quantum_driven && machine.cache_delay() == 0;
+        let preemptions = if costs_nothing { 0 } else { self.preemptions(member, task, urgent) };
         if machine.is_quantum_driven {
             let switch = self.scheduling.saturating_add(costs.context_switch.0);
             let elsewhere = if machine.is_staggered { machine.stagger().saturating_add(blocking) } else { 0 };
@@ -162,7 +180,7 @@ impl<'a> Common<'a> {
         task.wakeups().saturating_add(halves)
     }
 
-    /// Adds what jobs wait for others, who are delayed while they hold something like the job itself.
+    /// Adds how long jobs wait for holders, which are delayed while they hold something like the job itself.
     fn add_waits(&self, terms: &mut [Terms]) {
         let machine = self.context.machine;
         let costs = &machine.costs;
@@ -190,15 +208,8 @@ impl<'a> Common<'a> {
     /// by those from before whose interrupt or boundary was late.
     ///
     /// Under EDF a job of j is more urgent only if it is due no later: it arrives at most `D - D_j` after this one.
-    fn preemptions(&self, member: usize, task: &Subject) -> u64 {
+    fn preemptions(&self, member: usize, task: &Subject, urgent: &[u64]) -> u64 {
         let machine = self.context.machine;
-        let order = machine.by_priority(&self.context.cluster.members, self.context.subjects);
-        let own = self.context.cluster.members[member];
-        let above = order.iter().position(|&index| index == own).expect("it is a member");
-        let more_urgent = match machine.rule {
-            PriorityRule::Edf => &order[..],
-            _ => &order[..above],
-        };
         // A chain of displacements takes a quantum a CPU.
         let chain = if machine.stagger() > 0 { machine.quantum.saturating_mul(machine.cpus.into()) } else { 0 };
         let reach = [self.lag, self.backlog, machine.costs.release.0, self.pair, machine.lateness(), chain]
@@ -208,10 +219,9 @@ impl<'a> Common<'a> {
             return self.displacements(member, reach);
         }
         let mut count = 0u64;
-        for &index in more_urgent.iter().filter(|&&index| index != own) {
-            let other = &self.context.subjects[index];
-            let tardiness = self.tardiness_of(self.context.member(index));
-            let late = reach.saturating_add(other.jitter).saturating_add(tardiness);
+        for (class, &members) in self.classes.all.iter().zip(urgent).filter(|&(_, &members)| members > 0) {
+            let other = class.subject;
+            let late = reach.saturating_add(other.jitter).saturating_add(class.tardiness);
             let (pending, after) = match machine.rule {
                 PriorityRule::Edf => (task.deadline, task.deadline.saturating_add(late).checked_sub(other.deadline)),
                 _ => {
@@ -219,25 +229,28 @@ impl<'a> Common<'a> {
                     (pending, Some(pending.saturating_add(late)))
                 }
             };
-            count = count.saturating_add(after.map_or(0, |after| after / other.period + 1));
-            let resumed = pending.saturating_add(late).saturating_add(other.deadline) / other.period + 1;
-            count = count.saturating_add(other.suspensions.saturating_mul(resumed));
+            let arrived = after.map_or(0, |after| after / other.period + 1);
+            let resumed = match other.suspensions {
+                0 => 0,
+                each => {
+                    let jobs = pending.saturating_add(late).saturating_add(other.deadline) / other.period + 1;
+                    each.saturating_mul(jobs)
+                }
+            };
+            count = count.saturating_add(members.saturating_mul(arrived.saturating_add(resumed)));
         }
         count
     }
 
     /// The same where priorities change: by each job that is given a CPU, and by each request for a lock and its end,
-    /// of whoever is pending meanwhile.
+    /// of all jobs that are pending meanwhile.
     fn displacements(&self, member: usize, reach: u64) -> u64 {
         let events = |task: &Subject| {
             let requests = 2 * task.uses.requests.len() as u64;
             task.wakeups().saturating_add(task.interrupts).saturating_add(requests)
         };
         let window = self.window(member).saturating_add(reach);
-        self.context.members().enumerate().fold(0, |sum: u64, (other, task)| {
-            let jobs = jobs(task, self.tardiness_of(other), window);
-            sum.saturating_add(jobs.saturating_mul(events(task)))
-        })
+        self.classes.sum(|class| jobs(class.subject, class.tardiness, window).saturating_mul(events(class.subject)))
     }
 }
 
@@ -247,19 +260,24 @@ fn checks_for_halves(context: &Context<'_>) -> bool {
     sharing.handling == InterruptHandling::ProcessAware && sharing.has_gpus()
 }
 
-/// The longest non-preemptive section that may stand in the way of `task`: under fixed priorities of a task below it,
-/// under EDF of any other, because jitter may reverse the order of arrivals. A section that begins where a preempted
+/// Of each member: the longest non-preemptive section that may stand in its way, under fixed priorities of a task below
+/// it, under EDF of any other, because jitter may reverse the order of arrivals. A section that begins where a preempted
 /// job resumes includes the cache-related delay.
-pub(super) fn longest_section(context: &Context<'_>, task: &Subject) -> u64 {
+pub(super) fn longest_sections(context: &Context<'_>) -> Vec<u64> {
     let machine = context.machine;
     let order = machine.by_priority(&context.cluster.members, context.subjects);
-    let own = order.iter().position(|&index| std::ptr::eq(&context.subjects[index], task)).expect("it is a member");
-    let in_the_way = |&(position, _): &(usize, &usize)| match machine.rule {
-        PriorityRule::Edf => position != own,
-        _ => position > own,
+    let mut longest = vec![0; order.len()];
+    let mut extend = |longest_so_far: u64, index: usize| {
+        let own = &mut longest[context.member(index)];
+        *own = longest_so_far.max(*own);
+        longest_so_far.max(context.subjects[index].section)
     };
-    let sections = order.iter().enumerate().filter(in_the_way).map(|(_, &index)| context.subjects[index].section);
-    sections.max().filter(|&section| section > 0).map_or(0, |section| section.saturating_add(machine.cache_delay()))
+    order.iter().rev().fold(0, |below, &index| extend(below, index));
+    if machine.rule == PriorityRule::Edf {
+        order.iter().fold(0, |above, &index| extend(above, index));
+    }
+    let with_cache = |section: u64| if section > 0 { section.saturating_add(machine.cache_delay()) } else { 0 };
+    longest.into_iter().map(with_cache).collect()
 }
 
 /// Rounds up to whole quanta less their ticks. Each self-suspension ends a quantum early, and is over late.

@@ -11,7 +11,7 @@ const PERMILLE_MAX: u64 = 100_000;
 /// Bisection over thousandths.
 ///
 /// The tests are not monotone: one may accept longer execution times and reject shorter ones. The schedulers are: a job
-/// that needs less delays nobody (the guard that makes bisection sound). So each acceptance holds for all smaller
+/// that needs less delays no other job (the guard that makes bisection sound). So each acceptance holds for all smaller
 /// factors, too, and the answer is the largest one that was accepted; what lies above it is not claimed to fail. Tasks
 /// stay on the clusters that they are on at factor 1.
 pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options) -> Scaling {

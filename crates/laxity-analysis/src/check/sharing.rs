@@ -10,7 +10,7 @@ use super::subject::Subject;
 use super::uses::{Lock, Operation, Request};
 use super::{Accounting, Refusal};
 
-/// Who may hold what, and who handles the interrupts.
+/// Which tasks may hold what, and where interrupts are handled.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     /// Of the k-FMLP: whether requests join the queue of the shortest declared lengths. `None`: the driver arbitrates.
@@ -80,7 +80,7 @@ impl Sharing {
         Some((gpu, operation.work.engine(self.copy_engines[gpu])))
     }
 
-    /// Whether a holder of `lock` is raised at once, rather than when somebody waits for it.
+    /// Whether a holder of `lock` is raised at once, rather than when a job waits for it.
     pub fn has_ceiling(&self, lock: Lock) -> bool {
         matches!(lock, Lock::Resource(at) if self.protocols[at] == ResourceProtocol::PriorityCeiling)
     }
@@ -186,7 +186,7 @@ impl Refuser<'_> {
         let reason = match management.arbitration {
             GpuArbitration::Driver | GpuArbitration::DriverSpinning | GpuArbitration::KFmlp { .. } => None,
             GpuArbitration::Semaphore => Some(
-                "who holds a GPU inherits no priority, so that others may keep it, and those that wait, from running \
+                "the holder of a GPU inherits no priority, so that others may keep it, and those that wait, from running \
                  for ever; take \"k_fmlp\"",
             ),
             GpuArbitration::GpuSync(_) => Some(

@@ -175,7 +175,7 @@ impl Operation {
     }
 
     fn demand(self) -> Demand {
-        // One that nobody waits for here is waited for later; that may be a suspension of its own.
+        // An operation that is not waited for here is waited for later; that may be a suspension of its own.
         Demand { suspensions: 1, interrupts: self.interrupts.into(), operations: vec![self], ..Demand::default() }
     }
 }

@@ -1,11 +1,11 @@
 //! How long jobs wait for resources, for GPUs, and for the engines of GPUs.
 //!
 //! The argument is suspension-oblivious, like that of all accounting here: what counts is the time during which a job i
-//! waits *and is among the m most urgent pending jobs* by base priority. During that time whoever it waits for, through
+//! waits *and is among the m most urgent pending jobs* by base priority. During that time the holder that it waits for, through
 //! any number of locks, is at least as urgent as i by inheritance. Each job that inherits does so from a waiting job of
 //! its own, because a job waits for one holder: a mutex has one, and a queue of the k-FMLP, too. So at most m - 1 ready
 //! jobs are more urgent than the one that i waits for, and that one runs or its GPU operation does: i waits only while
-//! somebody gets on with a critical section. (Hence no replicas, and no lock across ready queues.)
+//! a holder executes its critical section. (Hence no replicas, and no lock across ready queues.)
 //!
 //! - **Any protocol**: of each other task's jobs pending in the window, the outermost critical sections with locks that
 //!   may be in the way: each delays i once. This covers nested sections and priority queues.
@@ -180,7 +180,7 @@ impl<'a> Waiting<'a> {
     /// What the operations of `demand` wait for where the driver hands them to the engines.
     fn engines(&self, member: usize, demand: &Demand) -> u64 {
         if self.sharing().length_aware.is_some() {
-            // Who holds a GPU has its engines to itself.
+            // The holder of a GPU has its engines to itself.
             return 0;
         }
         let wait = |operation: &Operation| {

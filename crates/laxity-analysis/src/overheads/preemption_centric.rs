@@ -108,7 +108,7 @@ pub fn preemption_centric(system: &System, tasks: &[AnalysisTask]) -> Result<Inf
     let cpus = system.capacity()?;
     super::task_centric::check_interrupt_cpu(system, tasks)?;
     let costs = &system.costs;
-    // A lone task has nobody to preempt.
+    // A lone task preempts no other.
     let cache = if tasks.len() > 1 { system.cache_delay() } else { 0 };
     let exact = ExactCosts {
         release: whole(costs.release.0),

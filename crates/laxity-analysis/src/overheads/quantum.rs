@@ -7,7 +7,7 @@ use super::task_centric::{Releases, check_interrupt_cpu, dispatch};
 use super::{Charges, Inflated, InterruptLag, OverheadError, System, Windows};
 use crate::{AnalysisTask, LONGEST_TICKS};
 
-/// Who pays for release interrupts.
+/// Which tasks pay for release interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuantumInterrupts {
     /// Every job, for those that may arrive while it is pending.

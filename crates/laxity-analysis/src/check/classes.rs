@@ -1,0 +1,50 @@
+//! Members of a cluster that delay other jobs alike, counted together: what many tasks with few periods cost others is
+//! found in time that grows with the number of periods.
+
+use std::collections::BTreeMap;
+
+use super::accounting::Context;
+use super::subject::Subject;
+
+/// Members with the same timing and the same number of events in a job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Class<'a> {
+    /// One of them.
+    pub subject: &'a Subject,
+    /// The tardiness bound of each.
+    pub tardiness: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// All members, by class.
+pub(super) struct Classes<'a> {
+    pub all: Vec<Class<'a>>,
+    /// Of each member.
+    pub of: Vec<usize>,
+}
+
+impl<'a> Classes<'a> {
+    /// `tardiness`: of the members; empty: none is tardy.
+    pub fn new(context: &Context<'a>, tardiness: &[u64]) -> Self {
+        let mut found = BTreeMap::new();
+        let mut classes = Classes { all: Vec::new(), of: Vec::with_capacity(context.members().len()) };
+        for (member, subject) in context.members().enumerate() {
+            let tardiness = tardiness.get(member).copied().unwrap_or(0);
+            let timing = (subject.period, subject.deadline, subject.jitter, subject.is_early, tardiness);
+            let events = (subject.suspensions, subject.interrupts, subject.uses.requests.len());
+            let class = *found.entry((timing, events)).or_insert(classes.all.len());
+            if class == classes.all.len() {
+                classes.all.push(Class { subject, tardiness, count: 0 });
+            }
+            classes.all[class].count += 1;
+            classes.of.push(class);
+        }
+        classes
+    }
+
+    /// The sum of `of` over all members; of one class it is the same for each.
+    pub fn sum(&self, of: impl Fn(&Class<'a>) -> u64) -> u64 {
+        self.all.iter().fold(0, |sum: u64, class| sum.saturating_add(class.count.saturating_mul(of(class))))
+    }
+}
