@@ -2,14 +2,15 @@
 
 use laxity_model::{Nanos, Scheduler, SignedNanos, Workload};
 
-use super::accounting::{Context, Inflation, Machine};
+use super::analysed_task::{AnalysedTask, analysed_tasks};
 use super::assign::{Cluster, assign};
+use super::context::{Context, Inflation, Machine};
 use super::graphs::graphs;
 use super::hard::{Hard, hard};
 use super::scaling::scaling;
-use super::sharing::{Refuser, Sharing};
+use super::sharing::Sharing;
 use super::soft::{Soft, soft};
-use super::subject::{Subject, subjects};
+use super::unsupported::UnsupportedFeatures;
 use super::{Bound, BoundSource, ClusterReport, Finding, Load, Options, Refusal, Report, Status, TaskReport};
 use crate::exact::{Rational, exact_sum};
 use crate::{Limits, Test};
@@ -18,7 +19,7 @@ use crate::{Limits, Test};
 pub(super) struct Analysis<'a> {
     pub machine: Machine,
     pub clusters: Vec<Cluster>,
-    pub subjects: &'a [Subject],
+    pub analysed: &'a [AnalysedTask],
 }
 
 /// What was found about one cluster.
@@ -34,30 +35,30 @@ struct Found {
 /// See [`super::check`].
 pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Options) -> Report {
     let mut refusals = Vec::new();
-    let subjects = subjects(workload, &mut refusals);
-    let clusters = assign(workload, scheduler, &subjects, &mut refusals);
-    let sharing = Sharing::new(workload, scheduler, &clusters, &subjects);
+    let analysed = analysed_tasks(workload, &mut refusals);
+    let clusters = assign(workload, scheduler, &analysed, &mut refusals);
+    let sharing = Sharing::new(workload, scheduler, &clusters, &analysed);
     let (accounting, refusing) = (options.accounting, &mut refusals);
-    Refuser {
+    UnsupportedFeatures {
         workload,
         scheduler,
         accounting,
         clusters: &clusters,
-        subjects: &subjects,
+        analysed: &analysed,
         sharing: &sharing,
         refusals: refusing,
     }
     .refuse();
     let machine = Machine::new(workload, scheduler, accounting, &clusters, sharing);
-    refuse_suspensions(&machine, &subjects, &mut refusals);
-    let analysis = Analysis { machine, clusters, subjects: &subjects };
+    refuse_suspensions(&machine, &analysed, &mut refusals);
+    let analysis = Analysis { machine, clusters, analysed: &analysed };
     let management = (!workload.platform.gpus.is_empty()).then_some(&workload.gpu_management);
     let mut report = Report {
         scheduler: *scheduler,
         arbitration: management.map(|management| management.arbitration),
         handling: management.map(|management| management.handling),
         profile: workload.platform.overheads.name.clone(),
-        costs: workload.platform.overheads.at(subjects.len()),
+        costs: workload.platform.overheads.at(analysed.len()),
         accounting: options.accounting,
         refusals,
         hard: Finding::refused(),
@@ -65,7 +66,7 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
         clusters: Vec::new(),
         tasks: Vec::new(),
         graphs: Vec::new(),
-        load: Load { before: utilization(&subjects, 0..subjects.len()), after: None },
+        load: Load { before: utilization(&analysed, 0..analysed.len()), after: None },
         scaling: None,
     };
     if report.refusals.is_empty() {
@@ -75,18 +76,18 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
 }
 
 /// Wake-ups queue on a dedicated CPU beside releases, and no bound here covers how many may come at once.
-fn refuse_suspensions(machine: &Machine, subjects: &[Subject], refusals: &mut Vec<Refusal>) {
-    for subject in subjects.iter().filter(|subject| machine.is_dedicated && subject.suspensions > 0) {
+fn refuse_suspensions(machine: &Machine, analysed: &[AnalysedTask], refusals: &mut Vec<Refusal>) {
+    for task in analysed.iter().filter(|task| machine.is_dedicated && task.suspensions > 0) {
         let reason = "its wake-ups would queue on the CPU dedicated to interrupts, which is not analysed; take \
                       interrupts on all CPUs (m instead of 1)";
-        refusals.push(Refusal { subject: format!("task \"{}\"", subject.name), reason: reason.to_owned() });
+        refusals.push(Refusal { subject: format!("task \"{}\"", task.name), reason: reason.to_owned() });
     }
 }
 
 impl<'a> Analysis<'a> {
     /// The clusters with other execution times.
-    pub fn contexts<'c>(&'c self, subjects: &'c [Subject]) -> impl Iterator<Item = Context<'c>> {
-        let context = move |(index, cluster)| Context { machine: &self.machine, index, cluster, subjects };
+    pub fn contexts<'c>(&'c self, analysed: &'c [AnalysedTask]) -> impl Iterator<Item = Context<'c>> {
+        let context = move |(index, cluster)| Context { machine: &self.machine, index, cluster, analysed };
         self.clusters.iter().enumerate().map(context)
     }
 
@@ -108,8 +109,8 @@ impl<'a> Analysis<'a> {
     }
 
     fn report(&self, workload: &Workload, options: &Options, report: &mut Report) {
-        let mut tasks: Vec<Option<TaskReport>> = vec![None; self.subjects.len()];
-        for context in self.contexts(self.subjects) {
+        let mut tasks: Vec<Option<TaskReport>> = vec![None; self.analysed.len()];
+        for context in self.contexts(self.analysed) {
             let found = find(&context, &options.limits);
             for (member, &index) in context.cluster.members.iter().enumerate() {
                 tasks[index] = Some(task_report(&context, &found, member));
@@ -118,7 +119,7 @@ impl<'a> Analysis<'a> {
                 cpus: context.cluster.cpus.clone(),
                 tasks: context.cluster.members.clone(),
                 load: Load {
-                    before: utilization(self.subjects, context.cluster.members.iter().copied()),
+                    before: utilization(self.analysed, context.cluster.members.iter().copied()),
                     after: found.inflation.as_ref().map(|inflation| inflated_utilization(&context, inflation)),
                 },
                 hard: found.hard,
@@ -128,7 +129,7 @@ impl<'a> Analysis<'a> {
         report.hard = Finding::of_all(report.clusters.iter().map(|cluster| &cluster.hard));
         report.soft = Finding::of_all(report.clusters.iter().map(|cluster| &cluster.soft));
         report.load.after = report.clusters.iter().map(|cluster| cluster.load.after.clone()).sum();
-        report.tasks = tasks.into_iter().map(|task| task.expect("every subject is in a cluster")).collect();
+        report.tasks = tasks.into_iter().map(|task| task.expect("every task is in a cluster")).collect();
         report.graphs = graphs(workload, &report.tasks);
         report.scaling = options.scaling.then(|| scaling(self, options));
     }
@@ -148,7 +149,7 @@ fn find(context: &Context<'_>, limits: &Limits) -> Found {
     let (inflation, bounds) = match bounds {
         None => (inflation, None),
         Some((tardiness, inflation)) => {
-            let late = |(task, &late): (&Subject, &u64)| task.deadline.saturating_add(late);
+            let late = |(task, &late): (&AnalysedTask, &u64)| task.deadline.saturating_add(late);
             let times = context.members().zip(&tardiness).map(late).collect();
             (Some(inflation), Some((times, BoundSource::Tardiness, tardiness)))
         }
@@ -157,19 +158,19 @@ fn find(context: &Context<'_>, limits: &Limits) -> Found {
 }
 
 fn task_report(context: &Context<'_>, found: &Found, member: usize) -> TaskReport {
-    let subject = &context.subjects[context.cluster.members[member]];
+    let task = &context.analysed[context.cluster.members[member]];
     let terms = found.inflation.as_ref().map(|inflation| inflation.terms[member]);
     let bound = found.bounds.as_ref().map(|(times, by, _)| Bound { time: Nanos(times[member]), by: *by });
     let laxity = |bound: Bound| {
-        let left = i128::from(subject.deadline) - i128::from(bound.time.0);
+        let left = i128::from(task.deadline) - i128::from(bound.time.0);
         SignedNanos(i64::try_from(left).unwrap_or(i64::MIN))
     };
     TaskReport {
-        name: subject.name.clone(),
+        name: task.name.clone(),
         cluster: context.index,
-        period: Nanos(subject.period),
-        deadline: Nanos(subject.deadline),
-        wcet: Nanos(subject.wcet),
+        period: Nanos(task.period),
+        deadline: Nanos(task.deadline),
+        wcet: Nanos(task.wcet),
         inflated_wcet: terms.map(|terms| Nanos(terms.total())),
         terms,
         response_time: bound,
@@ -178,11 +179,11 @@ fn task_report(context: &Context<'_>, found: &Found, member: usize) -> TaskRepor
     }
 }
 
-fn utilization(subjects: &[Subject], members: impl Iterator<Item = usize>) -> Rational {
-    exact_sum(members.map(|index| (subjects[index].wcet.into(), subjects[index].period.into())))
+fn utilization(analysed: &[AnalysedTask], members: impl Iterator<Item = usize>) -> Rational {
+    exact_sum(members.map(|index| (analysed[index].wcet.into(), analysed[index].period.into())))
 }
 
 fn inflated_utilization(context: &Context<'_>, inflation: &Inflation) -> Rational {
-    let term = |(task, terms): (&Subject, &super::Terms)| (terms.total().into(), task.period.into());
+    let term = |(task, terms): (&AnalysedTask, &super::Terms)| (terms.total().into(), task.period.into());
     exact_sum(context.members().zip(&inflation.terms).map(term))
 }

@@ -10,22 +10,22 @@ use std::cmp::Reverse;
 use laxity_model::{CpuId, ReleaseInterrupts, Scheduler, Scope, Workload};
 
 use super::Refusal;
-use super::subject::Subject;
+use super::analysed_task::AnalysedTask;
 
 /// CPUs that share a ready queue, and what runs there.
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     /// Those that run jobs; at least one.
     pub cpus: Vec<CpuId>,
-    /// Indices of its subjects, ascending.
+    /// Indices of its analysed, ascending.
     pub members: Vec<usize>,
 }
 
-/// Assigns every subject. What cannot be assigned is added to `refusals`.
+/// Assigns every task. What cannot be assigned is added to `refusals`.
 pub(super) fn assign(
     workload: &Workload,
     scheduler: &Scheduler,
-    subjects: &[Subject],
+    analysed: &[AnalysedTask],
     refusals: &mut Vec<Refusal>,
 ) -> Vec<Cluster> {
     let (clusters, renumbered) = cpus_of_clusters(workload, scheduler);
@@ -38,20 +38,20 @@ pub(super) fn assign(
         refusals.push(Refusal { subject: format!("{scheduler}"), reason });
         return Vec::new();
     }
-    let mut named = vec![None; subjects.len()];
+    let mut named = vec![None; analysed.len()];
     if scheduler.scope != Scope::Global {
-        for (subject, named) in subjects.iter().zip(&mut named) {
-            let Some(wanted) = subject.cluster else { continue };
+        for (task, named) in analysed.iter().zip(&mut named) {
+            let Some(wanted) = task.cluster else { continue };
             *named = renumbered.get(wanted).copied().flatten();
             if named.is_none() {
                 let reason = format!("its cluster {wanted} has no CPU that runs jobs under {scheduler}; name another");
-                refusals.push(Refusal { subject: format!("task \"{}\"", subject.name), reason });
+                refusals.push(Refusal { subject: format!("task \"{}\"", task.name), reason });
             }
         }
     }
     let sizes: Vec<u128> = clusters.iter().map(|cpus| cpus.len() as u128).collect();
-    let cluster_of = worst_fit(subjects, &named, &sizes);
-    let members = |cluster| (0..subjects.len()).filter(|&subject| cluster_of[subject] == cluster).collect();
+    let cluster_of = worst_fit(analysed, &named, &sizes);
+    let members = |cluster| (0..analysed.len()).filter(|&task| cluster_of[task] == cluster).collect();
     clusters.into_iter().enumerate().map(|(index, cpus)| Cluster { cpus, members: members(index) }).collect()
 }
 
@@ -75,10 +75,10 @@ fn cpus_of_clusters(workload: &Workload, scheduler: &Scheduler) -> (Vec<Vec<CpuI
     (clusters, renumbered)
 }
 
-fn worst_fit(subjects: &[Subject], named: &[Option<usize>], sizes: &[u128]) -> Vec<usize> {
-    let weight = |index: usize| (u128::from(subjects[index].wcet) << 53).div_ceil(u128::from(subjects[index].period));
+fn worst_fit(analysed: &[AnalysedTask], named: &[Option<usize>], sizes: &[u128]) -> Vec<usize> {
+    let weight = |index: usize| (u128::from(analysed[index].wcet) << 53).div_ceil(u128::from(analysed[index].period));
     let mut loads = vec![0u128; sizes.len()];
-    let mut cluster_of = vec![0; subjects.len()];
+    let mut cluster_of = vec![0; analysed.len()];
     let mut open = Vec::new();
     for (index, named) in named.iter().enumerate() {
         match *named {

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::accounting::Context;
-use super::subject::Subject;
+use super::analysed_task::AnalysedTask;
+use super::context::Context;
 
 /// Members with the same timing and the same number of events in a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Class<'a> {
     /// One of them.
-    pub subject: &'a Subject,
+    pub task: &'a AnalysedTask,
     /// The tardiness bound of each.
     pub tardiness: u64,
     /// How many there are.
@@ -29,13 +29,13 @@ impl<'a> Classes<'a> {
     pub fn new(context: &Context<'a>, tardiness: &[u64]) -> Self {
         let mut found = BTreeMap::new();
         let mut classes = Classes { all: Vec::new(), of: Vec::with_capacity(context.members().len()) };
-        for (member, subject) in context.members().enumerate() {
+        for (member, task) in context.members().enumerate() {
             let tardiness = tardiness.get(member).copied().unwrap_or(0);
-            let timing = (subject.period, subject.deadline, subject.jitter, subject.is_early, tardiness);
-            let events = (subject.suspensions, subject.interrupts, subject.uses.requests.len());
+            let timing = (task.period, task.deadline, task.jitter, task.is_early, tardiness);
+            let events = (task.suspensions, task.interrupts, task.uses.requests.len());
             let class = *found.entry((timing, events)).or_insert(classes.all.len());
             if class == classes.all.len() {
-                classes.all.push(Class { subject, tardiness, count: 0 });
+                classes.all.push(Class { task, tardiness, count: 0 });
             }
             classes.all[class].count += 1;
             classes.of.push(class);

@@ -3,7 +3,7 @@
 use laxity_model::Nanos;
 
 use super::Failure;
-use super::accounting::Context;
+use super::context::Context;
 use crate::{Infeasibility, Outcome, Precondition, Rational, Reason, TaskSet, Verdict};
 
 /// A failure of a whole cluster before any test.
@@ -13,14 +13,14 @@ pub(super) fn of_cluster(context: &Context<'_>, message: String) -> Failure {
 
 /// A failure of one task before any test.
 pub(super) fn of_task(context: &Context<'_>, task: usize, message: String) -> Failure {
-    let message = format!("task \"{}\": {message}", context.subjects[task].name);
+    let message = format!("task \"{}\": {message}", context.analysed[task].name);
     Failure { cluster: context.index, test: None, task: Some(task), interval: None, message }
 }
 
-/// Why `verdict` about `set` is no acceptance; `order` are the subjects of the set, in its order.
+/// Why `verdict` about `set` is no acceptance; `order` are the analysed of the set, in its order.
 pub(super) fn of_verdict(context: &Context<'_>, verdict: &Verdict, set: &TaskSet, order: &[usize]) -> Failure {
     let (task, interval) = place(&verdict.outcome, set);
-    let name = |index: usize| context.subjects[order[index]].name.as_str();
+    let name = |index: usize| context.analysed[order[index]].name.as_str();
     let message = match &verdict.outcome {
         Outcome::NotProven(reason) => of_reason(reason, name, set),
         Outcome::Infeasible(reason) => of_infeasibility(reason, name, set),

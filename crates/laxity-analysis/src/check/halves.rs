@@ -18,10 +18,10 @@
 
 use laxity_model::InterruptHandling;
 
-use super::accounting::Context;
+use super::analysed_task::AnalysedTask;
+use super::context::Context;
 use super::interrupts::jobs;
 use super::sharing::Sharing;
-use super::subject::Subject;
 
 /// Tasklets that standard Linux runs after an interrupt (paper 000, section II).
 const AFTER_INTERRUPT: u64 = 10;
@@ -53,7 +53,7 @@ impl<'a> Halves<'a> {
         self.sum(length, |task| task.uses.requests.len() as u64)
     }
 
-    fn sum(&self, length: u64, of: impl Fn(&Subject) -> u64) -> u64 {
+    fn sum(&self, length: u64, of: impl Fn(&AnalysedTask) -> u64) -> u64 {
         self.context.members().enumerate().fold(0, |sum: u64, (member, task)| {
             let tardiness = self.tardiness.get(member).copied().unwrap_or(0);
             match of(task) {

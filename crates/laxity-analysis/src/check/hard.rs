@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use laxity_model::{Nanos, PriorityRule};
 
-use super::accounting::{Context, Inflation, Lateness};
+use super::accounting::Lateness;
+use super::context::{Context, Inflation};
 use super::explain;
 use super::{Accounting, BoundSource, Failure, Finding, Status};
 use crate::gedf::{rta, run_test};
@@ -25,7 +26,7 @@ type Attempt = (Test, Lateness);
 struct Sets<'a> {
     context: &'a Context<'a>,
     inflation: &'a Inflation,
-    /// The subjects in the order of the set.
+    /// The analysed in the order of the set.
     order: Vec<usize>,
 }
 
@@ -34,7 +35,7 @@ pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits
     if let Some(failure) = infeasible(context) {
         return Hard { finding: Finding::failed(Status::Infeasible, vec![failure]), bounds: None };
     }
-    let order = context.machine.by_priority(&context.cluster.members, context.subjects);
+    let order = context.machine.by_priority(&context.cluster.members, context.analysed);
     let sets = Sets { context, inflation, order };
     let mut failures = Vec::new();
     for (test, lateness) in attempts(context, inflation) {
@@ -113,7 +114,7 @@ impl Sets<'_> {
         if self.context.machine.rule != PriorityRule::Edf {
             return inflation;
         }
-        let early = |(task, terms): (&super::subject::Subject, &super::Terms)| {
+        let early = |(task, terms): (&super::analysed_task::AnalysedTask, &super::Terms)| {
             if task.is_early { terms.total() } else { 0 }
         };
         let early: Vec<u64> = self.context.members().zip(&self.inflation.terms).map(early).collect();
@@ -200,7 +201,7 @@ fn raw_set(context: &Context<'_>) -> Result<TaskSet, TaskSetError> {
 
 /// Whether an exact test's "infeasible" is true of the tasks themselves: nothing was added, and all may arrive at once.
 fn is_exact(context: &Context<'_>, inflation: &Inflation) -> bool {
-    let plain = |(task, terms): (&super::subject::Subject, &super::Terms)| {
+    let plain = |(task, terms): (&super::analysed_task::AnalysedTask, &super::Terms)| {
         task.is_synchronous && terms.total() == task.wcet && task.wcet > 0
     };
     context.cpus() == 1 && inflation.late == 0 && context.members().zip(&inflation.terms).all(plain)

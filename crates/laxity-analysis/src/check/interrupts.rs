@@ -1,31 +1,31 @@
 //! How many interrupts may come in a window, and how long they may keep a CPU.
 
-use super::subject::Subject;
+use super::analysed_task::AnalysedTask;
 use crate::LONGEST_TICKS;
 
 /// Rounds after which handlers are taken to keep a CPU busy for ever.
 const ROUNDS_MAX: u32 = 100_000;
 
-/// Interrupts that release jobs of `subject` in a window of `length` ticks: arrivals may be delayed by jitter, and one
+/// Interrupts that release jobs of `task` in a window of `length` ticks: arrivals may be delayed by jitter, and one
 /// job may be released before it arrives.
-pub(super) fn releases(subject: &Subject, length: u64) -> u64 {
-    let arrivals = length.saturating_add(subject.jitter).div_ceil(subject.period);
-    arrivals.saturating_add(subject.is_early.into())
+pub(super) fn releases(task: &AnalysedTask, length: u64) -> u64 {
+    let arrivals = length.saturating_add(task.jitter).div_ceil(task.period);
+    arrivals.saturating_add(task.is_early.into())
 }
 
-/// Jobs of `subject` that may be pending at some time in a window of `length` ticks, if they are for up to `tardiness`
+/// Jobs of `task` that may be pending at some time in a window of `length` ticks, if they are for up to `tardiness`
 /// after their deadline.
-pub(super) fn jobs(subject: &Subject, tardiness: u64, length: u64) -> u64 {
-    let pending = subject.deadline.saturating_add(tardiness);
-    length.saturating_add(pending).div_ceil(subject.period).saturating_add(subject.is_early.into())
+pub(super) fn jobs(task: &AnalysedTask, tardiness: u64, length: u64) -> u64 {
+    let pending = task.deadline.saturating_add(tardiness);
+    length.saturating_add(pending).div_ceil(task.period).saturating_add(task.is_early.into())
 }
 
 /// Interrupts that end its suspensions.
-pub(super) fn resumptions(subject: &Subject, tardiness: u64, length: u64) -> u64 {
-    if subject.suspensions == 0 {
+pub(super) fn resumptions(task: &AnalysedTask, tardiness: u64, length: u64) -> u64 {
+    if task.suspensions == 0 {
         return 0;
     }
-    subject.suspensions.saturating_mul(jobs(subject, tardiness, length))
+    task.suspensions.saturating_mul(jobs(task, tardiness, length))
 }
 
 /// The longest time for which handlers keep a CPU busy without a break: the least `L > 0` with `L = demand(L)`, for a

@@ -1,7 +1,7 @@
 //! Is a workload schedulable under a scheduler, overheads included, with which bounds, and how much laxity is left?
 //!
 //! ```text
-//!   workload --subjects--> tasks and nodes --assign--> clusters --accounting--> inflated tasks
+//!   workload --analysed_tasks--> tasks and nodes --assign--> clusters --accounting--> inflated tasks
 //!                                                                                 |        |
 //!                                                              hard: any of the tests    soft: fixed point of
 //!                                                                                 |        |   tardiness and inflation
@@ -14,9 +14,11 @@
 //! name, and then nothing else is said about that configuration.
 
 mod accounting;
+mod analysed_task;
 mod analysis;
 mod assign;
 mod classes;
+mod context;
 mod explain;
 mod graphs;
 mod halves;
@@ -31,8 +33,8 @@ mod scaling;
 mod settle;
 mod sharing;
 mod soft;
-mod subject;
 mod terms;
+mod unsupported;
 mod uses;
 mod verdicts;
 mod waiting;

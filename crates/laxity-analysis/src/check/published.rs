@@ -3,10 +3,10 @@
 
 use laxity_model::{Nanos, OverheadCosts, Quanta, ReleaseInterrupts};
 
-use super::accounting::{Context, Inflation};
+use super::analysed_task::AnalysedTask;
+use super::context::{Context, Inflation};
 use super::published_gpu;
 use super::safe::longest_sections;
-use super::subject::Subject;
 use super::terms::{Term, Terms};
 use super::waiting::{Holding, Waiting};
 use crate::AnalysisTask;
@@ -63,7 +63,7 @@ pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Resul
 fn before_overheads(context: &Context<'_>, tardiness: &[u64]) -> Vec<Terms> {
     let waiting = Waiting::new(context, tardiness, Holding::default());
     let sections = longest_sections(context);
-    let of = |(member, task): (usize, &Subject)| {
+    let of = |(member, task): (usize, &AnalysedTask)| {
         let window = task.deadline.saturating_add(tardiness.get(member).copied().unwrap_or(0));
         let mut terms = Terms::default();
         terms.add(Term::Execution, task.wcet);

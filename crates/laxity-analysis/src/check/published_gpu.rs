@@ -5,8 +5,8 @@
 
 use laxity_model::InterruptHandling;
 
-use super::accounting::{Context, Inflation};
-use super::subject::Subject;
+use super::analysed_task::AnalysedTask;
+use super::context::{Context, Inflation};
 use super::terms::{Term, Terms};
 use super::uses::Lock;
 use crate::exact::ceil_ticks;
@@ -29,7 +29,7 @@ pub(super) fn inflate(context: &Context<'_>, own: Vec<Terms>, tardiness: Option<
 }
 
 /// The task of the paper: its critical section is the longest that it asks for a GPU for.
-fn gpu_task(context: &Context<'_>, task: &Subject) -> GpuTask {
+fn gpu_task(context: &Context<'_>, task: &AnalysedTask) -> GpuTask {
     let sharing = &context.machine.sharing;
     let halves = sharing.top_half.saturating_add(sharing.bottom_half);
     let sections = task.uses.requests.iter().filter(|request| request.lock == Lock::Gpu).map(|request| {
@@ -56,7 +56,7 @@ fn blocking_bounds(context: &Context<'_>, tasks: &[GpuTask]) -> Vec<u64> {
     let replicas = (sharing.pools[context.index].len() as u32).max(1);
     let bounds = blocking(&lengths, replicas, kind, NODES_MAX);
     let requests =
-        |task: &Subject| task.uses.requests.iter().filter(|request| request.lock == Lock::Gpu).count() as u64;
+        |task: &AnalysedTask| task.uses.requests.iter().filter(|request| request.lock == Lock::Gpu).count() as u64;
     bounds
         .iter()
         .zip(context.members())

@@ -18,11 +18,11 @@
 
 use laxity_model::{InterruptHandling, Nanos, PriorityRule};
 
-use super::accounting::{Context, Inflation};
+use super::analysed_task::AnalysedTask;
 use super::classes::Classes;
+use super::context::{Context, Inflation};
 use super::halves::Halves;
 use super::interrupts::{busy_period, jobs, releases, resumptions};
-use super::subject::Subject;
 use super::terms::{Term, Terms};
 use super::waiting::{Holding, Waiting};
 
@@ -52,7 +52,7 @@ pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Resul
     // How many members of each class are more urgent: under EDF any may be, but for the member itself.
     let is_edf = context.machine.rule == PriorityRule::Edf;
     let mut urgent: Vec<u64> = common.classes.all.iter().map(|class| if is_edf { class.count } else { 0 }).collect();
-    for index in context.machine.by_priority(&context.cluster.members, context.subjects) {
+    for index in context.machine.by_priority(&context.cluster.members, context.analysed) {
         let member = context.member(index);
         let own = &mut urgent[common.classes.of[member]];
         *own -= u64::from(is_edf);
@@ -85,7 +85,7 @@ impl<'a> Common<'a> {
         if machine.is_dedicated {
             let all = |length: u64| {
                 let count =
-                    context.subjects.iter().fold(0, |sum: u64, task| sum.saturating_add(releases(task, length)));
+                    context.analysed.iter().fold(0, |sum: u64, task| sum.saturating_add(releases(task, length)));
                 ticks(length).saturating_add(count.saturating_mul(costs.release.0))
             };
             let overloaded = "the interrupt CPU cannot keep up with the releases; lower their cost or lengthen periods";
@@ -103,8 +103,8 @@ impl<'a> Common<'a> {
             return 0;
         }
         let count = self.classes.sum(|class| {
-            let resumptions = resumptions(class.subject, class.tardiness, length);
-            releases(class.subject, length).saturating_add(resumptions)
+            let resumptions = resumptions(class.task, class.tardiness, length);
+            releases(class.task, length).saturating_add(resumptions)
         });
         count.saturating_mul(machine.costs.release.0)
     }
@@ -117,7 +117,7 @@ impl<'a> Common<'a> {
     fn terms(&self, member: usize, urgent: &[u64]) -> Result<Terms, String> {
         let machine = self.context.machine;
         let costs = &machine.costs;
-        let task = &self.context.subjects[self.context.cluster.members[member]];
+        let task = &self.context.analysed[self.context.cluster.members[member]];
         let wakeups = self.dispatches(task);
         let window = self.window(member);
         let several = self.context.cpus() > 1;
@@ -170,12 +170,12 @@ impl<'a> Common<'a> {
 
     /// How long a job may be pending, and interrupts from before that are still waiting.
     fn window(&self, member: usize) -> u64 {
-        let task = &self.context.subjects[self.context.cluster.members[member]];
+        let task = &self.context.analysed[self.context.cluster.members[member]];
         task.deadline.saturating_add(self.tardiness_of(member)).saturating_add(self.lag)
     }
 
     /// How often a job, or a bottom half on its behalf, is given a CPU.
-    fn dispatches(&self, task: &Subject) -> u64 {
+    fn dispatches(&self, task: &AnalysedTask) -> u64 {
         let halves = if self.context.machine.sharing.schedules_halves() { task.interrupts } else { 0 };
         task.wakeups().saturating_add(halves)
     }
@@ -208,7 +208,7 @@ impl<'a> Common<'a> {
     /// by those from before whose interrupt or boundary was late.
     ///
     /// Under EDF a job of j is more urgent only if it is due no later: it arrives at most `D - D_j` after this one.
-    fn preemptions(&self, member: usize, task: &Subject, urgent: &[u64]) -> u64 {
+    fn preemptions(&self, member: usize, task: &AnalysedTask, urgent: &[u64]) -> u64 {
         let machine = self.context.machine;
         // A chain of displacements takes a quantum a CPU.
         let chain = if machine.stagger() > 0 { machine.quantum.saturating_mul(machine.cpus.into()) } else { 0 };
@@ -220,7 +220,7 @@ impl<'a> Common<'a> {
         }
         let mut count = 0u64;
         for (class, &members) in self.classes.all.iter().zip(urgent).filter(|&(_, &members)| members > 0) {
-            let other = class.subject;
+            let other = class.task;
             let late = reach.saturating_add(other.jitter).saturating_add(class.tardiness);
             let (pending, after) = match machine.rule {
                 PriorityRule::Edf => (task.deadline, task.deadline.saturating_add(late).checked_sub(other.deadline)),
@@ -245,12 +245,12 @@ impl<'a> Common<'a> {
     /// The same where priorities change: by each job that is given a CPU, and by each request for a lock and its end,
     /// of all jobs that are pending meanwhile.
     fn displacements(&self, member: usize, reach: u64) -> u64 {
-        let events = |task: &Subject| {
+        let events = |task: &AnalysedTask| {
             let requests = 2 * task.uses.requests.len() as u64;
             task.wakeups().saturating_add(task.interrupts).saturating_add(requests)
         };
         let window = self.window(member).saturating_add(reach);
-        self.classes.sum(|class| jobs(class.subject, class.tardiness, window).saturating_mul(events(class.subject)))
+        self.classes.sum(|class| jobs(class.task, class.tardiness, window).saturating_mul(events(class.task)))
     }
 }
 
@@ -265,12 +265,12 @@ fn checks_for_halves(context: &Context<'_>) -> bool {
 /// job resumes includes the cache-related delay.
 pub(super) fn longest_sections(context: &Context<'_>) -> Vec<u64> {
     let machine = context.machine;
-    let order = machine.by_priority(&context.cluster.members, context.subjects);
+    let order = machine.by_priority(&context.cluster.members, context.analysed);
     let mut longest = vec![0; order.len()];
     let mut extend = |longest_so_far: u64, index: usize| {
         let own = &mut longest[context.member(index)];
         *own = longest_so_far.max(*own);
-        longest_so_far.max(context.subjects[index].section)
+        longest_so_far.max(context.analysed[index].section)
     };
     order.iter().rev().fold(0, |below, &index| extend(below, index));
     if machine.rule == PriorityRule::Edf {
@@ -281,7 +281,7 @@ pub(super) fn longest_sections(context: &Context<'_>) -> Vec<u64> {
 }
 
 /// Rounds up to whole quanta less their ticks. Each self-suspension ends a quantum early, and is over late.
-fn round_up(context: &Context<'_>, task: &Subject, mut terms: Terms) -> Result<Terms, String> {
+fn round_up(context: &Context<'_>, task: &AnalysedTask, mut terms: Terms) -> Result<Terms, String> {
     let machine = context.machine;
     let ticks = machine.ticks_per_quantum();
     let effective = machine.quantum.checked_sub(ticks).filter(|&left| left > 0);

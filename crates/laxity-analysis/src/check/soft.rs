@@ -3,7 +3,8 @@
 
 use laxity_model::PriorityRule;
 
-use super::accounting::{Context, Inflation, Lateness};
+use super::accounting::Lateness;
+use super::context::{Context, Inflation};
 use super::explain;
 use super::hard::unbounded;
 use super::{Accounting, Failure, Finding, Status};

@@ -1,6 +1,6 @@
 //! What a body asks of resources and GPUs: its requests for locks, and the GPU operations that it waits for.
 
-use laxity_model::{CopyDirection, Engine, Gpu, GpuOperation, GpuWork, Step, Waiting};
+use laxity_model::{CopyDirection, Engine, Gpu, GpuArbitration, GpuOperation, GpuWork, Step, Waiting, Workload};
 
 /// What jobs may wait for while another holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,6 +188,14 @@ impl Work {
             Work::Copy(CopyDirection::Out) if copy_engines > 1 => Engine::Copy(1),
             Work::Copy(_) => Engine::Copy(0),
         }
+    }
+}
+
+/// Whether jobs hold a GPU during their GPU sections.
+pub(super) fn holds_gpus(workload: &Workload) -> bool {
+    match workload.gpu_management.arbitration {
+        GpuArbitration::Driver | GpuArbitration::DriverSpinning => false,
+        GpuArbitration::Semaphore | GpuArbitration::KFmlp { .. } | GpuArbitration::GpuSync(_) => true,
     }
 }
 

@@ -18,10 +18,10 @@
 //! - **Ceilings** raise a holder without anybody waiting, so that it may keep jobs from running that ask for nothing:
 //!   with such a resource every outermost section of others counts for every task.
 
-use super::accounting::Context;
+use super::analysed_task::AnalysedTask;
+use super::context::Context;
 use super::interrupts::jobs;
 use super::sharing::{Sharing, is_nested};
-use super::subject::Subject;
 use super::uses::{Demand, Lock, Operation, Request};
 use crate::exact::floor_ticks;
 use crate::klmirqd::{Blocking, blocking};
@@ -103,8 +103,8 @@ impl<'a> Waiting<'a> {
         &self.context.machine.sharing
     }
 
-    fn task(&self, member: usize) -> &'a Subject {
-        &self.context.subjects[self.context.cluster.members[member]]
+    fn task(&self, member: usize) -> &'a AnalysedTask {
+        &self.context.analysed[self.context.cluster.members[member]]
     }
 
     fn others(&self, member: usize) -> impl Iterator<Item = usize> {

@@ -3,14 +3,13 @@
 use laxity_model::{Arrival, Graph, Step, Task, Workload};
 
 use super::Refusal;
-use super::sharing::holds_gpus;
-use super::uses::{Lock, Uses};
+use super::uses::{Lock, Uses, holds_gpus};
 use crate::exact::floor_ticks;
 use crate::pgm::{TokenGraph, rates};
 
 /// A task, or a node as the sporadic task that stands for it. Times in ticks (nanoseconds).
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct AnalysedTask {
     /// The task's name; of a node, `graph.node`.
     pub name: String,
     /// Worst-case CPU time.
@@ -39,20 +38,20 @@ pub(super) struct Subject {
 }
 
 /// The tasks of a workload, then the nodes of each graph. What cannot be analysed is added to `refusals`.
-pub(super) fn subjects(workload: &Workload, refusals: &mut Vec<Refusal>) -> Vec<Subject> {
+pub(super) fn analysed_tasks(workload: &Workload, refusals: &mut Vec<Refusal>) -> Vec<AnalysedTask> {
     let uses = |body: &[Step]| Uses::of(body, &workload.platform.gpus, holds_gpus(workload));
-    let mut all: Vec<Subject> = workload.tasks.iter().map(|task| of_task(task, uses(&task.body))).collect();
+    let mut all: Vec<AnalysedTask> = workload.tasks.iter().map(|task| of_task(task, uses(&task.body))).collect();
     for graph in &workload.graphs {
         all.extend(of_graph(graph, uses, refusals));
     }
     all
 }
 
-impl Subject {
+impl AnalysedTask {
     /// What follows from a body.
-    fn with(uses: Uses) -> Subject {
+    fn with(uses: Uses) -> AnalysedTask {
         let demand = &uses.demand;
-        Subject {
+        AnalysedTask {
             name: String::new(),
             wcet: demand.wcet,
             section: demand.section,
@@ -81,18 +80,18 @@ impl Subject {
     }
 
     /// The same with execution times of `permille` thousandths, rounded up.
-    pub fn scaled(&self, permille: u64) -> Subject {
+    pub fn scaled(&self, permille: u64) -> AnalysedTask {
         let scale = |time: u64| {
             let product = (u128::from(time) * u128::from(permille)).div_ceil(1_000);
             u64::try_from(product).unwrap_or(u64::MAX)
         };
         let (wcet, section) = (scale(self.wcet), scale(self.section));
-        Subject { wcet, section, uses: self.uses.scaled(scale), ..self.clone() }
+        AnalysedTask { wcet, section, uses: self.uses.scaled(scale), ..self.clone() }
     }
 }
 
-fn of_task(task: &Task, uses: Uses) -> Subject {
-    Subject {
+fn of_task(task: &Task, uses: Uses) -> AnalysedTask {
+    AnalysedTask {
         name: task.name.clone(),
         period: task.period.0,
         deadline: task.deadline.0,
@@ -101,12 +100,12 @@ fn of_task(task: &Task, uses: Uses) -> Subject {
         is_early: false,
         priority: task.priority,
         cluster: task.cluster,
-        ..Subject::with(uses)
+        ..AnalysedTask::with(uses)
     }
 }
 
 /// The nodes as sporadic tasks: period and deadline follow from the rates, rounded down.
-fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Refusal>) -> Vec<Subject> {
+fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Refusal>) -> Vec<AnalysedTask> {
     let rates = match rates(&TokenGraph::from(graph)) {
         Ok(rates) => rates,
         Err(error) => {
@@ -121,7 +120,7 @@ fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Re
             let reason = "its period is below 1 ns; let it consume more tokens at a time".to_owned();
             refusals.push(Refusal { subject, reason });
         }
-        Subject {
+        AnalysedTask {
             name: format!("{}.{}", graph.name, node.name),
             period: period.max(1),
             deadline: node.deadline.map_or(period, |deadline| deadline.0).max(1),
@@ -131,7 +130,7 @@ fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Re
             is_early: node.period.is_none(),
             priority: node.priority,
             cluster: node.cluster,
-            ..Subject::with(uses(&node.body))
+            ..AnalysedTask::with(uses(&node.body))
         }
     };
     graph.nodes.iter().zip(&rates).map(node).collect()

@@ -1,0 +1,281 @@
+//! What of a workload and its configuration cannot be analysed.
+
+use laxity_model::{
+    CpuId, GpuArbitration, InterruptHandling, Invocation, Nanos, PriorityRule, ResourceProtocol, Scheduler, Task,
+    ThreadPriority, Workload,
+};
+
+use super::analysed_task::AnalysedTask;
+use super::assign::Cluster;
+use super::sharing::Sharing;
+use super::uses::Lock;
+use super::{Accounting, Refusal};
+
+/// Looks for what cannot be analysed.
+pub(super) struct UnsupportedFeatures<'a> {
+    pub workload: &'a Workload,
+    pub scheduler: &'a Scheduler,
+    pub accounting: Accounting,
+    pub clusters: &'a [Cluster],
+    pub analysed: &'a [AnalysedTask],
+    pub sharing: &'a Sharing,
+    pub refusals: &'a mut Vec<Refusal>,
+}
+
+impl UnsupportedFeatures<'_> {
+    pub fn refuse(&mut self) {
+        if self.scheduler.rule == PriorityRule::Fair {
+            let reason = "not analysed: no bound exists for Linux's fair class, as how long a job waits depends on all that \
+                          its competitors did before; simulate it, or choose another scheduler for bounds";
+            return self.add(self.scheduler.to_string(), reason);
+        }
+        for device in &self.workload.platform.devices {
+            let reason = "the interrupts of devices that serve no job are not analysed yet; leave it out, or simulate";
+            self.add(format!("device \"{}\"", device.name), reason);
+        }
+        for task in &self.workload.tasks {
+            self.budget(task);
+        }
+        let any = |wanted: &dyn Fn(&AnalysedTask) -> bool| self.analysed.iter().any(wanted);
+        let (uses_gpus, uses_locks) = (any(&AnalysedTask::uses_gpu), any(&|task| !task.uses.requests.is_empty()));
+        if (uses_gpus || uses_locks) && self.scheduler.invocation == Invocation::QuantumDriven {
+            let reason = "waits for resources and GPUs are analysed for event-driven scheduling only; choose that (E \
+                          instead of Q)";
+            return self.add(self.scheduler.to_string(), reason);
+        }
+        self.resources();
+        if uses_gpus {
+            self.management();
+            self.pools();
+        }
+    }
+
+    /// A budget that no job exhausts changes nothing.
+    fn budget(&mut self, task: &Task) {
+        let Some(budget) = task.budget else { return };
+        let subject = || format!("task \"{}\"", task.name);
+        if budget < task.wcet() {
+            let reason = format!(
+                "its budget of {budget} may be exhausted, as its worst case is {}, and throttled jobs are not analysed \
+                 yet; raise it, leave it out, or simulate",
+                task.wcet()
+            );
+            return self.add(subject(), reason);
+        }
+        let costs = self.workload.platform.overheads.at(self.analysed.len());
+        let spins = self.workload.gpu_management.arbitration == GpuArbitration::DriverSpinning;
+        if spins || costs.cache_preemption.max(costs.cache_migration) > Nanos::ZERO {
+            let reason = "cache-related delay and spinning count against its budget, and throttled jobs are not analysed \
+                          yet; leave the budget out, or simulate";
+            self.add(subject(), reason);
+        }
+    }
+
+    fn add(&mut self, subject: String, reason: impl Into<String>) {
+        self.refusals.push(Refusal { subject, reason: reason.into() });
+    }
+
+    fn management(&mut self) {
+        let management = &self.workload.gpu_management;
+        let reason = match management.arbitration {
+            GpuArbitration::Driver | GpuArbitration::DriverSpinning | GpuArbitration::KFmlp { .. } => None,
+            GpuArbitration::Semaphore => Some(
+                "the holder of a GPU inherits no priority, so that others may keep it, and those that wait, from running \
+                 for ever; take \"k_fmlp\"",
+            ),
+            GpuArbitration::GpuSync(_) => Some(
+                "the waits of token requests that are displaced from the highest have no known bound; take \"k_fmlp\", \
+                 or simulate",
+            ),
+        };
+        if let Some(reason) = reason {
+            self.add(format!("GPU arbitration \"{}\"", management.arbitration.name()), reason);
+        }
+        if management.callback.is_some() {
+            let reason = "threads of the run-time library are not analysed yet; leave `callback` out, or simulate";
+            self.add("GPU callbacks".to_owned(), reason);
+        }
+        self.handling();
+        let published = matches!(management.arbitration, GpuArbitration::KFmlp { .. });
+        if self.accounting == Accounting::Published && !published {
+            let reason = "it is published for the k-FMLP only; take \"k_fmlp\", or the safe accounting";
+            self.add("the published accounting of GPU interrupts".to_owned(), reason);
+        }
+    }
+
+    fn handling(&mut self) {
+        let name = format!("interrupt handling \"{}\"", self.sharing.handling.name());
+        match self.sharing.handling {
+            InterruptHandling::Linux | InterruptHandling::ProcessAware => {}
+            InterruptHandling::PreemptRt(ThreadPriority::High) if self.accounting == Accounting::Published => {
+                self.add(name, "no accounting of it is published; take the safe accounting, or another handling");
+            }
+            InterruptHandling::PreemptRt(ThreadPriority::High) => {}
+            InterruptHandling::PreemptRt(ThreadPriority::Low) => self.add(
+                name,
+                "bottom halves run only while no real-time job wants a CPU, so that the jobs they serve may wait for \
+                 ever; give the threads a high priority, or take \"klmirqd\"",
+            ),
+            InterruptHandling::Klmirqd { threads } => {
+                let gpus = self.workload.platform.gpus.len();
+                if threads.is_some_and(|threads| (threads as usize) < gpus) {
+                    let reason = format!(
+                        "a thread takes the bottom halves of several GPUs in the order of arrival, at the priority of \
+                         the one it is at, so that urgent ones wait behind others for ever; give each of the {gpus} \
+                         GPUs a thread"
+                    );
+                    self.add(name.clone(), reason);
+                }
+                if let Some((gpu, users)) = self.shared_by_the_driver() {
+                    let reason = format!(
+                        "{users} tasks use GPU \"{gpu}\", and its thread takes their bottom halves in the order of \
+                         arrival, at the priority of the one it is at; let jobs hold GPUs (\"k_fmlp\")"
+                    );
+                    self.add(name, reason);
+                }
+            }
+        }
+    }
+
+    /// A GPU that several tasks use at a time, and how many.
+    fn shared_by_the_driver(&self) -> Option<(&str, usize)> {
+        let uses = |&(index, task): &(usize, &AnalysedTask), gpu: usize| {
+            let mut operations = task.uses.demand.operations.iter();
+            operations.any(|operation| self.sharing.engine(index, operation).is_some_and(|(at, _)| at == gpu))
+        };
+        let users = |gpu: usize| self.analysed.iter().enumerate().filter(|task| uses(task, gpu)).count();
+        if self.sharing.length_aware.is_some() {
+            return None;
+        }
+        let gpus = self.workload.platform.gpus.iter().enumerate();
+        gpus.map(|(index, gpu)| (gpu.name.as_str(), users(index))).find(|&(_, users)| users > 1)
+    }
+
+    fn pools(&mut self) {
+        for (index, pool) in self.sharing.pools.iter().enumerate() {
+            let members = |cluster: usize| self.clusters[cluster].members.iter().map(|&at| &self.analysed[at]);
+            let Some(user) = members(index).find(|task| task.uses_gpu()) else { continue };
+            let beside =
+                |&other: &usize| self.sharing.pools[other] == *pool && members(other).any(|task| task.uses_gpu());
+            if pool.is_empty() {
+                self.add(format!("task \"{}\"", user.name), "its cluster has no GPU; move the task or the GPU");
+                continue;
+            }
+            if let Some(other) = (0..index).find(beside) {
+                let reason = format!(
+                    "it shares its GPUs with tasks of CPUs {}, which have a ready queue of their own, and waits are \
+                     analysed within one; put all users of a GPU into one cluster (C- or G-)",
+                    counted(&self.clusters[other].cpus)
+                );
+                self.add(format!("task \"{}\"", user.name), reason);
+            }
+            for &gpu in pool {
+                self.interrupts(index, gpu);
+            }
+            self.operations(index);
+        }
+    }
+
+    /// The interrupts of a GPU that tasks of `cluster` use.
+    fn interrupts(&mut self, cluster: usize, gpu: usize) {
+        let gpu = &self.workload.platform.gpus[gpu];
+        let outside = gpu.interrupt_cpus.iter().find(|cpu| !self.clusters[cluster].cpus.contains(cpu));
+        if let Some(outside) = outside.filter(|_| !is_dedicated(self.scheduler)) {
+            let reason = format!(
+                "it may interrupt cpu{}, which is not among CPUs {} of the tasks that use it; route its interrupts to \
+                 these",
+                outside.0,
+                counted(&self.clusters[cluster].cpus)
+            );
+            self.add(format!("GPU \"{}\"", gpu.name), reason);
+        }
+    }
+
+    fn operations(&mut self, cluster: usize) {
+        let platform = &self.workload.platform;
+        let pool = &self.sharing.pools[cluster];
+        for &index in &self.clusters[cluster].members {
+            let task = &self.analysed[index];
+            let operations = &task.uses.demand.operations;
+            if let Some(gpu) = operations.iter().filter_map(|operation| operation.gpu).find(|gpu| !pool.contains(gpu)) {
+                let name = platform.gpus.get(gpu).map_or("?", |gpu| gpu.name.as_str());
+                let reason = format!("GPU \"{name}\" is not one of its cluster's; name another");
+                self.add(format!("task \"{}\"", task.name), reason);
+            }
+            let by_owner =
+                matches!(self.sharing.handling, InterruptHandling::ProcessAware | InterruptHandling::Klmirqd { .. });
+            let scattered = pool.iter().any(|&gpu| platform.gpus[gpu].interrupt_cpus.len() > 1);
+            if by_owner && scattered && operations.iter().any(|operation| operation.interrupts > 1) {
+                let reason = format!(
+                    "an operation raises several interrupts on several CPUs, so that one of them may come after the job \
+                     is complete, and \"{}\" knows no owner of it any more; route the GPU's interrupts to one CPU",
+                    self.sharing.handling.name()
+                );
+                self.add(format!("task \"{}\"", task.name), reason);
+            }
+        }
+    }
+
+    fn resources(&mut self) {
+        for (index, resource) in self.workload.resources.iter().enumerate() {
+            let lock = Lock::Resource(index);
+            let uses = |task: &AnalysedTask| task.uses.requests.iter().any(|request| request.lock == lock);
+            let used_in = |cluster: &&Cluster| cluster.members.iter().any(|&at| uses(&self.analysed[at]));
+            let clusters = self.clusters.iter().filter(used_in).count();
+            let reason = if clusters == 0 {
+                continue;
+            } else if resource.replicas > 1 {
+                "several jobs may hold it at once, and all of them inherit from one that waits; take one replica each"
+            } else if clusters > 1 {
+                "tasks of several ready queues use it, and a priority inherited in one means nothing in another; put \
+                 all its users into one cluster (C- or G-)"
+            } else if resource.protocol == ResourceProtocol::PriorityCeiling && self.scheduler.rule == PriorityRule::Edf
+            {
+                "its holder's deadline is no later than any user's from the grant on, but may be later than that of one \
+                 that waits; take \"priority-inheritance\" or \"fifo\""
+            } else {
+                continue;
+            };
+            self.add(format!("resource \"{}\"", resource.name), reason);
+        }
+        if let Some(lock) = self.circle() {
+            let name = match lock {
+                Lock::Resource(at) => format!("resource \"{}\"", self.workload.resources[at].name),
+                Lock::Gpu => "GPU sections".to_owned(),
+            };
+            let reason = "it is asked for by jobs that hold what others ask for while they hold it, so that jobs may \
+                          wait for ever; lock in the same order everywhere";
+            self.add(name, reason);
+        }
+    }
+
+    /// A lock that may be waited for while it is held, through any number of others.
+    fn circle(&self) -> Option<Lock> {
+        let requests = || self.analysed.iter().flat_map(|task| &task.uses.requests);
+        let mut locks: Vec<Lock> = requests().map(|request| request.lock).collect();
+        locks.sort_unstable();
+        locks.dedup();
+        let reaches_itself = |&start: &Lock| {
+            let mut reached: Vec<Lock> = Vec::new();
+            let mut open = vec![start];
+            while let Some(lock) = open.pop() {
+                for request in requests().filter(|request| request.lock == lock) {
+                    for &inner in request.within.iter().filter(|&inner| !reached.contains(inner)).collect::<Vec<_>>() {
+                        reached.push(inner);
+                        open.push(inner);
+                    }
+                }
+            }
+            reached.contains(&start)
+        };
+        locks.into_iter().find(reaches_itself)
+    }
+}
+
+fn is_dedicated(scheduler: &Scheduler) -> bool {
+    scheduler.interrupts == laxity_model::ReleaseInterrupts::Dedicated
+}
+
+fn counted(cpus: &[CpuId]) -> String {
+    cpus.iter().map(|cpu| cpu.0.to_string()).collect::<Vec<_>>().join(",")
+}
