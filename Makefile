@@ -201,10 +201,10 @@ bench-sim: $(STAMPS)/venv-dev
 
 requirements: $(STAMPS)/venv
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check uv==0.13.9
-	cd python && for file in requirements requirements-dev; do \
-	    UV_CUSTOM_COMPILE_COMMAND="make requirements" ../$(VENV)/bin/uv pip compile --quiet $$file.in --output-file $$file.txt \
-	        --generate-hashes --universal --python-version 3.11 --no-annotate -c requirements.txt; \
-	done
+	cd python && export UV_CUSTOM_COMPILE_COMMAND="make requirements" && \
+	compile="../$(VENV)/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-annotate" && \
+	$$compile requirements.in --output-file requirements.txt && \
+	$$compile requirements-dev.in --output-file requirements-dev.txt -c requirements.txt
 
 clean:
 	rm -rf target $(VENV) $(OUT)
