@@ -152,11 +152,6 @@ mod tests {
     }
 
     #[test]
-    fn forty_one_utilizations_from_7_5_to_11_5() {
-        assert_eq!((UTILIZATIONS[0], UTILIZATIONS[37], UTILIZATIONS[40]), (7_500, 11_200, 11_500));
-    }
-
-    #[test]
     fn every_set_has_the_utilization_it_is_named_after() {
         for (point, workload) in sets() {
             let drawn = draw(point, &RuntimeOptions::default()).expect("a task set");
