@@ -8,8 +8,8 @@ use std::error::Error;
 
 use clap::Parser;
 use cpu_time::ProcessTime;
-use laxity_analysis::gedf::{BarVariant, bak, bar, bcl, bcl_iterative, gfb};
 use laxity_analysis::check::{Options, check};
+use laxity_analysis::gedf::{BarVariant, bak, bar, bcl, bcl_iterative, gfb};
 use laxity_analysis::{AnalysisTask, Limits, TaskSet, Verdict};
 use laxity_gen::{Decimal, GeneratorSpec, PeriodDistribution, UtilizationDistribution, generate, task_set_seed};
 use laxity_model::rng::SplitMix64;

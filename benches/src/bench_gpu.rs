@@ -138,11 +138,9 @@ fn round(registry: &Registry, arguments: &Arguments) -> Result<Round, Box<dyn Er
 /// `overheads`: of a program in real time, and as fast as it can.
 fn report(rounds: &[Round], overheads: Option<[Interval; 2]>) {
     let of = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
-    println!(
-        "uncontended lock and unlock, median ns: token {:.0}, engine {:.0}",
-        of(&|round| round.token),
-        { of(&|round| round.engine) }
-    );
+    println!("uncontended lock and unlock, median ns: token {:.0}, engine {:.0}", of(&|round| round.token), {
+        of(&|round| round.engine)
+    });
     println!("round trips, median us        same core   other core");
     let row = |name: &str, value: &dyn Fn(&Round) -> [f64; 2]| {
         println!("{name:<28} {:>10.2} {:>12.2}", of(&|round| value(round)[0]), of(&|round| value(round)[1]));
