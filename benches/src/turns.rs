@@ -49,10 +49,10 @@ impl<S: Side> Side for Called<S> {
 /// Time of a trip of two threads that take turns, of which `open` makes each its side.
 pub fn turns<S: Side>(cpus: Cpus, trips: usize, open: impl Fn(usize) -> S + Sync) -> f64 {
     let are_open = Barrier::new(2);
-    let begin = |side: usize| {
-        let side = open(side);
+    let begin = |index: usize| {
+        let side = open(index);
         are_open.wait();
-        settle(cpus[side]);
+        settle(cpus[index]);
         side
     };
     thread::scope(|scope| {
