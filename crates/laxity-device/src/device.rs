@@ -11,7 +11,7 @@ use crate::options::DeviceOptions;
 use crate::service::{self, Servants};
 use crate::thread::DeviceThread;
 
-/// Soft GPUs, and the arbitration that says who uses them when: one for a process. Cheap to clone; threads share it.
+/// Soft GPUs, and the arbitration that grants them: one for a process. Cheap to clone; threads share it.
 #[derive(Clone, Debug)]
 pub struct Device {
     shared: Arc<Shared>,
@@ -86,8 +86,8 @@ impl Device {
         Ok(Buffer { gpu, memory: self.shared.gpus[usize::from(gpu)].alloc(bytes)? })
     }
 
-    /// Has the calling thread use the device, called `name` in traces and by those who watch, as urgent as `base` among
-    /// those that wait until a job says otherwise. A name has 1 to 64 bytes.
+    /// Has the calling thread use the device, called `name` in traces and snapshots, as urgent as `base` among
+    /// waiting threads until a job says otherwise. A name has 1 to 64 bytes.
     ///
     /// # Errors
     /// [`DeviceError`].
@@ -100,7 +100,7 @@ impl Device {
         &self.shared.gpus
     }
 
-    /// Who says which thread uses what when.
+    /// The arbitration that grants GPUs and engines.
     pub fn arbitration(&self) -> Option<&Arbitration> {
         self.shared.arbitration.as_ref()
     }

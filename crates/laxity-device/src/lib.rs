@@ -1,4 +1,4 @@
-//! A GPU as the jobs of real-time tasks use it: they say what to copy and to launch, and this crate who may do it when.
+//! A GPU as the jobs of real-time tasks use it: they say what to copy and to launch, and this crate when.
 //!
 //! ```text
 //!            begin_job          first operation              operations                  end_job, or release

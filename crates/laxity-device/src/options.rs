@@ -14,8 +14,8 @@ pub struct DeviceOptions {
     pub gpus: u16,
     /// What each is like.
     pub gpu: Config,
-    /// Who gets which GPU and engine when. It has as many GPUs and copy engines. `None`: whoever comes first, as a
-    /// driver does it.
+    /// The arbitration that grants GPUs and engines. It has as many GPUs and copy engines. `None`: first come, first
+    /// served, as a driver does it.
     pub arbitration: Option<Arbitration>,
     /// How threads wait for the completion of operations. Those that wait for a token or an engine are suspended.
     pub wait: Wait,
@@ -39,7 +39,7 @@ pub enum Service {
     Fixed(u8),
     /// As urgently as the most urgent thread of this process that holds a token of the GPU, with what that inherits,
     /// if Linux lets it be raised (GPUSync's rule, as klmirqd's in paper 000, section III). Without an arbitration
-    /// nobody knows the owners: as it is.
+    /// owners are not known: as it is.
     Owners,
 }
 

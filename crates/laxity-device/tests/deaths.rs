@@ -34,7 +34,7 @@ fn config() -> Config {
     Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(2, 1) }
 }
 
-/// In, through a kernel and out, which nobody else may touch meanwhile.
+/// In, through a kernel and out, which no other thread may touch meanwhile.
 fn job(device: &Device, thread: &mut DeviceThread, number: u32) {
     let mut bytes = [number as u8; 1000];
     let buffer = device.alloc(1000).expect("the memory of the dead is free");
@@ -52,7 +52,7 @@ fn job(device: &Device, thread: &mut DeviceThread, number: u32) {
 }
 
 #[test]
-fn whoever_is_killed_leaves_the_gpu_to_the_others() {
+fn a_killed_process_leaves_the_gpu_to_the_others() {
     let place = Place::new("deaths");
     let arbitration = place.registry.create_or_attach("g", &config()).expect("the configuration can be");
     let options = DeviceOptions { arbitration: Some(arbitration), ..options("deaths") };

@@ -21,7 +21,7 @@ fn snapshot(device: &Device) -> Snapshot {
     device.arbitration().expect("there is one").snapshot().expect("whole")
 }
 
-/// Who holds a token, by name.
+/// The holders of tokens, by name.
 fn holders(device: &Device) -> Vec<String> {
     let snapshot = snapshot(device);
     let holders = snapshot.tokens.holders.iter().flatten();
@@ -111,7 +111,7 @@ fn a_token_is_let_go_early_and_taken_again_when_needed() {
     assert_eq!(snapshot(&device).clients[0].base, Base::Fixed(20));
     thread.acquire().expect("it is free");
     drop(thread);
-    assert!(snapshot(&device).clients.is_empty(), "who is dropped holds nothing and is forgotten");
+    assert!(snapshot(&device).clients.is_empty(), "a thread that is dropped holds nothing and is forgotten");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_job_that_panics_lets_go_of_its_token() {
     assert!(!thread.holds_token() && holders(&device).is_empty());
 }
 
-/// One token: while its holder is at work nobody else issues anything, and who waits is granted it at the job's end.
+/// One token: while its holder is at work no other thread issues anything, and a waiter is granted it at the job's end.
 #[test]
 fn jobs_wait_for_the_token_where_without_an_arbitration_their_operations_mix() {
     for is_arbitrated in [true, false] {
@@ -149,7 +149,7 @@ fn jobs_wait_for_the_token_where_without_an_arbitration_their_operations_mix() {
             let count = || history(&device.gpus()[0]).iter().filter(|entry| entry.what == What::Issued).count();
             if is_arbitrated {
                 until("the other waits", || !snapshot(&device).tokens.waiting.is_empty());
-                assert_eq!(count(), 1, "who waits for a token issues nothing");
+                assert_eq!(count(), 1, "a thread that waits for a token issues nothing");
             } else {
                 until("the other was served amid this job", || count() == 2);
             }
@@ -164,7 +164,7 @@ fn jobs_wait_for_the_token_where_without_an_arbitration_their_operations_mix() {
     }
 }
 
-/// A long copy in chunks: who waits for the copy engine gets it between two of them.
+/// A long copy in chunks: a thread that waits for the copy engine gets it between two of them.
 #[test]
 fn an_engine_is_locked_for_each_chunk_anew() {
     let sync = GpuSync { tokens: 2, chunk: Some(1_000), ..GpuSync::DEFAULT };

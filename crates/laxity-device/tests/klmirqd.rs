@@ -1,4 +1,4 @@
-//! The threads of a soft GPU work at the priority of those for whom they do, also while they wait for a CPU (paper 000,
+//! The threads of a soft GPU work at the priority of the threads that they serve, also while they wait for a CPU (paper 000,
 //! section III; paper 003, section 5.3): one CPU, and a thread between the two that would not let them run.
 
 mod support;
@@ -26,7 +26,7 @@ fn goes_on(device: &Device, cpu: usize) -> bool {
         scope.spawn(move || {
             scheduling::pin(cpu).expect("it may use it");
             scheduling::set_fifo(20).expect("it is permitted");
-            ready.send(()).expect("somebody listens");
+            ready.send(()).expect("the test listens");
             gone.recv().expect("told");
             let start = clock::thread_cpu_time();
             while !is_done.load(Ordering::SeqCst) && clock::thread_cpu_time().saturating_sub(start) < SPIN {

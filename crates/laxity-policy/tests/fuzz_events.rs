@@ -179,7 +179,7 @@ impl Driver {
         linked.sort();
         for &task in &linked {
             assert!(matches!(self.jobs[task.index()], Job::Ready(_)), "{task} is linked but not ready");
-            assert!(self.goes_first(task.index()), "{task} is linked beside who goes before it");
+            assert!(self.goes_first(task.index()), "{task} is linked beside the one that goes before it");
         }
         let distinct = linked.windows(2).all(|pair| pair[0] != pair[1]);
         assert!(distinct, "a job is linked to one CPU: {linked:?}");

@@ -14,7 +14,7 @@ use laxity_softgpu::{Entry, SERVER_VARIABLE, SoftGpu};
 /// Longer than anything takes on a machine that is busy with other things.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The soft GPU's server, which is another package's program: built where this test was, unless somebody says where it
+/// The soft GPU's server, which is another package's program: built where this test was, unless a variable says where it
 /// is.
 static SERVER: LazyLock<PathBuf> = LazyLock::new(|| {
     if let Some(server) = std::env::var_os(SERVER_VARIABLE) {

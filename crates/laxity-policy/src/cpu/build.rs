@@ -6,8 +6,8 @@ use super::ready::{BinomialHeap, HierarchicalQueue, HuntHeap, ReadyQueue};
 use super::{CpuPolicy, EventDriven, QuantumDriven, Ranking, fair};
 
 /// The policy of one cluster of `cpus` CPUs and `tasks` tasks, all twelve realizations of paper 002 alike. (The
-/// thirteenth choice, who takes release interrupts, is the driver's: a dedicated CPU belongs to no cluster.) The fair
-/// class ranks nobody and has queues of its own; its `tunables` are those of the machine.
+/// thirteenth choice, which CPU takes release interrupts, is the driver's: a dedicated CPU belongs to no cluster.) The fair
+/// class ranks no jobs and has queues of its own; its `tunables` are those of the machine.
 pub fn build(
     scheduler: &Scheduler,
     tunables: fair::Parameters,

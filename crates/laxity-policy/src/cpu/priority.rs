@@ -60,7 +60,7 @@ impl Priority {
         Priority { task, ..self }
     }
 
-    /// The part that is inherited: the order among jobs without regard to who has it.
+    /// The part that is inherited: the order among jobs without regard to the task that has it.
     pub const fn level(self) -> (u64, u32) {
         (self.major, self.tie)
     }

@@ -1,4 +1,4 @@
-//! How jobs are ranked: earliest deadline first, or a fixed rank per task. The fair class ranks nobody; locks of GPUs,
+//! How jobs are ranked: earliest deadline first, or a fixed rank per task. The fair class ranks no jobs; locks of GPUs,
 //! which ask for a rank all the same, go by deadlines there.
 
 use laxity_model::{Instant, PriorityRule, Task, TaskId};

@@ -92,7 +92,7 @@ impl ReleaseQueue {
     }
 
     /// Takes out one release that is due at `now`: the earliest, among equal ones that of the smallest task. Call it
-    /// until it returns `None` to get all that are due; who polls every quantum gets those of past instants first.
+    /// until it returns `None` to get all that are due; a caller that polls every quantum gets those of past instants first.
     pub fn pop_due(&mut self, now: Instant) -> Option<(TaskId, Instant)> {
         let Entry { at, task } = self.tree[ROOT];
         if at > now || at == Instant::NEVER {

@@ -84,7 +84,7 @@ impl<O: Copy> Engines<O> {
         let done = self.busy[engine.index()].take().expect("only a busy engine completes an operation");
         let at = self.streams.iter().position(|stream| stream.stream == done.stream);
         let at = at.expect("a stream lasts as long as its operations");
-        // First who waits for the engine, then the stream's next: that became eligible only now.
+        // First the operation that waits for the engine, then the stream's next: that became eligible only now.
         self.start(engine, actions);
         match self.streams[at].waiting.pop_front() {
             Some(next) => self.admit(next, actions),

@@ -52,7 +52,7 @@ impl Plan {
     }
 }
 
-/// Who must not run N jobs ahead of whom: the pairs joined by an edge, in their order, then those that touch a common
+/// The pairs of which one must not run N jobs ahead of the other: those joined by an edge, in their order, then those that touch a common
 /// object, by object and node. No pair twice.
 fn pairs(edges: &[Edge], accessors: &[Vec<usize>], nodes: usize) -> Vec<(usize, usize)> {
     let mut pairs: Vec<(usize, usize)> = Vec::new();

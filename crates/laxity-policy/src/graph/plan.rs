@@ -4,7 +4,7 @@ use laxity_model::{EdgeKind, Graph, Nanos};
 
 use super::{Period, PlanError};
 
-/// A graph made ready to be carried out: periods and deadlines of its nodes, and who is affected by whom.
+/// A graph made ready to be carried out: periods and deadlines of its nodes, and which nodes affect each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     nodes: Vec<Node>,
@@ -64,7 +64,7 @@ impl Edge {
     /// Whether job `index` of the consumer, counted from 0, has its tokens once `completed` jobs of the producer are
     /// complete: `n0 + completed * rho >= phi + index * kappa`. The consumer's earlier jobs took `index * kappa`.
     ///
-    /// As the state of a graph is how many jobs of each node are complete, this one rule says who may run. Simulated
+    /// As the state of a graph is how many jobs of each node are complete, this one rule says which nodes may run. Simulated
     /// and live graphs share it.
     #[inline]
     pub fn suffices(&self, completed: u64, index: u64) -> bool {

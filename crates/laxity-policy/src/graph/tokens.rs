@@ -88,7 +88,7 @@ pub enum Releasing {
 /// delay the job but neither its arrival nor its deadline (paper 003, section 5.4.1, footnote 13).
 ///
 /// Tokens count from the moment the producer completes. A driver that takes time to signal several consumers must
-/// not let the producer be preempted meanwhile (paper 003, section 5.2.3: it is boosted, if anyone tries).
+/// not let the producer be preempted meanwhile (paper 003, section 5.2.3: it is boosted, if another job tries).
 ///
 /// The order of a job's actions is that of paper 003, Fig. 5.5: Released, Consumed (tokens, then feedback tokens),
 /// Ready; then Produced (feedback tokens, then tokens). What follows from an event for several nodes comes by node. The
@@ -175,7 +175,7 @@ impl Tokens {
         }
     }
 
-    /// The job writes its tokens, and whoever waits for them goes on.
+    /// The job writes its tokens, and the nodes that wait for them go on.
     fn complete(&mut self, node: usize, now: Instant, actions: &mut Vec<Action>) {
         let state = &mut self.nodes[node];
         assert_eq!(state.started, state.completed + 1, "only the ready job of a node completes");

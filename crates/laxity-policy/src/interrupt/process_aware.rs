@@ -1,6 +1,6 @@
 //! Process-aware interrupts on a multiprocessor: bottom halves that wait for their owner's priority to suffice.
 
-/// The bottom halves of one cluster that wait to run on somebody's stack (paper 000, section III, after Zhang & West,
+/// The bottom halves of one cluster that wait to run on a process's stack (paper 000, section III, after Zhang & West,
 /// RTSS 2006).
 ///
 /// A bottom half has the effective priority its owner has when it is looked at: inheritance in the meantime counts. At

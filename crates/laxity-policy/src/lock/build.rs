@@ -7,7 +7,7 @@ use super::kfmlp::KFmlp;
 use super::queue::Queue;
 use super::tokens::Tokens;
 
-/// The waiting discipline of a lock, nobody holding it.
+/// The waiting discipline of a lock that is free.
 pub(super) fn build(config: &Config) -> Box<dyn Discipline> {
     match *config {
         Config::Queue { replicas, order, progress } => {

@@ -2,10 +2,10 @@
 
 use laxity_model::TaskId;
 
-/// Tasks that wait in a circle, each for a lock that the next holds; `None` if nobody waits for ever.
+/// Tasks that wait in a circle, each for a lock that the next holds; `None` if no task waits for ever.
 ///
-/// `blockers[t]` are the holders of what task `t` waits for, any one of whom ends its wait by unlocking; none if it
-/// does not wait. So a task is stuck if it waits and everyone it waits for is stuck. With mutexes that is the usual
+/// `blockers[t]` are the holders of what task `t` waits for, any one of which ends its wait by unlocking; none if it
+/// does not wait. So a task is stuck if it waits and every task it waits for is stuck. With mutexes that is the usual
 /// cycle of the waits-for graph; with several replicas a cycle alone does not suffice, as a holder outside it may
 /// unlock.
 ///
@@ -23,7 +23,7 @@ pub(super) fn circle(blockers: &[Vec<TaskId>]) -> Option<Vec<TaskId>> {
     }
 }
 
-/// The largest set of tasks that wait for nobody outside the set: whoever waits, less who waits for one that does not.
+/// The largest set of tasks that wait only for tasks of the set: the tasks that wait, less those that wait for one outside.
 fn stuck(blockers: &[Vec<TaskId>]) -> Vec<bool> {
     let mut stuck: Vec<bool> = blockers.iter().map(|blockers| !blockers.is_empty()).collect();
     loop {

@@ -72,7 +72,7 @@ pub enum Progress {
 /// A request for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who asks.
+    /// The task that requests.
     pub task: TaskId,
     /// Bound on how long it will hold the lock, for what predicts waiting times.
     pub length: Nanos,
@@ -90,7 +90,7 @@ impl Request {
 /// A request that is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Who holds it now.
+    /// The task that holds it now.
     pub task: TaskId,
     /// Which replica.
     pub replica: ReplicaId,
@@ -107,7 +107,7 @@ pub enum Standing {
     Outside,
     /// Outside, and `donee`, which is in a queue, has its priority.
     Donor {
-        /// To whom it donates.
+        /// The task that has its priority.
         donee: TaskId,
     },
 }
@@ -134,7 +134,7 @@ pub trait Discipline: Saved + std::fmt::Debug + Send {
     /// `request.task` asks at `now`; it neither holds nor waits for this lock.
     fn request(&mut self, now: Instant, request: Request, levels: Levels<'_>, grants: &mut Vec<Grant>);
 
-    /// `request.task` holds `replica` from now on, which is free while nobody waits for this lock: its driver granted
+    /// `request.task` holds `replica` from now on, which was free while no task waited: the driver granted
     /// what [`Discipline::request`] would have.
     fn adopt(&mut self, now: Instant, request: Request, replica: ReplicaId, levels: Levels<'_>);
 
@@ -156,20 +156,20 @@ pub trait Discipline: Saved + std::fmt::Debug + Send {
         false
     }
 
-    /// Priorities changed for other reasons than this lock: whoever waits in priority order is to be sorted again.
+    /// Priorities changed for other reasons than this lock: a queue in priority order must be sorted again.
     fn reordered(&mut self, now: Instant, levels: Levels<'_>, grants: &mut Vec<Grant>);
 
     /// Calls `give(from, to)` for every pair such that `to` inherits from `from` directly: from a waiter to its holder,
     /// from a donor to its donee.
     fn inheritance(&self, give: &mut dyn FnMut(TaskId, TaskId));
 
-    /// Calls `stands` for everyone who waits, those of a queue in its order.
+    /// Calls `stands` for every task that waits, those of a queue in its order.
     fn standings(&self, stands: &mut dyn FnMut(TaskId, Standing));
 
     /// Forgets all holders and waiters, and all that it observed.
     fn clear(&mut self);
 
-    /// Who holds `replica`.
+    /// The task that holds `replica`.
     fn holder(&self, replica: ReplicaId) -> Option<TaskId>;
 
     /// Panics if an invariant does not hold.

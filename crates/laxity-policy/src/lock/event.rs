@@ -28,9 +28,9 @@ pub enum Event {
         /// The only GPU of the lock's pool that will do, by its position there.
         only: Option<u16>,
     },
-    /// It holds `replica`, free till now, of `lock`, for which nobody waits: the driver granted it what a request would
-    /// have been granted, as locks for which nobody waits need no arbiter. When that is told matters to nobody, if the
-    /// base priority of a job stays the same while it holds, and nothing is predicted.
+    /// It holds `replica`, free till now, of `lock`, for which no task waits: the driver granted it what a request would
+    /// have been granted, as uncontended locks need no arbiter. The driver may report that at any time before a task waits,
+    /// if the base priority of a job stays the same while it holds, and nothing is predicted.
     Adopt {
         /// The task.
         task: TaskId,

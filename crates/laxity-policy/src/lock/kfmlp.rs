@@ -53,7 +53,7 @@ impl KFmlp {
     fn victim(&self, levels: Levels<'_>) -> Option<(usize, usize)> {
         let mut highest = None;
         for (replica, queue) in self.queues.iter().enumerate() {
-            // The first holds its replica and is not blocked. Who named a GPU is in its queue already.
+            // The first holds its replica and is not blocked. A job that named a GPU is in its queue already.
             for (position, request) in queue.iter().enumerate().skip(1).filter(|(_, request)| request.only.is_none()) {
                 let candidate = (levels.priority(request.task), replica, position);
                 highest = Some(highest.map_or(candidate, |highest| candidate.min(highest)));

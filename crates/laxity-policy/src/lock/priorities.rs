@@ -26,8 +26,8 @@ pub(super) struct Priorities {
     /// Tasks that inherit, or whose own priority changed. No duplicates.
     marked: Vec<TaskId>,
     is_marked: Vec<bool>,
-    /// The tasks with a base priority, a bit each: most of many have none, and whoever saves or loads a state is to
-    /// look at the others only.
+    /// The tasks with a base priority, a bit each: most of many have none, and saving
+    /// or loading a state looks at the others only.
     pending: Vec<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Priorities {
     /// The job of `task`, which holds nothing and waits for nothing, is complete.
     pub(super) fn end(&mut self, task: TaskId) {
         assert!(self.base[task.index()].is_some(), "only a pending job can complete");
-        assert!(!self.is_marked[task.index()], "a job without locks inherits from nobody");
+        assert!(!self.is_marked[task.index()], "a job without locks inherits nothing");
         self.set_all(task, None);
     }
 
@@ -170,9 +170,9 @@ impl Priorities {
         }
     }
 
-    /// Between events: panics unless everyone who inherits or was raised is known to and only they are marked.
+    /// Between events: panics unless exactly the tasks that inherit or were raised are marked, and the driver knows of all changes.
     pub(super) fn assert_invariants(&self) {
-        assert_eq!(self.effective, self.ordered, "an effective priority changed and nobody was sorted again");
+        assert_eq!(self.effective, self.ordered, "an effective priority changed and no queue was sorted again");
         assert_eq!(self.effective, self.reported, "an effective priority changed in secret");
         let pending = (0..self.base.len() as u32).map(TaskId).filter(|&task| self.base(task).is_some());
         assert!(self.pending().eq(pending), "a job is pending in secret, or not any more");

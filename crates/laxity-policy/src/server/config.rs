@@ -1,7 +1,5 @@
 //! What a server may use, and by which rules.
 
-use std::fmt;
-
 use laxity_model::Nanos;
 
 use super::{Cbs, Server, SporadicServer};
@@ -32,9 +30,10 @@ pub enum Kind {
 }
 
 /// Why there is no such server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// No budget, or more than a period.
+    #[error("server budget {budget} in period {period}; it must be above 0 and at most the period")]
     Budget {
         /// Q.
         budget: Nanos,
@@ -42,6 +41,7 @@ pub enum ConfigError {
         period: Nanos,
     },
     /// A sporadic server that can never be replenished.
+    #[error("0 pending replenishments; a sporadic server needs at least 1 to get its budget back")]
     NoReplenishments,
 }
 
@@ -61,18 +61,3 @@ impl Config {
         })
     }
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfigError::Budget { budget, period } => {
-                write!(f, "server budget {budget} in period {period}; it must be above 0 and at most the period")
-            }
-            ConfigError::NoReplenishments => {
-                f.write_str("0 pending replenishments; a sporadic server needs at least 1 to get its budget back")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}

@@ -74,7 +74,7 @@ fn is_descendant(graph: &Graph, from: usize, to: usize) -> bool {
     from == to || graph.edges.iter().any(|edge| edge.producer == from && is_descendant(graph, edge.consumer, to))
 }
 
-/// The least N at which no access waits, by the analysis, which finds out by itself who waits for whom.
+/// The least N at which no access waits, by the analysis, which finds out by itself which node waits for which.
 fn replicas_needed(shared: &Shared) -> u32 {
     let object = |(index, accessors): (usize, &Vec<usize>)| DataObject {
         name: format!("object {index}"),
@@ -114,7 +114,7 @@ fn respond(plan: Plan, shared: &Shared) -> Run {
 }
 
 #[test]
-fn with_as_many_replicas_as_the_bound_says_nobody_waits_and_with_fewer_some_do() {
+fn with_as_many_replicas_as_the_bound_says_no_job_waits_and_with_fewer_some_do() {
     let (mut checked, mut too_few) = (0, 0);
     for seed in 0..300 {
         let shared = shared(seed);
@@ -140,7 +140,7 @@ fn without_feedback_a_replica_is_overwritten_before_it_is_read() {
     let shared = Shared { graph: chain(), accessors: vec![vec![0, 2]], responses: vec![8, 20, 20] };
     let with = Plan::pipelined(&shared.graph, &shared.accessors, 2).expect("a sound graph");
     assert!(!has_stale_read(&respond(with, &shared), &shared, 2));
-    // The one edge from c to a, which no path of other feedback edges replaces: nobody else touches the object.
+    // The one edge from c to a, which no path of other feedback edges replaces: no other node touches the object.
     let without_last = Plan::pipelined(&shared.graph, &[], 2).expect("a sound graph");
     assert_eq!(feedback(&without_last), [(1, 0, 2), (2, 1, 2)]);
     assert!(has_stale_read(&respond(without_last, &shared), &shared, 2));

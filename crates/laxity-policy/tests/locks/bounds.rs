@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
         for action in actions {
             let Action::Grant { task, .. } = action else { continue };
             let task = task.index();
-            let State::Waits { since } = self.states[task] else { panic!("only who waits is granted") };
+            let State::Waits { since } = self.states[task] else { panic!("only a waiter is granted") };
             self.waited[task] = self.waited[task].max(now - since);
             let hold = self.users[task].sections[self.finished[task]].hold;
             self.states[task] = State::Holds { until: now + hold };
@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
 
 fn user() -> impl Strategy<Value = User> {
     let sections = |length| {
-        // Half of all sections take their full length, and many follow each other closely: else hardly anybody waits.
+        // Half of all sections take their full length, and many follow each other closely: else tasks hardly ever wait.
         let hold = prop_oneof![Just(length), 0..=length];
         let pause = prop_oneof![0..3_u64, 0..40_u64];
         prop::collection::vec((pause, hold).prop_map(|(pause, hold)| Section { pause, hold }), 1..6)

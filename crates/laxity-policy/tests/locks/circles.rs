@@ -1,4 +1,4 @@
-//! Deadlocks: found, and harmless to who computes priorities.
+//! Deadlocks: found, and harmless to the computation of priorities.
 
 use laxity_model::{EngineOrder, TaskId};
 use laxity_policy::lock::{Config, Progress};

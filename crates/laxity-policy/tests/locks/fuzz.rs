@@ -150,13 +150,13 @@ impl Driver {
         }
     }
 
-    /// No replica is free while somebody waits whom it suits.
+    /// No replica is free while a task waits that it suits.
     fn assert_work_conserving(&self) {
         for wait in self.model.requests.iter().filter(|request| request.replica.is_none()) {
             let mut suitable =
                 (0..self.model.replicas(wait.lock)).filter(|&it| wait.only.is_none_or(|only| only == it));
             let free = suitable.find(|&it| self.arbiter.holder(LockId(wait.lock as u16), ReplicaId(it)).is_none());
-            assert_eq!(free, None, "{wait:?} waits for nobody");
+            assert_eq!(free, None, "{wait:?} waits for no holder");
         }
     }
 

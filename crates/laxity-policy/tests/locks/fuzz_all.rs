@@ -1,5 +1,5 @@
 //! Random jobs that nest random locks of all kinds, tokens among them: the arbiter's invariants hold, no replica has two
-//! holders, whoever runs goes on, and in the end all is free and priorities are base priorities.
+//! holders, a task that runs goes on, and in the end all is free and priorities are base priorities.
 
 use laxity_model::{EngineOrder, Instant, LockId, Nanos, TaskId};
 use laxity_policy::cpu::Priority;
@@ -72,7 +72,11 @@ impl Driver {
         for action in actions {
             match action {
                 Action::Grant { task, lock, replica } => {
-                    assert_eq!(self.arbiter.holder(lock, replica), Some(task), "who is granted a replica holds it");
+                    assert_eq!(
+                        self.arbiter.holder(lock, replica),
+                        Some(task),
+                        "a task that is granted a replica holds it"
+                    );
                 }
                 Action::Prioritize { priority } => {
                     let task = priority.task;
@@ -104,12 +108,12 @@ proptest! {
         for (task, unlocks, lock, length) in steps {
             driver.step(task, unlocks, lock, length);
         }
-        // Whoever runs gives up what it has, until nobody is left.
+        // Tasks that run give up what they have, until none is left.
         for _ in 0..TASKS * LOCKS * 3 {
             let runs = |task: &usize| driver.base[*task].is_some() && driver.arbiter.waits_for(TaskId(*task as u32)).is_none();
             let Some(task) = (0..TASKS).find(runs) else { break };
             driver.give_up(task);
         }
-        prop_assert_eq!(driver.base, [None; TASKS], "somebody waits though nobody runs");
+        prop_assert_eq!(driver.base, [None; TASKS], "a task waits though none runs");
     }
 }

@@ -31,7 +31,7 @@ fn inheritance_passes_through_nested_mutexes() {
     );
 }
 
-/// T3 -B-> T2 -A (k-FMLP), queue 0-> T0. T1, the holder of the other replica, inherits from nobody.
+/// T3 -B-> T2 -A (k-FMLP), queue 0-> T0. T1, the holder of the other replica, inherits nothing.
 #[test]
 fn inheritance_passes_through_a_k_fmlp() {
     let mut schedule = Schedule::new(&[K_FMLP, inheriting(1)], &[9, 8, 7, 1]);
@@ -62,7 +62,7 @@ fn inheritance_is_dropped_at_the_unlock_of_the_lock_that_gave_it() {
     );
 }
 
-/// The same through a chain: T3 withdraws at the far end, and everyone along the chain loses its priority at once.
+/// The same through a chain: T3 withdraws at the far end, and every task along the chain loses its priority at once.
 #[test]
 fn inheritance_is_dropped_along_the_chain_when_a_request_is_withdrawn() {
     let mut schedule = Schedule::new(&[inheriting(1), inheriting(1), inheriting(1)], &[4, 3, 2, 1]);
@@ -93,7 +93,7 @@ fn a_lower_priority_is_not_inherited() {
     );
 }
 
-/// A waiter of a semaphore waits for whoever unlocks first, so all holders inherit; of those who accept GPU 1 only, the
+/// A waiter of a semaphore waits for the first holder that unlocks, so all holders inherit; of waiters that accept GPU 1 only, the
 /// holder of GPU 1.
 #[test]
 fn every_holder_that_can_end_a_wait_inherits() {

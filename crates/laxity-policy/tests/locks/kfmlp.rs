@@ -17,8 +17,8 @@ fn mutex() -> Config {
     Config::Queue { replicas: 1, order: EngineOrder::Fifo, progress: Progress::Inheritance }
 }
 
-/// R1, l-aware. Lengths 9, 4, 4, 1: queue 0 has T0 for 9; T2 and T3 find less in queue 1, first 4, then 8. Whom a
-/// holder inherits from shows who joined its queue (R2).
+/// R1, l-aware. Lengths 9, 4, 4, 1: queue 0 has T0 for 9; T2 and T3 find less in queue 1, first 4, then 8. The
+/// lenders of a holder show which tasks joined its queue (R2).
 ///
 /// ```text
 ///   queue 0:  T0(9)
@@ -96,7 +96,7 @@ fn r1_prefers_a_free_replica_among_equal_waits() {
 
 /// T2 names the GPU of T1, though queue 0 is shorter; T3 names the free one, though it is not the first.
 #[test]
-fn r1_leaves_no_choice_to_who_names_a_gpu() {
+fn r1_leaves_no_choice_to_a_job_that_names_a_gpu() {
     let mut schedule = Schedule::new(&[oblivious(3)], &[1, 2, 3, 4]);
     schedule.request(0, A).request(1, A).unlock(0, A).request_only(2, A, 1).request_only(3, A, 2).unlock(1, A);
     schedule.assert_drawn(

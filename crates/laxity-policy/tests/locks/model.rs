@@ -80,7 +80,7 @@ impl Model {
         free
     }
 
-    /// `task` unlocks; who gets its replica.
+    /// `task` unlocks; the task that gets its replica.
     pub fn unlock(&mut self, now: Instant, task: TaskId, lock: usize) -> Option<(TaskId, u16)> {
         let position = self.requests.iter().position(|request| request.task == task && request.lock == lock)?;
         let replica = self.requests[position].replica?;
@@ -177,7 +177,7 @@ impl Model {
         held.filter_map(|held| held.raise).chain(self.base[task].map(Priority::level)).min()
     }
 
-    /// Who waits for what `task` holds, as far as the lock's rules let it inherit from them.
+    /// The tasks that wait for what `task` holds, as far as the lock's rules let it inherit from them.
     fn inherits_from(&self, task: usize) -> Vec<usize> {
         let gives = |wait: &Request, held: &Request| {
             wait.lock == held.lock
@@ -196,7 +196,7 @@ impl Model {
     }
 }
 
-/// `start`, and everyone that can be reached from it.
+/// `start`, and all that can be reached from it.
 fn reachable(start: usize, edges: &[Vec<usize>]) -> Vec<usize> {
     let mut reached = vec![start];
     let mut next = 0;

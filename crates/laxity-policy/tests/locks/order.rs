@@ -1,4 +1,4 @@
-//! Mutexes and semaphores: who is next.
+//! Mutexes and semaphores: the order of grants.
 
 use laxity_model::EngineOrder;
 use laxity_policy::lock::{Config, Progress};
@@ -56,7 +56,7 @@ fn priority_order_follows_priorities_that_change_while_jobs_wait() {
     );
 }
 
-/// Three hold it at once; a replica that is given up goes on, one that nobody waits for is free for the next request.
+/// Three hold it at once; a replica that is given up goes on, one that no task waits for is free for the next request.
 #[test]
 fn a_semaphore_has_as_many_holders_as_replicas() {
     let mut schedule = Schedule::new(&[lock(2, EngineOrder::Fifo)], &[1, 2, 3, 4]);

@@ -1,4 +1,4 @@
-//! Ceilings, floors and boosts: the holder is raised from grant to unlock, whether or not somebody waits.
+//! Ceilings, floors and boosts: the holder is raised from grant to unlock, whether or not another task waits.
 
 use laxity_model::{EngineOrder, Instant, Nanos, TaskId};
 use laxity_policy::cpu::Priority;
@@ -94,7 +94,7 @@ fn boosted_jobs_rank_above_all_by_order_of_request() {
     schedule.unlock(1, A).unlock(2, B);
     assert_eq!(levels(&schedule), [(9, 0), (8, 1), (7, 2), (1, 3)]);
     schedule.request(3, A);
-    assert_eq!(levels(&schedule)[3], (0, 0), "the order counts from 0 again when nobody is or will be boosted");
+    assert_eq!(levels(&schedule)[3], (0, 0), "the order counts from 0 again when no task is or will be boosted");
 }
 
 /// T1 inherits from T2 through a mutex beside the ceiling of the other; each lasts as long as its own lock.
@@ -113,7 +113,7 @@ fn ceilings_and_inheritance_combine() {
     );
 }
 
-/// Who waits passes on what it was raised to: T1 holds A (boosted) and waits for B of T0.
+/// A waiter passes on what it was raised to: T1 holds A (boosted) and waits for B of T0.
 #[test]
 fn a_boost_is_inherited() {
     let mut schedule = Schedule::new(&[mutex(Progress::Boosting), mutex(Progress::Inheritance)], &[3, 2, 1]);

@@ -27,7 +27,7 @@ impl Schedule {
         for &priority in &base {
             let mut actions = Vec::new();
             arbiter.handle(Instant::ZERO, Event::Pending { priority }, &mut actions);
-            assert_eq!(actions, [], "a pending job has its base priority, and nobody needs to be told");
+            assert_eq!(actions, [], "a pending job has its base priority, and the driver needs no report");
         }
         Schedule { arbiter, actions: Vec::new(), now: Instant::ZERO, locks: locks.to_vec(), base, columns: Vec::new() }
     }

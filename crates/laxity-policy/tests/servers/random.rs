@@ -1,4 +1,4 @@
-//! What servers guarantee whatever the load and whoever else has the CPU.
+//! What servers guarantee whatever the load and whatever else has the CPU.
 
 use laxity_model::rng::SplitMix64;
 use laxity_policy::server::Kind;

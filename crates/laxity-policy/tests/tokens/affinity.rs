@@ -70,7 +70,7 @@ fn what_a_migration_costs_is_learnt() {
     assert_eq!(cluster.request_with(1, None, 99), [(1, 0)]);
 }
 
-/// Task 1 was on GPU 0, nobody on GPU 1; 0 has been nowhere.
+/// Task 1 was on GPU 0, none on GPU 1; 0 has been nowhere.
 #[test]
 fn a_tie_goes_to_the_gpu_that_was_the_last_of_fewest_tasks() {
     let mut cluster = predicting(2, 50);

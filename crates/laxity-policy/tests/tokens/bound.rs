@@ -149,7 +149,7 @@ impl Schedule {
 
     fn granted(&mut self, grants: &[(usize, u16)]) {
         for &(job, _) in grants {
-            assert_eq!(self.phases[job], Phase::Waits, "a grant goes to one who waits");
+            assert_eq!(self.phases[job], Phase::Waits, "a grant goes to a waiter");
             self.phases[job] = Phase::Holds;
         }
     }
@@ -203,7 +203,7 @@ fn longest(jobs: &[Job]) -> u64 {
     jobs.iter().map(|job| job.section.len() as u64).max().unwrap_or(0)
 }
 
-/// Mutations that this fails for: `Tokens::donate` without a body (nobody donates); a refill that ignores the
+/// Mutations that this fails for: `Tokens::donate` without a body (no task donates); a refill that ignores the
 /// releaser's own donor; donors that stay although no longer among the m highest; the highest donee instead of the
 /// lowest; no stealing.
 #[test]

@@ -100,7 +100,7 @@ fn an_overrun_may_ask_for_the_locks_it_needs_to_end_its_call() {
 }
 
 #[test]
-fn who_unlocks_all_before_the_signal_comes_has_nothing_to_unwind() {
+fn a_job_that_unlocks_all_before_the_signal_comes_has_nothing_to_unwind() {
     let mut enforcement = holding(&[TOKEN]);
     after(&mut enforcement, Event::CallEntered);
     after(&mut enforcement, Event::Exhausted);

@@ -51,7 +51,7 @@ impl Cluster {
         self.relax();
     }
 
-    /// A job of `task` arrives if none is pending, and asks; returns who is granted which replica.
+    /// A job of `task` arrives if none is pending, and requests; returns which task is granted which replica.
     pub fn request(&mut self, task: usize) -> Vec<(usize, u16)> {
         self.request_with(task, None, 1)
     }
@@ -94,7 +94,7 @@ impl Cluster {
         self.tokens.holder(ReplicaId(replica)).map(TaskId::index)
     }
 
-    /// Who gives its priority to whom, sorted.
+    /// The pairs of which the first gives its priority to the second, sorted.
     pub fn gifts(&self) -> Vec<(usize, usize)> {
         let mut gifts = Vec::new();
         self.tokens.inheritance(&mut |from, to| gifts.push((from.index(), to.index())));
@@ -117,8 +117,8 @@ impl Cluster {
         // A path of gifts visits a task once.
         for _ in 0..self.base.len() {
             for &(from, to) in &gifts {
-                let given = self.effective[from].expect("who gives is pending").given_to(id(to));
-                let own = self.effective[to].expect("who is given to is pending");
+                let given = self.effective[from].expect("a giver is pending").given_to(id(to));
+                let own = self.effective[to].expect("a receiver is pending");
                 self.effective[to] = Some(own.min(given));
             }
         }

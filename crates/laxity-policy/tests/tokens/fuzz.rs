@@ -1,5 +1,5 @@
 //! Random events: whatever happens, the allocator's own invariants hold (the driver has them checked after every
-//! event), no token has two holders, everybody who keeps waiting is granted in the end, and priorities go where they
+//! event), no token has two holders, every task that keeps waiting is granted in the end, and priorities go where they
 //! ought to.
 
 use proptest::prelude::*;
@@ -97,7 +97,7 @@ impl Driver {
         let gifts = self.cluster.gifts();
         assert!(gifts.is_sorted_by(|a, b| a.0 < b.0), "one gives to two: {gifts:?}");
         let waits = |task: usize| matches!(self.jobs[task], Job::Waits { .. });
-        assert!(gifts.iter().all(|&(from, _)| waits(from)), "one gives who does not wait: {gifts:?}");
+        assert!(gifts.iter().all(|&(from, _)| waits(from)), "a task gives that does not wait: {gifts:?}");
         let donors = |donee: usize| gifts.iter().filter(|&&(_, to)| to == donee).count();
         assert!((0..TASKS).all(|task| !waits(task) || donors(task) <= 1), "two donate to one: {gifts:?}");
         let places = usize::from(self.sizes.fifo_requests)
@@ -111,18 +111,18 @@ impl Driver {
             while let Some(&(_, to)) = gifts.iter().find(|&&(from, _)| from == reached) {
                 reached = to;
             }
-            assert!(!waits(reached), "{task} waits, and what it gives ends at {reached}, who waits: {gifts:?}");
+            assert!(!waits(reached), "{task} waits, and what it gives ends at {reached}, which waits: {gifts:?}");
             assert!(self.cluster.effective(reached) <= Some(task));
         }
     }
 
-    /// Whoever holds unlocks, until nobody waits.
+    /// Holders unlock, until no task waits.
     fn drain(&mut self) {
         for _ in 0..TASKS {
             (0..TASKS).for_each(|task| self.unlock(task));
             self.check();
         }
-        assert_eq!(self.jobs, [Job::Idle; TASKS], "somebody waits though all is free");
+        assert_eq!(self.jobs, [Job::Idle; TASKS], "a task waits though all is free");
     }
 }
 

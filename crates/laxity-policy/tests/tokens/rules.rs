@@ -1,5 +1,5 @@
 //! The rules, one by one. Tasks are numbered by priority, 0 the highest. Drawings show each replica's queue, its holder
-//! before the bar, then who waits outside; `a > b` is a donor and its donee.
+//! before the bar, then the tasks outside; `a > b` is a donor and its donee.
 
 use crate::cluster::{Cluster, Sizes};
 
@@ -41,7 +41,7 @@ fn a_holder_inherits_from_the_waiters_of_its_queue_until_it_unlocks() {
 }
 
 /// ```text
-/// r0   0 | 1     7     7 gives its priority to nobody; 0 unlocks:     r0   1 | 7
+/// r0   0 | 1     7     7 gives its priority to none; 0 unlocks:     r0   1 | 7
 /// ```
 #[test]
 fn a_request_that_is_not_among_the_m_highest_waits_in_the_priority_queue() {
@@ -69,7 +69,7 @@ fn a_high_request_donates_to_the_lowest_and_its_priority_reaches_the_holder() {
 /// r0   5 | 6     1 > 6   2 > 5
 /// ```
 #[test]
-fn who_is_among_the_m_highest_is_judged_by_base_priority() {
+fn the_m_highest_are_judged_by_base_priority() {
     let mut cluster = two_low();
     cluster.request(1);
     cluster.request(2);
@@ -115,12 +115,12 @@ fn a_place_that_becomes_free_is_that_of_the_releasers_donor() {
     assert_eq!(cluster.unlock(5), [(6, 0)]);
     assert_eq!(cluster.gifts(), [(1, 6), (2, 6)]);
     assert_eq!(cluster.unlock(6), [(2, 0)]);
-    assert_eq!(cluster.gifts(), [(1, 2)], "in the queue of 2, not its donor: nobody else is left");
+    assert_eq!(cluster.gifts(), [(1, 2)], "in the queue of 2, not its donor: no other is left");
     assert_eq!((cluster.unlock(2), cluster.unlock(1)), (vec![(1, 0)], vec![]));
 }
 
 /// ```text
-/// r0   0 | 8     1 > 8   4     0 unlocks, who has no donor:     r0   8 | 1     4 > 8
+/// r0   0 | 8     1 > 8   4     0 unlocks, which has no donor:     r0   8 | 1     4 > 8
 /// ```
 #[test]
 fn without_a_donor_of_its_own_the_highest_donor_has_the_place() {
@@ -162,7 +162,7 @@ fn an_idle_replica_steals_the_highest_waiter() {
     let mut cluster = Sizes::balanced(6, 1, 2).cluster(9);
     cluster.request_all([3, 4, 8, 5, 6, 7]);
     assert_eq!((cluster.unlock(4), cluster.unlock(5)), (vec![(5, 1)], vec![(7, 1)]));
-    assert_eq!(cluster.unlock(7), [(6, 1)], "6 is higher than 8, who is before it in the queue of r0");
+    assert_eq!(cluster.unlock(7), [(6, 1)], "6 is higher than 8, which is before it in the queue of r0");
     assert_eq!(cluster.gifts(), [(8, 3)]);
     assert_eq!(cluster.unlock(6), [(8, 1)]);
     assert_eq!(cluster.unlock(8), [], "a holder is not stolen");
@@ -175,7 +175,7 @@ fn an_idle_replica_steals_the_highest_waiter() {
 fn no_more_requests_than_may_be_are_in_all_queues_together() {
     let mut cluster = sizes(6, 1, 2, 3, 2).cluster(9);
     cluster.request_all([0, 1, 2]);
-    assert_eq!(cluster.gifts(), [], "2 is behind nobody, and nobody is lower");
+    assert_eq!(cluster.gifts(), [], "2 is behind none, and none is lower");
     assert_eq!(cluster.unlock(0), [(2, 0)]);
 }
 
@@ -209,7 +209,7 @@ fn a_request_for_one_gpu_donates_within_its_queues() {
     assert_eq!((cluster.unlock(8), cluster.unlock(5)), (vec![], vec![(2, 0)]));
 }
 
-/// What is stolen leaves a place for who may not use the idle replica, and its donor looks for another donee.
+/// What is stolen leaves a place for a task that may not use the idle replica, and its donor looks for another donee.
 ///
 /// ```text
 /// 0 and 1 want GPU 1     r0   3     r1   4 | 6     0 > 4   1 > 6     3 unlocks:     r0   6     r1   4 | 0     1 > 4
@@ -228,7 +228,7 @@ fn a_stolen_request_leaves_its_place_and_its_donor_behind() {
     assert_eq!((cluster.unlock(4), cluster.unlock(0)), (vec![(0, 1)], vec![(1, 1)]));
 }
 
-/// k-FMLP as a special case: one token, queues without end, nobody outside.
+/// k-FMLP as a special case: one token, queues without end, none outside.
 #[test]
 fn with_queues_without_end_it_is_the_k_fmlp() {
     let mut cluster = sizes(2, 2, 1, u16::MAX, u16::MAX).cluster(9);
@@ -243,7 +243,7 @@ fn with_queues_without_end_it_is_the_k_fmlp() {
 /// r0   5 | 6     1 > 6     6 withdraws: its donor has the place     r0   5 | 1
 /// ```
 #[test]
-fn who_withdraws_leaves_its_place_to_its_donor() {
+fn a_withdrawn_request_leaves_its_place_to_its_donor() {
     let mut cluster = two_low();
     cluster.request(1);
     assert_eq!((cluster.withdraw(6), cluster.gifts()), (vec![], vec![(1, 5)]));
@@ -265,7 +265,7 @@ fn a_donor_that_withdraws_makes_room_for_another() {
 /// r0   5 | 6     1 > 5   3 > 6     5 overruns:     r0   (5) 6 1     3 > 6     5 unlocks:     r0   6 | 1     3 > 6
 /// ```
 #[test]
-fn who_overruns_loses_its_place_but_holds_and_inherits_until_it_unlocks() {
+fn a_holder_that_overruns_loses_its_place_but_holds_and_inherits_until_it_unlocks() {
     let mut cluster = two_low();
     cluster.request_all([3, 1]);
     assert_eq!(cluster.gifts(), [(1, 5), (3, 6), (6, 5)]);

@@ -26,7 +26,7 @@ impl Entity {
     ///
     /// Panics if it weighs nothing.
     pub fn new(weight: u64) -> Entity {
-        assert!(weight > 0, "who weighs nothing would never have a turn");
+        assert!(weight > 0, "a thread without weight would never have a turn");
         Entity { weight, virtual_time: 0, executed: Nanos::ZERO, slice_from: Nanos::ZERO }
     }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn virtual_time_grows_more_slowly_for_who_weighs_more() {
+    fn virtual_time_grows_more_slowly_for_a_heavier_thread() {
         let ms = Nanos::from_millis;
         let mut threads = [512, 1024, 2048].map(Entity::new);
         threads.iter_mut().for_each(|thread| thread.charge(ms(4)));

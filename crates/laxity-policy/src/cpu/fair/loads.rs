@@ -9,7 +9,7 @@ use super::run_queue::RunQueue;
 #[derive(Clone, Debug)]
 pub(super) struct Loads {
     idle: BTreeSet<u16>,
-    /// Those in which somebody waits, by load; the CPU of smallest number last among equals.
+    /// Those in which a thread waits, by load; the CPU of smallest number last among equals.
     overloaded: BTreeSet<(u64, Reverse<u16>)>,
     /// The entry of each CPU there.
     entries: Vec<Option<u64>>,
@@ -52,7 +52,7 @@ impl Loads {
         self.idle.first().copied()
     }
 
-    /// Of the queues in which somebody waits the one with most to do.
+    /// The queue with most to do among those in which a thread waits.
     pub fn busiest(&self) -> Option<u16> {
         self.overloaded.last().map(|&(_, Reverse(cpu))| cpu)
     }

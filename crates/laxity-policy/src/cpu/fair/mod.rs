@@ -8,7 +8,7 @@
 //!     |  completes, suspends                       least virtual time       waiting on a CPU
 //!   linked <------------------------------------------------------------------ | ^    |
 //!     |                                                                          |    | pulled by an idle CPU,
-//!     '---- slice over (tick), or who woke is behind by more than a granularity -'    v or by one with less to do
+//!     '---- slice over (tick), or a woken one is behind by more than a granularity -'    v or by one with less to do
 //!                                                                              another CPU
 //! ```
 //!

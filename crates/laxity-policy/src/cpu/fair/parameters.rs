@@ -65,6 +65,6 @@ mod tests {
         assert_eq!(one.slice(1024, 3 * 1024, 3), Nanos::from_millis(2));
         assert_eq!(one.slice(1024, 8 * 1024, 8), Nanos::from_micros(750));
         assert_eq!(one.slice(1024, 20 * 1024, 20), Nanos::from_micros(750), "the period is 15 ms now");
-        assert_eq!(one.slice(2048, 3 * 1024, 2), Nanos::from_millis(4), "who weighs twice as much has twice the time");
+        assert_eq!(one.slice(2048, 3 * 1024, 2), Nanos::from_millis(4), "twice the weight has twice the time");
     }
 }

@@ -18,9 +18,9 @@ pub(super) struct Key {
 /// The runnable threads of a CPU.
 #[derive(Clone, Debug)]
 pub(super) struct RunQueue {
-    /// Who waits.
+    /// The threads that wait.
     pub waiting: BTreeSet<Key>,
-    /// Who has the CPU, and its place among those who wait if it had not.
+    /// The thread that has the CPU, and its place among the waiting ones if it had not.
     pub linked: Option<TaskId>,
     /// Whether another may have to have the CPU: decided at the end of the instant.
     pub needs_reschedule: bool,
@@ -28,7 +28,7 @@ pub(super) struct RunQueue {
     pub load: u64,
     /// When it next looks for queues with more to do.
     pub next_balance: Instant,
-    /// `min_vruntime`: never goes back, and is never ahead of who is runnable but for those who woke late.
+    /// `min_vruntime`: never goes back, and is never ahead of a runnable thread but for those that woke late.
     clock: i64,
 }
 
@@ -47,13 +47,13 @@ impl RunQueue {
         self.clock
     }
 
-    /// Who of the fair class has waited most.
+    /// The thread of the fair class that has waited most.
     pub fn first_fair(&self) -> Option<Key> {
         let after_interrupt_threads = Key { is_fair: true, virtual_time: i64::MIN, task: TaskId(0) };
         self.waiting.range(after_interrupt_threads..).next().copied()
     }
 
-    /// The clock shows the least virtual time among the runnable, of whom `linked` is the one of the fair class that has
+    /// The clock shows the least virtual time among the runnable, of which `linked` is the one of the fair class that has
     /// the CPU; but never less than it has shown.
     pub fn advance_clock(&mut self, linked: Option<&Entity>) {
         let waiting = self.first_fair().map(|key| key.virtual_time);
@@ -78,7 +78,7 @@ mod tests {
         queue.waiting.insert(Key { is_fair: false, virtual_time: 0, task: TaskId(7) });
         queue.waiting.insert(Key { is_fair: true, virtual_time: 10, task: TaskId(1) });
         queue.advance_clock(Some(&linked));
-        assert_eq!(queue.clock(), 30, "who woke is behind");
+        assert_eq!(queue.clock(), 30, "a woken thread is behind");
         queue.waiting.insert(Key { is_fair: true, virtual_time: 40, task: TaskId(2) });
         assert_eq!(queue.waiting.pop_first().map(|key| key.task), Some(TaskId(7)), "real-time priority goes first");
         queue.waiting.pop_first();

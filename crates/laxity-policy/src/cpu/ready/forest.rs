@@ -133,7 +133,7 @@ impl Nodes {
     ///
     /// Every ancestor gives up the child that leads to `node` (degree `k`) and the children of higher degree; left
     /// with its children of degrees `0..k`, it is a `B_k` itself. So the children of `node`, then each ancestor, then
-    /// that ancestor's higher children fill the degrees from 0 up, each once. Nobody's priority is touched, unlike in
+    /// that ancestor's higher children fill the degrees from 0 up, each once. No priority is touched, unlike in
     /// the textbook's decrease-to-minus-infinity, which moves jobs between nodes and thus breaks handles.
     fn cut_out(&mut self, node: u32, pieces: &mut Pieces) -> (u32, usize) {
         let mut degree = self.degree(node);

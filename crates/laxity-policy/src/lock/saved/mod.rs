@@ -9,8 +9,6 @@ mod codec;
 mod disciplines;
 mod tasks;
 
-use std::fmt;
-
 pub use codec::Codec;
 
 /// A state that is saved as numbers.
@@ -26,19 +24,11 @@ pub trait Saved {
 }
 
 /// What was saved is not the state of these locks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("number {position} of the saved state of the locks is not {expected}; the state cannot be used")]
 pub struct Damaged {
     /// The position of the number that cannot be.
     pub position: usize,
     /// What it was to be.
     pub expected: &'static str,
 }
-
-impl fmt::Display for Damaged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Damaged { position, expected } = self;
-        write!(f, "number {position} of the saved state of the locks is not {expected}; the state cannot be used")
-    }
-}
-
-impl std::error::Error for Damaged {}

@@ -26,7 +26,7 @@ pub(in crate::lock) struct Released {
     pub replica: ReplicaId,
     /// The holder had overrun: it gives up no place in the queue.
     pub overran: bool,
-    /// Who holds it now.
+    /// The task that holds it now.
     pub next: Option<TaskId>,
 }
 
@@ -82,12 +82,12 @@ impl Fifos {
         self.may_use(replica, only) && length < self.length_max && self.total() < self.total_max
     }
 
-    /// Who holds `replica`.
+    /// The task that holds `replica`.
     pub fn holder(&self, replica: ReplicaId) -> Option<TaskId> {
         self.queues.get(replica.index()).and_then(Fifo::holder)
     }
 
-    /// Who waits in the queue of `replica`, in order.
+    /// The tasks that wait in the queue of `replica`, in order.
     pub fn waiters(&self, replica: ReplicaId) -> impl Iterator<Item = TaskId> + '_ {
         self.queues[replica.index()].waiters()
     }
@@ -97,7 +97,7 @@ impl Fifos {
         self.queues[replica.index()].requests.contains(&task)
     }
 
-    /// How many hold `replica` or wait in its queue; one who overran holds it without a place in the queue.
+    /// How many hold `replica` or wait in its queue; a task that overran holds it without a place in the queue.
     pub fn occupants(&self, replica: ReplicaId) -> usize {
         let queue = &self.queues[replica.index()];
         queue.requests.len() + usize::from(queue.overran.is_some())
@@ -150,7 +150,7 @@ impl Fifos {
     /// Takes `task` out of the queue in which it waits.
     pub fn remove_waiter(&mut self, task: TaskId) -> ReplicaId {
         let queue = self.queues.iter().position(|queue| queue.waiters().any(|waiter| waiter == task));
-        let queue = queue.expect("whoever leaves a queue without the token waits in it");
+        let queue = queue.expect("a task that leaves a queue without the token waits in it");
         self.queues[queue].requests.retain(|&queued| queued != task);
         ReplicaId(queue as u16)
     }
@@ -163,10 +163,10 @@ impl Fifos {
             assert!(queue.requests.len() <= self.length_max, "a queue is longer than may be");
             seen.extend(queue.requests.iter().chain(&queue.overran).copied());
         }
-        let everybody = seen.len();
+        let all = seen.len();
         seen.sort_unstable();
         seen.dedup();
-        assert_eq!(seen.len(), everybody, "a task holds or waits for one token only");
+        assert_eq!(seen.len(), all, "a task holds or waits for one token only");
     }
 
     fn held_by(&self, task: TaskId) -> ReplicaId {

@@ -43,7 +43,7 @@ use affinity::Affinity;
 use fifos::Fifos;
 use requests::{RequestState, Requests};
 
-/// The tokens of the GPUs of one cluster: who holds them, who is queued, who waits outside.
+/// The tokens of the GPUs of one cluster: their holders, the queued tasks, and the tasks outside.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     cpus: usize,
@@ -89,7 +89,7 @@ impl Tokens {
         }
     }
 
-    /// `idle` is free and nobody outside can have it: it goes to the waiter of highest effective priority in a queue.
+    /// `idle` is free and no task outside can have it: it goes to the waiter of highest effective priority in a queue.
     fn steal(&mut self, now: Instant, idle: ReplicaId, levels: Levels<'_>, grants: &mut Vec<Grant>) {
         let effective = |task: TaskId| levels.effective.get(task.index()).copied().flatten();
         let rank = |task: TaskId| effective(task).unwrap_or(self.requests.get(task).priority);
@@ -98,7 +98,7 @@ impl Tokens {
         let Some(stolen) = { waiters }.filter(|&task| may_use(task)).min_by_key(|&task| rank(task)) else { return };
         let freed = self.fifos.remove_waiter(stolen);
         self.join(now, stolen, idle, grants);
-        // Somebody outside may fit where the stolen one was, if he did not fit where it is now.
+        // A task outside may fit where the stolen one was, though it did not fit where that is now.
         self.refill(now, freed, None, grants);
     }
 
@@ -268,7 +268,7 @@ impl Tokens {
         for idle in { idle }.filter(|_| self.affinity.is_none()) {
             let waits = |task| self.fifos.may_use(idle, self.requests.get(task).only);
             let mut waiters = self.fifos.replicas().flat_map(|replica| self.fifos.waiters(replica));
-            assert!(!waiters.any(waits), "{idle:?} is idle while somebody waits in a queue who may use it");
+            assert!(!waiters.any(waits), "{idle:?} is idle while a task in a queue may use it");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The unfinished requests in order of priority, and who donates to whom.
+//! The unfinished requests in order of priority, and the donors among them.
 
 use laxity_model::{Nanos, ReplicaId, TaskId};
 
@@ -90,7 +90,7 @@ impl Requests {
         self.entries.iter().filter_map(|entry| entry.donee().map(|donee| (entry.task(), donee)))
     }
 
-    /// Who donates to `task`.
+    /// The donor of `task`.
     pub fn donor_of(&self, task: TaskId) -> Option<TaskId> {
         self.donations().find(|&(_, donee)| donee == task).map(|(donor, _)| donor)
     }
@@ -101,7 +101,7 @@ impl Requests {
     }
 
     /// Donors that are no longer among the `cpus` highest requests, or whose donee is gone, return to the priority
-    /// queue; those of the highest that wait there become donors, the highest first, if there is somebody to donate to.
+    /// queue; those of the highest that wait there become donors, the highest first, if there is a donee.
     /// `may_use` tells whether a request for that GPU only may use a replica.
     ///
     /// ```text

@@ -1,10 +1,13 @@
 //! What event- and quantum-driven scheduling share: the ready queue, the processor mapping, and how a job is linked.
 
+mod entities;
+
 use laxity_model::{CpuId, Instant, TaskId};
 
 use super::policy::{Action, Event};
 use super::ready::ReadyQueue;
 use super::{Priority, ProcessorMapping, Ranking};
+use entities::EntityLinks;
 
 /// Where a task's current job is, or an interrupt thread's current work.
 ///
@@ -40,15 +43,6 @@ struct TaskState {
     last_cpu: u16,
 }
 
-/// What makes a task and the interrupt threads that work for it one entity.
-#[derive(Clone, Copy, Debug, Default)]
-struct Membership {
-    /// Of an active interrupt thread: the task it works for.
-    owner: Option<TaskId>,
-    /// The interrupt thread that goes before this task's job.
-    occupant: Option<TaskId>,
-}
-
 /// The state of one cluster's job scheduling.
 #[derive(Clone, Debug)]
 pub(super) struct Core<Q> {
@@ -61,7 +55,7 @@ pub(super) struct Core<Q> {
     mapping: ProcessorMapping,
     tasks: Vec<TaskState>,
     /// By task; empty until a thread first works for one, so that most systems never look.
-    memberships: Vec<Membership>,
+    entities: Vec<EntityLinks>,
     /// The task whose process occupies each CPU.
     scheduled: Vec<Option<TaskId>>,
     /// The link last announced for each CPU, and the CPUs touched since.
@@ -84,7 +78,7 @@ impl<Q: ReadyQueue> Core<Q> {
             arrived_on: 0,
             mapping: ProcessorMapping::idle(cpus),
             tasks: (0..tasks as u32).map(task).collect(),
-            memberships: Vec::new(),
+            entities: Vec::new(),
             scheduled: vec![None; cpus],
             announced: vec![None; cpus],
             touched: Vec::with_capacity(2 * cpus),
@@ -124,60 +118,6 @@ impl<Q: ReadyQueue> Core<Q> {
         state.state = State::Ready;
         self.arrived.push(state.priority);
         self.arrived_on = cpu.index();
-    }
-
-    fn wake(&mut self, cpu: CpuId, thread: TaskId, owner: Option<TaskId>, level: (u64, u32)) {
-        let (major, tie) = level;
-        let state = &mut self.tasks[thread.index()];
-        assert_eq!(state.state, State::Inactive, "a thread has one piece of work at a time");
-        state.priority = Priority { major, tie, task: thread };
-        let Some(owner) = owner else { return self.make_ready(cpu, thread) };
-        self.memberships.resize(self.tasks.len(), Membership::default());
-        self.memberships[thread.index()].owner = Some(owner);
-        if self.occupant(owner).is_some() {
-            self.tasks[thread.index()].state = State::Held;
-        } else {
-            self.go_before(cpu, thread, owner);
-        }
-    }
-
-    fn owner(&self, thread: TaskId) -> Option<TaskId> {
-        self.memberships.get(thread.index())?.owner
-    }
-
-    fn occupant(&self, owner: TaskId) -> Option<TaskId> {
-        self.memberships.get(owner.index())?.occupant
-    }
-
-    /// `thread` becomes the member of its entity that runs; a ready owner is held back, and a linked one hands over its
-    /// CPU.
-    fn go_before(&mut self, cpu: CpuId, thread: TaskId, owner: TaskId) {
-        self.memberships[owner.index()].occupant = Some(thread);
-        let state = &mut self.tasks[owner.index()];
-        match state.state {
-            State::Linked(linked) => {
-                state.state = State::Held;
-                self.set_link(usize::from(linked), Some(self.tasks[thread.index()].priority));
-            }
-            State::Ready => {
-                state.state = State::Held;
-                self.withdraw(owner);
-                self.make_ready(cpu, thread);
-            }
-            State::Inactive | State::Suspended | State::Held => self.make_ready(cpu, thread),
-        }
-    }
-
-    /// `thread` has no work any more: the next member of its entity may run.
-    fn retire(&mut self, cpu: CpuId, thread: TaskId) {
-        let Some(owner) = self.memberships.get_mut(thread.index()).and_then(|it| it.owner.take()) else { return };
-        self.memberships[owner.index()].occupant = None;
-        let waits = |(it, task): (&Membership, &TaskState)| it.owner == Some(owner) && task.state == State::Held;
-        if let Some(next) = self.memberships.iter().zip(&self.tasks).position(waits) {
-            self.go_before(cpu, TaskId(next as u32), owner);
-        } else if self.tasks[owner.index()].state == State::Held {
-            self.make_ready(cpu, owner);
-        }
     }
 
     fn prioritize(&mut self, task: TaskId, (major, tie): (u64, u32)) {
@@ -289,12 +229,6 @@ impl<Q: ReadyQueue> Core<Q> {
         }
     }
 
-    /// The CPU that the process of `task` occupies, or that of the job it works for: they cannot run elsewhere before
-    /// it is switched out.
-    fn occupied_by(&self, task: TaskId) -> Option<u16> {
-        self.tasks[task.index()].scheduled_on.or_else(|| self.tasks[self.owner(task)?.index()].scheduled_on)
-    }
-
     fn set_link(&mut self, cpu: usize, job: Option<Priority>) {
         if let Some(job) = job {
             self.tasks[job.task.index()].state = State::Linked(cpu as u16);
@@ -342,7 +276,7 @@ impl<Q: ReadyQueue> Core<Q> {
             if let Some(occupant) = self.occupant(id) {
                 assert_eq!(self.owner(occupant), Some(id), "entities agree in both directions");
                 let state = self.tasks[occupant.index()].state;
-                assert!(matches!(state, State::Ready | State::Linked(_)), "who goes first is not held");
+                assert!(matches!(state, State::Ready | State::Linked(_)), "the member that goes first is not held");
                 assert_ne!(task.state, State::Ready, "an owner is held back while its interrupt thread has work");
             }
             if let Some(cpu) = task.scheduled_on {
