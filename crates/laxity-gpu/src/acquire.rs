@@ -14,7 +14,7 @@ use std::sync::atomic::{Ordering, fence};
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_policy::lock::Event;
 use laxity_sys::clock;
-use laxity_sys::futex::{self, Ended};
+use laxity_sys::futex::Ended;
 
 use crate::client::{Client, POLL_INTERVAL};
 use crate::client_word::ClientWord;
@@ -22,6 +22,7 @@ use crate::config::TOKEN;
 use crate::inheritance;
 use crate::owner_word::{self, Parked};
 use crate::request::{LockError, Resource, TokenRequest};
+use crate::step;
 
 impl Client {
     /// Waits for `lock`, as long as `keep_waiting` answers yes if there is one.
@@ -93,6 +94,7 @@ impl Client {
     /// thread, or may have to, or has ended.
     fn must_arbitrate(&self, owner: TaskId) -> bool {
         // A thread that freezes a lock held by this one then looks whether this one waits: one of the two sees the other.
+        step::point();
         fence(Ordering::SeqCst);
         self.may_inherit()
             || inheritance::would_raise(self.shared(), self.task, owner)
@@ -167,6 +169,7 @@ impl Client {
                 ClientWord::Waiting if shared.was_handed(task, lock) => {}
                 ClientWord::Waiting | ClientWord::Idle => return Err(seen),
             }
+            step::point();
             // A thread that arbitrates the lock may notify this one at the same moment: one exchange succeeds.
             match word.compare_exchange(seen, ClientWord::Idle.instead_of(seen), Ordering::Relaxed, Ordering::Acquire) {
                 Ok(_) => {
@@ -197,7 +200,7 @@ impl Client {
                 None => deadline,
                 Some(_) => deadline.min(clock::now().saturating_add(POLL_INTERVAL)),
             };
-            let timed_out = futex::wait(word, seen, until) == Ended::TimedOut;
+            let timed_out = step::sleep(self.task, word, seen, until) == Ended::TimedOut;
             if timed_out {
                 // The holder may have ended meanwhile, and then this thread may be granted the lock.
                 self.shared().reap_ended_holders(lock).map_err(LockError::State)?;

@@ -18,6 +18,7 @@ use laxity_policy::lock::{Action, Arbiter, Damaged, Event};
 use crate::layout::bit_words;
 use crate::memory::{Lock, Memory};
 use crate::owner_word::{self, Owners};
+use crate::step;
 
 /// The state as a process knows it, and room to work.
 #[derive(Debug)]
@@ -73,6 +74,7 @@ impl ArbiterCache {
         let next = version.wrapping_add(1);
         self.write(memory, next);
         // Before this store nothing has happened; after it everything has.
+        step::point();
         memory.version().store(next, Ordering::Release);
         self.version = Some(next);
     }
@@ -91,6 +93,7 @@ impl ArbiterCache {
         // A reader without the state lock that sees one of these numbers also sees that the version before counts.
         fence(Ordering::Release);
         memory.segment.u64(copy).store(self.numbers.len() as u64, Ordering::Relaxed);
+        step::point();
         for (word, &number) in memory.segment.u64s(copy + 8, self.numbers.len()).iter().zip(&self.numbers) {
             word.store(number, Ordering::Relaxed);
         }

@@ -18,6 +18,7 @@ use crate::layout::NAME_MAX;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::state_lock::{StateError, StateGuard};
+use crate::step;
 
 /// An arbitration that this process is attached to, until the last copy of this and the last of its clients are
 /// dropped. The last process to leave takes the name and the memory with it.
@@ -197,6 +198,7 @@ impl Arbitration {
         state.cache.arbiter.forget(task);
         state.cache.set_registered(task, true);
         state.publish();
+        step::point();
         liveness.keep();
         Ok(Client::new(self.membership.clone(), task, thread, own))
     }

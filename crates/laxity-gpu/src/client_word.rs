@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use laxity_model::ReplicaId;
 
+use crate::step;
+
 /// The state of a client, in the lower bits of its word. The bits above count: each wait and each notification adds one,
 /// so that no two waits see the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,7 @@ impl ClientWord {
     /// Replaces the state in `word`. A notification that another thread counts meanwhile may be lost, which does no harm:
     /// the value changes anyway.
     pub fn store(self, word: &AtomicU32) {
+        step::point();
         word.store(self.instead_of(word.load(Ordering::Relaxed)), Ordering::Release);
     }
 }

@@ -7,6 +7,7 @@ use crate::client_word::ClientWord;
 use crate::inheritance;
 use crate::owner_word;
 use crate::state_lock::StateGuard;
+use crate::step;
 
 impl StateGuard<'_> {
     /// The second half of [`StateGuard::publish`]. If its thread is killed in between, [`StateGuard::repair`] does it
@@ -17,6 +18,7 @@ impl StateGuard<'_> {
         }
         let mut actions = std::mem::take(&mut self.cache.actions);
         for action in actions.drain(..) {
+            step::point();
             self.cache.touched.push(action.task());
             match action {
                 Action::Grant { task, replica, .. } => self.deliver(task, replica),

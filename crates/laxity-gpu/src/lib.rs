@@ -79,8 +79,11 @@ mod registry;
 mod reopening;
 mod request;
 mod shared;
+#[cfg(test)]
+mod simulation;
 mod snapshot;
 mod state_lock;
+mod step;
 mod token;
 
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};

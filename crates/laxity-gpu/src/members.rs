@@ -83,6 +83,23 @@ impl Shared {
         if dead.is_empty() {
             return Ok(Reaped::Done);
         }
+        let ending = self.retire_ended(|slot| dead.iter().any(|dead| dead.id.slot == slot))?;
+        // Under the state lock: a registration looks at the member's word there, so none can come in between.
+        let state = self.lock_state()?;
+        for dead in dead.iter().filter(|dead| !ending.contains(&dead.id.slot)) {
+            if !self.has_clients(&state, dead.id.slot) {
+                dead.forget();
+            }
+        }
+        Ok(if self.members().dead().next().is_none() { Reaped::Done } else { Reaped::Pending })
+    }
+
+    /// Retires the clients whose threads have ended, and notifies the others, which the ended ones may have been about to
+    /// wake. Answers with the member slots that are dead and have threads that have not ended.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn retire_ended(&self, is_dead: impl Fn(usize) -> bool) -> Result<Vec<usize>, StateError> {
         let (mut ending, mut alive) = (Vec::new(), Vec::new());
         // One at a time, so that other threads get the state lock in between.
         for task in self.tasks() {
@@ -95,7 +112,7 @@ impl Shared {
                 continue;
             }
             let member = self.member_slot(task);
-            if !dead.iter().any(|dead| dead.id.slot == member) {
+            if !is_dead(member) {
                 alive.push(task);
             } else if self.is_thread(task) {
                 inheritance::raise_ending_thread(self, task);
@@ -107,16 +124,8 @@ impl Shared {
                 state.publish();
             }
         }
-        // The dead may have been about to wake these.
         alive.into_iter().for_each(|task| self.notify(task));
-        // Under the state lock: a registration looks at the member's word there, so none can come in between.
-        let state = self.lock_state()?;
-        for dead in dead.iter().filter(|dead| !ending.contains(&dead.id.slot)) {
-            if !self.has_clients(&state, dead.id.slot) {
-                dead.forget();
-            }
-        }
-        Ok(if self.members().dead().next().is_none() { Reaped::Done } else { Reaped::Pending })
+        Ok(ending)
     }
 
     /// Retires the threads that hold `lock` and have ended while their processes go on.

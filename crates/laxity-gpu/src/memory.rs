@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use laxity_model::{LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::cpu::Priority;
 use laxity_policy::lock::{self, Arbiter};
+use laxity_sys::mutex;
 use laxity_sys::segment::Segment;
-use laxity_sys::{futex, mutex};
 
 use crate::client_word::{COUNT, ClientWord};
 use crate::config::{Config, TOKEN};
 use crate::layout::{self, ClientWords, Layout, STATE_MUTEX, VERSION};
 use crate::owner_word::{self, HandOver, Owners, REPLICAS};
+use crate::step;
 
 /// The memory of an arbitration. Other processes write to it, so every number that is read from it is checked.
 #[derive(Debug)]
@@ -228,6 +229,7 @@ impl Memory {
     /// `task` waits for `lock` from now on.
     pub fn begin_wait(&self, task: TaskId, lock: LockId) {
         self.segment.u32(self.client(task).wanted).store(lock.0.into(), Ordering::Relaxed);
+        step::point();
         let word = self.word(task);
         let before = word.load(Ordering::Relaxed).wrapping_add(COUNT);
         word.store(ClientWord::Waiting.instead_of(before), Ordering::Release);
@@ -236,13 +238,15 @@ impl Memory {
     /// Wakes the thread of `task`, if it sleeps, to read its word.
     #[inline(always)]
     pub fn wake(&self, task: TaskId) {
-        futex::wake_all(self.word(task));
+        step::wake(task, self.word(task));
     }
 
     /// Has the thread of `task` read its word and the owner word again, if it sleeps or is about to.
     #[inline(always)]
     pub fn notify(&self, task: TaskId) {
+        step::point();
         self.word(task).fetch_add(COUNT, Ordering::Release);
+        step::point();
         self.wake(task);
     }
 }

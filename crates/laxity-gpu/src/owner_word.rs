@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_model::TaskId;
 
+use crate::step;
+
 const BITS: usize = 9;
 const MASK: u64 = (1 << BITS) - 1;
 const FROZEN: u64 = 1 << 63;
@@ -79,6 +81,7 @@ impl Owners {
 
     /// Replaces the owners of a frozen word.
     pub fn store_frozen(self, word: &AtomicU64) {
+        step::point();
         word.store(self.0 | FROZEN, Ordering::Release);
     }
 }
@@ -95,6 +98,7 @@ pub(crate) fn take(word: &AtomicU64, task: TaskId, positions: impl Iterator<Item
         let taken = owners.with(free, Some(task));
         // SeqCst. A thread that sees the owner also sees the request that the owner published before. And an owner and a
         // thread that begins to follow holders: at least one of the two sees the other (`Client::update_followers`).
+        step::point();
         match word.compare_exchange_weak(owners.0, taken.0, Ordering::SeqCst, Ordering::Relaxed) {
             Ok(_) => return Some(free),
             Err(other) => owners = Owners(other),
@@ -111,6 +115,7 @@ pub(crate) fn release(word: &AtomicU64, position: usize) -> bool {
             return false;
         }
         let released = owners.with(position, None);
+        step::point();
         match word.compare_exchange_weak(owners.0, released.0, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return true,
             Err(other) => owners = Owners(other),
@@ -139,6 +144,7 @@ pub(crate) fn try_park(word: &AtomicU64, task: TaskId) -> Parked {
         let Some(owner) = owners.owner(0) else { return Parked::Free };
         let parked = owners.with_waiter(task);
         // A thread that sees the waiter also sees its published request; the waiter sees the owner's.
+        step::point();
         match word.compare_exchange_weak(owners.0, parked.0, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => return Parked::Behind(owner),
             Err(other) => owners = Owners(other),
@@ -168,6 +174,7 @@ pub(crate) fn hand_over(word: &AtomicU64) -> HandOver {
         let next = owners.waiter();
         let handed = Owners::NONE.with(0, next);
         // SeqCst as in `take`, on behalf of the waiter.
+        step::point();
         match word.compare_exchange_weak(owners.0, handed.0, Ordering::SeqCst, Ordering::Relaxed) {
             Ok(_) => return next.map_or(HandOver::Freed, HandOver::To),
             Err(other) => owners = Owners(other),
@@ -177,11 +184,13 @@ pub(crate) fn hand_over(word: &AtomicU64) -> HandOver {
 
 /// Stops all takes and releases; the owners at that instant.
 pub(crate) fn freeze(word: &AtomicU64) -> Owners {
+    step::point();
     Owners(word.fetch_or(FROZEN, Ordering::AcqRel))
 }
 
 /// Allows takes and releases again.
 pub(crate) fn thaw(word: &AtomicU64) {
+    step::point();
     word.fetch_and(!FROZEN, Ordering::AcqRel);
 }
 

@@ -8,6 +8,7 @@ use laxity_model::TaskId;
 
 use crate::arbitration::Membership;
 use crate::budget::State;
+use crate::step;
 
 thread_local! {
     static OF_THREAD: OfThread = const { OfThread(RefCell::new(Vec::new())) };
@@ -48,8 +49,10 @@ impl Registration {
         self.budget.end();
         let shared = &self.membership.shared;
         let state = shared.lock_state();
+        step::point();
         // An error means that the memory is damaged, so that no thread uses it any more.
         let _ = shared.liveness(self.task).unlock();
+        step::point();
         if let Ok(mut state) = state {
             state.retire(self.task);
             state.publish();

@@ -1,6 +1,6 @@
 //! Giving locks back to their owner words, before a publication.
 
-use laxity_model::{LockId, TaskId};
+use laxity_model::{LockId, ReplicaId, TaskId};
 use laxity_policy::lock::Action;
 
 use crate::inheritance;
@@ -46,7 +46,7 @@ impl StateGuard<'_> {
         }
         let mut waiter = None;
         arbiter.standings(lock, |task, _| waiter = Some(task));
-        let (holder, waiter) = (arbiter.holder(lock, laxity_model::ReplicaId(0))?, waiter?);
+        let (holder, waiter) = (arbiter.holder(lock, ReplicaId(0))?, waiter?);
         let may_park = arbiter.holds(waiter).next().is_none() && !inheritance::would_raise(shared, waiter, holder);
         may_park.then_some(waiter)
     }

@@ -28,6 +28,7 @@ use crate::client_word::ClientWord;
 use crate::config::TOKEN;
 use crate::owner_word::{self, Owners};
 use crate::shared::Shared;
+use crate::step;
 
 /// Why the state cannot be changed, or read.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +64,9 @@ impl Shared {
     /// # Errors
     /// [`StateError`].
     pub fn lock_state(&self) -> Result<StateGuard<'_>, StateError> {
+        step::point();
         let mutex = self.spin_then_lock().map_err(StateError::System)?;
+        step::point();
         // Reading the clock takes time, and only prediction needs it.
         let now = if self.config.predicts() { clock::now() } else { Instant::ZERO };
         // Only the holder of the state lock uses the cache. What a thread left that panicked is loaded anew.
@@ -86,6 +89,12 @@ impl Shared {
             match self.state_mutex().try_lock()? {
                 Attempt::Taken(mutex) => return Ok(mutex),
                 Attempt::Busy => std::hint::spin_loop(),
+            }
+        }
+        while step::is_simulated() {
+            step::point();
+            if let Attempt::Taken(mutex) = self.state_mutex().try_lock()? {
+                return Ok(mutex);
             }
         }
         self.state_mutex().lock()
@@ -194,7 +203,10 @@ impl<'a> StateGuard<'a> {
         let StateGuard { shared, cache, woken, mutex, .. } = self;
         drop(cache);
         drop(mutex);
-        woken.into_iter().for_each(|task| shared.wake(task));
+        for task in woken {
+            step::point();
+            shared.wake(task);
+        }
     }
 
     /// The first half of [`StateGuard::publish`], up to the store that decides. Answers with the locks that it reopened.
@@ -204,7 +216,9 @@ impl<'a> StateGuard<'a> {
             self.cache.arbiter.assert_invariants();
         }
         self.reopen();
+        step::point();
         self.cache.publish(self.shared, self.version);
+        step::point();
         &self.cache.reopened
     }
 

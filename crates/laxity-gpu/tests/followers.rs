@@ -146,7 +146,7 @@ fn an_ordinary_holder_lends_what_it_inherits() {
 
 /// A second process's thread waits, so that it is that process which raises our threads, and its death that lowers them.
 #[test]
-fn other_processes_raise_and_lower_those_who_follow() {
+fn other_processes_raise_and_lower_followers() {
     let place = Place::new("foreign");
     let Some(arbitration) = arbitration(&place, 1) else { return };
     let arbitration = &arbitration;

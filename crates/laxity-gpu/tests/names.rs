@@ -109,7 +109,7 @@ fn a_copy_is_broken_into_chunks_between_which_others_may_copy() {
 }
 
 #[test]
-fn who_waits_too_long_is_told_and_leaves_no_trace() {
+fn a_wait_that_takes_too_long_fails_and_leaves_no_trace() {
     let place = Place::new("late");
     let arbitration = place.create("g", &Config::new(1, 1)).expect("free");
     let register = |name: &str| arbitration.register(name, Base::Background).expect("room");

@@ -8,7 +8,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open};
+
+use crate::fault;
 
 /// `PF_EXITING` of Linux, in field 9 of `/proc/PID/task/TID/stat`.
 const EXITING: u64 = 4;
@@ -28,7 +31,9 @@ impl Peer {
     pub fn of(pid: u32) -> io::Result<Peer> {
         let gone = || io::Error::from_raw_os_error(libc::ESRCH);
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
-        let peer = Peer { pid, process: pidfd_open(number, PidfdFlags::empty())? };
+        let open = || pidfd_open(number, PidfdFlags::empty());
+        let peer = Peer { pid, process: fault::point("pidfd_open").and_then(|()| open())? };
+        fault::point("open")?;
         let user = effective_user(&fs::read(format!("/proc/{pid}/status"))?);
         // The process still lives, so that is what `/proc` told of.
         if !peer.lives() {
@@ -44,7 +49,12 @@ impl Peer {
 
     /// Whether at least one of its threads lives.
     pub fn lives(&self) -> bool {
-        poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&Default::default())) == Ok(0)
+        loop {
+            match poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&Default::default())) {
+                Err(Errno::INTR) => {}
+                result => return result == Ok(0),
+            }
+        }
     }
 }
 

@@ -1,0 +1,45 @@
+//! The points at which a simulation of whole arbitrations interleaves threads and kills them. Nothing without tests.
+
+use std::sync::atomic::AtomicU32;
+
+use laxity_model::{Instant, TaskId};
+use laxity_sys::futex::{self, Ended};
+
+#[cfg(test)]
+use crate::simulation;
+
+/// Another thread may come here, and this one may be killed.
+#[inline(always)]
+pub(crate) fn point() {
+    #[cfg(test)]
+    simulation::point();
+}
+
+/// Sleeps on the word of `task` while it is `seen`, until a wake-up or `until`.
+#[inline(always)]
+pub(crate) fn sleep(task: TaskId, word: &AtomicU32, seen: u32, until: Instant) -> Ended {
+    #[cfg(test)]
+    if let Some(ended) = simulation::sleep(task, word, seen, until) {
+        return ended;
+    }
+    let _ = task;
+    futex::wait(word, seen, until)
+}
+
+/// Wakes the thread of `task` if it sleeps on its word.
+#[inline(always)]
+pub(crate) fn wake(task: TaskId, word: &AtomicU32) {
+    #[cfg(test)]
+    simulation::wake(task);
+    let _ = task;
+    futex::wake_all(word);
+}
+
+/// Whether a simulation schedules this thread, so that it must not suspend by itself.
+#[inline(always)]
+pub(crate) fn is_simulated() -> bool {
+    #[cfg(test)]
+    return simulation::is_simulated();
+    #[cfg(not(test))]
+    false
+}
