@@ -127,7 +127,7 @@ impl Due {
     pub const PICK: Due = Due(1 << 1);
     /// The process was switched; what follows a switch is due.
     pub const AFTER_SWITCH: Due = Due(1 << 2);
-    /// A completion left a timer to be armed after the next switch.
+    /// A completion left a timer to be armed after the next switch, which takes time.
     pub const REARM: Due = Due(1 << 3);
     /// A quantum began here at this instant: enact the link.
     pub const QUANTUM: Due = Due(1 << 4);
@@ -136,6 +136,7 @@ impl Due {
     /// A process-aware bottom half needs the scheduler to run here once the inter-processor interrupt arrives.
     pub const BOTTOM_HALF: Due = Due(1 << 6);
 
+    /// Whether any of `due` is in the set.
     #[inline]
     pub fn contains(self, due: Due) -> bool {
         self.0 & due.0 != 0
@@ -146,11 +147,13 @@ impl Due {
         *self = *self | due;
     }
 
-    /// Whether `due` was in the set, from which it is removed.
+    /// Whether `due`, one thing, was in the set, from which it is removed.
     #[inline]
     pub fn take(&mut self, due: Due) -> bool {
         let was = self.contains(due);
-        self.0 &= !due.0;
+        if was {
+            self.0 &= !due.0;
+        }
         was
     }
 }
@@ -158,7 +161,7 @@ impl Due {
 impl BitOr for Due {
     type Output = Due;
 
-    #[inline]
+    #[inline(always)]
     fn bitor(self, other: Due) -> Due {
         Due(self.0 | other.0)
     }
@@ -208,11 +211,13 @@ impl Cpu {
         if self.has_bottom_half_on_stack() {
             return self.interrupts.pop_front().map_or(Next::ResumeBottomHalf, Next::Interrupt);
         }
-        if self.due.take(Due::PICK) {
-            return Next::EnactLink;
-        }
-        if self.due.take(Due::AFTER_SWITCH) && self.due.take(Due::REARM) {
-            return Next::RearmTimer;
+        if self.due.contains(Due::PICK | Due::AFTER_SWITCH) {
+            if self.due.take(Due::PICK) {
+                return Next::EnactLink;
+            }
+            if self.due.take(Due::AFTER_SWITCH) && self.due.take(Due::REARM) {
+                return Next::RearmTimer;
+            }
         }
         if let Some(interrupt) = self.interrupts.pop_front() {
             return Next::Interrupt(interrupt);

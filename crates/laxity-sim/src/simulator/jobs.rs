@@ -57,7 +57,10 @@ impl<S: Sink> Simulator<S> {
     pub(super) fn make_ready(&mut self, cpu: CpuId, task: TaskId) {
         let run = &self.tasks[task.index()];
         // A job released together with its predecessor's completion may have been made ready by that already.
-        if run.is_active() || run.backlog.is_empty() || !self.server_has_work(cpu, task) {
+        if run.is_active() || run.backlog.is_empty() {
+            return;
+        }
+        if !self.servers.is_empty() && !self.server_has_work(cpu, task) {
             return;
         }
         let run = &mut self.tasks[task.index()];
@@ -153,7 +156,9 @@ impl<S: Sink> Simulator<S> {
         self.notify_policy(cluster, event);
         self.leave(task);
         self.vacate(cpu, task);
-        self.cpus[cpu.index()].due.add(Due::REARM);
+        if !self.plan.header.costs.timer_rearming.is_zero() {
+            self.cpus[cpu.index()].due.add(Due::REARM);
+        }
         let run = &mut self.tasks[task.index()];
         run.complete();
         run.timer_cpu = cpu;
