@@ -5,9 +5,15 @@ mod check_reference;
 use std::io::{self, Write};
 
 use check_reference::strange::any_records;
-use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadCosts, OverheadKind, Scheduler, TaskId};
+use laxity_model::{
+    CpuId, Engine, EngineOrder, GpuId, Instant, InterruptHandling, JobId, Nanos, OverheadCosts, OverheadKind,
+    Scheduler, TaskId,
+};
 use laxity_trace::codec::{Damage, MAGIC, ReadError, Trace, TraceReader, TraceWriter, read_all};
-use laxity_trace::{Event, Origin, Record, Sink, TaskInfo, TaskKind, TraceHeader};
+use laxity_trace::{
+    DeviceInfo, EdgeInfo, EdgeKind, Event, GpuInfo, GraphInfo, LockInfo, LockKind, Origin, Record, Sink, TaskInfo,
+    TaskKind, TraceHeader,
+};
 use proptest::prelude::*;
 
 /// Magic, version, and the header's frame.
@@ -221,6 +227,79 @@ fn a_header_cut_anywhere_is_an_error_and_never_a_trace() {
     for length in 0..bytes.len() {
         assert!(TraceReader::new(&bytes[..length]).is_err(), "{length} of {} bytes", bytes.len());
     }
+}
+
+/// Everything that a header can hold. The text is what earlier versions of Laxity wrote, and must stay.
+#[test]
+fn a_header_keeps_its_bytes() {
+    let node = TaskInfo {
+        name: "node".to_owned(),
+        period: Nanos(9),
+        deadline: Nanos(8),
+        wcet: Nanos(7),
+        cluster: 0,
+        rank: 2,
+        kind: TaskKind::Node { graph: 0, source: true },
+    };
+    let lock = |name: &str, replicas, kind| LockInfo { name: name.to_owned(), replicas, kind };
+    let (gpu, order) = (GpuId(0), EngineOrder::Priority);
+    let header = TraceHeader {
+        tasks: vec![
+            TaskInfo { kind: TaskKind::Task, ..node.clone() },
+            node.clone(),
+            TaskInfo { kind: TaskKind::Thread, ..node.clone() },
+            TaskInfo { kind: TaskKind::Callback, ..node },
+        ],
+        arbitration: "gpusync".to_owned(),
+        handling: InterruptHandling::Klmirqd { threads: None },
+        gpus: vec![GpuInfo { name: "gpu0".to_owned(), cluster: 0, copy_engines: 2 }],
+        devices: vec![DeviceInfo { name: "gpu0".to_owned() }, DeviceInfo { name: "eth0".to_owned() }],
+        locks: vec![
+            lock("r", 1, LockKind::Resource { order: EngineOrder::Fifo }),
+            lock("s", 2, LockKind::Semaphore { gpus: vec![gpu] }),
+            lock("k", 2, LockKind::KFmlp { gpus: vec![gpu] }),
+            lock("t", 6, LockKind::Tokens { gpus: vec![gpu] }),
+            lock("e", 1, LockKind::Engine { gpu, engine: Engine::Copy(0), order }),
+        ],
+        graphs: vec![GraphInfo { name: "g".to_owned(), nodes: vec![TaskId(1)] }],
+        edges: vec![EdgeInfo {
+            producer: TaskId(1),
+            consumer: TaskId(1),
+            produce: 1,
+            consume: 2,
+            threshold: 3,
+            initial: 4,
+            kind: EdgeKind::Feedback,
+        }],
+        ..TraceHeader::new(Origin::Live, "all", 2, Scheduler::GLOBAL_EDF)
+    };
+    let costs = "release scheduling context_switch ipi_latency tick timer_rearming cache_preemption cache_migration \
+                 top_half bottom_half thread_release pai_enqueue pai_check";
+    let costs: Vec<String> = costs.split_whitespace().map(|kind| format!(r#""{kind}_ns":0"#)).collect();
+    let task = |kind: &str| {
+        format!(r#"{{"name":"node","period_ns":9,"deadline_ns":8,"wcet_ns":7,"cluster":0,"rank":2{kind}}}"#)
+    };
+    let kinds = ["", r#","kind":{"node":{"graph":0,"source":true}}"#, r#","kind":"thread""#, r#","kind":"callback""#];
+    let expected = [
+        r#"{"origin":"live","workload":"all","cpus":2,"clusters":[[0,1]],"scheduler":"G-EDF/CEm","coarse_lock":false,"#,
+        r#""quantum_ns":1000000,"costs":{"#,
+        &costs.join(","),
+        r#"},"seed":0,"tasks":["#,
+        &kinds.map(task).join(","),
+        r#"],"arbitration":"gpusync","handling":{"klmirqd":{"threads":null}},"#,
+        r#""gpus":[{"name":"gpu0","cluster":0,"copy_engines":2}],"devices":["gpu0","eth0"],"locks":["#,
+        r#"{"name":"r","replicas":1,"kind":"resource","order":"fifo"},"#,
+        r#"{"name":"s","replicas":2,"kind":"semaphore","gpus":[0]},"#,
+        r#"{"name":"k","replicas":2,"kind":"k_fmlp","gpus":[0]},"#,
+        r#"{"name":"t","replicas":6,"kind":"tokens","gpus":[0]},"#,
+        r#"{"name":"e","replicas":1,"kind":"engine","gpu":0,"engine":1,"order":"priority"}],"#,
+        r#""graphs":[{"name":"g","nodes":[1]}],"edges":[{"producer":1,"consumer":1,"produce":1,"consume":2,"#,
+        r#""threshold":3,"initial":4,"kind":"feedback"}]}"#,
+    ]
+    .concat();
+    let bytes = write(&header, &[]);
+    assert_eq!(std::str::from_utf8(&bytes[HEADER_JSON_AT..]).expect("the header is text"), expected);
+    assert_eq!(TraceReader::new(bytes.as_slice()).expect("it is a trace").header(), &header);
 }
 
 /// The bytes of a trace whose header says `to` where it should say `from`, checksum and length made to fit.

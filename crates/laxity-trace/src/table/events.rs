@@ -7,7 +7,7 @@ use super::{Owner, Row, task_name};
 use crate::{DeviceId, Event, Record, TraceHeader};
 
 /// An event. What does not apply to it is null.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct EventRow<'a> {
     /// When, in ns since the start of the trace.
     pub at_ns: u64,
@@ -55,31 +55,6 @@ pub struct EventRow<'a> {
     pub of_task: Option<u32>,
 }
 
-impl EventRow<'_> {
-    const EMPTY: Self = EventRow {
-        at_ns: 0,
-        event: "",
-        cpu: None,
-        to_cpu: None,
-        task: None,
-        task_name: None,
-        job: None,
-        deadline_ns: None,
-        kind: None,
-        duration_ns: None,
-        gpu: None,
-        engine: None,
-        device: None,
-        lock: None,
-        replica: None,
-        owner: None,
-        edge: None,
-        tokens: None,
-        level: None,
-        of_task: None,
-    };
-}
-
 impl Row for EventRow<'_> {
     const TABLE: &'static str = "events";
     const COLUMNS: &'static [&'static str] = &[
@@ -112,7 +87,7 @@ pub fn events<'a>(header: &'a TraceHeader, records: &'a [Record]) -> impl Iterat
 }
 
 fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
-    let base = |event| EventRow { at_ns: record.at.0, event, ..EventRow::EMPTY };
+    let base = |event| EventRow { at_ns: record.at.0, event, ..EventRow::default() };
     let of_job = |event, job: JobId| EventRow {
         task: Some(job.task.0),
         task_name: Some(task_name(header, job.task)),

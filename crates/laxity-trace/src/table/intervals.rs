@@ -7,7 +7,7 @@ use crate::intervals::{Activity, Begin, Interval, Stop, Timeline, TrackError};
 use crate::{Record, TraceHeader};
 
 /// Something that lasted. What does not apply to it is null.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct IntervalRow<'a> {
     /// When it began, in ns since the start of the trace.
     pub from_ns: u64,
@@ -96,17 +96,9 @@ fn row<'a>(header: &'a TraceHeader, interval: &Interval) -> IntervalRow<'a> {
         task: job.map(|job| job.task.0),
         task_name: job.map(|job| task_name(header, job.task)),
         job: job.map(|job| job.index),
-        begin: None,
-        stop: None,
-        migrated_from_cpu: None,
-        gpu: None,
-        engine: None,
         device: source.map(|source| source.device.0),
-        lock: None,
-        replica: None,
         owner: source.and_then(|source| source.owner).map(|owner| Owner::of(header, owner)),
-        level: None,
-        of_task: None,
+        ..IntervalRow::default()
     };
     match activity {
         Activity::Execution { begin, end, .. } => IntervalRow {
