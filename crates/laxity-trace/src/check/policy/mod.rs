@@ -69,7 +69,7 @@ pub struct PolicyCheck {
 }
 
 /// Of a trace with more violations than a report lists, so many CPUs are judged for each record on average.
-const JUDGED_PER_RECORD: u64 = 256;
+const JUDGED_PER_RECORD: u64 = 16;
 
 /// When the links of a CPU must be right.
 #[derive(Clone, Debug)]

@@ -83,10 +83,10 @@ pub fn on_tasks(canvas: &mut Canvas, chart: &Chart<'_>, legend: &mut Legend) {
     for job in &chart.timeline.jobs {
         let task = job.job.task.index();
         if let (Some(&row), Some(last)) = (chart.layout.tasks.get(task), last.get_mut(task)) {
-            let place = Place { row, colour: INK.to_owned(), crowded: crowded[task] };
-            draw_release(canvas, chart, &place, job, last, legend);
-            draw_completion(canvas, chart, &place, job, last, legend);
-            draw_deadline(canvas, chart, &place, job, last, legend);
+            let marks = MarkRow { row, colour: INK.to_owned(), crowded: crowded[task] };
+            draw_release(canvas, chart, &marks, job, last, legend);
+            draw_completion(canvas, chart, &marks, job, last, legend);
+            draw_deadline(canvas, chart, &marks, job, last, legend);
         }
     }
 }
@@ -104,15 +104,15 @@ pub fn on_cpus(canvas: &mut Canvas, chart: &Chart<'_>, legend: &mut Legend) {
         let begin = job.ready_on.or(ended_on).unwrap_or_default().index();
         let end = ended_on.or(job.ready_on).unwrap_or_default().index();
         if let Some(row) = rows.get(begin).map(above_bars) {
-            let place = Place { row, colour: colour.clone(), crowded };
-            let x = draw_release(canvas, chart, &place, job, &mut last[begin], legend);
+            let marks = MarkRow { row, colour: colour.clone(), crowded };
+            let x = draw_release(canvas, chart, &marks, job, &mut last[begin], legend);
             arrows[begin].extend(x.map(|x| (x, Some(job.job.task))));
         }
         if let Some(row) = rows.get(end).map(above_bars) {
-            let place = Place { row, colour, crowded };
-            let x = draw_completion(canvas, chart, &place, job, &mut last[end], legend);
+            let marks = MarkRow { row, colour, crowded };
+            let x = draw_completion(canvas, chart, &marks, job, &mut last[end], legend);
             arrows[end].extend(x.map(|x| (x, None)));
-            let x = draw_deadline(canvas, chart, &place, job, &mut last[end], legend);
+            let x = draw_deadline(canvas, chart, &marks, job, &mut last[end], legend);
             arrows[end].extend(x.map(|x| (x, Some(job.job.task))));
         }
     }
@@ -162,7 +162,7 @@ fn is_crowded(chart: &Chart<'_>, jobs: usize) -> bool {
 }
 
 /// A row, and the colour of its marks.
-struct Place {
+struct MarkRow {
     row: Row,
     colour: String,
     /// No room but for missed deadlines.
@@ -173,17 +173,17 @@ struct Place {
 fn draw_release(
     canvas: &mut Canvas,
     chart: &Chart<'_>,
-    place: &Place,
+    marks: &MarkRow,
     job: &JobHistory,
     last: &mut Last,
     legend: &mut Legend,
 ) -> Option<f64> {
     let x = chart.layout.mark(job.released?.release)?;
-    if place.crowded || !is_apart(&mut last.release, x) {
+    if marks.crowded || !is_apart(&mut last.release, x) {
         return None;
     }
     legend.signs.insert(Sign::Release);
-    release(canvas, &place.row, x, &place.colour);
+    release(canvas, &marks.row, x, &marks.colour);
     Some(x)
 }
 
@@ -192,7 +192,7 @@ fn draw_release(
 fn draw_deadline(
     canvas: &mut Canvas,
     chart: &Chart<'_>,
-    place: &Place,
+    marks: &MarkRow,
     job: &JobHistory,
     last: &mut Last,
     legend: &mut Legend,
@@ -202,14 +202,14 @@ fn draw_deadline(
     }
     let x = chart.layout.mark(job.released?.deadline)?;
     let missed = job.is_missed(chart.timeline.end);
-    if !missed && (place.crowded || !is_apart(&mut last.deadline, x)) {
+    if !missed && (marks.crowded || !is_apart(&mut last.deadline, x)) {
         return None;
     }
     if missed && !is_apart(&mut last.missed, x) {
         return None;
     }
     legend.signs.insert(if missed { Sign::Missed } else { Sign::Deadline });
-    deadline(canvas, &place.row, x, &place.colour, missed);
+    deadline(canvas, &marks.row, x, &marks.colour, missed);
     Some(x)
 }
 
@@ -217,16 +217,16 @@ fn draw_deadline(
 fn draw_completion(
     canvas: &mut Canvas,
     chart: &Chart<'_>,
-    place: &Place,
+    marks: &MarkRow,
     job: &JobHistory,
     last: &mut Last,
     legend: &mut Legend,
 ) -> Option<f64> {
     let x = chart.layout.mark(job.completion()?)?;
-    if place.crowded || !is_apart(&mut last.completion, x) {
+    if marks.crowded || !is_apart(&mut last.completion, x) {
         return None;
     }
     legend.signs.insert(Sign::Completion);
-    completion(canvas, &place.row, x, &place.colour);
+    completion(canvas, &marks.row, x, &marks.colour);
     Some(x)
 }

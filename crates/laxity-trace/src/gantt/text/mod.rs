@@ -64,7 +64,7 @@ pub fn text(header: &TraceHeader, records: &[Record], options: &TextOptions) -> 
     let timeline = Timeline::of(header, records)?;
     let (from, to) = options.window.edges(&timeline)?;
     let engines = if options.rows.cpus() { engine_rows(header) } else { Vec::new() };
-    let names = Names::of(header, options.rows, &engines);
+    let names = RowNames::of(header, options.rows, &engines);
     let columns = options.width.max(40).saturating_sub(names.width + 1).max(20) as u64;
     let span = to.saturating_since(from);
     let step = Nanos(round_up(span.0.div_ceil(columns)));
@@ -110,19 +110,19 @@ pub fn text(header: &TraceHeader, records: &[Record], options: &TextOptions) -> 
 }
 
 /// The row names, cut to a width they all share.
-struct Names {
+struct RowNames {
     tasks: Vec<String>,
     engines: Vec<String>,
     width: usize,
 }
 
-impl Names {
+impl RowNames {
     fn of(header: &TraceHeader, rows: Rows, engines: &[EngineRow]) -> Self {
         let tasks: Vec<String> = header.tasks.iter().map(|task| cut(&task.name, NAME_WIDTH_MAX)).collect();
         let engines: Vec<String> = engines.iter().map(|engine| cut(&engine.name, NAME_WIDTH_MAX)).collect();
         let cpus = if rows.cpus() { format!("cpu{}", header.cpus.saturating_sub(1)).len() } else { 0 };
         let shown = tasks.iter().filter(|_| rows.tasks()).chain(&engines).map(|name| name.chars().count()).max();
-        Names { width: shown.unwrap_or(0).max(cpus), tasks, engines }
+        RowNames { width: shown.unwrap_or(0).max(cpus), tasks, engines }
     }
 }
 
