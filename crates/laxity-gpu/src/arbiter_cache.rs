@@ -14,6 +14,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use laxity_model::{Instant, LockId, TaskId};
 use laxity_policy::lock::{Action, Arbiter, Damaged, Event};
+use smallvec::SmallVec;
 
 use crate::layout::bit_words;
 use crate::memory::{Lock, Memory};
@@ -202,7 +203,7 @@ impl ArbiterCache {
     /// The arbiter gives the owners and the waiter of `lock` up to the lock's words, which already name them.
     pub fn disown(&mut self, memory: &Memory, now: Instant, lock: LockId) {
         self.version = None;
-        let mut users: Vec<TaskId> = Vec::new();
+        let mut users: SmallVec<[TaskId; 8]> = SmallVec::new();
         self.arbiter.standings(lock, |task, _| users.push(task));
         users.extend(memory.replicas(lock).filter_map(|replica| self.arbiter.holder(lock, replica)));
         self.arbiter.disown(now, lock, &mut self.actions);
