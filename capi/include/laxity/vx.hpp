@@ -1,16 +1,12 @@
-// Vision graphs in OpenVX's terms for C++17, executed periodically, a thread a node, consecutive frames at the same
-// time. Headers only, on laxity.h, which says more: g++ -std=c++17 program.cpp $(pkg-config --cflags --libs laxity)
-// -pthread
-//
+// Vision graphs in OpenVX's terms for C++17: executed periodically, a thread a node, frames overlapping. Headers only, on
+// laxity.h: g++ -std=c++17 program.cpp $(pkg-config --cflags --libs laxity) -pthread
 //     vx::Graph graph("tracker");
 //     const auto image = graph.object("image", vx::image<uint8_t>(640, 480));
-//     const auto points = graph.delay("points", vx::array<Point>(1000), 2); // this frame's, and those of the one
-//     before graph.input({ vx::output(image) }, [&](vx::Job &job) { return camera.read(job.write(image).data()); });
-//     graph.node("track", { vx::input(image), vx::past(points, 1), vx::output(points) }, [=](vx::Job &job) {
-//         track(job.read(image), job.read(points, 1), job.write(points));
-//     });
-//     const vx::Verified verified = graph.verify();
-//     vx::Run run = verified.spawn({ 33ms, vx::fifo(50) });
+//     const auto points = graph.delay("points", vx::array<Point>(1000), 2); // of this frame and of the last
+//     graph.input({ vx::output(image) }, [&](vx::Job &job) { return camera.read(job.write(image).data()); });
+//     graph.node("track", { vx::input(image), vx::past(points, 1), vx::output(points) },
+//                [=](vx::Job &job) { track(job.read(image), job.read(points, 1), job.write(points)); });
+//     vx::Run run = graph.verify().spawn({ 33ms, vx::fifo(50) });
 //     run.wait();
 //
 // Calls that fail throw laxity::Error. An exception of a kernel stops the graph; Run::wait throws it as the cause.

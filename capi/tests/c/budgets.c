@@ -46,7 +46,7 @@ static void until_waiting(const struct laxity_gpus *gpus, const char *how_many)
     while (!strstr(text, how_many));
 }
 
-static void who_waits_is_withdrawn_and_asks_again(const struct laxity_gpus *gpus)
+static void a_waiter_is_withdrawn_and_asks_again(const struct laxity_gpus *gpus)
 {
     struct waiter waiter = { .gpus = gpus };
     struct laxity_gpu_client *client;
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     EXPECT(argc == 2);
     snprintf(name, sizeof(name), "c-budgets-%d", (int)getpid());
     OK(laxity_gpus_create_or_attach(argv[1], "g", &one, &gpus));
-    who_waits_is_withdrawn_and_asks_again(gpus);
+    a_waiter_is_withdrawn_and_asks_again(gpus);
     a_job_that_overruns_lets_go_of_its_token(gpus, name);
     without_an_arbitration_there_is_no_budget(name);
     OK(laxity_gpus_release(&gpus));

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use laxity_testing::Directory;
 
 #[test]
-fn the_pipeline_filters_every_image_whoever_starts_first() {
+fn the_pipeline_filters_every_image_in_any_order_of_starts() {
     let expected = "10 images, 45 is the sum of their first pixels, doubled: 90\n";
     for roles in [["camera", "filter", "display"], ["display", "filter", "camera"], ["filter", "camera", "display"]] {
         assert_eq!(said(env!("CARGO_BIN_EXE_pipeline"), &roles), expected);
