@@ -198,7 +198,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_TIMED_OUT, c"no job in time"),
     (LAXITY_TERMINATED, c"a node has ended"),
     (LAXITY_LOST, c"a node was lost"),
-    (LAXITY_CHANGED, c"another write came first"),
+    (LAXITY_CHANGED, c"someone else has written"),
     (LAXITY_ERROR_NULL, c"an argument is NULL"),
     (LAXITY_ERROR_HANDLE, c"not a handle of this type, or released"),
     (LAXITY_ERROR_TEXT, c"a text is not UTF-8"),

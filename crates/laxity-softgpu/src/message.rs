@@ -150,6 +150,20 @@ mod tests {
             prop_assert_eq!(Request::decode(&request.encode()), Some(request));
         }
 
+        /// `PROPTEST_CASES` makes it longer.
+        #[test]
+        fn arbitrary_bytes_are_refused_or_a_message_that_can_be_sent(
+            kind in 0u8..11, bytes in prop::collection::vec(any::<u8>(), 0..200)
+        ) {
+            let bytes = [vec![kind], bytes].concat();
+            if let Some(request) = Request::decode(&bytes) {
+                prop_assert_eq!(Request::decode(&request.encode()), Some(request));
+            }
+            if let Some(reply) = Reply::decode(&bytes) {
+                prop_assert_eq!(Reply::decode(&reply.encode()), Some(reply));
+            }
+        }
+
         #[test]
         fn bytes_after_a_message_and_missing_bytes_are_refused(request in request()) {
             let mut bytes = request.encode();

@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{Engine, Nanos};
+use laxity_sys::clock;
 use laxity_sys::packets::{Packets, Received};
 
 use super::{Server, address};
@@ -13,6 +14,8 @@ use crate::message::{Issue, Message, PACKET_MAX, Reply, Request, VERSION};
 
 /// More than the server lets any process leave unheard.
 const OPERATIONS: u64 = 100_000;
+/// The variable of the environment that has packets mutated for longer.
+const SECONDS: &str = "LAXITY_FUZZ_SECONDS";
 /// Packets of one hostile process, if the server does not disconnect it before.
 const PACKETS: u64 = 40;
 
@@ -144,7 +147,9 @@ fn mutated_packets_harm_neither_the_server_nor_another_process() {
     let seed = u64::from(std::process::id());
     println!("seed {seed}");
     let mut rng = SplitMix64::new(seed);
-    for operation in 0..200 {
+    let seconds = std::env::var(SECONDS).ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
+    let end = clock::now().saturating_add(Nanos::from_secs(seconds));
+    for operation in (0..).take_while(|&operation| operation < 200 || clock::now() < end) {
         // Every second process gets past the hello.
         let hostile = if rng.below(2) == 0 { server.welcome().0 } else { server.connect() };
         let _sent = (0..PACKETS).take_while(|_| hostile.send(&packet(&mut rng)).is_ok()).count();
