@@ -1,7 +1,6 @@
 //! Measured overheads, the bounds that follow from them, and the response times of the same workload run live. Alone in its
 //! program, so that no other test runs beside.
 //!
-<<<<<<< HEAD:crates/laxity-cli/tests/witness.rs
 //! A hypervisor and other processes may take the CPUs, and no bound of the analysis knows them: how much they took is
 //! measured over the run. On a calm machine a response time that exceeds its bound fails the test.
 #![cfg(target_os = "linux")]
@@ -9,10 +8,6 @@
 #[path = "cli/support.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod support;
-=======
-//! A machine need not keep its bounds: others may take its CPUs, and what was the worst case while it was measured need
-//! not be later. So a miss is reported with what the machine did meanwhile. What fails is what no machine can do.
->>>>>>> f292a60 (Plain English in the model, generators, studies, measurements, command, benchmarks and reference):crates/laxity-cli/tests/cli/witness.rs
 
 use std::fs;
 

@@ -193,11 +193,7 @@ fn a_trace_that_cannot_be_written_is_an_error_and_leaves_nothing() {
     let words = ["run", "-g", "A:B", "--rate", "100", "--trace", text(&missing)];
     let (code, out, err) = graph(folder.path(), &words);
     assert!((code, out.as_str()) == (1, "") && err.contains("missing/run.lxt"), "{out}{err}");
-<<<<<<< HEAD
     // What cannot hold anything fails in the middle, and the run ends at once.
-=======
-    // What cannot hold anything fails in the middle, and no node goes on for nothing.
->>>>>>> f292a60 (Plain English in the model, generators, studies, measurements, command, benchmarks and reference)
     let words = ["run", "-g", "A:B", "--rate", "10000", "--for", "80000 h", "--trace", "/dev/full"];
     let (code, _, err) = graph(folder.path(), &words);
     assert!(code == 1 && err.contains("/dev/full"), "{err}");
