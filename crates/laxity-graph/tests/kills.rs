@@ -2,6 +2,7 @@
 //! once and in order, and nothing is left behind.
 //!
 //! The processes are this test program, started again for the test `child`.
+#![cfg(debug_assertions)]
 
 #[path = "support/relay.rs"]
 mod relay;
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use laxity_graph::{ChannelKind, Registry, Spec, WaitError};
+use laxity_sys::fault;
 use laxity_testing::{HANG, Process, Random, role};
 use relay::{exchange, one_job, pipeline, pipeline_of, swapping_pipeline};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
@@ -45,8 +47,6 @@ fn work(registry: &Registry, name: &str) {
 
 /// Works, and now and then does in the middle of a job what ends processes or confuses those that judge them.
 fn misbehave(registry: &Registry, name: &str) {
-    // SAFETY: children that end are not waited for; no handler is installed.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
     let mut random = Random::new();
     let graph = registry.attach("g").expect("the test is attached");
     let mut node = graph.claim(name).expect("its process is gone");
@@ -56,7 +56,8 @@ fn misbehave(registry: &Registry, name: &str) {
                 exchange(&mut job);
                 match random.below(60) {
                     0 => become_another_program(),
-                    1 => fork(),
+                    // With all its memory and descriptors.
+                    1 => drop(fault::fork_idle(50)),
                     2 => starve(registry, random.below(12)),
                     _ => {}
                 }
@@ -72,17 +73,6 @@ fn misbehave(registry: &Registry, name: &str) {
 fn become_another_program() {
     let program = std::env::current_exe().expect("this test");
     panic!("{}", Command::new(program).args(std::env::args_os().skip(1)).exec());
-}
-
-/// Makes a copy of this process that lives for a while, with all its memory and descriptors.
-fn fork() {
-    // SAFETY: the copy calls nothing but what may be called after a fork of a process with threads, and never returns.
-    unsafe {
-        if libc::fork() == 0 {
-            libc::usleep(50_000);
-            libc::_exit(0);
-        }
-    }
 }
 
 /// Attaches once more with so many descriptors left, or fails.

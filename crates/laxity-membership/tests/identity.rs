@@ -2,6 +2,7 @@
 //! it carries out no instruction of its program any more.
 //!
 //! Other processes are this test program, started again for the test `child`.
+#![cfg(debug_assertions)]
 
 mod support;
 
@@ -15,8 +16,9 @@ use std::thread;
 
 use laxity_membership::{Kind, Membership, NameTable, RegistryError, Standing};
 use laxity_model::Nanos;
+use laxity_sys::fault;
 use laxity_sys::segment::{HEADER, SegmentError};
-use laxity_testing::{Directory, Process, role, until};
+use laxity_testing::{Directory, Process, role, skip, until};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use support::{Plain, scene};
 
@@ -83,15 +85,7 @@ fn starve(names: &NameTable, free: u64) {
 /// Goes on in a copy of this process, too, made while this one holds the lock.
 fn fork(member: &Membership<Plain>, directory: &Path) {
     let _locked = member.memory().segment().lock().expect("it is free");
-    // SAFETY: the copy calls nothing but what may be called after a fork of a process with threads.
-    let copy = unsafe { libc::fork() };
-    if copy == 0 {
-        loop {
-            // SAFETY: as above.
-            unsafe { libc::pause() };
-        }
-    }
-    assert!(copy > 0, "another process");
+    let copy = fault::fork_idle(100_000).expect("another process");
     fs::write(directory.join("copy.new"), copy.to_string()).expect("writable");
     fs::rename(directory.join("copy.new"), directory.join("copy")).expect("writable");
     loop {
@@ -128,7 +122,7 @@ fn a_process_without_descriptors_is_refused_or_attaches_and_changes_no_other_mem
 fn a_process_that_cannot_read_proc_is_refused_and_changes_no_other_member() {
     let may_unshare = Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success());
     if !may_unshare {
-        return println!("skipped: this user may not make a mount namespace");
+        return skip("this user may not make a mount namespace");
     }
     let (directory, names, _member, unchanged) = with_member("blind");
     for mount in ["-t tmpfs tmpfs", "-t proc -o subset=pid proc"] {
@@ -214,7 +208,7 @@ fn a_lock_that_is_held_for_too_long_is_an_error_that_names_the_holder() {
 #[test]
 fn memory_of_another_user_is_refused_in_both_directions() {
     if !rustix::process::geteuid().is_root() {
-        return println!("skipped: only the superuser can start a process of another user");
+        return skip("only the superuser can start a process of another user");
     }
     let (directory, names, member, unchanged) = with_member("users");
     fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o1777)).expect("ours");

@@ -30,7 +30,7 @@ pub(crate) fn is_active() -> bool {
 }
 
 #[cfg(debug_assertions)]
-pub use injection::{Call, errors_of, fail, injected, record};
+pub use injection::{Call, errors_of, fail, fork_idle, record};
 
 /// Ends the calling thread at once, as a kill does: nothing is dropped and no destructor runs. Linux marks its robust
 /// mutexes.
@@ -44,6 +44,7 @@ pub fn end_thread() -> ! {
 #[cfg(debug_assertions)]
 mod injection {
     use std::collections::BTreeMap;
+    use std::io;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -127,9 +128,23 @@ mod injection {
         (result, plan.was_injected)
     }
 
-    /// Whether the fault of the running scenario has been injected.
-    pub fn injected() -> bool {
-        plan().as_ref().is_some_and(|plan| plan.was_injected)
+    /// Makes a copy of this process, by `fork`, that does nothing and ends after so many milliseconds. Answers with its
+    /// number.
+    ///
+    /// # Errors
+    /// If there can be no more processes.
+    pub fn fork_idle(milliseconds: u32) -> io::Result<u32> {
+        // SAFETY: the copy calls nothing but what may be called after a fork of a process with threads, and never returns.
+        let copy = unsafe { libc::fork() };
+        if copy == 0 {
+            for _ in 0..milliseconds {
+                // SAFETY: as above.
+                unsafe { libc::usleep(1000) };
+            }
+            // SAFETY: as above.
+            unsafe { libc::_exit(0) };
+        }
+        u32::try_from(copy).map_err(|_| io::Error::last_os_error())
     }
 
     /// The errors, by number, that Linux documents for the calls of this name and that a correct program can meet.

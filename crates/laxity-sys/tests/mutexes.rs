@@ -41,7 +41,7 @@ fn one_thread_at_a_time_is_inside() {
 }
 
 #[test]
-fn who_has_it_is_refused_and_others_find_it_busy() {
+fn its_holder_is_refused_and_others_find_it_busy() {
     let segment = segment();
     let guard = mutex(&segment).lock().expect("free");
     assert!(!guard.is_inherited);

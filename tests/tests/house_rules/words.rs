@@ -17,8 +17,6 @@ const TO_REWRITE: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "README.md",
-    "crates/laxity-graph/",
-    "crates/laxity-sys/",
     "crates/laxity-trace/",
 ];
 

@@ -163,9 +163,7 @@ impl Inbox {
         let (edge, count) = (self.edge, self.held.len() as u32);
         let token = self.first + u64::from(number);
         match self.held.get(number as usize) {
-            Some(Held::There) => match &self.source {
-                _ => Ok(self.assembly.message(token)),
-            },
+            Some(Held::There) => Ok(self.assembly.message(token)),
             Some(Held::Zeros(zeros)) => Ok(zeros),
             Some(Held::Lost) => Err(MessageError::Lost { edge, token }),
             None => Err(MessageError::NoMessage { edge, number, count }),

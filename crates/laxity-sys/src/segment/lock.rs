@@ -101,7 +101,7 @@ impl Segment {
     /// Whether the presence byte at `offset` is held through another descriptor than this segment's. A byte that Linux
     /// says nothing of counts as held.
     pub fn is_present(&self, offset: usize) -> bool {
-        self.presence(libc::F_OFD_GETLK, libc::F_WRLCK, offset).map_or(true, |kind| kind != libc::F_UNLCK)
+        self.presence(libc::F_OFD_GETLK, libc::F_WRLCK, offset) != Ok(libc::F_UNLCK)
     }
 
     /// Answers with the type of the lock that Linux reports.

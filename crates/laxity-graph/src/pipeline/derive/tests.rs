@@ -66,7 +66,7 @@ fn readers_run_beside_each_other_and_a_node_that_changes_the_object_waits_for_th
 
 /// The node that writes an object goes first, wherever it is declared.
 #[test]
-fn only_those_who_change_an_object_need_an_order_of_declaration() {
+fn only_nodes_that_change_an_object_need_an_order_of_declaration() {
     let backwards =
         pipeline().object("A", 8).object("B", 8).node("c", [input("B")]).node("b", [input("A"), output("B")]);
     assert_eq!(tokens(&backwards.node("a", [output("A")])), ["a -> b", "b -> c"]);
