@@ -13,12 +13,7 @@ const PERSONAL: &str = concat!("wh", "o");
 const PEOPLE: &[&str] = &["users", "people", "readers", "authors", "developers", "researchers"];
 
 /// Folders and files that still have to be rewritten: an owner deletes its line. Nothing may be added.
-const TO_REWRITE: &[&str] = &[
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "README.md",
-    "crates/laxity-trace/",
-];
+const TO_REWRITE: &[&str] = &["ARCHITECTURE.md", "CHANGELOG.md", "README.md", "crates/laxity-trace/"];
 
 /// The words of `text` that the rule forbids, each with its line. Words end where letters end, so that names of tests are
 /// read, too, and a comment may break its line between a noun and its clause.
