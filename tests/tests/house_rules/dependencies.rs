@@ -19,6 +19,7 @@ const UPWARD_IN_TESTS: &[(&str, &str, &str)] = &[
     ("laxity-policy", "laxity-analysis", "its tests compare schedules with bounds, as independent witnesses"),
     ("laxity-sys", "laxity-testing", "its tests note what they skip"),
     ("laxity-membership", "laxity-testing", "its tests start processes and kill them"),
+    ("laxity-graph", "laxity-sim", "its tests compare what live graphs do with the simulator"),
 ];
 
 /// When a dependency is built.
