@@ -61,7 +61,7 @@ fn files_are_readable_at_one_sitting() {
             continue;
         }
         let lines = read(&path).lines().count();
-        assert!(lines <= 700, "{}: {lines} lines; which two ideas share the file?", path.display());
+        assert!(lines <= 500, "{}: {lines} lines; which two ideas share the file?", path.display());
     }
 }
 
