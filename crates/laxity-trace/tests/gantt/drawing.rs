@@ -127,7 +127,7 @@ fn time_in_which_two_jobs_of_a_task_wait_is_drawn_once() {
 }
 
 #[test]
-fn a_drawing_nobody_could_read_is_refused() {
+fn a_drawing_too_wide_to_read_is_refused() {
     for step in [Nanos::ZERO, Nanos(1)] {
         let error = drawing(&figure_1_header(), &figure_1a(), step, Rows::Both).expect_err("refused");
         assert_eq!(error, GanttError::TooManyColumns { span: span(150), step, limit: 1_000 });

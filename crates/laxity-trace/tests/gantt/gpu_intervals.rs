@@ -221,7 +221,7 @@ fn each_priority_inherited_is_an_interval_of_its_own_and_completion_ends_the_las
 }
 
 #[test]
-fn a_job_of_an_interrupt_thread_knows_whom_it_serves() {
+fn a_job_of_an_interrupt_thread_knows_its_owner() {
     let trace = inversion_klmirqd();
     let timeline = timeline(&trace);
     assert_eq!(timeline.served.into_iter().collect::<Vec<_>>(), [(job(2, 0), source(Some(job(0, 0))))]);

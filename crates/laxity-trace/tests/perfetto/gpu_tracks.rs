@@ -39,7 +39,7 @@ fn an_interrupt_and_its_halves_are_on_the_cpus_track_and_name_their_owner() {
 }
 
 #[test]
-fn a_bottom_half_in_a_thread_is_a_job_that_says_whom_it_serves() {
+fn a_bottom_half_in_a_thread_is_a_job_that_names_its_owner() {
     let (header, records) = inversion_klmirqd();
     let seen = seen(&header, &records);
     assert_eq!(on(&seen, "klmirqd0/jobs"), [(44, BEGIN, "klmirqd0 0"), (75, END, "")]);
@@ -88,7 +88,7 @@ fn every_lock_has_a_track_of_holders_and_a_wait_is_beside_its_job() {
 /// One token is there at the start. `camera` produces two and `detector` takes two, one of which was there; the second
 /// of the first two is taken by the next job of `detector`, with one of the next two.
 #[test]
-fn tokens_are_arrows_from_their_producer_to_whoever_takes_them() {
+fn tokens_are_arrows_from_their_producer_to_their_consumer() {
     let (header, records) = pipeline();
     let seen = seen(&header, &records);
     let graph = seen.iter().filter(|event| ["produces", "consumes"].contains(&event.name.as_str()));
