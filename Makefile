@@ -10,6 +10,7 @@
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs and GPU arbitration killed at random, thousands of times; those of graphs
 #                    also stopped, forked, starved of descriptors and replaced by exec (minutes)
+#   make fuzz        arbitrary input for parsers, traces, shared memory and soft GPUs; EACH=600 seconds a target
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
@@ -45,7 +46,7 @@ export CARGO_PROFILE_DEV_INCREMENTAL ?= false
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check test-kill test-races bench-analysis bench-gpu \
+.PHONY: help doctor demo test test-rust test-python check fuzz test-kill test-races bench-analysis bench-gpu \
         bench-graph bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
         test-vision test-vision-short requirements clean venv opencv demo-vision
 
@@ -147,6 +148,12 @@ test-python: venv
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test kills -- --ignored --nocapture
 	cargo test -p laxity-gpu --test deaths -- --ignored --nocapture
+
+# Targets of one program run side by side, so each program takes EACH seconds.
+EACH ?= 600
+fuzz: $(STAMPS)/tools
+	BOLERO_RANDOM_TEST_TIME_MS=$(EACH)000 BOLERO_RANDOM_ITERATIONS=1000000000 cargo test -p laxity-fuzz --no-fail-fast
+	LAXITY_FUZZ_SECONDS=$(EACH) cargo test -p laxity-softgpu --lib mutated
 
 test-races: $(STAMPS)/tools
 	@scripts/races.sh
