@@ -40,7 +40,7 @@ pub struct Keep {
 pub fn run<E>(plan: &Plan, end: Instant, keep: Keep, look: impl FnMut() -> Result<(), E>) -> Result<Outcome, E> {
     let header = plan.header.clone();
     let kept = (keep.trace.then(Vec::new), keep.completions);
-    let mut simulator = Simulator::new(&plan, (Metrics::new(&header), kept));
+    let mut simulator = Simulator::new(plan, (Metrics::new(&header), kept));
     pace::run(&mut simulator, end, look)?;
     let (metrics, (records, completions)) = simulator.finish();
     Ok(Outcome { summary: metrics.finish(end), header, records, completions })
