@@ -25,6 +25,7 @@ mod lists;
 #[cfg(target_os = "linux")]
 mod measure;
 mod output_files;
+mod readme;
 mod replicas;
 #[cfg(target_os = "linux")]
 mod run;
