@@ -2,9 +2,9 @@
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
-    Arrival, CopyDirection, CpuId, Distribution, Edge, ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation,
-    GpuWork, Graph, InterruptHandling, Nanos, Node, OverheadCosts, OverheadProfile, Platform, PriorityRule, Resource,
-    ResourceProtocol, Scheduler, Scope, Step, Task, ThreadPriority, Waiting, Workload,
+    Arrival, CopyDirection, CpuId, Distribution, Edge, ExecutionTime, Factor, Gpu, GpuArbitration, GpuManagement,
+    GpuOperation, GpuWork, Graph, InterruptHandling, Nanos, Node, OverheadCosts, OverheadProfile, Platform,
+    PriorityRule, Resource, ResourceProtocol, Scheduler, Scope, Step, Task, ThreadPriority, Waiting, Workload,
 };
 
 /// The times of bodies are multiples of this; periods are some tens.
@@ -254,6 +254,7 @@ fn operation(rng: &mut SplitMix64, workload: &Workload) -> GpuOperation {
         work,
         waiting: pick(rng, &[Waiting::Synchronous, Waiting::Synchronous, Waiting::Asynchronous]),
         interrupts: if one_cpu { pick(rng, &[0, 1, 1, 1, 2]) } else { 1 },
+        memory: Factor::ZERO,
     }
 }
 

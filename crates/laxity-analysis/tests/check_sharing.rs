@@ -3,7 +3,7 @@
 use laxity_analysis::check::{Accounting, Options, Report, Status, Term, Terms, check};
 use laxity_analysis::klmirqd::{Blocking, Costs, GpuTask, Handling, blocking, inflate, interrupts};
 use laxity_model::{
-    CpuId, ExecutionTime, Gpu, GpuArbitration, GpuOperation, GpuSync, GpuWork, InterruptHandling, Nanos,
+    CpuId, ExecutionTime, Factor, Gpu, GpuArbitration, GpuOperation, GpuSync, GpuWork, InterruptHandling, Nanos,
     OverheadProfile, Platform, Resource, ResourceProtocol, Step, Task, ThreadPriority, Waiting, Workload,
 };
 
@@ -13,7 +13,7 @@ fn time(wcet: u64) -> ExecutionTime {
 
 fn kernel(length: u64) -> Step {
     let (work, waiting) = (GpuWork::Kernel(time(length)), Waiting::Synchronous);
-    Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts: 1 })
+    Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts: 1, memory: Factor::ZERO })
 }
 
 fn task(name: &str, period: u64, body: Vec<Step>) -> Task {

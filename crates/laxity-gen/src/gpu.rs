@@ -2,7 +2,7 @@
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
-    CopyDirection, CpuId, ExecutionTime, Gpu, GpuOperation, GpuWork, Nanos, Platform, Step, Task, Waiting,
+    CopyDirection, CpuId, ExecutionTime, Factor, Gpu, GpuOperation, GpuWork, Nanos, Platform, Step, Task, Waiting,
 };
 
 use crate::utilization::uniform;
@@ -127,7 +127,7 @@ impl GpuUse {
             let interrupts = self.interrupts / operations + extra;
             let is_waited_for = beside.is_zero() || index + 1 == operations;
             let waiting = if is_waited_for { Waiting::Synchronous } else { Waiting::Asynchronous };
-            Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts })
+            Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts, memory: Factor::ZERO })
         }));
         // Right after everything that goes on in the background was issued.
         if let Some(step) = cpu(beside) {

@@ -39,6 +39,7 @@ pub fn klmirqd_table2() -> Workload {
             top_half: Some(top_half),
             bottom_half: Some(bottom_half),
             callback: None,
+            bandwidth_lock: None,
         },
         ..Workload::new("klmirqd-table2", Platform { overheads, ..klmirqd_platform() }, tasks)
     }

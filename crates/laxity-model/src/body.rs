@@ -1,6 +1,6 @@
 //! What a job does, as a sequence of steps.
 
-use crate::{ExecutionTime, Nanos};
+use crate::{ExecutionTime, Factor, Nanos};
 
 /// One step of a job's body; steps run one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,9 @@ pub struct GpuOperation {
     pub waiting: Waiting,
     /// Interrupts the device raises when the operation completes.
     pub interrupts: u32,
+    /// How sensitive it is to the memory traffic of CPUs, from 0 (not at all) to 1 (as the platform's
+    /// [`Contention`](crate::Contention) says).
+    pub memory: Factor,
 }
 
 /// The work of a GPU operation.

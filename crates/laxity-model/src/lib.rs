@@ -10,12 +10,14 @@ mod device;
 mod error;
 mod error_details;
 mod execution;
+mod factor;
 mod file;
 mod graph;
 mod ids;
 mod limits;
 mod management;
 mod measurement;
+mod memory;
 mod overheads;
 mod platform;
 mod published;
@@ -34,6 +36,7 @@ pub use device::{Device, Server, ServerKind};
 pub use error::{ErrorKind, FieldPath, PathSegment, Position, WorkloadError, WorkloadErrors};
 pub use error_details::{Details, ErrorCode, ErrorDetails};
 pub use execution::{Bin, Distribution, ExecutionTime};
+pub use factor::Factor;
 pub use file::{ParseDistributionError, ParseNanosError, parse_cpus, parse_size};
 pub use graph::{DataObject, Edge, EdgeKind, Graph, Node, Replicas};
 pub use ids::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, ReplicaId, TaskId};
@@ -41,6 +44,10 @@ pub use management::{
     EngineOrder, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, MigrationPath, ThreadPriority, TokenHold,
 };
 pub use measurement::{MeasuredMachine, MeasuredQuantity, Measurement};
+pub use memory::{
+    BandwidthLock, BestEffortRule, BestEffortScheduler, Contention, ContentionPoint, LockHeed, Memory, MemoryRegulator,
+    ONE_Q32, RegulatorPhase,
+};
 pub use overheads::{OverheadCosts, OverheadKind, OverheadProfile, OverheadTable};
 pub use platform::{Gpu, Platform};
 pub use published::{Statistic, UnknownProfile};

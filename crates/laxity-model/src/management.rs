@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ExecutionTime, Nanos};
+use crate::{BandwidthLock, ExecutionTime, Nanos};
 
 /// How the GPUs of a workload are managed. The default is stock Linux: the driver arbitrates and tasklets run right
 /// after the interrupt.
@@ -20,6 +20,8 @@ pub struct GpuManagement {
     /// knows that its operation is complete; `None`: there is no such thread. Under klmirqd it is treated as the thread
     /// of the bottom half is; else it has no real-time priority.
     pub callback: Option<ExecutionTime>,
+    /// Protects GPU operations from the memory traffic of best-effort tasks; `None`: nothing does.
+    pub bandwidth_lock: Option<BandwidthLock>,
 }
 
 /// Which job gets which GPU and engine when.

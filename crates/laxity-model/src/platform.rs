@@ -1,6 +1,6 @@
 //! The machine: CPUs, clusters, GPUs, other devices, interrupt routing, ticks and overheads.
 
-use crate::{CpuId, Device, Nanos, OverheadProfile};
+use crate::{CpuId, Device, Memory, Nanos, OverheadProfile};
 
 /// The machine a workload runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Platform {
     pub quantum: Nanos,
     /// What scheduling costs on this machine.
     pub overheads: OverheadProfile,
+    /// Its memory.
+    pub memory: Memory,
 }
 
 /// A GPU: one execution engine and one or two copy engines.
@@ -49,6 +51,7 @@ impl Platform {
             tick: Nanos::from_millis(1),
             quantum: Nanos::from_millis(1),
             overheads: OverheadProfile::zero(),
+            memory: Memory::default(),
         }
     }
 }

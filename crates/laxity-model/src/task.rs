@@ -31,6 +31,12 @@ pub struct Task {
     /// deadline a period later, and others see no more than the budget of it. A job that is in a critical section or in
     /// a non-preemptive one is throttled when it leaves it.
     pub budget: Option<Nanos>,
+    /// Memory bandwidth that its jobs use while they execute on a CPU, in bytes a second. It slows GPU work down and is
+    /// never throttled.
+    pub memory_demand: u64,
+    /// What best-effort tasks may use of each CPU's memory bandwidth while a job of this task holds the bandwidth lock, in
+    /// bytes a second; `None`: the [budget of the lock](crate::BandwidthLock::budget).
+    pub memory_budget: Option<u64>,
     /// What a job does.
     pub body: Vec<Step>,
 }
@@ -58,6 +64,15 @@ pub struct BestEffortTask {
     pub memory_demand: u64,
     /// The CPU it is bound to, if any.
     pub cpu: Option<usize>,
+    /// How long it executes until it ends; `None`: it never does.
+    pub work: Option<Nanos>,
+}
+
+impl BestEffortTask {
+    /// An endless task of ordinary weight that uses no memory and goes to any CPU.
+    pub fn endless(name: impl Into<String>) -> Self {
+        BestEffortTask { name: name.into(), weight: 1024, memory_demand: 0, cpu: None, work: None }
+    }
 }
 
 impl Task {
@@ -74,6 +89,8 @@ impl Task {
             cluster: None,
             working_set: None,
             budget: None,
+            memory_demand: 0,
+            memory_budget: None,
             body: vec![Step::Cpu(ExecutionTime::constant(wcet))],
         }
     }

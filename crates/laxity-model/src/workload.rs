@@ -1,6 +1,6 @@
 //! A workload: everything one file says.
 
-use crate::{BestEffortTask, GpuManagement, Graph, Platform, Scheduler, Task};
+use crate::{BestEffortScheduler, BestEffortTask, GpuManagement, Graph, Platform, Scheduler, Task};
 
 /// What every verb of Laxity reads: platform, tasks, graphs, and how they are scheduled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Workload {
     pub tasks: Vec<Task>,
     /// Tasks without deadlines.
     pub best_effort: Vec<BestEffortTask>,
+    /// How these are scheduled where no real-time job wants the CPU.
+    pub best_effort_scheduler: BestEffortScheduler,
     /// Resources that critical sections name.
     pub resources: Vec<Resource>,
     /// PGM graphs.
@@ -55,6 +57,7 @@ impl Workload {
             gpu_management: GpuManagement::default(),
             tasks,
             best_effort: Vec::new(),
+            best_effort_scheduler: BestEffortScheduler::default(),
             resources: Vec::new(),
             graphs: Vec::new(),
         }

@@ -71,6 +71,8 @@ pub(crate) fn nodes(workload: &Workload, plans: &[GraphPlan]) -> Vec<Task> {
                 priority: node.priority,
                 cluster: node.cluster,
                 working_set: None,
+                memory_demand: 0,
+                memory_budget: None,
                 budget: None,
                 body: node.body.clone(),
             });

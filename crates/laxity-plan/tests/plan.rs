@@ -1,7 +1,7 @@
 //! What must hold of the plan of any workload that is supported.
 
 use laxity_model::{
-    Arrival, CopyDirection, CpuId, Device, Distribution, ExecutionTime, Gpu, GpuArbitration, GpuManagement,
+    Arrival, CopyDirection, CpuId, Device, Distribution, ExecutionTime, Factor, Gpu, GpuArbitration, GpuManagement,
     GpuOperation, GpuSync, GpuWork, Instant, InterruptHandling, MigrationPath, Nanos, Platform, Resource,
     ResourceProtocol, Scheduler, Scope, Step, Task, TokenHold, Waiting, Workload,
 };
@@ -21,8 +21,9 @@ fn operation() -> impl Strategy<Value = Step> {
         (1..9_000u64).prop_map(|bytes| GpuWork::Copy { direction: CopyDirection::Out, bytes, time: None }),
     ];
     let waiting = prop_oneof![3 => Just(Waiting::Synchronous), 1 => Just(Waiting::Asynchronous)];
-    (work, waiting, 0..3u32)
-        .prop_map(|(work, waiting, interrupts)| Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts }))
+    (work, waiting, 0..3u32).prop_map(|(work, waiting, interrupts)| {
+        Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts, memory: Factor::ZERO })
+    })
 }
 
 /// Steps that may nest resources `first..`, and so in no circle.

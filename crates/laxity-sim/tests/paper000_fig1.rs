@@ -4,8 +4,8 @@ mod common;
 
 use common::{draw, simulate};
 use laxity_model::{
-    CpuId, ExecutionTime, Gpu, GpuManagement, GpuOperation, GpuWork, Instant, InterruptHandling, Nanos, Platform, Step,
-    Task, Waiting, Workload,
+    CpuId, ExecutionTime, Factor, Gpu, GpuManagement, GpuOperation, GpuWork, Instant, InterruptHandling, Nanos,
+    Platform, Step, Task, Waiting, Workload,
 };
 use laxity_trace::{Event, Record};
 
@@ -14,8 +14,13 @@ const MS: Nanos = Nanos::from_millis(1);
 /// Two CPUs, T_H and T_L. T_H issues a GPU kernel, goes on, and is interrupted by it on P_1, where T_L runs.
 fn figure_1(handling: InterruptHandling) -> Workload {
     let time = |ms| ExecutionTime::constant(Nanos::from_millis(ms));
-    let kernel =
-        GpuOperation { gpu: Some(0), work: GpuWork::Kernel(time(2)), waiting: Waiting::Asynchronous, interrupts: 1 };
+    let kernel = GpuOperation {
+        gpu: Some(0),
+        work: GpuWork::Kernel(time(2)),
+        waiting: Waiting::Asynchronous,
+        interrupts: 1,
+        memory: Factor::ZERO,
+    };
     let high = Task {
         body: vec![Step::Cpu(time(1)), Step::Gpu(kernel), Step::Cpu(time(5))],
         ..Task::periodic("H", MS, Nanos::from_millis(20))

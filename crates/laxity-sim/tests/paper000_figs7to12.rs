@@ -4,8 +4,8 @@ mod common;
 
 use common::simulate;
 use laxity_model::{
-    CpuId, ExecutionTime, Gpu, GpuManagement, GpuOperation, GpuWork, Instant, InterruptHandling, Nanos, OverheadCosts,
-    OverheadProfile, Platform, Step, Task, Waiting, Workload,
+    CpuId, ExecutionTime, Factor, Gpu, GpuManagement, GpuOperation, GpuWork, Instant, InterruptHandling, Nanos,
+    OverheadCosts, OverheadProfile, Platform, Step, Task, Waiting, Workload,
 };
 use laxity_trace::{Event, Record};
 
@@ -46,8 +46,13 @@ fn platform(cpus: usize, interrupted: u16) -> Platform {
 
 /// A job of 100 us, a GPU kernel of 200 us for which it waits suspended, and 100 us more.
 fn gpu_task(name: &str) -> Task {
-    let kernel =
-        GpuOperation { gpu: Some(0), work: GpuWork::Kernel(us(200)), waiting: Waiting::Synchronous, interrupts: 1 };
+    let kernel = GpuOperation {
+        gpu: Some(0),
+        work: GpuWork::Kernel(us(200)),
+        waiting: Waiting::Synchronous,
+        interrupts: 1,
+        memory: Factor::ZERO,
+    };
     let body = vec![Step::Cpu(us(100)), Step::Gpu(kernel), Step::Cpu(us(100))];
     Task { body, ..Task::periodic(name, Nanos::from_micros(200), Nanos::from_millis(50)) }
 }

@@ -318,7 +318,7 @@ fn a_tardy_job_does_not_move_later_releases_and_its_successor_follows_at_once() 
 #[test]
 fn what_the_simulator_cannot_run_is_refused_by_name() {
     let mut workload = workload(1, vec![once(0, 9, vec![cpu(1)])]);
-    let idle = BestEffortTask { name: "log".to_owned(), weight: 1_024, memory_demand: 0, cpu: None };
+    let idle = BestEffortTask::endless("log");
     workload.best_effort.push(idle);
     let error = laxity_plan::Plan::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect_err("best effort");
     assert_eq!(error.to_string(), "best-effort task \"log\": best-effort tasks are not simulated yet");

@@ -4,8 +4,8 @@ mod common;
 
 use common::simulate;
 use laxity_model::{
-    CpuId, ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuWork, Instant, Nanos, OverheadCosts,
-    OverheadProfile, Platform, Step, Task, Waiting, Workload,
+    CpuId, ExecutionTime, Factor, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuWork, Instant, Nanos,
+    OverheadCosts, OverheadProfile, Platform, Step, Task, Waiting, Workload,
 };
 use laxity_trace::Event;
 
@@ -16,8 +16,13 @@ const MS: Nanos = Nanos::from_millis(1);
 #[test]
 fn a_preempted_spinner_refills_its_cache_when_it_goes_on() {
     let time = |ms| ExecutionTime::constant(Nanos::from_millis(ms));
-    let kernel =
-        GpuOperation { gpu: Some(0), work: GpuWork::Kernel(time(3)), waiting: Waiting::Synchronous, interrupts: 1 };
+    let kernel = GpuOperation {
+        gpu: Some(0),
+        work: GpuWork::Kernel(time(3)),
+        waiting: Waiting::Synchronous,
+        interrupts: 1,
+        memory: Factor::ZERO,
+    };
     let high = Task { phase: Nanos::from_millis(2), ..Task::periodic("H", MS, Nanos::from_millis(10)) };
     let low = Task {
         body: vec![Step::Cpu(time(1)), Step::Gpu(kernel), Step::Cpu(time(1))],

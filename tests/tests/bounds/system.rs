@@ -2,8 +2,8 @@
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
-    CopyDirection, CpuId, Distribution, ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuWork,
-    Instant, InterruptHandling, Nanos, Platform, PriorityRule, Scheduler, Step, Task, ThreadPriority, Waiting,
+    CopyDirection, CpuId, Distribution, ExecutionTime, Factor, Gpu, GpuArbitration, GpuManagement, GpuOperation,
+    GpuWork, Instant, InterruptHandling, Nanos, Platform, PriorityRule, Scheduler, Step, Task, ThreadPriority, Waiting,
     Workload,
 };
 use laxity_tests::simulate;
@@ -107,7 +107,13 @@ impl System {
 
 fn uniform_section(length: u64, bottom_half: u64) -> (Section, Vec<Step>) {
     let work = GpuWork::Kernel(ExecutionTime::constant(Nanos(length)));
-    let body = vec![Step::Gpu(GpuOperation { gpu: None, work, waiting: Waiting::Synchronous, interrupts: 0 })];
+    let body = vec![Step::Gpu(GpuOperation {
+        gpu: None,
+        work,
+        waiting: Waiting::Synchronous,
+        interrupts: 0,
+        memory: Factor::ZERO,
+    })];
     (Section { cpu: 0, operations: vec![(length + bottom_half, true)] }, body)
 }
 
@@ -124,7 +130,13 @@ fn random_section(rng: &mut SplitMix64, longest: u64, bottom_half: u64) -> (Sect
             let direction = if rng.below(2) == 0 { CopyDirection::In } else { CopyDirection::Out };
             GpuWork::Copy { direction, bytes: 1, time: Some(time) }
         };
-        body.push(Step::Gpu(GpuOperation { gpu: None, work, waiting: Waiting::Synchronous, interrupts: 0 }));
+        body.push(Step::Gpu(GpuOperation {
+            gpu: None,
+            work,
+            waiting: Waiting::Synchronous,
+            interrupts: 0,
+            memory: Factor::ZERO,
+        }));
         let cpu = rng.below(longest);
         section.cpu += cpu;
         body.push(Step::Cpu(varying(rng, cpu)));

@@ -1,7 +1,7 @@
 //! Random systems of tasks with GPU operations and critical sections.
 
 use laxity_model::{
-    Arrival, CopyDirection, CpuId, Device, Distribution, EngineOrder, ExecutionTime, Gpu, GpuArbitration,
+    Arrival, CopyDirection, CpuId, Device, Distribution, EngineOrder, ExecutionTime, Factor, Gpu, GpuArbitration,
     GpuManagement, GpuOperation, GpuSync, GpuWork, InterruptHandling, Invocation, MigrationPath, Nanos, OverheadCosts,
     OverheadProfile, Platform, PriorityRule, Quanta, ReleaseInterrupts, Resource, ResourceProtocol, Scheduler, Scope,
     Server, ServerKind, Step, Task, TokenHold, Waiting, Workload,
@@ -26,7 +26,7 @@ fn operation() -> impl Strategy<Value = Step> {
     ];
     (work, any::<bool>(), 0u32..4).prop_map(|(work, wait, interrupts)| {
         let waiting = if wait { Waiting::Synchronous } else { Waiting::Asynchronous };
-        Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts })
+        Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts, memory: Factor::ZERO })
     })
 }
 
@@ -183,6 +183,7 @@ pub fn management(handling: impl Strategy<Value = InterruptHandling>) -> impl St
         top_half: None,
         bottom_half: Some(time(9)),
         callback,
+        bandwidth_lock: None,
     })
 }
 

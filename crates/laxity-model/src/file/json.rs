@@ -169,7 +169,7 @@ impl<'t> Parser<'t> {
             }
         }
         if !is_whole {
-            return Ok(Value::Foreign("a number with a fraction"));
+            return Ok(Value::Fraction(self.text[start..self.at].to_owned()));
         }
         Ok(match self.text[start..self.at].parse() {
             Ok(integer) => Value::Integer(integer),

@@ -25,9 +25,9 @@ use std::collections::BTreeSet;
 
 use crate::error::{ErrorKind, FieldPath, Finding, Findings, PathSegment, WorkloadError, WorkloadErrors};
 use crate::{
-    EngineOrder, GpuArbitration, GpuSync, InterruptHandling, Invocation, MigrationPath, PriorityRule, Quanta,
-    ReadyQueueKind, ReleaseInterrupts, ResourceProtocol, Scope, ServerKind, ThreadPriority, TokenHold, Workload,
-    validate,
+    BestEffortRule, EngineOrder, Factor, GpuArbitration, GpuSync, InterruptHandling, Invocation, LockHeed,
+    MigrationPath, PriorityRule, Quanta, ReadyQueueKind, RegulatorPhase, ReleaseInterrupts, ResourceProtocol, Scope,
+    ServerKind, ThreadPriority, TokenHold, Workload, validate,
 };
 use tree::{Lines, Node, SyntaxError};
 
@@ -83,6 +83,12 @@ pub(crate) const HANDLINGS: Words<InterruptHandling> = &[
 const LOW: InterruptHandling = InterruptHandling::PreemptRt(ThreadPriority::Low);
 const HIGH: InterruptHandling = InterruptHandling::PreemptRt(ThreadPriority::High);
 const KLMIRQD: InterruptHandling = InterruptHandling::Klmirqd { threads: None };
+const PHASES: Words<RegulatorPhase> = &[("aligned", RegulatorPhase::Aligned), ("staggered", RegulatorPhase::Staggered)];
+const HEEDS: Words<LockHeed> = &[("period", LockHeed::Period), ("at_once", LockHeed::AtOnce)];
+const BEST_EFFORT_RULES: Words<BestEffortRule> =
+    &[(BestEffortRule::Cfs.name(), BestEffortRule::Cfs), (TFS.name(), TFS)];
+/// One that punishes as much as a thread was throttled, unless a file says otherwise.
+const TFS: BestEffortRule = BestEffortRule::Tfs { punishment: Factor::ONE };
 const SERVERS: Words<ServerKind> = &[
     (ServerKind::CbsHard.name(), ServerKind::CbsHard),
     (ServerKind::CbsSoft.name(), ServerKind::CbsSoft),

@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::quantity::{self, QuantityError};
 use super::tree::{Entry, Node, Value};
-use crate::Nanos;
 use crate::error::{ErrorKind, FieldPath, Findings, PathSegment};
 use crate::suggest;
+use crate::{Factor, Nanos};
 
 /// A node together with the way to it.
 #[derive(Clone)]
@@ -61,6 +61,21 @@ impl<'t> Item<'t> {
     /// A whole number of 32 bits.
     pub fn integer_u32(&self, findings: &mut Findings) -> Option<u32> {
         self.integer(0, u64::from(u32::MAX), findings).map(|value| value as u32)
+    }
+
+    /// A number from 0, with up to six decimals.
+    pub fn factor(&self, findings: &mut Findings) -> Option<Factor> {
+        let text = match &self.node.value {
+            Value::Integer(integer) => integer.to_string(),
+            Value::Fraction(text) => text.replace('_', ""),
+            _ => return self.wrong_type("a number, as in `1.5`", findings),
+        };
+        let factor = Factor::parse(&text);
+        if factor.is_none() {
+            let message = format!("is {text}; write a number from 0 with at most six decimals, as in `1.5`");
+            self.report(ErrorKind::BadValue, message, findings);
+        }
+        factor
     }
 
     /// `true` or `false`.
@@ -185,6 +200,7 @@ impl fmt::Display for Value {
             Value::Text(text) if text.len() <= 40 => write!(f, "the text \"{text}\""),
             Value::Text(_) => f.write_str("text"),
             Value::Integer(integer) => write!(f, "the number {integer}"),
+            Value::Fraction(_) => f.write_str("a number with a fraction"),
             Value::Boolean(truth) => write!(f, "`{truth}`"),
             Value::List(_) => f.write_str("a list"),
             Value::Table(_) => f.write_str("a table"),

@@ -42,7 +42,7 @@ fn node(spanned: Spanned<DeValue<'_>>) -> Node {
             Ok(integer) => Value::Integer(integer),
             Err(_) => Value::Foreign("a number of more than 128 bits"),
         },
-        DeValue::Float(_) => Value::Foreign("a number with a fraction"),
+        DeValue::Float(number) => Value::Fraction(number.as_str().to_owned()),
         DeValue::Boolean(truth) => Value::Boolean(truth),
         DeValue::Datetime(_) => Value::Foreign("a date or time of day"),
         DeValue::Array(array) => Value::List(array.into_iter().map(node).collect()),

@@ -17,10 +17,12 @@ pub(crate) struct Node {
 pub(crate) enum Value {
     Text(String),
     Integer(i128),
+    /// A number with a fraction or an exponent, as it is written.
+    Fraction(String),
     Boolean(bool),
     List(Vec<Node>),
     Table(Vec<Entry>),
-    /// Something no field takes: a number with a fraction, a date, `null`. Says what it is.
+    /// Something no field takes: a date, `null`. Says what it is.
     Foreign(&'static str),
 }
 

@@ -2,12 +2,16 @@
 
 use std::fmt::Write;
 
-use Outline::{Boolean, Inline, Integer, Lines, List, Section, Sections, Text};
+use crate::Factor;
+
+use Outline::{Boolean, Decimal, Inline, Integer, Lines, List, Section, Sections, Text};
 
 /// A value and how TOML should lay it out; JSON has one layout for all.
 pub(super) enum Outline {
     Text(String),
     Integer(u64),
+    /// A number with a fraction.
+    Decimal(Factor),
     Boolean(bool),
     /// A list on one line.
     List(Vec<Outline>),
@@ -63,6 +67,7 @@ fn toml_value(text: &mut String, value: &Outline) {
     match value {
         Text(string) => quote(text, string),
         Integer(integer) => text.push_str(&integer.to_string()),
+        Decimal(factor) => text.push_str(&factor.to_string()),
         Boolean(truth) => text.push_str(&truth.to_string()),
         List(elements) => {
             text.push('[');
@@ -102,6 +107,7 @@ fn json_value(text: &mut String, depth: usize, value: &Outline) {
     match value {
         Text(string) => quote(text, string),
         Integer(integer) => text.push_str(&integer.to_string()),
+        Decimal(factor) => text.push_str(&factor.to_string()),
         Boolean(truth) => text.push_str(&truth.to_string()),
         List(elements) | Lines(elements) => json_list(text, depth, elements, json_value),
         Inline(fields) | Section(fields) => json_table(text, depth, fields),

@@ -4,7 +4,8 @@ use super::positive_span;
 use crate::error::{ErrorKind, FieldPath, Findings};
 use crate::limits::{CRITICAL_DEPTH_MAX, WEIGHT_MAX};
 use crate::{
-    CopyDirection, Distribution, ExecutionTime, Gpu, GpuOperation, GpuWork, Nanos, Scope, Step, Waiting, Workload,
+    CopyDirection, Distribution, ExecutionTime, Factor, Gpu, GpuOperation, GpuWork, Nanos, Scope, Step, Waiting,
+    Workload,
 };
 
 /// What one job takes at least, in nanoseconds, if it is alone and always needs its worst case.
@@ -208,6 +209,13 @@ impl<'w> Checker<'w, '_> {
 
     fn gpu(&mut self, operation: &GpuOperation, at: &FieldPath) {
         self.gpu_place(operation, at);
+        if operation.memory > Factor::ONE {
+            let message = format!(
+                "`memory` is {}; write a sensitivity from 0 to 1, and let `contention` of the platform say how much that is",
+                operation.memory
+            );
+            self.findings.report(at.key("memory"), ErrorKind::BadValue, message);
+        }
         let gpus = self.gpus_of(operation, at);
         let shortest = match &operation.work {
             GpuWork::Kernel(time) => {

@@ -1,6 +1,6 @@
 //! Rules of GPU management.
 
-use super::{interrupt_half, span};
+use super::{interrupt_half, memory, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
 use crate::{GpuArbitration, GpuManagement, GpuSync, InterruptHandling, MigrationPath, Platform, Workload};
 
@@ -13,6 +13,9 @@ pub(super) fn gpu_management(workload: &Workload, findings: &mut Findings) {
     if management.handling == (InterruptHandling::Klmirqd { threads: Some(0) }) {
         let message = "`threads` is 0; let at least 1 run bottom halves, or leave it out for one each GPU";
         findings.report(at.key("handling").key("threads"), ErrorKind::BadValue, message);
+    }
+    if let Some(lock) = &management.bandwidth_lock {
+        memory::bandwidth_lock(lock, &at.key("bandwidth_lock"), findings);
     }
     let GpuManagement { top_half, bottom_half, callback, .. } = management;
     for (key, half) in [("top_half", top_half), ("bottom_half", bottom_half), ("callback", callback)] {

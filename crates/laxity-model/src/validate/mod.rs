@@ -7,6 +7,7 @@ mod body;
 mod device;
 mod graph;
 mod management;
+mod memory;
 mod object;
 mod platform;
 mod task;
@@ -41,6 +42,8 @@ pub(crate) fn workload(workload: &Workload, findings: &mut Findings) {
     name(&workload.name, &FieldPath::root(), findings);
     platform::platform(workload, findings);
     management::gpu_management(workload, findings);
+    let at = FieldPath::root().key("best_effort_scheduler");
+    memory::best_effort_scheduler(&workload.best_effort_scheduler, &at, findings);
     count(workload, findings);
     let mut resources = Names::new("resource");
     for (index, resource) in workload.resources.iter().enumerate() {

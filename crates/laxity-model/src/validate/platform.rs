@@ -1,6 +1,6 @@
 //! Rules of the platform, and of the scheduler on it.
 
-use super::{Names, device, positive_span, span};
+use super::{Names, device, memory, positive_span, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
 use crate::limits::{CPUS_MAX, OVERHEAD_MAX};
 use crate::{CpuId, Gpu, OverheadKind, OverheadProfile, OverheadTable, Platform, ReleaseInterrupts, Workload};
@@ -23,6 +23,7 @@ pub(super) fn platform(workload: &Workload, findings: &mut Findings) {
         findings.report(at.key("quantum"), ErrorKind::Contradiction, message);
     }
     overheads(&platform.overheads, &at.key("overheads"), findings);
+    memory::memory(&platform.memory, &at.key("memory"), findings);
     let mut names = Names::new("GPU");
     for (index, it) in platform.gpus.iter().enumerate() {
         let at = at.key("gpu").index(index);

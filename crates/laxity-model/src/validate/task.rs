@@ -2,7 +2,7 @@
 
 use super::body::{self, Demand};
 use super::platform::no_such_cluster;
-use super::{positive_span, span};
+use super::{memory, positive_span, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
 use crate::{Arrival, BestEffortTask, Nanos, PriorityRule, ReleaseInterrupts, Scope, Task, Workload};
 
@@ -18,6 +18,9 @@ pub(super) fn task(task: &Task, workload: &Workload, at: &FieldPath, findings: &
     }
     placement(task.priority, task.cluster, workload, at, findings);
     budget(task, at, findings);
+    if let Some(budget) = task.memory_budget {
+        memory::budget("memory_budget", budget, at, findings);
+    }
     let demand = body::body(&task.body, task.cluster, workload, at, findings);
     feasibility(&demand, task.deadline, at, findings);
 }
@@ -120,5 +123,8 @@ pub(super) fn best_effort(task: &BestEffortTask, workload: &Workload, at: &Field
     if let Some(cpu) = task.cpu.filter(|&cpu| cpu >= cpus) {
         let message = format!("there is no CPU {cpu}: the platform has {cpus}, counted from 0; write a smaller number");
         findings.report(at.key("cpu"), ErrorKind::UnknownName, message);
+    }
+    if let Some(work) = task.work {
+        positive_span("work", work, at, findings);
     }
 }

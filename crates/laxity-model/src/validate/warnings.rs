@@ -44,6 +44,11 @@ pub enum Warning {
     },
     /// GPU management is configured but there is no GPU.
     NoGpu,
+    /// A task has a memory budget, and there is no bandwidth lock that it could be the budget of.
+    NoBandwidthLock {
+        /// The task's name.
+        task: String,
+    },
     /// A server is configured that the handling of interrupts has no use for.
     UnusedServer {
         /// The name of the device.
@@ -72,14 +77,20 @@ impl Workload {
             warnings.push(Warning::GpuOverload { permille, gpus });
         }
         self.warn_of_devices(&mut warnings);
+        if self.gpu_management.bandwidth_lock.is_none() {
+            let budgeted = self.tasks.iter().filter(|task| task.memory_budget.is_some());
+            warnings.extend(budgeted.map(|task| Warning::NoBandwidthLock { task: task.name.clone() }));
+        }
         warnings
     }
 
     fn warn_of_devices(&self, warnings: &mut Vec<Warning>) {
         let Platform { gpus, devices, .. } = &self.platform;
-        let GpuManagement { arbitration, handling, top_half, bottom_half, callback } = &self.gpu_management;
+        let GpuManagement { arbitration, handling, top_half, bottom_half, callback, bandwidth_lock } =
+            &self.gpu_management;
         let times = [top_half, bottom_half, callback];
-        let for_gpus = *arbitration != GpuArbitration::Driver || times.iter().any(|time| time.is_some());
+        let has_lock = bandwidth_lock.is_some();
+        let for_gpus = *arbitration != GpuArbitration::Driver || has_lock || times.iter().any(|time| time.is_some());
         let for_any_device = *handling != InterruptHandling::Linux;
         if gpus.is_empty() && (for_gpus || for_any_device && devices.is_empty()) {
             warnings.push(Warning::NoGpu);
@@ -142,6 +153,10 @@ impl fmt::Display for Warning {
                 )
             }
             Warning::NoGpu => f.write_str("`gpu_management` has no effect: the platform has no GPU"),
+            Warning::NoBandwidthLock { task } => write!(
+                f,
+                "the memory budget of task \"{task}\" has no effect: there is no `bandwidth_lock` in `gpu_management`"
+            ),
             Warning::UnusedServer { device, handling } => write!(
                 f,
                 "the server of device \"{device}\" has no effect: only klmirqd threads have one, and bottom halves are \

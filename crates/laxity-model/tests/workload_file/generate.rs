@@ -4,8 +4,9 @@ mod platform;
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
-    Arrival, BestEffortTask, Bin, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, GpuOperation,
-    GpuWork, Graph, Nanos, Node, Replicas, Resource, ResourceProtocol, Scope, Step, Task, Waiting, Workload,
+    Arrival, BestEffortTask, Bin, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Factor,
+    GpuOperation, GpuWork, Graph, Nanos, Node, Replicas, Resource, ResourceProtocol, Scope, Step, Task, Waiting,
+    Workload,
 };
 
 /// A valid workload; the same for the same seed. Up to `size` of everything.
@@ -16,6 +17,7 @@ pub fn workload(seed: u64, size: u64) -> Workload {
     let mut workload = Workload { resources, ..Workload::new(source.name(0), platform, Vec::new()) };
     workload.scheduler = source.scheduler(workload.platform.cpus);
     workload.gpu_management = source.gpu_management();
+    workload.best_effort_scheduler = source.best_effort_scheduler();
     workload.tasks = source.several(|source, index| source.task(index, &workload));
     workload.best_effort = source.several(|source, index| source.best_effort(index, &workload));
     workload.graphs = source.several(|source, index| source.graph(index, &workload));
@@ -190,6 +192,7 @@ impl Source {
             work,
             waiting: self.pick(&[Waiting::Synchronous, Waiting::Asynchronous]),
             interrupts: self.below(3) as u32,
+            memory: Factor(self.below(1_000_001)),
         }
     }
 
@@ -219,6 +222,8 @@ impl Source {
             cluster,
             working_set: self.maybe(|source| source.rng.next_u64()),
             budget: self.maybe(|source| Nanos(1 + source.below(period.0))),
+            memory_demand: if self.chance() { 0 } else { self.rate() },
+            memory_budget: self.maybe(Source::rate),
             body: self.body(workload, cluster),
         }
     }
@@ -229,6 +234,7 @@ impl Source {
             weight: 1 + self.below(u64::from(u32::MAX)) as u32,
             memory_demand: self.rng.next_u64() >> self.below(64),
             cpu: self.maybe(|source| source.below(workload.platform.cpus as u64) as usize),
+            work: self.maybe(|source| source.span(57)),
         }
     }
 

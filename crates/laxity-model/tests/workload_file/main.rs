@@ -6,6 +6,7 @@ mod examples;
 mod fuzz;
 mod generate;
 mod gpus;
+mod memory;
 mod objects;
 mod read;
 mod reference;

@@ -1,7 +1,7 @@
 //! What a file means: short forms, long forms, defaults.
 
 use laxity_model::{
-    Arrival, CopyDirection, CpuId, Distribution, ExecutionTime, GpuOperation, GpuWork, Nanos, OverheadKind,
+    Arrival, CopyDirection, CpuId, Distribution, ExecutionTime, Factor, GpuOperation, GpuWork, Nanos, OverheadKind,
     OverheadTable, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope, Step, Task, Waiting,
     Workload,
 };
@@ -116,7 +116,9 @@ fn a_body_is_read_step_by_step() {
          { copy_out = \"5 B\", time = \"7 ns\", actual = \"6 ns\" }]",
     );
     let constant = |nanos| ExecutionTime::constant(Nanos(nanos));
-    let gpu = |gpu, work, waiting, interrupts| Step::Gpu(GpuOperation { gpu, work, waiting, interrupts });
+    let gpu = |gpu, work, waiting, interrupts| {
+        Step::Gpu(GpuOperation { gpu, work, waiting, interrupts, memory: Factor::ZERO })
+    };
     let copy = |direction, bytes, time| GpuWork::Copy { direction, bytes, time };
     let measured = ExecutionTime { wcet: Nanos(7), actual: Distribution::Constant(Nanos(6)) };
     let expected = [

@@ -14,7 +14,7 @@ fn blocks(language: &str) -> Vec<&'static str> {
 #[test]
 fn every_toml_block_is_read() {
     let blocks = blocks("toml");
-    assert_eq!(blocks.len(), 8);
+    assert_eq!(blocks.len(), 10);
     for block in blocks {
         // A part of a file becomes a file.
         let head = "laxity = 1\nname = \"w\"\nplatform.cpus = 4\n";

@@ -25,7 +25,8 @@ fn to_json(value: &DeValue<'_>) -> Value {
         DeValue::Integer(integer) => {
             i64::from_str_radix(integer.as_str(), integer.radix()).map_or(Value::Null, Value::from)
         }
-        DeValue::Float(_) | DeValue::Datetime(_) => Value::from(0.5),
+        DeValue::Float(number) => number.as_str().parse::<f64>().map_or(Value::Null, Value::from),
+        DeValue::Datetime(_) => Value::from(0.5),
         DeValue::Boolean(truth) => Value::from(*truth),
         DeValue::Array(elements) => elements.iter().map(|element| to_json(element.get_ref())).collect(),
         DeValue::Table(table) => table_to_json(table),
@@ -106,6 +107,14 @@ fn bad_files_are_refused_by_schema_and_reader_alike() {
         task("wcet = \"1 ms\"\n[gpu_management]\nhandling = { method = \"pai\", threads = 1 }"),
         task("wcet = \"1 ms\"\n[gpu_management]\ntop_half = { actual = \"1 us\" }"),
         task("body = [{ cpu = \"1 ms\" }, { gpu_section = [] }]"),
+        right.replace("cpus = 2", "cpus = 2, memory = { contention = [[\"0 B/s\", 1.0]] }") + "wcet = \"1 ms\"",
+        right.replace("cpus = 2", "cpus = 2, memory = { contention = [[\"0 B/s\", 1.0], [\"1 B/s\", 0.5]] }")
+            + "wcet = \"1 ms\"",
+        right.replace("cpus = 2", "cpus = 2, memory = { regulator = { heed = \"soon\" } }") + "wcet = \"1 ms\"",
+        format!("best_effort_scheduler = {{ rule = \"CFS\", punishment = 1 }}\n{}", task("wcet = \"1 ms\"")),
+        format!("best_effort_scheduler = {{ punishment = 1 }}\n{}", task("wcet = \"1 ms\"")),
+        task("wcet = \"1 ms\"\n[gpu_management]\nbandwidth_lock = {}"),
+        task("wcet = \"1 ms\"\nmemory_budget = 5"),
         right.replace("cpus = 2", "cpus = 2, device = [{ name = \"d\" }]") + "wcet = \"1 ms\"",
         task(
             "wcet = \"1 ms\"\n[[graph]]\nname = \"g\"\nedge = [\"A\"]\n[[graph.node]]\nname = \"A\"\nperiod = \"9 ms\"\nwcet = \"1 ms\"",

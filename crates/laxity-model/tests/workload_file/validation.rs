@@ -1,8 +1,8 @@
 //! Each rule of a valid workload, broken once.
 
 use laxity_model::{
-    CpuId, Distribution, ErrorKind, ExecutionTime, GpuOperation, GpuWork, Nanos, OverheadKind, OverheadTable, Scope,
-    Step, Waiting, Warning, Workload,
+    CpuId, Distribution, ErrorKind, ExecutionTime, Factor, GpuOperation, GpuWork, Nanos, OverheadKind, OverheadTable,
+    Scope, Step, Waiting, Warning, Workload,
 };
 
 use crate::examples::example;
@@ -21,7 +21,7 @@ fn broken_in(file: &str, change: impl FnOnce(&mut Workload)) -> Vec<(ErrorKind, 
 
 /// Checks that `change` breaks exactly one rule, at `path`, with a message that contains `words`.
 #[track_caller]
-fn breaks(kind: ErrorKind, path: &str, words: &str, change: impl FnOnce(&mut Workload)) {
+pub fn breaks(kind: ErrorKind, path: &str, words: &str, change: impl FnOnce(&mut Workload)) {
     breaks_in("stabilizer.toml", kind, path, words, change);
 }
 
@@ -123,6 +123,7 @@ fn kernel(wcet: Nanos) -> Step {
         work: GpuWork::Kernel(ExecutionTime::constant(wcet)),
         waiting: Waiting::Synchronous,
         interrupts: 1,
+        memory: Factor::ZERO,
     })
 }
 

@@ -2,9 +2,9 @@
 //! it does not go with is refused by name.
 
 use laxity_model::{
-    CopyDirection, CpuId, EngineOrder, ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuSync,
-    GpuWork, Instant, InterruptHandling, Nanos, OverheadCosts, OverheadProfile, Platform, Resource, ResourceProtocol,
-    Scheduler, Scope, Step, Task, ThreadPriority, Waiting, Workload,
+    CopyDirection, CpuId, EngineOrder, ExecutionTime, Factor, Gpu, GpuArbitration, GpuManagement, GpuOperation,
+    GpuSync, GpuWork, Instant, InterruptHandling, Nanos, OverheadCosts, OverheadProfile, Platform, Resource,
+    ResourceProtocol, Scheduler, Scope, Step, Task, ThreadPriority, Waiting, Workload,
 };
 use laxity_plan::Plan;
 use laxity_sim::Simulator;
@@ -17,7 +17,7 @@ fn time(micros: u64) -> ExecutionTime {
 
 fn operation(work: GpuWork, is_asynchronous: bool) -> Step {
     let waiting = if is_asynchronous { Waiting::Asynchronous } else { Waiting::Synchronous };
-    Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts: 1 })
+    Step::Gpu(GpuOperation { gpu: None, work, waiting, interrupts: 1, memory: Factor::ZERO })
 }
 
 fn step() -> impl Strategy<Value = Step> {

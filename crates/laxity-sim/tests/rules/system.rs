@@ -1,9 +1,9 @@
 //! Systems in a line a task, and their schedules as drawings.
 
 use laxity_model::{
-    CopyDirection, CpuId, Edge, ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuSync, GpuWork,
-    Graph, Instant, InterruptHandling, Nanos, Node, Platform, PriorityRule, Resource, ResourceProtocol, Scheduler,
-    Step, Task, Waiting, Workload,
+    CopyDirection, CpuId, Edge, ExecutionTime, Factor, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuSync,
+    GpuWork, Graph, Instant, InterruptHandling, Nanos, Node, Platform, PriorityRule, Resource, ResourceProtocol,
+    Scheduler, Step, Task, Waiting, Workload,
 };
 use laxity_plan::Plan;
 use laxity_sim::Simulator;
@@ -222,5 +222,5 @@ fn single(word: &str) -> Step {
     };
     let waiting = if kind == 'A' { Waiting::Asynchronous } else { Waiting::Synchronous };
     let interrupts = u32::from(matches!(kind, 'H' | 'A'));
-    Step::Gpu(GpuOperation { gpu, work, waiting, interrupts })
+    Step::Gpu(GpuOperation { gpu, work, waiting, interrupts, memory: Factor::ZERO })
 }

@@ -13,9 +13,9 @@ pub(crate) const STEPS: &[&[&str]] = &[
     &["suspend", "actual"],
     &["critical", "body"],
     &["gpu_section"],
-    &["kernel", "actual", "gpu", "asynchronous", "interrupts"],
-    &["copy_in", "time", "actual", "gpu", "asynchronous", "interrupts"],
-    &["copy_out", "time", "actual", "gpu", "asynchronous", "interrupts"],
+    &["kernel", "actual", "gpu", "asynchronous", "interrupts", "memory"],
+    &["copy_in", "time", "actual", "gpu", "asynchronous", "interrupts", "memory"],
+    &["copy_out", "time", "actual", "gpu", "asynchronous", "interrupts", "memory"],
 ];
 
 /// The ways to write a distribution, each a table of one field.
@@ -125,6 +125,7 @@ fn gpu_operation(work: GpuWork, fields: &Fields<'_>, names: &Names, findings: &m
         work,
         waiting: if asynchronous { Waiting::Asynchronous } else { Waiting::Synchronous },
         interrupts: fields.get("interrupts").and_then(|item| item.integer_u32(findings)).unwrap_or(1),
+        memory: fields.get("memory").and_then(|item| item.factor(findings)).unwrap_or_default(),
     }
 }
 

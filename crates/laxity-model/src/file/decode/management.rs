@@ -1,7 +1,7 @@
 //! How GPUs are shared: the section `[gpu_management]`.
 
 use super::body::execution_time;
-use super::fields;
+use super::{fields, memory};
 use crate::error::Findings;
 use crate::file::reader::{Fields, Item};
 use crate::file::tree::Value;
@@ -20,6 +20,7 @@ pub(super) fn gpu_management(file: &Fields<'_>, findings: &mut Findings) -> GpuM
         top_half: fields.get("top_half").map(|item| execution_time(&item, findings)),
         bottom_half: fields.get("bottom_half").map(|item| execution_time(&item, findings)),
         callback: fields.get("callback").map(|item| execution_time(&item, findings)),
+        bandwidth_lock: fields.get("bandwidth_lock").and_then(|item| memory::bandwidth_lock(&item, findings)),
     }
 }
 
@@ -76,7 +77,7 @@ fn handling(item: &Item<'_>, findings: &mut Findings) -> Option<InterruptHandlin
 }
 
 /// A word, or a table that has the word at `key` and the parameters that it allows.
-fn named<'t, T: Copy>(
+pub(super) fn named<'t, T: Copy>(
     item: &Item<'t>,
     key: &'static str,
     words: Words<T>,

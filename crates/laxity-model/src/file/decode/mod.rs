@@ -5,6 +5,7 @@ mod body;
 mod device;
 mod graph;
 mod management;
+mod memory;
 mod platform;
 mod scheduler;
 mod task;
@@ -23,9 +24,21 @@ pub(crate) const FORMAT: u64 = 1;
 
 /// The fields of each table, in the order in which they are written. The schema lists the same.
 pub(crate) mod fields {
-    pub const WORKLOAD: &[&str] =
-        &["laxity", "name", "platform", "scheduler", "gpu_management", "resource", "task", "best_effort", "graph"];
-    pub const PLATFORM: &[&str] = &["cpus", "clusters", "tick", "quantum", "overheads", "gpu", "device"];
+    pub const WORKLOAD: &[&str] = &[
+        "laxity",
+        "name",
+        "platform",
+        "scheduler",
+        "gpu_management",
+        "best_effort_scheduler",
+        "resource",
+        "task",
+        "best_effort",
+        "graph",
+    ];
+    pub const PLATFORM: &[&str] = &["cpus", "clusters", "tick", "quantum", "overheads", "memory", "gpu", "device"];
+    pub const MEMORY: &[&str] = &["contention", "regulator"];
+    pub const REGULATOR: &[&str] = &["period", "latency", "interrupt", "phase", "heed"];
     pub const GPU: &[&str] = &["name", "cluster", "copy_engines", "bandwidth", "latency", "interrupt_cpus"];
     pub const DEVICE: &[&str] =
         &["name", "cluster", "arrival", "gap", "period", "top_half", "bottom_half", "interrupt_cpus", "server"];
@@ -48,7 +61,11 @@ pub(crate) mod fields {
     ];
     pub const SCHEDULER: &[&str] =
         &["policy", "rule", "scope", "invocation", "quanta", "interrupts", "ready_queue", "coarse_lock"];
-    pub const GPU_MANAGEMENT: &[&str] = &["arbitration", "handling", "top_half", "bottom_half", "callback"];
+    pub const GPU_MANAGEMENT: &[&str] =
+        &["arbitration", "handling", "top_half", "bottom_half", "callback", "bandwidth_lock"];
+    pub const BANDWIDTH_LOCK: &[&str] = &["call", "budget"];
+    pub const CFS: &[&str] = &["rule", "latency", "min_granularity", "wakeup_granularity"];
+    pub const TFS: &[&str] = &["rule", "punishment", "latency", "min_granularity", "wakeup_granularity"];
     pub const PROTOCOL_ALONE: &[&str] = &["protocol"];
     pub const K_FMLP: &[&str] = &["protocol", "length_aware"];
     pub const GPUSYNC: &[&str] = &[
@@ -78,11 +95,13 @@ pub(crate) mod fields {
         "cluster",
         "working_set",
         "budget",
+        "memory_demand",
+        "memory_budget",
         "wcet",
         "actual",
         "body",
     ];
-    pub const BEST_EFFORT: &[&str] = &["name", "weight", "memory_demand", "cpu"];
+    pub const BEST_EFFORT: &[&str] = &["name", "weight", "memory_demand", "cpu", "work"];
     pub const GRAPH: &[&str] = &["name", "replicas", "object", "node", "edge"];
     pub const NODE: &[&str] = &["name", "period", "phase", "deadline", "priority", "cluster", "wcet", "actual", "body"];
     pub const EDGE: &[&str] = &["from", "to", "produce", "consume", "threshold", "initial", "back_edge", "delay"];
@@ -106,6 +125,7 @@ pub(super) fn workload(root: &Node, findings: &mut Findings) -> Workload {
     let scheduler = scheduler::scheduler(&fields, findings);
     let platform = platform::platform(&fields, &scheduler, findings);
     let gpu_management = management::gpu_management(&fields, findings);
+    let best_effort_scheduler = memory::best_effort_scheduler(&fields, findings);
     let resources: Vec<Resource> =
         fields.tables("resource", findings).iter().map(|item| resource(item, findings)).collect();
     let names = Names {
@@ -116,7 +136,7 @@ pub(super) fn workload(root: &Node, findings: &mut Findings) -> Workload {
     let best_effort =
         fields.tables("best_effort", findings).iter().map(|item| task::best_effort(item, findings)).collect();
     let graphs = fields.tables("graph", findings).iter().map(|item| graph::graph(item, &names, findings)).collect();
-    Workload { name, platform, scheduler, gpu_management, tasks, best_effort, resources, graphs }
+    Workload { name, platform, scheduler, gpu_management, tasks, best_effort, best_effort_scheduler, resources, graphs }
 }
 
 /// The version of the format, in every file.
@@ -192,6 +212,9 @@ mod tests {
             ("device", fields::DEVICE),
             ("server", fields::SERVER),
             ("overheads", fields::OVERHEADS),
+            ("memory", fields::MEMORY),
+            ("regulator", fields::REGULATOR),
+            ("bandwidth_lock", fields::BANDWIDTH_LOCK),
             ("scheduler", fields::SCHEDULER),
             ("gpu_management", fields::GPU_MANAGEMENT),
             ("resource", fields::RESOURCE),
@@ -213,6 +236,8 @@ mod tests {
             ("handling", 1, fields::METHOD_ALONE),
             ("handling", 2, fields::KLMIRQD),
             ("execution_time", 1, fields::EXECUTION_TIME),
+            ("best_effort_scheduler", 1, fields::CFS),
+            ("best_effort_scheduler", 2, fields::TFS),
         ];
         for (name, alternative, known) in alternatives {
             assert_eq!(allowed(&definitions[name]["oneOf"][alternative]), sorted(known), "{name} {alternative}");

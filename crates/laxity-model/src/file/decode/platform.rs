@@ -1,6 +1,6 @@
 //! The platform: CPUs, clusters, GPUs, devices and overheads.
 
-use super::{device, fields};
+use super::{device, fields, memory};
 use crate::error::{ErrorKind, Findings};
 use crate::file::cpu_list;
 use crate::file::reader::{Fields, Item};
@@ -35,6 +35,7 @@ pub(super) fn platform(file: &Fields<'_>, scheduler: &Scheduler, findings: &mut 
             .get("overheads")
             .and_then(|item| overheads(&item, scheduler, findings))
             .unwrap_or(default.overheads),
+        memory: fields.get("memory").map(|item| memory::memory(&item, findings)).unwrap_or_default(),
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) fn task(item: &Item<'_>, names: &Names, findings: &mut Findings) -> T
         cluster: fields.get("cluster").and_then(|item| item.integer_u32(findings)).map(|index| index as usize),
         working_set: fields.get("working_set").and_then(|item| item.size(findings)),
         budget: fields.get("budget").and_then(|item| item.span(findings)),
+        memory_demand: fields.get("memory_demand").and_then(|item| item.rate(findings)).unwrap_or(0),
+        memory_budget: fields.get("memory_budget").and_then(|item| item.rate(findings)),
         body: body(&fields, names, findings),
     }
 }
@@ -48,7 +50,7 @@ pub(super) fn arrival(fields: &Fields<'_>, what: &str, findings: &mut Findings) 
 
 /// An element of `[[best_effort]]`.
 pub(super) fn best_effort(item: &Item<'_>, findings: &mut Findings) -> BestEffortTask {
-    let mut task = BestEffortTask { name: String::new(), weight: 1024, memory_demand: 0, cpu: None };
+    let mut task = BestEffortTask::endless("");
     let Some(fields) = item.table(fields::BEST_EFFORT, "a table with `name`", findings) else { return task };
     task.name = fields.name(findings);
     if let Some(weight) = fields.get("weight").and_then(|item| item.integer_u32(findings)) {
@@ -58,5 +60,6 @@ pub(super) fn best_effort(item: &Item<'_>, findings: &mut Findings) -> BestEffor
         task.memory_demand = demand;
     }
     task.cpu = fields.get("cpu").and_then(|item| item.integer_u32(findings)).map(|cpu| cpu as usize);
+    task.work = fields.get("work").and_then(|item| item.span(findings));
     task
 }

@@ -1,6 +1,6 @@
 //! How GPUs are shared: the section `[gpu_management]`.
 
-use super::{Fields, execution_time, span, unless, word};
+use super::{Fields, execution_time, memory, span, unless, word};
 use crate::file::quantity::write_size;
 use crate::file::write::Outline::{self, Boolean, Inline, Integer, Text};
 use crate::file::{ENGINE_ORDERS, MIGRATION_PATHS, TOKEN_HOLDS};
@@ -8,13 +8,14 @@ use crate::{GpuArbitration, GpuManagement, GpuSync, InterruptHandling};
 
 /// The fields that differ from stock Linux.
 pub(super) fn gpu_management(management: &GpuManagement) -> Fields {
-    let GpuManagement { arbitration, handling, top_half, bottom_half, callback } = management;
+    let GpuManagement { arbitration, handling, top_half, bottom_half, callback, bandwidth_lock } = management;
     let mut fields = Vec::new();
     unless(&mut fields, "arbitration", *arbitration, GpuArbitration::Driver, self::arbitration);
     unless(&mut fields, "handling", *handling, InterruptHandling::Linux, self::handling);
     fields.extend(top_half.as_ref().map(|time| ("top_half", execution_time(time))));
     fields.extend(bottom_half.as_ref().map(|time| ("bottom_half", execution_time(time))));
     fields.extend(callback.as_ref().map(|time| ("callback", execution_time(time))));
+    fields.extend(bandwidth_lock.as_ref().map(|lock| ("bandwidth_lock", memory::bandwidth_lock(lock))));
     fields
 }
 

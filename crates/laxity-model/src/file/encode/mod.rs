@@ -3,15 +3,16 @@
 
 mod device;
 mod management;
+mod memory;
 
 use super::decode::FORMAT;
 use super::quantity::{write_picos, write_rate, write_size};
-use super::write::Outline::{self, Boolean, Inline, Integer, Lines, List, Section, Sections, Text};
+use super::write::Outline::{self, Boolean, Decimal, Inline, Integer, Lines, List, Section, Sections, Text};
 use super::{ARRIVALS, AUTOMATIC, PROTOCOLS, Words, cpu_list};
 use crate::{
-    Arrival, BestEffortTask, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Gpu, GpuOperation,
-    GpuWork, Graph, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Replicas, Resource, Scheduler,
-    Step, Task, Waiting, Workload,
+    Arrival, BestEffortTask, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Factor, Gpu,
+    GpuOperation, GpuWork, Graph, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Replicas,
+    Resource, Scheduler, Step, Task, Waiting, Workload,
 };
 
 /// The fields of a table, in the order in which they are written.
@@ -35,6 +36,10 @@ pub(super) fn workload(workload: &Workload) -> Fields {
     if !management.is_empty() {
         fields.push(("gpu_management", Section(management)));
     }
+    let scheduler = workload.best_effort_scheduler;
+    unless(&mut fields, "best_effort_scheduler", scheduler, Default::default(), |it| {
+        memory::best_effort_scheduler(&it)
+    });
     let mut list = |key, sections: Vec<Fields>| {
         if !sections.is_empty() {
             fields.push((key, Sections(sections)));
@@ -83,6 +88,10 @@ fn platform(platform: &Platform) -> Fields {
     fields.push(("tick", span(platform.tick)));
     fields.push(("quantum", span(platform.quantum)));
     fields.push(("overheads", overheads(&platform.overheads)));
+    let memory = memory::memory(&platform.memory);
+    if !memory.is_empty() {
+        fields.push(("memory", Section(memory)));
+    }
     if !platform.gpus.is_empty() {
         fields.push(("gpu", Sections(platform.gpus.iter().map(|it| gpu(it, platform)).collect())));
     }
@@ -154,6 +163,8 @@ fn task(task: &Task, names: &Names<'_>) -> Fields {
     placement(task.priority, task.cluster, &mut fields);
     fields.extend(task.working_set.map(|bytes| ("working_set", Text(write_size(bytes)))));
     fields.extend(task.budget.map(|budget| ("budget", span(budget))));
+    unless(&mut fields, "memory_demand", task.memory_demand, 0, |demand| Text(write_rate(demand)));
+    fields.extend(task.memory_budget.map(|budget| ("memory_budget", Text(write_rate(budget)))));
     body(&task.body, names, &mut fields);
     fields
 }
@@ -175,6 +186,7 @@ fn best_effort(task: &BestEffortTask) -> Fields {
     let mut fields = vec![("name", Text(task.name.clone())), ("weight", Integer(u64::from(task.weight)))];
     unless(&mut fields, "memory_demand", task.memory_demand, 0, |demand| Text(write_rate(demand)));
     fields.extend(task.cpu.map(|cpu| ("cpu", Integer(cpu as u64))));
+    fields.extend(task.work.map(|work| ("work", span(work))));
     fields
 }
 
@@ -250,6 +262,7 @@ fn gpu_operation(operation: &GpuOperation, names: &Names<'_>, fields: &mut Field
     fields.extend(operation.gpu.map(|gpu| ("gpu", Text(names.gpu(gpu)))));
     unless(fields, "asynchronous", operation.waiting == Waiting::Asynchronous, false, Boolean);
     unless(fields, "interrupts", operation.interrupts, 1, |interrupts| Integer(u64::from(interrupts)));
+    unless(fields, "memory", operation.memory, Factor::ZERO, Decimal);
 }
 
 fn graph(graph: &Graph, names: &Names<'_>) -> Fields {

@@ -1,8 +1,10 @@
 //! Arbitrary platforms, schedulers and ways to manage GPUs.
 
 use laxity_model::{
-    CpuId, Device, EngineOrder, Gpu, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, MigrationPath, Nanos,
-    OverheadKind, OverheadProfile, OverheadTable, Platform, Scheduler, Server, ServerKind, ThreadPriority, TokenHold,
+    BandwidthLock, BestEffortRule, BestEffortScheduler, Contention, ContentionPoint, CpuId, Device, EngineOrder,
+    Factor, Gpu, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, LockHeed, Memory, MemoryRegulator,
+    MigrationPath, Nanos, OverheadKind, OverheadProfile, OverheadTable, Platform, RegulatorPhase, Scheduler, Server,
+    ServerKind, ThreadPriority, TokenHold,
 };
 
 use super::Source;
@@ -31,6 +33,7 @@ impl Source {
                 gpu.interrupt_cpus = platform.clusters[gpu.cluster].clone();
             }
         }
+        platform.memory = self.memory();
         platform.devices = self.several(|source, index| source.device(index, &platform));
         platform
     }
@@ -83,7 +86,9 @@ impl Source {
             InterruptHandling::Klmirqd { threads: Some(threads) },
         ]);
         let [top_half, bottom_half, callback] = std::array::from_fn(|_| self.maybe(Self::execution));
-        GpuManagement { arbitration, handling, top_half, bottom_half, callback }
+        let bandwidth_lock =
+            self.maybe(|source| BandwidthLock { call: source.span_or_zero_up_to(40), budget: source.rate() });
+        GpuManagement { arbitration, handling, top_half, bottom_half, callback, bandwidth_lock }
     }
 
     /// A GPU has at least as much room in its queues as there may be requests.
@@ -102,6 +107,47 @@ impl Source {
             hold: self.pick(&[TokenHold::Job, TokenHold::Section]),
             migration,
             migration_path: self.pick(paths),
+        }
+    }
+
+    fn span_or_zero_up_to(&mut self, bits: u64) -> Nanos {
+        if self.chance() { Nanos::ZERO } else { self.span(bits) }
+    }
+
+    /// Bytes a second, every magnitude equally likely.
+    pub(super) fn rate(&mut self) -> u64 {
+        (self.rng.next_u64() >> self.below(64)).max(1)
+    }
+
+    fn memory(&mut self) -> Memory {
+        let mut points = Vec::new();
+        if self.chance() {
+            points.push(ContentionPoint { traffic: 0, factor: Factor::ONE });
+            for _ in 0..=self.below(4) {
+                let ContentionPoint { traffic, factor } = points[points.len() - 1];
+                let (traffic, factor) = (traffic + self.span(40).0, Factor(factor.0 + self.below(1_000_000)));
+                points.push(ContentionPoint { traffic, factor });
+            }
+        }
+        let period = self.span(40);
+        let regulator = MemoryRegulator {
+            period,
+            latency: self.span_or_zero(),
+            interrupt: Nanos(self.below(period.0)),
+            phase: self.pick(&[RegulatorPhase::Aligned, RegulatorPhase::Staggered]),
+            heed: self.pick(&[LockHeed::Period, LockHeed::AtOnce]),
+        };
+        Memory { contention: Contention { points }, regulator }
+    }
+
+    pub(super) fn best_effort_scheduler(&mut self) -> BestEffortScheduler {
+        let punishment = Factor(self.below(1_000_000_001));
+        let latency = self.maybe(|source| source.span(40));
+        BestEffortScheduler {
+            rule: self.pick(&[BestEffortRule::Cfs, BestEffortRule::Tfs { punishment }]),
+            latency,
+            min_granularity: self.maybe(|source| Nanos(1 + source.below(latency.map_or(1 << 40, |latency| latency.0)))),
+            wakeup_granularity: self.maybe(Source::span_or_zero),
         }
     }
 
