@@ -134,6 +134,9 @@ pub enum laxity_result {
     /// A node of a vision graph has failed, and the graph has stopped.
     LAXITY_ERROR_FAILED = 71,
 
+    /// No system of scheduled tasks has the name.
+    LAXITY_ERROR_NO_SYSTEM = 80,
+
     /// A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 }
@@ -174,6 +177,7 @@ impl From<ErrorCode> for laxity_result {
             ErrorCode::Swap => LAXITY_ERROR_SWAP,
             ErrorCode::Config => LAXITY_ERROR_CONFIG,
             ErrorCode::NoArbitration => LAXITY_ERROR_NO_ARBITRATION,
+            ErrorCode::NoSystem => LAXITY_ERROR_NO_SYSTEM,
             ErrorCode::Client => LAXITY_ERROR_CLIENT,
             ErrorCode::NoGpu => LAXITY_ERROR_NO_GPU,
             ErrorCode::Order => LAXITY_ERROR_ORDER,

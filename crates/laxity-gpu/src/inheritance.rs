@@ -4,7 +4,7 @@
 //! that thread's fixed priority. It gets its own attributes back when it inherits no more.
 //!
 //! Thread numbers and attributes come from memory that other processes write to. So a thread is scheduled only if it is
-//! one of a member of the same user ([`Peers`](crate::peers::Peers)), and never more urgently than the more urgent of two:
+//! one of a member of the same user ([`Peers`](laxity_sys::peers::Peers)), and never more urgently than the more urgent of two:
 //! what Linux says it has, and what Linux says the lender has.
 
 use std::io;

@@ -73,7 +73,6 @@ mod members;
 mod memory;
 mod owned;
 mod owner_word;
-mod peers;
 mod registration;
 mod registry;
 mod reopening;

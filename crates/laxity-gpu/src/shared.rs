@@ -3,12 +3,12 @@
 use std::ops::Deref;
 use std::sync::Mutex;
 
+use laxity_sys::peers::Peers;
 use laxity_sys::segment::Segment;
 
 use crate::arbiter_cache::ArbiterCache;
 use crate::config::Config;
 use crate::memory::Memory;
-use crate::peers::Peers;
 
 #[derive(Debug)]
 pub(crate) struct Shared {

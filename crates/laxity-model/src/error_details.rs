@@ -91,6 +91,8 @@ pub enum ErrorCode {
     Config,
     /// No arbitration has the name.
     NoArbitration,
+    /// No system of scheduled tasks has the name.
+    NoSystem,
     /// A client's name or priority is invalid.
     Client,
     /// There is no such GPU.

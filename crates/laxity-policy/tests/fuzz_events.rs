@@ -3,7 +3,8 @@
 //! and the interrupt threads that work for it only the one that goes first. The fair class links as many as it can.
 
 use laxity_model::{CpuId, Instant, Invocation, Nanos, PriorityRule, Quanta, ReadyQueueKind, Scheduler, Task, TaskId};
-use laxity_policy::cpu::{Action, CpuPolicy, Event, Priority, Ranking, build, fair};
+use laxity_policy::cpu::ready::BinomialHeap;
+use laxity_policy::cpu::{Action, CpuPolicy, Event, EventDriven, Priority, Ranking, build, fair};
 use proptest::prelude::*;
 
 const TASKS: usize = 9;
@@ -25,6 +26,8 @@ enum Job {
 /// A driver that enacts links whenever the fuzzer says so, however late.
 struct Driver {
     policy: Box<dyn CpuPolicy>,
+    /// The same policy, if it is event-driven, saved after each decision and loaded into a scheduler that knows nothing.
+    twin: Option<EventDriven<BinomialHeap>>,
     ranking: Ranking,
     event_driven: bool,
     fair: bool,
@@ -47,6 +50,8 @@ enum Step {
     Resume { task: usize, cpu: usize },
     Prioritize { task: usize, level: (u64, u32) },
     Wake { thread: usize, owner: Option<usize>, cpu: usize, level: (u64, u32) },
+    /// A job that has no CPU completes: live, Linux lets it run where a linked job waits for something unknown.
+    CompleteUnlinked { task: usize, cpu: usize },
     Tick { cpu: usize },
     Enact { cpu: usize },
     Decide,
@@ -57,8 +62,10 @@ impl Driver {
         let tasks: Vec<Task> =
             (0..ALL).map(|task| Task::periodic("t", Nanos(1), Nanos(1 + (task as u64 * 5) % 7))).collect();
         let ranking = Ranking::new(scheduler.rule, &tasks);
+        let is_saved = scheduler.invocation == Invocation::EventDriven && scheduler.rule != PriorityRule::Fair;
         Driver {
             policy: build(scheduler, TUNABLES, ranking.clone(), ALL, cpus),
+            twin: is_saved.then(|| EventDriven::new(ranking.clone(), ALL, cpus)),
             ranking,
             event_driven: scheduler.invocation == Invocation::EventDriven,
             fair: scheduler.rule == PriorityRule::Fair,
@@ -81,13 +88,24 @@ impl Driver {
             Step::Release { task, cpu, deadline } if self.jobs[task] == Job::Inactive => {
                 let deadline = self.now + Nanos(deadline);
                 self.jobs[task] = Job::Ready(self.ranking.priority(id(task), deadline));
-                self.policy.handle(self.now, Event::Released { cpu: local(cpu), task: id(task), deadline });
+                self.tell(Event::Released { cpu: local(cpu), task: id(task), deadline });
             }
             Step::Complete { cpu } => {
                 if let Some(task) = self.leave(cpu % cpus) {
                     self.jobs[task.index()] = Job::Inactive;
                     self.retire(task.index());
-                    self.policy.handle(self.now, Event::Completed { cpu: local(cpu), task });
+                    self.tell(Event::Completed { cpu: local(cpu), task });
+                }
+            }
+            Step::CompleteUnlinked { task, cpu } if self.event_driven && !self.fair => {
+                self.decide();
+                let is_placed = self.processes.contains(&Some(id(task)));
+                if matches!(self.jobs[task], Job::Ready(_)) && self.goes_first(task) && !is_placed {
+                    let linked = self.links.iter().position(|&link| link == Some(id(task)));
+                    linked.into_iter().for_each(|cpu| self.links[cpu] = None);
+                    self.jobs[task] = Job::Inactive;
+                    self.retire(task);
+                    self.tell(Event::Completed { cpu: local(linked.unwrap_or(cpu)), task: id(task) });
                 }
             }
             // Interrupt threads do not suspend themselves.
@@ -95,13 +113,13 @@ impl Driver {
                 if let Some(task) = self.leave(cpu % cpus) {
                     let Job::Ready(priority) = self.jobs[task.index()] else { panic!("what runs is ready") };
                     self.jobs[task.index()] = Job::Suspended(priority);
-                    self.policy.handle(self.now, Event::Suspended { cpu: local(cpu), task });
+                    self.tell(Event::Suspended { cpu: local(cpu), task });
                 }
             }
             Step::Resume { task, cpu } => {
                 if let Job::Suspended(priority) = self.jobs[task] {
                     self.jobs[task] = Job::Ready(priority);
-                    self.policy.handle(self.now, Event::Resumed { cpu: local(cpu), task: id(task) });
+                    self.tell(Event::Resumed { cpu: local(cpu), task: id(task) });
                 }
             }
             Step::Prioritize { task, level: (major, tie) } => {
@@ -111,7 +129,7 @@ impl Driver {
                     Job::Ready(_) => Job::Ready(priority),
                     Job::Suspended(_) => Job::Suspended(priority),
                 };
-                self.policy.handle(self.now, Event::Prioritized { task: id(task), level: (major, tie) });
+                self.tell(Event::Prioritized { task: id(task), level: (major, tie) });
             }
             Step::Wake { thread, owner, cpu, level: (major, tie) } if self.jobs[thread] == Job::Inactive => {
                 // Quantum-driven scheduling has threads without owners only: no CPU is handed over within a quantum. Nor
@@ -123,11 +141,11 @@ impl Driver {
                     self.first[owner].get_or_insert(thread);
                 }
                 let (owner, level) = (owner.map(id), (major, tie));
-                self.policy.handle(self.now, Event::Woken { cpu: local(cpu), thread: id(thread), owner, level });
+                self.tell(Event::Woken { cpu: local(cpu), thread: id(thread), owner, level });
             }
             Step::Tick { cpu } => {
                 self.quantum += 1;
-                self.policy.handle(self.now, Event::Tick { cpu: local(cpu), quantum: self.quantum });
+                self.tell(Event::Tick { cpu: local(cpu), quantum: self.quantum });
             }
             // Links are enacted only after the decision of this instant.
             Step::Enact { cpu } => {
@@ -135,11 +153,11 @@ impl Driver {
                 let cpu = cpu % cpus;
                 if self.links[cpu] != self.processes[cpu] {
                     self.processes[cpu] = self.links[cpu];
-                    self.policy.handle(self.now, Event::Switched { cpu: local(cpu), task: self.links[cpu] });
+                    self.tell(Event::Switched { cpu: local(cpu), task: self.links[cpu] });
                 }
             }
             Step::Decide => self.decide(),
-            Step::Release { .. } | Step::Suspend { .. } | Step::Wake { .. } => {}
+            Step::Release { .. } | Step::Suspend { .. } | Step::Wake { .. } | Step::CompleteUnlinked { .. } => {}
         }
     }
 
@@ -167,9 +185,36 @@ impl Driver {
         Some(task)
     }
 
+    fn tell(&mut self, event: Event) {
+        self.policy.handle(self.now, event);
+        if let Some(twin) = &mut self.twin {
+            twin.handle(self.now, event);
+        }
+    }
+
+    /// The twin decides alike, and whatever takes over from what it saved will.
+    fn decide_twin(&mut self, expected: &[Action]) {
+        let Some(twin) = &mut self.twin else { return };
+        let (mut actions, mut numbers, mut again) = (Vec::new(), Vec::new(), Vec::new());
+        twin.decide(self.now, &mut actions);
+        assert_eq!(actions, expected, "a scheduler that is loaded after each decision decides alike");
+        twin.save(&mut numbers);
+        assert!(numbers.len() <= twin.saved_max(), "as many numbers as it said");
+        let mut next = EventDriven::new(self.ranking.clone(), ALL, self.links.len());
+        next.load(&numbers).expect("what was saved can be loaded");
+        next.assert_invariants();
+        next.save(&mut again);
+        assert_eq!(again, numbers, "nothing is lost");
+        // And into one that has a state already.
+        twin.load(&numbers).expect("what was saved can be loaded");
+        twin.assert_invariants();
+        self.twin = Some(next);
+    }
+
     fn decide(&mut self) {
         let mut actions = Vec::new();
         self.policy.decide(self.now, &mut actions);
+        self.decide_twin(&actions);
         self.now += Nanos(1);
         for Action::Link { cpu, task } in actions {
             self.links[cpu.index()] = task;
@@ -222,6 +267,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..ALL, level()).prop_map(|(task, level)| Step::Prioritize { task, level }),
         2 => (TASKS..ALL, owner(), 0..4usize, level())
             .prop_map(|(thread, owner, cpu, level)| Step::Wake { thread, owner, cpu, level }),
+        1 => (0..ALL, 0..4usize).prop_map(|(task, cpu)| Step::CompleteUnlinked { task, cpu }),
         2 => (0..4usize).prop_map(|cpu| Step::Tick { cpu }),
         4 => (0..4usize).prop_map(|cpu| Step::Enact { cpu }),
         2 => Just(Step::Decide),
@@ -243,6 +289,23 @@ fn scheduler() -> impl Strategy<Value = Scheduler> {
             ready_queue,
             ..Scheduler::GLOBAL_EDF
         })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn numbers_that_are_no_state_are_refused_and_never_break_a_policy(
+        numbers in prop::collection::vec(prop_oneof![0..20u64, Just(1 << 32), Just(2 << 32), any::<u64>()], 0..40),
+        tasks in 1usize..6,
+        cpus in 1usize..4,
+    ) {
+        let mut policy: EventDriven<BinomialHeap> =
+            EventDriven::new(Ranking::of_unknown(PriorityRule::Edf, tasks), tasks, cpus);
+        // Either it is a state or no job is pending.
+        let _ = policy.load(&numbers);
+        policy.assert_invariants();
+    }
 }
 
 proptest! {

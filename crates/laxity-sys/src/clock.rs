@@ -1,6 +1,7 @@
 //! The time.
 
 use laxity_model::{Instant, Nanos};
+use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Now, in nanoseconds of `CLOCK_MONOTONIC`: the same clock in all processes of the machine.
@@ -8,6 +9,16 @@ pub fn now() -> Instant {
     let time = clock_gettime(ClockId::Monotonic);
     // The monotonic clock starts near 0 at boot: neither part is negative, and 2^64 ns are 584 years.
     Instant(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Suspends this thread until `instant`, unless that is over. Signals do not end it.
+pub fn sleep_until(instant: Instant) {
+    let Some(until) = timespec(instant) else {
+        loop {
+            std::thread::park();
+        }
+    };
+    while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(rustix::io::Errno::INTR) {}
 }
 
 /// The CPU time that this thread has used: unlike the time, it stands still while others run.

@@ -16,7 +16,8 @@
 //! | [`mutex`] | a lock that survives its holder's death | |
 //! | [`robust`] | a word that says that its holder died | |
 //! | [`process`] | the boot, the PID namespace, whether this is a forked copy | `/proc` |
-//! | [`peer`] | whether a process belongs to this user | `pidfd_open` (5.3), `/proc` |
+//! | [`peer`], [`peers`] | whether a process belongs to this user | `pidfd_open` (5.3), `/proc` |
+//! | [`cpu_mask`] | the CPUs that a thread may use | |
 //! | [`backoff`], [`fault`] | pauses between attempts; failing calls, for tests | |
 //! | [`inherit`] | programs that inherit no descriptors | `close_range` (5.11) |
 //! | [`stack`] | the size of ordinary stacks | |
@@ -28,6 +29,7 @@ pub mod backoff;
 pub mod bell;
 pub mod channel;
 pub mod clock;
+pub mod cpu_mask;
 pub mod directory;
 pub mod event;
 pub mod fault;
@@ -39,6 +41,7 @@ pub mod memory;
 pub mod mutex;
 pub mod packets;
 pub mod peer;
+pub mod peers;
 pub mod pi_lock;
 pub mod process;
 pub mod random;

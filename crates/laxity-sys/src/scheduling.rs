@@ -242,6 +242,18 @@ impl Attributes {
         }
     }
 
+    /// `SCHED_FIFO` at `priority`, which is clamped to 1 to 99. What the thread starts is scheduled as usual.
+    pub fn fifo_not_inherited(priority: u8) -> Self {
+        let flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+        Attributes { policy: libc::SCHED_FIFO as u32, flags, nice: 0, priority: priority.clamp(1, 99).into() }
+    }
+
+    /// As they are, but that what the thread starts is scheduled as usual: a flag that only a privileged user takes back.
+    #[must_use]
+    pub fn not_inherited(self) -> Self {
+        Attributes { flags: self.flags | libc::SCHED_FLAG_RESET_ON_FORK as u64, ..self }
+    }
+
     /// As two numbers.
     pub fn to_words(self) -> [u64; 2] {
         let Attributes { policy, flags, nice, priority } = self;

@@ -14,6 +14,7 @@ mod ranking;
 pub mod ready;
 mod release_queue;
 
+pub use self::core::Standing;
 pub use build::build;
 pub use event_driven::EventDriven;
 pub use mapping::ProcessorMapping;

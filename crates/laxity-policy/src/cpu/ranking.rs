@@ -10,8 +10,8 @@ use super::Priority;
 /// priorities of different clusters compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranking {
-    /// Under fixed priorities one rank a task, 0 the most urgent; `None`: the earliest deadline comes first.
-    ranks: Option<Vec<u32>>,
+    /// Under fixed priorities the level of each task, 1 the most urgent; `None`: the earliest deadline comes first.
+    levels: Option<Vec<u64>>,
     /// The position of each task in the list of all.
     positions: Vec<u32>,
 }
@@ -27,26 +27,44 @@ impl Ranking {
         };
         let keys: Vec<u64> = tasks.into_iter().map(key).collect();
         let positions = (0..keys.len() as u32).collect();
-        let ranks = (!rule.goes_by_deadline()).then(|| ranks(&keys));
-        Ranking { ranks, positions }
+        let levels = (!rule.goes_by_deadline()).then(|| levels(&keys));
+        Ranking { levels, positions }
+    }
+
+    /// The ranking of `rule` over `tasks` tasks that are not known yet: under fixed priorities each has the least urgent
+    /// level until [`Ranking::set_level`].
+    pub fn of_unknown(rule: PriorityRule, tasks: usize) -> Self {
+        let levels = (!rule.goes_by_deadline()).then(|| vec![u64::MAX; tasks]);
+        Ranking { levels, positions: (0..tasks as u32).collect() }
+    }
+
+    /// The level of all later jobs of `task` under fixed priorities. Level 0 is above all jobs.
+    pub fn set_level(&mut self, task: TaskId, level: u64) {
+        if let Some(levels) = &mut self.levels {
+            levels[task.index()] = level.max(1);
+        }
     }
 
     /// The ranking among `members` alone, which are numbered anew in the order given. Ranks and ties stay as they are,
     /// so that those of different clusters can be compared.
     pub fn among(&self, members: &[TaskId]) -> Ranking {
-        let of_members = |values: &Vec<u32>| members.iter().map(|task| values[task.index()]).collect();
-        Ranking { ranks: self.ranks.as_ref().map(of_members), positions: of_members(&self.positions) }
+        let levels = |levels: &Vec<u64>| members.iter().map(|task| levels[task.index()]).collect();
+        let positions = members.iter().map(|task| self.positions[task.index()]).collect();
+        Ranking { levels: self.levels.as_ref().map(levels), positions }
     }
 
     /// The rank of `task` under fixed priorities; its position in the list under EDF, where it breaks ties.
     pub fn rank(&self, task: TaskId) -> u32 {
-        self.ranks.as_ref().unwrap_or(&self.positions)[task.index()]
+        match &self.levels {
+            Some(levels) => (levels[task.index()] - 1) as u32,
+            None => self.positions[task.index()],
+        }
     }
 
     /// The level of all jobs of `task` under fixed priorities: its rank + 1, for level 0 is above all jobs. `None` under
     /// EDF, where each job's deadline is its level.
     pub fn fixed_level(&self, task: TaskId) -> Option<u64> {
-        self.ranks.as_ref().map(|ranks| u64::from(ranks[task.index()]) + 1)
+        self.levels.as_ref().map(|levels| levels[task.index()])
     }
 
     /// The priority of a job of `task` due at `deadline`.
@@ -56,15 +74,15 @@ impl Ranking {
     }
 }
 
-/// The place of each key in the order of all, ties in the order given.
-fn ranks(keys: &[u64]) -> Vec<u32> {
+/// One more than the place of each key in the order of all, ties in the order given.
+fn levels(keys: &[u64]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..keys.len()).collect();
     order.sort_by_key(|&task| (keys[task], task));
-    let mut ranks = vec![0; keys.len()];
+    let mut levels = vec![0; keys.len()];
     for (rank, &task) in order.iter().enumerate() {
-        ranks[task] = rank as u32;
+        levels[task] = rank as u64 + 1;
     }
-    ranks
+    levels
 }
 
 #[cfg(test)]
@@ -76,14 +94,14 @@ mod tests {
     fn rate_monotonic_ranks_by_period_and_breaks_ties_by_order() {
         let task = |period| Task::periodic("t", Nanos(1), Nanos(period));
         let ranking = Ranking::new(PriorityRule::RateMonotonic, &[task(30), task(10), task(30), task(20)]);
-        assert_eq!(ranking.ranks, Some(vec![2, 0, 3, 1]));
+        assert_eq!(ranking.levels, Some(vec![3, 1, 4, 2]));
     }
 
     #[test]
     fn given_priorities_rank_the_smaller_number_first() {
         let task = |priority| Task { priority, ..Task::periodic("t", Nanos(1), Nanos(9)) };
         let ranking = Ranking::new(PriorityRule::Given, &[task(None), task(Some(7)), task(Some(2))]);
-        assert_eq!(ranking.ranks, Some(vec![2, 1, 0]));
+        assert_eq!(ranking.levels, Some(vec![3, 2, 1]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What event- and quantum-driven scheduling share: the ready queue, the processor mapping, and how a job is linked.
 
 mod entities;
+mod saved;
 
 use laxity_model::{CpuId, Instant, TaskId};
 
@@ -30,6 +31,21 @@ enum State {
     /// Waiting for something that is no CPU.
     Suspended,
     /// It could run, but an interrupt thread that works on behalf of the same job goes first.
+    Held,
+}
+
+/// Where a task's current job is, for drivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// No job is pending.
+    Inactive,
+    /// It waits for a CPU.
+    Ready,
+    /// It is assigned to this CPU.
+    Linked(CpuId),
+    /// It waits for something that is no CPU.
+    Suspended,
+    /// An interrupt thread that works on behalf of the same job goes first.
     Held,
 }
 
@@ -136,12 +152,13 @@ impl<Q: ReadyQueue> Core<Q> {
         }
     }
 
-    /// The job of `task` completed or suspended on `cpu`; it may have lost its link there in the meantime.
+    /// The job of `task` completed or suspended on `cpu`; it may have lost its link there in the meantime. Live, Linux
+    /// may run a job that has no link, or whose CPU is still another's, on a CPU that is idle although it is linked.
     fn left(&mut self, cpu: CpuId, task: TaskId, to: State) {
-        assert_eq!(self.scheduled[cpu.index()], Some(task), "a job completes or suspends where its process is");
+        let was_scheduled = self.tasks[task.index()].scheduled_on == Some(cpu.0);
         match self.tasks[task.index()].state {
             State::Linked(linked) => {
-                assert_eq!(usize::from(linked), cpu.index(), "a job is never linked away from where its process is");
+                assert_eq!(linked, cpu.0, "a linked job is never on another CPU");
                 self.set_link(cpu.index(), None);
                 self.announced[cpu.index()] = None;
             }
@@ -154,7 +171,9 @@ impl<Q: ReadyQueue> Core<Q> {
         state.state = to;
         state.scheduled_on = None;
         state.last_cpu = cpu.0;
-        self.scheduled[cpu.index()] = None;
+        if was_scheduled {
+            self.scheduled[cpu.index()] = None;
+        }
         self.retire(cpu, task);
     }
 

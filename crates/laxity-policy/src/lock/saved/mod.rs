@@ -23,9 +23,9 @@ pub trait Saved {
     fn numbers_max(&self, tasks: usize) -> usize;
 }
 
-/// What was saved is not the state of these locks.
+/// What was saved is not such a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("number {position} of the saved state of the locks is not {expected}; the state cannot be used")]
+#[error("number {position} of the saved state is not {expected}; the state cannot be used")]
 pub struct Damaged {
     /// The position of the number that cannot be.
     pub position: usize,

@@ -1,14 +1,16 @@
-//! The processes whose threads this one may schedule: members of the arbitration that belong to this user.
+//! The processes whose threads this one may schedule: those that share memory with it and belong to this user.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use laxity_sys::peer::Peer;
-use laxity_sys::scheduling;
+use rustix::io::Errno;
+
+use crate::peer::Peer;
+use crate::scheduling;
 
 /// Processes that were found to be of this user.
 #[derive(Debug, Default)]
-pub(crate) struct Peers(Mutex<Vec<Peer>>);
+pub struct Peers(Mutex<Vec<Peer>>);
 
 impl Peers {
     /// Whether `thread`, a number from shared memory, is a thread of the process `pid`; `Ok(false)`: it has ended.
@@ -37,11 +39,8 @@ impl Peers {
                 peers.push(peer);
                 Ok(true)
             }
-            Err(error) if error.raw_os_error() == Some(ESRCH) => Ok(false),
+            Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(false),
             Err(error) => Err(error),
         }
     }
 }
-
-/// There is no such process.
-const ESRCH: i32 = 3;

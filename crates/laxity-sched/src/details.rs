@@ -1,0 +1,49 @@
+//! The codes of this crate's errors.
+
+use laxity_model::{ErrorCode, ErrorDetails};
+
+use crate::registry::SystemError;
+use crate::state_lock::StateError;
+use crate::system::BeginError;
+use crate::task::TaskError;
+
+impl ErrorDetails for StateError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            StateError::System(_) => ErrorCode::System,
+            StateError::Damaged(_) => ErrorCode::Foreign,
+        }
+    }
+}
+
+impl ErrorDetails for SystemError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            SystemError::Config(_) => ErrorCode::Config,
+            SystemError::Elsewhere { .. } => ErrorCode::Foreign,
+            SystemError::State(error) => error.code(),
+        }
+    }
+}
+
+impl ErrorDetails for BeginError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            BeginError::Name { .. } | BeginError::Cluster { .. } | BeginError::Zero { .. } => ErrorCode::Config,
+            BeginError::Full { .. } => ErrorCode::Full,
+            BeginError::Refused { .. } => ErrorCode::System,
+            BeginError::NotAttached => ErrorCode::Forked,
+            BeginError::State(error) => error.code(),
+        }
+    }
+}
+
+impl ErrorDetails for TaskError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            TaskError::Order { .. } => ErrorCode::Order,
+            TaskError::NotAttached { .. } => ErrorCode::Forked,
+            TaskError::State(error) => error.code(),
+        }
+    }
+}

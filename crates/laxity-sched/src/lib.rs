@@ -1,0 +1,41 @@
+//! Laxity's scheduler in user space: the policies that the simulator runs schedule real threads, on any kernel that has
+//! `SCHED_FIFO`.
+//!
+//! ```text
+//!   thread: release, complete, suspend, resume, sections
+//!      |
+//!      v        lock (robust, of all processes)
+//!   cluster's state in shared memory ---> CpuPolicy of laxity-policy ---> links ---> priorities and CPUs of threads
+//!   (two copies, one version)                                                        (sched_setattr, sched_setaffinity)
+//! ```
+//!
+//! A [`System`] has a name, clusters of CPUs and a rule. A thread that becomes a [`Task`] is scheduled by the policy of its
+//! cluster together with the tasks of all other processes. The thread to which an event happens has the policy decide and
+//! carries the decision out: no daemon is on the path. Any process may be killed at any instruction. Decision 41 has the
+//! reasons.
+
+mod cluster_cache;
+mod config;
+mod details;
+mod layout;
+mod members;
+mod memory;
+mod placement;
+mod registration;
+mod registry;
+mod shared;
+mod snapshot;
+mod state_lock;
+mod system;
+mod task;
+
+#[cfg(test)]
+mod conformance_tests;
+
+pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, Rule, TASKS_MAX};
+pub use layout::NAME_MAX;
+pub use registry::{Registry, RegistryError, SystemError};
+pub use snapshot::{Snapshot, TaskSnapshot, TaskState};
+pub use state_lock::{Carried, Decision, Link, StateError};
+pub use system::{BeginError, System};
+pub use task::{Job, Parameters, Task, TaskError};

@@ -1,0 +1,199 @@
+//! A system is memory with members: what becomes of members and threads that ended.
+//!
+//! As with arbitrations of GPUs: the thread of a task holds the task's liveness lock, which Linux marks when that very
+//! thread will not carry out another instruction.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use laxity_membership::{Dead, Kind, Reaped};
+use laxity_model::TaskId;
+use laxity_policy::cpu::{Event, Standing};
+use laxity_sys::mutex::{self, Attempt};
+use laxity_sys::process::pid_namespace;
+use laxity_sys::scheduling::{self, Attributes};
+use laxity_sys::segment::{Format, Segment};
+
+use crate::config::Carry;
+use crate::layout::{BOOT, FORMAT, MUTEX_LAYOUT, NAMESPACE};
+use crate::registry::{RegistryError, SystemError, describe};
+use crate::shared::Shared;
+use crate::state_lock::{ClusterGuard, StateError};
+
+impl Kind for Shared {
+    const PREFIX: &'static str = "laxity-sched.";
+    const FORMAT: Format = FORMAT;
+    const REAPS_WITH_MUTEXES: bool = true;
+    type Cause = SystemError;
+    type Tools = ();
+
+    fn open(segment: Segment, name: &str) -> Result<Shared, RegistryError> {
+        describe(segment, name)
+    }
+
+    /// Neither a thread's number nor a mutex means the same in another PID namespace, with another C library, or after
+    /// another boot.
+    fn admit(&self, name: &str) -> Result<(), RegistryError> {
+        let elsewhere = |what| Err(RegistryError::Other(SystemError::Elsewhere { name: name.to_owned(), what }));
+        if self.long(BOOT) != self.segment.boot() {
+            // A container may show its processes a boot of their own.
+            let is_left_over = !self.members().any_lives(None);
+            let not_found = Err(RegistryError::NotFound { name: name.to_owned() });
+            return if is_left_over { not_found } else { elsewhere("boot") };
+        }
+        match (self.long(MUTEX_LAYOUT) == mutex::LAYOUT, self.long(NAMESPACE) == pid_namespace()?) {
+            (false, _) => elsewhere("C library"),
+            (true, false) => elsewhere("PID namespace"),
+            (true, true) => Ok(()),
+        }
+    }
+
+    fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    fn join(&self, _slot: usize) -> Result<(), RegistryError> {
+        Ok(())
+    }
+
+    fn reap(&self) -> Result<Reaped, SystemError> {
+        Shared::reap(self).map_err(SystemError::State)
+    }
+}
+
+impl Shared {
+    /// The number of the process that took a member slot last.
+    pub fn pid(&self, slot: usize) -> u32 {
+        self.members().pid(slot)
+    }
+
+    /// Ends the tasks of processes that died. Their CPUs go to the next tasks, by the policy.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn reap(&self) -> Result<Reaped, StateError> {
+        // All at once: every guardian is woken before anything else.
+        let dead: Vec<Dead<'_>> = self.members().dead().collect();
+        if dead.is_empty() {
+            return Ok(Reaped::Done);
+        }
+        let slots: Vec<usize> = dead.iter().map(|dead| dead.id.slot).collect();
+        let mut remaining = Vec::new();
+        for cluster in self.clusters() {
+            remaining.extend(self.retire_ended(cluster, |slot| slots.contains(&slot))?);
+        }
+        dead.iter().filter(|dead| !remaining.contains(&dead.id.slot)).for_each(Dead::forget);
+        Ok(if self.members().dead().next().is_none() { Reaped::Done } else { Reaped::Pending })
+    }
+
+    /// Ends the tasks of `cluster` whose threads have ended. Answers with the member slots that are dead and have threads
+    /// that have not.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn retire_ended(&self, cluster: usize, is_dead: impl Fn(usize) -> bool) -> Result<Vec<usize>, StateError> {
+        let mut remaining = Vec::new();
+        // One at a time, so that other threads get the state lock in between.
+        for task in self.tasks() {
+            let mut state = self.lock(cluster)?;
+            if !state.cache.is_member(task) {
+                continue;
+            }
+            let slot = self.number(self.task(task).member) as usize;
+            if state.retire_if_ended(task)? {
+                state.publish(None);
+            } else if is_dead(slot) && !self.is_thread(task) {
+                // A thread that calls `exec` gets the number of its process first, so that Linux does not recognize its
+                // locks.
+                self.remake_liveness(task).map_err(StateError::System)?;
+                state.retire(task);
+                state.publish(None);
+            } else {
+                if is_dead(slot) {
+                    remaining.push(slot);
+                }
+                continue;
+            }
+            self.restore_successor(task);
+        }
+        Ok(remaining)
+    }
+
+    /// Whether the thread of `task` has ended without leaving. One load, and no lock.
+    pub fn has_ended(&self, task: TaskId) -> bool {
+        self.liveness(task).is_abandoned()
+    }
+
+    /// Whether the thread that became `task` exists.
+    fn is_thread(&self, task: TaskId) -> bool {
+        let words = self.task(task);
+        scheduling::is_thread_of(self.number(words.thread), self.number(words.pid))
+    }
+
+    /// The caller holds the state lock.
+    #[expect(unsafe_code, reason = "a mutex is made where another one was")]
+    fn remake_liveness(&self, task: TaskId) -> io::Result<()> {
+        let liveness = self.task(task).liveness;
+        for word in (0..mutex::SIZE).step_by(8) {
+            self.segment.u64(liveness + word).store(0, Ordering::Relaxed);
+        }
+        // SAFETY: the bytes are zero and are kept for this mutex. No thread uses the old one: its holder is gone, others
+        // take it under the state lock only, and `has_ended` reads one word of it atomically.
+        unsafe { self.segment.make_mutex(liveness) }
+    }
+
+    /// Linux schedules `thread` (0: the calling one) as it did before it became `task`.
+    pub fn restore(&self, task: TaskId, thread: u32) {
+        if self.config.carry == Carry::Nothing {
+            return;
+        }
+        let (own, cpus) = self.own(task);
+        // An ordinary user cannot take back that what the thread starts is scheduled as usual.
+        let _ = own.give_to(thread).or_else(|_| own.not_inherited().give_to(thread));
+        let thread = if thread == 0 { scheduling::current_thread() } else { thread };
+        let _ = cpus.give_to(thread);
+    }
+
+    /// A process that executed another program has one thread, the number of which is the process's. If it is scheduled as
+    /// a task is, no task left it so on purpose.
+    fn restore_successor(&self, task: TaskId) {
+        let words = self.task(task);
+        let (slot, pid) = (self.number(words.member) as usize, self.number(words.pid));
+        let is_members = self.pid(slot) == pid && self.peers.has_thread(pid, pid).is_ok_and(|is_thread| is_thread);
+        let is_placed = |attributes: &Attributes| self.attributes_of_classes.contains(attributes);
+        if is_members && Attributes::of(pid).is_ok_and(|attributes| is_placed(&attributes)) {
+            self.restore(task, pid);
+        }
+    }
+}
+
+impl ClusterGuard<'_> {
+    /// Ends `task`: its thread leaves, or has ended.
+    pub fn retire(&mut self, task: TaskId) {
+        let standing = self.cache.policy.standing(task).0;
+        let cpu = self.cpu_of(task);
+        if standing == Standing::Suspended {
+            self.handle(task, Event::Resumed { cpu, task });
+        }
+        if standing != Standing::Inactive {
+            self.handle(task, Event::Completed { cpu, task });
+        }
+        self.free(task);
+        self.shared().sections(task).store(0, Ordering::SeqCst);
+    }
+
+    /// Retires `task` if its thread has ended. Answers whether it did.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn retire_if_ended(&mut self, task: TaskId) -> Result<bool, StateError> {
+        match self.shared().liveness(task).try_lock().map_err(StateError::System)? {
+            Attempt::Busy => Ok(false),
+            // The guard goes before the state lock: the other threads never find the lock held except by its own thread.
+            Attempt::Taken(_liveness) => {
+                self.retire(task);
+                Ok(true)
+            }
+        }
+    }
+}

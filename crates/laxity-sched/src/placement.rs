@@ -1,0 +1,160 @@
+//! How Linux is to schedule the thread of a task, and how it is told.
+//!
+//! ```text
+//! urgent    (base + 2)   waits for its next job, or handles an event
+//! running   (base + 1)   linked: on its CPU
+//! waiting   (base)       ready without a CPU: Linux runs it where a linked thread waits for something unknown
+//! ```
+//!
+//! The demand is a word of shared memory, written under the state lock. Another thread's placement is changed by the
+//! thread to which the event happened, under the lock; its own a thread changes after the lock, for a thread that lowers
+//! itself may be preempted at once, and would keep the lock. In between others may have demanded something else of it: it
+//! looks again until it has what is demanded. That is soon, as a linked thread shares its CPU with no other thread of the
+//! running priority, so a thread that is lower than demanded is not preempted before it has looked.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use laxity_membership::MEMBERS_MAX;
+use laxity_model::{CpuId, TaskId};
+use laxity_sys::cpu_mask::CpuMask;
+use laxity_sys::scheduling::Attributes;
+
+use crate::config::Carry;
+use crate::shared::Shared;
+
+/// How urgent a thread is for Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    Waiting,
+    Running,
+    Urgent,
+}
+
+/// A placement: a class, and the CPU of the cluster; `None`: all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placement {
+    pub class: Class,
+    pub cpu: Option<CpuId>,
+}
+
+impl Placement {
+    pub fn to_word(self) -> u64 {
+        let cpu = self.cpu.map_or(0, |cpu| u64::from(cpu.0) + 1);
+        cpu << 8 | self.class as u64
+    }
+
+    /// What was stored; whatever cannot be is what harms least.
+    pub fn of_word(word: u64) -> Placement {
+        let class = match word & 0xff {
+            1 => Class::Running,
+            2 => Class::Urgent,
+            _ => Class::Waiting,
+        };
+        Placement { class, cpu: (word >> 8).checked_sub(1).map(|cpu| CpuId(cpu as u16)) }
+    }
+}
+
+impl Shared {
+    /// Has Linux schedule the thread of `task`, another one than the caller's, as demanded. The caller holds the state
+    /// lock. `before`: how the thread was to be placed until now, if that is known.
+    pub fn carry(&self, task: TaskId, before: Option<Placement>, demand: Placement) {
+        let words = self.task(task);
+        self.carried(task).fetch_add(1, Ordering::SeqCst);
+        let thread = self.number(words.thread);
+        let outcome = match self.may_schedule(task) {
+            Ok(true) => self.place(self.number(words.cluster) as usize, thread, before, demand),
+            Ok(false) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.note_refusal(task, outcome);
+    }
+
+    /// Has Linux schedule a thread.
+    fn place(&self, cluster: usize, thread: u32, before: Option<Placement>, demand: Placement) -> io::Result<()> {
+        if self.config.carry == Carry::Nothing {
+            return Ok(());
+        }
+        let moves = self.config.carry == Carry::PriorityAndCpu && before.is_none_or(|before| before.cpu != demand.cpu);
+        // A thread that loses its CPU gives way first; one that gets a CPU goes there first.
+        let lowers = before.is_some_and(|before| before.class > demand.class);
+        if lowers {
+            self.attributes(demand.class).give_to(thread)?;
+        }
+        if moves {
+            self.cpus(cluster, demand.cpu).give_to(thread)?;
+        }
+        if !lowers && before.is_none_or(|before| before.class != demand.class) {
+            self.attributes(demand.class).give_to(thread)?;
+        }
+        Ok(())
+    }
+
+    /// Has Linux schedule the calling thread, that of `task`, as demanded, however often that changes meanwhile. `placed`
+    /// is how it is placed if no other thread placed it since the count that goes with it.
+    pub fn settle(&self, task: TaskId, placed: &mut Placed) {
+        let cluster = self.number(self.task(task).cluster) as usize;
+        loop {
+            let demand = Placement::of_word(self.demand(task).load(Ordering::SeqCst));
+            let carried = self.carried(task).load(Ordering::SeqCst);
+            let before = Some(placed.as_of).filter(|_| placed.carried == carried);
+            if before == Some(demand) {
+                return;
+            }
+            let outcome = self.place(cluster, 0, before, demand);
+            self.note_refusal(task, outcome);
+            *placed = Placed { as_of: demand, carried };
+        }
+    }
+
+    /// Has Linux schedule the calling thread, that of `task`, so that no task preempts it: an event happens to it.
+    pub fn rise(&self, task: TaskId, placed: &mut Placed) {
+        let carried = self.carried(task).load(Ordering::SeqCst);
+        let is_known = placed.carried == carried;
+        if is_known && placed.as_of.class == Class::Urgent {
+            return;
+        }
+        if self.config.carry != Carry::Nothing {
+            self.note_refusal(task, self.attributes(Class::Urgent).give_to(0));
+        }
+        // If another thread placed it meanwhile, the CPU is not known: the count says so when it settles.
+        placed.as_of.class = Class::Urgent;
+    }
+
+    fn note_refusal(&self, task: TaskId, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            let number = error.raw_os_error().unwrap_or(0) as u32;
+            self.segment.u32(self.task(task).refused).store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// The attributes of a class.
+    pub fn attributes(&self, class: Class) -> Attributes {
+        self.attributes_of_classes[class as usize]
+    }
+
+    /// One CPU of a cluster, or all.
+    pub fn cpus(&self, cluster: usize, cpu: Option<CpuId>) -> CpuMask {
+        let linux = self.config.clusters.get(cluster).map_or(&[][..], Vec::as_slice);
+        match cpu.and_then(|cpu| linux.get(cpu.index())) {
+            Some(&cpu) => CpuMask::of([usize::from(cpu)]),
+            None => CpuMask::of(linux.iter().map(|&cpu| usize::from(cpu))),
+        }
+    }
+
+    /// Whether the thread of `task`, which shared memory names, is one of a member of this user; `Ok(false)`: it ended.
+    pub fn may_schedule(&self, task: TaskId) -> io::Result<bool> {
+        let words = self.task(task);
+        let (slot, pid) = (self.number(words.member) as usize, self.number(words.pid));
+        let is_members = slot < MEMBERS_MAX && self.pid(slot) == pid;
+        if is_members { self.peers.has_thread(pid, self.number(words.thread)) } else { Ok(false) }
+    }
+}
+
+/// How a thread is placed, as it knows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub as_of: Placement,
+    /// How often others had placed it then.
+    pub carried: u32,
+}

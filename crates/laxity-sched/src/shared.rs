@@ -1,0 +1,50 @@
+//! A system as this process has it open: its memory, and for each cluster the policy that works on the state there.
+
+use std::ops::Deref;
+use std::sync::Mutex;
+
+use laxity_sys::peers::Peers;
+use laxity_sys::scheduling::Attributes;
+use laxity_sys::segment::Segment;
+
+use crate::cluster_cache::ClusterCache;
+use crate::config::Config;
+use crate::layout::Layout;
+use crate::memory::Memory;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    memory: Memory,
+    /// Of each cluster, for the thread that holds its state lock.
+    pub caches: Vec<Mutex<ClusterCache>>,
+    /// The processes whose threads this one may schedule.
+    pub peers: Peers,
+    /// By [`Class`](crate::placement::Class).
+    pub attributes_of_classes: [Attributes; 3],
+}
+
+impl Shared {
+    /// `segment` is that of a draft, or of one of our systems.
+    pub fn new(segment: Segment, name: String, config: Config, layout: Layout) -> Self {
+        let caches = config.clusters.iter().map(|cpus| ClusterCache::new(&config, cpus.len()));
+        let caches = caches.map(Mutex::new).collect();
+        let attributes_of_classes = [0, 1, 2].map(|class| Attributes::fifo_not_inherited(config.base_priority + class));
+        let memory = Memory { segment, layout, name, config };
+        Shared { memory, caches, peers: Peers::default(), attributes_of_classes }
+    }
+
+    /// The layout of a valid configuration.
+    pub fn layout(config: &Config) -> Layout {
+        let longest = config.clusters.iter().map(|cpus| ClusterCache::new(config, cpus.len()).saved_max()).max();
+        Layout::new(config.clusters.len(), config.tasks.into(), longest.unwrap_or(0))
+    }
+}
+
+impl Deref for Shared {
+    type Target = Memory;
+
+    #[inline(always)]
+    fn deref(&self) -> &Memory {
+        &self.memory
+    }
+}

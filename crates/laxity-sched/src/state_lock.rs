@@ -1,0 +1,323 @@
+//! Changing the state of a cluster: one thread of all processes at a time, under the state lock.
+//!
+//! ```text
+//!  lock ---> events ---> the policy decides ---> switch processes ---> publish ---> place other threads ---> unlock
+//!                                                                                                              |
+//!                                                        place the calling thread, and look again  <-----------'
+//! ```
+//!
+//! The thread to which an event happens does all of this. What follows a publication may be repeated: the next thread does
+//! it again if the state lock's last holder was killed.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+
+use laxity_model::{CpuId, Instant, TaskId};
+use laxity_policy::cpu::{Action, CpuPolicy, Event, Standing};
+use laxity_policy::lock::Damaged;
+use laxity_sys::mutex::{self, Attempt};
+use laxity_sys::{clock, futex};
+use smallvec::SmallVec;
+
+use crate::cluster_cache::ClusterCache;
+use crate::placement::{Class, Placement};
+use crate::shared::Shared;
+
+/// Why the state cannot be changed, or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// What is in shared memory is no state: something else wrote there.
+    #[error("the system's memory: {0}; end its tasks and remove it")]
+    Damaged(#[source] Damaged),
+    /// Linux refuses.
+    #[error("cannot enter the system: {0}")]
+    System(#[source] io::Error),
+}
+
+/// A decision: when it was taken, and which links it changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// When the policy handled the event, on the monotonic clock. Times of a cluster rise strictly.
+    pub at: Instant,
+    /// The links that changed, in the policy's order.
+    pub links: SmallVec<[Link; 4]>,
+    /// The threads that were placed on a CPU or lost it, in the order in which that was done, and when each was. The
+    /// calling thread is not among them.
+    pub carried: SmallVec<[Carried; 4]>,
+}
+
+/// From now on `cpu` is to run the job of `task`, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Of the cluster.
+    pub cpu: CpuId,
+    /// Of the system.
+    pub task: Option<TaskId>,
+}
+
+/// The thread of a task was placed by another thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// When Linux had done it.
+    pub at: Instant,
+    /// The task.
+    pub task: TaskId,
+    /// The CPU of the cluster on which it runs from now on; `None`: it lost the CPU.
+    pub cpu: Option<CpuId>,
+}
+
+/// How often a thread tries the state lock before it suspends: the lock is held for microseconds.
+const TRIES: u32 = 200;
+
+/// The state lock of a cluster, held. What its thread does not publish did not happen.
+#[derive(Debug)]
+pub(crate) struct ClusterGuard<'a> {
+    shared: &'a Shared,
+    cluster: usize,
+    pub cache: MutexGuard<'a, ClusterCache>,
+    pub now: Instant,
+    /// The version that counts.
+    version: u64,
+    /// Tasks whose placement may have changed.
+    touched: SmallVec<[TaskId; 8]>,
+    /// Tasks that the publication ends.
+    freed: SmallVec<[TaskId; 1]>,
+    decision: Decision,
+    mutex: mutex::Guard<'a>,
+}
+
+impl Shared {
+    /// Waits for the state lock of `cluster`.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn lock(&self, cluster: usize) -> Result<ClusterGuard<'_>, StateError> {
+        let mutex = self.spin_then_lock(cluster).map_err(StateError::System)?;
+        // Only the holder of the state lock uses the cache. What a thread left that panicked is loaded anew.
+        let cache = self.caches[cluster].lock().unwrap_or_else(PoisonError::into_inner);
+        let version = self.version(cluster).load(Ordering::Acquire);
+        let mut state = ClusterGuard {
+            shared: self,
+            cluster,
+            cache,
+            now: Instant::ZERO,
+            version,
+            touched: SmallVec::new(),
+            freed: SmallVec::new(),
+            decision: Decision::default(),
+            mutex,
+        };
+        state.cache.actions.clear();
+        if state.mutex.is_inherited || state.cache.version != Some(version) {
+            state.cache.load(self, cluster, version).map_err(StateError::Damaged)?;
+        }
+        if state.mutex.is_inherited {
+            state.repair();
+        }
+        state.now = clock::now().max(state.cache.last.saturating_add(laxity_model::Nanos(1)));
+        state.cache.last = state.now;
+        Ok(state)
+    }
+
+    fn spin_then_lock(&self, cluster: usize) -> io::Result<mutex::Guard<'_>> {
+        for _ in 0..TRIES {
+            match self.state_mutex(cluster).try_lock()? {
+                Attempt::Taken(mutex) => return Ok(mutex),
+                Attempt::Busy => std::hint::spin_loop(),
+            }
+        }
+        self.state_mutex(cluster).lock()
+    }
+}
+
+impl<'a> ClusterGuard<'a> {
+    pub fn shared(&self) -> &'a Shared {
+        self.shared
+    }
+
+    /// The policy takes note of `event`, which happened to `task`.
+    pub fn handle(&mut self, task: TaskId, event: Event) {
+        self.cache.version = None;
+        self.cache.policy.handle(self.now, event);
+        self.touch(task);
+    }
+
+    fn touch(&mut self, task: TaskId) {
+        if !self.touched.contains(&task) {
+            self.touched.push(task);
+        }
+    }
+
+    /// The CPU that takes note of what happens to `task`: its own, if it has one.
+    pub fn cpu_of(&self, task: TaskId) -> CpuId {
+        match self.cache.policy.standing(task).0 {
+            Standing::Linked(cpu) => cpu,
+            _ => self.placed_on(task).unwrap_or(CpuId(0)),
+        }
+    }
+
+    /// The CPU that the thread of `task` has, linked there or not.
+    fn placed_on(&self, task: TaskId) -> Option<CpuId> {
+        self.cpus().find(|&cpu| self.cache.policy.scheduled(cpu) == Some(task))
+    }
+
+    fn cpus(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..self.shared.config.clusters[self.cluster].len() as u16).map(CpuId)
+    }
+
+    /// The policy decides about all that happened since the last decision. CPUs whose threads are in non-preemptive
+    /// sections keep them until those end.
+    pub fn decide(&mut self) {
+        let mut actions = std::mem::take(&mut self.cache.actions);
+        self.cache.policy.decide(self.now, &mut actions);
+        for &Action::Link { cpu, task } in &actions {
+            self.decision.links.push(Link { cpu, task });
+            // Linked where another thread is in a section, it is not placed there yet.
+            task.into_iter().for_each(|task| self.touch(task));
+        }
+        actions.clear();
+        self.cache.actions = actions;
+        let linked = |state: &Self, cpu| state.cache.policy.linked(cpu).map(|job| job.task);
+        // Who leaves a CPU does so before the next thread gets it: that one may come from another of these CPUs.
+        let mut switches: SmallVec<[CpuId; 8]> = SmallVec::new();
+        for cpu in self.cpus() {
+            let (on, to) = (self.cache.policy.scheduled(cpu), linked(self, cpu));
+            if on == to || on.is_some_and(|task| self.keeps_its_cpu(task)) {
+                continue;
+            }
+            switches.push(cpu);
+            if let Some(task) = on {
+                self.handle(task, Event::Switched { cpu, task: None });
+            }
+        }
+        for cpu in switches {
+            if let Some(task) = linked(self, cpu) {
+                self.handle(task, Event::Switched { cpu, task: Some(task) });
+            }
+        }
+    }
+
+    /// Whether the thread of `task`, which has lost its link, is in a non-preemptive section. It then hears that it is to
+    /// give up its CPU after that.
+    fn keeps_its_cpu(&self, task: TaskId) -> bool {
+        let in_section = || self.shared.sections(task).load(Ordering::SeqCst) > 0;
+        if !in_section() {
+            return false;
+        }
+        // Either we see that it has left, or it sees this when it leaves.
+        self.shared.is_due(task).store(1, Ordering::SeqCst);
+        in_section()
+    }
+
+    /// How the thread of `task` is to be placed.
+    fn demand(&self, task: TaskId) -> Placement {
+        let on = |class, cpu| Placement { class, cpu };
+        match self.cache.policy.standing(task).0 {
+            // It keeps its CPU: it would come back there.
+            Standing::Inactive | Standing::Suspended => {
+                let before = Placement::of_word(self.shared.demand(task).load(Ordering::Relaxed));
+                on(Class::Urgent, before.cpu)
+            }
+            Standing::Linked(_) | Standing::Ready | Standing::Held => match self.placed_on(task) {
+                Some(cpu) => on(Class::Running, Some(cpu)),
+                None => on(Class::Waiting, None),
+            },
+        }
+    }
+
+    /// Decides, publishes, has Linux do what follows, and unlocks the state. The thread of `caller` is the calling one,
+    /// which places itself after this: [`Shared::settle`].
+    pub fn publish(mut self, caller: Option<TaskId>) -> Decision {
+        self.decide();
+        self.commit();
+        self.carry_out(caller);
+        let ClusterGuard { cache, mutex, decision, .. } = self;
+        drop(cache);
+        drop(mutex);
+        decision
+    }
+
+    /// Up to the store that decides.
+    pub fn commit(&mut self) {
+        // Linear in the tasks, and the policy has tests of its own: not in release.
+        if cfg!(debug_assertions) {
+            self.cache.policy.assert_invariants();
+        }
+        self.decision.at = self.now;
+        let (shared, cluster, version) = (self.shared, self.cluster, self.version);
+        self.cache.publish(shared, cluster, version);
+        // Only now another cluster may have the number: a thread that is killed before this leaves it to this one.
+        for task in self.freed.drain(..) {
+            shared.segment.u32(shared.task(task).claim).store(0, Ordering::Release);
+        }
+    }
+
+    /// Takes the number `task`, which is none of the cluster's tasks, for the cluster. Answers whether it has it.
+    pub fn claim(&self, task: TaskId) -> bool {
+        let claim = self.shared.segment.u32(self.shared.task(task).claim);
+        let ours = self.cluster as u32 + 1;
+        // A thread that was killed in between leaves one that is ours and no task of ours.
+        claim.load(Ordering::Relaxed) == ours
+            || claim.compare_exchange(0, ours, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// `task` is none of the cluster's any more once the state is published.
+    pub fn free(&mut self, task: TaskId) {
+        self.cache.set_member(task, false);
+        self.freed.push(task);
+    }
+
+    /// Has Linux do what the state demands.
+    fn carry_out(&mut self, caller: Option<TaskId>) {
+        let demands = self.touched.iter().map(|&task| (task, self.demand(task)));
+        let mut demands: SmallVec<[(TaskId, Placement); 8]> = demands.collect();
+        // Threads that lose their CPUs go first.
+        demands.sort_by_key(|&(_, demand)| demand.class);
+        for (task, demand) in demands {
+            if !self.cache.is_member(task) {
+                continue;
+            }
+            let word = self.shared.demand(task);
+            let before = Placement::of_word(word.load(Ordering::Relaxed));
+            if before == demand {
+                continue;
+            }
+            word.store(demand.to_word(), Ordering::SeqCst);
+            if Some(task) == caller {
+                continue;
+            }
+            self.shared.carry(task, Some(before), demand);
+            if demand.class == Class::Running || before.class == Class::Running {
+                let cpu = demand.cpu.filter(|_| demand.class == Class::Running);
+                self.decision.carried.push(Carried { at: clock::now(), task, cpu });
+            }
+            self.open_gate(task, demand);
+        }
+    }
+
+    /// Lets the thread of `task` go on if it waits for its CPU and has it now.
+    fn open_gate(&self, task: TaskId, demand: Placement) {
+        if demand.class == Class::Running && self.shared.gate(task).swap(0, Ordering::SeqCst) != 0 {
+            futex::wake_all(self.shared.gate(task));
+        }
+    }
+
+    /// Does what follows from the state again: the thread that published it was killed, perhaps before it was done.
+    fn repair(&mut self) {
+        for task in self.shared.tasks().filter(|&task| self.cache.is_member(task)).collect::<Vec<_>>() {
+            let demand = self.demand(task);
+            self.shared.demand(task).store(demand.to_word(), Ordering::SeqCst);
+            self.shared.carry(task, None, demand);
+            self.open_gate(task, demand);
+        }
+    }
+
+    /// As if the thread was killed here, if it ends without doing anything more.
+    #[cfg(test)]
+    pub fn die(self) {
+        let ClusterGuard { cache, mutex, .. } = self;
+        drop(cache);
+        mutex.keep();
+    }
+}

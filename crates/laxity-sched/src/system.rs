@@ -1,0 +1,227 @@
+//! A system that this process is attached to.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use laxity_membership::Kind;
+use laxity_model::TaskId;
+use laxity_sys::cpu_mask::CpuMask;
+use laxity_sys::mutex::{Attempt, Guard};
+use laxity_sys::robust::Holder;
+use laxity_sys::scheduling::{self, Attributes};
+
+use crate::config::Config;
+use crate::layout::NAME_MAX;
+use crate::memory::Identity;
+use crate::placement::{Class, Placed, Placement};
+use crate::shared::Shared;
+use crate::snapshot::Snapshot;
+use crate::state_lock::{ClusterGuard, StateError};
+use crate::task::{Parameters, Task};
+
+/// A system that this process is attached to, until the last copy of this and the last of its tasks are dropped. The last
+/// process to leave takes the name and the memory with it.
+///
+/// Threads share it. A child made by `fork` does not take part: it attaches by itself, or executes another program.
+#[derive(Clone, Debug)]
+pub struct System {
+    membership: Arc<Membership>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Membership {
+    pub shared: Arc<Shared>,
+    /// The member slot of this process.
+    slot: usize,
+    member: laxity_membership::Membership<Shared>,
+}
+
+/// Why a thread cannot become a task.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginError {
+    /// The name cannot be one.
+    #[error("task name {name:?} has {} bytes; use 1 to {NAME_MAX}", name.len())]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// There is no such cluster.
+    #[error("task {task}: cluster {cluster} is not one of the system's {clusters}, which are numbered from 0")]
+    Cluster {
+        /// The task.
+        task: String,
+        /// The number.
+        cluster: usize,
+        /// How many there are.
+        clusters: usize,
+    },
+    /// A time cannot be.
+    #[error("task {task}: its {what} is 0 ns; it must be longer")]
+    Zero {
+        /// The task.
+        task: String,
+        /// Which time.
+        what: &'static str,
+    },
+    /// As many threads as can be are tasks.
+    #[error("task {task}: {tasks} threads are tasks, which is all that the system was created for; raise `tasks`")]
+    Full {
+        /// The task.
+        task: String,
+        /// How many.
+        tasks: u16,
+    },
+    /// Linux does not let the thread have its priority or its CPUs.
+    #[error(
+        "task {task}: cannot {action}: {error}; allow SCHED_FIFO (CAP_SYS_NICE, or `ulimit -r 99`) and the system's CPUs"
+    )]
+    Refused {
+        /// The task.
+        task: String,
+        /// What was tried.
+        action: &'static str,
+        /// Why not.
+        #[source]
+        error: io::Error,
+    },
+    /// This process was forked from the one that attached, or is being killed.
+    #[error("this process was forked from the one that attached to the system; attach here")]
+    NotAttached,
+    /// The state of the system.
+    #[error("{0}")]
+    State(#[from] StateError),
+}
+
+impl Membership {
+    /// Whether this is the process that attached, not one forked from it.
+    pub fn is_ours(&self) -> bool {
+        self.member.is_ours()
+    }
+}
+
+impl System {
+    pub(crate) fn new((member, ()): (laxity_membership::Membership<Shared>, ())) -> Self {
+        let (shared, slot) = (member.memory().clone(), member.id().slot);
+        System { membership: Arc::new(Membership { shared, slot, member }) }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.membership.shared
+    }
+
+    /// What it schedules, where, and by which policy.
+    pub fn config(&self) -> &Config {
+        &self.membership.shared.config
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.membership.shared.name
+    }
+
+    /// All tasks, and which of them is linked where, now. Looking changes nothing and delays no thread.
+    ///
+    /// # Errors
+    /// [`StateError`] if the memory is damaged.
+    pub fn snapshot(&self) -> Result<Snapshot, StateError> {
+        Snapshot::of(&self.membership.shared)
+    }
+
+    /// The calling thread becomes a task. From now on it is urgent until its first job, has the CPUs of its cluster, and
+    /// what it starts is scheduled as usual.
+    ///
+    /// # Errors
+    /// [`BeginError`].
+    pub fn begin(&self, parameters: Parameters) -> Result<Task, BeginError> {
+        let Membership { shared, slot, .. } = &*self.membership;
+        check(&parameters, &shared.config)?;
+        if !self.membership.is_ours() {
+            return Err(BeginError::NotAttached);
+        }
+        let refused = |action| {
+            let task = parameters.name.clone();
+            move |error| BeginError::Refused { task, action, error }
+        };
+        let thread = scheduling::current_thread();
+        let own = Attributes::of(thread).map_err(refused("read its scheduling class"))?;
+        let cpus = CpuMask::of_thread(thread).map_err(refused("read its CPUs"))?;
+        let mut state = shared.lock(parameters.cluster)?;
+        // Once the word of a dead process is cleared, no process would look for this task.
+        if shared.members().holder(*slot) != Holder::Alive {
+            return Err(BeginError::NotAttached);
+        }
+        let Some((task, liveness)) = state.free_task()? else {
+            return Err(BeginError::Full { task: parameters.name, tasks: shared.config.tasks });
+        };
+        shared.store_task(task, &parameters, Identity { slot: *slot, thread, own, cpus });
+        let demand = Placement { class: Class::Urgent, cpu: None };
+        shared.demand(task).store(demand.to_word(), Ordering::SeqCst);
+        state.cache.set_member(task, true);
+        state.publish(None);
+        liveness.keep();
+        // As if it were placed in another way: all of it is new.
+        let carried = shared.carried(task).load(Ordering::SeqCst);
+        let mut placed = Placed { as_of: demand, carried: carried.wrapping_sub(1) };
+        shared.settle(task, &mut placed);
+        let handle = Task::new(self.membership.clone(), task, parameters, placed);
+        match handle.refused() {
+            None => Ok(handle),
+            Some(error) => {
+                let task = handle.parameters().name.clone();
+                Err(BeginError::Refused { task, action: "have its priority and its CPUs", error })
+            }
+        }
+    }
+}
+
+fn check(parameters: &Parameters, config: &Config) -> Result<(), BeginError> {
+    let Parameters { name, cluster, period, deadline, .. } = parameters;
+    let task = || name.clone();
+    if !(1..=NAME_MAX).contains(&name.len()) {
+        return Err(BeginError::Name { name: task() });
+    }
+    let clusters = config.clusters.len();
+    if *cluster >= clusters {
+        return Err(BeginError::Cluster { task: task(), cluster: *cluster, clusters });
+    }
+    for (what, span) in [("period", period), ("deadline", deadline)] {
+        if span.0 == 0 {
+            return Err(BeginError::Zero { task: task(), what });
+        }
+    }
+    Ok(())
+}
+
+impl<'a> ClusterGuard<'a> {
+    /// A number that no thread has, and its liveness lock. If there is none, those of ended threads are freed first.
+    fn free_task(&mut self) -> Result<Option<(TaskId, Guard<'a>)>, StateError> {
+        let shared = self.shared();
+        for is_last in [false, true] {
+            for task in shared.tasks() {
+                if self.cache.is_member(task) || !self.claim(task) {
+                    continue;
+                }
+                if let Attempt::Taken(guard) = shared.liveness(task).try_lock().map_err(StateError::System)? {
+                    return Ok(Some((task, guard)));
+                }
+            }
+            if is_last || !self.retire_all_ended()? {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends the tasks of this cluster whose threads have ended. Answers whether there were any.
+    fn retire_all_ended(&mut self) -> Result<bool, StateError> {
+        let mut any = false;
+        for task in self.shared().tasks() {
+            if self.cache.is_member(task) && self.shared().has_ended(task) {
+                any |= self.retire_if_ended(task)?;
+            }
+        }
+        Ok(any)
+    }
+}

@@ -1,0 +1,387 @@
+//! A thread that is a task of a system.
+//!
+//! ```text
+//!            release                    link                 complete
+//! (no job) ----------> (waits for CPU) ------> (on its CPU) -----------> (no job)
+//!                             ^  ^---displaced------'  | suspend
+//!                             '-------- resume ------- (suspended)
+//! ```
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use laxity_model::{Instant, Nanos, TaskId};
+use laxity_policy::cpu::{Event, Standing};
+use laxity_sys::{clock, futex};
+
+use crate::config::Rule;
+use crate::placement::{Class, Placed, Placement};
+use crate::registration::Registration;
+use crate::shared::Shared;
+use crate::state_lock::{Decision, StateError};
+use crate::system::Membership;
+
+/// What a task is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Of 1 to [`NAME_MAX`](crate::NAME_MAX) bytes.
+    pub name: String,
+    /// Which of the system's clusters schedules it.
+    pub cluster: usize,
+    /// Of its releases, or the least time between two.
+    pub period: Nanos,
+    /// Relative to each release.
+    pub deadline: Nanos,
+    /// The most that a job takes; zero: not known.
+    pub wcet: Nanos,
+    /// What a job may take, if that is watched.
+    pub budget: Option<Nanos>,
+    /// Its place among others under [`Rule::Given`]: the smaller the more urgent.
+    pub priority: Option<u32>,
+    /// Its level under fixed priorities, in place of the one that follows from the above; at least 1, the smaller the
+    /// more urgent.
+    pub level: Option<u64>,
+}
+
+impl Parameters {
+    /// A task that is released every `period` and due by the next release, in the first cluster.
+    pub fn periodic(name: impl Into<String>, period: Nanos) -> Parameters {
+        Parameters {
+            name: name.into(),
+            cluster: 0,
+            period,
+            deadline: period,
+            wcet: Nanos::ZERO,
+            budget: None,
+            priority: None,
+            level: None,
+        }
+    }
+
+    /// The level of its jobs under fixed priorities; level 0 is above all jobs.
+    pub(crate) fn level(&self, rule: Rule) -> u64 {
+        let key = match rule {
+            Rule::Edf => 0,
+            Rule::RateMonotonic => self.period.0,
+            Rule::DeadlineMonotonic => self.deadline.0,
+            Rule::Given => self.priority.map_or(u64::MAX - 1, u64::from),
+        };
+        self.level.unwrap_or(key.saturating_add(1)).max(1)
+    }
+}
+
+/// A job of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Counted from 0.
+    pub index: u64,
+    /// When it was released, on the monotonic clock.
+    pub release: Instant,
+    /// When it is due, on the monotonic clock.
+    pub deadline: Instant,
+}
+
+/// Why a task cannot do what it was told.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// It has no job, or has one already.
+    #[error("task {task}: {action} needs {needs}; {way_out}")]
+    Order {
+        /// The name.
+        task: String,
+        /// What was asked for.
+        action: &'static str,
+        /// What is missing.
+        needs: &'static str,
+        /// The way out.
+        way_out: &'static str,
+    },
+    /// This process was forked from the one that is attached, or the thread is no task any more.
+    #[error("task {task}: this thread is not the one that became the task; become a task here")]
+    NotAttached {
+        /// The name.
+        task: String,
+    },
+    /// The state of the system.
+    #[error("{0}")]
+    State(#[from] StateError),
+}
+
+/// The calling thread as a task of a system: only that thread uses it. When it is dropped, or its thread or process ends,
+/// its job ends and Linux schedules the thread as before.
+#[derive(Debug)]
+pub struct Task {
+    membership: Arc<Membership>,
+    id: TaskId,
+    parameters: Parameters,
+    registration: Rc<Registration>,
+    placed: RefCell<Placed>,
+    phase: Cell<Phase>,
+    next: Cell<Next>,
+    not_send: PhantomData<*mut ()>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Pending,
+    Suspended,
+}
+
+/// The next job of [`Task::wait_for_next_job`].
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    index: u64,
+    release: Instant,
+}
+
+impl Task {
+    pub(crate) fn new(membership: Arc<Membership>, id: TaskId, parameters: Parameters, placed: Placed) -> Task {
+        let registration = Registration::begin(membership.clone(), id, parameters.cluster);
+        let next = Cell::new(Next { index: 0, release: Instant::NEVER });
+        let (placed, phase) = (RefCell::new(placed), Cell::new(Phase::Idle));
+        Task { membership, id, parameters, registration, placed, phase, next, not_send: PhantomData }
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.membership.shared
+    }
+
+    /// Its number in the system, that of [`Link::task`](crate::Link::task).
+    pub fn id(&self) -> TaskId {
+        self.id
+    }
+
+    /// What it is.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The present job, or else the last one.
+    pub fn job(&self) -> Job {
+        let (shared, words) = (self.shared(), self.shared().task(self.id));
+        let [index, release, deadline] = [words.job, words.release, words.deadline].map(|word| shared.long(word));
+        Job { index, release: Instant(release), deadline: Instant(deadline) }
+    }
+
+    /// The error with which Linux last refused to place the thread.
+    pub fn refused(&self) -> Option<io::Error> {
+        let number = self.shared().number(self.shared().task(self.id).refused);
+        (number != 0).then(|| io::Error::from_raw_os_error(number as i32))
+    }
+
+    /// Completes the present job, if there is one, and waits for the next release: one period after the last; the first
+    /// is at once. If the job took longer than that, the next one is released at its time all the same, and begins now.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn wait_for_next_job(&self) -> Result<Job, TaskError> {
+        if self.phase.get() != Phase::Idle {
+            self.complete()?;
+        }
+        let Next { index, mut release } = self.next.get();
+        if release == Instant::NEVER {
+            release = clock::now();
+        }
+        clock::sleep_until(release);
+        let job = Job { index, release, deadline: release.saturating_add(self.parameters.deadline) };
+        self.release(job)?;
+        self.next.set(Next { index: index + 1, release: release.saturating_add(self.parameters.period) });
+        Ok(job)
+    }
+
+    /// The first release of [`Task::wait_for_next_job`] is at `start`, on the monotonic clock.
+    pub fn start_at(&self, start: Instant) {
+        self.next.set(Next { index: 0, release: start });
+    }
+
+    /// `job` is ready: its release has come. Returns when the thread is placed; if it gets no CPU at once, that may be
+    /// later.
+    ///
+    /// # Errors
+    /// [`TaskError`]; the last job must be complete.
+    pub fn release(&self, job: Job) -> Result<Decision, TaskError> {
+        self.expect(Phase::Idle, "a release", "the job before to be complete", "complete it first")?;
+        let shared = self.shared();
+        let decision = self.event(Phase::Pending, |state| {
+            shared.begin_job(self.id, job.index, job.release, job.deadline);
+            let (task, cpu) = (self.id, state.cpu_of(self.id));
+            state.cache.policy.set_level(task, shared.long(shared.task(task).level));
+            state.handle(task, Event::Released { cpu, task, deadline: job.deadline });
+        })?;
+        Ok(decision)
+    }
+
+    /// The present job is complete. The thread stays urgent, and is expected to wait for its next job.
+    ///
+    /// # Errors
+    /// [`TaskError`]; there must be a job that is not suspended.
+    pub fn complete(&self) -> Result<Decision, TaskError> {
+        self.expect(Phase::Pending, "completion", "a job", "wait for one first")?;
+        self.end_sections();
+        let decision = self.event(Phase::Idle, |state| {
+            let (task, cpu) = (self.id, state.cpu_of(self.id));
+            state.handle(task, Event::Completed { cpu, task });
+        })?;
+        self.shared().end_job(self.id, decision.at);
+        Ok(decision)
+    }
+
+    /// The present job suspends itself. The thread stays urgent, and is expected to wait.
+    ///
+    /// # Errors
+    /// [`TaskError`]; there must be a job that is not suspended.
+    pub fn suspend(&self) -> Result<Decision, TaskError> {
+        self.expect(Phase::Pending, "suspension", "a job that is not suspended", "wait for one first")?;
+        self.end_sections();
+        self.event(Phase::Suspended, |state| {
+            let (task, cpu) = (self.id, state.cpu_of(self.id));
+            state.handle(task, Event::Suspended { cpu, task });
+        })
+    }
+
+    /// The suspended job goes on.
+    ///
+    /// # Errors
+    /// [`TaskError`]; the job must be suspended.
+    pub fn resume(&self) -> Result<Decision, TaskError> {
+        self.expect(Phase::Suspended, "resumption", "a suspended job", "suspend it first")?;
+        self.event(Phase::Pending, |state| {
+            let (task, cpu) = (self.id, state.cpu_of(self.id));
+            state.handle(task, Event::Resumed { cpu, task });
+        })
+    }
+
+    /// The present job has this priority from now on: (absolute deadline in nanoseconds or level, tie).
+    ///
+    /// # Errors
+    /// [`TaskError`]; there must be a job.
+    pub fn prioritize(&self, level: (u64, u32)) -> Result<Decision, TaskError> {
+        let phase = self.phase.get();
+        if phase == Phase::Idle {
+            self.expect(Phase::Pending, "a priority", "a job", "wait for one first")?;
+        }
+        self.event(phase, |state| state.handle(self.id, Event::Prioritized { task: self.id, level }))
+    }
+
+    /// No other task gets this thread's CPU until [`Task::leave_section`]. Waits for a CPU first, if another task just
+    /// took it. Sections nest.
+    ///
+    /// # Errors
+    /// [`TaskError`]; there must be a job that is not suspended.
+    pub fn enter_section(&self) -> Result<(), TaskError> {
+        self.expect(Phase::Pending, "a non-preemptive section", "a job that is not suspended", "wait for one first")?;
+        let (shared, sections) = (self.shared(), self.shared().sections(self.id));
+        if sections.load(Ordering::Relaxed) > 0 {
+            sections.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        loop {
+            sections.store(1, Ordering::SeqCst);
+            // Either we see that the CPU was taken, or the thread that takes it sees the section.
+            let has_cpu = || Placement::of_word(shared.demand(self.id).load(Ordering::SeqCst)).class == Class::Running;
+            if has_cpu() {
+                return Ok(());
+            }
+            sections.store(0, Ordering::SeqCst);
+            let gate = shared.gate(self.id);
+            gate.store(1, Ordering::SeqCst);
+            // The thread that gives us a CPU says so first, and opens the gate then.
+            while !has_cpu() && gate.load(Ordering::SeqCst) == 1 {
+                futex::wait(gate, 1, clock::now().saturating_add(LOOK_AGAIN));
+            }
+            gate.store(0, Ordering::SeqCst);
+        }
+    }
+
+    /// Ends the section that was entered last. If another task is to have the CPU, it gets it now: the decision says so.
+    ///
+    /// # Errors
+    /// [`TaskError`]; there must be a section.
+    pub fn leave_section(&self) -> Result<Option<Decision>, TaskError> {
+        let sections = self.shared().sections(self.id);
+        match sections.load(Ordering::Relaxed) {
+            0 => {
+                let (action, needs) = ("the end of a section", "a section");
+                Err(self.out_of_order(action, needs, "enter one first"))
+            }
+            1 => {
+                sections.store(0, Ordering::SeqCst);
+                if self.shared().is_due(self.id).swap(0, Ordering::SeqCst) == 0 {
+                    return Ok(None);
+                }
+                self.event(self.phase.get(), |_| {}).map(Some)
+            }
+            depth => {
+                sections.store(depth - 1, Ordering::Relaxed);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether the job is linked: it has a CPU.
+    pub fn is_linked(&self) -> bool {
+        Placement::of_word(self.shared().demand(self.id).load(Ordering::Relaxed)).class == Class::Running
+    }
+
+    /// Sections do not outlast what they are part of.
+    fn end_sections(&self) {
+        self.shared().sections(self.id).store(0, Ordering::SeqCst);
+        self.shared().is_due(self.id).store(0, Ordering::SeqCst);
+    }
+
+    fn expect(&self, phase: Phase, action: &'static str, needs: &'static str, way: &'static str) -> Result<(), TaskError> {
+        if !self.membership.is_ours() || self.registration.is_over() {
+            return Err(TaskError::NotAttached { task: self.parameters.name.clone() });
+        }
+        if self.phase.get() == phase { Ok(()) } else { Err(self.out_of_order(action, needs, way)) }
+    }
+
+    fn out_of_order(&self, action: &'static str, needs: &'static str, way_out: &'static str) -> TaskError {
+        TaskError::Order { task: self.parameters.name.clone(), action, needs, way_out }
+    }
+
+    /// An event happens to this task: its thread has the policy decide, and carries the decision out.
+    fn event(
+        &self,
+        after: Phase,
+        event: impl FnOnce(&mut crate::state_lock::ClusterGuard<'_>),
+    ) -> Result<Decision, TaskError> {
+        let shared = self.shared();
+        let mut placed = self.placed.borrow_mut();
+        shared.rise(self.id, &mut placed);
+        let mut state = match shared.lock(self.parameters.cluster) {
+            Ok(state) => state,
+            Err(error) => {
+                shared.settle(self.id, &mut placed);
+                return Err(error.into());
+            }
+        };
+        event(&mut state);
+        let decision = state.publish(Some(self.id));
+        shared.settle(self.id, &mut placed);
+        self.phase.set(after);
+        Ok(decision)
+    }
+
+    /// Where the job is, by the state that counts.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn standing(&self) -> Result<Standing, StateError> {
+        Ok(self.shared().lock(self.parameters.cluster)?.cache.policy.standing(self.id).0)
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.registration.end_early();
+    }
+}
+
+/// How often a thread looks for itself whether it has a CPU: a thread that was killed may have forgotten to say so.
+const LOOK_AGAIN: Nanos = Nanos::from_millis(10);
