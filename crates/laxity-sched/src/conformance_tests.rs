@@ -2,28 +2,19 @@
 //! step the state of a plain policy that got the same events.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use laxity_model::{CpuId, Instant, TaskId};
 use laxity_policy::cpu::ready::BinomialHeap;
 use laxity_policy::cpu::{Action, CpuPolicy, Event, EventDriven, Ranking, Standing};
+use laxity_testing::{Random, TestRegistry};
 
 use crate::config::{Carry, Config, Rule};
+use crate::placement::{Class, Placement};
 use crate::shared::Shared;
 use crate::state_lock::ClusterGuard;
 use crate::{Registry, System};
-
-/// Random numbers from a seed: xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
-    }
-}
 
 /// A plain policy whose links are carried out at once.
 struct Plain {
@@ -113,15 +104,15 @@ impl Live {
 }
 
 fn agree(rule: Rule, cpus: u16, tasks: u16, seed: u64, events: u32) {
-    let registry = Registry::default();
-    let name = format!("conformance-{}-{seed}-{cpus}", std::process::id());
+    let registry: TestRegistry<Registry> = TestRegistry::new(&format!("conformance-{seed}"));
+    let name = "agree";
     let config = Config { tasks, carry: Carry::Nothing, ..Config::new(rule, vec![(0..cpus).collect()]) };
-    let systems = [registry.create(&name, &config).expect("created"), registry.attach(&name).expect("attached")];
+    let systems = [registry.create(name, &config).expect("created"), registry.attach(name).expect("attached")];
     let live = Live { views: [0, 1].map(|view: usize| systems[view].shared().clone()), _systems: systems };
     let ranking = Ranking::of_unknown(rule.model(), tasks.into());
     let policy = EventDriven::new(ranking, tasks.into(), cpus.into());
     let mut plain = Plain { policy, cpus, sections: vec![false; tasks.into()] };
-    let mut random = Random(seed | 1);
+    let mut random = Random::of(seed);
     let mut state = live.state(0);
     (0..u32::from(tasks)).for_each(|task| state.cache.set_member(TaskId(task), true));
     state.publish(None);
@@ -158,7 +149,7 @@ fn agree(rule: Rule, cpus: u16, tasks: u16, seed: u64, events: u32) {
         for at in 0..tasks {
             let is_in = u32::from(plain.sections[usize::from(at)]);
             let sections = live.views[0].sections(TaskId(at.into()));
-            sections.store(is_in, std::sync::atomic::Ordering::SeqCst);
+            sections.store(is_in, Ordering::SeqCst);
         }
         let events: Vec<Event> = event.into_iter().collect();
         level.into_iter().for_each(|(task, level)| plain.policy.set_level(task, level));
@@ -180,11 +171,11 @@ fn agree(rule: Rule, cpus: u16, tasks: u16, seed: u64, events: u32) {
         if step % 16 == 0 || death != Death::None {
             assert_eq!(live.saved(view), plain.saved(), "seed {seed}, step {step}: {event:?}, {death:?}");
         }
-        let snapshot = live.views[1 - view].demand(task).load(std::sync::atomic::Ordering::SeqCst);
-        let placement = crate::placement::Placement::of_word(snapshot);
+        let snapshot = live.views[1 - view].demand(task).load(Ordering::SeqCst);
+        let placement = Placement::of_word(snapshot);
         let on = (0..cpus).map(CpuId).find(|&cpu| plain.policy.scheduled(cpu) == Some(task));
         if death != Death::After && !events.is_empty() {
-            let is_running = placement.class == crate::placement::Class::Running;
+            let is_running = placement.class == Class::Running;
             assert_eq!(is_running.then_some(placement.cpu).flatten(), on, "seed {seed}, step {step}: placed as linked");
         }
     }

@@ -93,7 +93,8 @@ impl Shared {
     /// Has Linux schedule the calling thread, that of `task`, as demanded, however often that changes meanwhile. `placed`
     /// is how it is placed if no other thread placed it since the count that goes with it.
     pub fn settle(&self, task: TaskId, placed: &mut Placed) {
-        let cluster = self.number(self.task(task).cluster) as usize;
+        let words = self.task(task);
+        let (cluster, thread) = (self.number(words.cluster) as usize, self.number(words.thread));
         loop {
             let demand = Placement::of_word(self.demand(task).load(Ordering::SeqCst));
             let carried = self.carried(task).load(Ordering::SeqCst);
@@ -101,7 +102,7 @@ impl Shared {
             if before == Some(demand) {
                 return;
             }
-            let outcome = self.place(cluster, 0, before, demand);
+            let outcome = self.place(cluster, thread, before, demand);
             self.note_refusal(task, outcome);
             *placed = Placed { as_of: demand, carried };
         }
@@ -123,7 +124,7 @@ impl Shared {
 
     fn note_refusal(&self, task: TaskId, outcome: io::Result<()>) {
         if let Err(error) = outcome {
-            let number = error.raw_os_error().unwrap_or(0) as u32;
+            let number = error.raw_os_error().unwrap_or(UNKNOWN_ERROR) as u32;
             self.segment.u32(self.task(task).refused).store(number, Ordering::Relaxed);
         }
     }
@@ -150,6 +151,9 @@ impl Shared {
         if is_members { self.peers.has_thread(pid, self.number(words.thread)) } else { Ok(false) }
     }
 }
+
+/// In place of an error without a number: EINVAL.
+const UNKNOWN_ERROR: i32 = 22;
 
 /// How a thread is placed, as it knows.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,6 @@
 
 use laxity_model::{CpuId, Instant, Nanos, TaskId};
 use laxity_policy::cpu::Standing;
-use laxity_sys::scheduling;
 
 use crate::cluster_cache::ClusterCache;
 use crate::config::Config;
@@ -29,8 +28,6 @@ pub struct TaskSnapshot {
     pub pid: u32,
     /// The thread.
     pub thread: u32,
-    /// The name of its thread in Linux, if that lives.
-    pub thread_name: Option<String>,
     /// The cluster.
     pub cluster: usize,
     /// What its thread does.
@@ -99,7 +96,6 @@ fn of_task(shared: &Shared, cluster: usize, cache: &ClusterCache, task: TaskId) 
         name: shared.task_name(task),
         pid,
         thread,
-        thread_name: scheduling::thread_name(thread, pid),
         cluster,
         state: match standing {
             Standing::Inactive => TaskState::Parked,
