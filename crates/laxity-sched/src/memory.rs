@@ -96,7 +96,7 @@ impl Memory {
         self.segment.u32(self.task(task).is_due)
     }
 
-    /// Stores who `task` is. Under the state lock, before it is a task.
+    /// Stores what `task` is, and which thread. Under the state lock, before it is a task.
     pub fn store_task(&self, task: TaskId, parameters: &Parameters, identity: Identity) {
         let words = self.task(task);
         let Identity { slot, thread, own, cpus } = identity;

@@ -179,7 +179,7 @@ impl<'a> ClusterGuard<'a> {
         actions.clear();
         self.cache.actions = actions;
         let linked = |state: &Self, cpu| state.cache.policy.linked(cpu).map(|job| job.task);
-        // Who leaves a CPU does so before the next thread gets it: that one may come from another of these CPUs.
+        // A thread leaves its CPU before the next one gets it: that one may come from another of these CPUs.
         let mut switches: SmallVec<[CpuId; 8]> = SmallVec::new();
         for cpu in self.cpus() {
             let (on, to) = (self.cache.policy.scheduled(cpu), linked(self, cpu));
