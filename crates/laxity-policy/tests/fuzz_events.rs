@@ -44,16 +44,42 @@ struct Driver {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Release { task: usize, cpu: usize, deadline: u64 },
-    Complete { cpu: usize },
-    Suspend { cpu: usize },
-    Resume { task: usize, cpu: usize },
-    Prioritize { task: usize, level: (u64, u32) },
-    Wake { thread: usize, owner: Option<usize>, cpu: usize, level: (u64, u32) },
+    Release {
+        task: usize,
+        cpu: usize,
+        deadline: u64,
+    },
+    Complete {
+        cpu: usize,
+    },
+    Suspend {
+        cpu: usize,
+    },
+    Resume {
+        task: usize,
+        cpu: usize,
+    },
+    Prioritize {
+        task: usize,
+        level: (u64, u32),
+    },
+    Wake {
+        thread: usize,
+        owner: Option<usize>,
+        cpu: usize,
+        level: (u64, u32),
+    },
     /// A job that has no CPU completes: live, Linux lets it run where a linked job waits for something unknown.
-    CompleteUnlinked { task: usize, cpu: usize },
-    Tick { cpu: usize },
-    Enact { cpu: usize },
+    CompleteUnlinked {
+        task: usize,
+        cpu: usize,
+    },
+    Tick {
+        cpu: usize,
+    },
+    Enact {
+        cpu: usize,
+    },
     Decide,
 }
 

@@ -129,7 +129,11 @@ impl ClusterCache {
     /// `task` is one of the cluster from now on, or is none any more.
     pub fn set_member(&mut self, task: TaskId, is_member: bool) {
         let (word, bit) = (&mut self.members[task.index() / 64], 1 << (task.index() % 64));
-        if is_member { *word |= bit } else { *word &= !bit }
+        if is_member {
+            *word |= bit
+        } else {
+            *word &= !bit
+        }
         self.version = None;
     }
 }

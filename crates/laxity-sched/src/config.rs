@@ -160,7 +160,10 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_both_numbers() {
         let text = |config: Config| config.validate().expect_err("cannot be").to_string();
-        assert_eq!(text(Config::new(Rule::Edf, vec![vec![]])), "CPUs of a cluster: 0 is outside 1 to 1024; choose one within");
+        assert_eq!(
+            text(Config::new(Rule::Edf, vec![vec![]])),
+            "CPUs of a cluster: 0 is outside 1 to 1024; choose one within"
+        );
         let twice = Config::new(Rule::Edf, vec![vec![0, 1], vec![1]]);
         assert_eq!(text(twice), "CPU 1 is named twice; a CPU belongs to one cluster");
         let high = Config { base_priority: 97, ..Config::global_edf([0]) };

@@ -185,7 +185,9 @@ fn agree(rule: Rule, cpus: u16, tasks: u16, seed: u64, events: u32) {
 #[test]
 fn live_state_and_a_plain_policy_agree_after_each_of_a_million_events() {
     for (seed, (rule, cpus, tasks)) in
-        [(Rule::Edf, 1, 5), (Rule::Edf, 3, 12), (Rule::RateMonotonic, 2, 8), (Rule::Given, 4, 20)].into_iter().enumerate()
+        [(Rule::Edf, 1, 5), (Rule::Edf, 3, 12), (Rule::RateMonotonic, 2, 8), (Rule::Given, 4, 20)]
+            .into_iter()
+            .enumerate()
     {
         agree(rule, cpus, tasks, 0x5eed + seed as u64, 250_000);
     }

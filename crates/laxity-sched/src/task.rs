@@ -334,7 +334,13 @@ impl Task {
         self.shared().is_due(self.id).store(0, Ordering::SeqCst);
     }
 
-    fn expect(&self, phase: Phase, action: &'static str, needs: &'static str, way: &'static str) -> Result<(), TaskError> {
+    fn expect(
+        &self,
+        phase: Phase,
+        action: &'static str,
+        needs: &'static str,
+        way: &'static str,
+    ) -> Result<(), TaskError> {
         if !self.membership.is_ours() || self.registration.is_over() {
             return Err(TaskError::NotAttached { task: self.parameters.name.clone() });
         }

@@ -88,7 +88,8 @@ fn fixed_priorities_decide_by_period_and_not_by_deadline() {
         let fast = task(&system, "fast", 10);
         release(&fast, 0);
         let slow = scope.spawn(|| {
-            let parameters = Parameters { deadline: Nanos::from_millis(1), ..Parameters::periodic("slow", Nanos::from_secs(1)) };
+            let parameters =
+                Parameters { deadline: Nanos::from_millis(1), ..Parameters::periodic("slow", Nanos::from_secs(1)) };
             let task = system.begin(parameters).expect("there is room");
             release(&task, 0);
             count_until(&stop, &progress);

@@ -158,7 +158,10 @@ impl<Q: ReadyQueue> Core<Q> {
         for (index, task) in self.tasks.iter().enumerate() {
             let id = TaskId(index as u32);
             if let State::Linked(cpu) = task.state {
-                is(self.occupied_by(id).is_none_or(|on| on == cpu), "the start of jobs linked where their processes are")?;
+                is(
+                    self.occupied_by(id).is_none_or(|on| on == cpu),
+                    "the start of jobs linked where their processes are",
+                )?;
                 is(self.occupant(id).is_none(), "the start of owners that are not linked beside their threads")?;
             }
             if let Some(occupant) = self.occupant(id) {
