@@ -8,8 +8,9 @@
 #   make bench-trace   cost of judging traces, and its growth with the number of CPUs
 #   make bench-gpu   live GPU arbitration: uncontended locks, hand-over against a raw futex, the video stabilizer with it
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
-#   make test-kill   processes of live graphs and GPU arbitration killed at random, thousands of times; those of graphs
-#                    also stopped, forked, starved of descriptors and replaced by exec (minutes)
+#   make test-kill   processes of live graphs, GPU arbitration and scheduled systems killed at random, thousands of
+#                    times; those of graphs and systems also stopped and replaced by exec, and those of graphs forked and
+#                    starved of descriptors (minutes)
 #   make fuzz        arbitrary input for parsers, traces, shared memory and soft GPUs; EACH=600 seconds a target
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
@@ -148,6 +149,7 @@ test-python: venv
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test kills -- --ignored --nocapture
 	cargo test -p laxity-gpu --test deaths -- --ignored --nocapture
+	cargo test -p laxity-sched --test deaths -- --ignored --nocapture
 
 # Targets of one program run side by side, so each program takes EACH seconds.
 EACH ?= 600

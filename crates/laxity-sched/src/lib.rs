@@ -31,6 +31,8 @@ mod task;
 
 #[cfg(test)]
 mod conformance_tests;
+#[cfg(test)]
+mod repair_tests;
 
 pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, Rule, TASKS_MAX};
 pub use layout::NAME_MAX;

@@ -6,11 +6,12 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use laxity_membership::{Dead, Kind, Reaped};
+use laxity_membership::{Dead, Kind, MEMBERS_MAX, Reaped};
 use laxity_model::TaskId;
 use laxity_policy::cpu::{Event, Standing};
 use laxity_sys::mutex::{self, Attempt};
 use laxity_sys::process::pid_namespace;
+use laxity_sys::robust::Holder;
 use laxity_sys::scheduling::{self, Attributes};
 use laxity_sys::segment::{Format, Segment};
 
@@ -100,21 +101,20 @@ impl Shared {
                 continue;
             }
             let slot = self.number(self.task(task).member) as usize;
-            if state.retire_if_ended(task)? {
-                state.publish(None);
-            } else if is_dead(slot) && !self.is_thread(task) {
+            let has_ended = state.retire_if_ended(task)?;
+            if !has_ended && is_dead(slot) && !self.is_thread(task) {
                 // A thread that calls `exec` gets the number of its process first, so that Linux does not recognize its
                 // locks.
                 self.remake_liveness(task).map_err(StateError::System)?;
+                self.restore_successor(task);
                 state.retire(task);
-                state.publish(None);
-            } else {
+            } else if !has_ended {
                 if is_dead(slot) {
                     remaining.push(slot);
                 }
                 continue;
             }
-            self.restore_successor(task);
+            state.publish(None);
         }
         Ok(remaining)
     }
@@ -155,10 +155,15 @@ impl Shared {
     }
 
     /// A process that executed another program has one thread, the number of which is the process's. If it is scheduled as
-    /// a task is, no task left it so on purpose.
+    /// a task is, no task left it so on purpose. Before the task is retired: if this thread is killed in between, another
+    /// one finds the task and does both.
     fn restore_successor(&self, task: TaskId) {
         let words = self.task(task);
         let (slot, pid) = (self.number(words.member) as usize, self.number(words.pid));
+        if slot >= MEMBERS_MAX || self.members().holder(slot) != Holder::Died {
+            // A thread of a process that goes on: its first thread may be a task.
+            return;
+        }
         let is_members = self.pid(slot) == pid && self.peers.has_thread(pid, pid).is_ok_and(|is_thread| is_thread);
         let is_placed = |attributes: &Attributes| self.attributes_of_classes.contains(attributes);
         if is_members && Attributes::of(pid).is_ok_and(|attributes| is_placed(&attributes)) {
@@ -191,6 +196,7 @@ impl ClusterGuard<'_> {
             Attempt::Busy => Ok(false),
             // The guard goes before the state lock: the other threads never find the lock held except by its own thread.
             Attempt::Taken(_liveness) => {
+                self.shared().restore_successor(task);
                 self.retire(task);
                 Ok(true)
             }

@@ -4,7 +4,6 @@ mod comparison;
 mod cpu_time;
 mod devices;
 mod json;
-mod memory;
 mod tasks;
 mod text;
 
@@ -30,9 +29,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// The tasks and nodes of graphs, in the order of [`Summary::tasks`]: interrupt threads and best-effort tasks apart.
+    /// The tasks and nodes of graphs, in the order of [`Summary::tasks`]: interrupt threads apart.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskInfo> {
-        self.header.tasks.iter().filter(|task| task.kind.has_deadlines())
+        self.header.tasks.iter().filter(|task| !task.kind.is_thread())
     }
 
     /// Whether there is anything that interrupts.

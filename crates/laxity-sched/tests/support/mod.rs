@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use laxity_model::{Instant, Nanos};
@@ -37,6 +38,12 @@ impl Deref for Place {
 
     fn deref(&self) -> &TestRegistry<Registry> {
         &self.registry
+    }
+}
+
+impl AsRef<Path> for Place {
+    fn as_ref(&self) -> &Path {
+        self.registry.as_ref()
     }
 }
 

@@ -187,8 +187,7 @@ impl WaitCause {
 
     fn of(kind: &LockKind) -> Self {
         match kind {
-            // No job ever waits for the bandwidth lock.
-            LockKind::Resource { .. } | LockKind::Bandwidth => WaitCause::Resource,
+            LockKind::Resource { .. } => WaitCause::Resource,
             LockKind::Semaphore { .. } => WaitCause::Semaphore,
             LockKind::KFmlp { .. } => WaitCause::KFmlp,
             LockKind::Tokens { .. } => WaitCause::Token,

@@ -21,9 +21,6 @@ pub enum Name {
     Produces,
     Consumes,
     Replenished,
-    Throttled,
-    Unthrottled,
-    Rate,
     Overhead(OverheadKind),
 }
 
@@ -37,7 +34,6 @@ pub enum Category {
     Interrupt,
     Lock,
     Graph,
-    Memory,
 }
 
 /// The name of an annotation.
@@ -60,12 +56,10 @@ pub enum Fact {
     Tokens,
     Level,
     BudgetNs,
-    Task,
-    RatePercent,
 }
 
 impl Name {
-    const SINGLE: [(Name, &'static str); 17] = [
+    const SINGLE: [(Name, &'static str); 14] = [
         (Name::Release, "release"),
         (Name::Deadline, "deadline"),
         (Name::DeadlineMissed, "deadline missed"),
@@ -80,9 +74,6 @@ impl Name {
         (Name::Produces, "produces"),
         (Name::Consumes, "consumes"),
         (Name::Replenished, "replenished"),
-        (Name::Throttled, "throttled"),
-        (Name::Unthrottled, "unthrottled"),
-        (Name::Rate, "rate"),
     ];
 
     /// The number; never 0.
@@ -102,16 +93,13 @@ impl Name {
             Name::Produces => 12,
             Name::Consumes => 13,
             Name::Replenished => 14,
-            Name::Throttled => 15,
             Name::Overhead(kind) => 16 + kind as u64,
-            Name::Unthrottled => 48,
-            Name::Rate => 49,
         }
     }
 }
 
 impl Category {
-    const ALL: [(Category, &'static str); 8] = [
+    const ALL: [(Category, &'static str); 7] = [
         (Category::Job, "job"),
         (Category::Deadline, "deadline"),
         (Category::Overhead, "overhead"),
@@ -119,7 +107,6 @@ impl Category {
         (Category::Interrupt, "interrupt"),
         (Category::Lock, "lock"),
         (Category::Graph, "graph"),
-        (Category::Memory, "memory"),
     ];
 
     /// The number; never 0.
@@ -129,7 +116,7 @@ impl Category {
 }
 
 impl Fact {
-    const ALL: [(Fact, &'static str); 19] = [
+    const ALL: [(Fact, &'static str); 17] = [
         (Fact::Job, "job"),
         (Fact::ArrivalNs, "arrival_ns"),
         (Fact::DeadlineNs, "deadline_ns"),
@@ -147,8 +134,6 @@ impl Fact {
         (Fact::Tokens, "tokens"),
         (Fact::Level, "level"),
         (Fact::BudgetNs, "budget_ns"),
-        (Fact::Task, "task"),
-        (Fact::RatePercent, "rate_percent"),
     ];
 
     /// The number; never 0.

@@ -273,10 +273,6 @@ impl Details {
             | Event::Produce { .. }
             | Event::Consume { .. }
             | Event::Replenish { .. }
-            | Event::Regulate { .. }
-            | Event::Throttle { .. }
-            | Event::Unthrottle { .. }
-            | Event::EngineRate { .. }
             | Event::End => {}
         }
     }

@@ -63,10 +63,9 @@ impl View {
             LockKind::Resource { .. }
             | LockKind::Semaphore { .. }
             | LockKind::KFmlp { .. }
-            | LockKind::Bandwidth
             | LockKind::Engine { .. } => lock.name.clone(),
         };
-        let tasks = header.tasks.iter().filter(|task| task.kind.has_deadlines());
+        let tasks = header.tasks.iter().filter(|task| !task.kind.is_thread());
         View { tasks: tasks.map(row).collect(), locks: header.locks.iter().map(lock).collect(), due: BTreeMap::new() }
     }
 

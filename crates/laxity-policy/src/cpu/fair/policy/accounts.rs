@@ -62,8 +62,7 @@ impl Fair {
     }
 
     pub(super) fn changed(&mut self, cpu: u16) {
-        let may_go = self.may_go(cpu);
-        self.loads.update(cpu, &self.queues[usize::from(cpu)], may_go);
+        self.loads.update(cpu, &self.queues[usize::from(cpu)]);
         self.touched.push(cpu);
     }
 }

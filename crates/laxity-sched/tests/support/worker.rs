@@ -1,0 +1,238 @@
+//! What the processes do that tests kill, stop, and have execute another program.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use laxity_model::Nanos;
+use laxity_sched::{Config, Job, Parameters, Registry, Rule, System, Task};
+use laxity_sys::clock::{now, sleep_until};
+use laxity_sys::cpu_mask::CpuMask;
+use laxity_sys::scheduling::{Attributes, current_thread};
+use laxity_testing::Random;
+
+use crate::support::{execute, release, task, usable};
+
+/// Tasks of a process.
+pub const THREADS: u64 = 3;
+/// Jobs of a thread before it leaves the system and becomes a task again.
+const JOBS: u64 = 20;
+
+/// What the system is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// EDF on one CPU.
+    OneCpu,
+    /// Global EDF.
+    AllCpus,
+    /// Rate monotonic, each CPU by itself.
+    Partitioned,
+}
+
+impl Shape {
+    const ALL: [Shape; 3] = [Shape::OneCpu, Shape::AllCpus, Shape::Partitioned];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::OneCpu => "one",
+            Shape::AllCpus => "all",
+            Shape::Partitioned => "parts",
+        }
+    }
+
+    pub fn of_name(name: &str) -> Shape {
+        Shape::ALL.into_iter().find(|shape| shape.name() == name).expect("one of them")
+    }
+
+    pub fn config(self) -> Config {
+        let cpus = usable();
+        match self {
+            Shape::OneCpu => Config::global_edf([*cpus.last().expect("it runs somewhere")]),
+            Shape::AllCpus => Config::global_edf(cpus),
+            Shape::Partitioned => Config::new(Rule::RateMonotonic, cpus.into_iter().map(|cpu| vec![cpu]).collect()),
+        }
+    }
+}
+
+/// What a test tells a worker, by a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// To leave the system and end.
+    Leave,
+    /// To execute another program, in the thread of that number; [`THREADS`]: in one that is no task.
+    Execute { thread: u64 },
+}
+
+impl Order {
+    pub fn give(self, place: &Path, worker: u64) {
+        let path = Order::path(place, worker);
+        let whole = path.with_extension("draft");
+        fs::write(&whole, self.to_number().to_string()).and_then(|()| fs::rename(&whole, path)).expect("writable");
+    }
+
+    fn path(place: &Path, worker: u64) -> PathBuf {
+        place.join(format!("order-{worker}"))
+    }
+
+    /// 0 stands for no order.
+    fn to_number(self) -> u64 {
+        match self {
+            Order::Leave => 1,
+            Order::Execute { thread } => 2 + thread,
+        }
+    }
+
+    fn of_number(number: u64) -> Option<Order> {
+        match number {
+            0 => None,
+            1 => Some(Order::Leave),
+            number => Some(Order::Execute { thread: number - 2 }),
+        }
+    }
+}
+
+/// The name of a worker's task.
+pub fn task_name(worker: u64, thread: u64) -> String {
+    format!("{worker}.{thread}")
+}
+
+/// Becomes a task called `what`, does that, and nothing more.
+pub fn hold(registry: &Registry, what: &str) {
+    let system = registry.attach("s").expect("it was created");
+    let task = task(&system, what, 50);
+    match what {
+        "parked" => {}
+        "suspended" => {
+            release(&task, 0);
+            task.suspend().expect("it has a job");
+        }
+        "linked" => drop(release(&task, 0)),
+        "in-section" => {
+            release(&task, 0);
+            task.enter_section().expect("it has a job");
+        }
+        "spinning" => {
+            release(&task, 0);
+            execute(Nanos::from_secs(20));
+        }
+        _ => panic!("no such thing: {what}"),
+    }
+    loop {
+        thread::park();
+    }
+}
+
+/// A process whose threads are tasks that do everything that tasks can do, until it gets an order.
+pub fn work(place: &Path, shape: Shape, number: u64) {
+    let system = Registry::at(place).create_or_attach("s", &shape.config()).expect("all know its configuration");
+    let order = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let be_task = |thread| Worker { system: &system, order: &order, number, thread }.run();
+        (1..THREADS).for_each(|thread| drop(scope.spawn(move || be_task(thread))));
+        scope.spawn(|| watch(place, number, &order));
+        // The thread that has the process's number is a task, too.
+        be_task(0);
+    });
+}
+
+/// Waits for an order.
+fn watch(place: &Path, number: u64, order: &AtomicU64) {
+    let path = Order::path(place, number);
+    loop {
+        sleep_until(now() + Nanos::from_micros(300));
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let given: u64 = text.parse().expect("a number");
+        order.store(given, Ordering::SeqCst);
+        if Order::of_number(given) == Some(Order::Execute { thread: THREADS }) {
+            execute_another();
+        }
+        return;
+    }
+}
+
+fn execute_another() -> ! {
+    panic!("{}", Command::new("sleep").arg("60").exec());
+}
+
+/// The priority and the CPUs of this thread.
+fn scheduled() -> (Option<u8>, CpuMask) {
+    let thread = current_thread();
+    let attributes = Attributes::of(thread).expect("this one");
+    (attributes.fixed_priority(), CpuMask::of_thread(thread).expect("this one"))
+}
+
+#[derive(Clone, Copy)]
+struct Worker<'a> {
+    system: &'a System,
+    order: &'a AtomicU64,
+    number: u64,
+    thread: u64,
+}
+
+impl Worker<'_> {
+    fn order(&self) -> Option<Order> {
+        Order::of_number(self.order.load(Ordering::SeqCst))
+    }
+
+    fn run(&self) {
+        let before = scheduled();
+        let mut random = Random::of(now().0.wrapping_mul(1 + self.number * THREADS + self.thread));
+        let mut index = 0;
+        while self.order() != Some(Order::Leave) {
+            let clusters = self.system.config().clusters.len();
+            let period = Nanos::from_millis(1 + random.below(20));
+            let name = task_name(self.number, self.thread);
+            let cluster = (self.number + self.thread) as usize % clusters;
+            let parameters = Parameters { cluster, ..Parameters::periodic(name, period) };
+            let task = self.system.begin(parameters).expect("there is room");
+            for _ in 0..JOBS {
+                index += 1;
+                self.job(&task, index, &mut random);
+                if self.order() == Some(Order::Leave) {
+                    break;
+                }
+            }
+            drop(task);
+            assert_eq!(scheduled(), before, "a thread that is no task is scheduled as before");
+        }
+    }
+
+    /// One job, which does what jobs may do.
+    fn job(&self, task: &Task, index: u64, random: &mut Random) {
+        random.pause(6000);
+        let release = now();
+        let deadline = release + task.parameters().deadline;
+        task.release(Job { index, release, deadline }).expect("no job is pending");
+        self.point();
+        execute(Nanos::from_micros(random.below(300)));
+        match random.below(4) {
+            0 => {
+                task.suspend().expect("it has a job");
+                self.point();
+                random.pause(1000);
+                task.resume().expect("it is suspended");
+            }
+            1 => {
+                task.enter_section().expect("it has a job");
+                self.point();
+                execute(Nanos::from_micros(random.below(300)));
+                task.leave_section().expect("it is in one");
+            }
+            2 => drop(task.prioritize((deadline.0 / 2, task.id().0)).expect("it has a job")),
+            _ => {}
+        }
+        self.point();
+        task.complete().expect("it has a job");
+        self.point();
+    }
+
+    /// Where a thread executes another program if that was ordered.
+    fn point(&self) {
+        if self.order() == Some(Order::Execute { thread: self.thread }) {
+            execute_another();
+        }
+    }
+}
