@@ -48,6 +48,10 @@ KINDS = {
     29: ("spin_begin", ["cpu", "job"]),
     30: ("spin_end", ["cpu", "job"]),
     32: ("replenish", ["task", "duration_ns", "deadline_ns"]),
+    33: ("throttle", ["cpu", "maybe task"]),
+    34: ("unthrottle", ["cpu", "maybe task", "duration_ns"]),
+    35: ("regulate", ["cpu", "maybe level"]),
+    36: ("engine_rate", ["gpu", "engine", "level"]),
 }
 
 
@@ -136,24 +140,19 @@ def value(field, data, tasks):
     """The field by the name that Laxity's tables have for it."""
     if field == "owner":
         return {"owner": f"{tasks[data.number()]['name']}.{data.number()}"} if data.byte() else {}
+    if field.startswith("maybe "):
+        return {field.removeprefix("maybe "): data.number()} if data.byte() else {}
     if field == "source":
         return {"kind": SOURCES[data.byte()]}
     return {field: ENGINES[data.byte()] if field == "engine" else data.number()}
-
-
-def without_best_effort(workload):
-    """What the simulator can run of it."""
-    fields = json.loads(workload.to_json())
-    fields.pop("best_effort", None)
-    return laxity.Workload.from_json(json.dumps(fields))
 
 
 @pytest.fixture(scope="module")
 def traces():
     """Traces under all ways to share GPUs and to handle their interrupts, and of what has neither."""
     found = []
-    for name in ("gpu_pool", "interrupts", "paper002_fig1", "pipeline", "quickstart", "stabilizer"):
-        workload = without_best_effort(laxity.load(EXAMPLES / f"{name}.toml"))
+    for name in ("gpu_pool", "interrupts", "paper002_fig1", "pipeline", "protected", "quickstart", "stabilizer"):
+        workload = laxity.load(EXAMPLES / f"{name}.toml")
         runs = [{}]
         if name == "gpu_pool":
             ways = [("driver_spinning", "linux"), ("semaphore", "preempt_rt_high"), ("k_fmlp", "pai")]

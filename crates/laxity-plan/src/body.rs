@@ -12,10 +12,11 @@
 //! ```
 
 use laxity_model::{
-    CopyDirection, ExecutionTime, Gpu, GpuArbitration, GpuId, GpuOperation, GpuSync, GpuWork, LockId, MigrationPath,
-    Nanos, Scheduler, Step, Task, TokenHold, Waiting, Workload,
+    CopyDirection, ExecutionTime, Factor, Gpu, GpuArbitration, GpuId, GpuOperation, GpuSync, GpuWork, LockId,
+    MigrationPath, Nanos, Scheduler, Step, Task, TokenHold, Waiting, Workload,
 };
 
+use crate::bandwidth;
 use crate::clusters::Assignment;
 use crate::devices::DevicePlan;
 use crate::locks::{Locks, Pool, reachable_gpus};
@@ -87,7 +88,7 @@ pub(crate) fn lower(
             default_gpu,
             interrupt,
         };
-        context.lower(&task.body)
+        bandwidth::protect(context.lower(&task.body), workload.gpu_management.bandwidth_lock)
     };
     tasks.iter().zip(&clusters.of_task).map(&mut body).collect()
 }
@@ -240,7 +241,7 @@ impl Lowering<'_> {
                 )
             }
         };
-        let whole = Operation { gpu, engine, time, interrupts: operation.interrupts };
+        let whole = Operation { gpu, engine, time, interrupts: operation.interrupts, memory: operation.memory };
         let GpuArbitration::GpuSync(sync) = self.context.arbitration else {
             self.on_cpu(Op::Issue(Box::new(whole)));
             if operation.waiting == Waiting::Synchronous {
@@ -295,7 +296,7 @@ impl Lowering<'_> {
 /// A copy of a task's state, as a part of a migration.
 fn state(gpu: GpuChoice, direction: CopyDirection, time: Nanos) -> Operation {
     let time = OperationTime::Given(ExecutionTime::constant(time));
-    Operation { gpu, engine: EngineKind::Copy(direction), time, interrupts: 1 }
+    Operation { gpu, engine: EngineKind::Copy(direction), time, interrupts: 1, memory: Factor::ZERO }
 }
 
 pub(crate) fn uses_gpu(step: &Step) -> bool {

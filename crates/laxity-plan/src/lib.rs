@@ -12,6 +12,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bandwidth;
+mod best_effort;
 mod body;
 mod clusters;
 mod devices;
@@ -28,6 +30,8 @@ mod tasks;
 mod threads;
 mod unsupported;
 
+pub use bandwidth::{MemoryLock, MemoryPlan};
+pub use best_effort::BestEffortPlan;
 pub use clusters::ClusterPlan;
 pub use devices::{DeviceArrivals, DevicePlan};
 pub use graphs::GraphPlan;

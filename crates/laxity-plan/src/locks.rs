@@ -4,10 +4,11 @@ use laxity_model::{
     CpuId, Engine, EngineOrder, GpuArbitration, GpuId, Instant, LockId, PriorityRule, ResourceProtocol, Scheduler,
     Scope, Task, TaskId, Workload,
 };
-use laxity_policy::cpu::Ranking;
+use laxity_policy::cpu::{Priority, Ranking};
 use laxity_policy::lock;
 use laxity_trace::{LockInfo, LockKind};
 
+use crate::body::uses_gpu;
 use crate::resources::users_of;
 
 /// GPUs that are granted by one lock.
@@ -30,6 +31,8 @@ pub struct Locks {
     pub pools: Vec<Option<Pool>>,
     /// The lock of each engine of each GPU, by [`Engine::index`]; under GPUSync only.
     pub engines: Vec<[Option<LockId>; Engine::ALL.len()]>,
+    /// The bandwidth lock, if there is one.
+    pub bandwidth: Option<LockId>,
 }
 
 impl Locks {
@@ -63,6 +66,9 @@ impl Locks {
         }
         if let GpuArbitration::GpuSync(sync) = workload.gpu_management.arbitration {
             locks.add_engines(workload, sync.engine_order);
+        }
+        if workload.gpu_management.bandwidth_lock.is_some() {
+            locks.add_bandwidth(scheduler, tasks);
         }
         locks
     }
@@ -102,6 +108,18 @@ impl Locks {
         for &cluster in users {
             self.pools[cluster] = Some(Pool { lock, gpus: gpus.clone() });
         }
+    }
+
+    /// One replica for every task that uses GPUs: holding it makes no other wait, but raises to the ceiling of all.
+    fn add_bandwidth(&mut self, scheduler: &Scheduler, tasks: &[Task]) {
+        let users = tasks.iter().filter(|task| task.body.iter().any(uses_gpu)).count();
+        let replicas = users.clamp(1, usize::from(u16::MAX)) as u16;
+        let progress = match scheduler.rule {
+            PriorityRule::Fair => lock::Progress::None,
+            _ => lock::Progress::Ceiling { level: Priority::HIGHEST },
+        };
+        let config = lock::Config::Queue { replicas, order: EngineOrder::Fifo, progress };
+        self.bandwidth = Some(self.add("memory bandwidth".to_owned(), LockKind::Bandwidth, replicas, config));
     }
 
     fn add_engines(&mut self, workload: &Workload, order: EngineOrder) {

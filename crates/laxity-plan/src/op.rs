@@ -1,6 +1,6 @@
 //! What the jobs of a task do, one thing after the other: a body made flat.
 
-use laxity_model::{CopyDirection, Engine, ExecutionTime, GpuId, LockId, Nanos};
+use laxity_model::{CopyDirection, Engine, ExecutionTime, Factor, GpuId, LockId, Nanos};
 use laxity_policy::gpu::copy_engine;
 
 /// A step of a job. Steps that take no time are carried out while the job has the CPU. A step that may suspend the job is
@@ -32,6 +32,10 @@ pub enum Op {
     LockEngine(EngineTarget),
     /// Unlock it.
     UnlockEngine(EngineTarget),
+    /// Take the bandwidth lock, if the job does not hold it: it is about to use a GPU.
+    HoldBandwidth,
+    /// Unlock it, if the job holds it: it has waited for all that it issued.
+    EndBandwidth,
     /// Hand an operation to a GPU.
     Issue(Box<Operation>),
     /// Wait until all operations that the job issued are complete.
@@ -81,6 +85,8 @@ pub struct Operation {
     pub time: OperationTime,
     /// How often it interrupts a CPU.
     pub interrupts: u32,
+    /// How sensitive it is to the memory traffic of CPUs, from 0 to 1.
+    pub memory: Factor,
 }
 
 /// How long an operation takes.

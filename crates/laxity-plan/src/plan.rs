@@ -9,6 +9,8 @@ use laxity_model::{CpuId, Gpu, GpuArbitration, Nanos, ReleaseInterrupts, Schedul
 use laxity_policy::cpu::Ranking;
 use laxity_trace::{DeviceInfo, Origin, TaskInfo, TraceHeader};
 
+use crate::bandwidth::{self, MemoryPlan};
+use crate::best_effort::{self, BestEffortPlan};
 use crate::body;
 use crate::clusters::{self, Assignment, ClusterPlan};
 use crate::devices::{self, DevicePlan};
@@ -47,6 +49,10 @@ pub struct Plan {
     pub threads: Threads,
     /// The graphs.
     pub graphs: Vec<GraphPlan>,
+    /// The best-effort tasks, which come after the threads of the system.
+    pub best_effort: BestEffortPlan,
+    /// Memory, where traffic slows something down or a lock is held.
+    pub memory: Option<MemoryPlan>,
 }
 
 impl Plan {
@@ -62,6 +68,7 @@ impl Plan {
         let mut unsupported = UnsupportedFeatures::default();
         let assignment = clusters::assign(workload, &models, scheduler, dedicated, &mut unsupported);
         unsupported::check(workload, &models, scheduler, &mut unsupported);
+        best_effort::check(workload, scheduler, &assignment, &mut unsupported);
         unsupported.none()?;
 
         let ranking = Ranking::new(scheduler.rule, models.iter().chain(&servers::as_tasks(workload)));
@@ -70,13 +77,23 @@ impl Plan {
         let threads = Threads::new(workload, &models, &graphs);
         let bodies = body::lower(workload, scheduler, &models, &assignment, &locks, &devices);
 
+        let calls = bodies.iter().map(|ops| bandwidth::cost_of_calls(workload, ops)).collect::<Vec<_>>();
         let mut unplaced = with_clusters(&models, bodies, &graphs, &assignment, &ranking);
+        for (task, calls) in unplaced.iter_mut().zip(calls) {
+            task.info.wcet = Nanos(task.info.wcet.0.saturating_add(calls.0));
+        }
         let thread_servers = servers::of_threads(workload, &threads, &ranking);
         unplaced.extend(threads.as_tasks(workload, &devices, &assignment, thread_servers));
+        let best_effort = BestEffortPlan::new(workload, &assignment, unplaced.len());
+        let memory = MemoryPlan::new(workload, &models, &locks, &best_effort);
         let header = header(workload, scheduler, seed, &graphs, &assignment, &locks);
-        let (infos, tasks, clusters) = clusters::place(unplaced, assignment.cpus, &ranking, models.len());
+        let (mut infos, mut tasks, clusters) = clusters::place(unplaced, assignment.cpus, &ranking, models.len());
+        let (more_infos, more_tasks) = best_effort.as_tasks(workload, &clusters);
+        infos.extend(more_infos);
+        tasks.extend(more_tasks);
+        let memory_info = memory.as_ref().map(|memory| memory.info(&best_effort));
         Ok(Plan {
-            header: TraceHeader { tasks: infos, ..header },
+            header: TraceHeader { tasks: infos, memory: memory_info, ..header },
             tasks,
             clusters,
             tick: workload.platform.tick,
@@ -87,6 +104,8 @@ impl Plan {
             spins: workload.gpu_management.arbitration == GpuArbitration::DriverSpinning,
             threads,
             graphs,
+            best_effort,
+            memory,
         })
     }
 

@@ -38,6 +38,8 @@ pub enum ReleasedBy {
     Tokens,
     /// A bottom half or a call for it to execute: a thread of the system.
     Work,
+    /// The start of the system, once: a best-effort task.
+    Start,
 }
 
 impl ReleasedBy {

@@ -33,9 +33,6 @@ impl UnsupportedFeatures {
 
 /// Adds what `workload`, whose nodes of graphs are among `tasks`, asks for and `scheduler` cannot give.
 pub(crate) fn check(workload: &Workload, tasks: &[Task], scheduler: &Scheduler, unsupported: &mut UnsupportedFeatures) {
-    for task in &workload.best_effort {
-        unsupported.add(format!("best-effort task \"{}\": best-effort tasks are not simulated yet", task.name));
-    }
     resources::refuse_circles(workload, tasks, unsupported);
     fair::check(workload, scheduler, unsupported);
     let threads = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });

@@ -1,9 +1,9 @@
 //! What must hold of the plan of any workload that is supported.
 
 use laxity_model::{
-    Arrival, CopyDirection, CpuId, Device, Distribution, ExecutionTime, Factor, Gpu, GpuArbitration, GpuManagement,
-    GpuOperation, GpuSync, GpuWork, Instant, InterruptHandling, MigrationPath, Nanos, Platform, Resource,
-    ResourceProtocol, Scheduler, Scope, Step, Task, TokenHold, Waiting, Workload,
+    Arrival, BandwidthLock, CopyDirection, CpuId, Device, Distribution, ExecutionTime, Factor, Gpu, GpuArbitration,
+    GpuManagement, GpuOperation, GpuSync, GpuWork, Instant, InterruptHandling, MigrationPath, Nanos, Platform,
+    Resource, ResourceProtocol, Scheduler, Scope, Step, Task, TokenHold, Waiting, Workload,
 };
 use laxity_plan::draws::TaskDraws;
 use laxity_plan::{EngineTarget, Op, Plan, ReleasePattern, Releases};
@@ -122,9 +122,17 @@ fn workloads() -> impl Strategy<Value = Workload> {
                 replicas: 1,
             };
             let callback = device.then(|| time(7));
+            // As good as any other draw.
+            let bandwidth_lock = (resources != 1).then(|| BandwidthLock { call: Nanos(resources as u64), budget: 1 });
             Workload {
                 resources: (0..resources).map(resource).collect(),
-                gpu_management: GpuManagement { arbitration, handling, callback, ..GpuManagement::default() },
+                gpu_management: GpuManagement {
+                    arbitration,
+                    handling,
+                    callback,
+                    bandwidth_lock,
+                    ..GpuManagement::default()
+                },
                 ..Workload::new("drawn", platform, tasks)
             }
         })
@@ -139,6 +147,7 @@ fn schedulers() -> impl Strategy<Value = Scheduler> {
 /// does not exist, and at the end of a body that holds a lock or leaves an operation behind.
 fn walk(plan: &Plan, ops: &[Op], moved: bool) {
     let (mut held, mut engines, mut outstanding) = (Vec::new(), Vec::<EngineTarget>::new(), 0);
+    let (mut is_protected, is_protecting) = (false, plan.locks.bandwidth.is_some());
     let mut at = 0;
     while at < ops.len() {
         match &ops[at] {
@@ -159,7 +168,15 @@ fn walk(plan: &Plan, ops: &[Op], moved: bool) {
             }
             Op::UnlockEngine(target) => assert_eq!(engines.pop(), Some(*target)),
             Op::UnlessMoved(steps) => at += if moved { 0 } else { *steps as usize },
-            Op::Issue(_) => outstanding += 1,
+            Op::HoldBandwidth => is_protected = true,
+            Op::EndBandwidth => {
+                assert_eq!(outstanding, 0, "what is still to be waited for is protected");
+                is_protected = false;
+            }
+            Op::Issue(_) => {
+                assert_eq!(is_protected, is_protecting, "every operation is protected, if there is a lock");
+                outstanding += 1;
+            }
             Op::Wait => {
                 assert!(is_dispatched_after(ops, at), "a job runs again after it waited");
                 outstanding = 0;
@@ -170,6 +187,7 @@ fn walk(plan: &Plan, ops: &[Op], moved: bool) {
     assert_eq!(at, ops.len(), "no step is skipped beyond the end");
     assert!(held.is_empty() && engines.is_empty(), "all is unlocked at the end");
     assert_eq!(outstanding, 0, "a job does not end before its operations");
+    assert!(!is_protected, "the bandwidth lock is unlocked at the end");
 }
 
 fn is_dispatched_after(ops: &[Op], at: usize) -> bool {

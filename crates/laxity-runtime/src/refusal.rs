@@ -35,6 +35,9 @@ pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
             ));
         }
     }
+    if workload.gpu_management.bandwidth_lock.is_some() {
+        reasons.push("`bandwidth_lock`: nothing takes it live yet; leave it out, or simulate".to_owned());
+    }
     for device in &workload.platform.devices {
         reasons.push(format!(
             "device \"{}\": its interrupts are those of a model, and live there are only real ones; leave it out, or \

@@ -105,6 +105,11 @@ impl CpuBottomHalves {
         now + run.remaining
     }
 
+    /// Whether the daemon has a tasklet to go on with.
+    pub fn daemon_has_work(&self) -> bool {
+        self.in_daemon.is_some() || !self.tasklets.is_empty()
+    }
+
     /// The daemon of an otherwise idle CPU goes on with a tasklet, if there is one; answers when that will end.
     pub fn run_daemon<S: Sink>(&mut self, cx: &mut Context<S>, cpu: CpuId) -> Option<Instant> {
         if self.in_daemon.is_none() {

@@ -40,6 +40,8 @@ pub(crate) enum TimerKind {
     GraphStart(u32),
     /// A node of the graph need not wait any longer for its time.
     GraphTimeout(u32),
+    /// The memory regulator of a CPU wants to act, unless what happened since has changed its mind.
+    Regulator(CpuId),
 }
 
 impl<S: Sink> Context<S> {

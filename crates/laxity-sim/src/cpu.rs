@@ -66,6 +66,8 @@ pub(crate) enum Interrupt {
     TopHalf(TopHalf),
     /// The top half is done: its bottom half is handed to the thread or the queue that executes it.
     Deliver(BottomHalf),
+    /// Of the memory regulator, which has acted already: what is left is what it costs.
+    Regulator,
     /// The periodic tick; `quantum` is set where a scheduling quantum begins.
     Tick { quantum: Option<u64> },
 }

@@ -18,6 +18,10 @@ impl CpuSet {
         self.words[cpu.index() / 64] |= 1 << (cpu.index() % 64);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
     /// Removes the CPU of smallest number.
     pub fn pop_first(&mut self) -> Option<CpuId> {
         for (at, word) in self.words.iter_mut().enumerate() {

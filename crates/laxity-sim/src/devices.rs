@@ -1,6 +1,6 @@
 //! GPUs and other devices: operations are issued, occupy engines, and end in interrupts.
 
-use laxity_model::{CpuId, Engine, GpuId, JobId, Nanos};
+use laxity_model::{CpuId, Engine, Factor, GpuId, JobId, Nanos};
 use laxity_plan::draws::DeviceDraws;
 use laxity_plan::{Operation, Plan};
 use laxity_policy::gpu::{self, Action, Engines};
@@ -8,6 +8,7 @@ use laxity_trace::{DeviceId, Event, Sink};
 
 use crate::bottom_halves::{BottomHalf, TopHalf};
 use crate::context::{Context, TimerKind};
+use crate::progress::Progress;
 
 /// All devices.
 pub(crate) struct Devices {
@@ -17,6 +18,8 @@ pub(crate) struct Devices {
     /// How often each callback thread was called.
     called: Vec<u32>,
     actions: Vec<Action<Issued>>,
+    /// How far each operation has come, where that depends on memory traffic.
+    progress: Option<Progress>,
 }
 
 /// An operation, as the engines know it.
@@ -24,6 +27,7 @@ pub(crate) struct Devices {
 struct Issued {
     job: JobId,
     interrupts: u32,
+    memory: Factor,
 }
 
 /// What a device does to others.
@@ -42,6 +46,7 @@ impl Devices {
             raised: vec![0; plan.devices.len()],
             called: vec![0; plan.threads.callbacks.len()],
             actions: Vec::new(),
+            progress: Progress::new(plan),
         }
     }
 
@@ -64,7 +69,7 @@ impl Devices {
         duration: Nanos,
     ) {
         let engine = operation.engine.on(plan.gpus[gpu.index()].copy_engines);
-        let what = Issued { job, interrupts: operation.interrupts };
+        let what = Issued { job, interrupts: operation.interrupts, memory: operation.memory };
         let operation = gpu::Operation { stream: job.task.0, engine, duration, what };
         self.gpus[gpu.index()].issue(operation, &mut self.actions);
         self.begin_operations(cx, gpu);
@@ -73,6 +78,10 @@ impl Devices {
     fn begin_operations<S: Sink>(&mut self, cx: &mut Context<S>, gpu: GpuId) {
         for Action::Begin { engine, what, duration } in self.actions.drain(..) {
             cx.record(Event::EngineBegin { gpu, engine, job: what.job });
+            if let Some(progress) = &mut self.progress {
+                progress.begin(cx, (gpu, engine), duration, (what.interrupts, what.memory));
+                continue;
+            }
             cx.set_timer(cx.now + duration, TimerKind::Engine(gpu, engine));
             // The interrupts of an operation are spread over it, the last one at its end.
             for index in 1..what.interrupts {
@@ -82,28 +91,47 @@ impl Devices {
         }
     }
 
-    /// The operation on `engine` of `gpu` ends.
-    pub fn end_operation<S: Sink>(&mut self, cx: &mut Context<S>, plan: &Plan, gpu: GpuId, engine: Engine) -> Effect {
-        let Issued { job, interrupts } = self.gpus[gpu.index()].complete(engine, &mut self.actions);
+    /// The operation on `engine` of `gpu` ends, unless it has been slowed down since the timer was set.
+    pub fn end_operation<S: Sink>(
+        &mut self,
+        cx: &mut Context<S>,
+        plan: &Plan,
+        gpu: GpuId,
+        engine: Engine,
+    ) -> Option<Effect> {
+        if self.progress.as_mut().is_some_and(|progress| !progress.end(cx.now, (gpu, engine))) {
+            return None;
+        }
+        let Issued { job, interrupts, .. } = self.gpus[gpu.index()].complete(engine, &mut self.actions);
         cx.record(Event::EngineEnd { gpu, engine, job });
         self.begin_operations(cx, gpu);
         if interrupts == 0 {
-            return Effect::Complete(job);
+            return Some(Effect::Complete(job));
         }
-        self.interrupt(cx, plan, DeviceId(gpu.0), Some(job), true)
+        Some(self.interrupt(cx, plan, DeviceId(gpu.0), Some(job), true))
     }
 
-    /// The operation on `engine` of `gpu` raises an interrupt before its end.
+    /// The operation on `engine` of `gpu` raises an interrupt before its end, unless it has been slowed down since.
     pub fn partial_interrupt<S: Sink>(
         &mut self,
         cx: &mut Context<S>,
         plan: &Plan,
         gpu: GpuId,
         engine: Engine,
-    ) -> Effect {
+    ) -> Option<Effect> {
+        if self.progress.as_mut().is_some_and(|progress| !progress.pass(cx, (gpu, engine))) {
+            return None;
+        }
         let issued = self.gpus[gpu.index()].busy(engine).expect("its operation lasts until after this");
         let job = issued.job;
-        self.interrupt(cx, plan, DeviceId(gpu.0), Some(job), false)
+        Some(self.interrupt(cx, plan, DeviceId(gpu.0), Some(job), false))
+    }
+
+    /// The CPUs cause `traffic`, in bytes a second, from now on.
+    pub fn follow_traffic<S: Sink>(&mut self, cx: &mut Context<S>, traffic: u64) {
+        if let Some(progress) = &mut self.progress {
+            progress.follow(cx, traffic);
+        }
     }
 
     /// `device`, which serves no job, raises an interrupt; its next one is planned.

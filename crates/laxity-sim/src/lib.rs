@@ -30,6 +30,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod best_effort;
 mod bottom_halves;
 mod cluster;
 mod context;
@@ -38,6 +39,8 @@ mod cpu_set;
 mod devices;
 mod graphs;
 mod locks;
+mod memory;
+mod progress;
 mod servers;
 mod simulator;
 mod task;

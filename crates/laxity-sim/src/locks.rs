@@ -49,7 +49,7 @@ impl Locks {
                     }
                     gpus.clone()
                 }
-                LockKind::Resource { .. } | LockKind::Engine { .. } => Vec::new(),
+                LockKind::Resource { .. } | LockKind::Engine { .. } | LockKind::Bandwidth => Vec::new(),
             });
         }
         let replicas = infos.iter().map(|info| info.replicas).collect();

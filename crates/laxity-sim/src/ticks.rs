@@ -28,6 +28,9 @@ impl Ticks {
         let (period, per_quantum) = match (plan.header.costs.tick.is_zero(), quantum_driven) {
             // Slices of the fair class end at ticks.
             _ if scheduler.rule == PriorityRule::Fair => (tick, Some(1)),
+            // And so do those of best-effort tasks.
+            (_, false) if !plan.best_effort.is_empty() => (tick, None),
+            (_, true) if !plan.best_effort.is_empty() => (tick, Some(quantum / tick)),
             (true, false) => return None,
             (true, true) => (quantum, Some(1)),
             (false, false) => (tick, None),

@@ -318,10 +318,10 @@ fn a_tardy_job_does_not_move_later_releases_and_its_successor_follows_at_once() 
 #[test]
 fn what_the_simulator_cannot_run_is_refused_by_name() {
     let mut workload = workload(1, vec![once(0, 9, vec![cpu(1)])]);
-    let idle = BestEffortTask::endless("log");
-    workload.best_effort.push(idle);
-    let error = laxity_plan::Plan::new(&workload, &Scheduler::GLOBAL_EDF, 0).expect_err("best effort");
-    assert_eq!(error.to_string(), "best-effort task \"log\": best-effort tasks are not simulated yet");
+    workload.best_effort.push(BestEffortTask::endless("log"));
+    let fair: Scheduler = "G-CFS".parse().expect("a name");
+    let error = laxity_plan::Plan::new(&workload, &fair, 0).expect_err("one class for all").to_string();
+    assert!(error.contains("best-effort task \"log\" under G-CFS") && error.contains("leave it out"), "{error}");
     workload.best_effort.pop();
     let dedicated: Scheduler = "CE1".parse().expect("a name");
     let error = laxity_plan::Plan::new(&workload, &dedicated, 0).expect_err("no CPU left");

@@ -14,6 +14,9 @@
 //!
 //! Locks: `Request`, `Grant`, `Unlock`. A job whose request is not granted at once suspends (or spins) until it is.
 //! `Priority` says what effective priority a job has from then on. Graphs: `Produce` and `Consume` move tokens.
+//!
+//! Memory: `Regulate`, `Throttle` and `Unthrottle` say what the best-effort tasks of a CPU may do, `EngineRate` how fast an
+//! operation progresses beside the traffic of CPUs.
 
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
 
@@ -278,6 +281,40 @@ pub enum Event {
         /// Its priority from now on.
         deadline: Instant,
     },
+    /// From now on best-effort tasks of the CPU may cause so much memory traffic in a regulation period, which begins now
+    /// or goes on.
+    Regulate {
+        /// The CPU.
+        cpu: CpuId,
+        /// In bytes a second, on average over the period; `None`: as much as they like.
+        budget: Option<u64>,
+    },
+    /// The budget of the CPU is used up: no best-effort task executes there from now on.
+    Throttle {
+        /// The CPU.
+        cpu: CpuId,
+        /// The task that had the CPU.
+        task: Option<TaskId>,
+    },
+    /// Best-effort tasks may execute on the CPU again.
+    Unthrottle {
+        /// The CPU.
+        cpu: CpuId,
+        /// The task of the `Throttle` before, which is charged for the time lost.
+        task: Option<TaskId>,
+        /// How long they stood still.
+        lost: Nanos,
+    },
+    /// The operation on an engine progresses at this rate from now on. One that began without saying so progresses at
+    /// full rate.
+    EngineRate {
+        /// The GPU.
+        gpu: GpuId,
+        /// Its engine.
+        engine: Engine,
+        /// Work done in a nanosecond, in units of 2^-32 ns; 2^32 is full rate.
+        rate: u64,
+    },
     /// The trace ends here, deliberately. A trace without it was cut off.
     End,
 }
@@ -302,7 +339,10 @@ impl Event {
             | Event::BottomHalfBegin { cpu, .. }
             | Event::BottomHalfEnd { cpu, .. }
             | Event::SpinBegin { cpu, .. }
-            | Event::SpinEnd { cpu, .. } => [Some(cpu), None],
+            | Event::SpinEnd { cpu, .. }
+            | Event::Regulate { cpu, .. }
+            | Event::Throttle { cpu, .. }
+            | Event::Unthrottle { cpu, .. } => [Some(cpu), None],
             Event::Ipi { from, to, .. } => [Some(from), Some(to)],
             Event::Release { .. }
             | Event::EngineBegin { .. }
@@ -316,6 +356,7 @@ impl Event {
             | Event::Produce { .. }
             | Event::Consume { .. }
             | Event::Replenish { .. }
+            | Event::EngineRate { .. }
             | Event::End => [None, None],
         }
     }
@@ -353,6 +394,10 @@ impl Event {
             | Event::LockWait { .. }
             | Event::Ipi { .. }
             | Event::Replenish { .. }
+            | Event::Regulate { .. }
+            | Event::Throttle { .. }
+            | Event::Unthrottle { .. }
+            | Event::EngineRate { .. }
             | Event::End => [None, None],
         }
     }

@@ -53,6 +53,26 @@ pub struct TraceHeader {
     /// The edges of all graphs; an `EdgeId` indexes this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<EdgeInfo>,
+    /// Memory, where its traffic slows something down or is regulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryInfo>,
+}
+
+/// The memory of a trace: what causes traffic, and how that is regulated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryInfo {
+    /// The period of budgets.
+    #[serde(rename = "period_ns")]
+    pub period: Nanos,
+    /// From the moment at which a budget is used up to the one at which the CPU stands still.
+    #[serde(rename = "latency_ns")]
+    pub latency: Nanos,
+    /// The traffic of each task while it executes, in bytes a second, by `TaskId`.
+    pub demands: Vec<u64>,
+    /// The weight of each best-effort task, in the order of the tasks.
+    pub weights: Vec<u64>,
+    /// How many times the time in which it was throttled a best-effort task is charged, in millionths.
+    pub punishment: u64,
 }
 
 /// A device that raises interrupts: its index in [`TraceHeader::devices`]. A GPU's is that of its `GpuId`.
@@ -124,6 +144,8 @@ pub enum LockKind {
         /// The order of grants.
         order: EngineOrder,
     },
+    /// The bandwidth lock: any number of jobs may hold it, each at the ceiling priority.
+    Bandwidth,
 }
 
 /// A graph of a trace.
@@ -173,11 +195,18 @@ pub enum TaskKind {
     /// A thread of a GPU run-time library. It tells jobs of its process that their operations are complete; each of its
     /// own jobs is one such call.
     Callback,
+    /// A best-effort task: one job, which no deadline ends, where no other wants a CPU.
+    BestEffort,
 }
 
 impl TaskKind {
     fn is_task(&self) -> bool {
         *self == TaskKind::Task
+    }
+
+    /// Whether its jobs have deadlines of their own.
+    pub const fn has_deadlines(self) -> bool {
+        matches!(self, TaskKind::Task | TaskKind::Node { .. })
     }
 
     /// Whether its jobs work for jobs of other tasks, and have the deadlines of those.
@@ -275,6 +304,16 @@ impl TraceHeader {
         self.tasks.get(task.index()).is_some_and(|info| info.kind.is_thread())
     }
 
+    /// Whether jobs of `task` have no deadlines of their own.
+    pub(crate) fn lacks_deadlines(&self, task: TaskId) -> bool {
+        self.tasks.get(task.index()).is_some_and(|info| !info.kind.has_deadlines())
+    }
+
+    /// Whether `task` is a best-effort task.
+    pub(crate) fn is_best_effort(&self, task: TaskId) -> bool {
+        self.tasks.get(task.index()).is_some_and(|info| info.kind == TaskKind::BestEffort)
+    }
+
     /// A header without tasks, GPUs, locks and graphs, for what is filled in later and for tests.
     pub fn new(origin: Origin, workload: &str, cpus: usize, scheduler: Scheduler) -> Self {
         let management = GpuManagement::default();
@@ -295,6 +334,7 @@ impl TraceHeader {
             locks: Vec::new(),
             graphs: Vec::new(),
             edges: Vec::new(),
+            memory: None,
         }
     }
 }

@@ -10,13 +10,15 @@ mod header;
 pub mod intervals;
 pub mod metrics;
 pub mod perfetto;
+mod real_time;
 mod replay;
 mod sink;
 pub mod table;
 
 pub use event::{Event, Record};
 pub use header::{
-    DeviceId, DeviceInfo, EdgeInfo, GpuInfo, GraphInfo, LockInfo, LockKind, Origin, TaskInfo, TaskKind, TraceHeader,
+    DeviceId, DeviceInfo, EdgeInfo, GpuInfo, GraphInfo, LockInfo, LockKind, MemoryInfo, Origin, TaskInfo, TaskKind,
+    TraceHeader,
 };
 pub use laxity_model::EdgeKind;
 pub use sink::{NoTrace, Sink};

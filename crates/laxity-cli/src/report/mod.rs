@@ -4,6 +4,7 @@ mod comparison;
 mod cpu_time;
 mod devices;
 mod json;
+mod memory;
 mod tasks;
 mod text;
 
@@ -29,9 +30,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// The tasks and nodes of graphs, in the order of [`Summary::tasks`]: interrupt threads apart.
+    /// The tasks and nodes of graphs, in the order of [`Summary::tasks`]: interrupt threads and best-effort tasks apart.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskInfo> {
-        self.header.tasks.iter().filter(|task| !task.kind.is_thread())
+        self.header.tasks.iter().filter(|task| task.kind.has_deadlines())
     }
 
     /// Whether there is anything that interrupts.

@@ -152,10 +152,22 @@ fn an_unknown_policy_or_profile_is_refused_with_a_suggestion() {
 
 #[test]
 fn what_cannot_be_simulated_is_refused_by_name() {
-    laxity().arg("simulate").arg(fixture("best-effort.toml")).assert().code(1).stdout("").stderr(
-        predicate::str::contains(
-            "best-effort.toml: best-effort task \"indexer\": best-effort tasks are not simulated yet",
-        ),
+    laxity()
+        .arg("simulate")
+        .arg(fixture("best-effort.toml"))
+        .args(["--scheduler", "G-CFS"])
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(predicate::str::contains("best-effort.toml: best-effort task \"indexer\" under G-CFS"));
+}
+
+/// The control task has 1 ms of every 30, and the indexer the rest.
+#[test]
+fn best_effort_tasks_have_a_table_of_what_they_executed() {
+    laxity().arg("simulate").arg(fixture("best-effort.toml")).args(["--for", "300ms"]).assert().success().stdout(
+        predicate::str::contains("best-effort task")
+            .and(predicate::str::is_match(r"indexer +290\.0").expect("a pattern")),
     );
 }
 

@@ -11,6 +11,7 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("paper002_fig1.toml", include_str!("../../../../examples/workloads/paper002_fig1.toml")),
     ("pedestrians.toml", include_str!("../../../../examples/workloads/pedestrians.toml")),
     ("pipeline.toml", include_str!("../../../../examples/workloads/pipeline.toml")),
+    ("protected.toml", include_str!("../../../../examples/workloads/protected.toml")),
     ("quickstart.toml", include_str!("../../../../examples/workloads/quickstart.toml")),
     ("rover.toml", include_str!("../../../../examples/workloads/rover.toml")),
     ("stabilizer.toml", include_str!("../../../../examples/workloads/stabilizer.toml")),

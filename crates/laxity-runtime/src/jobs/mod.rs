@@ -139,6 +139,7 @@ impl Jobs {
                 Op::UnlockEngine(_) => return Ok(at),
                 Op::Issue(ref operation) => self.issue(operation, at, holding)?,
                 Op::Wait => self.wait()?,
+                Op::HoldBandwidth | Op::EndBandwidth => unreachable!("a live run refuses the bandwidth lock"),
                 Op::UnlessMoved(_) => unreachable!("a plan refuses jobs that move from GPU to GPU"),
             }
             at += 1;

@@ -6,7 +6,7 @@
 //! change during the context switch makes the scheduler run again. [`crate::cpu::Cpu::next`] has the order of a CPU's
 //! work.
 
-use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, OverheadKind};
+use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, OverheadKind, TaskId};
 use laxity_plan::Op;
 use laxity_policy::cpu;
 use laxity_trace::{Event, Sink};
@@ -170,8 +170,15 @@ impl<S: Sink> Simulator<S> {
         }
         let state = &mut self.cpus[cpu.index()];
         state.process = Process::of(to);
-        if let (Some((cluster, local)), true) = (state.cluster, from.task() != to) {
-            let task = to.map(|task| self.plan.tasks[task.index()].local);
+        let (mut above_from, mut above_to) = (from.task(), to);
+        if let Some(best_effort) = &mut self.best_effort {
+            best_effort.switch(self.cx.now, cpu, from.task(), to);
+            above_from = above_from.filter(|&task| !best_effort.has(task));
+            above_to = above_to.filter(|&task| !best_effort.has(task));
+        }
+        let state = &mut self.cpus[cpu.index()];
+        if let (Some((cluster, local)), true) = (state.cluster, above_from != above_to) {
+            let task = above_to.map(|task| self.plan.tasks[task.index()].local);
             self.clusters[cluster].policy.handle(self.cx.now, cpu::Event::Switched { cpu: local, task });
         }
         if vacated.is_some() && vacated == to {
@@ -191,7 +198,12 @@ impl<S: Sink> Simulator<S> {
             return;
         }
         state.activity = Activity::Job;
-        let Some(task) = state.process.task() else {
+        let is_daemons = |task: &TaskId| {
+            // The daemon goes before tasks that may never end.
+            self.best_effort.as_ref().is_some_and(|best_effort| best_effort.has(*task))
+                && state.bottom_halves.as_ref().is_some_and(|halves| halves.daemon_has_work())
+        };
+        let Some(task) = state.process.task().filter(|task| !is_daemons(task)) else {
             self.ends[cpu.index()] = Instant::NEVER;
             return self.run_daemon(cpu);
         };
@@ -223,7 +235,7 @@ impl<S: Sink> Simulator<S> {
             self.cx.record(Event::NonPreemptiveBegin { cpu, job });
         }
         let spins = run.state == JobState::Spinning;
-        self.ends[cpu.index()] = if spins { Instant::NEVER } else { Instant(self.cx.now.as_nanos() + run.remaining) };
+        self.ends[cpu.index()] = if spins { Instant::NEVER } else { self.cx.now.saturating_add(Nanos(run.remaining)) };
         if !self.servers.is_empty() {
             self.server_runs(cpu, task);
         }

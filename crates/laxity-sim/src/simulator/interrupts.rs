@@ -31,6 +31,7 @@ impl<S: Sink> Simulator<S> {
                 _ => (OverheadKind::ThreadRelease, costs.thread_release),
             },
             Interrupt::Tick { .. } => (OverheadKind::Tick, costs.tick),
+            Interrupt::Regulator => (OverheadKind::Tick, self.regulator_cost()),
         }
     }
 
@@ -54,8 +55,10 @@ impl<S: Sink> Simulator<S> {
             }
             Interrupt::TopHalf(top) => self.after_top_half(cpu, top.deferred),
             Interrupt::Deliver(half) => self.deliver(cpu, half),
-            Interrupt::Tick { quantum: None } => {}
+            Interrupt::Regulator => {}
+            Interrupt::Tick { quantum: None } => self.tick_best_effort(cpu),
             Interrupt::Tick { quantum: Some(quantum) } => {
+                self.tick_best_effort(cpu);
                 if let Some((cluster, cpu_in_cluster)) = self.cpus[cpu.index()].cluster {
                     self.cpus[cpu.index()].due.add(Due::QUANTUM);
                     self.notify_policy(cluster, cpu::Event::Tick { cpu: cpu_in_cluster, quantum });
@@ -74,7 +77,12 @@ impl<S: Sink> Simulator<S> {
             Work::Schedule | Work::Interrupt(Interrupt::Tick { quantum: Some(_) }) => own,
             Work::Interrupt(Interrupt::Release(tasks)) => tasks.first().map(|&task| self.local(task).0),
             Work::Interrupt(Interrupt::Resume(task)) => Some(self.local(*task).0),
-            Work::Interrupt(Interrupt::TopHalf(_) | Interrupt::Deliver(_) | Interrupt::Tick { quantum: None })
+            Work::Interrupt(
+                Interrupt::TopHalf(_)
+                | Interrupt::Deliver(_)
+                | Interrupt::Tick { quantum: None }
+                | Interrupt::Regulator,
+            )
             | Work::PaiCheck
             | Work::ContextSwitch
             | Work::RearmTimer

@@ -81,7 +81,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// Determines what the current step of the task's job needs.
-    fn draw_step(&mut self, task: TaskId) {
+    pub(super) fn draw_step(&mut self, task: TaskId) {
         let op = self.tasks[task.index()].op as usize;
         let span = match &self.plan.tasks[task.index()].ops[op] {
             Op::Run(time) | Op::NonPreemptive(time) | Op::Suspend(time) => self.draw_time(task, op, time),
@@ -124,6 +124,7 @@ impl<S: Sink> Simulator<S> {
             }
             self.tasks[task.index()].op += 1;
             match self.plan.tasks[task.index()].ops.get(op) {
+                None if self.is_best_effort(task) => return self.complete_best_effort(cpu, task),
                 None if task.index() >= self.plan.threads.first_task => return self.complete_thread(cpu, task),
                 None => return self.complete(cpu, task),
                 Some(Op::Run(_) | Op::NonPreemptive(_)) => return self.draw_step(task),
@@ -134,6 +135,8 @@ impl<S: Sink> Simulator<S> {
                     self.tasks[task.index()].op += if has_moved { 0 } else { steps };
                 }
                 Some(Op::Issue(_)) => self.issue(task),
+                Some(Op::HoldBandwidth) => self.hold_bandwidth(cpu, task),
+                Some(Op::EndBandwidth) => self.end_bandwidth(cpu, task),
                 Some(Op::Wait) => {
                     if self.tasks[task.index()].outstanding > 0 {
                         return self.wait_for_gpu(cpu, task);
@@ -208,6 +211,9 @@ impl<S: Sink> Simulator<S> {
     pub(super) fn vacate(&mut self, cpu: CpuId, task: TaskId) {
         self.cpus[cpu.index()].vacate(self.cx.now, task);
         self.handler = cpu;
+        if let Some(best_effort) = &mut self.best_effort {
+            best_effort.vacate(self.cx.now, cpu, task);
+        }
     }
 
     /// What the suspended job of `task` waits for has come, as `cpu` has noticed.

@@ -1,9 +1,11 @@
 //! The event loop: it owns the time, lets the parts of the simulator act, and carries out what they return.
 
+mod best_effort;
 mod bottom_halves;
 mod dispatch;
 mod interrupts;
 mod jobs;
+mod memory;
 mod sharing;
 
 use laxity_model::{CpuId, Instant, Invocation, JobId, Nanos, TaskId};
@@ -12,6 +14,7 @@ use laxity_policy::cpu::{self, Action, ReleaseQueue};
 use laxity_policy::interrupt::Threads;
 use laxity_trace::{Event, Sink};
 
+use crate::best_effort::BestEffort;
 use crate::bottom_halves::BottomHalf;
 use crate::cluster::Cluster;
 use crate::context::{Context, TimerKind};
@@ -20,6 +23,7 @@ use crate::cpu_set::CpuSet;
 use crate::devices::{self, Devices};
 use crate::graphs::{self, Graphs};
 use crate::locks::Locks;
+use crate::memory::Memory;
 use crate::servers::Server;
 use crate::task::TaskRun;
 use crate::ticks::Ticks;
@@ -56,6 +60,10 @@ pub struct Simulator<S> {
     graphs: Graphs,
     /// The bandwidth server of each task and thread; empty if there is none.
     servers: Vec<Option<Server>>,
+    /// The scheduler of best-effort tasks; `None` where there are none.
+    best_effort: Option<Box<BestEffort>>,
+    /// Traffic and its regulators; `None` where traffic slows nothing down and no lock is held.
+    memory: Option<Box<Memory>>,
 }
 
 impl<S: Sink> Simulator<S> {
@@ -83,11 +91,14 @@ impl<S: Sink> Simulator<S> {
             locks: Locks::new(plan).map(Box::new),
             graphs: Graphs::new(plan),
             servers: Server::all(plan),
+            best_effort: BestEffort::new(plan).map(Box::new),
+            memory: Memory::new(plan).map(Box::new),
             plan: plan.clone(),
         };
         simulator.plan_first_releases();
         simulator.devices.start(&mut simulator.cx, plan);
         simulator.graphs.plan_starts(&mut simulator.cx);
+        simulator.start_best_effort();
         simulator
     }
 
@@ -182,12 +193,14 @@ impl<S: Sink> Simulator<S> {
                 self.raise(cpu, Interrupt::Resume(task));
             }
             TimerKind::Engine(gpu, engine) => {
-                let effect = self.devices.end_operation(&mut self.cx, &self.plan, gpu, engine);
-                self.follow_device(effect);
+                if let Some(effect) = self.devices.end_operation(&mut self.cx, &self.plan, gpu, engine) {
+                    self.follow_device(effect);
+                }
             }
             TimerKind::Partial(gpu, engine) => {
-                let effect = self.devices.partial_interrupt(&mut self.cx, &self.plan, gpu, engine);
-                self.follow_device(effect);
+                if let Some(effect) = self.devices.partial_interrupt(&mut self.cx, &self.plan, gpu, engine) {
+                    self.follow_device(effect);
+                }
             }
             TimerKind::Arrival(device) => {
                 let effect = self.devices.arrive(&mut self.cx, &self.plan, device);
@@ -199,6 +212,7 @@ impl<S: Sink> Simulator<S> {
                 }
             }
             TimerKind::Replenish(task) => self.replenish(task),
+            TimerKind::Regulator(cpu) => self.regulator_timeout(cpu),
             TimerKind::GraphStart(graph) => {
                 self.with_tokens(None, |graphs, cx, ready| graphs.start(cx, graph as usize, ready));
             }
@@ -233,7 +247,9 @@ impl<S: Sink> Simulator<S> {
     /// Whether a tick on `cpu` could cost or change anything.
     fn tick_matters(&self, cpu: usize) -> bool {
         let heeds = |(cluster, _): (usize, CpuId)| self.clusters[cluster].policy.heeds_ticks();
-        !self.plan.header.costs.tick.is_zero() || self.cpus[cpu].cluster.is_some_and(heeds)
+        self.best_effort.as_ref().is_some_and(|best_effort| best_effort.heeds_ticks())
+            || !self.plan.header.costs.tick.is_zero()
+            || self.cpus[cpu].cluster.is_some_and(heeds)
     }
 
     /// Lets policies decide and CPUs act until nothing more happens at this instant.
@@ -242,8 +258,14 @@ impl<S: Sink> Simulator<S> {
             while let Some(cluster) = self.undecided.pop() {
                 self.decide(cluster);
             }
-            let Some(cpu) = self.touched.pop_first() else { return };
-            self.act(cpu);
+            if self.best_effort.as_ref().is_some_and(|best_effort| best_effort.must_decide) {
+                self.decide_best_effort();
+            }
+            match self.touched.pop_first() {
+                Some(cpu) => self.act(cpu),
+                None if self.memory.is_some() && self.follow_traffic() => {}
+                None => return,
+            }
         }
     }
 
@@ -269,6 +291,10 @@ impl<S: Sink> Simulator<S> {
         for Action::Link { cpu, task } in actions.drain(..) {
             let plan = &self.plan.clusters[cluster];
             let (cpu, task) = (plan.cpus[cpu.index()], task.map(|task| plan.tasks[task.index()]));
+            if let Some(best_effort) = &mut self.best_effort {
+                best_effort.link_above(self.cx.now, cpu, task);
+                continue;
+            }
             let job = task.map(|task| self.job_id(task));
             self.cx.record(Event::Link { cpu, job });
             self.cpus[cpu.index()].link = task;
@@ -305,6 +331,7 @@ impl<S: Sink> Simulator<S> {
     fn plan_first_releases(&mut self) {
         for (index, plan) in self.plan.tasks.iter().enumerate() {
             let task = TaskId(index as u32);
+            // Of a best-effort task the cluster means nothing, and neither does the CPU of its timer.
             let cpus = &self.plan.clusters[usize::from(plan.cluster)].cpus;
             let timer_cpu = cpus[plan.local.index() % cpus.len()];
             let next = NextRelease::first(&plan.releases, self.plan.draws(task));

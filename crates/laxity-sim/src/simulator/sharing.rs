@@ -58,7 +58,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The job of `task`, on `cpu`, requests `lock`. Answers whether it has it at once.
-    fn request(&mut self, cpu: CpuId, task: TaskId, lock: LockId, length: Nanos, only: Option<u16>) -> bool {
+    pub(super) fn request(&mut self, cpu: CpuId, task: TaskId, lock: LockId, length: Nanos, only: Option<u16>) -> bool {
         let job = self.job_id(task);
         self.cx.record(Event::Request { job, lock });
         // From the first lock that it holds to the last it is not interrupted by the end of its budget.
@@ -71,7 +71,7 @@ impl<S: Sink> Simulator<S> {
     }
 
     /// The job of `task`, on `cpu`, gives `lock` up.
-    fn unlock(&mut self, cpu: CpuId, task: TaskId, lock: LockId) {
+    pub(super) fn unlock(&mut self, cpu: CpuId, task: TaskId, lock: LockId) {
         let job = self.job_id(task);
         let replica = self.locks().give_up(task, lock);
         self.cx.record(Event::Unlock { job, lock, replica });

@@ -11,7 +11,7 @@ use crate::{Event, Sink, TraceHeader};
 #[derive(Clone, Debug)]
 pub struct DeadlineCheck {
     replay: Replay,
-    is_thread: Vec<bool>,
+    lacks_deadlines: Vec<bool>,
     now: Instant,
     report: Report,
 }
@@ -21,7 +21,7 @@ impl DeadlineCheck {
     pub fn new(header: &TraceHeader) -> Self {
         DeadlineCheck {
             replay: Replay::of_jobs_and_cpus(header),
-            is_thread: header.tasks.iter().map(|info| info.kind.is_thread()).collect(),
+            lacks_deadlines: header.tasks.iter().map(|info| !info.kind.has_deadlines()).collect(),
             now: Instant::ZERO,
             report: Report::default(),
         }
@@ -29,7 +29,7 @@ impl DeadlineCheck {
 
     /// What was found: late jobs by their completion, then incomplete ones by task.
     pub fn finish(mut self) -> Report {
-        for (index, task) in self.replay.tasks().iter().enumerate().filter(|&(index, _)| !self.is_thread[index]) {
+        for (index, task) in self.replay.tasks().iter().enumerate().filter(|&(index, _)| !self.lacks_deadlines[index]) {
             for (job, deadline) in task.pending().iter().filter(|&(_, deadline)| deadline <= self.now) {
                 let job = JobId { task: TaskId(index as u32), index: job };
                 let what = Problem::Incomplete { deadline };
@@ -46,7 +46,7 @@ impl Sink for DeadlineCheck {
         let change = self.replay.apply(at, event);
         if let (Event::Complete { cpu, job }, Change::Completed { job: Some(completion), .. }) = (event, change) {
             let Completion { deadline, .. } = completion;
-            if deadline < at && !self.is_thread[job.task.index()] {
+            if deadline < at && !self.lacks_deadlines[job.task.index()] {
                 let what = Problem::Late { deadline };
                 self.report.push(Violation { at, cpu: Some(cpu), job: Some(job), what });
             }

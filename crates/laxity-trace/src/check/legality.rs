@@ -204,8 +204,9 @@ impl<'a> LegalityCheck<'a> {
             self.found(Some(cpu), Some(job), Problem::OutOfTurn { act, phase });
         }
         let cluster = self.info(job).map_or(0, |info| info.cluster);
-        // A thread of a dedicated interrupt CPU is of no cluster.
-        let is_free = self.header.is_thread(job.task) && cluster >= self.header.clusters.len();
+        // A thread of a dedicated interrupt CPU is of no cluster, and a best-effort task may be on any CPU.
+        let is_thread = self.header.is_thread(job.task) && cluster >= self.header.clusters.len();
+        let is_free = is_thread || self.header.is_best_effort(job.task);
         if !is_free && self.replay.details().queues.cluster_of(cpu) != Some(cluster) {
             self.found(Some(cpu), Some(job), Problem::OutsideCluster { act, cluster });
         }
@@ -263,7 +264,7 @@ impl<'a> LegalityCheck<'a> {
 
     fn judge_execution(&mut self, cpu: CpuId, job: JobId, executed: Nanos, cache_delay: Nanos) {
         let with_delay = |span: Nanos| Nanos(span.0.saturating_add(cache_delay.0));
-        let has_worst_case = self.header.origin == Origin::Simulated && !self.header.is_thread(job.task);
+        let has_worst_case = self.header.origin == Origin::Simulated && !self.header.lacks_deadlines(job.task);
         if let Some(demand) = (self.cost)(job).map(with_delay) {
             if executed != demand {
                 self.found(Some(cpu), Some(job), Problem::WrongExecution { executed, demand });

@@ -154,6 +154,17 @@ pub enum Problem {
         /// The lock.
         lock: LockId,
     },
+    /// Best-effort jobs caused more memory traffic in a regulation period than they may.
+    BudgetExceeded {
+        /// In bytes.
+        traffic: u64,
+        /// The budget, and what the regulator's latency lets through, in bytes.
+        allowed: u64,
+    },
+    /// A best-effort job got a CPU that is throttled.
+    RunsThrottled,
+    /// A GPU operation began while its job did not hold the bandwidth lock at the ceiling priority.
+    Unprotected,
     /// The header knows no such engine.
     UnknownEngine {
         /// The GPU.

@@ -76,6 +76,13 @@ impl fmt::Display for Violation {
             Problem::ReplicaIdle { lock, replica } => {
                 write!(f, "{job} waited for lock {} while replica {} was free", lock.0, replica.0)
             }
+            Problem::BudgetExceeded { traffic, allowed } => {
+                write!(f, "best-effort jobs caused {traffic} B of memory traffic in a period of at most {allowed} B")
+            }
+            Problem::RunsThrottled => write!(f, "{job} got a throttled CPU"),
+            Problem::Unprotected => {
+                write!(f, "an operation of {job} began without the bandwidth lock at the ceiling priority")
+            }
             Problem::NotHeld { lock, replica } => {
                 write!(f, "{job} unlocks replica {} of lock {}, which it does not hold", replica.0, lock.0)
             }

@@ -53,7 +53,7 @@ fn validate(header: &TraceHeader) -> Result<(), String> {
     };
     for lock in &header.locks {
         match &lock.kind {
-            LockKind::Resource { .. } => {}
+            LockKind::Resource { .. } | LockKind::Bandwidth => {}
             LockKind::Semaphore { gpus } | LockKind::KFmlp { gpus } | LockKind::Tokens { gpus } => {
                 gpus.iter().try_for_each(|&gpu| known_gpu(gpu))?;
             }

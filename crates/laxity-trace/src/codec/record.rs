@@ -49,6 +49,10 @@ mod kind {
 /// Kinds for which the tag has no room: they are rare.
 mod extended {
     pub const REPLENISH: u8 = 32;
+    pub const THROTTLE: u8 = 33;
+    pub const UNTHROTTLE: u8 = 34;
+    pub const REGULATE: u8 = 35;
+    pub const ENGINE_RATE: u8 = 36;
 }
 
 /// Flag: the time is the same as the last record's.
@@ -179,6 +183,32 @@ impl Encoder<'_, '_> {
                 varint::write(self.out, deadline.0);
                 kind::EXTENDED
             }
+            Event::Throttle { cpu, task } => {
+                self.out.put(extended::THROTTLE);
+                self.cpu(cpu);
+                self.option(task.map(|task| u64::from(task.0)));
+                kind::EXTENDED
+            }
+            Event::Unthrottle { cpu, task, lost } => {
+                self.out.put(extended::UNTHROTTLE);
+                self.cpu(cpu);
+                self.option(task.map(|task| u64::from(task.0)));
+                varint::write(self.out, lost.0);
+                kind::EXTENDED
+            }
+            Event::Regulate { cpu, budget } => {
+                self.out.put(extended::REGULATE);
+                self.cpu(cpu);
+                self.option(budget);
+                kind::EXTENDED
+            }
+            Event::EngineRate { gpu, engine, rate } => {
+                self.out.put(extended::ENGINE_RATE);
+                self.number(gpu.0);
+                self.out.put(engine.index() as u8);
+                varint::write(self.out, rate);
+                kind::EXTENDED
+            }
             Event::End => kind::END,
         }
     }
@@ -221,6 +251,14 @@ impl Encoder<'_, '_> {
         varint::write(self.out, u64::from(tokens));
         self.job(job, Role::Between);
         kind
+    }
+
+    /// 0 for none, else 1 and the number.
+    fn option(&mut self, number: Option<u64>) {
+        self.out.put(u8::from(number.is_some()));
+        if let Some(number) = number {
+            varint::write(self.out, number);
+        }
     }
 
     fn number(&mut self, number: u16) {
@@ -359,10 +397,29 @@ impl Decoder<'_, '_> {
                     let (task, budget) = (TaskId(self.u32()?), self.span()?);
                     Event::Replenish { task, budget, deadline: Instant(self.span()?.0) }
                 }
+                extended::THROTTLE => Event::Throttle { cpu: self.cpu()?, task: self.task()? },
+                extended::UNTHROTTLE => Event::Unthrottle { cpu: self.cpu()?, task: self.task()?, lost: self.span()? },
+                extended::REGULATE => Event::Regulate { cpu: self.cpu()?, budget: self.option()? },
+                extended::ENGINE_RATE => {
+                    let (gpu, engine) = (GpuId(self.u16()?), self.engine()?);
+                    Event::EngineRate { gpu, engine, rate: self.span()?.0 }
+                }
                 unknown => return Err(Malformed::Kind(unknown)),
             },
             _ => return Ok(None),
         }))
+    }
+
+    fn option(&mut self) -> Result<Option<u64>, Malformed> {
+        match take_byte(self.bytes)? {
+            0 => Ok(None),
+            1 => varint::read(self.bytes).map(Some).ok_or(Malformed::Value),
+            _ => Err(Malformed::Value),
+        }
+    }
+
+    fn task(&mut self) -> Result<Option<TaskId>, Malformed> {
+        self.option()?.map(|task| u32::try_from(task).map(TaskId).map_err(|_| Malformed::Value)).transpose()
     }
 
     fn engine(&mut self) -> Result<Engine, Malformed> {

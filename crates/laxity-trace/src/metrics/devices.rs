@@ -124,6 +124,6 @@ pub(super) fn has_devices(header: &TraceHeader) -> bool {
         || header.tasks.iter().any(|task| task.kind == TaskKind::Thread)
 }
 
-fn engine_name<S: Serializer>(engine: &Engine, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn engine_name<S: Serializer>(engine: &Engine, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(engine.name())
 }

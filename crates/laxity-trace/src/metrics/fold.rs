@@ -5,6 +5,7 @@ use laxity_model::{CpuId, Instant, JobId, Nanos, OverheadKind, TaskId};
 use super::cpu::CpuFold;
 use super::extras::Extras;
 use super::job::JobFold;
+use super::memory::MemoryFold;
 use super::{CpuSummary, MachineSummary, OverheadUse, Summary, TaskSummary};
 use crate::replay::{Change, Replay};
 use crate::{Event, Sink, TaskKind, TraceHeader};
@@ -21,6 +22,7 @@ pub struct Metrics {
     jobs: Vec<JobFold>,
     cpus: Vec<CpuFold>,
     extras: Option<Box<Extras>>,
+    memory: Option<Box<MemoryFold>>,
 }
 
 impl Metrics {
@@ -34,6 +36,7 @@ impl Metrics {
             jobs: vec![JobFold::default(); header.tasks.len()],
             cpus: vec![CpuFold::default(); header.cpus],
             extras,
+            memory: MemoryFold::new(header).map(Box::new),
         }
     }
 
@@ -45,7 +48,7 @@ impl Metrics {
             match kind {
                 TaskKind::Task | TaskKind::Node { .. } => total.merge(fold),
                 TaskKind::Thread => of_threads.merge(fold),
-                TaskKind::Callback => {}
+                TaskKind::Callback | TaskKind::BestEffort => {}
             }
         }
         let duration = end.saturating_since(Instant::ZERO);
@@ -53,8 +56,11 @@ impl Metrics {
         let usages: Vec<MachineSummary> =
             cpus.map(|(fold, cpu)| with_idle(fold.up_to(end, cpu), u128::from(duration.0))).collect();
         let machine = with_idle(sum(&usages), u128::from(duration.0) * usages.len() as u128);
-        let (threads, tasks) =
-            self.task_summaries(&jobs).partition(|summary| self.kinds[summary.task.index()].is_thread());
+        let kind = |summary: &TaskSummary| self.kinds[summary.task.index()];
+        let (threads, tasks) = self
+            .task_summaries(&jobs)
+            .filter(|summary| kind(summary) != TaskKind::BestEffort)
+            .partition(|summary| kind(summary).is_thread());
         let cpu = |(index, usage)| CpuSummary { cpu: CpuId(index as u16), usage };
         let extras = self.extras.as_deref();
         let devices = extras.and_then(|extras| extras.devices.as_ref());
@@ -69,6 +75,7 @@ impl Metrics {
             interrupts: devices.map(|devices| devices.interrupts(&machine, in_threads)),
             inversions: extras.and_then(|extras| extras.inversions(end, &self.replay)),
             graphs: extras.map(Extras::graphs).unwrap_or_default(),
+            memory: self.memory.as_ref().map(|memory| memory.summary(end, &self.replay)),
             machine,
         }
     }
@@ -191,6 +198,9 @@ impl Metrics {
 impl Sink for Metrics {
     #[inline]
     fn record(&mut self, at: Instant, event: Event) {
+        if let Some(memory) = &mut self.memory {
+            memory.record(at, event, &self.replay);
+        }
         let change = match &mut self.extras {
             None => self.replay.apply(at, event),
             Some(extras) => extras.record(at, event, &mut self.replay),

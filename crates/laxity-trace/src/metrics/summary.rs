@@ -4,7 +4,7 @@ use laxity_model::{CpuId, Nanos, OverheadKind, SignedNanos, TaskId};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{EngineSummary, GraphSummary, InterruptSummary, InversionSummary, WaitSummary};
+use super::{EngineSummary, GraphSummary, InterruptSummary, InversionSummary, MemorySummary, WaitSummary};
 use crate::replay::occupies_cpu;
 
 /// All measurements from the start to `duration`.
@@ -36,6 +36,9 @@ pub struct Summary {
     /// Each graph.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub graphs: Vec<GraphSummary>,
+    /// Best-effort tasks, and what memory traffic did; `None` without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemorySummary>,
 }
 
 /// The jobs of one task.

@@ -187,7 +187,8 @@ impl WaitCause {
 
     fn of(kind: &LockKind) -> Self {
         match kind {
-            LockKind::Resource { .. } => WaitCause::Resource,
+            // No job ever waits for the bandwidth lock.
+            LockKind::Resource { .. } | LockKind::Bandwidth => WaitCause::Resource,
             LockKind::Semaphore { .. } => WaitCause::Semaphore,
             LockKind::KFmlp { .. } => WaitCause::KFmlp,
             LockKind::Tokens { .. } => WaitCause::Token,

@@ -21,6 +21,9 @@ pub enum Name {
     Produces,
     Consumes,
     Replenished,
+    Throttled,
+    Unthrottled,
+    Rate,
     Overhead(OverheadKind),
 }
 
@@ -34,6 +37,7 @@ pub enum Category {
     Interrupt,
     Lock,
     Graph,
+    Memory,
 }
 
 /// The name of an annotation.
@@ -56,10 +60,12 @@ pub enum Fact {
     Tokens,
     Level,
     BudgetNs,
+    Task,
+    RatePercent,
 }
 
 impl Name {
-    const SINGLE: [(Name, &'static str); 14] = [
+    const SINGLE: [(Name, &'static str); 17] = [
         (Name::Release, "release"),
         (Name::Deadline, "deadline"),
         (Name::DeadlineMissed, "deadline missed"),
@@ -74,6 +80,9 @@ impl Name {
         (Name::Produces, "produces"),
         (Name::Consumes, "consumes"),
         (Name::Replenished, "replenished"),
+        (Name::Throttled, "throttled"),
+        (Name::Unthrottled, "unthrottled"),
+        (Name::Rate, "rate"),
     ];
 
     /// The number; never 0.
@@ -93,13 +102,16 @@ impl Name {
             Name::Produces => 12,
             Name::Consumes => 13,
             Name::Replenished => 14,
+            Name::Throttled => 15,
             Name::Overhead(kind) => 16 + kind as u64,
+            Name::Unthrottled => 48,
+            Name::Rate => 49,
         }
     }
 }
 
 impl Category {
-    const ALL: [(Category, &'static str); 7] = [
+    const ALL: [(Category, &'static str); 8] = [
         (Category::Job, "job"),
         (Category::Deadline, "deadline"),
         (Category::Overhead, "overhead"),
@@ -107,6 +119,7 @@ impl Category {
         (Category::Interrupt, "interrupt"),
         (Category::Lock, "lock"),
         (Category::Graph, "graph"),
+        (Category::Memory, "memory"),
     ];
 
     /// The number; never 0.
@@ -116,7 +129,7 @@ impl Category {
 }
 
 impl Fact {
-    const ALL: [(Fact, &'static str); 17] = [
+    const ALL: [(Fact, &'static str); 19] = [
         (Fact::Job, "job"),
         (Fact::ArrivalNs, "arrival_ns"),
         (Fact::DeadlineNs, "deadline_ns"),
@@ -134,6 +147,8 @@ impl Fact {
         (Fact::Tokens, "tokens"),
         (Fact::Level, "level"),
         (Fact::BudgetNs, "budget_ns"),
+        (Fact::Task, "task"),
+        (Fact::RatePercent, "rate_percent"),
     ];
 
     /// The number; never 0.

@@ -273,6 +273,10 @@ impl Details {
             | Event::Produce { .. }
             | Event::Consume { .. }
             | Event::Replenish { .. }
+            | Event::Regulate { .. }
+            | Event::Throttle { .. }
+            | Event::Unthrottle { .. }
+            | Event::EngineRate { .. }
             | Event::End => {}
         }
     }

@@ -1,6 +1,6 @@
 //! One row per record.
 
-use laxity_model::{CpuId, JobId, LockId, Nanos, OverheadKind, ReplicaId};
+use laxity_model::{CpuId, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
 use serde::Serialize;
 
 use super::{Owner, Row, task_name};
@@ -110,6 +110,11 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
         ..row
     };
     let of_cpu = |event, cpu: CpuId| EventRow { cpu: Some(cpu.0), ..base(event) };
+    let of_task = |row: EventRow<'a>, task: Option<TaskId>| EventRow {
+        task: task.map(|task| task.0),
+        task_name: task.map(|task| task_name(header, task)),
+        ..row
+    };
     match record.event {
         Event::Release { job, deadline } => EventRow { deadline_ns: Some(deadline.0), ..of_job("release", job) },
         Event::Ready { job, cpu } => on("ready", cpu, job),
@@ -158,6 +163,14 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
             duration_ns: Some(budget.0),
             ..base("replenish")
         },
+        Event::Regulate { cpu, budget } => EventRow { level: budget, ..of_cpu("regulate", cpu) },
+        Event::Throttle { cpu, task } => of_task(of_cpu("throttle", cpu), task),
+        Event::Unthrottle { cpu, task, lost } => {
+            EventRow { duration_ns: Some(lost.0), ..of_task(of_cpu("unthrottle", cpu), task) }
+        }
+        Event::EngineRate { gpu, engine, rate } => {
+            EventRow { gpu: Some(gpu.0), engine: Some(engine.name()), level: Some(rate), ..base("engine_rate") }
+        }
         Event::End => base("end"),
     }
 }

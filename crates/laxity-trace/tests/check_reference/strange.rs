@@ -39,6 +39,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         any_device_event(),
         any_lock_event(),
         any_token_event(),
+        any_memory_event(),
         Just(Event::End),
     ]
 }
@@ -80,6 +81,22 @@ fn any_lock_event() -> impl Strategy<Value = Event> {
             task,
             budget: Nanos(deadline),
             deadline: Instant(deadline)
+        }),
+    ]
+}
+
+fn any_memory_event() -> impl Strategy<Value = Event> {
+    let cpu = || any_number().prop_map(CpuId);
+    let task = || prop::option::of(any_number().prop_map(|task| TaskId(task.into())));
+    let engine = || prop_oneof![Just(Engine::Execution), (0..2u8).prop_map(Engine::Copy)];
+    prop_oneof![
+        (cpu(), task()).prop_map(|(cpu, task)| Event::Throttle { cpu, task }),
+        (cpu(), task(), any::<u64>()).prop_map(|(cpu, task, lost)| Event::Unthrottle { cpu, task, lost: Nanos(lost) }),
+        (cpu(), prop::option::of(any::<u64>())).prop_map(|(cpu, budget)| Event::Regulate { cpu, budget }),
+        (any_number().prop_map(GpuId), engine(), any::<u64>()).prop_map(|(gpu, engine, rate)| Event::EngineRate {
+            gpu,
+            engine,
+            rate
         }),
     ]
 }

@@ -175,6 +175,22 @@ fn an_events_row_has_what_applies_and_nothing_else() {
             Event::Replenish { task: TaskId(2), budget: duration, deadline: at(20) },
             EventRow { event: "replenish", job: None, deadline_ns: Some(2_000_000), duration_ns: Some(100_000), ..job },
         ),
+        (
+            Event::Throttle { cpu, task: Some(TaskId(2)) },
+            EventRow { event: "throttle", cpu: Some(1), job: None, ..job },
+        ),
+        (
+            Event::Unthrottle { cpu, task: None, lost: duration },
+            EventRow { event: "unthrottle", cpu: Some(1), duration_ns: Some(100_000), ..none },
+        ),
+        (
+            Event::Regulate { cpu, budget: Some(7) },
+            EventRow { event: "regulate", cpu: Some(1), level: Some(7), ..none },
+        ),
+        (
+            Event::EngineRate { gpu: GpuId(1), engine: Engine::Copy(0), rate: 5 },
+            EventRow { event: "engine_rate", gpu: Some(1), engine: Some("CE0"), level: Some(5), ..none },
+        ),
         (Event::End, none),
     ];
     for (event, expected) in cases {

@@ -63,9 +63,10 @@ impl View {
             LockKind::Resource { .. }
             | LockKind::Semaphore { .. }
             | LockKind::KFmlp { .. }
+            | LockKind::Bandwidth
             | LockKind::Engine { .. } => lock.name.clone(),
         };
-        let tasks = header.tasks.iter().filter(|task| !task.kind.is_thread());
+        let tasks = header.tasks.iter().filter(|task| task.kind.has_deadlines());
         View { tasks: tasks.map(row).collect(), locks: header.locks.iter().map(lock).collect(), due: BTreeMap::new() }
     }
 

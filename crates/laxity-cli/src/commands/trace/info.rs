@@ -125,8 +125,9 @@ fn simulated(
 fn tasks(header: &TraceHeader) -> String {
     let count = |wanted| header.tasks.iter().filter(|task| task.kind == wanted).count() as u64;
     let (threads, callbacks) = (count(TaskKind::Thread), count(TaskKind::Callback));
-    let tasks = header.tasks.len() as u64 - threads - callbacks;
-    let others = [(threads, "interrupt thread"), (callbacks, "callback thread")];
+    let best_effort = count(TaskKind::BestEffort);
+    let tasks = header.tasks.len() as u64 - threads - callbacks - best_effort;
+    let others = [(threads, "interrupt thread"), (callbacks, "callback thread"), (best_effort, "best-effort task")];
     let others = others.into_iter().filter(|&(count, _)| count > 0).map(|(count, noun)| counted(count, noun));
     iter::once(tasks.to_string()).chain(others).collect::<Vec<String>>().join(" and ")
 }

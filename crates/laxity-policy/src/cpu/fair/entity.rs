@@ -1,6 +1,6 @@
 //! What the fair class counts of a thread.
 
-use laxity_model::Nanos;
+use laxity_model::{Factor, Nanos};
 
 /// The weight of a thread of nice value 0.
 pub const NICE_0_WEIGHT: u64 = 1024;
@@ -10,8 +10,7 @@ pub const NICE_0_WEIGHT: u64 = 1024;
 /// Virtual time V grows by E * 1024 / W when a thread of weight W executes for E (paper 004, section IV-C). It is counted
 /// from the clock of the CPU the thread is on, and so may be negative.
 ///
-/// What a thread is charged, it is charged here and nowhere else: a rule that charges throttled time, too (TFS of paper
-/// 004, equation 2), adds to [`Entity::charge`].
+/// What a thread is charged, it is charged here and nowhere else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entity {
     weight: u64,
@@ -34,6 +33,13 @@ impl Entity {
     pub fn charge(&mut self, executed: Nanos) {
         self.executed = Nanos(self.executed.0.saturating_add(executed.0));
         self.virtual_time = self.virtual_time.saturating_add(self.virtual_span(executed));
+    }
+
+    /// Its CPU was throttled for `lost` because of it, for which it is charged `punishment` times that (TFS; paper 004,
+    /// equation 2): virtual time, whatever its weight.
+    pub fn punish(&mut self, lost: Nanos, punishment: Factor) {
+        let charge = i64::try_from(punishment.of(lost.0)).unwrap_or(i64::MAX);
+        self.virtual_time = self.virtual_time.saturating_add(charge);
     }
 
     /// How much virtual time `span` is to a thread of its weight (`calc_delta_fair`).
@@ -83,6 +89,13 @@ mod tests {
         let mut threads = [512, 1024, 2048].map(Entity::new);
         threads.iter_mut().for_each(|thread| thread.charge(ms(4)));
         assert_eq!(threads.map(|thread| thread.virtual_time()), [8_000_000, 4_000_000, 2_000_000]);
+    }
+
+    #[test]
+    fn a_punishment_is_virtual_time_whatever_the_weight() {
+        let mut threads = [512, 2048].map(Entity::new);
+        threads.iter_mut().for_each(|thread| thread.punish(Nanos(10), Factor(1_500_000)));
+        assert_eq!(threads.map(|thread| (thread.virtual_time(), thread.in_slice())), [(15, Nanos::ZERO); 2]);
     }
 
     #[test]

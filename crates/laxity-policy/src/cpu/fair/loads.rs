@@ -9,7 +9,7 @@ use super::run_queue::RunQueue;
 #[derive(Clone, Debug)]
 pub(super) struct Loads {
     idle: BTreeSet<u16>,
-    /// Those in which a thread waits, by load; the CPU of smallest number last among equals.
+    /// Those in which a thread waits that may go elsewhere, by load; the CPU of smallest number last among equals.
     overloaded: BTreeSet<(u64, Reverse<u16>)>,
     /// The entry of each CPU there.
     entries: Vec<Option<u64>>,
@@ -20,14 +20,14 @@ impl Loads {
         Loads { idle: (0..cpus as u16).collect(), overloaded: BTreeSet::new(), entries: vec![None; cpus] }
     }
 
-    /// The queue of `cpu` changed.
-    pub fn update(&mut self, cpu: u16, queue: &RunQueue) {
-        if queue.runnable() == 0 {
+    /// The queue of `cpu` changed; `may_go`: a thread there could go to another CPU.
+    pub fn update(&mut self, cpu: u16, queue: &RunQueue, may_go: bool) {
+        if queue.runnable() == 0 && !queue.blocked.at_all() {
             self.idle.insert(cpu);
         } else {
             self.idle.remove(&cpu);
         }
-        let entry = (!queue.waiting.is_empty()).then_some(queue.load);
+        let entry = may_go.then_some(queue.load);
         let before = std::mem::replace(&mut self.entries[usize::from(cpu)], entry);
         if before == entry {
             return;
@@ -52,7 +52,7 @@ impl Loads {
         self.idle.first().copied()
     }
 
-    /// The queue with most to do among those in which a thread waits.
+    /// The queue with most to do among those in which a thread waits that may go elsewhere.
     pub fn busiest(&self) -> Option<u16> {
         self.overloaded.last().map(|&(_, Reverse(cpu))| cpu)
     }

@@ -12,7 +12,8 @@
 //!                                                                              another CPU
 //! ```
 //!
-//! What is modelled, and what is not: decision 27. Sources: `kernel/sched/fair.c` of Linux 3.0 to 5.10; paper 004,
+//! Beside a class above, a CPU may be taken, and under a regulator of memory bandwidth throttled: its threads wait there, or
+//! go elsewhere. What is modelled, and what is not: decisions 27 and 45. Sources: `kernel/sched/fair.c` of Linux 3.0 to 5.10; paper 004,
 //! section IV-C (virtual time).
 
 mod entity;
@@ -23,4 +24,4 @@ mod run_queue;
 
 pub use entity::{Entity, NICE_0_WEIGHT};
 pub use parameters::Parameters;
-pub use policy::Fair;
+pub use policy::{Fair, FairThread};

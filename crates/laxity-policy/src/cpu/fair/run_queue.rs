@@ -15,6 +15,21 @@ pub(super) struct Key {
     pub task: TaskId,
 }
 
+/// Why a CPU is not to be had by the fair class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Blocked {
+    /// A job of a class above has it.
+    pub taken: bool,
+    /// It is throttled.
+    pub throttled: bool,
+}
+
+impl Blocked {
+    pub fn at_all(self) -> bool {
+        self.taken || self.throttled
+    }
+}
+
 /// The runnable threads of a CPU.
 #[derive(Clone, Debug)]
 pub(super) struct RunQueue {
@@ -26,6 +41,10 @@ pub(super) struct RunQueue {
     pub needs_reschedule: bool,
     /// The weight of all of them.
     pub load: u64,
+    /// Why its CPU is not to be had.
+    pub blocked: Blocked,
+    /// The thread that had the CPU when that was blocked.
+    pub displaced: Option<TaskId>,
     /// When it next looks for queues with more to do.
     pub next_balance: Instant,
     /// `min_vruntime`: never goes back, and is never ahead of a runnable thread but for those that woke late.
@@ -35,7 +54,16 @@ pub(super) struct RunQueue {
 impl RunQueue {
     pub fn new(next_balance: Instant) -> RunQueue {
         let waiting = BTreeSet::new();
-        RunQueue { waiting, linked: None, needs_reschedule: false, load: 0, next_balance, clock: 0 }
+        RunQueue {
+            waiting,
+            linked: None,
+            needs_reschedule: false,
+            load: 0,
+            blocked: Blocked::default(),
+            displaced: None,
+            next_balance,
+            clock: 0,
+        }
     }
 
     /// How many are runnable.

@@ -139,7 +139,7 @@ impl<'a> Locks<'a> {
 fn passed_over(kind: &LockKind, lock: LockId, job: JobId, before: &Replay) -> Option<JobId> {
     let mut waiting = before.details().locks.waiting(lock);
     match kind {
-        LockKind::KFmlp { .. } | LockKind::Tokens { .. } => None,
+        LockKind::KFmlp { .. } | LockKind::Tokens { .. } | LockKind::Bandwidth => None,
         LockKind::Semaphore { .. }
         | LockKind::Resource { order: EngineOrder::Fifo }
         | LockKind::Engine { order: EngineOrder::Fifo, .. } => waiting.next().filter(|&first| first != job),

@@ -2,6 +2,7 @@
 
 mod engines;
 mod locks;
+mod memory;
 mod stacks;
 mod threads;
 mod tokens;
@@ -10,6 +11,7 @@ use laxity_model::Instant;
 
 use self::engines::Engines;
 use self::locks::Locks;
+use self::memory::Memory;
 use self::threads::Threads;
 use self::tokens::Tokens;
 use super::Report;
@@ -21,6 +23,7 @@ use crate::{Event, TraceHeader};
 pub(super) struct Parts<'a> {
     engines: Engines<'a>,
     locks: Locks<'a>,
+    memory: Memory<'a>,
     threads: Threads<'a>,
     tokens: Tokens<'a>,
 }
@@ -30,6 +33,7 @@ impl<'a> Parts<'a> {
         Parts {
             engines: Engines::new(header),
             locks: Locks::new(header),
+            memory: Memory::new(header),
             threads: Threads::new(header),
             tokens: Tokens::new(header),
         }
@@ -44,6 +48,7 @@ impl<'a> Parts<'a> {
     pub fn record(&mut self, at: Instant, event: Event, before: &Replay, report: &mut Report) {
         self.engines.record(at, event, &before.details().engines, report);
         self.locks.record(at, event, before, report);
+        self.memory.record(at, event, before, report);
         stacks::judge(at, event, before, report);
         self.threads.record(at, event, before, report);
         self.tokens.record(at, event, report);

@@ -12,6 +12,7 @@ use laxity_model::{
 use self::links::{Links, Ready};
 use self::quanta::Boundaries;
 use super::{Act, Phase, Problem, Report, Violation};
+use crate::real_time::RealTimeView;
 use crate::replay::Replay;
 use crate::{Event, Origin, Sink, TraceHeader};
 
@@ -36,6 +37,8 @@ use crate::{Event, Origin, Sink, TraceHeader};
 ///
 /// Where a quantum decides for some time, it goes by the priorities of when it began.
 ///
+/// Best-effort jobs are hidden: a CPU that one has is there for all others.
+///
 /// The last instant of a trace, at which its writer stopped, is not judged; nor is every CPU of a hopeless trace, one with
 /// more violations than a report lists. What is illegal under any
 /// policy is [`LegalityCheck`](super::LegalityCheck)'s business and ignored here.
@@ -54,6 +57,8 @@ pub struct PolicyCheck {
     is_klmirqd: bool,
     /// A simulation without overheads: decisions and switches take no time.
     ideal: bool,
+    /// Best-effort jobs are below all others, and of no cluster.
+    view: RealTimeView,
     replay: Replay,
     links: Links,
     /// The CPUs that do not run what they are linked to; followed only where `ideal`.
@@ -98,6 +103,7 @@ impl PolicyCheck {
             is_klmirqd: matches!(header.handling, InterruptHandling::Klmirqd { .. }),
             // Where devices interrupt, a boundary may find the CPU busy though no overhead is charged.
             ideal: is_free && !(has_devices && header.scheduler.invocation == Invocation::QuantumDriven),
+            view: RealTimeView::new(header),
             replay: Replay::new(header),
             links: Links::new(header),
             mismatched: BTreeSet::new(),
@@ -323,6 +329,7 @@ impl PolicyCheck {
 
 impl Sink for PolicyCheck {
     fn record(&mut self, at: Instant, event: Event) {
+        let Some(event) = self.view.of(event) else { return };
         if self.ended || at < self.now {
             return;
         }

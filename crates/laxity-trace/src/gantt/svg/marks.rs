@@ -197,7 +197,7 @@ fn draw_deadline(
     last: &mut Last,
     legend: &mut Legend,
 ) -> Option<f64> {
-    if chart.header.is_thread(job.job.task) {
+    if chart.header.lacks_deadlines(job.job.task) {
         return None;
     }
     let x = chart.layout.mark(job.released?.deadline)?;

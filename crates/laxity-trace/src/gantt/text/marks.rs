@@ -26,7 +26,7 @@ impl Marks<'_> {
             if let Some(column) = self.column(released.release) {
                 row[column] = self.glyphs.add_release(row[column]);
             }
-            if header.is_thread(job.job.task) {
+            if header.lacks_deadlines(job.job.task) {
                 continue;
             }
             if let Some(column) = self.column(released.deadline) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use laxity_model::{CpuId, JobId, TaskId};
 
 use crate::replay::{Level, Replay, Source};
-use crate::{DeviceId, TraceHeader};
+use crate::{DeviceId, TaskKind, TraceHeader};
 
 /// Below every job.
 const LOWEST: Level = (u64::MAX, TaskId(u32::MAX));
@@ -81,7 +81,8 @@ impl Entities {
             cpus[cpu.index()].cluster = Some(cluster);
         }
         let tasks = header.tasks.iter().map(|info| Entity {
-            cluster: info.cluster,
+            // Best-effort jobs are no part of the system that is judged.
+            cluster: if info.kind == TaskKind::BestEffort { usize::MAX } else { info.cluster },
             is_thread: info.kind.is_thread(),
             link: None,
             bottom_halves: Vec::new(),
@@ -146,7 +147,7 @@ impl Entities {
             let level = source.owner.map_or(LOWEST, |owner| level(owner, replay));
             return Some(Runner { entity, level, is_bottom_half: true });
         }
-        let job = state.job()?;
+        let job = state.job().filter(|job| self.tasks[job.task.index()].cluster != usize::MAX)?;
         let part_of = replay.details().queues.owner_of(job).unwrap_or(job);
         let (entity, level) = (Some(part_of.task.index()), level(part_of, replay));
         Some(Runner { entity, level, is_bottom_half: self.is_thread(job) })

@@ -135,6 +135,18 @@ impl<'a, W: io::Write> Exporter<'a, W> {
                 let what = What::Instant(Name::Replenished, Category::Interrupt);
                 self.packets.event(at, Track::task(task), what, facts)
             }
+            Event::Throttle { cpu, task } | Event::Unthrottle { cpu, task, .. } => {
+                let is_throttled = matches!(event, Event::Throttle { .. });
+                let name = if is_throttled { Name::Throttled } else { Name::Unthrottled };
+                let task = task.and_then(|task| self.header.tasks.get(task.index())).map(|task| task.name.clone());
+                let facts = task.map(|name| fact(Fact::Task, Value::Text(name))).into_iter().collect();
+                self.packets.event(at, Track::cpu(cpu), What::Instant(name, Category::Memory), facts)
+            }
+            Event::EngineRate { gpu, engine, rate } => {
+                let percent = (u128::from(rate) * 100 >> 32) as u64;
+                let facts = vec![fact(Fact::RatePercent, Value::Unsigned(percent))];
+                self.packets.event(at, Track::engine(gpu, engine), What::Instant(Name::Rate, Category::Memory), facts)
+            }
             Event::Produce { job, edge, tokens } => {
                 let flow = self.next_flow();
                 let arrows = self.tokens.produce(edge, tokens, flow);
@@ -161,6 +173,8 @@ impl<'a, W: io::Write> Exporter<'a, W> {
             | Event::Priority { .. }
             | Event::SpinBegin { .. }
             | Event::SpinEnd { .. }
+            // One every period on every CPU: throttling shows what became of it.
+            | Event::Regulate { .. }
             | Event::End => Ok(()),
         }
     }

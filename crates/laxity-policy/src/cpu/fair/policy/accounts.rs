@@ -62,7 +62,8 @@ impl Fair {
     }
 
     pub(super) fn changed(&mut self, cpu: u16) {
-        self.loads.update(cpu, &self.queues[usize::from(cpu)]);
+        let may_go = self.may_go(cpu);
+        self.loads.update(cpu, &self.queues[usize::from(cpu)], may_go);
         self.touched.push(cpu);
     }
 }

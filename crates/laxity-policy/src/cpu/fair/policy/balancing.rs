@@ -2,7 +2,7 @@
 
 use laxity_model::{Instant, TaskId};
 
-use super::Fair;
+use super::{Fair, ThreadState};
 
 /// A CPU takes threads only from one with a quarter more (`imbalance_pct`), in percent.
 const IMBALANCE_PERCENT: u128 = 125;
@@ -22,10 +22,32 @@ impl Fair {
         }
     }
 
-    /// The thread that has waited most for `cpu` among those that may go elsewhere: all but the one whose process is still there.
+    /// Whether a thread that waits for `cpu` may go elsewhere, or changes places with the one that has it.
+    pub(super) fn may_go(&self, cpu: u16) -> bool {
+        let queue = &self.queues[usize::from(cpu)];
+        if !self.is_restricted {
+            return !queue.waiting.is_empty();
+        }
+        let linked_may = |task: TaskId| self.threads[task.index()].pinned.is_none();
+        self.first_movable(cpu).is_some()
+            || !queue.waiting.is_empty()
+                && queue.linked.is_some_and(|task| linked_may(task) && self.occupant_waits(cpu))
+    }
+
+    /// Whether the process that is on `cpu` is that of a thread that waits for it.
+    fn occupant_waits(&self, cpu: u16) -> bool {
+        let waits = ThreadState::Waiting(cpu);
+        self.executing[usize::from(cpu)].is_some_and(|(task, _)| self.threads[task.index()].state == waits)
+    }
+
+    /// The thread that has waited most for `cpu` among those that may go elsewhere: all but those bound to it and the one
+    /// whose process is still there.
     pub(super) fn first_movable(&self, cpu: u16) -> Option<TaskId> {
         let waiting = self.queues[usize::from(cpu)].waiting.iter().map(|key| key.task);
-        waiting.into_iter().find(|task| self.threads[task.index()].occupies.is_none())
+        waiting.into_iter().find(|task| {
+            let thread = &self.threads[task.index()];
+            thread.occupies.is_none() && thread.pinned.is_none()
+        })
     }
 
     /// The idle `cpu` takes a thread from the one that has most to do (`newidle_balance`).
@@ -37,7 +59,8 @@ impl Fair {
         // moves, and it goes on.
         let queue = &self.queues[usize::from(busiest)];
         let linked = queue.linked.expect("a CPU on which threads wait is linked to one");
-        let occupant = queue.waiting.first().expect("threads wait on an overloaded CPU").task;
+        let (occupant, _) =
+            self.executing[usize::from(busiest)].expect("only the process of an occupant is kept there");
         let key = self.key(occupant);
         self.queues[usize::from(busiest)].waiting.remove(&key);
         self.set_linked(busiest, Some(occupant));

@@ -2,15 +2,18 @@
 
 mod accounts;
 mod balancing;
+mod class;
 mod picking;
 mod waking;
 
-use laxity_model::{CpuId, Instant, Nanos, TaskId};
+use laxity_model::{CpuId, Factor, Instant, Nanos, TaskId};
 
 use super::loads::Loads;
 use super::run_queue::RunQueue;
-use super::{Entity, NICE_0_WEIGHT, Parameters};
+use super::{Entity, Parameters};
 use crate::cpu::{Action, CpuPolicy, Event, Priority};
+
+pub use class::FairThread;
 
 /// How long a busy CPU waits before it looks again whether others have more to do: 1 ms for each CPU that could
 /// (`sd->balance_interval`), times `busy_factor`.
@@ -35,17 +38,23 @@ struct Thread {
     is_above: bool,
     /// The CPU it is on, or was on last: its virtual time is counted from that one's clock.
     cpu: u16,
+    /// The only CPU that it may be on.
+    pinned: Option<u16>,
     /// The CPU that its process occupies, linked there or not: it can go on nowhere else.
     occupies: Option<u16>,
 }
 
-/// CFS on the CPUs of one cluster. All threads weigh the same, as if of nice value 0.
+/// CFS on the CPUs of one cluster, or TFS.
 #[derive(Clone, Debug)]
 pub struct Fair {
     parameters: Parameters,
+    /// What a thread is charged for the time in which its CPU was throttled because of it; none under CFS.
+    punishment: Factor,
     balance_interval: Nanos,
     threads: Vec<Thread>,
     queues: Vec<RunQueue>,
+    /// Whether a thread may be kept where it is, or a CPU from its threads.
+    is_restricted: bool,
     loads: Loads,
     /// Whose process occupies each CPU, and up to when that is charged.
     executing: Vec<Option<(TaskId, Instant)>>,
@@ -55,20 +64,28 @@ pub struct Fair {
 }
 
 impl Fair {
-    /// A scheduler of `tasks` tasks on `cpus` CPUs.
+    /// A scheduler of `tasks` tasks, all of nice value 0, on `cpus` CPUs.
     pub fn new(parameters: Parameters, tasks: usize, cpus: usize) -> Fair {
+        Fair::with_threads(parameters, Factor::ZERO, &vec![FairThread::default(); tasks], cpus)
+    }
+
+    /// A scheduler of `threads` on `cpus` CPUs; `punishment` is that of TFS, and zero under CFS.
+    pub fn with_threads(parameters: Parameters, punishment: Factor, threads: &[FairThread], cpus: usize) -> Fair {
         let balance_interval = Nanos::from_millis(BUSY_FACTOR * cpus as u64);
-        let thread = |task| Thread {
+        let thread = |(task, thread): (usize, &FairThread)| Thread {
             state: ThreadState::Asleep(Instant::ZERO),
-            entity: Entity::new(NICE_0_WEIGHT),
+            entity: Entity::new(thread.weight),
             is_above: false,
-            cpu: (task % cpus.max(1)) as u16,
+            cpu: thread.cpu.map_or((task % cpus.max(1)) as u16, |cpu| cpu.0),
+            pinned: thread.cpu.map(|cpu| cpu.0),
             occupies: None,
         };
         Fair {
             parameters,
+            punishment,
             balance_interval,
-            threads: (0..tasks).map(thread).collect(),
+            is_restricted: threads.iter().any(|thread| thread.cpu.is_some()),
+            threads: threads.iter().enumerate().map(thread).collect(),
             queues: vec![RunQueue::new(Instant::ZERO + balance_interval); cpus],
             loads: Loads::all_idle(cpus),
             executing: vec![None; cpus],
@@ -116,7 +133,8 @@ impl CpuPolicy for Fair {
     }
 
     fn heeds_ticks(&self) -> bool {
-        self.loads.busiest().is_some()
+        let waits = |queue: &RunQueue| queue.linked.is_some() && !queue.waiting.is_empty();
+        self.loads.busiest().is_some() || self.is_restricted && self.queues.iter().any(waits)
     }
 
     fn assert_invariants(&self) {
@@ -126,7 +144,9 @@ impl CpuPolicy for Fair {
             let members = || queue.waiting.iter().map(|key| key.task).chain(queue.linked);
             runnable += queue.runnable();
             assert_eq!(queue.load, members().map(|task| self.weight(task)).sum::<u64>(), "loads are sums of weights");
-            assert_eq!(self.loads.is_idle(cpu), queue.runnable() == 0, "an idle CPU is known to be idle");
+            let is_idle = queue.runnable() == 0 && !queue.blocked.at_all();
+            assert_eq!(self.loads.is_idle(cpu), is_idle, "an idle CPU is known to be idle");
+            assert!(!queue.blocked.at_all() || queue.linked.is_none(), "a CPU that is not to be had has no link");
             for key in &queue.waiting {
                 assert_eq!(self.key(key.task), *key, "a queue is ordered by what its members have now");
                 assert_eq!(self.threads[key.task.index()].state, ThreadState::Waiting(cpu), "places agree with queues");
@@ -137,6 +157,8 @@ impl CpuPolicy for Fair {
             for task in members() {
                 let occupies = self.threads[task.index()].occupies;
                 assert!(occupies.is_none_or(|on| on == cpu), "a thread is where its process is");
+                let pinned = self.threads[task.index()].pinned;
+                assert!(pinned.is_none_or(|only| only == cpu), "a pinned thread is on its CPU");
             }
             if let Some((task, _)) = self.executing[at] {
                 assert_eq!(self.threads[task.index()].occupies, Some(cpu), "processes agree in both directions");
@@ -145,6 +167,6 @@ impl CpuPolicy for Fair {
         let awake = self.threads.iter().filter(|thread| !matches!(thread.state, ThreadState::Asleep(_))).count();
         assert_eq!(runnable, awake, "every runnable thread is in one queue");
         let both = self.loads.first_idle().is_some() && self.loads.busiest().is_some();
-        assert!(!both, "no CPU idles while threads wait");
+        assert!(!both, "no CPU idles while threads wait that it may take");
     }
 }

@@ -60,7 +60,7 @@ impl Fair {
         touched.dedup();
         for &cpu in &touched {
             let queue = &self.queues[usize::from(cpu)];
-            if queue.needs_reschedule || queue.linked.is_none() {
+            if !queue.blocked.at_all() && (queue.needs_reschedule || queue.linked.is_none()) {
                 self.pick(now, cpu);
             }
         }

@@ -10,12 +10,13 @@ impl Fair {
         let Thread { state, cpu: previous, .. } = self.threads[task.index()];
         let ThreadState::Asleep(since) = state else { panic!("a runnable thread does not wake: {task} is {state:?}") };
         self.threads[task.index()].is_above = is_above;
-        if since == now && self.executing_nothing_since(previous, now) {
+        let is_blocked = self.queues[usize::from(previous)].blocked.at_all();
+        if since == now && !is_blocked && self.executing_nothing_since(previous, now) {
             self.set_linked(previous, Some(task));
             self.add(previous, task);
             return;
         }
-        let cpu = self.loads.cpu_for(previous);
+        let cpu = self.threads[task.index()].pinned.unwrap_or_else(|| self.loads.cpu_for(previous));
         self.charge(now, previous);
         self.charge(now, cpu);
         let (from, to) = (self.queues[usize::from(previous)].clock(), self.queues[usize::from(cpu)].clock());
@@ -81,6 +82,10 @@ impl Fair {
             self.threads[before.index()].occupies = None;
         }
         self.executing[cpu.index()] = task.map(|task| (task, now));
+        if self.is_restricted {
+            // A thread that has left the CPU may go elsewhere now.
+            self.changed(cpu.0);
+        }
         if let Some(task) = task {
             let thread = &mut self.threads[task.index()];
             assert_eq!(thread.occupies, None, "a process occupies one CPU at a time");

@@ -1,0 +1,5 @@
+//! BWLOCK++: what threads hold, and what regulators do about it.
+
+mod class;
+mod lock;
+mod regulator;
