@@ -24,7 +24,7 @@ pub struct Death {
     pub ended: f64,
 }
 
-/// What the process does that is killed: takes the token, says so, and keeps it.
+/// Runs in the process that is killed: takes the token, says so, and keeps it.
 ///
 /// # Errors
 /// If it does not get it.

@@ -72,7 +72,7 @@ pub fn turns<S: Side>(cpus: Cpus, trips: usize, open: impl Fn(usize) -> S + Sync
                 side.take();
                 turns.push(now());
             }
-            // What one side has open the other may use to its end.
+            // Neither side may use up what the other side still needs open.
             are_open.wait();
             turns
         });

@@ -153,7 +153,7 @@ pub unsafe extern "C" fn laxity_vx_graph_new(
 }
 
 /// Adds an object of `bytes` bytes, or, if `slots` is not 1, a delay of so many: slot 0 is written in this job, slot k
-/// was k jobs ago, up to `slots` - 1. What no job wrote is `initial`, which is as long, or zeros if it is NULL.
+/// was k jobs ago, up to `slots` - 1. Slots that no job wrote hold `initial`, which is as long, or zeros if it is NULL.
 /// `object` is its number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_object(
@@ -177,7 +177,8 @@ pub unsafe extern "C" fn laxity_vx_graph_object(
 }
 
 /// As laxity_vx_graph_object, for an array of up to `capacity` items of `item_bytes` bytes: how many there are is in
-/// its first 8 bytes, and the items begin at LAXITY_VX_ARRAY_ITEMS. What a node gets to write is empty at first.
+/// its first 8 bytes, and the items begin at LAXITY_VX_ARRAY_ITEMS. An array that a node gets to write is empty at
+/// first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_vx_graph_array(
     graph: *mut laxity_vx_graph,

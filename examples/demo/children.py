@@ -50,7 +50,7 @@ def output(*command: object, may_end_with: tuple[int, ...] = ()) -> str:
 def run_watched(command: Command, folder: Path, label: str, expected_s: float, look: Look | None = None) -> None:
     """Runs a program, says how far it is, and ends it whatever happens.
 
-    What it says is in `folder`, in 0.out and 0.err. Raises FailedError if it fails. `look` is called again and again.
+    Its output is in `folder`, in 0.out and 0.err. Raises FailedError if it fails. `look` is called again and again.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as ending:

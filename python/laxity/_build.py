@@ -1,4 +1,4 @@
-"""Workloads written in Python instead of in a file. What they say is read and validated as a file is."""
+"""Workloads written in Python instead of in a file. They are read and validated as files are."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Table:
 class Task(_Table):
     """A real-time task: the ``[[task]]`` of a workload file, with its fields and units.
 
-    Spans are texts with a unit: ``"5 ms"``, ``"33.333333 ms"``, ``"250 us"``. What a job does is either ``wcet``
+    Spans are texts with a unit: ``"5 ms"``, ``"33.333333 ms"``, ``"250 us"``. A job has either ``wcet``
     (optionally with ``actual``) or a ``body``, a sequence of steps as in ``[{"cpu": "1 ms"}, {"suspend": "2 ms"}]``.
 
     Args:

@@ -267,7 +267,7 @@ def test_a_client_is_for_its_thread_alone_and_ends_with_it(car):
 
     with in_thread(work):
         pass
-    # What a thread has is let go of when it ends, which is after `join` has returned.
+    # A thread's locks are unlocked when it ends, which is after `join` has returned.
     wait_until(lambda: not rows(car, state="holds"))
     me, token = kept
     for use in (me.token, me.release, token.release, token.execution_engine, lambda: me.rebase(3)):

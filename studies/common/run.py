@@ -1,4 +1,4 @@
-"""Runs a plan: on the threads of this machine, or on a Dask cluster. What is done is kept; what is missing is done."""
+"""Runs a plan: on the threads of this machine, or on a Dask cluster. Finished chunks are kept; missing ones are computed."""
 
 from __future__ import annotations
 

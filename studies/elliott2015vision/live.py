@@ -66,7 +66,7 @@ class Live:
     def run(self, scaled: float | None = None) -> Path:
         """Runs what is missing and returns the path of the result, a Parquet file beside that of the simulations.
 
-        What the host and other processes took too much from is run again (TAKEN_MAX).
+        A run from which the host and other processes took too much is repeated (TAKEN_MAX).
 
         May be stopped at any moment; a later run goes on with the configuration that was not complete.
 

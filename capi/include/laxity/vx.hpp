@@ -427,8 +427,8 @@ public:
         return delay(name, exemplar, 1);
     }
 
-    // A delay: slot 0 is written in this frame, slot k was k frames ago, up to `slots` - 1. What no frame wrote is
-    // zeros.
+    // A delay: slot 0 is written in this frame, slot k was k frames ago, up to `slots` - 1. Slots that no frame
+    // wrote are zeros.
     template <typename E> Object<E> delay(const std::string &name, const E &exemplar, uint32_t slots)
     {
         return { exemplar.add(handle_.get(), name.c_str(), slots, nullptr), exemplar };

@@ -33,7 +33,7 @@ pub struct Cli {
 /// The verbs.
 #[derive(Subcommand)]
 pub enum Command {
-    // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
+    // The arguments of each command describe it: a comment here would hide the longer text of `--help`.
     Simulate(commands::simulate::Arguments),
     #[cfg(target_os = "linux")]
     Run(commands::run::Arguments),

@@ -109,7 +109,7 @@ pub enum CliError {
         /// Of how many released.
         released: u64,
     },
-    /// What was to be proven is not, in some configurations.
+    /// Some configurations could not be proven.
     #[error("{}", not_proven(*.unproven, *.of, .only.as_deref(), *.criterion))]
     NotProven {
         /// In how many.

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     cli.color.apply();
     let mut output = Output::stdout();
     let outcome = run(cli.command, &mut output);
-    // What was printed before an error belongs before it.
+    // Text printed before an error belongs before it.
     let printed = output.finish();
     match outcome.and(printed) {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,7 +13,7 @@ use crate::error::CliError;
 /// A file being written. It grows under a temporary name in the same folder and gets its own name when it is complete,
 /// so neither a kill nor a full disk leaves behind what looks whole. Dropped before that, it is removed.
 ///
-/// What exists and is no ordinary file (a pipe, a device) is written in place.
+/// A pipe or a device that exists is written in place.
 pub struct OutputFile {
     path: PathBuf,
     sink: Sink,

@@ -14,7 +14,7 @@ impl DeviceThread {
     /// Copies `bytes` to `offset` of `buffer`, chunk by chunk if the arbitration says so.
     ///
     /// # Errors
-    /// [`DeviceError`]. What was copied before stays copied.
+    /// [`DeviceError`]. Bytes copied before the failure stay copied.
     pub fn copy_in(&mut self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
         check(buffer, offset, bytes.len())?;
         let wait = self.device.wait();
@@ -31,7 +31,7 @@ impl DeviceThread {
     /// Copies from `offset` of `buffer` to all of `bytes`, chunk by chunk if the arbitration says so.
     ///
     /// # Errors
-    /// [`DeviceError`]. What was copied before stays copied.
+    /// [`DeviceError`]. Bytes copied before the failure stay copied.
     pub fn copy_out(&mut self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
         check(buffer, offset, bytes.len())?;
         let (wait, length) = (self.device.wait(), bytes.len());

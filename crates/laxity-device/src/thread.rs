@@ -91,7 +91,7 @@ impl DeviceThread {
         self.token = None;
     }
 
-    /// The job is over: lets go of the token. What is issued from now on is for none.
+    /// The job is over: lets go of the token. Operations issued from now on belong to no job.
     pub fn end_job(&mut self) {
         self.release();
         self.streams.iter().for_each(|stream| stream.set_job(None));

@@ -10,7 +10,7 @@
 //! The words of a lock in the arbiter mean nothing, and may be written before the publication. The words of an open lock
 //! that are frozen still count: a thread that is killed before it publishes has frozen them and changed nothing.
 //!
-//! What follows a publication may be repeated ([`delivery`](crate::delivery)): the next thread does it again if the
+//! The steps after a publication may be repeated ([`delivery`](crate::delivery)): the next thread does it again if the
 //! state lock's last holder was killed.
 
 use std::io;
@@ -33,7 +33,7 @@ use crate::step;
 /// Why the state cannot be changed, or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// What is in shared memory is no state: something else wrote there.
+    /// The shared memory holds no state: something else wrote there.
     #[error("the arbitration's memory: {0}; end its users and remove it")]
     Damaged(#[source] Damaged),
     /// Linux refuses.
@@ -45,7 +45,7 @@ pub enum StateError {
 /// takes.
 const TRIES: u32 = 200;
 
-/// The state lock, held. What its thread does not publish did not happen.
+/// The state lock, held. Unpublished changes did not happen.
 #[derive(Debug)]
 pub(crate) struct StateGuard<'a> {
     shared: &'a Shared,
@@ -69,7 +69,7 @@ impl Shared {
         step::point();
         // Reading the clock takes time, and only prediction needs it.
         let now = if self.config.predicts() { clock::now() } else { Instant::ZERO };
-        // Only the holder of the state lock uses the cache. What a thread left that panicked is loaded anew.
+        // Only the holder of the state lock uses the cache. After a panic the state is loaded anew.
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.version().load(Ordering::Acquire);
         let mut state = StateGuard { shared: self, cache, now, version, woken: SmallVec::new(), mutex };

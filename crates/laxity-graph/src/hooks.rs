@@ -5,7 +5,7 @@
 //! schedule_by --> enter     wait --> begin     complete --> [boost] tokens, wake-ups [restore]
 //! ```
 //!
-//! All of it is called by the node's thread. What concerns sending is called for nodes with two consumers or more only:
+//! All of it is called by the node's thread. Hooks about sending are called for nodes with two consumers or more only:
 //! one consumer is told in one step. Feedback tokens do not count (paper 003, footnote 13).
 //!
 //! No lock is on the path of tokens, and so no preempted thread can hold one: what priority inheritance would protect

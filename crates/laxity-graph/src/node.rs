@@ -120,8 +120,8 @@ impl Node {
         self.node
     }
 
-    /// The job that a former owner had begun and not completed, and that this one therefore gets. What that owner did
-    /// outside the graph may be done already.
+    /// The job that a former owner had begun and not completed, and that this one therefore gets. Effects of that
+    /// owner outside the graph may have happened already.
     pub fn interrupted(&self) -> Option<u64> {
         self.interrupted
     }
@@ -234,7 +234,7 @@ impl Node {
         Ok(())
     }
 
-    /// What was seen of peers does not spare the next wait its look.
+    /// The next wait looks at its peers again.
     pub(crate) fn look_each_time(&mut self) {
         self.ready = 0;
     }
@@ -406,7 +406,7 @@ impl Job<'_> {
     }
 
     /// Whether it was begun before and not completed: by an owner that died or released the node, or because the job
-    /// was dropped. What it reads is as it was; what it changes in place may be half changed.
+    /// was dropped. Its inputs are as they were; objects that it changes in place may be half changed.
     pub fn is_resumed(&self) -> bool {
         self.node.begun.is_resumed
     }

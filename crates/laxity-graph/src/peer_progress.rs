@@ -79,7 +79,7 @@ pub(crate) fn look(
             continue;
         }
         let absence = absence(shared, condition, progress.reported);
-        // What it completed before it was gone may have come after the first look.
+        // It may have completed jobs between the first look and its end.
         if has_come(shared, condition, progress, index) {
             continue;
         }

@@ -40,7 +40,7 @@ pub enum Channel {
         capacity: u32,
     },
     /// As [`Channel::Fifo`], through a TCP connection, which the consumer's process listens for while it has the node:
-    /// the producer waits until it does. What is under way is lost with the consumer.
+    /// the producer waits until it does. Messages under way are lost with the consumer.
     Stream {
         /// The longest message, in bytes.
         message: u32,
@@ -207,7 +207,7 @@ pub const RECORDER_MAX: u32 = 1 << 20;
 pub const COUNT_MAX: usize = 1 << 16;
 
 impl Spec {
-    /// `graph`, with tokens on all edges and no data. What its nodes execute does not matter here.
+    /// `graph`, with tokens on all edges and no data. The bodies of its nodes do not matter here.
     ///
     /// # Errors
     /// [`SpecError`].

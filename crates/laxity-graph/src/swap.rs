@@ -11,9 +11,9 @@
 //!
 //! A job gets the buffers of the tokens that it takes and of those that it adds, exchanges them as it likes, and writes
 //! down which slot has which before it completes. So each buffer of a group is at any time in one place: in a slot that is
-//! filled, or in one that is free. What a job finds is not written before it is complete: `filled` is written again for
-//! a token that needs the room which this job makes, and `free` by the job that takes a token that this one adds. A job
-//! that is killed has exchanged nothing, and when it is done again it finds the same buffers.
+//! filled, or in one that is free. The buffers that a job finds are not written before it is complete: `filled` is
+//! written again for a token that needs the room which this job makes, and `free` by the job that takes a token that
+//! this one adds. A job that is killed has exchanged nothing, and when it is done again it finds the same buffers.
 #![allow(unsafe_code, reason = "messages are slices of shared memory; the two blocks argue their case")]
 
 use std::sync::atomic::Ordering;
@@ -133,7 +133,7 @@ impl Swaps {
         }
         for port in &mut self.outputs {
             port.move_to(index);
-            // What it does not write is empty.
+            // A message that it does not write is empty.
             port.take(|layout, slot| Held {
                 buffer: shared.segment.u32(layout.free_of(slot)).load(Ordering::Relaxed),
                 length: 0,
@@ -190,7 +190,7 @@ impl SwapPort {
         }
     }
 
-    /// What the job holds goes back to the slots, but for messages that the next one reads.
+    /// The job's buffers go back to the slots, but for messages that the next job reads.
     fn give(&self, to_slot: impl Fn(&SwapLayout, u64, Held)) {
         for (number, &held) in (0..u64::from(self.advance)).zip(&self.held) {
             to_slot(&self.layout, (self.slot + number) % self.capacity, held);

@@ -22,7 +22,7 @@ fn a_job_is_found_again_as_it_was_until_it_is_complete() {
     assert_eq!(job.input(0, 0).expect("one message"), b"hello", "finding the job again wrote nothing");
 }
 
-/// What a former owner had begun comes from a wait first: only that makes its messages ready.
+/// A job that a former owner began comes from a wait first: only that makes its messages ready.
 #[test]
 fn a_job_that_a_former_owner_had_begun_is_not_found_before_a_wait() {
     let place = Place::new("not-ours");

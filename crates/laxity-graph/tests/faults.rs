@@ -127,7 +127,7 @@ fn a_system_call_that_fails_harms_no_other_process() {
     attach(&place).expect("its tokens come");
 }
 
-/// What cannot be removed is left over, for the next collection.
+/// A graph that cannot be removed is left over, for the next collection.
 fn is_removal(call: Call) -> bool {
     ["unlink", "flock"].contains(&call.name)
 }

@@ -21,7 +21,7 @@ use crate::probe::{Bytes, Probe};
 /// | cache | `cache_preemption`, `cache_migration` of the working set | |
 ///
 /// As parts are charged with no less than their medians, what is charged for a release (release, scheduling, switch) is
-/// no less than the timer latency that was seen; so with the others. The average takes means. What was not measured is
+/// no less than the timer latency that was seen; so with the others. The average takes means. Costs not measured are
 /// zero: with one CPU no interrupt is sent to another, and no thread migrates. None depends on the number of tasks, as
 /// queues of `SCHED_FIFO` do not.
 pub fn profiles(quantities: &[MeasuredQuantity], working_set: u64, worst: Worst) -> (OverheadProfile, OverheadProfile) {

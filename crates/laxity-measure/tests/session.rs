@@ -1,5 +1,5 @@
-//! Measuring on the machine that the tests run on. What it finds is the machine's business: only that what it finds can
-//! be, and that nothing is missing.
+//! Measuring on the machine that the tests run on. The costs are the machine's: the tests ask only that they are
+//! possible, and that nothing is missing.
 
 use std::sync::{Mutex, PoisonError};
 

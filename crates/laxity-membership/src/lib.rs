@@ -16,7 +16,7 @@
 //! Linux marks if the process dies, and waits on the words of all others. The survivors reap what the dead left, each
 //! [`Kind`] of memory in its own way. Decisions 13 and 34 have the reasons.
 //!
-//! The memory begins with the members. What a kind keeps begins at [`CONTENTS`].
+//! The memory begins with the members. The contents of a kind begin at [`CONTENTS`].
 #![forbid(unsafe_code)]
 
 mod details;

@@ -22,7 +22,7 @@ pub enum Step {
     /// outside.
     ///
     /// In a body without sections the GPU is held during the steps of the body from the first that contains a GPU
-    /// operation to the last. In a body with sections every operation is in one. What holding means depends on
+    /// operation to the last. In a body with sections every operation is in one. The meaning of holding depends on
     /// [`GpuArbitration`](crate::GpuArbitration): nothing where the driver arbitrates.
     GpuSection {
         /// What is done while holding it.

@@ -59,7 +59,7 @@ impl Platform {
 impl Gpu {
     /// How long a copy of `bytes` takes: the latency plus the bytes at full bandwidth, rounded up to the nanosecond.
     ///
-    /// What is longer than can be written takes the longest span that can; validation refuses such copies, and a
+    /// A time that no span can hold becomes the longest span; validation refuses such copies, and a
     /// bandwidth of zero.
     pub fn copy_time(&self, bytes: u64) -> Nanos {
         let transfer = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(self.bandwidth.max(1)));

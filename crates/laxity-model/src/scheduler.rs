@@ -166,8 +166,8 @@ impl fmt::Display for Scheduler {
     }
 }
 
-/// Reads `ALGORITHM`, `REALIZATION` or `ALGORITHM/REALIZATION`: `G-EDF`, `CE1`, `S-CQm`, `C-RM/FEm`. What is left
-/// out is that of [`Scheduler::GLOBAL_EDF`]; `EDF`, `RM`, `DM`, `FP`, `CFS` without a scope are global, and
+/// Reads `ALGORITHM`, `REALIZATION` or `ALGORITHM/REALIZATION`: `G-EDF`, `CE1`, `S-CQm`, `C-RM/FEm`. Omitted
+/// parts are those of [`Scheduler::GLOBAL_EDF`]; `EDF`, `RM`, `DM`, `FP`, `CFS` without a scope are global, and
 /// `SCHED_OTHER`, as Linux calls it, is `CFS`.
 impl FromStr for Scheduler {
     type Err = ParseSchedulerError;

@@ -169,7 +169,7 @@ impl Reader {
         let written = words[WRITTEN].load(Ordering::Acquire).clamp(taken, taken + CAPACITY);
         entries.extend((taken..written).filter_map(|position| Entry::decode(entry(words, position))));
         words[TAKEN].store(written, Ordering::Release);
-        // What comes next may have the time of the last.
+        // The next entry may have the time of the last one.
         if is_behind { Instant(last.0.saturating_sub(1)).min(now) } else { now }
     }
 

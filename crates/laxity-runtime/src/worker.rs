@@ -7,7 +7,7 @@
 //!                    '----------------------+---------------------------------------------------'
 //! ```
 //!
-//! What a job does is its [`Body`]: the steps of a workload, or the kernel of a vision graph.
+//! A job carries out its [`Body`]: the steps of a workload, or the kernel of a vision graph.
 
 use std::io;
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use laxity_model::{CpuId, Engine, GpuId, Instant, TaskId};
 use laxity_trace::{DeviceId, Event, Sink};
 
-/// The time, the trace and the timers: every part may read the time, record what happens and set a timer. What concerns
-/// another part it returns to the event loop.
+/// The time, the trace and the timers: every part may read the time, record what happens and set a timer. It returns
+/// effects on other parts to the event loop.
 pub(crate) struct Context<S> {
     pub now: Instant,
     pub sink: S,

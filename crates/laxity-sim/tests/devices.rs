@@ -125,7 +125,7 @@ fn a_soft_server_goes_on_with_a_later_deadline() {
     assert_eq!(drawn(&workload, "G-EDF", 12), "cpu0 1100000111..");
 }
 
-/// Budget 2 in 6; bottom halves of 1 at 0, 3 and 6. What was used at 0 comes back at 6, what was used at 3 at 9; the
+/// Budget 2 in 6; bottom halves of 1 at 0, 3 and 6. Budget used at 0 comes back at 6, budget used at 3 at 9; the
 /// budget of the third is there at once.
 #[test]
 fn a_sporadic_server_gets_back_what_it_used_a_period_later() {

@@ -20,7 +20,7 @@ const STEP: u64 = 500_000;
 
 #[test]
 fn inset_a_event_driven_schedules_each_release_at_once() {
-    // Half milliseconds; 0, 1, 2 are T1, T2, T3. What runs in part of a column only is not drawn.
+    // Half milliseconds; 0, 1, 2 are T1, T2, T3. Jobs that run in part of a column only are not drawn.
     let records = simulate(&figure_1(), "G-EDF", Instant::from_millis(12));
     let expected = "\
 cpu0 ...2222222222222111111..

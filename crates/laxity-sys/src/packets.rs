@@ -171,7 +171,7 @@ impl Packets {
         }
     }
 
-    /// Waits for a packet and the descriptors that came with it. What does not fit into `packet` is cut off.
+    /// Waits for a packet and the descriptors that came with it. Bytes that do not fit into `packet` are cut off.
     pub fn receive_with(&self, packet: &mut [u8]) -> (Received, Vec<OwnedFd>) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -190,12 +190,12 @@ impl Packets {
         }
     }
 
-    /// Waits for a packet. What does not fit into `packet` is cut off.
+    /// Waits for a packet. Bytes that do not fit into `packet` are cut off.
     pub fn receive(&self, packet: &mut [u8]) -> Received {
         self.receive_by(packet, RecvFlags::empty())
     }
 
-    /// Takes a packet if there is one. What does not fit into `packet` is cut off.
+    /// Takes a packet if there is one. Bytes that do not fit into `packet` are cut off.
     pub fn try_receive(&self, packet: &mut [u8]) -> Received {
         self.receive_by(packet, RecvFlags::DONTWAIT)
     }

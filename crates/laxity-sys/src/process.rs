@@ -30,7 +30,7 @@ const PID_NAMESPACE: &str = "/proc/self/ns/pid";
 /// The boot of the machine: 64 bits of its random number, which are enough; never 0.
 ///
 /// # Errors
-/// If Linux does not say. What cannot be read is never a value: it would make another boot of every other.
+/// If Linux does not say. An unreadable identity is never a value: every other boot would look different.
 pub fn boot() -> Result<u64, IdentityError> {
     // A process does not outlast a boot. Failures may pass, so they are not kept.
     static BOOT: OnceLock<u64> = OnceLock::new();

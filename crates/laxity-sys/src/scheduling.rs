@@ -59,7 +59,7 @@ pub fn current_thread() -> u32 {
 
 /// Schedules this thread by `SCHED_DEADLINE`: `runtime` in each `period`, within `deadline` from when it begins, and
 /// more where others leave some of what they were promised (`SCHED_FLAG_RECLAIM`): a thread that exceeds its budget is
-/// throttled when nothing is left. What it starts is scheduled as usual.
+/// throttled when nothing is left. Threads that it starts are scheduled as usual.
 ///
 /// # Errors
 /// If the user may not, or the thread may not use all CPUs (permission denied); if the CPUs are promised to others

@@ -9,8 +9,8 @@
 //! memory is an error of the creator and not a signal to the first writer.
 //!
 //! A segment belongs to one user. A file of another user, or one that others may write to, is refused: its contents
-//! decide what this process does. What the user's own processes write is checked where it is read; that none of them
-//! shortens the file, which ends the others with SIGBUS, cannot be enforced for files with names.
+//! decide what this process does. Bytes that the user's own processes write are checked where they are read; that none
+//! of them shortens the file, which ends the others with SIGBUS, cannot be enforced for files with names.
 
 use std::io;
 use std::ops::Range;
@@ -43,7 +43,7 @@ pub struct Format {
     pub version: u32,
 }
 
-/// Bytes at the start that say what the segment is. What users store comes after them.
+/// Bytes at the start that say what the segment is. The user's bytes come after them.
 pub const HEADER: usize = 64;
 
 const MAGIC: usize = 0;

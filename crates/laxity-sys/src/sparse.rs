@@ -78,7 +78,7 @@ impl Sparse {
         self.length
     }
 
-    /// Has `range` be there. What was not is zero.
+    /// Has `range` be there. Bytes that were not there are zero.
     ///
     /// # Errors
     /// If there is not as much memory by Linux's own count (`vm.overcommit_memory` 2). Where Linux counts on luck it

@@ -1,4 +1,4 @@
-//! What is measured is what a person would read off the schedule.
+//! The metrics of drawn schedules are what a person would read off them.
 
 mod check_reference;
 

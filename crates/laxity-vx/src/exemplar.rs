@@ -33,7 +33,7 @@ pub struct Bytes(pub usize);
 #[derive(Debug)]
 pub struct Value<T>(PhantomData<fn() -> T>);
 
-/// Up to so many items of a type. What a node gets to write is empty at first.
+/// Up to so many items of a type. An array that a node gets to write is empty at first.
 #[derive(Debug)]
 pub struct Array<T> {
     capacity: usize,

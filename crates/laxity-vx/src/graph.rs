@@ -100,7 +100,7 @@ impl Graph {
     }
 
     /// A delay of objects made after `exemplar` (`vxCreateDelay`): slot 0 is written in this job, slot k was k jobs ago, up
-    /// to `slots` - 1. What no job wrote is all zeros.
+    /// to `slots` - 1. Slots that no job wrote are all zeros.
     pub fn delay<E: Exemplar>(&mut self, name: &str, exemplar: E, slots: u32) -> Delay<E> {
         Delay::of(self.add(name, exemplar, slots, Vec::new()))
     }
@@ -121,7 +121,7 @@ impl Graph {
             fill(exemplar.view_mut(bytes));
             bytes.to_vec()
         });
-        // What has no size is refused when the graph is verified.
+        // Objects without a size are refused when the graph is verified.
         Delay::of(self.add(name, exemplar, slots, initial.unwrap_or_default()))
     }
 

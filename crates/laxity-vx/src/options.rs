@@ -61,7 +61,7 @@ pub enum Budgets {
         default: Option<Nanos>,
     },
     /// Measured: each node runs some frames under `SCHED_OTHER`, and then has the most that a job of them needed, with a
-    /// margin, but no more than the period. What nodes say themselves is not measured.
+    /// margin, but no more than the period. Nodes with a budget of their own are not measured.
     Measured {
         /// How many frames.
         frames: u32,

@@ -59,8 +59,8 @@ public:
     size_t bytes() const { return bytes_; }
     int levels() const { return static_cast<int>(levels_.size()); }
 
-    // Level `level`, 0 being the image itself, of the pyramid at `pyramid`. What is outside of the picture is memory
-    // of the same matrix, as cv::Mat::locateROI tells.
+    // Level `level`, 0 being the image itself, of the pyramid at `pyramid`. The pixels outside of the picture are
+    // memory of the same matrix, as cv::Mat::locateROI tells.
     cv::Mat level(uint8_t *pyramid, int level) const;
     const cv::Mat level(const uint8_t *pyramid, int level) const;
 

@@ -3,6 +3,6 @@
 #pragma once
 
 // Keeps memory of this process in RAM that was once used, what it has and what it gets, and says whether Linux permits
-// that (CAP_IPC_LOCK, or `ulimit -l unlimited`). What this process never touches is not brought in: most of the soft
-// GPU's memory, which others use.
+// that (CAP_IPC_LOCK, or `ulimit -l unlimited`). Pages that this process never touches are not brought in: most of the
+// soft GPU's memory, which others use.
 bool lock_memory();

@@ -24,7 +24,7 @@ struct PipelineSettings {
     uint64_t period_ns = 0;
     // When the first one is, on CLOCK_MONOTONIC; otherwise when all threads are ready.
     std::optional<uint64_t> start_ns = {};
-    // The first node begins no job so long after the start, or later. What was begun is finished.
+    // The first node begins no job so long after the start, or later. Begun jobs are finished.
     uint64_t span_ns = UINT64_MAX;
     Scheduling scheduling = {};
     // Otherwise the CPU does the work of nodes for a GPU, too.

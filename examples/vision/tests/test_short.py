@@ -21,7 +21,7 @@ def test_a_video_and_images_are_written(tmp_path):
     assert (tmp_path / "stable.avi").stat().st_size > 10_000
     stabilize("--frames", 5, "--out", tmp_path / "%03d.png")
     assert [path.name for path in sorted(tmp_path.glob("*.png"))] == [f"{number:03}.png" for number in range(5)]
-    # What was written is a clip by itself.
+    # The written part is a clip by itself.
     assert "5 frames" in stabilize(clip=str(tmp_path / "stable.avi"))
 
 

@@ -1,6 +1,6 @@
 """The stabilizer on a whole clip: `make test-vision`, or pytest with STABILIZE and CLIP set. A few minutes.
 
-What the live graph puts out is compared with what the loop does, bit for bit, by the hashes of all frames; the quality
+The output of the live graph is compared with that of the loop, bit for bit, by the hashes of all frames; the quality
 of both follows from the path of the shake, which is known.
 """
 

@@ -30,7 +30,7 @@ class Ring:
 class Fifo:
     """A message with each token, through a named pipe: copied into it and out of it.
 
-    Full as a ring is. What a killed consumer took out of the pipe and did not use up is lost: `MessageLostError`.
+    Full as a ring is. Messages that a killed consumer took out of the pipe and did not use up are lost: `MessageLostError`.
 
     Attributes:
         message: the longest, in bytes.
@@ -58,7 +58,7 @@ class Queue:
 class Stream:
     """As `Fifo`, through a TCP connection; its producer waits until the consumer is there.
 
-    What is under way is lost with the consumer.
+    Messages under way are lost with the consumer.
 
     Attributes:
         message: the longest, in bytes.

@@ -29,7 +29,7 @@ class SpawnError(VxError):
 
 
 class GraphFailedError(VxError):
-    """A kernel has raised, and the graph has stopped. What it raised is the cause.
+    """A kernel has raised, and the graph has stopped. Its exception is the cause.
 
     Attributes:
         node: the node.

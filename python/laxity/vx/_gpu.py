@@ -68,7 +68,7 @@ class Gpu:
         """Runs a GPU kernel: calls `kernel` with an array for each buffer in `read` and then in `write`.
 
         They are device memory in place, of the buffers' shapes, and end with the kernel: one that keeps an array fails.
-        The first ones are read-only. It runs on a thread of the soft GPU's and cannot issue operations. What it raises
+        The first ones are read-only. It runs on a thread of the soft GPU's and cannot issue operations. Its exception
         is raised here.
 
         Args:

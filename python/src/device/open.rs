@@ -78,7 +78,7 @@ impl Options {
         options.handling = self.handling.service(py)?;
         options.engines = self.engines.service(py)?;
         options.server.clone_from(&self.server);
-        // What no address space has room for is no size of a stack.
+        // No address space has room for such a stack.
         let stack = self.stack.as_deref().map(size).transpose()?;
         options.stack = stack.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         Ok(DeviceOptions { arbitration, ..options })

@@ -257,7 +257,7 @@ fn registry(directory: Option<PathBuf>) -> Registry {
 /// does neither ("idle"). Columns: `gpu`, `lock` ("token", "EE", "CE0", "CE1"), `token` (its number), `state`,
 /// `position` (1 is next), `client`, `name`, `pid`, `thread`, `priority`, `deadline_ns` (its own urgency),
 /// `effective_priority`, `effective_deadline_ns` (with what it inherits), `inherits_from` (a client), `donee` (a
-/// client). What does not apply is null.
+/// client). Columns that do not apply are null.
 ///
 /// Args:
 ///     name: exactly.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use super::errors::{gpu_error, misuse};
 
 thread_local! {
-    /// By number. What is left when the thread ends is let go of then.
+    /// By number. Locks left when the thread ends are unlocked then.
     static CLIENTS: RefCell<BTreeMap<u64, Own>> = const { RefCell::new(BTreeMap::new()) };
 }
 

@@ -255,8 +255,8 @@ impl PyJob {
         self.lend_object(py, |job| job.read_past(object, ago).map(|bytes| Message::input(claimed, bytes)))
     }
 
-    /// A data object that the node writes or changes, in place: a memoryview of bytes, shape (size,). What the node only
-    /// writes has whatever was in it before.
+    /// A data object that the node writes or changes, in place: a memoryview of bytes, shape (size,). An object that
+    /// the node only writes has its former contents.
     ///
     /// Args:
     ///     object: its name.

@@ -46,7 +46,7 @@ impl PyNode {
         // The last time-out, which may say what it was that did not come.
         let mut late = None;
         let mut look = |until| {
-            // What was spun before is not spun again.
+            // Time spun before is not spun again.
             node.spin_for(spin.saturating_sub(clock::now().saturating_since(began)));
             match node.wait_until(until) {
                 Err(error @ WaitError::TimedOut { .. }) => {

@@ -96,7 +96,7 @@ impl Shared {
         }
     }
 
-    /// Ends the recording as it is. What it had, unless it was over before.
+    /// Ends the recording as it is. Returns the collector and its output, unless it was over before.
     fn end(&self, state: &mut State) -> Option<(Box<Collector>, Output)> {
         let State::Running { collected, .. } = *state else { return None };
         let ended = std::mem::replace(state, State::Finished { collected, kept: Kept::Nowhere });
@@ -237,7 +237,7 @@ impl PyRecording {
 impl Drop for PyRecording {
     fn drop(&mut self) {
         if std::process::id() == self.pid {
-            // What was not finished is cut off. The thread needs no GIL to end.
+            // An unfinished recording is cut off. The thread needs no GIL to end.
             drop(self.shared.end(&mut self.shared.state()));
             let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
             thread.map(JoinHandle::join);

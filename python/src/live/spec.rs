@@ -86,7 +86,7 @@ impl PySpec {
         Ok(PySpec { spec: spec.map_err(|error| spec_error(py, &error))? })
     }
 
-    /// A graph of a workload, with its data objects, delays and replicas. What its nodes execute does not matter here.
+    /// A graph of a workload, with its data objects, delays and replicas. The bodies of its nodes do not matter here.
     ///
     /// Args:
     ///     workload: what `laxity.load` or `laxity.workload` answered.

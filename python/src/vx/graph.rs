@@ -40,7 +40,7 @@ type Given = (u32, String, u32);
 
 impl VxGraph {
     fn lock(&self) -> MutexGuard<'_, Option<Described>> {
-        // What was added is added as a whole.
+        // Nodes are added as a whole.
         self.described.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,4 +1,4 @@
-//! What decides is pure, and unsafe code stays where it argues its case.
+//! Deciding crates are pure, and unsafe code stays where it argues its case.
 
 use crate::{files, read, root};
 

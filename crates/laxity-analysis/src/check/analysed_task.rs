@@ -37,7 +37,7 @@ pub(super) struct AnalysedTask {
     pub cluster: Option<usize>,
 }
 
-/// The tasks of a workload, then the nodes of each graph. What cannot be analysed is added to `refusals`.
+/// The tasks of a workload, then the nodes of each graph. Features that cannot be analysed are added to `refusals`.
 pub(super) fn analysed_tasks(workload: &Workload, refusals: &mut Vec<Refusal>) -> Vec<AnalysedTask> {
     let uses = |body: &[Step]| Uses::of(body, &workload.platform.gpus, holds_gpus(workload));
     let mut all: Vec<AnalysedTask> = workload.tasks.iter().map(|task| of_task(task, uses(&task.body))).collect();

@@ -21,7 +21,7 @@ pub(super) struct Cluster {
     pub members: Vec<usize>,
 }
 
-/// Assigns every task. What cannot be assigned is added to `refusals`.
+/// Assigns every task. Tasks that cannot be assigned are added to `refusals`.
 pub(super) fn assign(
     workload: &Workload,
     scheduler: &Scheduler,

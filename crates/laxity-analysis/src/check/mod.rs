@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Every answer is sufficient, never more: "schedulable" is proven, "not proven" may still be schedulable, and
-//! "infeasible" is said only where no overheads are needed to see it. What the analysis cannot treat is refused by
-//! name, and then nothing else is said about that configuration.
+//! "infeasible" is said only where no overheads are needed to see it. The analysis refuses features that it cannot
+//! treat by name, and then nothing else is said about that configuration.
 
 mod accounting;
 mod analysed_task;

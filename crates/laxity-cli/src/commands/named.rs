@@ -21,8 +21,8 @@ pub struct Row<S> {
     pub summary: Option<S>,
 }
 
-/// A row for each name; none for what is gone in the meantime, and a warning for what cannot be read. What is left over
-/// is not looked into: the next process that attaches removes it.
+/// A row for each name; none for what is gone in the meantime, and a warning for what cannot be read. It does not look
+/// into leftovers: the next process that attaches removes them.
 pub fn rows<S, C: Cause>(
     names: Vec<String>,
     is_in_use: impl Fn(&str) -> Result<bool, RegistryError<C>>,

@@ -22,7 +22,7 @@ pub fn run(output: &mut Output) -> Result<(), CliError> {
     }
     output.line(format_args!(
         "\n{FAINT}Write an algorithm, a realization, or both: --policy G-EDF, --policy CQ1, --policy C-RM/FEm.\n\
-         What is left out is that of G-EDF/CEm. CFS has no realizations; --policy SCHED_OTHER is G-CFS. --policy all: the nine measured ones.{RESET}"
+         Omitted parts are those of G-EDF/CEm. CFS has no realizations; --policy SCHED_OTHER is G-CFS. --policy all: the nine measured ones.{RESET}"
     ))
 }
 

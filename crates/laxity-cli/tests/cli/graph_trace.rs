@@ -193,7 +193,7 @@ fn a_trace_that_cannot_be_written_is_an_error_and_leaves_nothing() {
     let words = ["run", "-g", "A:B", "--rate", "100", "--trace", text(&missing)];
     let (code, out, err) = graph(folder.path(), &words);
     assert!((code, out.as_str()) == (1, "") && err.contains("missing/run.lxt"), "{out}{err}");
-    // What cannot hold anything fails in the middle, and the run ends at once.
+    // A full device fails in the middle, and the run ends at once.
     let words = ["run", "-g", "A:B", "--rate", "10000", "--for", "80000 h", "--trace", "/dev/full"];
     let (code, _, err) = graph(folder.path(), &words);
     assert!(code == 1 && err.contains("/dev/full"), "{err}");

@@ -1,4 +1,4 @@
-//! `laxity measure`, and overheads from its files. What a machine costs is its business: nothing here depends on it.
+//! `laxity measure`, and overheads from its files. Nothing here depends on the costs of the machine.
 
 use std::fs;
 use std::process::{Command, Stdio};

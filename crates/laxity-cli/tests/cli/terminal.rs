@@ -24,7 +24,7 @@ impl Terminal {
         let size = Winsize { ws_row: HEIGHT as u16, ws_col: WIDTH as u16, ws_xpixel: 0, ws_ypixel: 0 };
         let OpenptyResult { master, slave } = openpty(&size, None).expect("a terminal");
         let handle = || Stdio::from(slave.try_clone().expect("a handle"));
-        // What remains is the child's: the command's own handles, and ours, go with this function.
+        // Only the child keeps handles: the command's own, and ours, close with this function.
         let child = command.stdin(handle()).stdout(handle()).stderr(handle()).spawn().expect("runs");
         Terminal { child, master: File::from(master), written: Vec::new() }
     }

@@ -127,7 +127,7 @@ fn a_trace_is_read_from_standard_input() {
         .stdout(predicate::str::starts_with("<stdin>: "));
 }
 
-/// What was read before the break is used, the break comes last, and the exit code tells.
+/// Records before the break are used, the break is reported last, and the exit code tells of it.
 #[test]
 fn a_cut_off_trace_is_used_up_to_where_it_broke() {
     let folder = folder();

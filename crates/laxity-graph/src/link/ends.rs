@@ -47,7 +47,7 @@ impl Ends {
         let mut is_ready = true;
         for (outbox, reported) in self.outboxes.iter_mut().zip(&mut self.reported) {
             let (edge, consumer) = (outbox.edge, outbox.consumer);
-            // What is sent to a node that ended is not read. The producer goes on until there is no room, as on a ring.
+            // A node that ended reads no more messages. The producer goes on until there is no room, as on a ring.
             if shared.has_terminated(consumer) {
                 continue;
             }

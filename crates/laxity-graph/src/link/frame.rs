@@ -114,7 +114,7 @@ mod tests {
             prop_assert_eq!(read, message);
         }
 
-        /// What comes out of a channel anyone may have put in.
+        /// Any process may have written the bytes of a channel.
         #[test]
         fn any_bytes_are_read_without_a_panic(
             bytes in prop::collection::vec(any::<u8>(), 0..100), longest in 0usize..100,

@@ -106,8 +106,8 @@ impl Inbox {
     }
 
     /// Takes the messages of job `index`, which is about to begin, out of the channel. All of them were sent, so that this
-    /// waits for no other process; at most for Linux to deliver what is on its way, until `deadline`. What came by then is
-    /// kept.
+    /// waits for no other process; at most for Linux to deliver what is on its way, until `deadline`. Messages that
+    /// came by then are kept.
     ///
     /// # Errors
     /// The edge, if the time is over.

@@ -1,5 +1,5 @@
-//! Every interleaving of the protocol, by loom. What is sequentially consistent is a fence here, as loom takes such loads
-//! and stores for less than they are.
+//! Every interleaving of the protocol, by loom. Fences stand for sequentially consistent accesses here, as loom
+//! models such loads and stores as weaker than they are.
 
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use loom::sync::{Arc, Condvar, Mutex};

@@ -116,7 +116,7 @@ pub enum PipelineError {
         /// The waits, once around.
         links: Vec<Link>,
     },
-    /// What was derived is no graph that can be carried out.
+    /// The derived graph cannot be carried out.
     #[error(transparent)]
     Spec(SpecError),
 }

@@ -9,8 +9,8 @@ use crate::probe::Probe;
 use crate::samples::Samples;
 
 /// A gap is what is longer than so many times what lies between two looks at the clock as a rule: about half a
-/// microsecond, which no interrupt is shorter than, as entering and leaving Linux takes that much. What is shorter is
-/// memory and the like, which jobs pay for, too.
+/// microsecond, which no interrupt is shorter than, as entering and leaving Linux takes that much. Shorter gaps are
+/// memory accesses and the like, which jobs pay for, too.
 const FACTOR: u64 = 25;
 /// From so many looks it is known what the rule is.
 const LOOKS: usize = 1_000;

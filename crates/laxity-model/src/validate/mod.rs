@@ -140,7 +140,7 @@ fn positive_span(key: &'static str, value: Nanos, at: &FieldPath, findings: &mut
 /// The execution time of the top or bottom half of an interrupt.
 fn interrupt_half(time: &ExecutionTime, at: &FieldPath, findings: &mut Findings) {
     body::execution("wcet", time, at, findings);
-    // What is longer still is reported as such already.
+    // Longer spans are reported as such already.
     if time.wcet > OVERHEAD_MAX && time.wcet <= Nanos::LONGEST {
         let message = format!("`wcet` {} exceeds 1 h; no interrupt takes that long, so write less", time.wcet);
         findings.report(at.key("wcet"), ErrorKind::BadValue, message);

@@ -91,7 +91,7 @@ pub enum Releasing {
 /// not let the producer be preempted meanwhile (paper 003, section 5.2.3: it is boosted, if another job tries).
 ///
 /// The order of a job's actions is that of paper 003, Fig. 5.5: Released, Consumed (tokens, then feedback tokens),
-/// Ready; then Produced (feedback tokens, then tokens). What follows from an event for several nodes comes by node. The
+/// Ready; then Produced (feedback tokens, then tokens). Effects of one event on several nodes come by node. The
 /// driver hands over completions of one instant by node, then timeouts, then arrivals. A timeout that is handed over
 /// late changes when a job is announced, never its arrival.
 ///

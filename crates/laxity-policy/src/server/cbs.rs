@@ -11,8 +11,8 @@ use super::{Action, Server, State};
 /// d becomes `d + P`: at once (soft), or at d (hard). A hard server that exhausts its budget only after d gets the next
 /// one then, with a deadline P later: otherwise a server starved for long would be owed all the budgets it missed.
 ///
-/// Bounds, with U = Q / P. What is used of budgets that are given within a window of length t and due in it adds up to
-/// no more than U * t (the theorem of the paper; a soft server's budget that comes late, because the one before was
+/// Bounds, with U = Q / P. The used parts of budgets that are given within a window of length t and due in it add up
+/// to no more than U * t (the theorem of the paper; a soft server's budget that comes late, because the one before was
 /// used up after its deadline, counts as given P before its own deadline). A hard server, scheduled in whatever way,
 /// runs no more than `min(t, 2Q + (t - 2Q) * U)` in any window of length t: one budget late, at once the next, and U
 /// from then on.

@@ -79,7 +79,7 @@ impl SporadicServer {
         true
     }
 
-    /// What was used of the first chunk comes back P after the activation, and not before its use ended.
+    /// The used part of the first chunk comes back P after the activation, and not before its use ended.
     fn give_back(&mut self, now: Instant) {
         let amount = std::mem::take(&mut self.used);
         if amount.is_zero() {
@@ -125,7 +125,7 @@ fn chunks_max(pending_max: usize) -> usize {
 }
 
 impl Server for SporadicServer {
-    /// What came back while the server was idle is one chunk, activated now.
+    /// Budget that came back while the server was idle is one chunk, activated now.
     fn wake(&mut self, now: Instant, actions: &mut Vec<Action>) {
         if self.state != State::Idle {
             return;

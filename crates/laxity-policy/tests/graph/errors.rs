@@ -1,4 +1,4 @@
-//! What is wrong with a graph is said with names and both numbers.
+//! Errors about graphs have names and both numbers.
 
 use laxity_model::Edge;
 use laxity_policy::graph::Plan;

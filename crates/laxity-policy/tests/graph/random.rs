@@ -110,7 +110,7 @@ fn follows_the_order_of_a_job(run: &Run, node: usize, index: u64) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// What was there, plus what was written, is what was read plus what is left; and never less than nothing.
+    /// Initial tokens plus written ones are those read plus those left; no edge has a negative number.
     #[test]
     fn tokens_are_conserved(seed in any::<u64>(), early in any::<bool>()) {
         let case = case(seed);

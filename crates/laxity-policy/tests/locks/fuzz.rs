@@ -114,7 +114,7 @@ impl Driver {
         self.expect(Event::Withdraw { task, lock: LockId(lock as u16) }, lock, None, &before);
     }
 
-    /// What follows from `event` is this grant of `lock`, then the priorities that are not as `before`, by task.
+    /// The effects of `event` are this grant of `lock`, then the priorities that are not as `before`, by task.
     fn expect(&mut self, event: Event, lock: usize, grant: Option<(TaskId, u16)>, before: &[Option<Priority>]) {
         let lock = LockId(lock as u16);
         let grant = grant.map(|(task, replica)| Action::Grant { task, lock, replica: ReplicaId(replica) });

@@ -209,7 +209,7 @@ fn a_request_for_one_gpu_donates_within_its_queues() {
     assert_eq!((cluster.unlock(8), cluster.unlock(5)), (vec![], vec![(2, 0)]));
 }
 
-/// What is stolen leaves a place for a task that may not use the idle replica, and its donor looks for another donee.
+/// A stolen request leaves a place for a task that may not use the idle replica, and its donor looks for another donee.
 ///
 /// ```text
 /// 0 and 1 want GPU 1     r0   3     r1   4 | 6     0 > 4   1 > 6     3 unlocks:     r0   6     r1   4 | 0     1 > 4

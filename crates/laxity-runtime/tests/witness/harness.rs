@@ -149,8 +149,8 @@ pub fn workload(text: &str) -> Workload {
 
 /// Runs `workload` live until `facts` about it are those of its simulation.
 ///
-/// What is compared is an order that does not depend on the machine as long as nothing is later than half the distance
-/// of the workload's events, `slack`. A machine that is busy with other things can be later: a run in which something
+/// The compared order does not depend on the machine as long as nothing is later than half the distance of the
+/// workload's events, `slack`. A machine that is busy with other things can be later: a run in which something
 /// was is said to be none, and is tried again. If none is undisturbed nothing is known, which is printed.
 pub fn same_live<T: PartialEq + std::fmt::Debug>(
     workload: &Workload,

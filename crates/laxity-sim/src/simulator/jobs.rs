@@ -216,7 +216,7 @@ impl<S: Sink> Simulator<S> {
         }
     }
 
-    /// What the suspended job of `task` waits for has come, as `cpu` has noticed.
+    /// The suspended job of `task` can resume, as `cpu` has noticed.
     pub(super) fn wake(&mut self, cpu: CpuId, task: TaskId) {
         self.tasks[task.index()].state = JobState::Pending;
         self.raise(cpu, Interrupt::Resume(task));

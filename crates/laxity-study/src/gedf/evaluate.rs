@@ -25,7 +25,7 @@ const EXPERIMENT: u64 = 2009_0000;
 const PAPER: &[Test] = &[Test::Gfb, Test::BclIterative, Test::Bar];
 /// Without BAR for uniform light utilizations, where it took too long (section 4.2).
 const PAPER_UNIFORM_LIGHT: &[Test] = &[Test::Gfb, Test::BclIterative];
-/// What may accept where those do not. For implicit deadlines FF-DBF is GFB.
+/// Tests that may accept sets that the others do not. For implicit deadlines FF-DBF is GFB.
 const STRONGER: &[Test] = &[Test::Trivial, Test::Rta];
 const STRONGER_UNIFORM_LIGHT: &[Test] = &[Test::Trivial, Test::Bar, Test::Rta];
 

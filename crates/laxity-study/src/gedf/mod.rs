@@ -2,8 +2,8 @@
 //!
 //! Every task set is judged hard under worst-case overheads and aligned quanta (and staggered ones for the two
 //! quantum-driven realizations), and soft under average overheads and staggered quanta, each beside a system without
-//! overheads. Hard verdicts are given twice: by the tests the paper had, and by the strongest at hand. What the paper
-//! leaves open is an [`Options`] with a name.
+//! overheads. Hard verdicts are given twice: by the tests the paper had, and by the strongest at hand. Choices that the
+//! paper leaves open are named fields of [`Options`].
 
 mod curve;
 mod evaluate;

@@ -32,7 +32,7 @@ pub enum ChannelError {
         /// Where that is set.
         setting: &'static str,
     },
-    /// What has its name is something else.
+    /// The file of this name is something else.
     #[error("{} is not one of ours; move it out of the way", path.display())]
     Foreign {
         /// The name.

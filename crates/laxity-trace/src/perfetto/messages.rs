@@ -1,5 +1,5 @@
 //! The part of Perfetto's trace format that is written here: messages and field numbers of
-//! `protos/perfetto/trace/*.proto` (Perfetto is Apache-2.0), as plain structs. What is not listed, readers skip.
+//! `protos/perfetto/trace/*.proto` (Perfetto is Apache-2.0), as plain structs. Readers skip unlisted fields.
 
 /// A whole trace.
 #[derive(Clone, PartialEq, prost::Message)]

@@ -72,7 +72,7 @@ impl Cpu {
         self.covered_until
     }
 
-    /// A job gets the CPU. What a job that still has it executed is forgotten; a bottom half goes on first.
+    /// A job gets the CPU. The execution of a job that still has it is forgotten; a bottom half goes on first.
     #[inline]
     pub fn dispatch(&mut self, at: Instant, job: JobId) {
         if let Running::BottomHalf(_) = self.running {

@@ -9,9 +9,9 @@
 //! Observers ([metrics](crate::metrics), [checkers](crate::check), [intervals](crate::intervals)) ask the replay what was
 //! true before a record, let it apply the record, and look at the [`Change`] and at what is true then.
 //!
-//! The replay believes the records: whether a schedule is legal is for the checkers to say. What cannot be applied (a
-//! task or CPU that the header does not know, a job that completes out of turn, the preemption of a job that does not
-//! have the CPU) changes nothing. Memory grows with the tasks and CPUs of the header and with what is pending.
+//! The replay believes the records: whether a schedule is legal is for the checkers to say. A record that cannot be
+//! applied (a task or CPU that the header does not know, a job that completes out of turn, the preemption of a job that
+//! does not have the CPU) changes nothing. Memory grows with the tasks and CPUs of the header and with what is pending.
 
 mod cpu;
 mod engines;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Owner, Row, task_name};
 use crate::{DeviceId, Event, Record, TraceHeader};
 
-/// An event. What does not apply to it is null.
+/// An event. Columns that do not apply to it are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct EventRow<'a> {
     /// When, in ns since the start of the trace.

@@ -6,7 +6,7 @@ use super::{Owner, Row, task_name};
 use crate::intervals::{Activity, Begin, Interval, Stop, Timeline, TrackError};
 use crate::{Record, TraceHeader};
 
-/// Something that lasted. What does not apply to it is null.
+/// Something that lasted. Columns that do not apply to it are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct IntervalRow<'a> {
     /// When it began, in ns since the start of the trace.

@@ -79,7 +79,7 @@ proptest! {
         let (header, records) = (setup.header(), setup.schedule());
         let vital: Vec<usize> = (0..records.len())
             .filter(|&index| matches!(records[index].event, Event::Dispatch { .. } | Event::Preempt { .. } | Event::Ready { .. }))
-            // What is lost at the very end goes unnoticed.
+            // Records lost at the very end go unnoticed.
             .filter(|&index| {
                 let job = match records[index].event {
                     Event::Dispatch { job, .. } | Event::Preempt { job, .. } | Event::Ready { job, .. } => job,

@@ -18,8 +18,8 @@ use crate::quantity::counted;
 /// Is it schedulable, with which bounds, and how much laxity is left?
 ///
 /// Proves, for each scheduler asked for and with its overheads, that no deadline is ever missed (hard) or that
-/// tardiness is bounded (soft), or says which test failed for which task. What the analysis cannot treat is refused by
-/// name.
+/// tardiness is bounded (soft), or says which test failed for which task. Features that the analysis cannot treat are
+/// refused by name.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity check car.toml

@@ -40,7 +40,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
+    // The arguments of each command describe it: a comment here would hide the longer text of `--help`.
     Create(create::Arguments),
     List(list::Arguments),
     Top(top::Arguments),
@@ -58,8 +58,8 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     }
 }
 
-/// `error`, with the name that was meant if it is about one that does not exist. What the command line says and cannot
-/// be is bad usage.
+/// `error`, with the name that was meant if it is about one that does not exist. An impossible
+/// value on the command line is bad usage.
 fn refused(registry: &Registry, error: RegistryError) -> CliError {
     let RegistryError::NotFound { name } = error else {
         return match error {

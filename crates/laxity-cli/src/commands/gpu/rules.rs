@@ -11,7 +11,7 @@ use laxity_sys::scheduling;
 use crate::error::CliError;
 use crate::input;
 
-/// The options. What they leave out is the file's, or else GPUSync's default.
+/// The options. Omitted ones are the file's, or else GPUSync's defaults.
 #[derive(Args)]
 pub struct Rules {
     /// GPUs

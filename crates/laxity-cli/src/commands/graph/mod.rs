@@ -49,7 +49,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
+    // The arguments of each command describe it: a comment here would hide the longer text of `--help`.
     Run(Box<run::Arguments>),
     List(list::Arguments),
     Watch(watch::Arguments),

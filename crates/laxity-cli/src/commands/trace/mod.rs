@@ -33,7 +33,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    // What each does is said by its arguments: a comment here would hide the longer text of `--help`.
+    // The arguments of each command describe it: a comment here would hide the longer text of `--help`.
     /// Say what the trace is about and how much of it there is
     Info,
     Metrics(metrics::Arguments),

@@ -1,4 +1,4 @@
-//! A tree to a workload. What cannot be read is reported and stands as a placeholder, so that one pass finds every
+//! A tree to a workload. An unreadable field is reported and gets a placeholder, so that one pass finds every
 //! mistake; the placeholders never leave this crate.
 
 mod body;

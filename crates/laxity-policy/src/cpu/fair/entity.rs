@@ -10,7 +10,7 @@ pub const NICE_0_WEIGHT: u64 = 1024;
 /// Virtual time V grows by E * 1024 / W when a thread of weight W executes for E (paper 004, section IV-C). It is counted
 /// from the clock of the CPU the thread is on, and so may be negative.
 ///
-/// What a thread is charged, it is charged here and nowhere else.
+/// Threads are charged here and nowhere else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entity {
     weight: u64,

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Beside a class above, a CPU may be taken, and under a regulator of memory bandwidth throttled: its threads wait there, or
-//! go elsewhere. What is modelled, and what is not: decisions 27 and 45. Sources: `kernel/sched/fair.c` of Linux 3.0 to 5.10; paper 004,
-//! section IV-C (virtual time).
+//! go elsewhere. Decisions 27 and 45 list the modelled features and the others. Sources: `kernel/sched/fair.c` of Linux
+//! 3.0 to 5.10; paper 004, section IV-C (virtual time).
 
 mod entity;
 mod loads;

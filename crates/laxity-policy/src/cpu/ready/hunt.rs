@@ -23,7 +23,7 @@ use super::choice::{precedes, select};
 /// climbing insertion finds its item again when a deletion has moved it meanwhile. The one lock they share protects
 /// the size, and is held only until the operation's first node is locked. Here the handlers that use the queue run one
 /// after the other (they are linearized by their caller), each operation is complete before the next begins, and so
-/// neither locks nor tags are needed; positions and paths are those of the original. What contention costs enters the
+/// neither locks nor tags are needed; positions and paths are those of the original. The costs of contention enter the
 /// simulation as measured overhead.
 ///
 /// There is no better merge than inserting one by one: jobs released together cost O(k log n), which is what R1 is

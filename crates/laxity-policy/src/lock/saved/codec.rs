@@ -9,7 +9,7 @@ use crate::lock::discipline::Request;
 /// Appends numbers to a list, or takes them from one in the same order.
 ///
 /// Every method passes one value: it appends the number of the value, or replaces the value by the next number after
-/// checking it. What may be absent is saved as 0, or as its number and one more.
+/// checking it. Optional numbers are saved as 0 if absent, else as the number plus one.
 #[derive(Debug)]
 pub struct Codec<'a> {
     direction: Direction<'a>,

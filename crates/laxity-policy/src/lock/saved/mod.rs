@@ -23,7 +23,7 @@ pub trait Saved {
     fn numbers_max(&self, tasks: usize) -> usize;
 }
 
-/// What was saved is not such a state.
+/// The saved words are not such a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("number {position} of the saved state is not {expected}; the state cannot be used")]
 pub struct Damaged {

@@ -2,7 +2,7 @@
 //!
 //! A cluster of m CPUs has g GPUs of rho tokens each, so `K = rho * g` replicas; replica `r` is a token of GPU `r % g`.
 //! Each replica has a FIFO queue of at most f requests, its holder included; at most `fifo_requests` are in all of them
-//! together. What overflows waits outside, in the priority queue or as a *donor*:
+//! together. The overflow waits outside, in the priority queue or as a *donor*:
 //!
 //! ```text
 //!            request                    granted            unlock
@@ -272,7 +272,7 @@ impl Tokens {
         }
     }
 
-    /// What the bound rests on, if all GPUs will do for all requests.
+    /// The invariant behind the bound, if all GPUs will do for all requests.
     fn assert_progress(&self) {
         if self.requests.any_restricted() {
             return;

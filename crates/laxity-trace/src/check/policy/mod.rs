@@ -40,8 +40,8 @@ use crate::{Event, Origin, Sink, TraceHeader};
 /// Best-effort jobs are hidden: a CPU that one has is there for all others.
 ///
 /// The last instant of a trace, at which its writer stopped, is not judged; nor is every CPU of a hopeless trace, one with
-/// more violations than a report lists. What is illegal under any
-/// policy is [`LegalityCheck`](super::LegalityCheck)'s business and ignored here.
+/// more violations than a report lists. Schedules that are illegal under any policy are
+/// left to [`LegalityCheck`](super::LegalityCheck) and ignored here.
 ///
 /// Priorities are effective ones: a job has that of its own right until a `Priority` says otherwise. An interrupt thread
 /// and the owner it serves are one entity under klmirqd: while one of them is linked the other does not wait for a CPU.

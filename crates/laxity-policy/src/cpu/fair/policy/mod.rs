@@ -109,7 +109,7 @@ impl CpuPolicy for Fair {
             Event::Completed { cpu, task } | Event::Suspended { cpu, task } => self.leave(now, cpu, task),
             Event::Tick { cpu, .. } => self.tick(now, cpu.0),
             Event::Switched { cpu, task } => self.switched(now, cpu, task),
-            // What a job inherits is a priority, and the fair class has none.
+            // Jobs inherit priorities, and the fair class has none.
             Event::Prioritized { .. } => {}
         }
     }
