@@ -1057,7 +1057,7 @@ enum laxity_result laxity_vx_graph_new(const struct laxity_registry *registry,
                                        struct laxity_vx_graph **graph);
 
 // Adds an object of `bytes` bytes, or, if `slots` is not 1, a delay of so many: slot 0 is written in this job, slot k
-// was k jobs ago, up to `slots` - 1. What no job wrote is `initial`, which is as long, or zeros if it is NULL.
+// was k jobs ago, up to `slots` - 1. Slots that no job wrote hold `initial`, which is as long, or zeros if it is NULL.
 // `object` is its number.
 enum laxity_result laxity_vx_graph_object(struct laxity_vx_graph *graph,
                                           const char *name,
@@ -1067,7 +1067,7 @@ enum laxity_result laxity_vx_graph_object(struct laxity_vx_graph *graph,
                                           uint32_t *object);
 
 // As laxity_vx_graph_object, for an array of up to `capacity` items of `item_bytes` bytes: how many there are is in
-// its first 8 bytes, and the items begin at LAXITY_VX_ARRAY_ITEMS. What a node gets to write is empty at first.
+// its first 8 bytes, and the items begin at LAXITY_VX_ARRAY_ITEMS. An array that a node gets to write is empty at first.
 enum laxity_result laxity_vx_graph_array(struct laxity_vx_graph *graph,
                                          const char *name,
                                          size_t item_bytes,

@@ -156,7 +156,8 @@ pub unsafe extern "C" fn laxity_gpu_client_rebase(
     })
 }
 
-/// Releases all locks of the client, and the client. A thread must do so before it ends. Sets `*client` to NULL; does
+/// Releases all locks of the client, and the client. If a thread ends without doing so, its locks go to the next
+/// waiters, and its registration ends; the memory of the handle stays. Sets `*client` to NULL; does
 /// nothing if it is NULL already.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn laxity_gpu_client_release(client: *mut *mut laxity_gpu_client) -> laxity_result {

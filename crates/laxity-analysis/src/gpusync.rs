@@ -11,8 +11,6 @@
 //! [`displacement_requests`](TokenConfiguration::displacement_requests) more. Few systems show it: six in a million
 //! random ones.
 
-use std::fmt;
-
 use crate::exact::sign_of_sum;
 use std::cmp::Ordering;
 
@@ -46,7 +44,8 @@ pub enum GpuSyncError {
 }
 
 /// An engine-lock bound under priority order did not settle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("operations of higher priority may keep the engine busy for ever; use fifo order")]
 pub struct Unbounded;
 
 impl TokenConfiguration {
@@ -169,11 +168,3 @@ fn largest(mut values: Vec<u64>, count: u64) -> u128 {
     values.sort_unstable_by(|a, b| b.cmp(a));
     values.into_iter().take(usize::try_from(count).unwrap_or(usize::MAX)).map(u128::from).sum()
 }
-
-impl fmt::Display for Unbounded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("operations of higher priority may keep the engine busy for ever; use fifo order")
-    }
-}
-
-impl std::error::Error for Unbounded {}

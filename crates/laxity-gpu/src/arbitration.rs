@@ -9,6 +9,7 @@ use laxity_model::{Instant, TaskId};
 use laxity_sys::mutex::{Attempt, Guard};
 use laxity_sys::robust::Holder;
 use laxity_sys::scheduling::{self, Attributes};
+use serde::Serialize;
 
 use crate::client::Client;
 use crate::client_word::ClientWord;
@@ -42,7 +43,8 @@ pub(crate) struct Membership {
 
 /// How urgent a client is among those that wait. It decides which client is granted a token or an engine, and which one
 /// inherits. How Linux schedules the thread is not set by this: an heir is scheduled as the thread that lends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "BaseFields")]
 pub enum Base {
     /// A fixed priority as that of `SCHED_FIFO`: 1 to 99, the larger the more urgent.
     Fixed(u8),
@@ -50,6 +52,25 @@ pub enum Base {
     Deadline(Instant),
     /// Less urgent than any other.
     Background,
+}
+
+/// A priority as programs see it; both are `None` in the background.
+#[derive(Serialize)]
+struct BaseFields {
+    fixed: Option<u8>,
+    #[serde(rename = "deadline_ns")]
+    deadline: Option<Instant>,
+}
+
+impl From<Base> for BaseFields {
+    fn from(base: Base) -> BaseFields {
+        let (fixed, deadline) = match base {
+            Base::Fixed(priority) => (Some(priority), None),
+            Base::Deadline(deadline) => (None, Some(deadline)),
+            Base::Background => (None, None),
+        };
+        BaseFields { fixed, deadline }
+    }
 }
 
 /// Whether holders really run at the priority they inherit.

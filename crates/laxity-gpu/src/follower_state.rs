@@ -2,23 +2,27 @@
 
 use laxity_membership::MEMBERS_MAX;
 use laxity_sys::scheduling::{self, Attributes};
+use serde::Serialize;
 
 use crate::shared::Shared;
 
-/// A thread that works on behalf of those that hold tokens of a GPU: the live klmirqd.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A thread that works on behalf of those that hold tokens of a GPU: the live klmirqd. Serialized, it is a follower of the
+/// JSON that `docs/reference/json.md` describes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FollowerState {
     /// The GPU.
     pub gpu: u16,
+    /// What Linux calls it; empty if that is not known here.
+    pub name: String,
     /// Its process, for whose holders it works.
     pub pid: u32,
     /// Its number.
     pub thread: u32,
-    /// What Linux calls it; empty if that is not known here.
-    pub name: String,
     /// Its present fixed priority, as Linux says it; `None` if it has none.
+    #[serde(rename = "fixed")]
     pub priority: Option<u8>,
     /// Why Linux did not let it be as urgent as it had to be, when that was tried last: an error number.
+    #[serde(rename = "refused_errno")]
     pub refused: Option<i32>,
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_policy::lock::{Arbiter, Standing};
+use serde::Serialize;
 
 use crate::arbiter_cache::ArbiterCache;
 use crate::arbitration::Base;
@@ -32,10 +33,11 @@ pub struct Snapshot {
     pub followers: Vec<FollowerState>,
 }
 
-/// A registered thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A registered thread. Serialized, it is a client of the JSON that `docs/reference/json.md` describes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClientState {
     /// What holders, waiters and donees are called in this snapshot.
+    #[serde(rename = "client")]
     pub id: TaskId,
     /// As it registered.
     pub name: String,
@@ -50,6 +52,7 @@ pub struct ClientState {
     /// The client that it inherits from, at the end of the chain.
     pub inherits_from: Option<TaskId>,
     /// Why Linux did not let it be raised when it inherited last: an error number.
+    #[serde(rename = "refused_errno")]
     pub refused: Option<i32>,
 }
 

@@ -107,7 +107,7 @@ impl ErrorDetails for SpecError {
             SpecError::Capacity { from, to, .. }
             | SpecError::Address { from, to, .. }
             | SpecError::Swapping { from, to, .. } => Details::edge(from, to),
-            SpecError::Plan(error) => error.details(),
+            SpecError::Graph(error) => error.details(),
             _ => Details::default(),
         }
     }

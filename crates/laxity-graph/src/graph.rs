@@ -109,6 +109,16 @@ pub enum Ownership {
     Lost,
 }
 
+impl Ownership {
+    /// The process that has the node.
+    pub const fn pid(self) -> Option<u32> {
+        match self {
+            Ownership::Claimed { pid } => Some(pid),
+            Ownership::Free | Ownership::Lost => None,
+        }
+    }
+}
+
 /// How long a killed process may take to end before a claim gives up.
 const ENDING: Nanos = Nanos::from_secs(1);
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use laxity_model::{self as model, Nanos, Replicas};
-use laxity_policy::graph::{Plan, PlanError};
+use laxity_policy::graph::{CompiledGraph, CompiledGraphError};
 use serde::{Deserialize, Serialize};
 
 use crate::data_object::Object;
@@ -57,7 +57,7 @@ pub enum Channel {
 pub struct Spec {
     graph: model::Graph,
     channels: Vec<Channel>,
-    plan: Plan,
+    plan: CompiledGraph,
     objects: Vec<Object>,
     /// How many of the edges do not follow from the objects.
     declared: usize,
@@ -106,7 +106,7 @@ pub enum SpecError {
     },
     /// Its tokens cannot be carried out, for instance because rates differ.
     #[error(transparent)]
-    Plan(PlanError),
+    Graph(CompiledGraphError),
     /// The number of replicas is left to the analysis.
     #[error("how many replicas there are is left to the analysis; write the number that it reports")]
     Unsettled,
@@ -362,7 +362,7 @@ impl Spec {
     }
 
     /// The tokens that are exchanged: the edges of the graph, then those of its feedback graph.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &CompiledGraph {
         &self.plan
     }
 }
@@ -409,16 +409,16 @@ fn check_nodes(graph: &model::Graph) -> Result<(), SpecError> {
     }
 }
 
-fn plan(graph: &model::Graph) -> Result<Plan, SpecError> {
+fn plan(graph: &model::Graph) -> Result<CompiledGraph, SpecError> {
     let replicas = match graph.replicas {
-        Replicas::None => return Plan::new(graph).map_err(SpecError::Plan),
+        Replicas::None => return CompiledGraph::new(graph).map_err(SpecError::Graph),
         Replicas::Count(count) => count,
         Replicas::Auto => return Err(SpecError::Unsettled),
     };
     // A delay is not replicated but deepened, which its edge says.
     let replicated = graph.objects.iter().filter(|object| object.delay == 0);
     let accessors: Vec<Vec<usize>> = replicated.map(|object| object.accessors.clone()).collect();
-    Plan::pipelined(graph, &accessors, replicas).map_err(SpecError::Plan)
+    CompiledGraph::pipelined(graph, &accessors, replicas).map_err(SpecError::Graph)
 }
 
 /// Addresses as text: serde's numbers leave the scope of an IPv6 address out.

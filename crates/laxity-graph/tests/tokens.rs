@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use laxity_graph::{ClaimError, Graph, Node, Spec, SpecError, WaitError};
 use laxity_model::{DataObject, Edge, Instant, Nanos, Replicas};
-use laxity_policy::graph::PlanError;
+use laxity_policy::graph::CompiledGraphError;
 use laxity_sys::clock::now;
 use support::{Place, back, edge, graph, spec};
 
@@ -315,11 +315,11 @@ fn feedback_keeps_a_replica_until_its_last_reader_is_done() {
 fn rates_are_checked_when_the_graph_is_made() {
     let mut two = graph(&["a", "b", "c"], vec![edge(0, 2), edge(1, 2)]);
     two.nodes[1].period = Some(Nanos::from_millis(20));
-    assert!(matches!(Spec::new(two), Err(SpecError::Plan(PlanError::Mismatch { node, .. })) if node == "c"));
+    assert!(matches!(Spec::new(two), Err(SpecError::Graph(CompiledGraphError::Mismatch { node, .. })) if node == "c"));
     let looped = graph(&["a", "b"], vec![edge(0, 1), edge(1, 0)]);
-    assert!(matches!(Spec::new(looped), Err(SpecError::Plan(PlanError::Cycle { .. }))));
+    assert!(matches!(Spec::new(looped), Err(SpecError::Graph(CompiledGraphError::Cycle { .. }))));
     let stuck = graph(&["a", "b"], vec![edge(0, 1), back(1, 0, 0)]);
-    assert!(matches!(Spec::new(stuck), Err(SpecError::Plan(PlanError::Deadlock { .. }))));
+    assert!(matches!(Spec::new(stuck), Err(SpecError::Graph(CompiledGraphError::Deadlock { .. }))));
     let mut never = graph(&["a"], vec![]);
     never.nodes[0].period = Some(Nanos::ZERO);
     assert!(matches!(Spec::new(never), Err(SpecError::Span { .. })));

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// Everything that is wrong with a workload, in the order of the file. Never empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", lines(errors))]
 pub struct WorkloadErrors {
     errors: Vec<WorkloadError>,
 }
@@ -14,7 +15,8 @@ pub struct WorkloadErrors {
 /// ```text
 /// car.toml:12:12: task 3 "lidar": wcet 12 ms exceeds relative deadline 10 ms; no policy can meet it, so ...
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}{message}", place(file.as_deref(), *position), owner(subject))]
 pub struct WorkloadError {
     /// The file's name as the caller gave it; `None` where a workload was not read from text.
     pub file: Option<String>,
@@ -223,36 +225,21 @@ impl fmt::Display for FieldPath {
     }
 }
 
-impl fmt::Display for WorkloadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(file) = &self.file {
-            write!(f, "{file}:")?;
-            if let Some(Position { line, column }) = self.position {
-                write!(f, "{line}:{column}:")?;
-            }
-            f.write_str(" ")?;
-        }
-        if !self.subject.is_empty() {
-            write!(f, "{}: ", self.subject)?;
-        }
-        f.write_str(&self.message)
+fn lines(errors: &[WorkloadError]) -> String {
+    errors.iter().map(WorkloadError::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn place(file: Option<&str>, position: Option<Position>) -> String {
+    match (file, position) {
+        (None, _) => String::new(),
+        (Some(file), None) => format!("{file}: "),
+        (Some(file), Some(Position { line, column })) => format!("{file}:{line}:{column}: "),
     }
 }
 
-impl fmt::Display for WorkloadErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, error) in self.errors.iter().enumerate() {
-            if number > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{error}")?;
-        }
-        Ok(())
-    }
+fn owner(subject: &str) -> String {
+    if subject.is_empty() { String::new() } else { format!("{subject}: ") }
 }
-
-impl std::error::Error for WorkloadError {}
-impl std::error::Error for WorkloadErrors {}
 
 #[cfg(test)]
 mod tests {

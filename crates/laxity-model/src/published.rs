@@ -4,8 +4,6 @@
 //!   `worst` or `average`; `aligned` or `staggered` quanta.
 //! - `elliott2012-klmirqd`: paper 000, the overheads of its appendix, for any number of tasks.
 
-use std::fmt;
-
 use crate::suggest;
 use crate::{Nanos, OverheadKind, OverheadProfile, OverheadTable, Quanta, Scheduler};
 
@@ -26,7 +24,8 @@ pub enum Statistic {
 }
 
 /// There are no measurements of this name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown overhead profile `{name}`; {way_out}")]
 pub struct UnknownProfile {
     name: String,
     way_out: String,
@@ -185,14 +184,6 @@ impl UnknownProfile {
         UnknownProfile { name: name.to_owned(), way_out }
     }
 }
-
-impl fmt::Display for UnknownProfile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown overhead profile `{}`; {}", self.name, self.way_out)
-    }
-}
-
-impl std::error::Error for UnknownProfile {}
 
 #[cfg(test)]
 mod tests {

@@ -97,7 +97,12 @@ pub enum ReadyQueueKind {
 }
 
 /// The text does not name a scheduler.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown scheduler `{text}`: write an algorithm (G-EDF, C-EDF, P-EDF, G-RM, P-DM, G-FP, G-CFS, ...), a realization \
+     (queue C, F or H; invocation E or Q; interrupts m or 1; `S-` in front for staggered quanta: CEm, FE1, S-CQm, ...), or \
+     both as C-RM/FEm"
+)]
 pub struct ParseSchedulerError {
     text: String,
 }
@@ -245,20 +250,6 @@ fn parse_realization(text: &str, scheduler: &mut Scheduler) -> bool {
     };
     true
 }
-
-impl fmt::Display for ParseSchedulerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "unknown scheduler `{}`: write an algorithm (G-EDF, C-EDF, P-EDF, G-RM, P-DM, G-FP, G-CFS, ...), a realization \
-             (queue C, F or H; invocation E or Q; interrupts m or 1; `S-` in front for staggered quanta: CEm, FE1, \
-             S-CQm, ...), or both as C-RM/FEm",
-            self.text
-        )
-    }
-}
-
-impl std::error::Error for ParseSchedulerError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! Graphs as tasks: each node is one, released by time or by tokens.
 
 use laxity_model::{Arrival, Graph, Nanos, Replicas, Task, TaskId, Workload};
-use laxity_policy::graph::Plan;
+use laxity_policy::graph::CompiledGraph;
 use laxity_trace::{EdgeInfo, GraphInfo, TaskKind};
 
 use crate::tasks::ReleasedBy;
@@ -15,7 +15,7 @@ pub struct GraphPlan {
     /// The number of its first edge in the trace; the others follow.
     pub first_edge: usize,
     /// Its rules.
-    pub plan: Plan,
+    pub plan: CompiledGraph,
 }
 
 /// Numbers the nodes of the graphs of `workload` after its tasks, and their edges.
@@ -37,9 +37,9 @@ pub(crate) fn number(workload: &Workload) -> Result<Vec<GraphPlan>, UnsupportedF
     unsupported.none().map(|()| plans)
 }
 
-fn plan(graph: &Graph) -> Result<Plan, String> {
+fn plan(graph: &Graph) -> Result<CompiledGraph, String> {
     let replicas = match graph.replicas {
-        Replicas::None => return Plan::new(graph).map_err(|error| error.to_string()),
+        Replicas::None => return CompiledGraph::new(graph).map_err(|error| error.to_string()),
         Replicas::Count(count) => count,
         // The analysis computes them from its bounds, and bounds depend on the scheduler's analysis.
         Replicas::Auto => {
@@ -52,7 +52,7 @@ fn plan(graph: &Graph) -> Result<Plan, String> {
     };
     let accessors: Vec<Vec<usize>> =
         graph.objects.iter().filter(|object| object.delay == 0).map(|object| object.accessors.clone()).collect();
-    Plan::pipelined(graph, &accessors, replicas).map_err(|error| error.to_string())
+    CompiledGraph::pipelined(graph, &accessors, replicas).map_err(|error| error.to_string())
 }
 
 /// The nodes of all graphs as tasks, in the order of their numbers. A node that is no source is released by tokens: its

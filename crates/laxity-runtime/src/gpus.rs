@@ -14,7 +14,7 @@ use laxity_sys::scheduling;
 
 use crate::linux::{LinuxScheduler, PRIORITY_MAX};
 use crate::log::{JobStep, Writer};
-use crate::plan::{Plan, TaskPlan};
+use crate::plan::{LivePlan, TaskPlan};
 
 /// How long the server of a GPU stays while it has no client: longer than it takes to open it, however busy the machine.
 const LINGER: Nanos = Nanos::from_secs(10);
@@ -49,7 +49,7 @@ impl Gpus {
     ///
     /// # Errors
     /// What is refused.
-    pub fn open(plan: &Plan, writers: Vec<Writer>) -> Result<Gpus, String> {
+    pub fn open(plan: &LivePlan, writers: Vec<Writer>) -> Result<Gpus, String> {
         if plan.gpus.is_empty() {
             return Ok(Gpus::default());
         }
@@ -83,7 +83,7 @@ impl Gpus {
     ///
     /// # Errors
     /// What is refused.
-    pub fn share(&self, plan: &Plan, task: &TaskPlan) -> Result<Option<Share>, String> {
+    pub fn share(&self, plan: &LivePlan, task: &TaskPlan) -> Result<Option<Share>, String> {
         if !task.uses_gpu() {
             return Ok(None);
         }

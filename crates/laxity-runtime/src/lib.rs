@@ -2,7 +2,7 @@
 //! graph, released by timers or tokens. Linux schedules; what happened becomes the trace that a simulation would leave.
 //!
 //! ```text
-//!   Workload --Plan::new, Plan::of_graph--> Plan --Run::start--> workers --log--> Collector --records--> any Sink
+//!   Workload --LivePlan::new, LivePlan::of_graph--> LivePlan --Run::start--> workers --log--> Collector --records--> any Sink
 //!                                                   threads or processes             ^
 //!                                                   graphs, soft GPUs ---history-----'
 //! ```
@@ -35,7 +35,7 @@ pub use laxity_plan::Release;
 pub use linux::LinuxScheduler;
 pub use machine::Machine;
 pub use member::Member;
-pub use plan::{GraphOptions, NodeOptions, Options, Plan};
+pub use plan::{GraphOptions, LivePlan, NodeOptions, Options};
 pub use processes::ProcessOptions;
 pub use refusal::Refusal;
 pub use run::{Outcome, Run, StartOptions};

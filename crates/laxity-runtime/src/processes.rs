@@ -18,7 +18,7 @@ use laxity_sys::process;
 
 use crate::log::{self, Reader};
 use crate::member;
-use crate::plan::Plan;
+use crate::plan::LivePlan;
 
 /// How to start a process for each node.
 pub struct ProcessOptions {
@@ -71,7 +71,11 @@ impl Processes {
     ///
     /// # Errors
     /// Which node cannot be executed, and why.
-    pub fn start(plan: &Plan, graphs: &[Graph], options: ProcessOptions) -> Result<(Processes, Vec<Reader>), String> {
+    pub fn start(
+        plan: &LivePlan,
+        graphs: &[Graph],
+        options: ProcessOptions,
+    ) -> Result<(Processes, Vec<Reader>), String> {
         let graph = graphs.first().expect("nodes are those of a graph").clone();
         let orders = plan.tasks.iter().map(member::orders).collect::<Result<Vec<_>, _>>()?;
         let no_log = |error| format!("cannot share memory with the process of each node: {error}");

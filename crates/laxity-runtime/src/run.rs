@@ -12,7 +12,7 @@ use crate::collector::Collector;
 use crate::gpus::{Gpus, Share};
 use crate::jobs::Jobs;
 use crate::log::{self, Reader, Writer};
-use crate::plan::{self, Ending, Plan, TaskPlan};
+use crate::plan::{self, Ending, LivePlan, TaskPlan};
 use crate::processes::{ProcessOptions, Processes};
 use crate::stop::StopSignal;
 use crate::worker::{self, Started, Worker};
@@ -67,7 +67,7 @@ pub struct Outcome {
     pub is_whole: bool,
 }
 
-impl Plan {
+impl LivePlan {
     /// Creates the graphs, under their names in `registry`, so that other processes can watch them.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Run {
     ///
     /// # Errors
     /// What is refused, of which task, and the way out.
-    pub fn start(plan: &Plan, graphs: &[Graph], options: StartOptions) -> Result<Run, String> {
+    pub fn start(plan: &LivePlan, graphs: &[Graph], options: StartOptions) -> Result<Run, String> {
         let stop = Arc::new(StopSignal::of_graphs(graphs));
         let (workers, readers, gpus, streams) = match options.processes {
             None => start_threads(plan, graphs, &stop)?,
@@ -227,7 +227,7 @@ impl Drop for Run {
 /// numbers of each task's streams.
 type Parts = (Workers, Vec<Reader>, Gpus, Vec<Vec<u32>>);
 
-fn start_threads(plan: &Plan, graphs: &[Graph], stop: &Arc<StopSignal>) -> Result<Parts, String> {
+fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> Result<Parts, String> {
     let resources: Arc<[PiLock]> = (0..plan.resources).map(|_| PiLock::default()).collect();
     let logs = plan.tasks.len() + plan.gpus.len();
     let (mut writers, readers): (Vec<_>, Vec<_>) = (0..logs).map(|_| log::log()).unzip();
@@ -250,7 +250,7 @@ fn start_threads(plan: &Plan, graphs: &[Graph], stop: &Arc<StopSignal>) -> Resul
 fn start_thread(
     task: &TaskPlan,
     graphs: &[Graph],
-    share: Option<(Arc<Plan>, Share)>,
+    share: Option<(Arc<LivePlan>, Share)>,
     log: Writer,
     resources: &Arc<[PiLock]>,
     stop: &Arc<StopSignal>,

@@ -42,8 +42,9 @@ fn subjects(text: &str) -> Vec<usize> {
         let starts = line.match_indices(SUBJECT).map(|(at, _)| (line[..at].trim_end(), &line[at + SUBJECT.len()..]));
         for (sentence_before, rest) in starts {
             let follows = if sentence_before.is_empty() { before } else { sentence_before };
+            let is_word = rest.is_empty() || rest.starts_with(' ');
             let rest = rest.trim_start();
-            let is_in_lower_case = rest.is_empty() || rest.starts_with(char::is_lowercase);
+            let is_in_lower_case = is_word && (rest.is_empty() || rest.starts_with(char::is_lowercase));
             let end = rest.find(['.', '?', ';', ':']);
             let is_question = end.is_none_or(|end| rest[end..].starts_with('?'));
             let is_question = is_question && (end.is_some() || next_end(text, number) == Some('?'));
@@ -85,7 +86,9 @@ fn names_of_tests_and_broken_lines_are_read_too() {
 
 #[test]
 fn a_sentence_within_a_paragraph_does_not_begin_with_its_clause() {
-    let wrong = format!("/// A thing. {SUBJECT} is done\n/// stays.\n\n/// {SUBJECT} a thing is.\n/// {SUBJECT} is left\n/// stays.");
+    let wrong = format!(
+        "/// A thing. {SUBJECT} is done\n/// stays.\n\n/// {SUBJECT} a thing is.\n/// {SUBJECT} is left\n/// stays."
+    );
     assert_eq!(subjects(&wrong), [1, 5]);
     assert_eq!(subjects(&format!("/// A thing. {SUBJECT} is\n/// it? That.\nlet x = 1;\n/// {SUBJECT} it is.")), []);
 }

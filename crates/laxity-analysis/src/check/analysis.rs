@@ -11,7 +11,9 @@ use super::scaling::scaling;
 use super::sharing::Sharing;
 use super::soft::{Soft, soft};
 use super::unsupported::UnsupportedFeatures;
-use super::{Bound, BoundSource, ClusterReport, Finding, Load, Options, Refusal, Report, Status, TaskReport};
+use super::{
+    Bound, BoundSource, ChargedOverheads, ClusterReport, Finding, Load, Options, Refusal, Report, Status, TaskReport,
+};
 use crate::exact::{Rational, exact_sum};
 use crate::{Limits, Test};
 
@@ -57,8 +59,10 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
         scheduler: *scheduler,
         arbitration: management.map(|management| management.arbitration),
         handling: management.map(|management| management.handling),
-        profile: workload.platform.overheads.name.clone(),
-        costs: workload.platform.overheads.at(analysed.len()),
+        overheads: ChargedOverheads {
+            profile: workload.platform.overheads.name.clone(),
+            costs: workload.platform.overheads.at(analysed.len()),
+        },
         accounting: options.accounting,
         refusals,
         hard: Finding::refused(),

@@ -41,19 +41,21 @@ mod waiting;
 
 pub use json::JsonReport;
 pub use report::{
-    Bound, BoundSource, ClusterReport, Failure, Finding, GraphReport, Load, NodeBound, Refusal, Report, Scaling,
-    Status, TaskReport,
+    Bound, BoundSource, ChargedOverheads, ClusterReport, Failure, Finding, GraphReport, Load, NodeBound, Refusal,
+    Report, Scaling, Status, TaskReport,
 };
 pub use settle::{Settled, settle};
 pub use terms::{Term, Terms};
 pub use verdicts::SetVerdicts;
 
 use laxity_model::{Scheduler, Workload};
+use serde::Serialize;
 
 use crate::Limits;
 
 /// How overheads become execution time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Accounting {
     /// Every delay that the simulator can show is charged. The default: what it accepts misses no deadline there.
     #[default]
@@ -66,7 +68,8 @@ pub enum Accounting {
 }
 
 /// By what a configuration is judged, and how far it may be scaled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Criterion {
     /// No job ever misses its deadline.
     #[default]

@@ -1,46 +1,61 @@
-//! What a check found.
+//! What a check found. Serialized, it is the JSON that `docs/reference/json.md` describes.
 
 use laxity_model::{CpuId, GpuArbitration, InterruptHandling, Nanos, OverheadCosts, Scheduler, SignedNanos};
 use num_traits::ToPrimitive;
+use serde::Serialize;
 
-use super::{Accounting, Criterion, Terms};
+use super::{Accounting, Criterion, Terms, json};
 use crate::{Rational, Test};
 
 /// What was found about a workload under one scheduler.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The scheduler.
+    #[serde(serialize_with = "json::text")]
     pub scheduler: Scheduler,
     /// Which job gets which GPU when; `None` on a platform without GPUs.
+    #[serde(serialize_with = "json::arbitration")]
     pub arbitration: Option<GpuArbitration>,
     /// Where bottom halves of GPU interrupts run; `None` on a platform without GPUs.
+    #[serde(serialize_with = "json::handling")]
     pub handling: Option<InterruptHandling>,
-    /// Name of the overhead profile.
-    pub profile: String,
-    /// What each source costs at this number of tasks.
-    pub costs: OverheadCosts,
+    /// The overheads that were charged.
+    pub overheads: ChargedOverheads,
     /// How overheads became execution time.
     pub accounting: Accounting,
     /// What cannot be analysed, by name. If there is anything, nothing below says anything.
+    #[serde(rename = "refused")]
     pub refusals: Vec<Refusal>,
     /// Whether no job ever misses its deadline.
     pub hard: Finding,
     /// Whether tardiness is bounded.
     pub soft: Finding,
-    /// The clusters, each analysed on its own.
-    pub clusters: Vec<ClusterReport>,
-    /// The tasks in the file's order, then the nodes of each graph.
-    pub tasks: Vec<TaskReport>,
-    /// The graphs.
-    pub graphs: Vec<GraphReport>,
     /// Utilization of all clusters together.
+    #[serde(rename = "utilization")]
     pub load: Load,
     /// By how much all execution times may grow, if that was asked for.
     pub scaling: Option<Scaling>,
+    /// The clusters, each analysed on its own.
+    pub clusters: Vec<ClusterReport>,
+    /// The tasks in the file's order, then the nodes of each graph.
+    #[serde(serialize_with = "json::numbered")]
+    pub tasks: Vec<TaskReport>,
+    /// The graphs.
+    pub graphs: Vec<GraphReport>,
+}
+
+/// The overheads that a check charges.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChargedOverheads {
+    /// Name of the profile.
+    pub profile: String,
+    /// What each source costs at this number of tasks.
+    #[serde(rename = "costs_ns", serialize_with = "json::costs")]
+    pub costs: OverheadCosts,
 }
 
 /// Something the analysis cannot treat.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// Whose: `task "camera"`.
     pub subject: String,
@@ -49,7 +64,8 @@ pub struct Refusal {
 }
 
 /// How a question was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It is proven.
     Schedulable,
@@ -62,7 +78,7 @@ pub enum Status {
 }
 
 /// An answer, and which test gave it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The answer; of several clusters, the worst.
     pub status: Status,
@@ -73,7 +89,7 @@ pub struct Finding {
 }
 
 /// Why something is not proven.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failure {
     /// Index of the cluster.
     pub cluster: usize,
@@ -82,19 +98,21 @@ pub struct Failure {
     /// For which task, an index into [`Report::tasks`].
     pub task: Option<usize>,
     /// For which interval.
+    #[serde(rename = "interval_ns")]
     pub interval: Option<Nanos>,
     /// What is wrong, in words.
     pub message: String,
 }
 
 /// CPUs that share a ready queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClusterReport {
     /// Those that run jobs.
     pub cpus: Vec<CpuId>,
     /// Indices into [`Report::tasks`].
     pub tasks: Vec<usize>,
     /// Its utilization.
+    #[serde(rename = "utilization")]
     pub load: Load,
     /// Whether no job ever misses its deadline.
     pub hard: Finding,
@@ -112,27 +130,35 @@ pub struct Load {
 }
 
 /// What was found about a task or a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskReport {
     /// The task's name; of a node, `graph.node`.
     pub name: String,
     /// Index of the cluster it runs on.
     pub cluster: usize,
     /// Minimum separation of jobs.
+    #[serde(rename = "period_ns")]
     pub period: Nanos,
     /// Relative deadline.
+    #[serde(rename = "deadline_ns")]
     pub deadline: Nanos,
     /// Worst-case CPU time of a job.
+    #[serde(rename = "wcet_ns")]
     pub wcet: Nanos,
     /// The same with overheads, blocking and suspensions; `None` if no accounting was possible.
+    #[serde(rename = "inflated_wcet_ns")]
     pub inflated_wcet: Option<Nanos>,
     /// What makes it up.
+    #[serde(rename = "terms_ns")]
     pub terms: Option<Terms>,
     /// A bound on the response time, counted from the arrival.
+    #[serde(flatten, serialize_with = "json::bound")]
     pub response_time: Option<Bound>,
     /// A bound on the tardiness.
+    #[serde(rename = "tardiness_ns")]
     pub tardiness: Option<Nanos>,
     /// Deadline minus response-time bound: what is left, or missing.
+    #[serde(rename = "laxity_ns")]
     pub laxity: Option<SignedNanos>,
 }
 
@@ -157,34 +183,39 @@ pub enum BoundSource {
 }
 
 /// What was found about a graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GraphReport {
     /// Its name.
     pub name: String,
-    /// For each node what is bounded; or why nothing is.
-    pub nodes: Result<Vec<NodeBound>, String>,
     /// The greatest completion of a sink: from the release of the sources' jobs to the result.
+    #[serde(rename = "end_to_end_ns")]
     pub end_to_end: Option<Nanos>,
     /// If the number of its replicas is left to the analysis: how many it takes that no job ever waits for one, or why
     /// that is not known.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::replicas")]
     pub replicas: Option<Result<u32, String>>,
+    /// For each node what is bounded; or why nothing is.
+    #[serde(flatten, serialize_with = "json::nodes")]
+    pub nodes: Result<Vec<NodeBound>, String>,
 }
 
 /// A node's bounds, relative to the n-th period of the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeBound {
     /// Index into [`Report::tasks`].
     pub task: usize,
     /// By when it is released.
+    #[serde(rename = "offset_ns")]
     pub offset: Nanos,
     /// By when it completes.
+    #[serde(rename = "completion_ns")]
     pub completion: Nanos,
     /// Whether it feeds no other node.
     pub is_sink: bool,
 }
 
 /// By how much all execution times may grow before the criterion is no longer proven, in thousandths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Scaling {
     /// The criterion.
     pub criterion: Criterion,

@@ -1,6 +1,5 @@
 //! Values of a workload file that stand alone: on a command line, between processes.
 
-use std::fmt;
 use std::str::FromStr;
 
 use super::reader::Item;
@@ -13,7 +12,8 @@ use crate::{CpuId, Distribution, Nanos, validate};
 const FIELD: &str = "actual";
 
 /// The text is no distribution of spans.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", reasons.join("; "))]
 pub struct ParseDistributionError {
     reasons: Vec<String>,
 }
@@ -77,14 +77,6 @@ pub fn parse_cpus(text: &str) -> Result<Vec<CpuId>, String> {
 pub fn parse_size(text: &str) -> Result<u64, String> {
     quantity::parse_size(text).map_err(|reason| format!("\"{text}\" {reason}"))
 }
-
-impl fmt::Display for ParseDistributionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reasons.join("; "))
-    }
-}
-
-impl std::error::Error for ParseDistributionError {}
 
 #[cfg(test)]
 mod tests {

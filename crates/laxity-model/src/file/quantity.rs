@@ -1,7 +1,5 @@
 //! Quantities with units: `5 ms`, `2 MiB`, `12 GB/s`. Read exactly, in integers, and written so that they read back.
 
-use std::fmt;
-
 use crate::Nanos;
 use crate::suggest;
 
@@ -35,17 +33,22 @@ const SIZE: &[Unit] = &[
 ];
 
 /// Why a text is not a quantity.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QuantityError {
     /// It does not begin with a decimal number.
+    #[error("does not begin with a decimal number; write it like \"{example}\"")]
     NoNumber { example: &'static str },
     /// A number alone.
+    #[error("has no unit; write {number} with one, as in \"{example}\"")]
     NoUnit { number: String, example: &'static str },
     /// A unit of something else, or of nothing.
+    #[error("has the unknown unit `{unit}`; {}", way_out(unit, known, suffix))]
     UnknownUnit { unit: String, known: &'static [Unit], suffix: &'static str },
     /// More decimals than the smallest unit can hold.
+    #[error("is finer than {smallest}; round it to a whole multiple of {smallest}")]
     TooFine { smallest: &'static str },
     /// More than can be held.
+    #[error("is more than {largest}; write less")]
     TooLarge { largest: String },
 }
 
@@ -151,26 +154,10 @@ fn split_while(text: &str, holds: impl Fn(u8) -> bool) -> (&str, &str) {
     text.split_at(text.bytes().position(|byte| !holds(byte)).unwrap_or(text.len()))
 }
 
-impl fmt::Display for QuantityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            QuantityError::NoNumber { example } => {
-                write!(f, "does not begin with a decimal number; write it like \"{example}\"")
-            }
-            QuantityError::NoUnit { number, example } => {
-                write!(f, "has no unit; write {number} with one, as in \"{example}\"")
-            }
-            QuantityError::UnknownUnit { unit, known, suffix } => {
-                let names: Vec<String> = known.iter().map(|(name, _)| format!("{name}{suffix}")).collect();
-                let names = names.iter().map(String::as_str).filter(|name| name.is_ascii());
-                write!(f, "has the unknown unit `{unit}`; {}", suggest::way_out(unit, names))
-            }
-            QuantityError::TooFine { smallest } => {
-                write!(f, "is finer than {smallest}; round it to a whole multiple of {smallest}")
-            }
-            QuantityError::TooLarge { largest } => write!(f, "is more than {largest}; write less"),
-        }
-    }
+/// The unit that may have been meant, of those that can be typed.
+fn way_out(unit: &str, known: &[Unit], suffix: &str) -> String {
+    let names: Vec<String> = known.iter().map(|(name, _)| format!("{name}{suffix}")).collect();
+    suggest::way_out(unit, names.iter().map(String::as_str).filter(|name| name.is_ascii()))
 }
 
 #[cfg(test)]

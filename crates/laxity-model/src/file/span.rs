@@ -1,13 +1,13 @@
 //! Spans of time as people write them outside of a file: on a command line, in a script.
 
-use std::fmt;
 use std::str::FromStr;
 
 use super::quantity::{self, QuantityError};
 use crate::Nanos;
 
 /// The text is not a span of time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\" {reason}")]
 pub struct ParseNanosError {
     text: String,
     reason: QuantityError,
@@ -21,14 +21,6 @@ impl FromStr for Nanos {
         quantity::parse_span(text).map_err(|reason| ParseNanosError { text: text.to_owned(), reason })
     }
 }
-
-impl fmt::Display for ParseNanosError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" {}", self.text, self.reason)
-    }
-}
-
-impl std::error::Error for ParseNanosError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,26 +1,26 @@
-//! The code and details of [`PlanError`].
+//! The code and details of [`CompiledGraphError`].
 
 use laxity_model::{Details, ErrorCode, ErrorDetails};
 
-use super::PlanError;
+use super::CompiledGraphError;
 
-impl ErrorDetails for PlanError {
+impl ErrorDetails for CompiledGraphError {
     fn code(&self) -> ErrorCode {
         ErrorCode::Spec
     }
 
     fn details(&self) -> Details<'_> {
         match self {
-            PlanError::NoPeriod { node }
-            | PlanError::Mismatch { node, .. }
-            | PlanError::Overflow { node }
-            | PlanError::TooFast { node, .. } => Details::node(node),
-            PlanError::Tokens { from, to, .. }
-            | PlanError::Deadlock { from, to, .. }
-            | PlanError::Cycle { from, to }
-            | PlanError::Unbalanced { from, to, .. }
-            | PlanError::NotOneToOne { from, to, .. }
-            | PlanError::Unwritten { from, to, .. } => Details::edge(from, to),
+            CompiledGraphError::NoPeriod { node }
+            | CompiledGraphError::Mismatch { node, .. }
+            | CompiledGraphError::Overflow { node }
+            | CompiledGraphError::TooFast { node, .. } => Details::node(node),
+            CompiledGraphError::Tokens { from, to, .. }
+            | CompiledGraphError::Deadlock { from, to, .. }
+            | CompiledGraphError::Cycle { from, to }
+            | CompiledGraphError::Unbalanced { from, to, .. }
+            | CompiledGraphError::NotOneToOne { from, to, .. }
+            | CompiledGraphError::Unwritten { from, to, .. } => Details::edge(from, to),
             _ => Details::default(),
         }
     }

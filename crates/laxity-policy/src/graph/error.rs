@@ -2,10 +2,10 @@
 
 use laxity_model::{Graph, Nanos, Rate, RateError, TokenRate};
 
-/// Why there is no [`Plan`](super::Plan) of a graph. None of these can happen with a validated workload, except those
+/// Why there is no [`CompiledGraph`](super::CompiledGraph) of a graph. None of these can happen with a validated workload, except those
 /// that concern pipelining.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
+pub enum CompiledGraphError {
     /// An edge names a node that does not exist.
     #[error("edge {edge}: there is no node {node}; the graph has {nodes}, counted from 0")]
     UnknownNode {
@@ -160,20 +160,22 @@ pub enum PlanError {
     },
 }
 
-impl PlanError {
+impl CompiledGraphError {
     /// `error` with the names of `graph`.
     pub(super) fn of(graph: &Graph, error: RateError) -> Self {
         let node = |node: usize| graph.nodes[node].name.clone();
         let from = |edge: usize| node(graph.edges[edge].producer);
         let to = |edge: usize| node(graph.edges[edge].consumer);
         match error {
-            RateError::Cycle { edge } => PlanError::Cycle { from: from(edge), to: to(edge) },
-            RateError::NoPeriod { node: source } => PlanError::NoPeriod { node: node(source) },
-            RateError::Mismatch { edge, expected, found } => PlanError::Mismatch { node: to(edge), expected, found },
-            RateError::Unbalanced { edge, produced, consumed } => {
-                PlanError::Unbalanced { from: from(edge), to: to(edge), produced, consumed }
+            RateError::Cycle { edge } => CompiledGraphError::Cycle { from: from(edge), to: to(edge) },
+            RateError::NoPeriod { node: source } => CompiledGraphError::NoPeriod { node: node(source) },
+            RateError::Mismatch { edge, expected, found } => {
+                CompiledGraphError::Mismatch { node: to(edge), expected, found }
             }
-            RateError::Overflow { node: fast } => PlanError::Overflow { node: node(fast) },
+            RateError::Unbalanced { edge, produced, consumed } => {
+                CompiledGraphError::Unbalanced { from: from(edge), to: to(edge), produced, consumed }
+            }
+            RateError::Overflow { node: fast } => CompiledGraphError::Overflow { node: node(fast) },
         }
     }
 }

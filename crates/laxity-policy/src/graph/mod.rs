@@ -7,18 +7,18 @@
 //!                         consumers <-- Produced: feedback tokens, then tokens -----------+
 //! ```
 //!
-//! A [`Plan`] is what the rules need to know of a graph; [`Tokens`] carries them out, for the simulator and for live
+//! A [`CompiledGraph`] is what the rules need to know of a graph; [`Tokens`] carries them out, for the simulator and for live
 //! threads alike. Sources: paper 003, sections 5.1, 5.2.3 and 5.4.1; Liu & Anderson, RTSS 2010.
 
+mod compiled;
 mod details;
 mod error;
 mod period;
 mod pipeline;
-mod plan;
 mod tokens;
 
-pub use error::PlanError;
+pub use compiled::{CompiledGraph, Edge, Node};
+pub use error::CompiledGraphError;
 pub use laxity_model::EdgeKind;
 pub use period::{Arrival, Period};
-pub use plan::{Edge, Node, Plan};
 pub use tokens::{Action, Event, Releasing, Tokens};

@@ -10,26 +10,30 @@ use std::collections::BTreeSet;
 
 use laxity_model::Graph;
 
-use super::{Edge, EdgeKind, Plan, PlanError};
+use super::{CompiledGraph, CompiledGraphError, Edge, EdgeKind};
 
-impl Plan {
+impl CompiledGraph {
     /// The plan of `graph` with `replicas` (N) of each data object and the feedback graph that keeps their users
     /// apart. `accessors` lists for each object the nodes that touch it.
     ///
     /// The feedback graph is a copy of the token graph, with another edge from each node that touches an object to
     /// each descendant that touches it too, all turned round and starting with N tokens. A delay of size M is not
-    /// replicated: its ring grows to M + N slots ([`Plan::slot`]), and its edge starts with M tokens, whatever fewer
+    /// replicated: its ring grows to M + N slots ([`CompiledGraph::slot`]), and its edge starts with M tokens, whatever fewer
     /// the graph says, so that the consumer runs while the ring fills. Its turned edge has N tokens like all others:
     /// the producer's job i overwrites the data of job i - (M + N), read by the consumer's job i - N.
-    pub fn pipelined(graph: &Graph, accessors: &[Vec<usize>], replicas: u32) -> Result<Plan, PlanError> {
+    pub fn pipelined(
+        graph: &Graph,
+        accessors: &[Vec<usize>],
+        replicas: u32,
+    ) -> Result<CompiledGraph, CompiledGraphError> {
         if replicas == 0 {
-            return Err(PlanError::NoReplicas);
+            return Err(CompiledGraphError::NoReplicas);
         }
-        let plan = Plan::new(graph)?;
+        let plan = CompiledGraph::new(graph)?;
         let nodes = plan.nodes().len();
         for (object, touching) in accessors.iter().enumerate() {
             if let Some(&node) = touching.iter().find(|&&node| node >= nodes) {
-                return Err(PlanError::UnknownAccessor { object, node, nodes });
+                return Err(CompiledGraphError::UnknownAccessor { object, node, nodes });
             }
         }
         let mut edges = plan.edges().to_vec();
@@ -48,7 +52,7 @@ impl Plan {
             delay: 0,
         });
         edges.extend(feedback.collect::<Vec<_>>());
-        Ok(Plan::with(plan.nodes().to_vec(), edges, replicas))
+        Ok(CompiledGraph::with(plan.nodes().to_vec(), edges, replicas))
     }
 }
 
@@ -95,16 +99,16 @@ fn descendants(successors: &[Vec<usize>], start: usize) -> Vec<bool> {
 }
 
 /// Whether jobs of equal index meet over `edge`, up to its delay.
-fn check(graph: &Graph, edge: &Edge) -> Result<(), PlanError> {
+fn check(graph: &Graph, edge: &Edge) -> Result<(), CompiledGraphError> {
     let (from, to) = (graph.nodes[edge.producer].name.clone(), graph.nodes[edge.consumer].name.clone());
     let &Edge { produce, consume, threshold, initial, delay, .. } = edge;
     if (produce, consume, threshold) != (1, 1, 1) {
-        return Err(PlanError::NotOneToOne { from, to, produce, consume, threshold });
+        return Err(CompiledGraphError::NotOneToOne { from, to, produce, consume, threshold });
     }
     // A back-edge without delay carries no data: it only keeps its consumer from running ahead.
     let carries_data = edge.kind == EdgeKind::Token || delay > 0;
     if carries_data && initial > delay {
-        return Err(PlanError::Unwritten { from, to, initial, delay });
+        return Err(CompiledGraphError::Unwritten { from, to, initial, delay });
     }
     Ok(())
 }

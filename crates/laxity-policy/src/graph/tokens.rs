@@ -2,7 +2,7 @@
 
 use laxity_model::{Instant, TaskId};
 
-use super::Plan;
+use super::CompiledGraph;
 use super::period::Arrival;
 use crate::cpu::ReleaseQueue;
 
@@ -45,7 +45,7 @@ pub enum Action {
         node: usize,
         /// Which of its jobs.
         index: u64,
-        /// From where, a position in [`Plan::edges`].
+        /// From where, a position in [`CompiledGraph::edges`].
         edge: usize,
         /// How many.
         tokens: u32,
@@ -63,7 +63,7 @@ pub enum Action {
         node: usize,
         /// Which of its jobs.
         index: u64,
-        /// Where, a position in [`Plan::edges`].
+        /// Where, a position in [`CompiledGraph::edges`].
         edge: usize,
         /// How many.
         tokens: u32,
@@ -98,7 +98,7 @@ pub enum Releasing {
 /// Nothing is allocated after [`Tokens::new`], but by `actions`.
 #[derive(Clone, Debug)]
 pub struct Tokens {
-    plan: Plan,
+    plan: CompiledGraph,
     releasing: Releasing,
     /// What there is to know: the tokens of an edge follow from the jobs of its two nodes.
     nodes: Vec<State>,
@@ -121,7 +121,7 @@ struct State {
 
 impl Tokens {
     /// The initial tokens; nothing released.
-    pub fn new(plan: Plan, releasing: Releasing) -> Self {
+    pub fn new(plan: CompiledGraph, releasing: Releasing) -> Self {
         let nodes = plan.nodes().len();
         Tokens { releasing, nodes: vec![State::default(); nodes], timeouts: ReleaseQueue::with_capacity(nodes), plan }
     }
@@ -158,7 +158,7 @@ impl Tokens {
     }
 
     /// The plan that is carried out.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &CompiledGraph {
         &self.plan
     }
 

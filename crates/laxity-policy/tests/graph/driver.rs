@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use laxity_model::{Edge, Graph, Instant, Nanos, Node};
-use laxity_policy::graph::{Action, Event, Plan, Tokens};
+use laxity_policy::graph::{Action, CompiledGraph, Event, Tokens};
 
 /// A graph of nodes `a`, `b`, ...; those with a period are sources.
 pub fn graph(periods: &[Option<u64>], edges: Vec<Edge>) -> Graph {
@@ -103,7 +103,7 @@ pub fn run_late(tokens: Tokens, length: &Length, horizon: u64, grain: u64) -> Ru
     run
 }
 
-fn sources(plan: &Plan) -> impl Iterator<Item = (u64, usize)> + '_ {
+fn sources(plan: &CompiledGraph) -> impl Iterator<Item = (u64, usize)> + '_ {
     plan.nodes().iter().enumerate().filter(|(_, node)| node.is_source).map(|(index, node)| (node.phase.0, index))
 }
 

@@ -1,13 +1,13 @@
 //! Errors about graphs have names and both numbers.
 
 use laxity_model::Edge;
-use laxity_policy::graph::Plan;
+use laxity_policy::graph::CompiledGraph;
 
 use crate::driver::{back, graph, rated, unit};
 
 #[track_caller]
 fn assert_refused(periods: &[Option<u64>], edges: Vec<Edge>, words: &[&str]) {
-    let error = Plan::new(&graph(periods, edges)).expect_err("it cannot be carried out").to_string();
+    let error = CompiledGraph::new(&graph(periods, edges)).expect_err("it cannot be carried out").to_string();
     for word in words {
         assert!(error.contains(word), "{word:?} is missing in {error:?}");
     }
@@ -47,7 +47,7 @@ fn rates_beyond_all_bounds_are_refused() {
 fn what_cannot_be_pipelined_is_refused() {
     let refuse = |edge: Edge, objects: &[Vec<usize>], replicas| {
         let graph = graph(&[Some(4), None], vec![edge]);
-        Plan::pipelined(&graph, objects, replicas).expect_err("it cannot be pipelined").to_string()
+        CompiledGraph::pipelined(&graph, objects, replicas).expect_err("it cannot be pipelined").to_string()
     };
     assert!(refuse(unit(0, 1), &[], 0).contains("0 replicas"));
     assert!(refuse(unit(0, 1), &[vec![0], vec![1, 2]], 2).contains("data object 1: there is no node 2"));

@@ -3,11 +3,11 @@
 use laxity_analysis::pgm;
 use laxity_model::rng::SplitMix64;
 use laxity_model::{DataObject, Edge, Graph, Nanos};
-use laxity_policy::graph::{Action, EdgeKind, Plan, Releasing, Tokens};
+use laxity_policy::graph::{Action, CompiledGraph, EdgeKind, Releasing, Tokens};
 
 use crate::driver::{Length, Run, back, graph, run, unit};
 
-fn feedback(plan: &Plan) -> Vec<(usize, usize, u32)> {
+fn feedback(plan: &CompiledGraph) -> Vec<(usize, usize, u32)> {
     let edges = plan.edges().iter().filter(|edge| edge.kind == EdgeKind::Feedback);
     edges.map(|edge| (edge.producer, edge.consumer, edge.initial)).collect()
 }
@@ -19,10 +19,10 @@ fn chain() -> Graph {
 /// Paper 003, Example 5.1 and Fig. 5.6: A is written, changed and read by the three nodes of a chain.
 #[test]
 fn feedback_leads_from_every_user_of_an_object_to_the_users_before() {
-    let plan = Plan::pipelined(&chain(), &[vec![0, 1, 2]], 3).expect("a sound graph");
+    let plan = CompiledGraph::pipelined(&chain(), &[vec![0, 1, 2]], 3).expect("a sound graph");
     assert_eq!(feedback(&plan), [(1, 0, 3), (2, 1, 3), (2, 0, 3)]);
     assert_eq!((0..5).map(|job| plan.replica(job)).collect::<Vec<_>>(), [0, 1, 2, 0, 1]);
-    let private = Plan::pipelined(&chain(), &[vec![0, 1], vec![2, 1]], 3).expect("a sound graph");
+    let private = CompiledGraph::pipelined(&chain(), &[vec![0, 1], vec![2, 1]], 3).expect("a sound graph");
     assert_eq!(feedback(&private), [(1, 0, 3), (2, 1, 3)]);
 }
 
@@ -32,7 +32,7 @@ fn feedback_leads_from_every_user_of_an_object_to_the_users_before() {
 fn a_delay_grows_by_the_replicas_and_starts_with_its_own_tokens() {
     let delay = Edge { delay: 2, ..back(2, 0, 1) };
     let graph = graph(&[Some(10), None, None], vec![unit(0, 1), unit(1, 2), delay]);
-    let plan = Plan::pipelined(&graph, &[], 2).expect("a sound graph");
+    let plan = CompiledGraph::pipelined(&graph, &[], 2).expect("a sound graph");
     assert_eq!(plan.edges()[2].initial, 2);
     assert_eq!(feedback(&plan), [(1, 0, 2), (2, 1, 2), (0, 2, 2)]);
     assert_eq!((0..6).map(|job| plan.slot(2, job)).collect::<Vec<_>>(), [0, 1, 2, 3, 0, 1]);
@@ -109,7 +109,7 @@ fn has_stale_read(run: &Run, shared: &Shared, replicas: u64) -> bool {
     })
 }
 
-fn respond(plan: Plan, shared: &Shared) -> Run {
+fn respond(plan: CompiledGraph, shared: &Shared) -> Run {
     run(Tokens::new(plan, Releasing::OnTime), &Length::Response(shared.responses.clone()), 60 * PERIOD)
 }
 
@@ -119,7 +119,8 @@ fn with_as_many_replicas_as_the_bound_says_no_job_waits_and_with_fewer_some_do()
     for seed in 0..300 {
         let shared = shared(seed);
         let needed = replicas_needed(&shared);
-        let plan = |replicas| Plan::pipelined(&shared.graph, &shared.accessors, replicas).expect("a sound graph");
+        let plan =
+            |replicas| CompiledGraph::pipelined(&shared.graph, &shared.accessors, replicas).expect("a sound graph");
         let enough = respond(plan(needed), &shared);
         assert!(!waits_for_feedback(&enough), "seed {seed}: {needed} replicas");
         assert!(!has_stale_read(&enough, &shared, needed.into()), "seed {seed}");
@@ -138,10 +139,10 @@ fn with_as_many_replicas_as_the_bound_says_no_job_waits_and_with_fewer_some_do()
 #[test]
 fn without_feedback_a_replica_is_overwritten_before_it_is_read() {
     let shared = Shared { graph: chain(), accessors: vec![vec![0, 2]], responses: vec![8, 20, 20] };
-    let with = Plan::pipelined(&shared.graph, &shared.accessors, 2).expect("a sound graph");
+    let with = CompiledGraph::pipelined(&shared.graph, &shared.accessors, 2).expect("a sound graph");
     assert!(!has_stale_read(&respond(with, &shared), &shared, 2));
     // The one edge from c to a, which no path of other feedback edges replaces: no other node touches the object.
-    let without_last = Plan::pipelined(&shared.graph, &[], 2).expect("a sound graph");
+    let without_last = CompiledGraph::pipelined(&shared.graph, &[], 2).expect("a sound graph");
     assert_eq!(feedback(&without_last), [(1, 0, 2), (2, 1, 2)]);
     assert!(has_stale_read(&respond(without_last, &shared), &shared, 2));
 }
@@ -156,7 +157,7 @@ fn without_feedback_a_replica_is_overwritten_before_it_is_read() {
 #[test]
 fn one_replica_runs_the_graph_end_to_end_before_it_starts_again() {
     let shared = Shared { graph: chain(), accessors: vec![vec![0, 1, 2]], responses: vec![0; 3] };
-    let plan = Plan::pipelined(&shared.graph, &shared.accessors, 1).expect("a sound graph");
+    let plan = CompiledGraph::pipelined(&shared.graph, &shared.accessors, 1).expect("a sound graph");
     let run = run(Tokens::new(plan, Releasing::Early), &Length::Execution(vec![5, 10, 10]), 60);
     let ready: Vec<u64> = run.of(0).filter_map(|job| job.ready).collect();
     let arrivals: Vec<u64> = run.of(0).map(|job| job.arrival).collect();

@@ -4,7 +4,7 @@ use laxity_analysis::pgm::{TokenGraph, end_to_end, rates};
 use laxity_analysis::{Rational, rational};
 use laxity_model::rng::SplitMix64;
 use laxity_model::{Edge, Graph};
-use laxity_policy::graph::{Action, Plan, Releasing, Tokens};
+use laxity_policy::graph::{Action, CompiledGraph, Releasing, Tokens};
 use proptest::prelude::*;
 
 use crate::driver::{Job, Length, Run, graph, run};
@@ -66,7 +66,7 @@ fn bounds(case: &Case) -> Option<Vec<Rational>> {
 }
 
 fn respond(case: &Case, releasing: Releasing) -> Run {
-    let plan = Plan::new(&case.graph).expect("a sound graph");
+    let plan = CompiledGraph::new(&case.graph).expect("a sound graph");
     run(Tokens::new(plan, releasing), &Length::Response(case.responses.clone()), 720)
 }
 

@@ -1,16 +1,16 @@
 //! When jobs are released and when they may run.
 
 use laxity_model::{Edge, Instant, Nanos};
-use laxity_policy::graph::{Action, Event, Plan, Releasing, Tokens};
+use laxity_policy::graph::{Action, CompiledGraph, Event, Releasing, Tokens};
 
 use crate::drawing::assert_drawn;
 use crate::driver::{Length, Run, back, graph, rated, run, run_late, unit};
 
-fn plan(periods: &[Option<u64>], edges: Vec<Edge>) -> Plan {
-    Plan::new(&graph(periods, edges)).expect("a sound graph")
+fn plan(periods: &[Option<u64>], edges: Vec<Edge>) -> CompiledGraph {
+    CompiledGraph::new(&graph(periods, edges)).expect("a sound graph")
 }
 
-fn execute(plan: Plan, releasing: Releasing, lengths: &[u64], horizon: u64) -> Run {
+fn execute(plan: CompiledGraph, releasing: Releasing, lengths: &[u64], horizon: u64) -> Run {
     run(Tokens::new(plan, releasing), &Length::Execution(lengths.to_vec()), horizon)
 }
 
@@ -160,7 +160,7 @@ fn a_source_waits_for_the_tokens_of_its_back_edge() {
 #[test]
 fn a_job_consumes_tokens_then_feedback_and_produces_feedback_then_tokens() {
     let chain = graph(&[Some(10), None, None], vec![unit(0, 1), unit(1, 2)]);
-    let plan = Plan::pipelined(&chain, &[vec![0, 1, 2]], 1).expect("a sound graph");
+    let plan = CompiledGraph::pipelined(&chain, &[vec![0, 1, 2]], 1).expect("a sound graph");
     let run = execute(plan, Releasing::Early, &[1, 1, 1], 10);
     let (arrival, deadline) = (Instant(1), Instant(11));
     let expected = [
@@ -186,7 +186,7 @@ fn a_job_consumes_tokens_then_feedback_and_produces_feedback_then_tokens() {
 #[test]
 fn a_wait_for_feedback_moves_no_deadline() {
     let chain = graph(&[Some(6), None], vec![unit(0, 1)]);
-    let plan = Plan::pipelined(&chain, &[vec![0, 1]], 1).expect("a sound graph");
+    let plan = CompiledGraph::pipelined(&chain, &[vec![0, 1]], 1).expect("a sound graph");
     let run = execute(plan, Releasing::Early, &[2, 7], 14);
     assert_drawn(
         &run,
@@ -230,7 +230,7 @@ fn a_node_has_the_deadline_it_asks_for_or_its_period() {
     let mut graph = graph(&[Some(6), None, None], vec![rated(0, 1, 1, 2), unit(0, 2)]);
     graph.nodes[2].deadline = Some(Nanos(5));
     graph.nodes[0].phase = Nanos(3);
-    let plan = Plan::new(&graph).expect("a sound graph");
+    let plan = CompiledGraph::new(&graph).expect("a sound graph");
     let deadlines: Vec<u64> = plan.nodes().iter().map(|node| node.deadline.0).collect();
     assert_eq!(deadlines, [6, 12, 5]);
     assert_eq!(times(&execute(plan, Releasing::Early, &[1, 1, 1], 9), 2), [(4, 9)]);

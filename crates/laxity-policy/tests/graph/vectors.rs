@@ -1,7 +1,7 @@
 //! Graphs whose end-to-end bounds are known: with every response time at its bound, each node attains its offset.
 
 use laxity_model::{Edge, Graph};
-use laxity_policy::graph::{Plan, Releasing, Tokens};
+use laxity_policy::graph::{CompiledGraph, Releasing, Tokens};
 
 use crate::driver::{Length, back, graph, rated, run, unit};
 
@@ -11,7 +11,7 @@ fn offsets(graph: &Graph, responses: &[u64]) -> Vec<u64> {
     let rates = graph.rates().expect("rates");
     let mut latest = Vec::new();
     for releasing in [Releasing::Early, Releasing::OnTime] {
-        let plan = Plan::new(graph).expect("a sound graph");
+        let plan = CompiledGraph::new(graph).expect("a sound graph");
         let run = run(Tokens::new(plan, releasing), &Length::Response(responses.to_vec()), 4_000);
         let excess = |node: usize| {
             let (jobs, window) = (rates[node].jobs, rates[node].window.0);

@@ -5,7 +5,7 @@ use laxity_model::{EdgeId, Instant, JobId, TaskId};
 use laxity_policy::graph::{Action, Event, Tokens};
 use laxity_trace as trace;
 
-use crate::plan::{LiveGraph, NodeId, Plan};
+use crate::plan::{LiveGraph, LivePlan, NodeId};
 
 /// The tokens of all graphs, as far as the trace has come.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ struct Graph {
 }
 
 impl Graphs {
-    pub fn new(plan: &Plan) -> Graphs {
+    pub fn new(plan: &LivePlan) -> Graphs {
         let graph = |graph: &LiveGraph| Graph {
             tokens: Tokens::new(graph.plan.plan.clone(), graph.releasing),
             first_task: graph.plan.first_task,

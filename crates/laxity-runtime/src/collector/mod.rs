@@ -21,7 +21,7 @@ use self::locks::Locks;
 use self::occupancy::CpuOccupancy;
 use self::progress::Progress;
 use crate::log::{Entry, JobStep, Reader};
-use crate::plan::{Plan, ReleaseTimes};
+use crate::plan::{LivePlan, ReleaseTimes};
 
 /// Merges by time the logs of workers, the histories of GPUs, and the releases of jobs.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Collector {
     /// For threads whose first job is released at `start` or later, in the order of the tasks, and then those that
     /// handle the interrupts of `gpus`; `streams` are the numbers of each task's streams.
     pub fn new(
-        plan: &Plan,
+        plan: &LivePlan,
         start: Instant,
         readers: Vec<Reader>,
         gpus: crate::gpus::Gpus,

@@ -9,7 +9,7 @@ use laxity_trace::{LockInfo, LockKind};
 use super::{Cut, Holding, JobError, Jobs};
 use crate::gpus::Share;
 use crate::log::JobStep;
-use crate::plan::{Plan, TaskPlan};
+use crate::plan::{LivePlan, TaskPlan};
 
 /// The GPUs that a task uses.
 pub(super) struct Gpus {
@@ -103,7 +103,7 @@ impl Jobs {
 }
 
 impl Gpus {
-    pub(super) fn new(plan: &Plan, task: &TaskPlan, share: &Share) -> Gpus {
+    pub(super) fn new(plan: &LivePlan, task: &TaskPlan, share: &Share) -> Gpus {
         let engines = |gpu: usize| {
             let locks = plan.header().locks.iter().enumerate();
             let engine = |(lock, info): (usize, &LockInfo)| match info.kind {

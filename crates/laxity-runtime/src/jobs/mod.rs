@@ -21,7 +21,7 @@ use self::gpus::Gpus;
 pub(crate) use self::messages::Messages;
 use crate::gpus::{Share, base};
 use crate::log::{JobStep, Writer};
-use crate::plan::{Plan, TaskPlan};
+use crate::plan::{LivePlan, TaskPlan};
 use crate::stop::StopSignal;
 use crate::work::Work;
 use crate::worker::{Body, Interrupted, Job};
@@ -61,7 +61,7 @@ impl Jobs {
     /// That there is not enough memory, or what the arbitration of the GPUs refuses.
     pub fn new(
         task: TaskPlan,
-        gpus: Option<(&Plan, &Share)>,
+        gpus: Option<(&LivePlan, &Share)>,
         log: Writer,
         resources: Arc<[PiLock]>,
         stop: Arc<StopSignal>,

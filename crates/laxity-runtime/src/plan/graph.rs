@@ -5,7 +5,7 @@ use laxity_model::{Graph, Nanos, Platform, Scheduler, Workload};
 use laxity_policy::graph::Releasing;
 use laxity_sys::scheduling;
 
-use super::{Ending, LiveGraph, Plan, Settled, Trigger, without_modelled_interrupts};
+use super::{Ending, LiveGraph, LivePlan, Settled, Trigger, without_modelled_interrupts};
 use crate::attributes::Attributes;
 use crate::jobs::Messages;
 use crate::linux::LinuxScheduler;
@@ -44,12 +44,12 @@ pub struct NodeOptions {
     pub working_set: u64,
 }
 
-impl Plan {
+impl LivePlan {
     /// Prepares the graph of `options` alone; what its jobs do, its resources and its GPUs are those of `workload`.
     ///
     /// # Errors
     /// What cannot be run live.
-    pub fn of_graph(workload: &Workload, options: &GraphOptions) -> Result<Plan, Refusal> {
+    pub fn of_graph(workload: &Workload, options: &GraphOptions) -> Result<LivePlan, Refusal> {
         let one = |reason| Refusal::of(vec![reason]);
         let usable =
             scheduling::usable_cpus().map_err(|error| one(format!("cannot ask which CPUs may be used: {error}")))?;
@@ -71,7 +71,8 @@ impl Plan {
             placement,
             first_task: options.first_task,
         };
-        let mut plan = Plan::assemble(&workload, &compiled, settled, options.seed, options.duration).map_err(one)?;
+        let mut plan =
+            LivePlan::assemble(&workload, &compiled, settled, options.seed, options.duration).map_err(one)?;
         plan.ending = Ending::WithLastJob;
         let releasing = if options.on_time { Releasing::OnTime } else { Releasing::Early };
         plan.graphs = vec![LiveGraph { spec: options.spec.clone(), plan: compiled.graphs[0].clone(), releasing }];
@@ -128,7 +129,7 @@ fn messages(spec: &Spec, node: usize) -> Messages {
 }
 
 /// Where there are priorities, the trace ranks the nodes by them.
-fn rank_by_priority(plan: &mut Plan) {
+fn rank_by_priority(plan: &mut LivePlan) {
     if plan.linux != LinuxScheduler::Fifo {
         return;
     }
@@ -177,7 +178,7 @@ node = [
             jobs: 4,
             on_time: false,
         };
-        let plan = Plan::of_graph(&workload, &options).expect("it can be run");
+        let plan = LivePlan::of_graph(&workload, &options).expect("it can be run");
         assert_eq!(plan.tasks.len(), 2);
         for (task, number) in plan.tasks.iter().zip(3..) {
             assert_eq!(task.draws, whole.draws(laxity_model::TaskId(number)));

@@ -40,7 +40,7 @@ pub struct Options {
 
 /// A workload that is ready to run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LivePlan {
     header: TraceHeader,
     linux: LinuxScheduler,
     notes: Vec<String>,
@@ -178,7 +178,7 @@ impl TaskPlan {
     }
 
     /// The pool of GPUs that its jobs lock.
-    pub fn pool(&self, plan: &Plan) -> Option<usize> {
+    pub fn pool(&self, plan: &LivePlan) -> Option<usize> {
         let pool = |op: &Op| match op {
             Op::Lock { lock, .. } => plan.pools.iter().position(|pool| pool.lock == *lock),
             _ => None,
@@ -187,12 +187,12 @@ impl TaskPlan {
     }
 }
 
-impl Plan {
+impl LivePlan {
     /// Prepares `workload`, which must be valid, and tries out what it needs of Linux.
     ///
     /// # Errors
     /// What cannot be run live, or not by this user on this machine.
-    pub fn new(workload: &Workload, options: &Options) -> Result<Plan, Refusal> {
+    pub fn new(workload: &Workload, options: &Options) -> Result<LivePlan, Refusal> {
         let reasons = refusal::unsupported(workload);
         if !reasons.is_empty() {
             return Err(Refusal::of(reasons));
@@ -206,7 +206,7 @@ impl Plan {
             scheduling::usable_cpus().map_err(|error| one(format!("cannot ask which CPUs may be used: {error}")))?;
         let compiled = laxity_plan::Plan::new(&modelled, &scheduler, options.seed)
             .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
-        Plan::of(workload, &compiled, &usable, options).map_err(one)
+        LivePlan::of(workload, &compiled, &usable, options).map_err(one)
     }
 
     /// The same jobs, step by step, that are simulated.
@@ -215,7 +215,7 @@ impl Plan {
         compiled: &laxity_plan::Plan,
         usable: &[usize],
         options: &Options,
-    ) -> Result<Plan, String> {
+    ) -> Result<LivePlan, String> {
         let scheduler = compiled.header.scheduler;
         let placement = Placement::new(&compiled.header, usable)?;
         let uses_all = scheduler.scope == Scope::Global && placement.linux.len() == usable.len();
@@ -240,7 +240,7 @@ impl Plan {
             placement,
             first_task: 0,
         };
-        let mut plan = Plan::assemble(workload, compiled, settled, options.seed, options.duration)?;
+        let mut plan = LivePlan::assemble(workload, compiled, settled, options.seed, options.duration)?;
         plan.notes.splice(0..0, note);
         Ok(plan)
     }
@@ -251,7 +251,7 @@ impl Plan {
         settled: Settled,
         seed: u64,
         duration: Nanos,
-    ) -> Result<Plan, String> {
+    ) -> Result<LivePlan, String> {
         let Settled { linux, attributes, urgencies, cpus, placement, first_task } = settled;
         let models = compiled.models(workload);
         let priority = |task: usize| attributes[task].priority();
@@ -289,7 +289,7 @@ impl Plan {
         let header = header(compiled, workload, linux);
         let pools = if use_gpus { pools(&header, &compiled.locks.configs, workload, &tasks)? } else { Vec::new() };
         let handling = workload.gpu_management.handling;
-        Ok(Plan {
+        Ok(LivePlan {
             linux,
             notes: left_out(workload, linux, use_gpus),
             duration,

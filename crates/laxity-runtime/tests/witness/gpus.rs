@@ -193,11 +193,11 @@ fn a_run_that_is_stopped_lets_go_of_tokens_and_engines() {
     assert!(left <= 3, "{names:?}");
 }
 
-fn plan(workload: &Workload) -> Result<laxity_runtime::Plan, laxity_runtime::Refusal> {
+fn plan(workload: &Workload) -> Result<laxity_runtime::LivePlan, laxity_runtime::Refusal> {
     let linux = Some(laxity_runtime::LinuxScheduler::Other);
     let duration = Nanos::from_secs(3_600);
     let options = laxity_runtime::Options { scheduler: workload.scheduler, linux, seed: 0, duration };
-    laxity_runtime::Plan::new(workload, &options)
+    laxity_runtime::LivePlan::new(workload, &options)
 }
 
 /// The order of all grants, and what each job did.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use laxity_graph::Registry;
 use laxity_model::{Distribution, ExecutionTime, Instant, JobId, LockId, Nanos, ReplicaId, Workload};
-use laxity_runtime::{LinuxScheduler, Options, Plan, Run, StartOptions};
+use laxity_runtime::{LinuxScheduler, LivePlan, Options, Run, StartOptions};
 use laxity_sim::Simulator;
 use laxity_testing::skip;
 use laxity_trace::check::LegalityCheck;
@@ -29,7 +29,7 @@ pub fn live(workload: &Workload, duration: Nanos) -> Vec<Record> {
 /// As [`live`], by another class; nothing if that is not permitted here.
 pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> Option<Vec<Record>> {
     let options = Options { scheduler: workload.scheduler, linux: Some(linux), seed: SEED, duration };
-    let plan = match Plan::new(workload, &options) {
+    let plan = match LivePlan::new(workload, &options) {
         Ok(plan) => plan,
         Err(refusal) if is_about_permission(&refusal.to_string()) => {
             skip(refusal);
@@ -62,7 +62,7 @@ pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> O
 }
 
 /// Starts `plan` with threads that are in memory.
-pub fn start(plan: &Plan) -> Result<Run, String> {
+pub fn start(plan: &LivePlan) -> Result<Run, String> {
     let graphs = plan.create_graphs(&Registry::default()).map_err(|error| error.to_string())?;
     Run::start(plan, &graphs, StartOptions { locks_memory: true, processes: None })
 }

@@ -11,7 +11,7 @@ use harness::{completions, grants, live, live_by, ms, releases, simulated, start
 use laxity_model::{
     Arrival, Distribution, ExecutionTime, Nanos, Platform, Resource, ResourceProtocol, Scheduler, Step, Task, Workload,
 };
-use laxity_runtime::{LinuxScheduler, Options, Plan};
+use laxity_runtime::{LinuxScheduler, LivePlan, Options};
 use laxity_trace::check::LegalityCheck;
 use laxity_trace::{Event, Sink};
 
@@ -79,7 +79,7 @@ fn a_run_that_is_stopped_leaves_a_whole_trace_up_to_there() {
         seed: 0,
         duration: Nanos::from_secs(3_600),
     };
-    let plan = Plan::new(&workload, &options).expect("it can be run");
+    let plan = LivePlan::new(&workload, &options).expect("it can be run");
     let mut records = Vec::new();
     let mut run = start(&plan).expect("threads");
     while run.completed() < 3 {
@@ -100,15 +100,15 @@ fn what_cannot_be_run_live_is_refused_by_name() {
     let mut workload = Workload::new("w", Platform::identical(1), vec![Task::periodic("t", ms(1), ms(10))]);
     let options = Options { scheduler: workload.scheduler, linux: None, seed: 0, duration: ms(10) };
     workload.tasks[0].budget = Some(ms(1));
-    let refusal = Plan::new(&workload, &options).expect_err("a budget");
+    let refusal = LivePlan::new(&workload, &options).expect_err("a budget");
     assert!(refusal.reasons()[0].starts_with("task \"t\": its budget of 1 ms"), "{refusal}");
     workload.tasks[0].budget = None;
     workload.platform = Platform::identical(4_096);
-    let refusal = Plan::new(&workload, &options).expect_err("so many CPUs");
+    let refusal = LivePlan::new(&workload, &options).expect_err("so many CPUs");
     assert!(refusal.reasons()[0].contains("for 4096 CPUs"), "{refusal}");
     workload.platform = Platform::identical(1);
     let fifo = Options { linux: Some(LinuxScheduler::Fifo), ..options };
-    let refusal = Plan::new(&workload, &fifo).expect_err("EDF");
+    let refusal = LivePlan::new(&workload, &fifo).expect_err("EDF");
     assert!(refusal.to_string().contains("--policy G-RM"), "{refusal}");
 }
 

@@ -60,7 +60,8 @@ pub enum InterruptCpu {
 }
 
 /// The text is not a line of options.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown option `{word}`; write {allowed}")]
 pub struct ParseOptionsError {
     word: String,
     allowed: &'static str,
@@ -152,14 +153,6 @@ fn set<T: Copy>(
     *field = names.iter().find(|named| named.0 == value).ok_or(allowed)?.1;
     Ok(())
 }
-
-impl fmt::Display for ParseOptionsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown option `{}`; write {}", self.word, self.allowed)
-    }
-}
-
-impl std::error::Error for ParseOptionsError {}
 
 #[cfg(test)]
 mod tests {

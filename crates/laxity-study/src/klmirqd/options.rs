@@ -39,7 +39,11 @@ pub enum Tardiness {
 }
 
 /// The text is not a line of options.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown option `{word}`; write blocking=aware|oblivious|oblivious-integer|exact, order=input|decreasing, \
+     critical-section=gpu-time|whole-job, tardiness=fixed-point|none"
+)]
 pub struct ParseOptionsError {
     word: String,
 }
@@ -101,19 +105,6 @@ fn set<T: Copy>(field: &mut T, names: &[(&str, T)], value: &str) -> Option<()> {
     *field = names.iter().find(|named| named.0 == value)?.1;
     Some(())
 }
-
-impl fmt::Display for ParseOptionsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "unknown option `{}`; write blocking=aware|oblivious|oblivious-integer|exact, order=input|decreasing, \
-             critical-section=gpu-time|whole-job, tardiness=fixed-point|none",
-            self.word
-        )
-    }
-}
-
-impl std::error::Error for ParseOptionsError {}
 
 #[cfg(test)]
 mod tests {

@@ -83,7 +83,11 @@ impl Default for RuntimeOptions {
 }
 
 /// Options that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown option `{word}`; write interrupts=0 to {INTERRUPTS_MAX} (a job), overlap=0 to 1000 (thousandths), \
+     waiting=suspend|poll, halves=long-tail|mean, phases=random|synchronous, definition=any|entitled"
+)]
 pub struct ParseRuntimeOptionsError {
     word: String,
 }
@@ -140,19 +144,6 @@ fn set<T>(field: &mut T, value: Option<T>) -> Option<()> {
     *field = value?;
     Some(())
 }
-
-impl fmt::Display for ParseRuntimeOptionsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "unknown option `{}`; write interrupts=0 to {INTERRUPTS_MAX} (a job), overlap=0 to 1000 \
-             (thousandths), waiting=suspend|poll, halves=long-tail|mean, phases=random|synchronous, definition=any|entitled",
-            self.word
-        )
-    }
-}
-
-impl std::error::Error for ParseRuntimeOptionsError {}
 
 #[cfg(test)]
 mod tests {

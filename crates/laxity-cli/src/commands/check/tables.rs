@@ -188,7 +188,7 @@ pub fn comparison(reports: &[Report]) -> Table {
                 None => Cell::faint("-"),
             },
             report.scaling.map_or_else(|| Cell::faint("-"), |scaling| super::text::factor(scaling).into()),
-            Cell::faint(&report.profile),
+            Cell::faint(&report.overheads.profile),
         ]);
     }
     table

@@ -98,13 +98,17 @@ fn heading(workload: &Workload, report: &Report) -> String {
     if let (Some(arbitration), Some(handling)) = (report.arbitration, report.handling) {
         line("GPUs", format!("arbitration {}, interrupts {}", arbitration.name(), handling.name()));
     }
-    let none = report.costs == OverheadCosts::default();
+    let none = report.overheads.costs == OverheadCosts::default();
     let accounting = report.accounting.name();
     line(
         "overheads",
         match none {
             true => "none".to_owned(),
-            false => format!("{}, at {}, {accounting} accounting", report.profile, tasks_and_nodes(report, workload)),
+            false => format!(
+                "{}, at {}, {accounting} accounting",
+                report.overheads.profile,
+                tasks_and_nodes(report, workload)
+            ),
         },
     );
     out

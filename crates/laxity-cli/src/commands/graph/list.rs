@@ -57,13 +57,7 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
 
 fn summary(graph: &Graph) -> Summary {
     let nodes: Vec<_> = (0..graph.spec().graph().nodes.len()).map(|node| graph.status(node)).collect();
-    let mut pids: Vec<u32> = nodes
-        .iter()
-        .filter_map(|node| match node.ownership {
-            Ownership::Claimed { pid } => Some(pid),
-            Ownership::Free | Ownership::Lost => None,
-        })
-        .collect();
+    let mut pids: Vec<u32> = nodes.iter().filter_map(|node| node.ownership.pid()).collect();
     let claimed = pids.len();
     pids.sort_unstable();
     pids.dedup();

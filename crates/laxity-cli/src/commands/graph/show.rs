@@ -1,12 +1,12 @@
 //! `laxity graph show`: what a graph is doing now.
 
 use clap::Args;
-use laxity_graph::{Channel, Graph, NodeStatus, Ownership, Registry, Topology};
-use laxity_model::Edge;
+use laxity_graph::{Channel, Graph, Registry, Topology};
+use laxity_model::{Edge, Nanos};
 use serde::Serialize;
 
 use super::drawing;
-use super::view::{Look, State};
+use super::view::{Look, NodeLook, State};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::quantity::{bytes, counted};
@@ -72,7 +72,7 @@ fn node_table(graph: &Graph) -> Table {
     }
     for (position, node) in graph.spec().graph().nodes.iter().enumerate() {
         let status = graph.status(position);
-        let process = pid(&status).map_or(Cell::faint("-"), |pid| pid.to_string().into());
+        let process = status.ownership.pid().map_or(Cell::faint("-"), |pid| pid.to_string().into());
         let state = State::of(&status).cell();
         let begun = status.started.to_string();
         let mut row = vec![node.name.clone().into(), begun.into(), status.completed.to_string().into(), process, state];
@@ -132,13 +132,6 @@ fn node_name(graph: &Graph, node: usize) -> &str {
     &graph.spec().graph().nodes[node].name
 }
 
-fn pid(status: &NodeStatus) -> Option<u32> {
-    match status.ownership {
-        Ownership::Claimed { pid } => Some(pid),
-        Ownership::Free | Ownership::Lost => None,
-    }
-}
-
 /// The fields are described in `docs/reference/json.md` and are stable.
 fn json(graph: &Graph) -> String {
     #[derive(Serialize)]
@@ -151,12 +144,9 @@ fn json(graph: &Graph) -> String {
     }
     #[derive(Serialize)]
     struct JsonNode<'a> {
-        name: &'a str,
-        period_ns: Option<u64>,
-        state: &'static str,
-        pid: Option<u32>,
-        started: u64,
-        completed: u64,
+        #[serde(flatten)]
+        look: NodeLook<'a>,
+        period_ns: Option<Nanos>,
         user_data_bytes: u32,
     }
     #[derive(Serialize)]
@@ -176,11 +166,8 @@ fn json(graph: &Graph) -> String {
     }
     let model = graph.spec().graph();
     let nodes = model.nodes.iter().enumerate().map(|(position, node)| {
-        let status = graph.status(position);
-        let (period_ns, state, pid) = (node.period.map(|period| period.0), State::of(&status).name(), pid(&status));
-        let (started, completed) = (status.started, status.completed);
-        let user_data_bytes = graph.spec().node_data()[position];
-        JsonNode { name: &node.name, period_ns, state, pid, started, completed, user_data_bytes }
+        let look = NodeLook::new(&node.name, &graph.status(position));
+        JsonNode { look, period_ns: node.period, user_data_bytes: graph.spec().node_data()[position] }
     });
     let edges = edges(graph).map(|(position, (edge, channel))| {
         let (message_bytes, capacity) = (channel.message(), channel.capacity());

@@ -6,6 +6,7 @@ use laxity_graph::{Graph, NodeStatus, Ownership, Spec};
 use laxity_model::{Instant, Nanos};
 use laxity_policy::graph::EdgeKind;
 use laxity_sys::clock;
+use serde::Serialize;
 
 use crate::quantity::TimeUnit;
 use crate::table::{Cell, Table};
@@ -47,6 +48,24 @@ pub enum State {
     Lost,
     /// It will run no more jobs.
     Ended,
+}
+
+/// A node as programs see it. The fields are described in `docs/reference/json.md` and are stable.
+#[derive(Serialize)]
+pub struct NodeLook<'a> {
+    name: &'a str,
+    state: &'static str,
+    pid: Option<u32>,
+    started: u64,
+    completed: u64,
+}
+
+impl<'a> NodeLook<'a> {
+    /// The node `name`, which does what `status` says.
+    pub fn new(name: &'a str, status: &NodeStatus) -> Self {
+        let NodeStatus { started, completed, ownership, .. } = *status;
+        NodeLook { name, state: State::of(status).name(), pid: ownership.pid(), started, completed }
+    }
 }
 
 impl Look {
@@ -196,10 +215,7 @@ pub fn table(spec: &Spec, look: &Look, history: &History, losses: &[u64], times:
         row.extend([shown(response.map(|(median, _)| median)), shown(response.map(|(_, max)| max))]);
         row.push(Cell::mishaps(losses.get(node).copied().unwrap_or_default()));
         if !counts_misses {
-            row.push(match status.ownership {
-                Ownership::Claimed { pid } => pid.to_string().into(),
-                Ownership::Free | Ownership::Lost => Cell::faint("-"),
-            });
+            row.push(status.ownership.pid().map_or(Cell::faint("-"), |pid| pid.to_string().into()));
         }
         row.push(waiting(spec, look, node));
         table.row(row);

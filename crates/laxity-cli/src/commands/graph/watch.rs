@@ -4,12 +4,12 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use laxity_graph::{Graph, Ownership, Registry};
+use laxity_graph::{Graph, Registry};
 use laxity_model::Nanos;
 use serde::Serialize;
 
 use super::display::Display;
-use super::view::{self, History, Look, State, Times};
+use super::view::{self, History, Look, NodeLook, State, Times};
 use super::{live, parse_interval};
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -162,11 +162,8 @@ impl Watcher {
         }
         #[derive(Serialize)]
         struct JsonNode<'a> {
-            name: &'a str,
-            state: &'static str,
-            pid: Option<u32>,
-            started: u64,
-            completed: u64,
+            #[serde(flatten)]
+            look: NodeLook<'a>,
             rate_per_s: Option<f64>,
             lost: u64,
             response_p50_ns: Option<u64>,
@@ -180,14 +177,7 @@ impl Watcher {
         }
         let graph = self.graph.spec().graph();
         let nodes = look.nodes.iter().zip(self.times()).enumerate().map(|(node, (status, times))| JsonNode {
-            name: &graph.nodes[node].name,
-            state: State::of(status).name(),
-            pid: match status.ownership {
-                Ownership::Claimed { pid } => Some(pid),
-                Ownership::Free | Ownership::Lost => None,
-            },
-            started: status.started,
-            completed: status.completed,
+            look: NodeLook::new(&graph.nodes[node].name, status),
             rate_per_s: self.history.rate(node).map(|tenths| tenths as f64 / 10.0),
             lost: self.losses[node],
             response_p50_ns: times.response.map(|(median, _)| median.0),

@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use laxity_graph::Registry;
 use laxity_model::{GpuArbitration, Instant, Nanos, Scheduler, Workload};
-use laxity_runtime::{LinuxScheduler, Machine, Options, Plan, Run, StartOptions};
+use laxity_runtime::{LinuxScheduler, LivePlan, Machine, Options, Run, StartOptions};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::Metrics;
 
@@ -112,16 +112,16 @@ fn workload(arguments: &Arguments, file: &str) -> Result<Workload, CliError> {
     Ok(workload)
 }
 
-fn plan(arguments: &Arguments, file: &str, workload: &Workload, duration: Nanos) -> Result<Plan, CliError> {
+fn plan(arguments: &Arguments, file: &str, workload: &Workload, duration: Nanos) -> Result<LivePlan, CliError> {
     let options = Options { scheduler: workload.scheduler, linux: arguments.scheduler, seed: arguments.seed, duration };
-    Plan::new(workload, &options).map_err(|refusal| {
+    LivePlan::new(workload, &options).map_err(|refusal| {
         let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
         CliError::Live { message: lines.join("\n") }
     })
 }
 
 /// What weakens what is measured.
-fn say(file: &str, workload: &Workload, plan: &Plan) {
+fn say(file: &str, workload: &Workload, plan: &LivePlan) {
     for warning in workload.warnings() {
         output::warning(format_args!("{file}: {warning}"));
     }
@@ -138,7 +138,7 @@ fn say(file: &str, workload: &Workload, plan: &Plan) {
 /// whether that is all that happened, and why the run could not go on, if it could not.
 fn carry_out(
     arguments: &Arguments,
-    plan: &Plan,
+    plan: &LivePlan,
     duration: Nanos,
     interrupt: &Interrupt,
 ) -> Result<(Report, bool, Result<(), String>), CliError> {
@@ -194,7 +194,7 @@ fn show(display: &mut Display, view: &View, name: &str, (reached, duration): (In
 }
 
 /// Where the records go, if anywhere, and whether writing them failed.
-fn open_trace(arguments: &Arguments, plan: &Plan) -> Result<(Option<TraceWriter<OutputFile>>, Failed), CliError> {
+fn open_trace(arguments: &Arguments, plan: &LivePlan) -> Result<(Option<TraceWriter<OutputFile>>, Failed), CliError> {
     let Some(path) = &arguments.trace else { return Ok((None, Failed::default())) };
     let file = OutputFile::create(path)?;
     let failed = file.failed();

@@ -143,7 +143,7 @@ fn what_cannot_be_is_refused_by_name() {
     refused(&pipeline().object("A", 0).node("a", [output("A")]), &PipelineError::NoBytes { object }, &["A", "0 bytes"]);
     let nameless = PipelineError::ObjectName { name: name("") };
     refused(&pipeline().object("", 8).node("a", [output("")]), &nameless, &["0 bytes"]);
-    let none = PipelineError::Spec(SpecError::Plan(laxity_policy::graph::PlanError::NoReplicas));
+    let none = PipelineError::Spec(SpecError::Graph(laxity_policy::graph::CompiledGraphError::NoReplicas));
     assert_eq!(one().build(0), Err(none));
     let same = PipelineError::Spec(SpecError::Duplicate { name: name("a") });
     refused(&one().node("a", []), &same, &["two nodes are called a"]);

@@ -20,7 +20,7 @@ use std::time::Duration;
 use clap::Args;
 use laxity_graph::{Graph, MEMBERS_MAX, RECORDER_DEFAULT, Registry, Spec};
 use laxity_model::{self as model, Instant, Nanos, Platform, Step, Workload};
-use laxity_runtime::{GraphOptions, Plan, ProcessOptions, Refusal, Run, StartOptions};
+use laxity_runtime::{GraphOptions, LivePlan, ProcessOptions, Refusal, Run, StartOptions};
 use laxity_trace::codec::TraceWriter;
 use laxity_trace::metrics::NodeJobs;
 use laxity_trace::{Event, Sink};
@@ -213,7 +213,7 @@ fn plan(
     position: usize,
     (graph, spec): (model::Graph, Spec),
     file: &str,
-) -> Result<Plan, CliError> {
+) -> Result<LivePlan, CliError> {
     let cost = |node: &model::Node| node.body.iter().map(Step::cpu_wcet).sum();
     let costs: Vec<Nanos> = graph.nodes.iter().map(cost).collect();
     let nodes = arguments.scheduling.nodes(&spec, &costs);
@@ -238,7 +238,7 @@ fn plan(
         let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
         live(lines.join("\n"))
     };
-    let plan = Plan::of_graph(workload, &options).map_err(refused)?;
+    let plan = LivePlan::of_graph(workload, &options).map_err(refused)?;
     if !arguments.quiet && !arguments.json {
         plan.notes().iter().for_each(|note| output::warning(format_args!("{file}: {note}")));
     }
@@ -249,7 +249,7 @@ fn plan(
 fn carry_out(
     registry: &Registry,
     arguments: &Arguments,
-    plan: &Plan,
+    plan: &LivePlan,
     graph: &Graph,
     interrupt: &Interrupt,
 ) -> Result<Outcome, CliError> {
@@ -332,7 +332,7 @@ fn process_options(registry: &Registry, arguments: &Arguments, graph: &Graph, in
 }
 
 /// Where the records go, if anywhere, and whether writing them failed.
-fn open_trace(arguments: &Arguments, plan: &Plan) -> Result<(Option<TraceWriter<OutputFile>>, Failed), CliError> {
+fn open_trace(arguments: &Arguments, plan: &LivePlan) -> Result<(Option<TraceWriter<OutputFile>>, Failed), CliError> {
     let Some(path) = &arguments.trace else { return Ok((None, Failed::default())) };
     let file = OutputFile::create(path)?;
     let failed = file.failed();

@@ -2,11 +2,11 @@
 
 use laxity_model::{EdgeKind, Graph, Nanos};
 
-use super::{Period, PlanError};
+use super::{CompiledGraphError, Period};
 
 /// A graph made ready to be carried out: periods and deadlines of its nodes, and which nodes affect each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct CompiledGraph {
     nodes: Vec<Node>,
     edges: Vec<Edge>,
     links: Vec<Links>,
@@ -47,7 +47,7 @@ pub struct Edge {
     pub delay: u32,
 }
 
-/// The edges at a node, as positions in [`Plan::edges`].
+/// The edges at a node, as positions in [`CompiledGraph::edges`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Links {
     /// Inbound, forward and back: a job is released when they have their tokens.
@@ -103,18 +103,18 @@ impl Edge {
     }
 }
 
-impl Plan {
+impl CompiledGraph {
     /// The plan of `graph` as it is: one replica of everything, no feedback.
-    pub fn new(graph: &Graph) -> Result<Plan, PlanError> {
+    pub fn new(graph: &Graph) -> Result<CompiledGraph, CompiledGraphError> {
         for (index, edge) in graph.edges.iter().enumerate() {
             check(graph, index, edge)?;
         }
-        let rates = graph.rates().map_err(|error| PlanError::of(graph, error))?;
+        let rates = graph.rates().map_err(|error| CompiledGraphError::of(graph, error))?;
         let mut nodes = Vec::with_capacity(graph.nodes.len());
         for (index, (node, &rate)) in graph.nodes.iter().zip(&rates).enumerate() {
             let period = Period::of(rate);
             if period.floor().is_zero() {
-                return Err(PlanError::TooFast { node: node.name.clone(), rate });
+                return Err(CompiledGraphError::TooFast { node: node.name.clone(), rate });
             }
             nodes.push(Node {
                 period,
@@ -133,11 +133,11 @@ impl Plan {
             kind: if edge.back_edge { EdgeKind::Back } else { EdgeKind::Token },
             delay: edge.delay,
         });
-        Ok(Plan::with(nodes, edges.collect(), 1))
+        Ok(CompiledGraph::with(nodes, edges.collect(), 1))
     }
 
     /// Links the edges to the nodes; all indices are in range.
-    pub(super) fn with(nodes: Vec<Node>, edges: Vec<Edge>, replicas: u32) -> Plan {
+    pub(super) fn with(nodes: Vec<Node>, edges: Vec<Edge>, replicas: u32) -> CompiledGraph {
         let mut links = vec![Links::default(); nodes.len()];
         let (feedback, tokens): (Vec<usize>, Vec<usize>) =
             (0..edges.len()).partition(|&edge| edges[edge].kind == EdgeKind::Feedback);
@@ -155,7 +155,7 @@ impl Plan {
             links.affected.sort_unstable();
             links.affected.dedup();
         }
-        Plan { nodes, edges, links, replicas }
+        CompiledGraph { nodes, edges, links, replicas }
     }
 
     /// The nodes, at the positions they have in the graph.
@@ -190,18 +190,18 @@ impl Plan {
 }
 
 /// Rules of an edge by itself.
-fn check(graph: &Graph, index: usize, edge: &laxity_model::Edge) -> Result<(), PlanError> {
+fn check(graph: &Graph, index: usize, edge: &laxity_model::Edge) -> Result<(), CompiledGraphError> {
     let nodes = graph.nodes.len();
     if let Some(node) = [edge.producer, edge.consumer].into_iter().find(|&node| node >= nodes) {
-        return Err(PlanError::UnknownNode { edge: index, node, nodes });
+        return Err(CompiledGraphError::UnknownNode { edge: index, node, nodes });
     }
     let (from, to) = (graph.nodes[edge.producer].name.clone(), graph.nodes[edge.consumer].name.clone());
     let &laxity_model::Edge { produce, consume, threshold, initial, .. } = edge;
     if produce == 0 || consume == 0 || threshold < consume {
-        return Err(PlanError::Tokens { from, to, produce, consume, threshold });
+        return Err(CompiledGraphError::Tokens { from, to, produce, consume, threshold });
     }
     if edge.back_edge && initial < threshold {
-        return Err(PlanError::Deadlock { from, to, initial, threshold });
+        return Err(CompiledGraphError::Deadlock { from, to, initial, threshold });
     }
     Ok(())
 }
