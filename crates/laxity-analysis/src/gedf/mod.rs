@@ -10,11 +10,13 @@ mod bcl;
 mod bcl_iterative;
 mod combined;
 mod demand;
+mod demand_tree;
 mod ffdbf;
 mod ffdbf_grid;
 mod gfb;
 mod progressions;
 mod rta;
+mod rta_index;
 mod trivial;
 mod uniprocessor;
 
