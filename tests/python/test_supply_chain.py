@@ -1,11 +1,17 @@
-"""What scripts/supply_chain.py finds in the metadata of a build."""
+"""What scripts/supply_chain.py finds in a build's metadata; Python packages are those of the listed hashes."""
 
+import hashlib
+import os
+import re
+import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
 
 import supply_chain
 
@@ -64,3 +70,50 @@ def test_a_second_version_that_deny_toml_excuses_is_none():
     # 0.1 is not 0.11.
     ahead = supply_chain.problems(metadata(("old", "0.11.0", "MIT", source), ("old", "0.2.0", "MIT", source)), RULES)
     assert len(ahead) == 1
+
+
+REQUIREMENTS = sorted((ROOT / "python").glob("requirements*.txt"))
+
+
+@pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)
+def test_every_python_package_is_pinned_to_a_version_and_to_hashes(path: Path) -> None:
+    text = path.read_text().replace("\\\n", " ")
+    requirements = [line for line in text.splitlines() if line and not line.startswith(("#", " ", "-"))]
+    assert requirements
+    for requirement in requirements:
+        assert re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+ .*--hash=sha256:[0-9a-f]{64}\b", requirement), requirement[:80]
+
+
+def wheel(folder: Path, content: str) -> Path:
+    """A package of one module."""
+    path = folder / "laxity_probe-1.0-py3-none-any.whl"
+    info = "laxity_probe-1.0.dist-info"
+    files = {
+        "laxity_probe.py": content,
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: laxity-probe\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": "",
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return path
+
+
+def test_a_package_whose_bytes_differ_from_the_listed_hash_is_not_installed(tmp_path: Path) -> None:
+    digest = hashlib.sha256(wheel(tmp_path, "answer = 1\n").read_bytes()).hexdigest()
+    requirements = tmp_path / "requirements.txt"
+    environment = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+
+    def install(*lines: str) -> subprocess.CompletedProcess[str]:
+        requirements.write_text("\n".join(lines) + "\n")
+        command = [ROOT / "scripts" / "venv.sh", tmp_path / "venv", requirements]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    without = install("laxity-probe==1.0")
+    assert without.returncode != 0 and "hash" in without.stderr.lower(), "no hash is listed"
+    wheel(tmp_path, "answer = 2\n")
+    changed = install(f"laxity-probe==1.0 --hash=sha256:{digest}")
+    assert changed.returncode != 0 and "do not match" in changed.stderr.lower().replace("\n", " "), changed.stderr
+    wheel(tmp_path, "answer = 1\n")
+    assert install(f"laxity-probe==1.0 --hash=sha256:{digest}").returncode == 0

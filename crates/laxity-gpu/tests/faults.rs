@@ -8,14 +8,12 @@
 mod support;
 
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::thread;
 
 use laxity_gpu::{Base, Config, Registry};
 use laxity_model::Nanos;
-use laxity_sys::fault;
-use laxity_testing::{Process, role, until};
+use laxity_testing::{Process, each_call_fails, role, until};
 use support::Place;
 
 /// Not a test by itself: a process that holds the only token.
@@ -56,20 +54,14 @@ fn create(registry: &Registry) -> Result<(), String> {
     client.token().map(drop).map_err(text)
 }
 
-/// Whether `text` is about the error `number`, in Linux's words or in those of what it means for an arbitration.
-fn tells(text: &str, number: i32) -> bool {
-    let meaning = match number {
-        libc::ENOENT => "does not exist",
-        libc::EEXIST => "exists",
-        libc::ENOSPC | libc::EFBIG | libc::EDQUOT => "needs",
-        _ => "\0",
-    };
-    text.contains(&io::Error::from_raw_os_error(number).to_string()) || text.contains(meaning)
-}
-
-fn descriptors() -> usize {
-    fs::read_dir("/proc/self/fd").expect("readable").count()
-}
+/// What an error says instead of Linux's words for it.
+const MEANINGS: &[(i32, &str)] = &[
+    (libc::ENOENT, "does not exist"),
+    (libc::EEXIST, "exists"),
+    (libc::ENOSPC, "needs"),
+    (libc::EFBIG, "needs"),
+    (libc::EDQUOT, "needs"),
+];
 
 /// What the first member's slot says: 64 bytes after the header and the epoch.
 fn first_slot(place: &Place) -> Vec<u8> {
@@ -90,32 +82,22 @@ fn a_system_call_that_fails_takes_no_token_from_its_holder() {
     type Scenario = fn(&Registry) -> Result<(), String>;
     let mut injected = 0;
     for (name, scenario) in [("attach", attach as Scenario), ("create", create)] {
-        let (result, calls) = fault::record(|| scenario(&place));
-        result.expect("nothing fails yet");
-        let (slot, open) = (first_slot(&place), descriptors());
-        let mut files = place.files();
-        files.sort_unstable();
-        for call in calls {
-            for &error in fault::errors_of(call.name) {
-                let what = format!("{name}: {call:?} fails: {}", io::Error::from_raw_os_error(error));
-                let (result, was_injected) = fault::fail(call, error, || scenario(&place));
-                injected += u32::from(was_injected);
-                if let Err(text) = result {
-                    assert!(was_injected && tells(&text, error), "{what}, and the error is: {text}");
-                }
+        let (slot, files) = (first_slot(&place), place.files());
+        injected += each_call_fails(
+            name,
+            || scenario(&place),
+            MEANINGS,
+            |failed, what| {
                 assert_eq!(first_slot(&place), slot, "{what}: another member was touched");
-                assert_eq!(descriptors(), open, "{what}: a descriptor is left");
                 assert_eq!(holders(&place), ["holder"], "{what}");
                 // Takes the lock of the memory.
                 drop(place.attach("g").unwrap_or_else(|error| panic!("{what}, and then: {error}")));
-                if ["unlink", "flock"].contains(&call.name) {
+                if ["unlink", "flock"].contains(&failed.call.name) {
                     place.gc().expect("readable");
                 }
-                let mut left = place.files();
-                left.sort_unstable();
-                assert_eq!(left, files, "{what}");
-            }
-        }
+                assert_eq!(place.files(), files, "{what}");
+            },
+        );
     }
     println!("{injected} calls failed");
     assert!(injected > 50, "{injected}");

@@ -7,17 +7,25 @@
 mod relay;
 mod support;
 
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use laxity_graph::{ChannelKind, Collector, Graph, MessageError, Node, Ownership, Registry, Spec, WaitError};
+use laxity_graph::{
+    ChannelKind, ClaimError, Collector, Graph, MessageError, Node, Ownership, Registry, Spec, WaitError,
+};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::channel::wait_readable;
 use laxity_sys::clock::now;
-use laxity_testing::{HANG, Process, Random, role, until};
+use laxity_testing::{HANG, Process, Random, role, skip, soon, until};
 use laxity_trace::{Event, Record};
 use relay::{LENGTH, exchange, one_job, pipeline};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use support::{Place, back, edge, graph, ringed, spec};
+
+/// The folder of core dumps, and how long they are at least.
+const DUMPS: &str = "LAXITY_TEST_DUMPS";
+const DUMPED: usize = 192 << 20;
 
 /// Not a test by itself: what the processes do that tests start.
 #[test]
@@ -27,6 +35,7 @@ fn child() {
     match role.split_once(' ') {
         Some(("hold", node)) => hold(&registry, node),
         Some(("pass", node)) => pass(&registry, node),
+        Some(("dump", node)) => dump(&registry, node),
         Some(("note", node)) => note(&registry, node),
         Some(("create", _)) => create(&registry),
         _ => panic!("no such role: {role}"),
@@ -53,6 +62,16 @@ fn pass(registry: &Registry, node: &str) {
     loop {
         thread::park();
     }
+}
+
+/// As [`hold`], and leaves a large core dump in the working directory when it is aborted.
+fn dump(registry: &Registry, node: &str) {
+    let limit = getrlimit(Resource::Core);
+    setrlimit(Resource::Core, Rlimit { current: limit.maximum, ..limit }).expect("up to the maximum");
+    std::env::set_current_dir(std::env::var_os(DUMPS).expect("the test says where")).expect("it is there");
+    let memory = vec![1_u8; DUMPED];
+    hold(registry, node);
+    drop(memory);
 }
 
 /// Writes user data of `node`, for ever.
@@ -323,4 +342,42 @@ fn messages_that_all_processes_left_by_being_killed_are_there_or_an_error() {
         assert_eq!(place.gc().expect("readable"), ["g"]);
         assert!(place.files().is_empty(), "{kind}");
     }
+}
+
+/// While Linux writes the dump, the memory of the process is still there, and so is what it claimed.
+#[test]
+fn a_node_is_claimed_again_once_the_core_dump_of_its_process_is_whole_and_not_before() {
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if pattern.contains(['|', '/']) || getrlimit(Resource::Core).maximum.is_some_and(|most| most < 2 * DUMPED as u64) {
+        return skip("core dumps of this process do not go to its working directory");
+    }
+    let place = Place::new("dump");
+    let graph = place.create(&spec(&["a"], vec![])).expect("the name is free");
+    let dumps = std::env::temp_dir().join(format!("laxity-test-dumps-{}", std::process::id()));
+    fs::create_dir_all(&dumps).expect("a folder");
+    let mut process = Process::start_with(&place, "dump a", &[(DUMPS, dumps.as_os_str())]);
+    let pid = process.id();
+    until("it is in its second job", || graph.status(0).started == 2);
+    kill_process(Pid::from_raw(pid as i32).expect("a number"), Signal::ABORT).expect("it is ours");
+    let give_up = soon();
+    let mut refused = 0;
+    let claimed = loop {
+        match graph.claim("a") {
+            Ok(node) => break node,
+            Err(ClaimError::Claimed { pid: owner, .. } | ClaimError::Ending { pid: owner, .. }) => {
+                assert_eq!(owner, pid, "the error names the process that dumps");
+                refused += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+        assert!(now() < give_up, "refused {refused} times, and the dump has no end");
+        thread::sleep(Duration::from_millis(1));
+    };
+    let lengths = fs::read_dir(&dumps).expect("it is there").map(|file| file.and_then(|file| file.metadata()));
+    let length: u64 = lengths.map(|file| file.expect("readable").len()).sum();
+    println!("refused {refused} times, {length} bytes were dumped");
+    drop(claimed);
+    process.wait();
+    fs::remove_dir_all(&dumps).expect("it is ours");
+    assert!(length >= DUMPED as u64, "it was claimed when {length} bytes were dumped");
 }

@@ -8,11 +8,9 @@
 mod support;
 
 use std::fs;
-use std::io;
 
 use laxity_graph::{Channel, ChannelKind, Graph, Ownership, Registry, Spec};
-use laxity_sys::fault::{self, Call};
-use laxity_testing::{HANG, Process, role, until};
+use laxity_testing::{HANG, Process, each_call_fails, role, until};
 use support::{Place, edge, graph};
 
 /// Not a test by itself: a process that has node a and completes its jobs.
@@ -60,21 +58,14 @@ fn one_job(graph: &Graph, node: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `text` is about the error `number`, in Linux's words or in those of what it means for a graph.
-fn tells(text: &str, number: i32) -> bool {
-    let meaning = match number {
-        libc::ENOENT => &["does not exist"][..],
-        libc::EEXIST => &["exists"],
-        libc::ENOSPC | libc::EFBIG | libc::EMFILE => &["needs"],
-        _ => &[],
-    };
-    text.contains(&io::Error::from_raw_os_error(number).to_string())
-        || meaning.iter().any(|meaning| text.contains(meaning))
-}
-
-fn descriptors() -> usize {
-    fs::read_dir("/proc/self/fd").expect("readable").count()
-}
+/// What an error says instead of Linux's words for it.
+const MEANINGS: &[(i32, &str)] = &[
+    (libc::ENOENT, "does not exist"),
+    (libc::EEXIST, "exists"),
+    (libc::ENOSPC, "needs"),
+    (libc::EFBIG, "needs"),
+    (libc::EMFILE, "needs"),
+];
 
 /// What the first member's slot says: 64 bytes after the header and the epoch.
 fn first_slot(place: &Place) -> Vec<u8> {
@@ -92,42 +83,28 @@ fn a_system_call_that_fails_harms_no_other_process() {
     type Scenario = fn(&Registry) -> Result<(), String>;
     let mut injected = 0;
     for (name, scenario) in [("attach", attach as Scenario), ("create", create)] {
-        let (result, calls) = fault::record(|| scenario(&place));
-        result.expect("nothing fails yet");
-        let (slot, open) = (first_slot(&place), descriptors());
-        let mut files = place.files();
-        files.sort_unstable();
-        for call in calls {
-            for &error in fault::errors_of(call.name) {
-                let what = format!("{name}: {call:?} fails: {}", io::Error::from_raw_os_error(error));
-                let (result, was_injected) = fault::fail(call, error, || scenario(&place));
-                injected += u32::from(was_injected);
-                if let Err(text) = result {
-                    assert!(was_injected && tells(&text, error), "{what}, and the error is: {text}");
-                }
+        let (slot, files) = (first_slot(&place), place.files());
+        injected += each_call_fails(
+            name,
+            || scenario(&place),
+            MEANINGS,
+            |failed, what| {
                 assert_eq!(first_slot(&place), slot, "{what}: another member was touched");
-                assert_eq!(descriptors(), open, "{what}: a descriptor is left");
                 // Takes the lock of the memory.
                 let graph = place.attach("g").unwrap_or_else(|error| panic!("{what}, and then: {error}"));
                 assert_eq!(graph.status(0).ownership, Ownership::Claimed { pid }, "{what}");
                 assert_eq!(graph.status(1).ownership, Ownership::Free, "{what}");
                 drop(graph);
-                if is_removal(call) {
+                // A graph that cannot be removed is left over, for the next collection.
+                if ["unlink", "flock"].contains(&failed.call.name) {
                     place.gc().expect("readable");
                 }
-                let mut left = place.files();
-                left.sort_unstable();
-                assert_eq!(left, files, "{what}");
-            }
-        }
+                assert_eq!(place.files(), files, "{what}");
+            },
+        );
     }
     println!("{injected} calls failed");
     assert!(injected > 100, "{injected}");
     // All along it went on.
     attach(&place).expect("its tokens come");
-}
-
-/// A graph that cannot be removed is left over, for the next collection.
-fn is_removal(call: Call) -> bool {
-    ["unlink", "flock"].contains(&call.name)
 }

@@ -166,6 +166,7 @@ mod injection {
             "accept" => &[EMFILE, ENFILE, ENOMEM, EINTR, ECONNABORTED, EPERM],
             "connect" => &[ECONNREFUSED, EINTR, ETIMEDOUT, EAGAIN],
             "sendto" => &[EINTR, ENOBUFS, ENOMEM, ECONNREFUSED],
+            "recvfrom" | "recvmsg" => &[EINTR, ENOMEM],
             "mknod" => &[EACCES, EDQUOT, ENOMEM, ENOSPC, EPERM, EROFS],
             "mq_open" => &[EACCES, EMFILE, ENFILE, ENOMEM, ENOSPC],
             "eventfd" => &[EMFILE, ENFILE, ENOMEM],

@@ -50,6 +50,7 @@ pub enum Received {
 }
 
 fn socket() -> io::Result<OwnedFd> {
+    fault::point("socket")?;
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
@@ -143,7 +144,7 @@ impl Packets {
     fn send_by(&self, packet: &[u8], flags: SendFlags) -> io::Result<bool> {
         assert!(!packet.is_empty(), "an empty packet looks like the end");
         loop {
-            match send(&self.socket, packet, flags) {
+            match fault::point("sendto").and_then(|()| send(&self.socket, packet, flags)) {
                 Ok(_) => return Ok(true),
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(Errno::INTR) => {}
@@ -176,7 +177,9 @@ impl Packets {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         loop {
-            match recvmsg(&self.socket, &mut [IoSliceMut::new(packet)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+            let mut slices = [IoSliceMut::new(&mut *packet)];
+            let mut receive = || recvmsg(&self.socket, &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC);
+            match fault::point("recvmsg").and_then(|()| receive()) {
                 Ok(message) if message.bytes > 0 => {
                     let descriptors = control.drain().filter_map(|message| match message {
                         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
@@ -202,7 +205,7 @@ impl Packets {
 
     fn receive_by(&self, packet: &mut [u8], flags: RecvFlags) -> Received {
         loop {
-            match recv(&self.socket, &mut *packet, flags) {
+            match fault::point("recvfrom").and_then(|()| recv(&self.socket, &mut *packet, flags)) {
                 Ok((_, length)) if length > 0 => return Received::Packet(length.min(packet.len())),
                 Err(Errno::AGAIN) => return Received::Nothing,
                 Err(Errno::INTR) => {}

@@ -19,6 +19,8 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_sea
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use crate::fault;
+
 /// Without these a process could cut off what others have mapped, and they would be killed by SIGBUS.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
@@ -68,6 +70,7 @@ impl Sparse {
         if !fcntl_get_seals(&file)?.contains(SEALS) {
             return Err(io::ErrorKind::InvalidData.into());
         }
+        fault::point("fstat")?;
         let length = u64::try_from(rustix::fs::fstat(&file)?.st_size).map_err(|_| io::ErrorKind::InvalidData)?;
         Ok(Sparse { file, length })
     }
@@ -122,6 +125,7 @@ impl Sparse {
         self.check(&range);
         let length = usize::try_from(range.end - range.start).map_err(|_| Errno::NOMEM)?;
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
+        fault::point("mmap")?;
         // SAFETY: a new mapping, at an address that Linux chooses.
         let start = unsafe { mmap(std::ptr::null_mut(), length, protection, flags, &self.file, range.start) }?;
         let start = NonNull::new(start.cast()).expect("mmap without MAP_FIXED never maps address 0");

@@ -26,10 +26,13 @@ impl Directory {
         self.files().is_empty()
     }
 
-    /// Files in it.
+    /// Files in it, by name.
     pub fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("it exists");
-        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+        let mut names: Vec<String> = entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
     }
 }
 
@@ -61,7 +64,7 @@ impl<R: From<PathBuf>> TestRegistry<R> {
 }
 
 impl<R> TestRegistry<R> {
-    /// Files in its directory.
+    /// Files in its directory, by name.
     pub fn files(&self) -> Vec<String> {
         self.directory.files()
     }

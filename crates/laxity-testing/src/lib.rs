@@ -7,6 +7,8 @@
 mod calm;
 mod chance;
 mod directory;
+#[cfg(debug_assertions)]
+mod faults;
 mod process;
 mod skipped;
 
@@ -19,6 +21,8 @@ use laxity_sys::clock::now;
 pub use calm::{CalmMeter, Disturbance};
 pub use chance::Random;
 pub use directory::{Directory, TestRegistry};
+#[cfg(debug_assertions)]
+pub use faults::{Failed, each_call_fails};
 pub use process::{Process, role};
 pub use skipped::skip;
 

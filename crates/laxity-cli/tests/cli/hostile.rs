@@ -1,12 +1,17 @@
 //! Nothing that a file, a name or another process brings reaches the terminal as an escape sequence.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
+use laxity_gpu::{Base, Config};
+use laxity_graph::Spec;
+use laxity_model::{Graph, Nanos, Node};
 use laxity_trace::Sink;
 use laxity_trace::codec::{TraceWriter, read_all};
 
+use crate::graph::memory;
 use crate::support::{example, folder, laxity, run, trace_of};
 
 /// Sets a title, begins a sequence by one C1 character, reverses the order of letters, blinks, overwrites the line.
@@ -117,4 +122,48 @@ fn no_verb_prints_what_a_terminal_would_obey() {
             assert_harmless(&String::from_utf8_lossy(&printed.stderr), &words);
         }
     }
+}
+
+/// Writes `new` over each `old`, which is as long, in every file of `folder`. Answers how many there were.
+fn overwrite(folder: &Path, old: &[u8], new: &[u8]) -> usize {
+    assert_eq!(old.len(), new.len());
+    let mut found = 0;
+    for entry in fs::read_dir(folder).expect("it is there") {
+        let path = entry.expect("an entry").path();
+        let bytes = fs::read(&path).expect("ours");
+        let file = OpenOptions::new().write(true).open(&path).expect("ours");
+        for at in (0..bytes.len().saturating_sub(old.len())).filter(|&at| bytes[at..].starts_with(old)) {
+            file.write_all_at(new, at as u64).expect("ours");
+            found += 1;
+        }
+    }
+    found
+}
+
+/// Another process of the user writes them there after they were checked.
+#[test]
+fn names_in_shared_memory_reach_the_terminal_without_escape_sequences() {
+    let folder = memory();
+    let written = "\u{1b}[5mblink\r\u{9b}x";
+    let checked = "n".repeat(written.len());
+    let node = Node::new(checked.clone(), Some(Nanos::from_millis(10)));
+    let spec = Spec::new(Graph::new("g", vec![node], Vec::new())).expect("a graph that can be");
+    let graph = laxity_graph::Registry::at(folder.path()).create(&spec).expect("the name is free");
+    let _node = graph.claim(&checked).expect("it is free");
+    let gpus = laxity_gpu::Registry::at(folder.path()).create("a", &Config::new(2, 1)).expect("the name is free");
+    let client = gpus.register(&checked, Base::Background).expect("there is room");
+    let _token = client.token().expect("it is free");
+    assert!(overwrite(folder.path(), checked.as_bytes(), written.as_bytes()) >= 2, "one of a node, one of a client");
+    let mut shown = 0;
+    for words in ["graph list", "graph show g", "graph watch g --once", "gpu list", "gpu top a --once"] {
+        let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        words.splice(1..1, ["--folder".to_owned(), folder.path().to_str().expect("UTF-8").to_owned()]);
+        let printed = laxity().args(["--color", "always"]).args(&words).output().expect("it ends by itself");
+        for text in [printed.stdout, printed.stderr] {
+            let text = String::from_utf8_lossy(&text).into_owned();
+            assert_harmless(&text, &words);
+            shown += usize::from(text.contains("blink"));
+        }
+    }
+    assert!(shown >= 2, "the rest of the names is shown, {shown} times");
 }
