@@ -161,28 +161,14 @@ fn report(rounds: &[Round]) {
 
 /// `a` to `b`, and if they take turns back again, over edges that carry `channel`; nothing is recorded.
 fn spec(channel: Channel, take_turns: bool) -> Result<Spec, Box<dyn Error>> {
-    let node = |name: &str, period| model::Node {
-        name: name.to_owned(),
-        period,
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
     let edge = |producer, consumer, back_edge| Edge {
-        producer,
-        consumer,
-        produce: 1,
-        consume: 1,
-        threshold: 1,
         initial: u32::from(back_edge),
         back_edge,
-        delay: 0,
+        ..Edge::new(producer, consumer)
     };
     let edges = if take_turns { vec![edge(0, 1, false), edge(1, 0, true)] } else { vec![edge(0, 1, false)] };
     let name = format!("bench-{}", std::process::id());
-    let nodes = vec![node("a", Some(Nanos::from_millis(1))), node("b", None)];
+    let nodes = vec![model::Node::new("a", Some(Nanos::from_millis(1))), model::Node::new("b", None)];
     let channels = vec![channel; edges.len()];
     Ok(Spec::with_channels(model::Graph::new(name, nodes, edges), channels)?.with_recorder(0)?)
 }

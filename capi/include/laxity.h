@@ -877,7 +877,8 @@ enum laxity_result laxity_gpu_client_rebase(struct laxity_gpu_client *client,
                                             uint8_t priority,
                                             uint64_t deadline_ns);
 
-// Releases all locks of the client, and the client. A thread must do so before it ends. Sets `*client` to NULL; does
+// Releases all locks of the client, and the client. If a thread ends without doing so, its locks go to the next
+// waiters, and its registration ends; the memory of the handle stays. Sets `*client` to NULL; does
 // nothing if it is NULL already.
 enum laxity_result laxity_gpu_client_release(struct laxity_gpu_client **client);
 
@@ -1067,7 +1068,8 @@ enum laxity_result laxity_vx_graph_object(struct laxity_vx_graph *graph,
                                           uint32_t *object);
 
 // As laxity_vx_graph_object, for an array of up to `capacity` items of `item_bytes` bytes: how many there are is in
-// its first 8 bytes, and the items begin at LAXITY_VX_ARRAY_ITEMS. An array that a node gets to write is empty at first.
+// its first 8 bytes, and the items begin at LAXITY_VX_ARRAY_ITEMS. An array that a node gets to write is empty at
+// first.
 enum laxity_result laxity_vx_graph_array(struct laxity_vx_graph *graph,
                                          const char *name,
                                          size_t item_bytes,

@@ -125,15 +125,11 @@ pub unsafe extern "C" fn laxity_spec_node(
     answer(|| {
         // SAFETY: the caller promises that the handle is not released meanwhile, and that `name` ends with NUL.
         let (spec, name) = unsafe { (handle::get(spec)?, text(name, "name")?) };
-        lock(spec).open()?.graph.nodes.push(model::Node {
-            name: name.to_owned(),
-            period: (period_ns != 0).then_some(Nanos::from_nanos(period_ns)),
-            phase: Nanos::ZERO,
-            deadline: None,
-            priority: None,
-            cluster: None,
-            body: Vec::new(),
-        });
+        lock(spec)
+            .open()?
+            .graph
+            .nodes
+            .push(model::Node::new(name, (period_ns != 0).then_some(Nanos::from_nanos(period_ns))));
         Ok(())
     })
 }

@@ -34,27 +34,9 @@ fn damage(folder: &Path, input: &[u8]) {
 
 /// A source, a node and a sink with rings between them.
 fn spec() -> Spec {
-    let node = |name: &str, period| Node {
-        name: name.to_owned(),
-        period,
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
-    let edge = |producer, consumer| Edge {
-        producer,
-        consumer,
-        produce: 1,
-        consume: 1,
-        threshold: 1,
-        initial: 0,
-        back_edge: false,
-        delay: 0,
-    };
-    let nodes = vec![node("source", Some(Nanos::from_millis(1))), node("node", None), node("sink", None)];
-    let graph = Graph::new("g", nodes, vec![edge(0, 1), edge(1, 2)]);
+    let nodes =
+        vec![Node::new("source", Some(Nanos::from_millis(1))), Node::new("node", None), Node::new("sink", None)];
+    let graph = Graph::new("g", nodes, vec![Edge::new(0, 1), Edge::new(1, 2)]);
     Spec::with_channels(graph, vec![Channel::Ring { message: 16, capacity: 4 }; 2]).expect("a graph that can be")
 }
 

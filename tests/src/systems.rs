@@ -140,25 +140,11 @@ fn task(rng: &mut SplitMix64, name: String, workload: &Workload) -> Task {
 fn chain(rng: &mut SplitMix64, workload: &Workload) -> Graph {
     let period = rng.between(40, 120) * UNIT;
     let node = |rng: &mut SplitMix64, name: &str, period: Option<u64>| Node {
-        name: name.to_owned(),
-        period: period.map(Nanos),
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
         body: body(rng, workload),
+        ..Node::new(name, period.map(Nanos))
     };
     let nodes = vec![node(rng, "in", Some(period)), node(rng, "work", None), node(rng, "out", None)];
-    let edge = |producer: usize, produce: u32, consume: u32| Edge {
-        producer,
-        consumer: producer + 1,
-        produce,
-        consume,
-        threshold: consume,
-        initial: 0,
-        back_edge: false,
-        delay: 0,
-    };
+    let edge = |producer: usize, produce: u32, consume: u32| Edge::rated(producer, producer + 1, produce, consume);
     let (produce, consume) = pick(rng, &[(1, 1), (1, 1), (1, 2), (2, 1)]);
     Graph::new("g", nodes, vec![edge(0, produce, consume), edge(1, 1, 1)])
 }

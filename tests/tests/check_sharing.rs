@@ -114,16 +114,10 @@ fn what_is_proven_tardy_by_so_much_is_not_tardy_by_more() {
 fn a_job_that_runs_before_it_arrives_delays_others() {
     let body = |wcet: u64| vec![Step::Cpu(ExecutionTime::constant(Nanos::from_millis(wcet)))];
     let node = |name: &str, wcet, period: Option<u64>| Node {
-        name: name.to_owned(),
-        period: period.map(Nanos::from_millis),
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
         body: body(wcet),
+        ..Node::new(name, period.map(Nanos::from_millis))
     };
-    let edge =
-        Edge { producer: 0, consumer: 1, produce: 2, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0 };
+    let edge = Edge { produce: 2, ..Edge::new(0, 1) };
     let background = Task::periodic("background", Nanos::from_millis(1), Nanos::from_millis(200));
     let mut workload = Workload::new("early", Platform::identical(1), vec![background]);
     let nodes = vec![node("in", 1, Some(100)), node("work", 20, None)];

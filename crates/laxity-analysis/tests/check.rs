@@ -297,19 +297,11 @@ fn a_budget_that_may_be_exhausted_is_refused() {
 }
 
 fn node(name: &str, wcet: u64, period: Option<u64>) -> Node {
-    Node {
-        name: name.to_owned(),
-        period: period.map(Nanos),
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: vec![Step::Cpu(ExecutionTime::constant(Nanos(wcet)))],
-    }
+    Node { body: vec![Step::Cpu(ExecutionTime::constant(Nanos(wcet)))], ..Node::new(name, period.map(Nanos)) }
 }
 
 fn edge(producer: usize, consumer: usize, produce: u32, consume: u32) -> Edge {
-    Edge { producer, consumer, produce, consume, threshold: consume, initial: 0, back_edge: false, delay: 0 }
+    Edge::rated(producer, consumer, produce, consume)
 }
 
 /// Every node has a CPU of its own, so that it responds in its execution time.

@@ -5,22 +5,14 @@ use laxity_analysis::pgm::{ReplicasError, replicas_needed};
 use laxity_model::{DataObject, Edge, Graph, Nanos, Node};
 
 fn chain(nodes: usize, accessors: &[usize]) -> Graph {
-    let node = |index| Node {
-        name: format!("n{index}"),
-        period: (index == 0).then_some(Nanos(10)),
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
+    let node = |index| Node::new(format!("n{index}"), (index == 0).then_some(Nanos(10)));
     let edges = (1..nodes).map(|consumer| edge(consumer - 1, consumer)).collect();
     let object = DataObject { name: "image".to_owned(), accessors: accessors.to_vec(), delay: 0 };
     Graph { objects: vec![object], ..Graph::new("g", (0..nodes).map(node).collect(), edges) }
 }
 
 fn edge(producer: usize, consumer: usize) -> Edge {
-    Edge { producer, consumer, produce: 1, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0 }
+    Edge::new(producer, consumer)
 }
 
 /// Three nodes of period 10 that respond within 20 each: an image that the last one reads is in use for 60, one that is

@@ -2,15 +2,13 @@
 
 mod header;
 mod merge;
-mod stage;
 
 use laxity_model::{EdgeId, Instant, JobId, Nanos, TaskId};
 use laxity_policy::graph::EdgeKind;
 use laxity_sys::clock;
-use laxity_trace::{Event, Sink, TraceHeader};
+use laxity_trace::{CpuOccupancy, Event, Sink, TraceHeader};
 
 use self::merge::{Happening, Merge};
-use self::stage::Stage;
 use crate::graph::Graph;
 use crate::recorder::{Entry, Found};
 use crate::releases::{NoRecorder, Releases};
@@ -36,7 +34,7 @@ pub struct Collector {
     origin: Instant,
     readers: Vec<Reader>,
     merge: Merge,
-    stage: Stage,
+    occupancy: CpuOccupancy,
     /// The time of the last record.
     reached: Instant,
     collected: Collected,
@@ -91,7 +89,7 @@ impl Collector {
         let header = header::of(graph.spec());
         Ok(Collector {
             origin: origin(graph, &readers),
-            stage: Stage::new(header.cpus, header.tasks.len()),
+            occupancy: CpuOccupancy::new(header.cpus, header.tasks.len()),
             merge: Merge::new(header.tasks.len()),
             header,
             readers,
@@ -214,8 +212,8 @@ impl Collector {
                 record(Event::Release { job: job(index), deadline: relative(deadline) });
             }
             Happening::Begin { index, cpu, again } => {
-                self.stage.leave(node, &mut record);
-                let cpu = self.stage.cpu(cpu);
+                self.occupancy.withdraw(TaskId(node as u32), &mut record);
+                let cpu = self.occupancy.cpu(cpu);
                 if !again {
                     // Tokens, then feedback tokens, as in paper 003, Fig. 5.5.
                     for is_feedback in [false, true] {
@@ -228,11 +226,12 @@ impl Collector {
                     }
                     record(Event::Ready { job: job(index), cpu });
                 }
-                self.stage.enter(node, job(index), cpu, &mut record);
+                self.occupancy.enter(job(index), cpu, &mut record);
             }
             Happening::Complete { index, cpu } => {
-                let cpu = self.stage.cpu(cpu);
-                self.stage.complete(node, job(index), cpu, &mut record);
+                let cpu = self.occupancy.cpu(cpu);
+                let complete = Event::Complete { cpu, job: job(index) };
+                self.occupancy.leave(job(index), cpu, complete, &mut record);
                 // Feedback tokens, then tokens.
                 for is_feedback in [true, false] {
                     let outbound = edges.clone().filter(|(_, edge)| edge.producer == node);
@@ -242,7 +241,7 @@ impl Collector {
                     }
                 }
             }
-            Happening::Gap => self.stage.leave(node, &mut record),
+            Happening::Gap => self.occupancy.withdraw(TaskId(node as u32), &mut record),
         }
     }
 }

@@ -147,23 +147,16 @@ mod tests {
 
     fn spec() -> Spec {
         let node = |name: &str, period| Node {
-            name: name.to_owned(),
-            period,
             phase: Nanos(5),
             deadline: Some(Nanos(7)),
             priority: Some(3),
-            cluster: None,
-            body: Vec::new(),
+            ..Node::new(name, period)
         };
         let edge = |producer, consumer, back_edge| Edge {
-            producer,
-            consumer,
-            produce: 1,
-            consume: 1,
-            threshold: 1,
             initial: u32::from(back_edge),
             back_edge,
             delay: u32::from(back_edge),
+            ..Edge::new(producer, consumer)
         };
         let mut graph = Graph::new(
             "größer",

@@ -15,16 +15,10 @@
 //! use laxity_model::{Edge, Graph, Nanos, Node};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let node = |name: &str, period| Node {
-//!     name: name.into(), period, phase: Nanos::ZERO, deadline: None, priority: None, cluster: None, body: vec![],
-//! };
-//! let edge = Edge {
-//!     producer: 0, consumer: 1, produce: 1, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0,
-//! };
-//! let nodes = vec![node("camera", Some(Nanos::from_millis(33))), node("detector", None)];
+//! let nodes = vec![Node::new("camera", Some(Nanos::from_millis(33))), Node::new("detector", None)];
 //! let name = format!("example-{}", std::process::id());
 //! let spec = Spec::with_channels(
-//!     Graph::new(&name, nodes, vec![edge]),
+//!     Graph::new(&name, nodes, vec![Edge::new(0, 1)]),
 //!     vec![Channel::Ring { message: 640 * 480, capacity: 4 }],
 //! )?;
 //! let registry = Registry::default();

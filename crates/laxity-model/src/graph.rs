@@ -70,6 +70,21 @@ pub struct Node {
     pub body: Vec<Step>,
 }
 
+impl Node {
+    /// A node that executes nothing yet; a source if it has a period.
+    pub fn new(name: impl Into<String>, period: Option<Nanos>) -> Self {
+        Node {
+            name: name.into(),
+            period,
+            phase: Nanos::ZERO,
+            deadline: None,
+            priority: None,
+            cluster: None,
+            body: Vec::new(),
+        }
+    }
+}
+
 /// What an edge is for when a graph is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -101,4 +116,16 @@ pub struct Edge {
     pub back_edge: bool,
     /// Size M of the delay this edge carries: the consumer reads the data of M jobs ago.
     pub delay: u32,
+}
+
+impl Edge {
+    /// An edge on which each job writes and reads one token.
+    pub const fn new(producer: usize, consumer: usize) -> Self {
+        Edge::rated(producer, consumer, 1, 1)
+    }
+
+    /// An edge on which each job writes `produce` tokens and reads `consume`.
+    pub const fn rated(producer: usize, consumer: usize, produce: u32, consume: u32) -> Self {
+        Edge { producer, consumer, produce, consume, threshold: consume, initial: 0, back_edge: false, delay: 0 }
+    }
 }

@@ -222,25 +222,9 @@ mod tests {
     use crate::{Edge, Node};
 
     fn graph(periods: &[Option<u64>], edges: &[(usize, usize, u32, u32)]) -> Graph {
-        let node = |(index, period): (usize, &Option<u64>)| Node {
-            name: format!("n{index}"),
-            period: period.map(Nanos::from_millis),
-            phase: Nanos::ZERO,
-            deadline: None,
-            priority: None,
-            cluster: None,
-            body: Vec::new(),
-        };
-        let edge = |&(producer, consumer, produce, consume): &_| Edge {
-            producer,
-            consumer,
-            produce,
-            consume,
-            threshold: consume,
-            initial: 0,
-            back_edge: false,
-            delay: 0,
-        };
+        let node =
+            |(index, period): (usize, &Option<u64>)| Node::new(format!("n{index}"), period.map(Nanos::from_millis));
+        let edge = |&(producer, consumer, produce, consume): &_| Edge::rated(producer, consumer, produce, consume);
         Graph::new("g", periods.iter().enumerate().map(node).collect(), edges.iter().map(edge).collect())
     }
 

@@ -13,18 +13,13 @@ const MS: Nanos = Nanos::from_millis(1);
 
 fn node(name: &str, wcet_ms: u64, period_ms: Option<u64>) -> Node {
     Node {
-        name: name.to_owned(),
-        period: period_ms.map(Nanos::from_millis),
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
         body: vec![Step::Cpu(ExecutionTime::constant(Nanos::from_millis(wcet_ms)))],
+        ..Node::new(name, period_ms.map(Nanos::from_millis))
     }
 }
 
 fn edge(producer: usize, consumer: usize, produce: u32, consume: u32) -> Edge {
-    Edge { producer, consumer, produce, consume, threshold: consume, initial: 0, back_edge: false, delay: 0 }
+    Edge::rated(producer, consumer, produce, consume)
 }
 
 fn workload(cpus: usize, graph: Graph) -> Workload {

@@ -9,6 +9,7 @@ pub mod gantt;
 mod header;
 pub mod intervals;
 pub mod metrics;
+mod occupancy;
 pub mod perfetto;
 mod real_time;
 mod replay;
@@ -21,4 +22,5 @@ pub use header::{
     TraceHeader,
 };
 pub use laxity_model::EdgeKind;
+pub use occupancy::CpuOccupancy;
 pub use sink::{NoTrace, Sink};

@@ -183,24 +183,11 @@ impl Live {
 
 /// What a live graph with these edges computes.
 fn executed(test: &str, dependencies: &[Dependency], replicas: u32, hold: &Hold, frames: u64) -> Digests {
-    let node = |(position, (name, _)): (usize, &(&str, _))| Node {
-        name: (*name).to_owned(),
-        period: (position == 0).then_some(PERIOD),
-        phase: laxity_model::Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
+    let node = |(position, (name, _)): (usize, &(&str, _))| Node::new(*name, (position == 0).then_some(PERIOD));
     let edge = |found: &Dependency| Edge {
-        producer: position(&found.from),
-        consumer: position(&found.to),
-        produce: 1,
-        consume: 1,
-        threshold: 1,
         initial: found.initial,
         back_edge: found.kind != DependencyKind::Edge,
-        delay: 0,
+        ..Edge::new(position(&found.from), position(&found.to))
     };
     let edges: Vec<Edge> = dependencies.iter().map(edge).collect();
     let channels = vec![Channel::Counter; edges.len()];

@@ -282,15 +282,7 @@ impl PySpec {
 }
 
 fn read_node(node: &Bound<'_, PyAny>) -> PyResult<model::Node> {
-    let mut read = model::Node {
-        name: String::new(),
-        period: None,
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
+    let mut read = model::Node::new(String::new(), None);
     match node.extract()? {
         NodeParts::Name(name) => read.name = name,
         NodeParts::Described { name, period, phase, deadline, priority, cluster } => {

@@ -18,7 +18,7 @@ fn edge(rng: &mut SplitMix64, periods: &[u64], producer: usize, consumer: usize)
     let [produce, consume] = [producer, consumer].map(|node| (periods[node] / common * times) as u32);
     let threshold = consume + rng.below(2 * u64::from(consume) + 1) as u32;
     let initial = rng.below(threshold.into()) as u32;
-    Edge { producer, consumer, produce, consume, threshold, initial, back_edge: false, delay: 0 }
+    Edge { produce, consume, threshold, initial, ..Edge::new(producer, consumer) }
 }
 
 /// Every node but the first is a source, or reads from one or two before it. Together they take most of the CPUs.
@@ -35,13 +35,8 @@ fn random_graph(rng: &mut SplitMix64, cpus: u64) -> Graph {
         }
         let wcet = rng.between(1, (period * cpus / count as u64).clamp(1, period));
         nodes.push(Node {
-            name: format!("n{index}"),
-            period: is_source.then_some(Nanos(period)),
-            phase: Nanos::ZERO,
-            deadline: None,
-            priority: None,
-            cluster: None,
             body: vec![Step::Cpu(ExecutionTime::constant(Nanos(wcet)))],
+            ..Node::new(format!("n{index}"), is_source.then_some(Nanos(period)))
         });
     }
     Graph::new("g", nodes, edges)

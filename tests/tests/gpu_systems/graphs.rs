@@ -45,13 +45,8 @@ fn graph(drawn: Vec<Drawn>, period_ms: u64, back: bool, replicas: Option<u32>, n
     let objects = vec![DataObject { name: "frame".to_owned(), accessors: path, delay: 0 }];
     let replicas = replicas.filter(|_| same_rate).map_or(Replicas::None, Replicas::Count);
     let nodes = drawn.into_iter().enumerate().map(|(index, (body, rate, _, _))| Node {
-        name: format!("n{index}"),
-        period: (index == 0).then(|| Nanos::from_millis(4 * period_ms / u64::from(rate))),
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
         body,
+        ..Node::new(format!("n{index}"), (index == 0).then(|| Nanos::from_millis(4 * period_ms / u64::from(rate))))
     });
     let nodes = nodes.collect();
     Graph { objects, replicas, ..Graph::new(name, nodes, edges) }

@@ -26,26 +26,12 @@ pub fn create(folder: &Path) -> Graph {
 
 /// The same, with `more` in its description.
 fn create_with(folder: &Path, more: impl FnOnce(Spec) -> Spec) -> Graph {
-    let node = |name: &str, period| Node {
-        name: name.to_owned(),
-        period,
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
-    let edge = |producer, consumer, consume| Edge {
-        producer,
-        consumer,
-        produce: 1,
-        consume,
-        threshold: consume,
-        initial: 0,
-        back_edge: false,
-        delay: 0,
-    };
-    let nodes = vec![node("camera", Some(Nanos::from_millis(33))), node("detector", None), node("planner", None)];
+    let edge = |producer, consumer, consume| Edge { consume, threshold: consume, ..Edge::new(producer, consumer) };
+    let nodes = vec![
+        Node::new("camera", Some(Nanos::from_millis(33))),
+        Node::new("detector", None),
+        Node::new("planner", None),
+    ];
     let graph = model::Graph::new("car", nodes, vec![edge(0, 1, 1), edge(1, 2, 2)]);
     let channels = vec![Channel::Ring { message: 640, capacity: 4 }, Channel::Counter];
     Registry::at(folder)
@@ -204,26 +190,12 @@ fn what_is_no_graph_is_warned_about_and_left_alone() {
 #[test]
 fn a_picture_has_a_box_for_each_node_and_a_line_for_each_edge() {
     let folder = memory();
-    let node = |name: &str, period| Node {
-        name: name.to_owned(),
-        period,
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
     let edge = |producer, consumer, back_edge| Edge {
-        producer,
-        consumer,
-        produce: 1,
-        consume: 1,
-        threshold: 1,
         initial: u32::from(back_edge),
         back_edge,
-        delay: 0,
+        ..Edge::new(producer, consumer)
     };
-    let nodes = vec![node("a<b", Some(Nanos::from_millis(5))), node("c&\u{1b}d", None), node("e", None)];
+    let nodes = vec![Node::new("a<b", Some(Nanos::from_millis(5))), Node::new("c&\u{1b}d", None), Node::new("e", None)];
     let edges = vec![edge(0, 1, false), edge(1, 2, false), edge(0, 2, false), edge(2, 0, true)];
     let spec = Spec::new(model::Graph::new("\"g\"", nodes, edges)).expect("a graph that can be");
     let _running = Registry::at(folder.path()).create(&spec).expect("the name is free");

@@ -172,26 +172,9 @@ mod tests {
     fn a_queue_comes_and_goes_with_its_graph() {
         let place = std::env::temp_dir().join(format!("laxity-queue-{}", std::process::id()));
         std::fs::create_dir_all(&place).expect("writable");
-        let node = |name: &str, period| Node {
-            name: name.into(),
-            period,
-            phase: Nanos::ZERO,
-            deadline: None,
-            priority: None,
-            cluster: None,
-            body: vec![],
-        };
-        let edge = Edge {
-            producer: 0,
-            consumer: 1,
-            produce: 1,
-            consume: 1,
-            threshold: 1,
-            initial: 0,
-            back_edge: false,
-            delay: 0,
-        };
-        let graph = Graph::new("g", vec![node("a", Some(Nanos::from_millis(1))), node("b", None)], vec![edge]);
+        let edge = Edge::new(0, 1);
+        let graph =
+            Graph::new("g", vec![Node::new("a", Some(Nanos::from_millis(1))), Node::new("b", None)], vec![edge]);
         let spec = Spec::with_channels(graph, vec![ChannelKind::Queue.channel(8, 2)]).expect("it can be");
         let registry = Registry::at(&place);
 

@@ -262,19 +262,10 @@ mod tests {
     fn a_message_that_linux_has_not_delivered_holds_a_wait_up_to_its_deadline_and_not_longer() {
         let place = std::env::temp_dir().join(format!("laxity-late-{}", std::process::id()));
         std::fs::create_dir_all(&place).expect("writable");
-        let node = |name: &str, period| Node {
-            name: name.into(),
-            period,
-            phase: Nanos::ZERO,
-            deadline: None,
-            priority: None,
-            cluster: None,
-            body: vec![],
-        };
         let (produce, consume, threshold) = (1, 1, 1);
-        let edge =
-            Edge { producer: 0, consumer: 1, produce, consume, threshold, initial: 0, back_edge: false, delay: 0 };
-        let graph = Graph::new("g", vec![node("a", Some(Nanos::from_millis(1))), node("b", None)], vec![edge]);
+        let edge = Edge { produce, consume, threshold, ..Edge::new(0, 1) };
+        let graph =
+            Graph::new("g", vec![Node::new("a", Some(Nanos::from_millis(1))), Node::new("b", None)], vec![edge]);
         let spec = Spec::with_channels(graph, vec![ChannelKind::Stream.channel(8, 2)]).expect("it can be");
         let graph = Registry::at(&place).create(&spec).expect("the name is free");
         let mut b = graph.claim("b").expect("it is free");

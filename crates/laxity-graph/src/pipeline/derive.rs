@@ -13,7 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use laxity_model::{self as model, DataObject, Edge, Graph, Node};
+use laxity_model::{DataObject, Edge, Graph, Node};
 
 use super::{Access, Link, Object, Pipeline, PipelineError, Use};
 use crate::spec::{Channel, NAME_MAX};
@@ -206,21 +206,15 @@ fn delays(objects: &[Object], pairs: &BTreeSet<(usize, usize)>, order: &Order) -
 fn nodes(pipeline: &Pipeline, edges: &[Edge]) -> Vec<Node> {
     let mut is_source = vec![true; pipeline.nodes.len()];
     edges.iter().filter(|edge| !edge.back_edge).for_each(|edge| is_source[edge.consumer] = false);
-    let node = |((name, _), is_source): (&(String, Vec<_>), bool)| Node {
-        name: name.clone(),
-        period: is_source.then_some(pipeline.period),
-        phase: model::Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
+    let node = |((name, _), is_source): (&(String, Vec<_>), bool)| {
+        Node::new(name.clone(), is_source.then_some(pipeline.period))
     };
     pipeline.nodes.iter().zip(is_source).map(node).collect()
 }
 
 /// One token for each job.
 fn edge(producer: usize, consumer: usize) -> Edge {
-    Edge { producer, consumer, produce: 1, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0 }
+    Edge::new(producer, consumer)
 }
 
 /// An order of the nodes in which no node waits for one behind it.

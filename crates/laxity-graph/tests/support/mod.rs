@@ -11,14 +11,11 @@ pub type Place = laxity_testing::TestRegistry<Registry>;
 
 /// Nodes without producers have a period of 10 ms.
 pub fn graph(nodes: &[&str], edges: Vec<Edge>) -> Graph {
-    let node = |(index, name): (usize, &&str)| Node {
-        name: (*name).to_owned(),
-        period: (!edges.iter().any(|edge| edge.consumer == index && !edge.back_edge)).then_some(Nanos::from_millis(10)),
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
+    let node = |(index, name): (usize, &&str)| {
+        Node::new(
+            *name,
+            (!edges.iter().any(|edge| edge.consumer == index && !edge.back_edge)).then_some(Nanos::from_millis(10)),
+        )
     };
     let nodes = nodes.iter().enumerate().map(node).collect();
     Graph::new("g", nodes, edges)
@@ -26,7 +23,7 @@ pub fn graph(nodes: &[&str], edges: Vec<Edge>) -> Graph {
 
 /// One token at a time.
 pub fn edge(producer: usize, consumer: usize) -> Edge {
-    Edge { producer, consumer, produce: 1, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0 }
+    Edge::new(producer, consumer)
 }
 
 /// One token at a time, against the flow, with `initial` at the start.

@@ -7,15 +7,7 @@ use laxity_policy::graph::{Action, CompiledGraph, Event, Tokens};
 
 /// A graph of nodes `a`, `b`, ...; those with a period are sources.
 pub fn graph(periods: &[Option<u64>], edges: Vec<Edge>) -> Graph {
-    let node = |(index, period): (usize, &Option<u64>)| Node {
-        name: char::from(b'a' + index as u8).to_string(),
-        period: period.map(Nanos),
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
+    let node = |(index, period): (usize, &Option<u64>)| Node::new(char::from(b'a' + index as u8), period.map(Nanos));
     Graph::new("g", periods.iter().enumerate().map(node).collect(), edges)
 }
 
@@ -26,7 +18,7 @@ pub fn unit(producer: usize, consumer: usize) -> Edge {
 
 /// An edge with a threshold as low as may be.
 pub fn rated(producer: usize, consumer: usize, produce: u32, consume: u32) -> Edge {
-    Edge { producer, consumer, produce, consume, threshold: consume, initial: 0, back_edge: false, delay: 0 }
+    Edge::rated(producer, consumer, produce, consume)
 }
 
 /// A back-edge that hands over one token at a time.

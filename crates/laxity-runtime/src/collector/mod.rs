@@ -4,7 +4,6 @@ mod gpus;
 mod grants;
 mod graphs;
 mod locks;
-mod occupancy;
 mod progress;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,12 +12,11 @@ use std::iter::Peekable;
 use laxity_model::{CpuId, Instant, JobId, TaskId};
 use laxity_plan::Release;
 use laxity_sys::clock;
-use laxity_trace::{DeviceId, Event, Sink};
+use laxity_trace::{CpuOccupancy, DeviceId, Event, Sink};
 
 use self::gpus::{GpuRecord, Gpus};
 use self::graphs::Graphs;
 use self::locks::Locks;
-use self::occupancy::CpuOccupancy;
 use self::progress::Progress;
 use crate::log::{Entry, JobStep, Reader};
 use crate::plan::{LivePlan, ReleaseTimes};

@@ -60,24 +60,11 @@ impl System {
     #[must_use]
     pub fn graph(mut self, bodies: &[&str]) -> Self {
         let node = |(index, steps): (usize, &&str)| Node {
-            name: format!("n{index}"),
-            period: (index == 0).then_some(Nanos::from_secs(1)),
-            phase: Nanos::ZERO,
-            deadline: None,
             priority: Some(index as u32),
-            cluster: None,
             body: body(steps),
+            ..Node::new(format!("n{index}"), (index == 0).then_some(Nanos::from_secs(1)))
         };
-        let edge = |producer| Edge {
-            producer,
-            consumer: producer + 1,
-            produce: 1,
-            consume: 1,
-            threshold: 1,
-            initial: 0,
-            back_edge: false,
-            delay: 0,
-        };
+        let edge = |producer| Edge::new(producer, producer + 1);
         let nodes = bodies.iter().enumerate().map(node).collect();
         self.workload.graphs.push(Graph::new("graph", nodes, (1..bodies.len()).map(|node| edge(node - 1)).collect()));
         self

@@ -36,26 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn spec() -> Result<Spec, Box<dyn Error>> {
-    let node = |name: &str, period| model::Node {
-        name: name.to_owned(),
-        period,
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
-    let nodes = vec![node("room", Some(Nanos::from_millis(1))), node("controller", None)];
-    let forward = model::Edge {
-        producer: 0,
-        consumer: 1,
-        produce: 1,
-        consume: 1,
-        threshold: 1,
-        initial: 0,
-        back_edge: false,
-        delay: 0,
-    };
+    let nodes = vec![model::Node::new("room", Some(Nanos::from_millis(1))), model::Node::new("controller", None)];
+    let forward = model::Edge::new(0, 1);
     let back = model::Edge { producer: 1, consumer: 0, initial: DELAY, back_edge: true, ..forward.clone() };
     let name = format!("feedback-{}", std::process::id());
     let number = |capacity| Channel::Ring { message: 4, capacity };

@@ -35,26 +35,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn spec() -> Result<Spec, Box<dyn Error>> {
-    let node = |name: &str, period| model::Node {
-        name: name.to_owned(),
-        period,
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
     let nodes = ["split", "sum", "count", "join"];
-    let nodes = nodes.map(|name| node(name, (name == "split").then_some(Nanos::from_millis(1))));
+    let nodes = nodes.map(|name| model::Node::new(name, (name == "split").then_some(Nanos::from_millis(1))));
     let edge = |producer, consumer, consume| model::Edge {
-        producer,
-        consumer,
-        produce: 1,
         consume,
         threshold: consume,
-        initial: 0,
-        back_edge: false,
-        delay: 0,
+        ..model::Edge::new(producer, consumer)
     };
     let edges = vec![edge(0, 1, TOGETHER), edge(0, 2, TOGETHER), edge(1, 3, 1), edge(2, 3, 1)];
     let numbers = |capacity| Channel::Ring { message: 8, capacity };

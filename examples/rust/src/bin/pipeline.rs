@@ -33,27 +33,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn spec() -> Result<Spec, Box<dyn Error>> {
-    let node = |name: &str, period| model::Node {
-        name: name.to_owned(),
-        period,
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
-    let nodes = vec![node("camera", Some(Nanos::from_millis(33))), node("filter", None), node("display", None)];
-    let edge = |producer, consumer| model::Edge {
-        producer,
-        consumer,
-        produce: 1,
-        consume: 1,
-        threshold: 1,
-        initial: 0,
-        back_edge: false,
-        delay: 0,
-    };
-    let graph = model::Graph::new("pipeline-example", nodes, vec![edge(0, 1), edge(1, 2)]);
+    let nodes = vec![
+        model::Node::new("camera", Some(Nanos::from_millis(33))),
+        model::Node::new("filter", None),
+        model::Node::new("display", None),
+    ];
+    let graph = model::Graph::new("pipeline-example", nodes, vec![model::Edge::new(0, 1), model::Edge::new(1, 2)]);
     Ok(Spec::with_channels(graph, vec![Channel::Ring { message: IMAGE, capacity: 4 }; 2])?)
 }
 

@@ -47,15 +47,7 @@ fn replicas(item: &Item<'_>, findings: &mut Findings) -> Option<Replicas> {
 }
 
 fn node(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Node {
-    let mut node = Node {
-        name: String::new(),
-        period: None,
-        phase: Nanos::ZERO,
-        deadline: None,
-        priority: None,
-        cluster: None,
-        body: Vec::new(),
-    };
+    let mut node = Node::new(String::new(), None);
     let Some(fields) = item.table(fields::NODE, "a table with `name` and `wcet`", findings) else { return node };
     node.name = fields.name(findings);
     node.period = fields.get("period").and_then(|item| item.span(findings));
@@ -69,8 +61,7 @@ fn node(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Node {
 
 /// An edge as a table, or `"A -> B"` for one with a token in and a token out.
 fn edge(item: &Item<'_>, nodes: &[String], findings: &mut Findings) -> Option<Edge> {
-    let mut edge =
-        Edge { producer: 0, consumer: 0, produce: 1, consume: 1, threshold: 1, initial: 0, back_edge: false, delay: 0 };
+    let mut edge = Edge::new(0, 0);
     if let Value::Text(text) = &item.node.value {
         let Some((from, to)) = split_edge(text) else {
             let message = format!("\"{text}\" is no edge; write it like \"A -> B\"");

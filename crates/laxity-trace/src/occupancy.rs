@@ -1,14 +1,15 @@
 //! Which job is on which CPU, as far as logs tell. A thread does not notice that it is preempted.
 
-use laxity_model::{CpuId, JobId};
-use laxity_trace::Event;
+use laxity_model::{CpuId, JobId, TaskId};
+
+use crate::Event;
 
 /// The jobs that began and did not complete or suspend.
 ///
 /// At most one is on a CPU: if another shows up there, the first was preempted. It is taken to go on when the CPU is free
 /// again, unless it shows up elsewhere.
 #[derive(Debug)]
-pub(super) struct CpuOccupancy {
+pub struct CpuOccupancy {
     cpus: Vec<Cpu>,
     /// For each task its job, if that is on a CPU or was preempted there.
     jobs: Vec<Option<(JobId, CpuId)>>,
@@ -22,26 +23,23 @@ struct Cpu {
 }
 
 impl CpuOccupancy {
+    /// No jobs yet, on at least one CPU.
     pub fn new(cpus: usize, tasks: usize) -> CpuOccupancy {
         CpuOccupancy { cpus: vec![Cpu::default(); cpus], jobs: vec![None; tasks] }
     }
 
-    /// `job` is on `cpu`.
+    /// The CPU that was logged as `number`; the last if the machine has no such CPU.
+    pub fn cpu(&self, number: u16) -> CpuId {
+        CpuId(number.min((self.cpus.len() - 1) as u16))
+    }
+
+    /// `job` is on `cpu`. Its task has no other job that began.
     pub fn enter(&mut self, job: JobId, cpu: CpuId, record: &mut impl FnMut(Event)) {
         let task = job.task.index();
         if self.cpus[cpu.index()].running == Some(task) {
             return;
         }
-        if let Some((_, before)) = self.jobs[task] {
-            let there = &mut self.cpus[before.index()];
-            if there.running == Some(task) {
-                record(Event::Preempt { cpu: before, job });
-                there.running = None;
-                self.resume_preempted(before, record);
-            } else {
-                there.preempted.retain(|&other| other != task);
-            }
-        }
+        self.withdraw(job.task, record);
         let here = &mut self.cpus[cpu.index()];
         if let Some(other) = here.running.replace(task) {
             here.preempted.push(other);
@@ -59,6 +57,19 @@ impl CpuOccupancy {
         self.cpus[cpu.index()].running = None;
         record(event);
         self.resume_preempted(cpu, record);
+    }
+
+    /// The job of `task`, if it has one, is no longer where it was; it could go on.
+    pub fn withdraw(&mut self, task: TaskId, record: &mut impl FnMut(Event)) {
+        let task = task.index();
+        let Some((job, cpu)) = self.jobs[task].take() else { return };
+        let there = &mut self.cpus[cpu.index()];
+        if there.running == Some(task) {
+            record(Event::Preempt { cpu, job });
+            self.resume_preempted(cpu, record);
+        } else {
+            there.preempted.retain(|&other| other != task);
+        }
     }
 
     /// No job is on `cpu`: the job that was preempted there last goes on.
