@@ -6,7 +6,7 @@
 //!                                                        place the calling thread, and look again  <-----------'
 //! ```
 //!
-//! The thread to which an event happens does all of this. What follows a publication may be repeated: the next thread does
+//! The thread to which an event happens does all of this. The steps after a publication may be repeated: the next thread does
 //! it again if the state lock's last holder was killed.
 
 use std::io;
@@ -70,7 +70,7 @@ pub struct Carried {
 /// How often a thread tries the state lock before it suspends: the lock is held for microseconds.
 const TRIES: u32 = 200;
 
-/// The state lock of a cluster, held. What its thread does not publish did not happen.
+/// The state lock of a cluster, held. Unpublished changes did not happen.
 #[derive(Debug)]
 pub(crate) struct ClusterGuard<'a> {
     shared: &'a Shared,
@@ -94,7 +94,7 @@ impl Shared {
     /// [`StateError`].
     pub fn lock(&self, cluster: usize) -> Result<ClusterGuard<'_>, StateError> {
         let mutex = self.spin_then_lock(cluster).map_err(StateError::System)?;
-        // Only the holder of the state lock uses the cache. What a thread left that panicked is loaded anew.
+        // Only the holder of the state lock uses the cache. After a panic the state is loaded anew.
         let cache = self.caches[cluster].lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.version(cluster).load(Ordering::Acquire);
         let mut state = ClusterGuard {

@@ -242,7 +242,7 @@ impl Attributes {
         }
     }
 
-    /// `SCHED_FIFO` at `priority`, which is clamped to 1 to 99. What the thread starts is scheduled as usual.
+    /// `SCHED_FIFO` at `priority`, which is clamped to 1 to 99. Threads that the thread starts are scheduled as usual.
     pub fn fifo_not_inherited(priority: u8) -> Self {
         let flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
         Attributes { policy: libc::SCHED_FIFO as u32, flags, nice: 0, priority: priority.clamp(1, 99).into() }
