@@ -7,6 +7,7 @@
 #   make bench-analysis   cost of the schedulability tests per task set
 #   make bench-trace   cost of judging traces, and its growth with the number of CPUs
 #   make bench-gpu   live GPU arbitration: uncontended locks, hand-over against a raw futex, the video stabilizer with it
+#   make bench-sched  Laxity's own scheduler against SCHED_FIFO and SCHED_DEADLINE, in rounds
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs, GPU arbitration and scheduled systems killed at random, thousands of
 #                    times; those of graphs and systems also stopped and replaced by exec, and those of graphs forked and
@@ -48,7 +49,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python check fuzz test-kill test-races bench-analysis bench-gpu \
-        bench-graph bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
+        bench-graph bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
         test-vision test-vision-short requirements clean venv opencv demo-vision
 
 help:
@@ -199,6 +200,10 @@ bench-gpu: vision
 bench-graph: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --features iceoryx2 --bin bench-graph
 	@mkdir -p $(OUT)/bench && target/release/bench-graph | tee $(OUT)/bench/graph.txt
+
+bench-sched: $(STAMPS)/tools
+	@cargo build --release --quiet -p laxity-benches --bin bench-sched
+	@mkdir -p $(OUT)/bench && target/release/bench-sched | tee $(OUT)/bench/sched.txt
 
 bench-trace: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --bin bench-trace

@@ -75,14 +75,15 @@ impl Shared {
         if self.config.carry == Carry::Nothing {
             return Ok(());
         }
-        let moves = self.config.carry == Carry::PriorityAndCpu && before.is_none_or(|before| before.cpu != demand.cpu);
+        let is_pinned = self.config.carry == Carry::PriorityAndCpu;
+        let moves = before.is_none_or(|before| is_pinned && before.cpu != demand.cpu);
         // A thread that loses its CPU gives way first; one that gets a CPU goes there first.
         let lowers = before.is_some_and(|before| before.class > demand.class);
         if lowers {
             self.attributes(demand.class).give_to(thread)?;
         }
         if moves {
-            self.cpus(cluster, demand.cpu).give_to(thread)?;
+            self.cpus(cluster, demand.cpu.filter(|_| is_pinned)).give_to(thread)?;
         }
         if !lowers && before.is_none_or(|before| before.class != demand.class) {
             self.attributes(demand.class).give_to(thread)?;
@@ -146,6 +147,11 @@ impl Shared {
     /// Whether the thread of `task`, which shared memory names, is one of a member of this user; `Ok(false)`: it ended.
     pub fn may_schedule(&self, task: TaskId) -> io::Result<bool> {
         let words = self.task(task);
+        // A thread of this process that became this task, as this process itself remembers, needs no system call.
+        if self.own_threads[task.index()].load(Ordering::Relaxed) == self.number(words.thread) && !self.has_ended(task)
+        {
+            return Ok(true);
+        }
         let (slot, pid) = (self.number(words.member) as usize, self.number(words.pid));
         let is_members = slot < MEMBERS_MAX && self.pid(slot) == pid;
         if is_members { self.peers.has_thread(pid, self.number(words.thread)) } else { Ok(false) }

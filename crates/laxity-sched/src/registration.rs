@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use laxity_model::TaskId;
 
@@ -52,6 +53,7 @@ impl Registration {
             state.retire(self.task);
             state.publish(None);
         }
+        shared.own_threads[self.task.index()].store(0, Ordering::Relaxed);
         shared.restore(self.task, 0);
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
 
 use laxity_sys::peers::Peers;
 use laxity_sys::scheduling::Attributes;
@@ -19,6 +20,8 @@ pub(crate) struct Shared {
     pub caches: Vec<Mutex<ClusterCache>>,
     /// The processes whose threads this one may schedule.
     pub peers: Peers,
+    /// For each task the number of its thread, if that is one of this process; else 0.
+    pub own_threads: Vec<AtomicU32>,
     /// By [`Class`](crate::placement::Class).
     pub attributes_of_classes: [Attributes; 3],
 }
@@ -29,8 +32,9 @@ impl Shared {
         let caches = config.clusters.iter().map(|cpus| ClusterCache::new(&config, cpus.len()));
         let caches = caches.map(Mutex::new).collect();
         let attributes_of_classes = [0, 1, 2].map(|class| Attributes::fifo_not_inherited(config.base_priority + class));
+        let own_threads = (0..config.tasks).map(|_| AtomicU32::new(0)).collect();
         let memory = Memory { segment, layout, name, config };
-        Shared { memory, caches, peers: Peers::default(), attributes_of_classes }
+        Shared { memory, caches, peers: Peers::default(), own_threads, attributes_of_classes }
     }
 
     /// The layout of a valid configuration.

@@ -166,6 +166,11 @@ impl<'a> ClusterGuard<'a> {
         (0..self.shared.config.clusters[self.cluster].len() as u16).map(CpuId)
     }
 
+    /// The CPU of a cluster that has no other: its threads never move.
+    fn only_cpu(&self) -> Option<CpuId> {
+        (self.shared.config.clusters[self.cluster].len() == 1).then_some(CpuId(0))
+    }
+
     /// The policy decides about all that happened since the last decision. CPUs whose threads are in non-preemptive
     /// sections keep them until those end.
     pub fn decide(&mut self) {
@@ -221,7 +226,7 @@ impl<'a> ClusterGuard<'a> {
             }
             Standing::Linked(_) | Standing::Ready | Standing::Held => match self.placed_on(task) {
                 Some(cpu) => on(Class::Running, Some(cpu)),
-                None => on(Class::Waiting, None),
+                None => on(Class::Waiting, self.only_cpu()),
             },
         }
     }

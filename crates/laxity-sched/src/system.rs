@@ -156,6 +156,7 @@ impl System {
             return Err(BeginError::Full { task: parameters.name, tasks: shared.config.tasks });
         };
         shared.store_task(task, &parameters, Identity { slot: *slot, thread, own, cpus });
+        shared.own_threads[task.index()].store(thread, Ordering::Relaxed);
         let demand = Placement { class: Class::Urgent, cpu: None };
         shared.demand(task).store(demand.to_word(), Ordering::SeqCst);
         state.cache.set_member(task, true);
