@@ -1,4 +1,4 @@
-//! The bandwidth lock of simulated jobs: when it is held, at which priority, and for whom the regulator works.
+//! The bandwidth lock of simulated jobs: when it is held, at which priority, and for which jobs the regulator works.
 
 use laxity_model::{Instant, JobId, Workload};
 use laxity_trace::{Event, LockKind, Record};
