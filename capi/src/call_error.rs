@@ -68,7 +68,7 @@ pub(crate) enum CallError {
     #[error("the engine is {number}; use one of enum laxity_engine, for chunks one that copies")]
     NoEngine { number: u32 },
     /// A handle of another thread.
-    #[error("another thread registered the client; register each thread that uses GPUs")]
+    #[error("the handle belongs to another thread; each thread registers, or becomes a task, by itself")]
     Thread,
     #[error("the client holds no token; call laxity_gpu_token first")]
     NoToken,
@@ -81,6 +81,10 @@ pub(crate) enum CallError {
     Undeclared { object: u32 },
     #[error("the graph has not ended in time; wait again, or longer")]
     NotEnded,
+    #[error("the cluster {list:?} is no list of CPUs: {reason}")]
+    Clusters { list: String, reason: String },
+    #[error("cannot read which CPUs this thread may use: {0}; name them")]
+    Cpus(io::Error),
     /// A panic.
     #[error("a fault in Laxity: {text}; please report it")]
     Internal { text: String },
@@ -108,10 +112,10 @@ impl CallError {
             | CallError::Derived { .. }
             | CallError::Tokens { .. } => LAXITY_ERROR_SPEC,
             CallError::File { .. } => LAXITY_ERROR_FILE,
-            CallError::Descriptor(_) => LAXITY_ERROR_SYSTEM,
+            CallError::Descriptor(_) | CallError::Cpus(_) => LAXITY_ERROR_SYSTEM,
             CallError::Changed { .. } => LAXITY_CHANGED,
             CallError::Message { error, .. } => error.code().into(),
-            CallError::NoArbitration { .. } => LAXITY_ERROR_CONFIG,
+            CallError::NoArbitration { .. } | CallError::Clusters { .. } => LAXITY_ERROR_CONFIG,
             CallError::NoEngine { .. } => LAXITY_ERROR_NO_ENGINE,
             CallError::Thread => LAXITY_ERROR_THREAD,
             CallError::NoToken => LAXITY_ERROR_NO_TOKEN,

@@ -1,9 +1,10 @@
-//! The C interface of live graphs and of GPUs that processes share. The documentation of the items here is for C
+//! The C interface of live graphs, of GPUs that processes share, and of scheduled systems. The documentation of the items here is for C
 //! programmers: `include/laxity.h` is generated from it.
 //!
 //! ```text
 //! C  ->  functions (registry, spec, graph, node, job, recording)  ->  laxity-graph
 //!        gpu, gpu_client, budget                    ->  laxity-gpu
+//!        system, task                               ->  laxity-sched
 //!        device, kernel                             ->  laxity-device
 //!        vx, vx_job, vx_run                         ->  laxity-vx
 //!        error::answer    a panic or an error becomes a number; the thread keeps the details
@@ -30,6 +31,8 @@ mod registry;
 mod result;
 mod schedule;
 mod spec;
+mod system;
+mod task;
 mod user_data;
 mod vx;
 mod vx_job;

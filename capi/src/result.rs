@@ -44,7 +44,7 @@ pub enum laxity_result {
     LAXITY_ERROR_DIFFERENT = 24,
     /// The name belongs to something that is no graph of this version of Laxity.
     LAXITY_ERROR_FOREIGN = 25,
-    /// No room is left for another process.
+    /// No room is left for another process, or task.
     LAXITY_ERROR_FULL = 26,
     /// There is not enough shared memory.
     LAXITY_ERROR_MEMORY = 27,
@@ -105,11 +105,12 @@ pub enum laxity_result {
     LAXITY_ERROR_NO_GPU = 53,
     /// There is no such engine, or it copies nothing.
     LAXITY_ERROR_NO_ENGINE = 54,
-    /// The thread holds this lock or a later one: tokens come first, then engines in the order of GPUs.
+    /// The thread holds this lock or a later one: tokens come first, then engines in the order of GPUs. Or a task has no
+    /// job for the call, or has one already.
     LAXITY_ERROR_ORDER = 55,
     /// The thread holds no token.
     LAXITY_ERROR_NO_TOKEN = 56,
-    /// Another thread registered the client.
+    /// Another thread registered the client, or became the task.
     LAXITY_ERROR_THREAD = 57,
 
     /// A soft GPU cannot be opened: its server cannot be started, or is of another version or user.
@@ -214,7 +215,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_NO_GRAPH, c"the graph does not exist"),
     (LAXITY_ERROR_DIFFERENT, c"another graph has the name"),
     (LAXITY_ERROR_FOREIGN, c"not a graph of this version of Laxity"),
-    (LAXITY_ERROR_FULL, c"too many processes are attached"),
+    (LAXITY_ERROR_FULL, c"too many processes are attached, or threads are tasks"),
     (LAXITY_ERROR_MEMORY, c"not enough shared memory"),
     (LAXITY_ERROR_SYSTEM, c"Linux refuses"),
     (LAXITY_ERROR_CHANNEL, c"an edge cannot have its channel"),
@@ -237,14 +238,14 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_NO_RECORDER, c"the graph has no recorder"),
     (LAXITY_ERROR_FILE, c"a trace file cannot be written"),
     (LAXITY_ERROR_SWAP, c"the messages cannot be swapped"),
-    (LAXITY_ERROR_CONFIG, c"GPUs cannot be shared so"),
+    (LAXITY_ERROR_CONFIG, c"the configuration cannot be"),
     (LAXITY_ERROR_NO_ARBITRATION, c"the arbitration does not exist"),
     (LAXITY_ERROR_CLIENT, c"a thread's name or priority cannot be one"),
     (LAXITY_ERROR_NO_GPU, c"there is no such GPU"),
     (LAXITY_ERROR_NO_ENGINE, c"there is no such engine, or it copies nothing"),
-    (LAXITY_ERROR_ORDER, c"a token comes first, then engines in the order of GPUs"),
+    (LAXITY_ERROR_ORDER, c"a call in the wrong order: of locks of GPUs, or of a task"),
     (LAXITY_ERROR_NO_TOKEN, c"the thread holds no token"),
-    (LAXITY_ERROR_THREAD, c"another thread registered the client"),
+    (LAXITY_ERROR_THREAD, c"the handle belongs to another thread"),
     (LAXITY_ERROR_NO_SOFT_GPU, c"a soft GPU cannot be opened"),
     (LAXITY_ERROR_GONE, c"the server of a soft GPU ended"),
     (LAXITY_ERROR_RANGE, c"bytes that are not within the buffer"),
@@ -255,6 +256,7 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_EXHAUSTED, c"the job's budget is exhausted"),
     (LAXITY_ERROR_VERIFY, c"the vision graph cannot be executed"),
     (LAXITY_ERROR_FAILED, c"a node of the vision graph has failed"),
+    (LAXITY_ERROR_NO_SYSTEM, c"the system of scheduled tasks does not exist"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 

@@ -168,6 +168,34 @@ fn misuse_of_gpus_gets_a_number_and_a_text() {
     assert!(place.is_empty());
 }
 
+#[test]
+fn threads_become_tasks_and_misuse_gets_a_number_and_a_text() {
+    let program = build("capi/tests/c/tasks.c", Linked::Shared);
+    let place = Directory::new("tasks");
+    let said = stdout(&run(command(&program).arg(place.path())));
+    match said.strip_prefix("skipped: ") {
+        Some(reason) => laxity_testing::skip(reason),
+        None => assert_eq!(said, "ok\n"),
+    }
+    assert!(place.is_empty(), "the last one out took the system along");
+}
+
+#[test]
+fn two_periodic_tasks_of_the_example_run_all_their_jobs() {
+    let program = build("examples/c/periodic.c", Linked::Shared);
+    let place = Directory::new("periodic");
+    let output = command(&program).env("LAXITY_DIRECTORY", place.path()).output().expect("it was built");
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(reason.contains("allow SCHED_FIFO"), "{reason}");
+        return laxity_testing::skip(reason);
+    }
+    let mut lines: Vec<String> = stdout(&output).lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["fast: 50 jobs", "slow: 5 jobs"]);
+    assert!(place.is_empty(), "the last one out took the system along");
+}
+
 /// A soft GPU, and a token for each job.
 #[test]
 fn two_processes_copy_and_launch_on_a_soft_gpu() {

@@ -1,0 +1,249 @@
+//! Threads that are tasks of a system.
+//!
+//! ```text
+//!            _wait, or _release_job            a CPU             _complete, or the next _wait
+//!   (no job) ---------------------> waits for a CPU -> has one ------------------------------> (no job)
+//!                                         ^   ^--- displaced ---'  | _suspend
+//!                                         '------- _resume -- (suspended)
+//! ```
+
+use std::ffi::c_char;
+
+use laxity_model::{Instant, Nanos};
+use laxity_sched::{Job, Parameters, Task};
+
+use crate::error::{CallError, Error, answer, laxity_result};
+use crate::handle::{self, Handle, out, text};
+use crate::of_thread::OfThread;
+use crate::system::laxity_system;
+
+/// A thread that is a task of a system. That thread alone uses and releases it.
+pub struct laxity_task {
+    _opaque: (),
+}
+
+/// What a task is. All zeros but for `name` and `period_ns`: due at the end of each period, in the first cluster.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct laxity_task_parameters {
+    /// For people; 1 to 64 bytes.
+    name: *const c_char,
+    /// Which of the system's clusters schedules it, numbered from 0.
+    cluster: u32,
+    /// With LAXITY_RULE_GIVEN, its place among others: the smaller the more urgent. Elsewhere without a meaning.
+    priority: u32,
+    /// Of its releases, or the least time between two.
+    period_ns: u64,
+    /// Relative to each release, and as long as is wanted; 0: the period.
+    deadline_ns: u64,
+    /// The most that a job takes; 0: not known.
+    wcet_ns: u64,
+    /// What a job may take; 0: nothing is said.
+    budget_ns: u64,
+}
+
+/// A job of a task. Times are those of CLOCK_MONOTONIC.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct laxity_task_job {
+    /// Its number, from 0.
+    index: u64,
+    /// When it was released.
+    release_ns: u64,
+    /// When it is due.
+    deadline_ns: u64,
+}
+
+impl Handle for laxity_task {
+    type Value = OfThread<Task>;
+    const TAG: u64 = u64::from_le_bytes(*b"lax-task");
+    const NAME: &'static str = "task";
+}
+
+impl From<Job> for laxity_task_job {
+    fn from(job: Job) -> Self {
+        laxity_task_job { index: job.index, release_ns: job.release.0, deadline_ns: job.deadline.0 }
+    }
+}
+
+impl laxity_task_parameters {
+    /// # Safety
+    /// `name` is null or ends with NUL.
+    unsafe fn parameters(&self) -> Result<Parameters, Error> {
+        // SAFETY: as the caller promises.
+        let name = unsafe { text(self.name, "name") }?;
+        let or = |span: u64| (span != 0).then_some(Nanos(span));
+        let periodic = Parameters::periodic(name, Nanos(self.period_ns));
+        Ok(Parameters {
+            cluster: self.cluster as usize,
+            deadline: or(self.deadline_ns).unwrap_or(periodic.period),
+            wcet: Nanos(self.wcet_ns),
+            budget: or(self.budget_ns),
+            priority: Some(self.priority),
+            ..periodic
+        })
+    }
+}
+
+/// Calls `call` with the task.
+///
+/// # Safety
+/// As for [`handle::get`].
+unsafe fn with(task: *const laxity_task, call: impl FnOnce(&Task) -> Result<(), Error>) -> laxity_result {
+    // SAFETY: as the caller promises.
+    answer(|| call(&*unsafe { handle::get(task) }?.get()?))
+}
+
+/// The calling thread becomes a task of the system. From now on Laxity decides when it runs, on the CPUs of its cluster,
+/// above all ordinary threads; what it starts is scheduled as usual. LAXITY_ERROR_SYSTEM if Linux does not let it have
+/// SCHED_FIFO, LAXITY_ERROR_FULL if the system has as many tasks as it was created for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_begin(
+    system: *const laxity_system,
+    parameters: *const laxity_task_parameters,
+    task: *mut *mut laxity_task,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `task` can be written.
+        let place = unsafe { out(task, "task") }?;
+        *place = std::ptr::null_mut();
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that `parameters` can be read unless
+        // it is null.
+        let (system, parameters) = unsafe { (handle::get(system)?, parameters.as_ref()) };
+        let parameters = parameters.ok_or(CallError::Null { argument: "parameters" })?;
+        // SAFETY: the caller promises that its text ends with NUL.
+        *place = handle::make(OfThread::new(system.begin(unsafe { parameters.parameters() }?)?));
+        Ok(())
+    })
+}
+
+/// The thread is no task any more: its job ends, and Linux schedules the thread as before. If a thread ends without this,
+/// its task ends, too; the memory of the handle stays. Sets `*task` to NULL; does nothing if it is NULL already.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_release(task: *mut *mut laxity_task) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `task` can be written.
+        let place = unsafe { out(task, "task") }?;
+        if place.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller promises that the handle is not used any more.
+        drop(unsafe { handle::get(*place) }?.get()?);
+        // SAFETY: as above.
+        unsafe { handle::take(place) }.map(drop)
+    })
+}
+
+/// The first release of laxity_task_wait is at `start_ns` of CLOCK_MONOTONIC, and the next ones follow a period apart:
+/// tasks with one start are released together. Without this call the first release is at the first wait.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_start_at(task: *const laxity_task, start_ns: u64) -> laxity_result {
+    let start = |task: &Task| {
+        task.start_at(Instant(start_ns));
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, start) }
+}
+
+/// Completes the present job, if there is one, and waits for the next release, one period after the last. If that is in
+/// the past, the next job begins at once and keeps its release and deadline. Writes the job to `job`, which may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_wait(task: *const laxity_task, job: *mut laxity_task_job) -> laxity_result {
+    let wait = |task: &Task| {
+        let next = task.wait_for_next_job()?;
+        // SAFETY: the caller promises that `job` can be written unless it is null.
+        if let Some(job) = unsafe { job.as_mut() } {
+            *job = next.into();
+        }
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, wait) }
+}
+
+/// A job is ready, as `job` says: for tasks that wait for events by themselves. The last one must be complete. Returns
+/// when the thread may run.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_release_job(
+    task: *const laxity_task,
+    job: *const laxity_task_job,
+) -> laxity_result {
+    let release = |task: &Task| {
+        // SAFETY: the caller promises that `job` can be read unless it is null.
+        let job = unsafe { job.as_ref() }.ok_or(CallError::Null { argument: "job" })?;
+        let (release, deadline) = (Instant(job.release_ns), Instant(job.deadline_ns));
+        task.release(Job { index: job.index, release, deadline })?;
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, release) }
+}
+
+/// The present job is complete. The thread is expected to wait for the next one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_complete(task: *const laxity_task) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, |task| Ok(task.complete().map(drop)?)) }
+}
+
+/// The present job suspends itself, and others get its CPU: before the thread waits for a device or another thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_suspend(task: *const laxity_task) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, |task| Ok(task.suspend().map(drop)?)) }
+}
+
+/// The suspended job goes on: after the wait.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_resume(task: *const laxity_task) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, |task| Ok(task.resume().map(drop)?)) }
+}
+
+/// The present job has this priority from now on, the smaller the more urgent: under EDF a deadline on CLOCK_MONOTONIC,
+/// else a level from 1. Of equal ones the smaller `tie` is first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_prioritize(task: *const laxity_task, level: u64, tie: u32) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, |task| Ok(task.prioritize((level, tie)).map(drop)?)) }
+}
+
+/// No other task gets this thread's CPU until laxity_task_leave_section. Waits for a CPU first, if another task just took
+/// it. Sections nest.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_enter_section(task: *const laxity_task) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, |task| Ok(task.enter_section()?)) }
+}
+
+/// Ends the section that was entered last. If another task is to have the CPU, it gets it now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_leave_section(task: *const laxity_task) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, |task| Ok(task.leave_section().map(drop)?)) }
+}
+
+/// The present job, or else the last one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_get_job(task: *const laxity_task, job: *mut laxity_task_job) -> laxity_result {
+    let read = |task: &Task| {
+        // SAFETY: the caller promises that `job` can be written.
+        *unsafe { out(job, "job") }? = task.job().into();
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, read) }
+}
+
+/// Whether the present job has a CPU; if not, a more urgent one has it, and this thread runs where that leaves it idle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_is_linked(task: *const laxity_task, is_linked: *mut bool) -> laxity_result {
+    let read = |task: &Task| {
+        // SAFETY: the caller promises that `is_linked` can be written.
+        *unsafe { out(is_linked, "is_linked") }? = task.is_linked();
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, read) }
+}

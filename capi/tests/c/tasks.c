@@ -1,0 +1,165 @@
+// Systems and tasks: what jobs may do, and each mistake gets a number and a text. Prints "ok", or "skipped" if this user may
+// not have real-time threads.
+
+#include <laxity.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "expect.h"
+
+#define MS (1000 * 1000ull)
+
+static const struct laxity_task_parameters each_second = { .name = "task", .period_ns = 1000 * MS };
+
+static void what_cannot_be_a_system_is_refused(const char *directory)
+{
+    const struct laxity_system_config all = { 0 }, odd = { .rule = 9 }, no_list = { .clusters = "0;all" },
+                                      twice = { .clusters = "0;0" };
+    struct laxity_system *system = (void *)8;
+    size_t removed = 1;
+
+    EXPECT(laxity_system_create_or_attach(directory, "s", NULL, &system) == LAXITY_ERROR_NULL);
+    EXPECT(system == NULL);
+    EXPECT(laxity_system_create_or_attach(directory, "s", &odd, &system) == LAXITY_ERROR_VALUE);
+    EXPECT(laxity_system_create_or_attach(directory, "s", &no_list, &system) == LAXITY_ERROR_CONFIG);
+    EXPECT(strstr(laxity_last_error()->message, "the cluster \"all\" is no list of CPUs"));
+    EXPECT(laxity_system_create_or_attach(directory, "s", &twice, &system) == LAXITY_ERROR_CONFIG);
+    EXPECT(strstr(laxity_last_error()->message, "CPU 0 is named twice"));
+    EXPECT(laxity_system_create_or_attach(directory, "a/b", &all, &system) == LAXITY_ERROR_NAME);
+    EXPECT(laxity_system_attach(directory, "s", &system) == LAXITY_ERROR_NO_SYSTEM);
+    EXPECT(laxity_system_attach(directory, "s", NULL) == LAXITY_ERROR_NULL);
+    OK(laxity_system_gc(directory, &removed));
+    EXPECT(removed == 0);
+}
+
+static void what_cannot_be_a_task_is_refused(struct laxity_system *system)
+{
+    const struct laxity_task_parameters unnamed = { .period_ns = 1 }, empty = { .name = "", .period_ns = 1 },
+                                        no_period = { .name = "t" },
+                                        elsewhere = { .name = "t", .cluster = 3, .period_ns = 1 };
+    struct laxity_task *task = (void *)8;
+
+    EXPECT(laxity_task_begin(system, NULL, &task) == LAXITY_ERROR_NULL);
+    EXPECT(task == NULL);
+    EXPECT(laxity_task_begin(system, &unnamed, &task) == LAXITY_ERROR_NULL);
+    EXPECT(laxity_task_begin(system, &empty, &task) == LAXITY_ERROR_CONFIG);
+    EXPECT(laxity_task_begin(system, &no_period, &task) == LAXITY_ERROR_CONFIG);
+    EXPECT(laxity_task_begin(system, &elsewhere, &task) == LAXITY_ERROR_CONFIG);
+    EXPECT(strstr(laxity_last_error()->message, "cluster 3 is not one of the system's 1"));
+    EXPECT(laxity_task_begin((void *)&each_second, &each_second, &task) == LAXITY_ERROR_HANDLE);
+    OK(laxity_task_release(&task));
+}
+
+static void *of_another_thread(void *task)
+{
+    struct laxity_task *copy = task;
+
+    EXPECT(laxity_task_wait(task, NULL) == LAXITY_ERROR_THREAD);
+    EXPECT(laxity_task_release(&copy) == LAXITY_ERROR_THREAD);
+    EXPECT(copy == task);
+    return NULL;
+}
+
+static void calls_have_an_order(struct laxity_system *system)
+{
+    struct laxity_task *task;
+    const struct laxity_task_job job = { .index = 7, .release_ns = 5, .deadline_ns = 6 };
+    struct laxity_task_job seen;
+    pthread_t thread;
+    bool is_linked;
+
+    OK(laxity_task_begin(system, &each_second, &task));
+    EXPECT(laxity_task_complete(task) == LAXITY_ERROR_ORDER);
+    EXPECT(strstr(laxity_last_error()->message, "task task: completion needs a job"));
+    EXPECT(laxity_task_suspend(task) == LAXITY_ERROR_ORDER);
+    EXPECT(laxity_task_enter_section(task) == LAXITY_ERROR_ORDER);
+    EXPECT(laxity_task_leave_section(task) == LAXITY_ERROR_ORDER);
+    EXPECT(laxity_task_prioritize(task, 1, 0) == LAXITY_ERROR_ORDER);
+    EXPECT(laxity_task_release_job(task, NULL) == LAXITY_ERROR_NULL);
+    OK(laxity_task_release_job(task, &job));
+    EXPECT(laxity_task_release_job(task, &job) == LAXITY_ERROR_ORDER);
+    OK(laxity_task_get_job(task, &seen));
+    EXPECT(seen.index == 7 && seen.release_ns == 5 && seen.deadline_ns == 6);
+    OK(laxity_task_is_linked(task, &is_linked));
+    EXPECT(is_linked);
+    EXPECT(laxity_task_is_linked(task, NULL) == LAXITY_ERROR_NULL);
+
+    EXPECT(laxity_task_resume(task) == LAXITY_ERROR_ORDER);
+    OK(laxity_task_suspend(task));
+    OK(laxity_task_is_linked(task, &is_linked));
+    EXPECT(!is_linked);
+    EXPECT(laxity_task_complete(task) == LAXITY_ERROR_ORDER);
+    OK(laxity_task_resume(task));
+    OK(laxity_task_prioritize(task, 3, 0));
+    OK(laxity_task_enter_section(task));
+    OK(laxity_task_enter_section(task));
+    OK(laxity_task_leave_section(task));
+    OK(laxity_task_leave_section(task));
+    OK(laxity_task_complete(task));
+
+    EXPECT(pthread_create(&thread, NULL, of_another_thread, task) == 0);
+    EXPECT(pthread_join(thread, NULL) == 0);
+    OK(laxity_task_release(&task));
+    EXPECT(task == NULL);
+    OK(laxity_task_release(&task));
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    EXPECT(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000 * MS + (uint64_t)now.tv_nsec;
+}
+
+static void jobs_follow_each_other_a_period_apart(struct laxity_system *system)
+{
+    const struct laxity_task_parameters parameters = { .name = "late", .period_ns = 2 * MS, .deadline_ns = 9 * MS };
+    const uint64_t start = now_ns() + 5 * MS;
+    struct laxity_task *task;
+    struct laxity_task_job job, same;
+
+    OK(laxity_task_begin(system, &parameters, &task));
+    OK(laxity_task_start_at(task, start));
+    for (uint64_t index = 0; index < 5; index++) {
+        OK(laxity_task_wait(task, &job));
+        EXPECT(job.index == index && job.release_ns == start + index * 2 * MS);
+        EXPECT(job.deadline_ns == job.release_ns + 9 * MS); // beyond the period
+        EXPECT(now_ns() >= job.release_ns);
+        OK(laxity_task_get_job(task, &same));
+        EXPECT(memcmp(&job, &same, sizeof(job)) == 0);
+    }
+    OK(laxity_task_release(&task)); // and with it the job
+}
+
+int main(int argc, char **argv)
+{
+    const struct laxity_system_config one = { .rule = LAXITY_RULE_EDF, .clusters = "0", .tasks = 8 },
+                                      other = { .rule = LAXITY_RULE_GIVEN, .clusters = "0", .tasks = 8 };
+    struct laxity_system *system, *again;
+    struct laxity_task *task;
+    enum laxity_result result;
+
+    EXPECT(argc == 2);
+    what_cannot_be_a_system_is_refused(argv[1]);
+    OK(laxity_system_create_or_attach(argv[1], "s", &one, &system));
+    EXPECT(laxity_system_create_or_attach(argv[1], "s", &other, &again) == LAXITY_ERROR_DIFFERENT);
+    OK(laxity_system_attach(argv[1], "s", &again));
+    OK(laxity_system_release(&again));
+    result = laxity_task_begin(system, &each_second, &task);
+    if (result == LAXITY_ERROR_SYSTEM) {
+        printf("skipped: %s\n", laxity_last_error()->message);
+    } else {
+        OK(result);
+        OK(laxity_task_release(&task));
+        what_cannot_be_a_task_is_refused(system);
+        calls_have_an_order(system);
+        jobs_follow_each_other_a_period_apart(system);
+        puts("ok");
+    }
+    OK(laxity_system_release(&system));
+    return 0;
+}
