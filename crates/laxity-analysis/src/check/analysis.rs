@@ -7,6 +7,7 @@ use super::assign::{Cluster, assign};
 use super::context::{Context, Inflation, Machine};
 use super::graphs::graphs;
 use super::hard::{Hard, hard};
+use super::memory::without_memory;
 use super::scaling::scaling;
 use super::sharing::Sharing;
 use super::soft::{Soft, soft};
@@ -37,6 +38,8 @@ struct Found {
 /// See [`super::check`].
 pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Options) -> Report {
     let mut refusals = Vec::new();
+    let lowered = without_memory(workload, scheduler, &mut refusals);
+    let workload = &*lowered;
     let analysed = analysed_tasks(workload, &mut refusals);
     let clusters = assign(workload, scheduler, &analysed, &mut refusals);
     let sharing = Sharing::new(workload, scheduler, &clusters, &analysed);

@@ -25,6 +25,7 @@ mod halves;
 mod hard;
 mod interrupts;
 mod json;
+mod memory;
 mod published;
 mod published_gpu;
 mod report;
@@ -124,7 +125,8 @@ impl Default for Options {
 /// Self-suspensions, GPU operations, waits for resources and GPUs, and release jitter count as execution
 /// (suspension-oblivious). Ways to share resources and GPUs that have no bound are refused, and so are waits under quanta
 /// or beside a dedicated interrupt CPU, and devices that serve no job. Graphs become sporadic tasks
-/// ([`pgm`](crate::pgm)). Best-effort tasks run only where no real-time job wants the CPU and are left out.
+/// ([`pgm`](crate::pgm)). Best-effort tasks run only where no real-time job wants the CPU: what is left of them is the memory
+/// traffic by which they slow GPU operations down ([`bwlock`](crate::bwlock)).
 pub fn check(workload: &Workload, scheduler: &Scheduler, options: &Options) -> Report {
     analysis::check(workload, scheduler, options)
 }

@@ -59,6 +59,7 @@ fn the_lock_is_held_from_the_first_launch_to_the_synchronization() {
     let times: Vec<(u64, u64)> = held(&run).into_iter().map(|(_, from, to)| (from, to)).collect();
     // 1 ms and a call; then 2 ms and 1 ms of kernels, the second of which waits for the first; then a call.
     assert_eq!(times, [(1_010, 4_020)]);
+    assert_eq!(run.summary().tasks[0].waits, [], "no job waits for the lock");
 }
 
 #[test]

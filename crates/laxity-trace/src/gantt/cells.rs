@@ -22,6 +22,8 @@ pub(super) enum Fill {
     LockWait,
     /// A job has the CPU and waits by spinning.
     Spinning,
+    /// Best-effort jobs stand still, and no other has the CPU.
+    Throttled,
     /// The task's job waits for a lock, suspended or preempted.
     AwaitingLock,
     /// The task's job is suspended.
@@ -63,6 +65,12 @@ impl Grid {
                 rows[cpu.index()].add(interval.from, interval.to, fill);
             }
         }
+        // Last: it shows where nothing else does.
+        for interval in &timeline.intervals {
+            if let Activity::Throttled { cpu, .. } = interval.activity {
+                rows[cpu.index()].fill_idle(interval.from, interval.to, Fill::Throttled);
+            }
+        }
         rows
     }
 
@@ -96,6 +104,7 @@ impl Grid {
                 Activity::Execution { job, .. } => (job.task, Fill::Executing(job.task)),
                 Activity::Spinning { job, .. } => (job.task, Fill::Spinning),
                 Activity::Suspension { job } => (job.task, Fill::Suspended),
+                Activity::Throttled { task: Some(task), .. } => (task, Fill::Throttled),
                 _ => continue,
             };
             rows[task.index()].move_from_waiting(interval.from, interval.to, fill);
@@ -120,6 +129,7 @@ fn cpu_fill(activity: &Activity) -> Option<Fill> {
         Activity::BottomHalf { .. } => Some(Fill::BottomHalf),
         Activity::Spinning { .. } => Some(Fill::Spinning),
         Activity::Operation { .. }
+        | Activity::Throttled { .. }
         | Activity::Suspension { .. }
         | Activity::NonPreemptive { .. }
         | Activity::AwaitingLock { .. }
@@ -159,6 +169,18 @@ impl Cells {
 
     fn add(&mut self, from: Instant, to: Instant, fill: Fill) {
         self.each_column(from, to, |cell, time| grow(cell, fill, time));
+    }
+
+    /// What nothing else fills of the columns that overlap the span, as far as it overlaps.
+    fn fill_idle(&mut self, from: Instant, to: Instant, fill: Fill) {
+        let step = self.step;
+        self.each_column(from, to, |cell, time| {
+            let filled = cell.values().fold(0u64, |sum, &time| sum.saturating_add(time));
+            let idle = step.saturating_sub(filled).min(time);
+            if idle > 0 {
+                grow(cell, fill, idle);
+            }
+        });
     }
 
     fn move_from_waiting(&mut self, from: Instant, to: Instant, fill: Fill) {

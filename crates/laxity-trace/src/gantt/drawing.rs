@@ -76,6 +76,7 @@ fn cpu_symbol(fill: Fill) -> char {
         Fill::TopHalf => '"',
         Fill::BottomHalf => '_',
         Fill::Spinning => '@',
+        Fill::Throttled => 'x',
         Fill::AwaitingLock | Fill::Suspended | Fill::Waiting | Fill::Idle => '.',
     }
 }
@@ -84,6 +85,7 @@ fn task_symbol(fill: Fill) -> char {
     match fill {
         Fill::Executing(_) => '#',
         Fill::Spinning => '@',
+        Fill::Throttled => 'x',
         Fill::AwaitingLock => '?',
         Fill::Suspended => '-',
         Fill::Waiting => '.',

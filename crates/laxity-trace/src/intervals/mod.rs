@@ -75,6 +75,13 @@ pub enum Activity {
         /// Which job.
         job: JobId,
     },
+    /// Best-effort jobs stood still on the CPU. Overlaps what other jobs did there.
+    Throttled {
+        /// Where.
+        cpu: CpuId,
+        /// Because of which task.
+        task: Option<TaskId>,
+    },
     /// An operation occupied an engine of a GPU.
     Operation {
         /// The GPU.
@@ -166,7 +173,7 @@ impl Interval {
 }
 
 impl Activity {
-    /// The name in tables: `execution`, the overhead's name, `lock_wait`, `bottom_half`, `spinning`, `operation`,
+    /// The name in tables: `execution`, the overhead's name, `lock_wait`, `bottom_half`, `spinning`, `throttled`, `operation`,
     /// `suspension`, `non_preemptive`, `awaiting_lock`, `critical_section`, `inheritance`.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -175,6 +182,7 @@ impl Activity {
             Activity::LockWait { .. } => "lock_wait",
             Activity::BottomHalf { .. } => "bottom_half",
             Activity::Spinning { .. } => "spinning",
+            Activity::Throttled { .. } => "throttled",
             Activity::Operation { .. } => "operation",
             Activity::Suspension { .. } => "suspension",
             Activity::NonPreemptive { .. } => "non_preemptive",
@@ -192,6 +200,7 @@ impl Activity {
             | Activity::LockWait { cpu }
             | Activity::BottomHalf { cpu, .. }
             | Activity::Spinning { cpu, .. }
+            | Activity::Throttled { cpu, .. }
             | Activity::NonPreemptive { cpu, .. } => Some(cpu),
             Activity::Operation { .. }
             | Activity::Suspension { .. }
@@ -212,7 +221,10 @@ impl Activity {
             | Activity::AwaitingLock { job, .. }
             | Activity::CriticalSection { job, .. }
             | Activity::Inheritance { job, .. } => Some(job),
-            Activity::Overhead { .. } | Activity::LockWait { .. } | Activity::BottomHalf { .. } => None,
+            Activity::Overhead { .. }
+            | Activity::LockWait { .. }
+            | Activity::BottomHalf { .. }
+            | Activity::Throttled { .. } => None,
         }
     }
 

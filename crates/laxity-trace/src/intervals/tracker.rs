@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::{CpuId, Instant, JobId, LockId, Nanos};
+use laxity_model::{CpuId, Instant, JobId, LockId, Nanos, TaskId};
 
 use super::admit::admit;
 use super::{Activity, Begin, Interval, JobHistory, Released, Stop, TrackError};
@@ -29,6 +29,8 @@ pub struct Tracker<'a> {
     dispatches: Vec<Dispatch>,
     /// Jobs that were named and did not complete.
     jobs: BTreeMap<JobId, JobHistory>,
+    /// Of each CPU, since when it is throttled, and because of which task.
+    throttled: Vec<Option<(Instant, Option<TaskId>)>>,
     now: Instant,
     complete: bool,
 }
@@ -53,6 +55,7 @@ impl<'a> Tracker<'a> {
             replay: Replay::new(header),
             dispatches: vec![Dispatch { begin: Begin::First, held: None }; header.cpus],
             jobs: BTreeMap::new(),
+            throttled: vec![None; header.cpus],
             now: Instant::ZERO,
             complete: false,
         }
@@ -98,6 +101,7 @@ impl<'a> Tracker<'a> {
             push(intervals, at, at.saturating_add(duration), activity);
         }
         push_pauses(at, pauses, intervals);
+        self.throttle(event, intervals);
         Ok(self.note(at, event))
     }
 
@@ -111,6 +115,9 @@ impl<'a> Tracker<'a> {
             self.release_held(cpu, Stop::TraceEnded, intervals);
         }
         push_under_way(self.replay.details(), end, intervals);
+        for cpu in 0..self.throttled.len() {
+            self.end_throttling(CpuId(cpu as u16), intervals);
+        }
         self.jobs.into_values().collect()
     }
 
@@ -135,6 +142,24 @@ impl<'a> Tracker<'a> {
             _ => return,
         };
         self.release_held(cpu, why, intervals);
+    }
+
+    /// Follows which CPUs are throttled.
+    fn throttle(&mut self, event: Event, intervals: &mut Vec<Interval>) {
+        match event {
+            Event::Throttle { cpu, task } => {
+                self.end_throttling(cpu, intervals);
+                self.throttled[cpu.index()] = Some((self.now, task));
+            }
+            Event::Unthrottle { cpu, .. } => self.end_throttling(cpu, intervals),
+            _ => {}
+        }
+    }
+
+    fn end_throttling(&mut self, cpu: CpuId, intervals: &mut Vec<Interval>) {
+        if let Some((since, task)) = self.throttled[cpu.index()].take() {
+            push(intervals, since, self.now, Activity::Throttled { cpu, task });
+        }
     }
 
     /// Notes what the record says of jobs, after the replay took it. Returns the history of the job that completed.

@@ -60,7 +60,8 @@ pub struct WaitSummary {
 /// The fold over the waits of all tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Waits {
-    locks: Vec<WaitCause>,
+    /// By lock; `None`: no job ever waits for it.
+    locks: Vec<Option<WaitCause>>,
     tasks: Vec<TaskWaits>,
 }
 
@@ -113,7 +114,8 @@ impl Waits {
     pub fn record(&mut self, at: Instant, event: Event, before: &Details) {
         match event {
             Event::Grant { job, lock, .. } | Event::Withdraw { job, lock } => {
-                if let (Some(since), Some(&cause)) = (before.locks.requested(job, lock), self.locks.get(lock.index())) {
+                let cause = self.locks.get(lock.index()).copied().flatten();
+                if let (Some(since), Some(cause)) = (before.locks.requested(job, lock), cause) {
                     self.add(job, cause, at.saturating_since(since));
                 }
             }
@@ -185,14 +187,14 @@ impl WaitCause {
         WaitCause::Suspension,
     ];
 
-    fn of(kind: &LockKind) -> Self {
-        match kind {
-            // No job ever waits for the bandwidth lock.
-            LockKind::Resource { .. } | LockKind::Bandwidth => WaitCause::Resource,
+    fn of(kind: &LockKind) -> Option<Self> {
+        Some(match kind {
+            LockKind::Bandwidth => return None,
+            LockKind::Resource { .. } => WaitCause::Resource,
             LockKind::Semaphore { .. } => WaitCause::Semaphore,
             LockKind::KFmlp { .. } => WaitCause::KFmlp,
             LockKind::Tokens { .. } => WaitCause::Token,
             LockKind::Engine { .. } => WaitCause::Engine,
-        }
+        })
     }
 }

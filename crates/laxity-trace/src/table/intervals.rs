@@ -116,6 +116,9 @@ fn row<'a>(header: &'a TraceHeader, interval: &Interval) -> IntervalRow<'a> {
             IntervalRow { lock: Some(lock.0), replica: Some(replica.0), ..row }
         }
         Activity::Inheritance { of, level, .. } => IntervalRow { level: Some(level), of_task: Some(of.0), ..row },
+        Activity::Throttled { task, .. } => {
+            IntervalRow { task: task.map(|task| task.0), task_name: task.map(|task| task_name(header, task)), ..row }
+        }
         Activity::Overhead { .. }
         | Activity::LockWait { .. }
         | Activity::BottomHalf { .. }

@@ -7,3 +7,4 @@ mod gpus;
 mod intervals;
 mod svg;
 mod text;
+mod throttled;

@@ -9,7 +9,7 @@ use super::dense::{Merged, Span, merge};
 use super::join::{Joined, join};
 use super::layout::{Layout, Row};
 use super::legend::{Legend, Sign};
-use super::palette::{BOTTOM_HALF_PATTERN, LOCK_FILL, SPINNING_PATTERN, TOP_HALF_PATTERN, overhead_fill, text_on};
+use super::palette::{BOTTOM_HALF_PATTERN, LOCK_FILL, RED, SPINNING_PATTERN, TOP_HALF_PATTERN, overhead_fill, text_on};
 use super::{Chart, interrupts, job_label, marks};
 use crate::intervals::{Activity, Begin, Interval, Source, Stop};
 
@@ -96,6 +96,13 @@ fn draw_row(
             let y = row.bar_top - 1.5;
             canvas.line(Layer::Marks, (x0, y), (x1, y), Stroke::solid(INK, 2.4));
         }
+        if let (Activity::Throttled { .. }, Some((x0, x1))) =
+            (interval.activity, chart.layout.span(interval.from, interval.to))
+        {
+            legend.signs.insert(Sign::Throttled);
+            let y = row.baseline - 1.2;
+            canvas.line(Layer::Marks, (x0, y), (x1, y), Stroke::solid(RED, 2.4));
+        }
     }
 }
 
@@ -112,6 +119,7 @@ fn span(chart: &Chart<'_>, interval: &Interval) -> Option<Span<Fill>> {
         Activity::Overhead { kind, .. } => Fill::Overhead(kind),
         Activity::LockWait { .. } => Fill::LockWait,
         Activity::Operation { .. }
+        | Activity::Throttled { .. }
         | Activity::Suspension { .. }
         | Activity::NonPreemptive { .. }
         | Activity::AwaitingLock { .. }

@@ -38,6 +38,8 @@ pub enum Sign {
     Suspended,
     /// Line above a bar.
     NonPreemptive,
+    /// Red line at the foot of a row.
+    Throttled,
     /// Dark or hatched box.
     Overhead(OverheadKind),
     /// Vertically hatched box.
@@ -176,6 +178,7 @@ impl Sign {
             Sign::Tardy => "tardy",
             Sign::Suspended => "suspended",
             Sign::NonPreemptive => "non-preemptive",
+            Sign::Throttled => "throttled",
             Sign::Overhead(OverheadKind::Release) => "release overhead",
             Sign::Overhead(OverheadKind::Scheduling) => "scheduling",
             Sign::Overhead(OverheadKind::ContextSwitch) => "context switch",
@@ -228,6 +231,10 @@ impl Sign {
             Sign::NonPreemptive => {
                 let (from, to) = across(centre);
                 canvas.line(Layer::Marks, from, to, Stroke::solid(INK, 2.4));
+            }
+            Sign::Throttled => {
+                let (from, to) = across(centre);
+                canvas.line(Layer::Marks, from, to, Stroke::solid(RED, 2.4));
             }
             Sign::Overhead(kind) => canvas.bar(area, overhead_fill(kind), ""),
             Sign::LockWait => canvas.bar(area, LOCK_FILL, ""),

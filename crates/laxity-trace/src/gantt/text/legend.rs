@@ -17,6 +17,7 @@ pub enum Sign {
     BottomHalf,
     Interrupt,
     Spinning,
+    Throttled,
     AwaitingLock,
     Holds,
     Inherits,
@@ -43,6 +44,7 @@ impl Legend {
             Fill::Overhead => glyphs.overhead,
             Fill::LockWait => glyphs.lock_wait,
             Fill::Spinning => glyphs.spinning,
+            Fill::Throttled => glyphs.throttled,
             Fill::AwaitingLock | Fill::Suspended | Fill::Waiting | Fill::Idle => glyphs.idle,
         }
     }
@@ -58,6 +60,7 @@ impl Legend {
             Fill::BottomHalf => self.signs.insert(Sign::BottomHalf),
             Fill::TopHalf => self.signs.insert(Sign::TopHalf),
             Fill::Spinning => self.signs.insert(Sign::Spinning),
+            Fill::Throttled => self.signs.insert(Sign::Throttled),
             Fill::AwaitingLock => self.signs.insert(Sign::AwaitingLock),
             _ => false,
         };
@@ -102,6 +105,7 @@ impl Sign {
             Sign::BottomHalf => (glyphs.bottom_half, "bottom half"),
             Sign::Interrupt => (glyphs.interrupt, "interrupt"),
             Sign::Spinning => (glyphs.spinning, "spins"),
+            Sign::Throttled => (glyphs.throttled, "throttled"),
             Sign::AwaitingLock => (glyphs.awaiting_lock, "waits for a lock"),
             Sign::Holds => (glyphs.holds, "holds a lock"),
             Sign::Inherits => (glyphs.inherits, "inherits a priority"),

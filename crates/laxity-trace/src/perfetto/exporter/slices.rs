@@ -38,7 +38,8 @@ impl<W: io::Write> Exporter<'_, W> {
     fn slice(&mut self, interval: &Interval) -> io::Result<Option<Slice>> {
         let job_fact = |job: JobId| fact(Fact::Job, Value::Unsigned(job.index.into()));
         let slice = match interval.activity {
-            Activity::Execution { .. } => return Ok(None),
+            // Instants say when throttling begins and ends: a slice would overlap those of interrupts.
+            Activity::Execution { .. } | Activity::Throttled { .. } => return Ok(None),
             Activity::Overhead { cpu, kind, source } => {
                 let facts = source.map(|source| self.source_facts(source)).unwrap_or_default();
                 Slice { facts, ..Slice::new(Track::cpu(cpu), Name::Overhead(kind), Category::Overhead) }

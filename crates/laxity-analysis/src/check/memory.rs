@@ -1,0 +1,308 @@
+//! The bandwidth lock and memory traffic, put into terms of CPU time: what the other accounting then sees.
+//!
+//! ```text
+//!   body      cpu a | kernel k | cpu b                          beside traffic      under the lock, one CPU, spinning
+//!   becomes                                 cpu a | kernel R(k) | cpu b             cpu a | nonpreemptive R(k) + 2 calls | cpu b
+//! ```
+//!
+//! *Traffic*: an operation takes no longer than [`unprotected`](crate::bwlock::unprotected) says, or while the lock is held
+//! [`protected`](crate::bwlock::protected) (formula 9).
+//!
+//! *Lock*: its holder is above all others, spins, and is alone on its CPU. So the time from the first launch to the end of
+//! the synchronization is a non-preemptive section: part of E of equation 4 of paper 004, and for others B. (Not the
+//! longest GPU kernel, as the paper's text has it: by its Table I launches before one synchronization are one section.)
+//! That needs all that use GPUs on one CPU, and no suspension meanwhile.
+
+use std::borrow::Cow;
+
+use laxity_model::{
+    CpuId, Factor, GpuArbitration, GpuOperation, GpuWork, Invocation, LockHeed, Nanos, PriorityRule, Scheduler, Scope,
+    Step, Task, Waiting, Workload,
+};
+
+use super::Refusal;
+use super::analysed_task::analysed_tasks;
+use super::assign::{Cluster, assign};
+use crate::bwlock::{Aggressor, Begins, Regulation, protected, unprotected};
+
+/// `workload` without traffic and lock; adds what cannot be analysed to `refusals`.
+pub(super) fn without_memory<'w>(
+    workload: &'w Workload,
+    scheduler: &Scheduler,
+    refusals: &mut Vec<Refusal>,
+) -> Cow<'w, Workload> {
+    let lock = workload.gpu_management.bandwidth_lock;
+    let bodies = || {
+        let nodes = workload.graphs.iter().flat_map(|graph| graph.nodes.iter().map(|node| &node.body));
+        workload.tasks.iter().map(|task| &task.body).chain(nodes)
+    };
+    let is_sensitive = bodies().any(|body| any_operation(body, &|operation| operation.memory > Factor::ZERO));
+    let uses_gpus = bodies().any(|body| any_operation(body, &|_| true));
+    if !uses_gpus || lock.is_none() && (!is_sensitive || workload.platform.memory.contention.is_flat()) {
+        return Cow::Borrowed(workload);
+    }
+    // The assignment is that of the workload as it is.
+    let analysed = analysed_tasks(workload, &mut Vec::new());
+    let clusters = assign(workload, scheduler, &analysed, &mut Vec::new());
+    let memory = Memory { workload, scheduler, clusters: &clusters };
+    let mut lowered = workload.clone();
+    match lock {
+        None => memory.slow_down(&mut lowered),
+        Some(_) => match memory.real_time_cpu() {
+            Ok(cpu) => memory.protect(&mut lowered, cpu, refusals),
+            Err(reason) => refusals.push(refusal(reason)),
+        },
+    }
+    Cow::Owned(lowered)
+}
+
+fn refusal(reason: impl Into<String>) -> Refusal {
+    Refusal { subject: "the bandwidth lock".to_owned(), reason: reason.into() }
+}
+
+struct Memory<'a> {
+    workload: &'a Workload,
+    scheduler: &'a Scheduler,
+    clusters: &'a [Cluster],
+}
+
+impl Memory<'_> {
+    /// What may execute on each CPU but `except`.
+    fn aggressors(&self, except: Option<CpuId>) -> Vec<Aggressor> {
+        let mut cpus = Vec::new();
+        for cluster in self.clusters {
+            let tasks = cluster.members.iter().filter_map(|&task| self.workload.tasks.get(task));
+            let unregulated: Vec<u64> = tasks.map(|task| task.memory_demand).collect();
+            for &cpu in cluster.cpus.iter().filter(|&&cpu| Some(cpu) != except) {
+                let may_be_there = |bound: Option<usize>| bound.is_none_or(|only| only == cpu.index());
+                let tasks = self.workload.best_effort.iter().filter(|task| may_be_there(task.cpu));
+                let regulated = tasks.map(|task| task.memory_demand).collect();
+                cpus.push(Aggressor { regulated, unregulated: unregulated.clone() });
+            }
+        }
+        cpus
+    }
+
+    /// Every operation takes as long as beside all traffic that there may be.
+    fn slow_down(&self, lowered: &mut Workload) {
+        let aggressors = self.aggressors(None);
+        let contention = &self.workload.platform.memory.contention;
+        let slow = |operation: &mut GpuOperation| {
+            let work = self.length(operation);
+            let time = Nanos(unprotected(work.0, operation.memory, contention, &aggressors));
+            if time != work {
+                set_length(operation, time);
+            }
+        };
+        let nodes = lowered.graphs.iter_mut().flat_map(|graph| graph.nodes.iter_mut().map(|node| &mut node.body));
+        for body in lowered.tasks.iter_mut().map(|task| &mut task.body).chain(nodes) {
+            each_operation(body, &slow);
+        }
+    }
+
+    /// The longest that an operation takes without traffic.
+    fn length(&self, operation: &GpuOperation) -> Nanos {
+        match &operation.work {
+            GpuWork::Kernel(time) | GpuWork::Copy { time: Some(time), .. } => time.wcet,
+            GpuWork::Copy { bytes, time: None, .. } => {
+                let gpus = &self.workload.platform.gpus;
+                let named = operation.gpu.and_then(|gpu| gpus.get(gpu));
+                let any = gpus.iter().map(|gpu| gpu.copy_time(*bytes)).max().unwrap_or_default();
+                named.map_or(any, |gpu| gpu.copy_time(*bytes))
+            }
+        }
+    }
+
+    /// The CPU of all tasks that use GPUs, or why equation 4 does not hold.
+    fn real_time_cpu(&self) -> Result<CpuId, String> {
+        let management = &self.workload.gpu_management;
+        let costs = self.workload.platform.overheads.at(self.workload.tasks.len());
+        if self.scheduler.rule == PriorityRule::Fair || self.scheduler.invocation == Invocation::QuantumDriven {
+            return Err(format!(
+                "its ceiling holds others back at once, which {} does not; choose an event-driven scheduler with priorities",
+                self.scheduler
+            ));
+        }
+        if management.arbitration != GpuArbitration::DriverSpinning {
+            return Err(format!(
+                "equation 4 of paper 004 needs jobs that spin while they hold it, and under \"{}\" they suspend, so that \
+                 others run and take it meanwhile; take \"driver_spinning\", or simulate",
+                management.arbitration.name()
+            ));
+        }
+        let uses_gpus = |body: &[Step]| any_operation(body, &|_| true);
+        if self.workload.graphs.iter().flat_map(|graph| &graph.nodes).any(|node| uses_gpus(&node.body)) {
+            return Err("nodes of graphs that hold it are not analysed yet; make them tasks, or simulate".to_owned());
+        }
+        let interrupts = |operation: &GpuOperation| operation.interrupts > 0;
+        let halves = [&management.top_half, &management.bottom_half].into_iter().flatten();
+        let is_free = costs.top_half.is_zero() && costs.bottom_half.is_zero() && halves.into_iter().next().is_none();
+        if management.callback.is_some()
+            || !is_free && self.workload.tasks.iter().any(|task| any_operation(&task.body, &interrupts))
+        {
+            return Err("interrupts of its holder's operations are not analysed; let the operations raise none \
+                        (`interrupts = 0`), as jobs that spin need none"
+                .to_owned());
+        }
+        if !self.workload.platform.memory.regulator.interrupt.is_zero() {
+            return Err(
+                "what interrupts of the regulator cost is not analysed; write `interrupt = \"0 ms\"`".to_owned()
+            );
+        }
+        let has_user = |cluster: &&Cluster| {
+            let tasks = cluster.members.iter().filter_map(|&task| self.workload.tasks.get(task));
+            tasks.into_iter().any(|task| uses_gpus(&task.body))
+        };
+        let mut users = self.clusters.iter().filter(has_user);
+        match (users.next().map(|cluster| cluster.cpus.as_slice()), users.next()) {
+            (Some(&[cpu]), None) => Ok(cpu),
+            _ => Err("equation 4 of paper 004 is about tasks that use GPUs on one CPU (section VIII); give them a cluster of \
+                      one CPU, or take partitioned scheduling and name that CPU as `cluster`"
+                .to_owned()),
+        }
+    }
+
+    /// The time in which a job holds the lock becomes a non-preemptive section.
+    fn protect(&self, lowered: &mut Workload, cpu: CpuId, refusals: &mut Vec<Refusal>) {
+        let aggressors = self.aggressors(Some(cpu));
+        for (index, task) in lowered.tasks.iter_mut().enumerate() {
+            // As the workload is assigned now: the sections are long.
+            task.cluster =
+                self.clusters.iter().find(|cluster| cluster.members.contains(&index)).and_then(|it| self.name(it));
+            let sections = Sections::new(self, task, &aggressors);
+            match sections.of(&task.body) {
+                Ok(body) => task.body = body,
+                Err(reason) => {
+                    refusals.push(Refusal { subject: format!("task \"{}\"", task.name), reason: reason.to_owned() });
+                }
+            }
+        }
+    }
+
+    /// What a file calls `cluster`.
+    fn name(&self, cluster: &Cluster) -> Option<usize> {
+        let first = *cluster.cpus.first()?;
+        match self.scheduler.scope {
+            Scope::Global => None,
+            Scope::Partitioned => Some(first.index()),
+            Scope::Clustered => self.workload.platform.clusters.iter().position(|cpus| cpus.contains(&first)),
+        }
+    }
+}
+
+/// The bodies of a task with sections instead of GPU operations.
+struct Sections<'a> {
+    memory: &'a Memory<'a>,
+    aggressors: &'a [Aggressor],
+    call: u64,
+    regulation: Regulation,
+}
+
+impl<'a> Sections<'a> {
+    fn new(memory: &'a Memory<'a>, task: &Task, aggressors: &'a [Aggressor]) -> Self {
+        let lock = memory.workload.gpu_management.bandwidth_lock.expect("it is this lock that is analysed");
+        let regulator = &memory.workload.platform.memory.regulator;
+        let regulation = Regulation {
+            period: regulator.period.0,
+            budget: task.memory_budget.unwrap_or(lock.budget),
+            latency: regulator.latency.0,
+            waits_for_period: regulator.heed == LockHeed::Period,
+        };
+        Sections { memory, aggressors, call: lock.call.0, regulation }
+    }
+
+    fn of(&self, body: &[Step]) -> Result<Vec<Step>, &'static str> {
+        let mut flat = Vec::new();
+        flatten(body, &mut flat);
+        let mut lowered = Vec::new();
+        let mut section: Option<u64> = None;
+        for step in flat {
+            match (step, &mut section) {
+                (Step::Gpu(operation), open) => {
+                    let begins = if open.is_none() { Begins::First } else { Begins::Later };
+                    let length = open.unwrap_or(0).saturating_add(self.call);
+                    let length = length.saturating_add(self.protected(operation, begins));
+                    match operation.waiting {
+                        Waiting::Asynchronous => *open = Some(length),
+                        Waiting::Synchronous => {
+                            *open = None;
+                            lowered.push(non_preemptive(length.saturating_add(self.call)));
+                        }
+                    }
+                }
+                (Step::Cpu(time) | Step::NonPreemptive(time), Some(length)) => {
+                    *length = length.saturating_add(time.wcet.0);
+                }
+                (Step::Suspend(_), Some(_)) => {
+                    return Err(
+                        "it suspends while it holds the bandwidth lock, so that others run and take it meanwhile; \
+                                wait for the operation before, or simulate",
+                    );
+                }
+                (Step::Critical { .. }, Some(_)) => {
+                    return Err(
+                        "it waits for a resource while it holds the bandwidth lock; wait for the operation before, \
+                                or simulate",
+                    );
+                }
+                (Step::Critical { body, .. }, None) if any_operation(body, &|_| true) => {
+                    return Err(
+                        "it uses a GPU within a critical section, which is not analysed under the bandwidth lock; \
+                                move one out of the other, or simulate",
+                    );
+                }
+                (step, None) => lowered.push(step.clone()),
+                (_, Some(_)) => unreachable!("sections of GPUs are flattened"),
+            }
+        }
+        // A job ends only when its operations have.
+        lowered.extend(section.map(|length| non_preemptive(length.saturating_add(self.call))));
+        Ok(lowered)
+    }
+
+    fn protected(&self, operation: &GpuOperation, begins: Begins) -> u64 {
+        let work = self.memory.length(operation).0;
+        let contention = &self.memory.workload.platform.memory.contention;
+        protected(work, operation.memory, contention, self.aggressors, &self.regulation, begins)
+    }
+}
+
+fn non_preemptive(length: u64) -> Step {
+    Step::NonPreemptive(laxity_model::ExecutionTime::constant(Nanos(length.min(Nanos::LONGEST.0))))
+}
+
+/// Sections of GPUs mean nothing where the driver arbitrates.
+fn flatten<'s>(body: &'s [Step], flat: &mut Vec<&'s Step>) {
+    for step in body {
+        match step {
+            Step::GpuSection { body } => flatten(body, flat),
+            other => flat.push(other),
+        }
+    }
+}
+
+fn any_operation(body: &[Step], wanted: &dyn Fn(&GpuOperation) -> bool) -> bool {
+    body.iter().any(|step| match step {
+        Step::Gpu(operation) => wanted(operation),
+        Step::Critical { body, .. } | Step::GpuSection { body } => any_operation(body, wanted),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
+    })
+}
+
+fn each_operation(body: &mut [Step], change: &dyn Fn(&mut GpuOperation)) {
+    for step in body {
+        match step {
+            Step::Gpu(operation) => change(operation),
+            Step::Critical { body, .. } | Step::GpuSection { body } => each_operation(body, change),
+            Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => {}
+        }
+    }
+}
+
+fn set_length(operation: &mut GpuOperation, length: Nanos) {
+    let length = laxity_model::ExecutionTime::constant(Nanos(length.0.min(Nanos::LONGEST.0)));
+    match &mut operation.work {
+        GpuWork::Kernel(time) => *time = length,
+        GpuWork::Copy { time, .. } => *time = Some(length),
+    }
+}
