@@ -54,7 +54,7 @@ fn the_long_help_has_what_the_short_one_leaves_out() {
     };
     let pairs: [(&[&str], &str); 9] = [
         (&["simulate"], "the same schedule, byte for byte"),
-        (&["check"], "What the analysis cannot treat is refused by name"),
+        (&["check"], "Features that the analysis cannot treat are refused by name"),
         (&["trace"], "used up to where it broke"),
         (&["trace", "x", "check"], "a legal schedule at all"),
         (&["measure"], "Ctrl-C ends it, and then nothing is written"),

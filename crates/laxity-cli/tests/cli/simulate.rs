@@ -155,7 +155,7 @@ fn what_cannot_be_simulated_is_refused_by_name() {
     laxity()
         .arg("simulate")
         .arg(fixture("best-effort.toml"))
-        .args(["--scheduler", "G-CFS"])
+        .args(["--policy", "G-CFS"])
         .assert()
         .code(1)
         .stdout("")
