@@ -7,4 +7,5 @@ pub mod gpu;
 pub mod graph;
 pub mod interrupt;
 pub mod lock;
+pub mod program;
 pub mod server;

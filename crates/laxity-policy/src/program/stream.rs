@@ -1,0 +1,490 @@
+//! One stream of a program: which operation is next, and what is held for it.
+
+use std::collections::VecDeque;
+
+use laxity_model::{Engine, Instant, Nanos};
+
+use super::jobs::{JobEvent, Jobs};
+use super::lengths::Lengths;
+use super::policy::{Policy, TokenRule};
+use super::work::Work;
+
+/// The number of an operation in its stream: the later issued, the larger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct OperationId(pub u64);
+
+/// In which order the driver carries out a stream's operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other, as issued.
+    InOrder,
+    /// Each as soon as its dependencies are complete and no barrier is before it.
+    OutOfOrder,
+}
+
+/// How an operation that is about to be issued gets to the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// As it is: it uses no engine.
+    Through,
+    /// As it is: the stream holds the engine, and the operation shares the hold.
+    Join,
+    /// As it is, if the engine of the stream's GPU is free and was taken now; otherwise with a gate.
+    TakeIfFree(Engine),
+    /// With a gate.
+    Gate,
+}
+
+/// How it got there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// As [`Admission::Through`] or [`Admission::Join`] allows.
+    Admitted,
+    /// Its engine (and the token, if the stream had none) was taken.
+    Taken,
+    /// With a gate.
+    Gated,
+}
+
+/// What happens to a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The program issues an operation.
+    Issued {
+        /// Its number, larger than those before.
+        operation: OperationId,
+        /// What it is.
+        work: Work,
+        /// Whether all that it waits for outside of this stream's order is complete.
+        is_ready: bool,
+        /// How it gets to the driver.
+        passage: Passage,
+    },
+    /// All that the operation waits for outside of this stream's order is complete now.
+    Ready(OperationId),
+    /// The driver refused the operation: it will never run.
+    Cancelled(OperationId),
+    /// The operation is complete, or failed.
+    Completed(OperationId),
+    /// What was acquired is held.
+    Granted,
+    /// It cannot be acquired: the arbitration is damaged or gone. The operation runs without.
+    Refused,
+    /// The program waits for all that it issued to this stream.
+    Waits,
+    /// And has been answered.
+    Synchronized,
+    /// The program announces a job, due at that time if it has a deadline.
+    JobBegins(Option<Instant>),
+    /// And its end.
+    JobEnds,
+    /// The program exits: no gate is opened any more.
+    Exits,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Acquire the engine, after a token of the GPU if `token`, and say [`Event::Granted`] or [`Event::Refused`].
+    Acquire {
+        /// Which.
+        engine: Engine,
+        /// Whether the stream has no token yet.
+        token: bool,
+        /// For which job.
+        job: u32,
+        /// When that is due.
+        deadline: Option<Instant>,
+    },
+    /// Open the gate of the operation: it may run.
+    Open(OperationId),
+    /// Unlock the engine that is held.
+    Unlock(Engine),
+    /// Release the token.
+    ReleaseToken,
+    /// The operation is over, as far as the program may notice: whatever waits for it may go on.
+    Retire(OperationId),
+    /// The operation kept its engine for longer than [`Policy::hold_limit`]: to be reported.
+    Late(OperationId),
+    /// A job began or ended.
+    Job(JobEvent),
+}
+
+/// One stream: a state machine. See the [module](super).
+///
+/// ```text
+///             Issued, Ready, Completed: an operation can run           Granted, Refused
+///   Nothing -------------------------------------------> Acquiring --------------------> Held
+///      ^ |                                                   |                            |
+///      | '---------------- Issued{Taken} --------------------|--------------------------> |
+///      |                                                     | Granted, and all cancelled |
+///      '-----------------------------------------------------+-------------- Unlock ------'
+///                                                                all complete; or the limit passed
+/// ```
+#[derive(Clone, Debug)]
+pub struct Stream {
+    policy: Policy,
+    order: Order,
+    /// Those that are not retired, in the order of issue.
+    pending: VecDeque<Operation>,
+    hold: Hold,
+    /// Since when it has a token, or last ended a hold with it.
+    token: Option<Instant>,
+    jobs: Jobs,
+    job_events: Vec<JobEvent>,
+    lengths: Lengths,
+    is_exiting: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    id: OperationId,
+    work: Work,
+    job: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Behind its gate. `is_ready`: all that it waits for outside of the stream's order is complete.
+    Gated { is_ready: bool },
+    /// It may run, and the engine is held for it.
+    Held,
+    /// It may run, and no engine is held for it: it uses none, or was late.
+    Loose { is_ready: bool },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Hold {
+    Nothing,
+    Acquiring(Engine),
+    Held(Held),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    engine: Engine,
+    since: Instant,
+    /// When the last of its operations was complete.
+    progress: Instant,
+    /// Operations that ever shared it.
+    operations: u16,
+    /// Predicted for all of them; `None`: one of them was never seen before.
+    length: Option<Nanos>,
+    /// Not where the arbitration refused.
+    is_locked: bool,
+}
+
+impl Stream {
+    /// A stream to which nothing was issued.
+    pub fn new(policy: Policy, order: Order) -> Self {
+        assert!(policy.batch >= 1, "a hold is for one operation at least");
+        Stream {
+            policy,
+            order,
+            pending: VecDeque::new(),
+            hold: Hold::Nothing,
+            token: None,
+            jobs: Jobs::new(policy.jobs),
+            job_events: Vec::new(),
+            lengths: Lengths::default(),
+            is_exiting: false,
+        }
+    }
+
+    /// How the operation that the program is about to issue gets to the driver.
+    pub fn admission(&self, work: Work, is_ready: bool) -> Admission {
+        let Some(engine) = self.policy.engines.engine(work) else { return Admission::Through };
+        if !is_ready || self.is_exiting {
+            return Admission::Gate;
+        }
+        match self.hold {
+            Hold::Nothing if self.is_next() => Admission::TakeIfFree(engine),
+            Hold::Held(held) if self.is_behind_held() && self.fits(&held, engine, work) => Admission::Join,
+            _ => Admission::Gate,
+        }
+    }
+
+    /// Whether the operation is retired, or was never issued.
+    pub fn is_retired(&self, id: OperationId) -> bool {
+        self.find(id).is_none()
+    }
+
+    /// Whether the operation may run: it waits for no grant any more.
+    pub fn is_open(&self, id: OperationId) -> bool {
+        self.find(id).is_none_or(|at| !matches!(self.pending[at].state, State::Gated { .. }))
+    }
+
+    /// Whether none of the operations up to this one waits for a grant.
+    pub fn are_open_until(&self, id: OperationId) -> bool {
+        let mut until = self.pending.iter().take_while(|operation| operation.id <= id);
+        until.all(|operation| !matches!(operation.state, State::Gated { .. }))
+    }
+
+    /// The operations that are not retired, in the order of issue.
+    pub fn pending(&self) -> impl Iterator<Item = OperationId> + '_ {
+        self.pending.iter().map(|operation| operation.id)
+    }
+
+    /// The operation that was issued last and is not retired.
+    pub fn last(&self) -> Option<OperationId> {
+        self.pending.back().map(|operation| operation.id)
+    }
+
+    /// When [`Stream::timeout`] wants to be called.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let since = match self.hold {
+            Hold::Held(held) => held.since,
+            Hold::Nothing => self.token?,
+            Hold::Acquiring(_) => return None,
+        };
+        Some(since.saturating_add(self.policy.hold_limit))
+    }
+
+    /// Something happens. Actions are appended in the order in which to carry them out.
+    pub fn handle(&mut self, now: Instant, event: Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::Issued { operation, work, is_ready, passage } => {
+                self.issue(now, operation, work, is_ready, passage);
+            }
+            Event::Ready(id) => self.make_ready(id),
+            Event::Cancelled(id) | Event::Completed(id) => self.retire(now, id, event, actions),
+            Event::Granted => self.granted(now, true, actions),
+            Event::Refused => self.granted(now, false, actions),
+            Event::Waits => {}
+            Event::Synchronized => self.jobs.synchronize(&mut self.job_events),
+            Event::JobBegins(deadline) => self.jobs.begin(deadline, &mut self.job_events),
+            Event::JobEnds => self.jobs.end(&mut self.job_events),
+            Event::Exits => self.is_exiting = true,
+        }
+        if matches!(event, Event::Waits | Event::Synchronized | Event::JobEnds | Event::Exits) {
+            self.release_idle_token(actions);
+        }
+        self.advance(actions);
+    }
+
+    /// What is due by `now` happens.
+    pub fn timeout(&mut self, now: Instant, actions: &mut Vec<Action>) {
+        if self.next_timeout().is_none_or(|due| now < due) {
+            return;
+        }
+        if let Hold::Held(held) = self.hold {
+            for operation in self.pending.iter_mut().filter(|operation| operation.state == State::Held) {
+                operation.state = State::Loose { is_ready: true };
+                actions.push(Action::Late(operation.id));
+            }
+            self.end_hold(now, held, actions);
+        }
+        self.release_idle_token(actions);
+        self.advance(actions);
+    }
+
+    fn find(&self, id: OperationId) -> Option<usize> {
+        self.pending.binary_search_by_key(&id, |operation| operation.id).ok()
+    }
+
+    /// Whether an operation issued now would be the next to run.
+    fn is_next(&self) -> bool {
+        match self.order {
+            Order::InOrder => self.pending.is_empty(),
+            Order::OutOfOrder => {
+                self.candidate().is_none() && !self.pending.iter().any(|operation| operation.work == Work::Barrier)
+            }
+        }
+    }
+
+    /// Whether an operation issued now would run when those that the engine is held for are complete, at the latest.
+    fn is_behind_held(&self) -> bool {
+        match self.order {
+            Order::InOrder => {
+                let runs = |state| matches!(state, State::Held | State::Loose { is_ready: true });
+                // One that was late may never be complete.
+                self.pending.iter().all(|operation| runs(operation.state))
+                    && !self.pending.iter().any(Operation::was_late)
+            }
+            Order::OutOfOrder => self.is_next(),
+        }
+    }
+
+    /// Whether the hold can take one more operation, `work`, on `engine`.
+    fn fits(&self, held: &Held, engine: Engine, work: Work) -> bool {
+        let length = work.key().and_then(|key| self.lengths.predict(key));
+        let total = held.length.zip(length).and_then(|(so_far, length)| so_far.checked_add(length));
+        held.engine == engine
+            && held.operations < self.policy.batch
+            && total.is_some_and(|total| total <= self.policy.batch_length)
+    }
+
+    fn issue(&mut self, now: Instant, id: OperationId, work: Work, is_ready: bool, passage: Passage) {
+        assert!(self.last().is_none_or(|last| last < id), "operations have ascending numbers");
+        let admission = self.admission(work, is_ready);
+        let state = match (passage, admission) {
+            (Passage::Admitted, Admission::Through) => State::Loose { is_ready },
+            (Passage::Admitted, Admission::Join) => State::Held,
+            (Passage::Taken, Admission::TakeIfFree(engine)) => {
+                self.take(now, engine, true);
+                State::Held
+            }
+            (Passage::Gated, admission) if admission != Admission::Through => State::Gated { is_ready },
+            (passage, admission) => panic!("{passage:?} is not what {admission:?} allows"),
+        };
+        let job = self.jobs.issue(now, &mut self.job_events);
+        self.pending.push_back(Operation { id, work, job, state });
+        if state == State::Held {
+            self.count(work);
+        }
+    }
+
+    fn make_ready(&mut self, id: OperationId) {
+        let Some(at) = self.find(id) else { return };
+        match &mut self.pending[at].state {
+            State::Gated { is_ready } | State::Loose { is_ready } => *is_ready = true,
+            State::Held => {}
+        }
+    }
+
+    fn retire(&mut self, now: Instant, id: OperationId, event: Event, actions: &mut Vec<Action>) {
+        let Some(at) = self.find(id) else { return };
+        let operation = self.pending.remove(at).expect("it was found");
+        if let (Hold::Held(held), State::Held, Event::Completed(_)) = (&mut self.hold, operation.state, event) {
+            let began = std::mem::replace(&mut held.progress, now);
+            if let Some(key) = operation.work.key() {
+                self.lengths.observe(key, now.saturating_since(began));
+            }
+        }
+        // First the engine, which others may wait for.
+        if operation.state == State::Held {
+            self.go_on(now, actions);
+        }
+        actions.push(Action::Retire(id));
+        self.jobs.retire(now, operation.job, &mut self.job_events);
+    }
+
+    /// What was acquired is held, or an operation that it was held for is over: opens what shares the hold, or ends it.
+    fn go_on(&mut self, now: Instant, actions: &mut Vec<Action>) {
+        let Hold::Held(held) = self.hold else { return };
+        self.extend(actions);
+        if !self.pending.iter().any(|operation| operation.state == State::Held) {
+            self.end_hold(now, held, actions);
+        }
+    }
+
+    fn granted(&mut self, now: Instant, is_locked: bool, actions: &mut Vec<Action>) {
+        let Hold::Acquiring(engine) = self.hold else { panic!("nothing was acquired") };
+        self.take(now, engine, is_locked);
+        let first = self.candidate().filter(|&at| self.policy.engines.engine(self.pending[at].work) == Some(engine));
+        if let Some(at) = first {
+            self.open(at, actions);
+        }
+        self.go_on(now, actions);
+    }
+
+    /// The engine is held from now on, for no operation yet.
+    fn take(&mut self, now: Instant, engine: Engine, is_locked: bool) {
+        let length = Some(Nanos::ZERO);
+        self.hold = Hold::Held(Held { engine, since: now, progress: now, operations: 0, length, is_locked });
+        if is_locked {
+            self.token = Some(now);
+        }
+    }
+
+    /// `work` shares the hold.
+    fn count(&mut self, work: Work) {
+        let length = work.key().and_then(|key| self.lengths.predict(key));
+        let Hold::Held(held) = &mut self.hold else { panic!("the engine is held") };
+        held.operations += 1;
+        held.length = held.length.zip(length).and_then(|(so_far, length)| so_far.checked_add(length));
+    }
+
+    fn open(&mut self, at: usize, actions: &mut Vec<Action>) {
+        let Operation { id, work, .. } = self.pending[at];
+        self.pending[at].state = State::Held;
+        self.count(work);
+        actions.push(Action::Open(id));
+    }
+
+    /// Opens the operations that share the hold with those that run.
+    fn extend(&mut self, actions: &mut Vec<Action>) {
+        while let (Some(at), Hold::Held(held)) = (self.candidate(), self.hold) {
+            let work = self.pending[at].work;
+            if !self.policy.engines.engine(work).is_some_and(|engine| self.fits(&held, engine, work)) {
+                return;
+            }
+            self.open(at, actions);
+        }
+    }
+
+    /// The operation that runs next: its dependencies are complete, and it is behind none that is not even begun.
+    fn candidate(&self) -> Option<usize> {
+        if self.is_exiting {
+            return None;
+        }
+        for (at, operation) in self.pending.iter().enumerate() {
+            match (operation.state, self.order) {
+                (State::Gated { is_ready: true }, _) => return Some(at),
+                (State::Held, _) => {}
+                (State::Gated { is_ready: false } | State::Loose { .. }, Order::InOrder) => return None,
+                (State::Gated { is_ready: false } | State::Loose { .. }, Order::OutOfOrder) => {
+                    if operation.work == Work::Barrier {
+                        return None;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn end_hold(&mut self, now: Instant, held: Held, actions: &mut Vec<Action>) {
+        self.hold = Hold::Nothing;
+        if held.is_locked {
+            actions.push(Action::Unlock(held.engine));
+        }
+        self.token = self.token.map(|_| now);
+        if self.policy.token == TokenRule::Hold || !self.may_keep_token() {
+            self.release_token(actions);
+        }
+    }
+
+    /// Whether the job goes on and no operation waits for a dependency.
+    fn may_keep_token(&self) -> bool {
+        let waits = |operation: &Operation| operation.state == State::Gated { is_ready: false };
+        !self.is_exiting && self.jobs.has_open() && !self.pending.iter().any(waits)
+    }
+
+    fn release_token(&mut self, actions: &mut Vec<Action>) {
+        if self.token.take().is_some() {
+            actions.push(Action::ReleaseToken);
+        }
+    }
+
+    /// A stream without a hold needs no token while the program waits or its job is over.
+    fn release_idle_token(&mut self, actions: &mut Vec<Action>) {
+        if matches!(self.hold, Hold::Nothing) {
+            self.release_token(actions);
+        }
+    }
+
+    /// Acquires what the next operation needs, and says which jobs began and ended.
+    fn advance(&mut self, actions: &mut Vec<Action>) {
+        actions.extend(self.job_events.drain(..).map(Action::Job));
+        if !matches!(self.hold, Hold::Nothing) {
+            return;
+        }
+        if let Some(at) = self.candidate() {
+            let Operation { work, job, .. } = self.pending[at];
+            let engine = self.policy.engines.engine(work).expect("only what needs an engine has a gate");
+            self.hold = Hold::Acquiring(engine);
+            let deadline = self.jobs.deadline(job);
+            actions.push(Action::Acquire { engine, token: self.token.is_none(), job, deadline });
+        } else if self.pending.iter().any(|operation| operation.state == State::Gated { is_ready: false }) {
+            self.release_token(actions);
+        }
+    }
+}
+
+impl Operation {
+    /// Whether its hold ended before it was complete.
+    fn was_late(&self) -> bool {
+        matches!(self.state, State::Loose { .. }) && !self.work.uses_no_engine()
+    }
+}
