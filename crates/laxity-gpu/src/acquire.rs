@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use laxity_model::{Instant, LockId, ReplicaId, TaskId};
+use laxity_model::{Instant, LockId, Nanos, ReplicaId, TaskId};
 use laxity_policy::lock::Event;
 use laxity_sys::clock;
 use laxity_sys::futex::Ended;
@@ -70,6 +70,21 @@ impl Client {
                 Parked::Refused => return self.request_by_arbiter(lock, request, what),
             }
         }
+    }
+
+    /// Takes `lock` by one instruction, or not at all: of a GPU's tokens, one of GPU `only`.
+    #[inline]
+    pub(crate) fn take_if_free(&self, lock: LockId, only: Option<u16>) -> Option<ReplicaId> {
+        if lock == TOKEN {
+            if self.budget.is_exhausted() {
+                return None;
+            }
+            self.shared().publish_request(self.task, Nanos::ZERO, only);
+        }
+        let replica = self.shared().take(self.task, lock, only)?;
+        self.record_hold(lock);
+        self.update_followers(lock);
+        Some(replica)
     }
 
     /// Waits for `lock` in its waiter slot, if no other thread waits and no inheritance is needed.

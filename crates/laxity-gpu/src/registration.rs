@@ -1,8 +1,9 @@
 //! The registrations of this process's threads. One ends with its client, or with its thread if the client is forgotten.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use laxity_model::TaskId;
 
@@ -20,7 +21,8 @@ pub(crate) struct Registration {
     membership: Arc<Membership>,
     task: TaskId,
     budget: Arc<State>,
-    is_over: Cell<bool>,
+    /// Atomic for clients that are [mobile](crate::MobileClient): their home may end meanwhile.
+    is_over: AtomicBool,
 }
 
 /// The registrations of one thread. Dropped when the thread ends, in whatever order with its other thread-local values.
@@ -29,7 +31,7 @@ struct OfThread(RefCell<Vec<Rc<Registration>>>);
 impl Registration {
     /// The calling thread holds the liveness lock of `task`.
     pub fn begin(membership: Arc<Membership>, task: TaskId, budget: Arc<State>) -> Rc<Self> {
-        let registration = Rc::new(Registration { membership, task, budget, is_over: Cell::new(false) });
+        let registration = Rc::new(Registration { membership, task, budget, is_over: AtomicBool::new(false) });
         // A thread that registers while it ends is noticed by others: Linux marks its liveness lock.
         let _ = OF_THREAD.try_with(|of_thread| of_thread.0.borrow_mut().push(registration.clone()));
         registration
@@ -38,12 +40,12 @@ impl Registration {
     /// Whether it has ended, so that the number of the client may be another thread's.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.is_over.get()
+        self.is_over.load(Ordering::Acquire)
     }
 
     /// Whatever the thread holds goes to the next tasks.
     pub fn end(&self) {
-        if self.is_over.replace(true) || !self.membership.is_ours() {
+        if self.is_over.swap(true, Ordering::AcqRel) || !self.membership.is_ours() {
             return;
         }
         self.budget.end();

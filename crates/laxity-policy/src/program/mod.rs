@@ -20,13 +20,15 @@
 //! A *gate* is whatever lets a driver accept an operation and not yet run it: a user event in OpenCL, a stream-ordered
 //! wait in CUDA. Nothing here knows either.
 
+mod event;
 mod jobs;
 mod lengths;
 mod policy;
 mod stream;
 mod work;
 
+pub use event::{Action, Admission, Event, OperationId, Order, Passage};
 pub use jobs::{JobEvent, JobRule};
 pub use policy::{Policy, TokenRule};
-pub use stream::{Action, Admission, Event, OperationId, Order, Passage, Stream};
+pub use stream::Stream;
 pub use work::{EngineUse, Work, chunks};

@@ -1,0 +1,205 @@
+//! A client that threads of a process hand from one to the next, for interposers: the thread that issues an operation
+//! takes a free engine, the one that learns of its completion unlocks it, and a third one waits where it must.
+
+use std::thread::{self, ThreadId};
+
+use laxity_model::{Engine, Instant, LockId, ReplicaId, TaskId};
+
+use crate::arbitration::{Base, RegisterError};
+use crate::client::Client;
+use crate::config::TOKEN;
+use crate::request::{LockError, Resource, TokenRequest};
+
+/// A [`Client`] that any thread of its process may use, one at a time, while the thread that registered it, its *home*,
+/// lives. It holds at most one token and one engine. The home lends its life: whatever is held goes to the next threads
+/// when the home or the process ends. Priorities that are inherited go to the home, too.
+#[derive(Debug)]
+pub struct MobileClient {
+    /// Dropped by the home only.
+    client: Option<Client>,
+    home: ThreadId,
+    base: Base,
+    token: Option<ReplicaId>,
+    engine: Option<LockId>,
+}
+
+// SAFETY: a `Client` is bound to its thread by three things. Its cells are used through `&mut self` only, so by one
+// thread at a time. Its reference-counted registration, which its home's thread-local list shares, is cloned when the
+// client is made and dropped when the client is; both happen on the home (`Drop` forgets it elsewhere), and its only
+// field that changes, whether it is over, is atomic. Its liveness lock is a mutex that the home locked, and that only
+// the end of the registration unlocks, on the home.
+#[expect(unsafe_code, reason = "threads hand the client on")]
+unsafe impl Send for MobileClient {}
+
+impl MobileClient {
+    /// Makes the calling thread the home of `client`, which holds nothing.
+    pub fn new(client: Client, base: Base) -> Self {
+        assert!(!client.has_token.get() && client.engines.borrow().is_empty(), "it holds nothing");
+        let home = thread::current().id();
+        MobileClient { client: Some(client), home, base, token: None, engine: None }
+    }
+
+    fn client(&self) -> &Client {
+        self.client.as_ref().expect("only the drop takes it")
+    }
+
+    /// Its number among the clients of [`Snapshot`](crate::Snapshot).
+    pub fn id(&self) -> TaskId {
+        self.client().id()
+    }
+
+    /// The token that it holds.
+    pub fn token(&self) -> Option<ReplicaId> {
+        self.token
+    }
+
+    /// A job of this priority begins, unless a token is held.
+    ///
+    /// # Errors
+    /// [`RegisterError`].
+    pub fn begin_job(&mut self, base: Base) -> Result<(), RegisterError> {
+        if base == self.base || self.token.is_some() {
+            return Ok(());
+        }
+        self.client.as_mut().expect("only the drop takes it").begin_job(base)?;
+        self.base = base;
+        Ok(())
+    }
+
+    /// Takes `engine` of `gpu`, after a token of that GPU if it has none, if both are free and no other client wants
+    /// them: an instruction for each. Answers whether it did; otherwise all is as before.
+    #[inline]
+    pub fn take_if_free(&mut self, gpu: u16, engine: Engine) -> bool {
+        if self.engine.is_some() || self.client().check().is_err() {
+            return false;
+        }
+        let had_token = self.token.is_some();
+        if !had_token {
+            let Some(replica) = self.client().take_if_free(TOKEN, Some(gpu)) else { return false };
+            self.token = Some(replica);
+        }
+        let lock = self.client().shared().config.engine_lock(gpu, engine);
+        self.engine = self.client().take_if_free(lock, None).map(|_| lock);
+        if self.engine.is_none() && !had_token {
+            self.release_token();
+        }
+        self.engine.is_some()
+    }
+
+    /// Waits for `engine` of `gpu`, after a token of that GPU if it has none, as long as `keep_waiting` answers yes:
+    /// see [`Client::request_while`]. It has a token and no engine if only the token was granted.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub fn acquire(&mut self, gpu: u16, engine: Engine, keep_waiting: &dyn Fn() -> bool) -> Result<(), LockError> {
+        let client = self.client.as_ref().expect("only the drop takes it");
+        client.check()?;
+        let what = Resource::Engine { gpu, engine };
+        if self.engine.is_some() {
+            return Err(LockError::Order { what });
+        }
+        let config = &client.shared().config;
+        if gpu >= config.gpus {
+            return Err(LockError::NoSuchGpu { gpu, gpus: config.gpus });
+        }
+        if self.token.is_none() {
+            let request = TokenRequest { gpu: Some(gpu), ..TokenRequest::default() };
+            let what = Resource::Token { gpu: Some(gpu) };
+            self.token = Some(client.acquire(TOKEN, request, what, Some(keep_waiting))?);
+        }
+        let lock = config.engine_lock(gpu, engine);
+        let request = TokenRequest { deadline: Instant::NEVER, ..TokenRequest::default() };
+        client.acquire(lock, request, what, Some(keep_waiting))?;
+        self.engine = Some(lock);
+        Ok(())
+    }
+
+    /// Unlocks the engine, if it holds one.
+    #[inline]
+    pub fn release_engine(&mut self) {
+        if let Some(lock) = self.engine.take() {
+            self.client().release(lock, ReplicaId(0));
+        }
+    }
+
+    /// Releases the token, if it holds one. The engine must have been unlocked before.
+    #[inline]
+    pub fn release_token(&mut self) {
+        assert!(self.engine.is_none(), "engines are unlocked before the token");
+        if let Some(replica) = self.token.take() {
+            self.client().release(TOKEN, replica);
+        }
+    }
+}
+
+impl Drop for MobileClient {
+    fn drop(&mut self) {
+        self.release_engine();
+        self.release_token();
+        if thread::current().id() != self.home {
+            // Only the home can unlock its liveness lock: the registration ends with the home.
+            std::mem::forget(self.client.take());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use laxity_testing::TestRegistry;
+
+    use super::*;
+    use crate::{Config, Registry};
+
+    const EE: Engine = Engine::Execution;
+
+    #[test]
+    fn one_thread_takes_a_free_engine_and_another_unlocks_it() {
+        let registry: TestRegistry<Registry> = TestRegistry::new("mobile");
+        let gpus = registry.create("mobile", &Config::new(2, 2)).expect("created");
+        let mut mobile = MobileClient::new(gpus.register("m", Base::Fixed(5)).expect("room"), Base::Fixed(5));
+        let other = gpus.register("other", Base::Fixed(1)).expect("room");
+        assert!(mobile.take_if_free(1, EE));
+        let held = gpus.snapshot().expect("whole");
+        assert_eq!(held.engines[1][0].holders, [Some(mobile.id())]);
+        assert!(matches!(other.request(TokenRequest { gpu: Some(1), deadline: Instant::ZERO, ..Default::default() }),
+            Err(LockError::TimedOut { .. })));
+        let mut mobile = thread::scope(|scope| {
+            let there = scope.spawn(move || {
+                mobile.release_engine();
+                mobile.release_token();
+                mobile
+            });
+            there.join().expect("no panic")
+        });
+        let token = other.token_of(1).expect("free");
+        assert!(!mobile.take_if_free(1, EE), "the token is taken");
+        assert_eq!(mobile.token(), None);
+        drop(token);
+        mobile.acquire(1, EE, &|| true).expect("free");
+        drop(mobile);
+        assert!(!gpus.snapshot().expect("whole").engines[1][0].is_held());
+    }
+
+    #[test]
+    fn a_client_that_is_dropped_away_from_home_holds_nothing_and_is_forgotten_when_home_ends() {
+        let registry: TestRegistry<Registry> = TestRegistry::new("away");
+        let gpus = registry.create("away", &Config::new(2, 1)).expect("created");
+        let mut mobile = thread::scope(|scope| {
+            let home = scope.spawn(|| {
+                let client = gpus.register("m", Base::Background).expect("room");
+                let mut mobile = MobileClient::new(client, Base::Background);
+                assert!(mobile.take_if_free(0, EE));
+                thread::scope(|scope| scope.spawn(move || drop(mobile)).join().expect("no panic"));
+                let look = gpus.snapshot().expect("whole");
+                assert!(!look.tokens.is_held() && !look.engines[0][0].is_held());
+                let client = gpus.register("n", Base::Background).expect("room");
+                MobileClient::new(client, Base::Background)
+            });
+            home.join().expect("no panic")
+        });
+        assert!(!mobile.take_if_free(0, EE), "its registration ended with its home");
+        assert!(gpus.snapshot().expect("whole").clients.is_empty());
+    }
+}

@@ -1,0 +1,176 @@
+//! The thread of a stream: it is the arbitration's client, waits for what is not granted at once, opens gates, and looks
+//! after operations of which the driver says nothing.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use laxity_gpu::MobileClient;
+use laxity_policy::program::Event;
+use laxity_sys::clock;
+
+use crate::log::Line;
+use crate::operation::Operation;
+use crate::state::{Home, State};
+use crate::stream::Inner;
+
+/// How often it asks the driver about operations that are under way: some drivers call no callback for one that failed.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// It parks after so many looks at a stream without operations: waking a parked thread costs the issuing one a system
+/// call.
+const IDLE_LOOKS: u32 = 5;
+
+/// Starts it. Where Linux starts no thread, nothing is arbitrated, and the user is told.
+pub(crate) fn start<O: Operation>(inner: &Arc<Inner<O>>, state: &mut State<O>) {
+    let of_thread = inner.clone();
+    let started = thread::Builder::new().name("laxity-stream".to_owned()).spawn(move || run(&of_thread));
+    state.home = match started {
+        Ok(_) => Home::Awake,
+        Err(error) => {
+            inner.process.notice(format_args!("{}: runs unarbitrated: no thread: {error}", inner.name));
+            Home::Ended
+        }
+    };
+}
+
+fn run<O: Operation>(inner: &Inner<O>) {
+    let client = register(inner);
+    let is_arbitrated = client.is_some();
+    let mut state = inner.lock();
+    state.client = client;
+    let mut idle = 0;
+    loop {
+        if let Some(request) = state.acquire {
+            if !is_arbitrated {
+                state.acquire = None;
+                state.handle(&inner.process.settings, Event::Refused);
+                inner.tell(&state);
+                continue;
+            }
+            // A thread of the program may be waiting with the client. It wakes this one when it puts the client back.
+            if let Some(client) = state.client.take() {
+                state.acquire = None;
+                drop(state);
+                let (client, is_granted) = inner.acquire(client, request);
+                state = inner.lock();
+                let token = client.token().map_or(0, |token| token.0);
+                state.client = Some(client);
+                if is_granted {
+                    state.note(|stream| Line::Granted { at: clock::now().0, stream, token });
+                }
+                state.handle(&inner.process.settings, if is_granted { Event::Granted } else { Event::Refused });
+                inner.tell(&state);
+            } else {
+                let wait = inner.work.wait_timeout(state, LOOK);
+                state = wait.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            continue;
+        }
+        if !state.to_open.is_empty() {
+            let gates = std::mem::take(&mut state.to_open);
+            if state.waiters > 0 {
+                inner.news.notify_all();
+            }
+            drop(state);
+            gates.iter().for_each(|operation| operation.open());
+            drop(gates);
+            state = inner.lock();
+            continue;
+        }
+        state = clean_up(inner, state);
+        if state.needs_home() {
+            continue;
+        }
+        if state.home == Home::Ending && (state.machine.last().is_none() || inner.process.is_exiting()) {
+            break;
+        }
+        idle = if state.is_idle() { idle + 1 } else { 0 };
+        if idle > IDLE_LOOKS && state.home == Home::Awake {
+            state.home = Home::Parked;
+            state = inner.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if state.home == Home::Parked {
+                state.home = Home::Awake;
+            }
+            idle = 0;
+            continue;
+        }
+        let due = state.machine.next_timeout().map(|due| due.saturating_since(clock::now()));
+        let wait = due.map_or(LOOK, |due| Duration::from_nanos(due.0).min(LOOK)).max(Duration::from_micros(50));
+        let (woken, outcome) = inner.work.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner);
+        state = woken;
+        state.timeout(&inner.process.settings);
+        if outcome.timed_out() {
+            state = look(inner, state);
+        } else {
+            idle = 0;
+        }
+        inner.tell(&state);
+    }
+    end(inner, state);
+}
+
+fn register<O>(inner: &Inner<O>) -> Option<MobileClient> {
+    let base = inner.process.settings.base(None);
+    let arbitration = inner.process.arbitration()?;
+    match arbitration.register(&inner.name, base) {
+        Ok(client) => Some(MobileClient::new(client, base)),
+        Err(error) => {
+            inner.process.notice(format_args!("{}: runs unarbitrated: {error}", inner.name));
+            None
+        }
+    }
+}
+
+/// Asks the driver what is complete and what is ready.
+fn look<'a, O: Operation>(inner: &'a Inner<O>, state: MutexGuard<'a, State<O>>) -> MutexGuard<'a, State<O>> {
+    let attached = state.attached();
+    if attached.is_empty() {
+        return state;
+    }
+    drop(state);
+    let ask = |(id, operation, is_open): &(_, Arc<O>, bool)| match is_open {
+        true if operation.is_complete() => Some(Event::Completed(*id)),
+        false if operation.is_ready() => Some(Event::Ready(*id)),
+        _ => None,
+    };
+    let events: Vec<Event> = attached.iter().filter_map(ask).collect();
+    drop(attached);
+    let mut state = inner.lock();
+    for event in events {
+        state.handle(&inner.process.settings, event);
+    }
+    state
+}
+
+/// Writes what was noted, tells the user what was late, and drops what is over.
+fn clean_up<'a, O: Operation>(inner: &'a Inner<O>, mut state: MutexGuard<'a, State<O>>) -> MutexGuard<'a, State<O>> {
+    let leftovers = state.leftovers();
+    let lines = state.lines.as_mut().map(std::mem::take).unwrap_or_default();
+    let late = std::mem::take(&mut state.late);
+    drop(state);
+    drop(leftovers);
+    if !lines.is_empty() {
+        inner.process.log(&lines);
+    }
+    for name in late {
+        let limit = inner.process.settings.policy.hold_limit;
+        inner.process.notice(format_args!(
+            "{}: {name} was not complete after {limit}: its engine is unlocked, and it runs unarbitrated; raise \
+             LAXITY_GPU_HOLD_LIMIT if it takes so long",
+            inner.name
+        ));
+    }
+    inner.lock()
+}
+
+fn end<'a, O: Operation>(inner: &'a Inner<O>, state: MutexGuard<'a, State<O>>) {
+    let mut state = clean_up(inner, state);
+    let client = state.client.take();
+    drop(state);
+    // Here, on its home, its registration ends.
+    drop(client);
+    let mut state = inner.lock();
+    state.home = Home::Ended;
+    inner.news.notify_all();
+}

@@ -1,0 +1,25 @@
+//! Operations as a front has them.
+
+/// An operation that a front gave to its driver. It is dropped when the layer needs it no longer, by a thread that may
+/// call the driver.
+pub trait Operation: Send + Sync + 'static {
+    /// Opens its gate, if it has one: the driver may run it. Called once at most.
+    fn open(&self);
+
+    /// Asks the driver whether it is complete, or failed. Asked now and then, as some drivers do not call back for
+    /// operations that fail.
+    fn is_complete(&self) -> bool;
+
+    /// Asks the driver whether all that it waits for, but its gate, is complete.
+    fn is_ready(&self) -> bool;
+}
+
+/// What an operation is called in logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label(pub std::sync::Arc<str>);
+
+impl From<&str> for Label {
+    fn from(text: &str) -> Self {
+        Label(text.into())
+    }
+}

@@ -1,0 +1,271 @@
+//! What an interposer has once in a process: its settings, the arbitration, the log and the report.
+
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use laxity_gpu::{Arbitration, Registry};
+use laxity_sys::process::forks;
+use serde::{Deserialize, Serialize};
+
+use crate::log::{self, Line, Log};
+use crate::settings::Settings;
+
+/// An interposer in its process.
+#[derive(Debug)]
+pub struct Process {
+    /// The front: `OpenCL`, for example.
+    front: &'static str,
+    /// The program's name.
+    pub program: String,
+    /// What the environment says.
+    pub settings: Settings,
+    arbitration: Option<Arbitration>,
+    log: Mutex<Option<Log>>,
+    streams: Mutex<Vec<Weak<dyn Leave>>>,
+    next_stream: AtomicU32,
+    is_exiting: AtomicBool,
+    forks: u32,
+}
+
+/// A line of a report: one file a process, in the folder of [`Settings::report`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The front.
+    pub front: String,
+    /// The program.
+    pub program: String,
+    /// Its process.
+    pub pid: u32,
+    /// What it says.
+    pub state: ReportState,
+    /// More about it, or nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+}
+
+/// What a report says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportState {
+    /// The interposer is in the process, and attached to the arbitration.
+    Attached,
+    /// It is in the process and does nothing: no arbitration was asked for.
+    Idle,
+    /// It is in the process and cannot arbitrate.
+    Refused,
+    /// Something that the user should know.
+    Notice,
+}
+
+/// A stream, at the end of the process.
+pub(crate) trait Leave: Send + Sync + std::fmt::Debug {
+    /// Opens no gate any more.
+    fn exit(&self);
+    /// Whether it holds and requests nothing.
+    fn is_quiet(&self) -> bool;
+    /// The program waits: an idle stream keeps no token.
+    fn rest(&self);
+    /// A job of the program begins, or ends.
+    fn announce(&self, job: Announced);
+    /// Ends its thread.
+    fn stop(&self);
+}
+
+/// What a program, or its scheduler, says of its jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announced {
+    /// A job begins, due at that time if it has a deadline.
+    Begins(Option<laxity_model::Instant>),
+    /// It is over.
+    Ends,
+}
+
+/// How long an exit waits for operations that hold an engine.
+const EXIT_WAIT: Duration = Duration::from_millis(200);
+
+impl Process {
+    /// For the calling process, whose interposer is `front`. What is wrong is reported and said on standard error; the
+    /// program then runs without arbitration.
+    pub fn start(front: &'static str) -> Process {
+        let program = program_name();
+        let environment =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let settings = Settings::read(&program, environment);
+        let (settings, refusal) = match settings {
+            Ok(settings) => (settings, None),
+            Err(error) => {
+                let report = std::env::var_os(concat!("LAXITY_GPU_", "REPORT")).map(Into::into);
+                (Settings { report, ..Settings::default() }, Some(error.to_string()))
+            }
+        };
+        let attach = |name: &String| Registry::at(&settings.folder).attach(name).map_err(|error| error.to_string());
+        let attached = match refusal {
+            Some(refusal) => Some(Err(refusal)),
+            None => settings.arbitration.as_ref().map(attach),
+        };
+        let checked = attached.map(|attached| attached.and_then(|arbitration| check(&settings, arbitration)));
+        let mut process = Process {
+            front,
+            program,
+            settings,
+            arbitration: None,
+            log: Mutex::new(None),
+            streams: Mutex::default(),
+            next_stream: AtomicU32::new(0),
+            is_exiting: AtomicBool::new(false),
+            forks: forks(),
+        };
+        match checked {
+            None => process.report(ReportState::Idle, ""),
+            Some(Ok(arbitration)) => {
+                process.open_log(&arbitration);
+                process.arbitration = Some(arbitration);
+                process.report(ReportState::Attached, process.settings.arbitration.as_deref().unwrap_or_default());
+            }
+            Some(Err(reason)) => {
+                process.report(ReportState::Refused, &reason);
+                eprintln!("laxity: {}: not arbitrated: {reason}", process.program);
+            }
+        }
+        process
+    }
+
+    /// The arbitration, unless there is none, or this process was forked from the one that attached.
+    pub fn arbitration(&self) -> Option<&Arbitration> {
+        self.arbitration.as_ref().filter(|_| forks() == self.forks)
+    }
+
+    /// Whether operations are arbitrated.
+    pub fn is_arbitrating(&self) -> bool {
+        self.arbitration().is_some() && !self.is_exiting()
+    }
+
+    /// The size of chunks of copies.
+    pub fn chunk(&self) -> Option<u64> {
+        self.settings.chunk.unwrap_or_else(|| self.arbitration.as_ref()?.config().chunk())
+    }
+
+    /// Whether the program is exiting.
+    pub fn is_exiting(&self) -> bool {
+        self.is_exiting.load(Ordering::Acquire)
+    }
+
+    /// Says something to the user: on standard error, and in the report.
+    pub fn notice(&self, text: impl Display) {
+        eprintln!("laxity: {}: {text}", self.program);
+        self.report(ReportState::Notice, &text.to_string());
+    }
+
+    /// A thread of the program is about to wait: streams that are idle keep no token.
+    pub fn rest(&self) {
+        self.each_stream(|stream| stream.rest());
+    }
+
+    /// The program, or its scheduler, announces a job.
+    pub fn announce(&self, job: Announced) {
+        self.each_stream(|stream| stream.announce(job));
+    }
+
+    /// The program exits: opens no gate any more, and waits a short time for the operations that hold an engine, so that
+    /// they end before their engine is another program's.
+    pub fn exit(&self) {
+        if self.is_exiting.swap(true, Ordering::AcqRel) || forks() != self.forks {
+            return;
+        }
+        self.each_stream(|stream| stream.exit());
+        let end = Instant::now() + EXIT_WAIT;
+        let is_quiet = || {
+            let mut is_quiet = true;
+            self.each_stream(|stream| is_quiet &= stream.is_quiet());
+            is_quiet
+        };
+        while !is_quiet() && Instant::now() < end {
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// As [`Process::exit`], and ends all threads: the interposer is about to be unloaded.
+    pub fn unload(&self) {
+        self.exit();
+        self.each_stream(|stream| stream.stop());
+    }
+
+    pub(crate) fn add(&self, stream: Weak<dyn Leave>) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.push(stream);
+    }
+
+    pub(crate) fn next_stream(&self) -> u32 {
+        self.next_stream.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_logging(&self) -> bool {
+        self.settings.log.is_some()
+    }
+
+    /// Appends to the log. A log that cannot be written ends.
+    pub(crate) fn log(&self, lines: &[Line]) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Err(error)) = log.as_mut().map(|log| log.write(lines)) {
+            *log = None;
+            drop(log);
+            self.notice(format_args!("the log ends here: {error}"));
+        }
+    }
+
+    fn each_stream(&self, mut act: impl FnMut(&Arc<dyn Leave>)) {
+        let streams: Vec<_> = {
+            let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.iter().filter_map(Weak::upgrade).collect()
+        };
+        streams.iter().for_each(&mut act);
+    }
+
+    fn open_log(&self, arbitration: &Arbitration) {
+        let Some(folder) = &self.settings.log else { return };
+        let pid = std::process::id();
+        let name = self.settings.arbitration.as_deref().unwrap_or_default();
+        let arbitration = log::Arbitration::new(name, arbitration.config());
+        match Log::create(folder, &self.program, pid) {
+            Ok(log) => *self.log.lock().unwrap_or_else(PoisonError::into_inner) = Some(log),
+            Err(error) => return self.notice(format_args!("no log in {}: {error}", folder.display())),
+        }
+        self.log(&[Line::Program { program: self.program.clone(), pid, arbitration }]);
+    }
+
+    fn report(&self, state: ReportState, text: &str) {
+        let Some(folder) = &self.settings.report else { return };
+        let pid = std::process::id();
+        let (front, program) = (self.front.to_owned(), self.program.clone());
+        let report = Report { front, program, pid, state, text: text.to_owned() };
+        let line = serde_json::to_string(&report).expect("a report is plain") + "\n";
+        let file = OpenOptions::new().create(true).append(true).open(folder.join(format!("{pid}.report")));
+        // A launcher that is gone reads no report.
+        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    }
+}
+
+fn check(settings: &Settings, arbitration: Arbitration) -> Result<Arbitration, String> {
+    let gpus = arbitration.config().gpus;
+    if settings.gpu < gpus {
+        return Ok(arbitration);
+    }
+    Err(format!("GPU {}: the arbitration has {gpus}, counted from 0; set LAXITY_GPU_GPU to one of them", settings.gpu))
+}
+
+/// The name of the program: that of its script or module, if an interpreter runs one.
+fn program_name() -> String {
+    let mut words = std::env::args_os().map(|word| Path::new(&word).file_name().unwrap_or_default().to_owned());
+    let first = words.next().map(|word| word.to_string_lossy().into_owned()).filter(|word| !word.is_empty());
+    let own = first.unwrap_or_else(|| "program".to_owned());
+    let is_interpreter = own.starts_with("python");
+    let script = words.next().map(|word| word.to_string_lossy().into_owned()).filter(|word| word.ends_with(".py"));
+    if is_interpreter { script.unwrap_or(own) } else { own }
+}

@@ -1,0 +1,380 @@
+//! One stream of a program, live: any thread issues operations to it, any thread says what is complete.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use laxity_gpu::MobileClient;
+use laxity_policy::program::{Admission, Event, OperationId, Order, Passage, Policy, Stream, Work};
+use laxity_sys::clock;
+
+use crate::home;
+use crate::issue_lock::{IssueLock, Issuing};
+use crate::log::Line;
+use crate::operation::{Label, Operation};
+use crate::process::{Announced, Leave, Process};
+use crate::settings::{Calls, Wait};
+use crate::state::{Acquire, Home, State};
+
+/// A stream. Copies are the same stream.
+pub struct LiveStream<O> {
+    pub(crate) inner: Arc<Inner<O>>,
+}
+
+pub(crate) struct Inner<O> {
+    pub process: Arc<Process>,
+    /// As a client.
+    pub name: String,
+    pub gpu: u16,
+    number: u32,
+    issuing: IssueLock,
+    state: Mutex<State<O>>,
+    /// Wakes the home thread.
+    pub work: Condvar,
+    /// Wakes threads that wait for operations to be open or retired.
+    pub news: Condvar,
+}
+
+/// An operation that the driver is about to get: then [`Ticket::attach`], or [`Ticket::cancel`] if it refused. Until then
+/// no other thread issues to the stream.
+#[must_use = "the driver has it, or refused"]
+pub struct Ticket<'a, O: Operation> {
+    stream: &'a LiveStream<O>,
+    /// Its number.
+    pub id: OperationId,
+    /// Whether it needs a gate.
+    pub is_gated: bool,
+    is_settled: bool,
+    _issuing: Issuing<'a>,
+}
+
+impl<O: Operation> LiveStream<O> {
+    /// A stream of `process`, whose operations run in that `order` on `gpu` of the arbitration.
+    pub fn new(process: &Arc<Process>, policy: Policy, order: Order, gpu: u16) -> Self {
+        let number = process.next_stream();
+        let mut name = match number {
+            0 => process.program.clone(),
+            _ => format!("{}.{number}", process.program),
+        };
+        // Names of clients are short.
+        while name.len() > laxity_gpu::NAME_MAX {
+            name.pop();
+        }
+        let mut state = State::new(Stream::new(policy, order), number, process.is_logging());
+        let period = match policy.jobs {
+            laxity_policy::program::JobRule::Period(period) => Some(period.0),
+            _ => None,
+        };
+        state.note(|stream| Line::Stream { stream, name: name.clone(), gpu, period });
+        let inner = Arc::new(Inner {
+            process: process.clone(),
+            name,
+            gpu,
+            number,
+            issuing: IssueLock::default(),
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            news: Condvar::new(),
+        });
+        let weak: std::sync::Weak<dyn Leave> = Arc::downgrade(&inner) as _;
+        process.add(weak);
+        LiveStream { inner }
+    }
+
+    /// An operation that the driver is about to get. `is_ready`: whether all that it waits for is complete, apart from
+    /// what is before it in the stream.
+    ///
+    /// `None`: it is not arbitrated, as the stream has no thread.
+    pub fn begin(&self, work: Work, is_ready: bool, label: impl FnOnce() -> Option<Label>) -> Option<Ticket<'_, O>> {
+        let issuing = self.inner.issuing.lock();
+        let mut state = self.inner.lock();
+        if state.home == Home::NotStarted {
+            home::start(&self.inner, &mut state);
+        }
+        if matches!(state.home, Home::Ending | Home::Ended) {
+            return None;
+        }
+        let passage = loop {
+            match state.machine.admission(work, is_ready) {
+                Admission::Through | Admission::Join => break Passage::Admitted,
+                Admission::Gate => break Passage::Gated,
+                Admission::TakeIfFree(engine) => {
+                    let gpu = self.inner.gpu;
+                    if state.client.as_mut().is_some_and(|client| client.take_if_free(gpu, engine)) {
+                        break Passage::Taken;
+                    }
+                    if self.inner.process.settings.calls == Calls::Return || state.client.is_none() {
+                        break Passage::Gated;
+                    }
+                    let client = state.client.take().expect("it is there");
+                    drop(state);
+                    let (client, is_granted) = self.inner.wait_for(client, engine);
+                    state = self.inner.lock();
+                    state.client = Some(client);
+                    // What became ready meanwhile may have requested an engine of its own.
+                    if is_granted && state.machine.admission(work, is_ready) == Admission::TakeIfFree(engine) {
+                        break Passage::Taken;
+                    }
+                    let client = state.client.as_mut().expect("it was put back");
+                    client.release_engine();
+                    client.release_token();
+                    self.inner.work.notify_one();
+                    break Passage::Gated;
+                }
+            }
+        };
+        let id = state.number();
+        let label = if state.lines.is_some() { label() } else { None };
+        state.expect(id, label);
+        self.inner.issued(&mut state, id, work, is_ready, passage);
+        let is_gated = passage == Passage::Gated;
+        if state.home == Home::Parked || (is_gated && state.needs_home()) {
+            self.inner.work.notify_one();
+        }
+        drop(state);
+        Some(Ticket { stream: self, id, is_gated, is_settled: false, _issuing: issuing })
+    }
+
+    /// The operation is complete, or failed. May be called on any thread, by a driver too; more than once.
+    pub fn complete(&self, id: OperationId) {
+        let mut state = self.inner.lock();
+        if !state.machine.is_retired(id) {
+            state.handle(&self.inner.process.settings, Event::Completed(id));
+            self.inner.tell(&state);
+        }
+    }
+
+    /// Everything that the operation waits for outside of the stream's order is complete. As [`LiveStream::complete`].
+    pub fn ready(&self, id: OperationId) {
+        let mut state = self.inner.lock();
+        state.handle(&self.inner.process.settings, Event::Ready(id));
+        self.inner.tell(&state);
+    }
+
+    /// The operation that was issued last, unless all are retired.
+    pub fn last(&self) -> Option<OperationId> {
+        self.inner.lock().machine.last()
+    }
+
+    /// Before a thread of the program waits in the driver for operations up to `until`: waits until none of them is held
+    /// back, or, where threads are to be suspended, until they are over. In an out-of-order stream `only` that one
+    /// counts.
+    pub fn wait_until_open(&self, until: OperationId, only: bool) {
+        let process = &self.inner.process;
+        process.rest();
+        let mut state = self.inner.lock();
+        state.handle(&process.settings, Event::Waits);
+        self.inner.tell(&state);
+        let is_over = |state: &State<O>| match (process.settings.wait, only) {
+            (Wait::Driver, true) => state.machine.is_open(until),
+            (Wait::Driver, false) => state.machine.are_open_until(until),
+            (Wait::Suspend, true) => state.machine.is_retired(until),
+            (Wait::Suspend, false) => state.machine.pending().next().is_none_or(|first| first > until),
+        };
+        while !is_over(&state) && !process.is_exiting() && state.home != Home::Ended {
+            state.waiters += 1;
+            state = self.inner.news.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiters -= 1;
+        }
+    }
+
+    /// After the driver said that operations up to `until` are complete: what they held goes to others now, whether or
+    /// not the driver has called back. `only` that one, or all before it, too.
+    pub fn settle(&self, until: OperationId, only: bool) {
+        let mut state = self.inner.lock();
+        let settings = &self.inner.process.settings;
+        let complete: Vec<OperationId> = match only {
+            true => vec![until],
+            false => state.machine.pending().take_while(|&id| id <= until).collect(),
+        };
+        for id in complete {
+            state.handle(settings, Event::Completed(id));
+        }
+        if state.machine.last().is_none() {
+            state.handle(settings, Event::Synchronized);
+        }
+        self.inner.tell(&state);
+        let leftovers = state.leftovers();
+        drop(state);
+        drop(leftovers);
+    }
+
+    /// The program waited and found everything complete.
+    pub fn synchronized(&self) {
+        let mut state = self.inner.lock();
+        if state.machine.last().is_none() {
+            state.handle(&self.inner.process.settings, Event::Synchronized);
+        }
+    }
+
+    /// Whether nothing that was issued is under way.
+    pub fn is_idle(&self) -> bool {
+        self.inner.lock().machine.last().is_none()
+    }
+
+    /// The program gives the stream up: its thread ends when what was issued is over.
+    pub fn close(&self) {
+        let mut state = self.inner.lock();
+        if matches!(state.home, Home::Awake | Home::Parked) {
+            state.home = Home::Ending;
+        }
+        self.inner.work.notify_one();
+        let leftovers = state.leftovers();
+        drop(state);
+        drop(leftovers);
+    }
+}
+
+impl<O: Operation> Ticket<'_, O> {
+    /// The driver has the operation.
+    pub fn attach(mut self, operation: Arc<O>) {
+        self.is_settled = true;
+        let mut state = self.stream.inner.lock();
+        let opens = state.attach(self.id, operation);
+        let leftovers = state.leftovers();
+        drop(state);
+        if let Some(operation) = opens {
+            operation.open();
+        }
+        drop(leftovers);
+    }
+
+    /// The driver refused it.
+    pub fn cancel(self) {}
+
+    /// The driver carried it out before it returned.
+    pub fn complete(mut self) {
+        self.is_settled = true;
+        self.stream.settle(self.id, true);
+    }
+}
+
+impl<O: Operation> Drop for Ticket<'_, O> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            let mut state = self.stream.inner.lock();
+            state.handle(&self.stream.inner.process.settings, Event::Cancelled(self.id));
+            self.stream.inner.tell(&state);
+        }
+    }
+}
+
+impl<O> Inner<O> {
+    pub fn lock(&self) -> MutexGuard<'_, State<O>> {
+        // A thread that panicked was told nothing that another must know.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<O: Operation> Inner<O> {
+    fn issued(&self, state: &mut State<O>, id: OperationId, work: Work, is_ready: bool, passage: Passage) {
+        let at = clock::now().0;
+        state.handle(&self.process.settings, Event::Issued { operation: id, work, is_ready, passage });
+        let engine = state.machine.engine(work).filter(|_| state.lines.is_some());
+        if let (Some(engine), Some(job), true) = (engine, state.machine.job(id), passage != Passage::Gated) {
+            if passage == Passage::Taken {
+                let token = state.client.as_ref().and_then(MobileClient::token).map_or(0, |token| token.0);
+                state.note(|stream| Line::Requests { at, stream, job, engine: engine.index() });
+                state.note(|stream| Line::Granted { at, stream, token });
+            }
+            state.note_open(id);
+        }
+    }
+
+    /// Waits for `engine` with the client, for as long as the program does not exit.
+    pub fn wait_for(&self, mut client: MobileClient, engine: laxity_model::Engine) -> (MobileClient, bool) {
+        let is_granted = match client.acquire(self.gpu, engine, &|| !self.process.is_exiting()) {
+            Ok(()) => true,
+            Err(laxity_gpu::LockError::TimedOut { .. }) => false,
+            Err(error) => {
+                self.process.notice(format_args!("{}: runs unarbitrated: {error}", self.name));
+                false
+            }
+        };
+        if !is_granted {
+            client.release_token();
+        }
+        (client, is_granted)
+    }
+
+    /// As [`Inner::wait_for`], for what the machine requested.
+    pub fn acquire(&self, mut client: MobileClient, request: Acquire) -> (MobileClient, bool) {
+        if let Err(error) = client.begin_job(self.process.settings.base(request.deadline)) {
+            self.process.notice(format_args!("{}: {error}", self.name));
+        }
+        self.wait_for(client, request.engine)
+    }
+
+    /// Wakes the threads that what just happened concerns.
+    pub fn tell(&self, state: &State<O>) {
+        if state.needs_home() {
+            self.work.notify_one();
+        }
+        if state.waiters > 0 {
+            self.news.notify_all();
+        }
+    }
+}
+
+impl<O: Operation> Leave for Inner<O> {
+    fn exit(&self) {
+        let mut state = self.lock();
+        state.handle(&self.process.settings, Event::Exits);
+        self.work.notify_one();
+        self.news.notify_all();
+    }
+
+    fn is_quiet(&self) -> bool {
+        let state = self.lock();
+        // What is noted is written by the home thread.
+        let is_written = state.lines.as_ref().is_none_or(Vec::is_empty);
+        let holds = state.machine.holds_or_requests();
+        !holds && (is_written || matches!(state.home, Home::Ended | Home::NotStarted))
+    }
+
+    fn rest(&self) {
+        let mut state = self.lock();
+        state.handle(&self.process.settings, Event::Waits);
+        self.tell(&state);
+    }
+
+    fn announce(&self, job: Announced) {
+        let event = match job {
+            Announced::Begins(deadline) => Event::JobBegins(deadline),
+            Announced::Ends => Event::JobEnds,
+        };
+        let mut state = self.lock();
+        state.handle(&self.process.settings, event);
+        self.tell(&state);
+    }
+
+    fn stop(&self) {
+        let mut state = self.lock();
+        if matches!(state.home, Home::Awake | Home::Parked) {
+            state.home = Home::Ending;
+        }
+        self.work.notify_one();
+        while state.home == Home::Ending {
+            state.waiters += 1;
+            state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiters -= 1;
+        }
+    }
+}
+
+impl<O> Clone for LiveStream<O> {
+    fn clone(&self) -> Self {
+        LiveStream { inner: self.inner.clone() }
+    }
+}
+
+impl<O> fmt::Debug for LiveStream<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl<O> fmt::Debug for Inner<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveStream").field("name", &self.name).field("number", &self.number).finish_non_exhaustive()
+    }
+}
