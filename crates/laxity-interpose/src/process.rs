@@ -53,6 +53,8 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportState {
+    /// A loader loaded the interposer, which has not been used.
+    Loaded,
     /// The interposer is in the process, and attached to the arbitration.
     Attached,
     /// It is in the process and does nothing: no arbitration was asked for.
@@ -86,6 +88,9 @@ pub enum Announced {
     Ends,
 }
 
+/// The environment variable of [`Settings::report`], which counts even where other settings are wrong.
+const REPORT: &str = "LAXITY_GPU_REPORT";
+
 /// How long an exit waits for operations that hold an engine.
 const EXIT_WAIT: Duration = Duration::from_millis(200);
 
@@ -100,7 +105,7 @@ impl Process {
         let (settings, refusal) = match settings {
             Ok(settings) => (settings, None),
             Err(error) => {
-                let report = std::env::var_os(concat!("LAXITY_GPU_", "REPORT")).map(Into::into);
+                let report = std::env::var_os(REPORT).map(Into::into);
                 (Settings { report, ..Settings::default() }, Some(error.to_string()))
             }
         };
@@ -134,6 +139,14 @@ impl Process {
             }
         }
         process
+    }
+
+    /// Reports that a loader has loaded the interposer `front`: without a report a launcher knows that the program runs
+    /// without it.
+    pub fn loaded(front: &str) {
+        if let Some(folder) = std::env::var_os(REPORT) {
+            report(Path::new(&folder), front, &program_name(), ReportState::Loaded, "");
+        }
     }
 
     /// The arbitration, unless there is none, or this process was forked from the one that attached.
@@ -241,15 +254,19 @@ impl Process {
     }
 
     fn report(&self, state: ReportState, text: &str) {
-        let Some(folder) = &self.settings.report else { return };
-        let pid = std::process::id();
-        let (front, program) = (self.front.to_owned(), self.program.clone());
-        let report = Report { front, program, pid, state, text: text.to_owned() };
-        let line = serde_json::to_string(&report).expect("a report is plain") + "\n";
-        let file = OpenOptions::new().create(true).append(true).open(folder.join(format!("{pid}.report")));
-        // A launcher that is gone reads no report.
-        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        if let Some(folder) = &self.settings.report {
+            report(folder, self.front, &self.program, state, text);
+        }
     }
+}
+
+fn report(folder: &Path, front: &str, program: &str, state: ReportState, text: &str) {
+    let pid = std::process::id();
+    let report = Report { front: front.to_owned(), program: program.to_owned(), pid, state, text: text.to_owned() };
+    let line = serde_json::to_string(&report).expect("a report is plain") + "\n";
+    let file = OpenOptions::new().create(true).append(true).open(folder.join(format!("{pid}.report")));
+    // A launcher that is gone reads no report.
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
 }
 
 fn check(settings: &Settings, arbitration: Arbitration) -> Result<Arbitration, String> {

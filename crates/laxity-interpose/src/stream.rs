@@ -206,9 +206,14 @@ impl<O: Operation> LiveStream<O> {
         }
     }
 
-    /// Whether nothing that was issued is under way.
-    pub fn is_idle(&self) -> bool {
-        self.inner.lock().machine.last().is_none()
+    /// Whether an operation waits for something that only the program may bring about.
+    pub fn waits_for_program(&self) -> bool {
+        self.inner.lock().machine.waits_for_program()
+    }
+
+    /// Whether both are the same stream.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// The program gives the stream up: its thread ends when what was issued is over.

@@ -136,6 +136,12 @@ impl Stream {
         self.find(id).map(|at| self.pending[at].job)
     }
 
+    /// Whether an operation waits for something outside of the stream's order.
+    pub fn waits_for_program(&self) -> bool {
+        let waits = |state| matches!(state, State::Gated { is_ready: false } | State::Loose { is_ready: false });
+        self.pending.iter().any(|operation| waits(operation.state))
+    }
+
     /// Whether an engine or a token is held or requested.
     pub fn holds_or_requests(&self) -> bool {
         !matches!(self.hold, Hold::Nothing) || self.token.is_some()

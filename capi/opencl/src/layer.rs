@@ -1,0 +1,215 @@
+//! What the layer knows in its process: the target, the streams of queues, and the operations of events.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use laxity_interpose::settings::Settings;
+use laxity_interpose::{LiveStream, Process};
+use laxity_policy::program::{EngineUse, OperationId, Order, Policy};
+
+use crate::operation::ClOperation;
+use crate::target::Target;
+use crate::types::*;
+
+/// The name of the front in reports.
+pub const FRONT: &str = "OpenCL";
+
+static TARGET: OnceLock<Target> = OnceLock::new();
+static LAYER: OnceLock<Layer> = OnceLock::new();
+
+/// The layer in its process.
+pub struct Layer {
+    process: Arc<Process>,
+    state: AtomicU8,
+    queues: RwLock<BTreeMap<usize, Option<Queue>>>,
+    events: Mutex<BTreeMap<usize, (LiveStream<ClOperation>, OperationId, Order)>>,
+}
+
+const ON: u8 = 1;
+
+/// A queue under arbitration.
+#[derive(Clone)]
+pub struct Queue {
+    /// Its stream.
+    pub stream: LiveStream<ClOperation>,
+    /// In which order it runs operations.
+    pub order: Order,
+    /// Its context, for gates.
+    pub context: cl_context,
+}
+
+// SAFETY: as `ClOperation`.
+unsafe impl Send for Queue {}
+// SAFETY: as above.
+unsafe impl Sync for Queue {}
+
+impl Layer {
+    /// The entry points below. Those of the first loader, where a process has several.
+    pub fn target() -> &'static Target {
+        TARGET.get().expect("a loader calls the layer after it initialised it")
+    }
+
+    /// Keeps the entry points of the first loader.
+    pub fn set_target(target: Target) {
+        // A wheel may bring a loader of its own; handles know their driver, whichever loader is asked.
+        let _ = TARGET.set(target);
+    }
+
+    /// The layer, which begins its work now if it has not.
+    pub fn get() -> &'static Layer {
+        LAYER.get_or_init(|| {
+            let process = Arc::new(Process::start(FRONT));
+            if process.is_arbitrating() {
+                extern "C" fn leave() {
+                    if let Some(layer) = LAYER.get() {
+                        layer.process.exit();
+                    }
+                }
+                // SAFETY: `leave` needs nothing that ends before the process.
+                unsafe { libc::atexit(leave) };
+            }
+            let state = AtomicU8::new(if process.is_arbitrating() { ON } else { 0 });
+            Layer { process, state, queues: RwLock::default(), events: Mutex::default() }
+        })
+    }
+
+    /// The layer, if it began its work.
+    pub fn started() -> Option<&'static Layer> {
+        LAYER.get()
+    }
+
+    /// The process.
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// Whether there is an arbitration. It costs a load.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == ON && self.process.is_arbitrating()
+    }
+
+    /// The stream of `queue`, which is made if this is its first operation; `None`: it is not arbitrated.
+    pub fn queue(&self, queue: cl_command_queue) -> Option<Queue> {
+        if queue.is_null() || !self.is_on() {
+            return None;
+        }
+        if let Some(known) = self.queues.read().unwrap_or_else(PoisonError::into_inner).get(&(queue as usize)) {
+            return known.clone();
+        }
+        let made = self.describe(queue)?;
+        let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
+        queues.entry(queue as usize).or_insert(made).clone()
+    }
+
+    /// The stream of `queue`, if something was issued to it.
+    pub fn known_queue(&self, queue: cl_command_queue) -> Option<Queue> {
+        self.queues.read().unwrap_or_else(PoisonError::into_inner).get(&(queue as usize)).cloned().flatten()
+    }
+
+    /// The program gives `queue` up.
+    pub fn remove_queue(&self, queue: cl_command_queue) {
+        self.queues.write().unwrap_or_else(PoisonError::into_inner).remove(&(queue as usize));
+    }
+
+    /// `event` stands for an operation.
+    pub fn know(&self, event: cl_event, queue: &Queue, id: OperationId) {
+        self.events().insert(event as usize, (queue.stream.clone(), id, queue.order));
+    }
+
+    /// The operation that `event` stands for, unless it is over.
+    pub fn operation(&self, event: cl_event) -> Option<(LiveStream<ClOperation>, OperationId, Order)> {
+        self.events().get(&(event as usize)).cloned()
+    }
+
+    /// The driver may use the address of `event` for another one from now on.
+    pub fn forget(&self, event: cl_event) {
+        self.events().remove(&(event as usize));
+    }
+
+    fn events(&self) -> MutexGuard<'_, BTreeMap<usize, (LiveStream<ClOperation>, OperationId, Order)>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of `queue`: `Some(None)`, it is the device's own. `None`: it is no queue.
+    fn describe(&self, queue: cl_command_queue) -> Option<Option<Queue>> {
+        let properties: cl_bitfield = queue_info(queue, CL_QUEUE_PROPERTIES)?;
+        let context: usize = queue_info(queue, CL_QUEUE_CONTEXT)?;
+        let device: usize = queue_info(queue, CL_QUEUE_DEVICE)?;
+        if properties & CL_QUEUE_ON_DEVICE != 0 {
+            return Some(None);
+        }
+        let is_in_order = properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
+        let order = if is_in_order { Order::InOrder } else { Order::OutOfOrder };
+        let settings = &self.process.settings;
+        let copy_engines = self.process.arbitration()?.config().copy_engines;
+        let policy = Policy { engines: engines(settings, device as cl_device_id, copy_engines), ..settings.policy };
+        let stream = LiveStream::new(&self.process, policy, order, settings.gpu);
+        Some(Some(Queue { stream, order, context: context as cl_context }))
+    }
+}
+
+/// What the settings say, or else: one engine where memory is the host's, separate ones elsewhere.
+fn engines(settings: &Settings, device: cl_device_id, copy_engines: u8) -> EngineUse {
+    match settings.engines {
+        Some(EngineUse::Separate { .. }) => EngineUse::Separate { copy_engines },
+        Some(EngineUse::One) => EngineUse::One,
+        None => {
+            let kind: Option<cl_bitfield> = device_info(device, CL_DEVICE_TYPE);
+            let unified: Option<cl_bool> = device_info(device, CL_DEVICE_HOST_UNIFIED_MEMORY);
+            let shares_memory = unified == Some(CL_TRUE) || kind.is_some_and(|kind| kind & CL_DEVICE_TYPE_CPU != 0);
+            if shares_memory { EngineUse::One } else { EngineUse::Separate { copy_engines } }
+        }
+    }
+}
+
+/// A plain value that `get` writes; `None`: it refuses.
+fn info<T: Copy + Default>(get: impl FnOnce(usize, *mut c_void) -> cl_int) -> Option<T> {
+    let mut value = T::default();
+    (get(size_of::<T>(), (&raw mut value).cast()) == CL_SUCCESS).then_some(value)
+}
+
+/// What the driver says of a queue.
+pub fn queue_info<T: Copy + Default>(queue: cl_command_queue, what: cl_uint) -> Option<T> {
+    let get = Layer::target().clGetCommandQueueInfo?;
+    // SAFETY: the size is that of the value; an invalid queue is the program's error, as in its own calls.
+    info(|size, value| unsafe { get(queue, what, size, value, std::ptr::null_mut()) })
+}
+
+fn device_info<T: Copy + Default>(device: cl_device_id, what: cl_uint) -> Option<T> {
+    let get = Layer::target().clGetDeviceInfo?;
+    // SAFETY: as above.
+    info(|size, value| unsafe { get(device, what, size, value, std::ptr::null_mut()) })
+}
+
+/// Whether what `event` stands for is complete, or failed. An event that is none counts as complete: the driver judges
+/// the call that names it.
+pub fn is_over(event: cl_event) -> bool {
+    let Some(get) = Layer::target().clGetEventInfo else { return true };
+    if event.is_null() {
+        return true;
+    }
+    // SAFETY: the size is that of the value; an invalid event is the program's error, as in its own calls.
+    let status: Option<cl_int> = info(|size, value| unsafe {
+        get(event, CL_EVENT_COMMAND_EXECUTION_STATUS, size, value, std::ptr::null_mut())
+    });
+    status.is_none_or(|status| status <= CL_COMPLETE)
+}
+
+/// Counts a reference more.
+pub fn retain(event: cl_event) {
+    if let Some(retain) = Layer::target().clRetainEvent {
+        // SAFETY: the caller has a reference.
+        unsafe { retain(event) };
+    }
+}
+
+/// Counts a reference less, which the caller had.
+pub fn release(event: cl_event) {
+    if let Some(release) = Layer::target().clReleaseEvent {
+        // SAFETY: the reference was the caller's.
+        unsafe { release(event) };
+    }
+}

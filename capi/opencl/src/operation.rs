@@ -1,0 +1,110 @@
+//! An operation that the driver has: its event, its gate, and what it waits for.
+
+use std::ffi::c_void;
+
+use laxity_interpose::{LiveStream, Operation};
+use laxity_policy::program::OperationId;
+
+use crate::layer::{self, Layer};
+use crate::types::*;
+
+/// An operation of a queue.
+#[derive(Debug)]
+pub struct ClOperation {
+    /// Retained.
+    event: cl_event,
+    /// A user event that it waits for; null: it has no gate. Owned.
+    gate: cl_event,
+    /// What else it waits for. Retained.
+    dependencies: Vec<cl_event>,
+}
+
+// SAFETY: handles of OpenCL may be used by any thread (OpenCL 3.0, appendix A.2: all calls but `clSetKernelArg` are
+// thread-safe), and the references that it owns are counted by the driver.
+unsafe impl Send for ClOperation {}
+// SAFETY: as above.
+unsafe impl Sync for ClOperation {}
+
+/// What a callback is about.
+struct Subject {
+    stream: LiveStream<ClOperation>,
+    id: OperationId,
+    /// Of a callback of a dependency: how many are left.
+    left: Option<std::sync::Arc<std::sync::atomic::AtomicUsize>>,
+}
+
+impl ClOperation {
+    /// Takes over the reference to `gate`, and retains the others.
+    pub fn new(event: cl_event, gate: cl_event, dependencies: Vec<cl_event>) -> Self {
+        for &event in dependencies.iter().chain([&event]) {
+            layer::retain(event);
+        }
+        ClOperation { event, gate, dependencies }
+    }
+
+    /// Has the driver call back when the operation is complete, and when all that it waits for is.
+    pub fn watch(&self, stream: &LiveStream<ClOperation>, id: OperationId) {
+        watch(self.event, Subject { stream: stream.clone(), id, left: None });
+        if !self.dependencies.is_empty() {
+            let left = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(self.dependencies.len()));
+            for &event in &self.dependencies {
+                watch(event, Subject { stream: stream.clone(), id, left: Some(left.clone()) });
+            }
+        }
+    }
+}
+
+fn watch(event: cl_event, subject: Subject) {
+    let Some(set) = Layer::target().clSetEventCallback else { return };
+    let data = Box::into_raw(Box::new(subject));
+    // SAFETY: the event is retained by the operation, and the driver calls once at most with `data`.
+    let status = unsafe { set(event, CL_COMPLETE, on_complete, data.cast()) };
+    if status != CL_SUCCESS {
+        // The home thread of the stream asks for its status now and then.
+        // SAFETY: the driver refused, so that it will not call.
+        drop(unsafe { Box::from_raw(data) });
+    }
+}
+
+/// Called by the driver, on any thread, perhaps within a call of the program; it calls no driver.
+unsafe extern "C" fn on_complete(_event: cl_event, _status: cl_int, data: *mut c_void) {
+    // SAFETY: `watch` made it, and this is the one call.
+    let subject = unsafe { Box::from_raw(data.cast::<Subject>()) };
+    match &subject.left {
+        None => subject.stream.complete(subject.id),
+        Some(left) => {
+            if left.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1 {
+                subject.stream.ready(subject.id);
+            }
+        }
+    }
+}
+
+impl Operation for ClOperation {
+    fn open(&self) {
+        if let (Some(set), false) = (Layer::target().clSetUserEventStatus, self.gate.is_null()) {
+            // SAFETY: the gate is a user event that only this layer knows, and its status is set once.
+            unsafe { set(self.gate, CL_COMPLETE) };
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        layer::is_over(self.event)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.dependencies.iter().all(|&event| layer::is_over(event))
+    }
+}
+
+impl Drop for ClOperation {
+    fn drop(&mut self) {
+        Layer::get().forget(self.event);
+        for &event in self.dependencies.iter().chain([&self.event]) {
+            layer::release(event);
+        }
+        if !self.gate.is_null() {
+            layer::release(self.gate);
+        }
+    }
+}

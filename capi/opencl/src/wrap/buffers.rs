@@ -1,0 +1,267 @@
+//! Copies between host and device, and within the device, of buffers.
+
+use std::ffi::c_void;
+
+use laxity_policy::program::{Order, Work, chunks};
+
+use super::{below, list};
+use crate::enqueue::{Events, Request, enqueue};
+use crate::keys;
+use crate::layer::Layer;
+use crate::types::*;
+
+list![
+    clEnqueueReadBuffer,
+    clEnqueueWriteBuffer,
+    clEnqueueReadBufferRect,
+    clEnqueueWriteBufferRect,
+    clEnqueueCopyBuffer,
+    clEnqueueCopyBufferRect,
+    clEnqueueFillBuffer,
+];
+
+/// Copies `size` bytes in chunks, if the policy says so: `copy` makes the call for the bytes from an offset on. Events
+/// before the first chunk; the last one's event stands for all.
+///
+/// # Safety
+/// As [`enqueue`].
+unsafe fn copy(
+    request: Request,
+    work: impl Fn(u64) -> Work,
+    size: usize,
+    mut copy: impl FnMut(usize, usize, cl_bool, Events) -> cl_int,
+) -> cl_int {
+    let layer = Layer::get();
+    let is_long = layer.is_on() && layer.process().chunk().is_some_and(|chunk| (size as u64) > chunk);
+    // Out of order, chunks could overtake one another, and the last one's event would say nothing of the others.
+    let chunk = if is_long && layer.queue(request.queue).is_some_and(|queue| queue.order == Order::InOrder) {
+        layer.process().chunk()
+    } else {
+        None
+    };
+    let mut parts = chunks(size as u64, chunk).peekable();
+    let mut events = Events { event: std::ptr::null_mut(), ..request.events };
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        if is_last {
+            events.event = request.events.event;
+        }
+        let (start, bytes) = (part.start as usize, (part.end - part.start) as usize);
+        let part = Request {
+            work: work(bytes as u64),
+            blocking: request.blocking && is_last,
+            events,
+            queue: request.queue,
+        };
+        // SAFETY: the caller's promise, for a part of the same memory.
+        let status = unsafe { enqueue(part, || None, |blocking, events| copy(start, bytes, blocking, events)) };
+        if status != CL_SUCCESS {
+            return status;
+        }
+        events = Events::NONE;
+    }
+    CL_SUCCESS
+}
+
+unsafe extern "C" fn clEnqueueReadBuffer(
+    queue: cl_command_queue,
+    buffer: cl_mem,
+    blocking: cl_bool,
+    offset: usize,
+    size: usize,
+    data: *mut c_void,
+    count: cl_uint,
+    list: *const cl_event,
+    event: *mut cl_event,
+) -> cl_int {
+    let below = below!(clEnqueueReadBuffer);
+    let events = Events { count, list, event };
+    let request = Request { queue, work: Work::CopyOut { bytes: 0 }, blocking: blocking != CL_FALSE, events };
+    // A null pointer is for the driver to refuse.
+    let size_in_parts = if data.is_null() { 0 } else { size };
+    let call = |start: usize, bytes: usize, blocking, Events { count, list, event }: Events| {
+        let bytes = if data.is_null() { size } else { bytes };
+        // SAFETY: the program's call, for a part of what it copies.
+        unsafe { below(queue, buffer, blocking, offset + start, bytes, data.byte_add(start), count, list, event) }
+    };
+    // SAFETY: `call` makes the program's call.
+    unsafe { copy(request, |bytes| Work::CopyOut { bytes }, size_in_parts, call) }
+}
+
+unsafe extern "C" fn clEnqueueWriteBuffer(
+    queue: cl_command_queue,
+    buffer: cl_mem,
+    blocking: cl_bool,
+    offset: usize,
+    size: usize,
+    data: *const c_void,
+    count: cl_uint,
+    list: *const cl_event,
+    event: *mut cl_event,
+) -> cl_int {
+    let below = below!(clEnqueueWriteBuffer);
+    let events = Events { count, list, event };
+    let request = Request { queue, work: Work::CopyIn { bytes: 0 }, blocking: blocking != CL_FALSE, events };
+    let size_in_parts = if data.is_null() { 0 } else { size };
+    let call = |start: usize, bytes: usize, blocking, Events { count, list, event }: Events| {
+        let bytes = if data.is_null() { size } else { bytes };
+        // SAFETY: the program's call, for a part of what it copies.
+        unsafe { below(queue, buffer, blocking, offset + start, bytes, data.byte_add(start), count, list, event) }
+    };
+    // SAFETY: `call` makes the program's call.
+    unsafe { copy(request, |bytes| Work::CopyIn { bytes }, size_in_parts, call) }
+}
+
+/// The bytes of a region; 0 where there is none, which the driver refuses.
+///
+/// # Safety
+/// `region` is null or has three numbers.
+pub(super) unsafe fn volume(region: *const usize) -> u64 {
+    if region.is_null() {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    (0..3).map(|at| unsafe { *region.add(at) } as u64).fold(1, u64::saturating_mul)
+}
+
+unsafe extern "C" fn clEnqueueReadBufferRect(
+    queue: cl_command_queue,
+    buffer: cl_mem,
+    blocking: cl_bool,
+    buffer_origin: *const usize,
+    host_origin: *const usize,
+    region: *const usize,
+    buffer_row: usize,
+    buffer_slice: usize,
+    host_row: usize,
+    host_slice: usize,
+    data: *mut c_void,
+    count: cl_uint,
+    list: *const cl_event,
+    event: *mut cl_event,
+) -> cl_int {
+    let below = below!(clEnqueueReadBufferRect);
+    // SAFETY: the driver reads the region, too.
+    let work = Work::CopyOut { bytes: unsafe { volume(region) } };
+    let request = Request { queue, work, blocking: blocking != CL_FALSE, events: Events { count, list, event } };
+    let call = |blocking, Events { count, list, event }: Events| {
+        // SAFETY: the program's call.
+        unsafe {
+            below(
+                queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice, host_row,
+                host_slice, data, count, list, event,
+            )
+        }
+    };
+    // SAFETY: `call` makes the program's call.
+    unsafe { enqueue(request, || None, call) }
+}
+
+unsafe extern "C" fn clEnqueueWriteBufferRect(
+    queue: cl_command_queue,
+    buffer: cl_mem,
+    blocking: cl_bool,
+    buffer_origin: *const usize,
+    host_origin: *const usize,
+    region: *const usize,
+    buffer_row: usize,
+    buffer_slice: usize,
+    host_row: usize,
+    host_slice: usize,
+    data: *const c_void,
+    count: cl_uint,
+    list: *const cl_event,
+    event: *mut cl_event,
+) -> cl_int {
+    let below = below!(clEnqueueWriteBufferRect);
+    // SAFETY: the driver reads the region, too.
+    let work = Work::CopyIn { bytes: unsafe { volume(region) } };
+    let request = Request { queue, work, blocking: blocking != CL_FALSE, events: Events { count, list, event } };
+    let call = |blocking, Events { count, list, event }: Events| {
+        // SAFETY: the program's call.
+        unsafe {
+            below(
+                queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice, host_row,
+                host_slice, data, count, list, event,
+            )
+        }
+    };
+    // SAFETY: `call` makes the program's call.
+    unsafe { enqueue(request, || None, call) }
+}
+
+unsafe extern "C" fn clEnqueueCopyBuffer(
+    queue: cl_command_queue,
+    from: cl_mem,
+    to: cl_mem,
+    from_offset: usize,
+    to_offset: usize,
+    size: usize,
+    count: cl_uint,
+    list: *const cl_event,
+    event: *mut cl_event,
+) -> cl_int {
+    let below = below!(clEnqueueCopyBuffer);
+    let work = keys::within_device(keys::COPY, size as u64);
+    let request = Request { queue, work, blocking: false, events: Events { count, list, event } };
+    let call = |_, Events { count, list, event }: Events| {
+        // SAFETY: the program's call.
+        unsafe { below(queue, from, to, from_offset, to_offset, size, count, list, event) }
+    };
+    // SAFETY: `call` makes the program's call.
+    unsafe { enqueue(request, || None, call) }
+}
+
+unsafe extern "C" fn clEnqueueCopyBufferRect(
+    queue: cl_command_queue,
+    from: cl_mem,
+    to: cl_mem,
+    from_origin: *const usize,
+    to_origin: *const usize,
+    region: *const usize,
+    from_row: usize,
+    from_slice: usize,
+    to_row: usize,
+    to_slice: usize,
+    count: cl_uint,
+    list: *const cl_event,
+    event: *mut cl_event,
+) -> cl_int {
+    let below = below!(clEnqueueCopyBufferRect);
+    // SAFETY: the driver reads the region, too.
+    let work = keys::within_device(keys::COPY, unsafe { volume(region) });
+    let request = Request { queue, work, blocking: false, events: Events { count, list, event } };
+    let call = |_, Events { count, list, event }: Events| {
+        // SAFETY: the program's call.
+        unsafe {
+            below(
+                queue, from, to, from_origin, to_origin, region, from_row, from_slice, to_row, to_slice, count, list,
+                event,
+            )
+        }
+    };
+    // SAFETY: `call` makes the program's call.
+    unsafe { enqueue(request, || None, call) }
+}
+
+unsafe extern "C" fn clEnqueueFillBuffer(
+    queue: cl_command_queue,
+    buffer: cl_mem,
+    pattern: *const c_void,
+    pattern_size: usize,
+    offset: usize,
+    size: usize,
+    count: cl_uint,
+    list: *const cl_event,
+    event: *mut cl_event,
+) -> cl_int {
+    let below = below!(clEnqueueFillBuffer);
+    let work = keys::within_device(keys::FILL, size as u64);
+    let request = Request { queue, work, blocking: false, events: Events { count, list, event } };
+    let call = |_, Events { count, list, event }: Events| {
+        // SAFETY: the program's call.
+        unsafe { below(queue, buffer, pattern, pattern_size, offset, size, count, list, event) }
+    };
+    // SAFETY: `call` makes the program's call.
+    unsafe { enqueue(request, || None, call) }
+}
