@@ -144,6 +144,17 @@ pub enum CliError {
         /// What is wrong, and the way out.
         message: String,
     },
+    /// A program that was started ended with a failure, which this process passes on.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "interposers are for Linux"))]
+    #[error("{program} {}", ended(*.code, *.signal))]
+    Program {
+        /// Which.
+        program: String,
+        /// Its exit code.
+        code: Option<i32>,
+        /// Or the signal that ended it.
+        signal: Option<i32>,
+    },
     /// Ctrl-C or a request to terminate; what was done until then was printed.
     #[error("interrupted {reached}")]
     Interrupted {
@@ -175,6 +186,10 @@ impl CliError {
             | CliError::MalformedLines { .. }
             | CliError::Violations { .. }
             | CliError::Live { .. } => 1,
+            CliError::Program { code, signal, .. } => {
+                // As shells do.
+                code.or(signal.map(|signal| 128 + signal)).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+            }
             CliError::Interrupted { .. } => 130,
         })
     }
@@ -209,6 +224,14 @@ fn plain(error: &io::Error) -> String {
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+}
+
+fn ended(code: Option<i32>, signal: Option<i32>) -> String {
+    match (code, signal) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "did not end properly".to_owned(),
+    }
 }
 
 fn way_out(error: &io::Error) -> &'static str {

@@ -24,6 +24,7 @@ mod process;
 pub mod settings;
 mod state;
 mod stream;
+pub mod trace;
 
 pub use operation::{Label, Operation};
 pub use process::{Announced, Process, Report, ReportState};

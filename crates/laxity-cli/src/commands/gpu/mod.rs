@@ -1,12 +1,14 @@
 //! `laxity gpu`: GPUs that processes share live.
 
 mod create;
+mod exec;
 mod gc;
 mod json;
 mod list;
 mod rules;
 mod soft;
 mod top;
+mod trace;
 mod view;
 
 use std::path::PathBuf;
@@ -27,6 +29,7 @@ use crate::output::Output;
   laxity gpu create car --file car.toml    as its [gpu_management] says
   laxity gpu list
   laxity gpu top car
+  laxity gpu exec --priority 50 -- ./detector    any OpenCL program, under an arbitration
   laxity gpu gc                            remove what killed processes left
 
 Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such arbitration.")]
@@ -44,6 +47,8 @@ enum Command {
     Create(create::Arguments),
     List(list::Arguments),
     Top(top::Arguments),
+    Exec(exec::Arguments),
+    Trace(trace::Arguments),
     Gc(gc::Arguments),
 }
 
@@ -54,6 +59,8 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::Create(arguments) => create::run(&registry, &arguments, output),
         Command::List(arguments) => list::run(&registry, &arguments, output),
         Command::Top(arguments) => top::run(&registry, &arguments, output),
+        Command::Exec(arguments) => exec::run(&registry, &arguments),
+        Command::Trace(arguments) => trace::run(&arguments, output),
         Command::Gc(arguments) => gc::run(&registry, &arguments, output),
     }
 }

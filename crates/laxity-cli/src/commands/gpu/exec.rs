@@ -1,0 +1,250 @@
+//! `laxity gpu exec`: a program that knows nothing of Laxity, under an arbitration.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use laxity_gpu::{Arbitration, Config, Registry, RegistryError};
+use laxity_interpose::settings::{PREFIX, Settings};
+use laxity_interpose::{Report, ReportState};
+use laxity_model::{EngineOrder, GpuArbitration, GpuSync};
+use laxity_sys::{process, scheduling};
+
+use super::refused;
+use crate::commands::named::live;
+use crate::error::CliError;
+use crate::interrupt::Interrupt;
+use crate::output;
+
+/// Start any OpenCL program under an arbitration, unmodified.
+///
+/// Its kernels and copies wait for the token and the engine locks of a GPU, beside those of other programs, live tasks and soft GPUs under the same arbitration. An OpenCL layer does it, which the OpenCL loader puts between program and driver; results do not change. Without NAME the programs share the arbitration `programs`, which the first one creates: one GPU, engines by priority. See docs/guides/programs.md for what is guaranteed and what is not.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity gpu exec --priority 50 -- ffmpeg -init_hw_device opencl -i in.mp4 ... out.mp4
+  laxity gpu exec --priority 10 -- python3 train.py
+  laxity gpu exec --name car --job-period 33ms --priority deadline -- ./detector
+  laxity gpu exec --log run -- ./detector; laxity gpu trace run -o run.lxt
+
+Exit codes: that of the program, 128 and the signal that ended it; 1 it ran without the layer, or the layer refused;
+2 bad usage.")]
+pub struct Arguments {
+    /// The arbitration; it must exist, unless it is left out
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// How urgent its requests are: 1 to 99, deadline (of its jobs), or background [default: background]
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<String>,
+    /// When its jobs begin and end: sync (it waited for the GPU), or announced
+    #[arg(long, value_name = "RULE", conflicts_with = "job_period")]
+    job: Option<String>,
+    /// Its jobs are periodic, as in 33ms; the end of a period is a deadline
+    #[arg(long, value_name = "DURATION")]
+    job_period: Option<String>,
+    /// Keep a token for each hold of an engine, or for a whole job: hold or job [default: hold]
+    #[arg(long, value_name = "RULE")]
+    token: Option<String>,
+    /// Break copies into chunks of this size, as in "4 MiB", or none [default: the arbitration's]
+    #[arg(long, value_name = "SIZE")]
+    chunk: Option<String>,
+    /// The most operations that share a hold of an engine [default: 16]
+    #[arg(long, value_name = "N")]
+    batch: Option<String>,
+    /// How long they may take together, as predicted [default: 200us]
+    #[arg(long, value_name = "DURATION")]
+    batch_length: Option<String>,
+    /// Unlock an engine after this time, whether or not its operation is complete [default: 2s]
+    #[arg(long, value_name = "DURATION")]
+    hold_limit: Option<String>,
+    /// Which engines it has: auto, one, or separate [default: auto]
+    #[arg(long, value_name = "ENGINES")]
+    engines: Option<String>,
+    /// The GPU of the arbitration that it uses [default: 0]
+    #[arg(long, value_name = "N")]
+    gpu: Option<String>,
+    /// Suspend threads that wait for their operations, where the driver would spin
+    #[arg(long)]
+    suspend: bool,
+    /// Have calls wait until their operation is granted, rather than hold operations back
+    #[arg(long)]
+    block: bool,
+    /// Read these and other programs' settings from a TOML file; the options count more
+    #[arg(long, value_name = "FILE")]
+    policies: Option<PathBuf>,
+    /// Log what it does to a folder, for `laxity gpu trace`
+    #[arg(long, value_name = "FOLDER")]
+    log: Option<PathBuf>,
+    /// The OpenCL layer [default: liblaxity_opencl.so beside this command, or in ../lib]
+    #[arg(long, value_name = "FILE")]
+    layer: Option<PathBuf>,
+    /// It is no failure if the program uses no OpenCL
+    #[arg(long)]
+    optional: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// The arbitration of programs that name none.
+const DEFAULT_NAME: &str = "programs";
+
+/// The layer's file.
+const LAYER: &str = "liblaxity_opencl.so";
+
+/// How often to look whether the program ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Runs the program to its end.
+pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
+    let layer = layer(arguments)?;
+    let settings = settings(arguments)?;
+    let (name, arbitration) = arbitration(registry, arguments.name.as_deref())?;
+    let reports = tempfile::tempdir().map_err(live)?;
+    if let Some(folder) = &arguments.log {
+        fs::create_dir_all(folder).map_err(|source| CliError::Write { path: folder.clone(), source })?;
+    }
+    let mut command = Command::new(&arguments.program[0]);
+    command.args(&arguments.program[1..]).env("OPENCL_LAYERS", layers(&layer));
+    command.envs(settings.iter().map(|(key, value)| (variable(key), value)));
+    command.env(variable("arbitration"), &name).env(variable("folder"), registry.directory());
+    command.env(variable("report"), reports.path());
+    // In the working directory of the program, which may change it.
+    for (key, path) in [("log", &arguments.log), ("policies", &arguments.policies)] {
+        if let Some(path) = path {
+            command.env(variable(key), std::path::absolute(path).map_err(live)?);
+        }
+    }
+    let interrupt = Interrupt::watch_patiently();
+    let shown = arguments.program[0].to_string_lossy().into_owned();
+    let child = command.spawn().map_err(|error| CliError::Argument { message: format!("cannot start {shown}: {error}") })?;
+    let status = wait(child, &interrupt).map_err(live)?;
+    drop(arbitration);
+    let found = judge(&read(reports.path()), &shown, arguments.optional);
+    match (status.code(), status.signal()) {
+        (Some(0), _) => found,
+        (code, signal) => {
+            if let Err(error) = found {
+                output::error(&error);
+            }
+            Err(CliError::Program { program: shown, code, signal })
+        }
+    }
+}
+
+fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.to_uppercase())
+}
+
+/// What the options say, checked here: a program says it in the middle of its own output.
+fn settings(arguments: &Arguments) -> Result<Vec<(&'static str, String)>, CliError> {
+    let flag = |is_set: bool, value: &str| is_set.then(|| value.to_owned());
+    let options = [
+        ("priority", arguments.priority.clone()),
+        ("job", arguments.job.clone().or_else(|| arguments.job_period.clone())),
+        ("token", arguments.token.clone()),
+        ("chunk", arguments.chunk.clone()),
+        ("batch", arguments.batch.clone()),
+        ("batch_length", arguments.batch_length.clone()),
+        ("hold_limit", arguments.hold_limit.clone()),
+        ("engines", arguments.engines.clone()),
+        ("gpu", arguments.gpu.clone()),
+        ("wait", flag(arguments.suspend, "suspend")),
+        ("calls", flag(arguments.block, "block")),
+    ];
+    let given: Vec<_> = options.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let mut checked = Settings::default();
+    for (key, value) in &given {
+        let place = format!("--{}", key.replace('_', "-"));
+        checked.set(key, value, &place).map_err(|error| CliError::Argument { message: error.to_string() })?;
+    }
+    if let Some(path) = &arguments.policies {
+        let policies = [(variable("policies"), path.display().to_string())];
+        Settings::read("", policies).map_err(|error| CliError::Argument { message: error.to_string() })?;
+    }
+    Ok(given)
+}
+
+/// The arbitration called `name`, or that of programs that name none, which is created if need be. It is kept until the
+/// program has ended.
+fn arbitration(registry: &Registry, name: Option<&str>) -> Result<(String, Arbitration), CliError> {
+    let wanted = name.unwrap_or(DEFAULT_NAME);
+    let found = match registry.attach(wanted) {
+        Err(RegistryError::NotFound { .. }) if name.is_none() => {
+            let cpus = scheduling::usable_cpus().map_or(1, |cpus| cpus.len());
+            let sync = GpuSync { engine_order: EngineOrder::Priority, ..GpuSync::DEFAULT };
+            let config = Config::new(u16::try_from(cpus).unwrap_or(u16::MAX), 1);
+            registry.create_or_attach(wanted, &Config { arbitration: GpuArbitration::GpuSync(sync), ..config })
+        }
+        found => found,
+    };
+    found.map(|arbitration| (wanted.to_owned(), arbitration)).map_err(|error| refused(registry, error))
+}
+
+/// Where the layer is: loaders skip one that they cannot load without a word.
+fn layer(arguments: &Arguments) -> Result<PathBuf, CliError> {
+    let beside = || {
+        let command = env::current_exe().ok()?;
+        let folder = command.parent()?;
+        let places = [folder.join(LAYER), folder.join("../lib").join(LAYER)];
+        places.into_iter().find(|place| place.is_file())
+    };
+    let found = arguments.layer.clone().or_else(beside);
+    let path = found.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
+    path.ok_or_else(|| CliError::Argument {
+        message: format!("no OpenCL layer: {LAYER} is not beside this command; build it, or name it with --layer"),
+    })
+}
+
+/// Those that the user has, and ours: loaders put later ones on top.
+fn layers(ours: &Path) -> OsString {
+    let mut layers = env::var_os("OPENCL_LAYERS").filter(|layers| !layers.is_empty()).unwrap_or_default();
+    if !layers.is_empty() {
+        layers.push(":");
+    }
+    layers.push(ours);
+    layers
+}
+
+/// Until it ends. A terminal's Ctrl-C reaches the program, too; a request to terminate is passed on.
+fn wait(mut child: Child, interrupt: &Interrupt) -> std::io::Result<ExitStatus> {
+    let mut was_asked = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if interrupt.is_requested() && !std::mem::replace(&mut was_asked, true) {
+            process::ask_to_end(child.id())?;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// What the layer said in all processes of the program.
+fn read(folder: &Path) -> Vec<Report> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let texts = entries.filter_map(|entry| fs::read_to_string(entry.path()).ok());
+    texts.flat_map(|text| text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<_>>()).collect()
+}
+
+fn judge(reports: &[Report], program: &str, is_optional: bool) -> Result<(), CliError> {
+    let is = |state| move |report: &&Report| report.state == state;
+    if let Some(refusal) = reports.iter().find(is(ReportState::Refused)) {
+        return Err(live(format_args!("{} ran without arbitration: {}", refusal.program, refusal.text)));
+    }
+    if reports.iter().any(|report| report.state == ReportState::Attached) || is_optional {
+        return Ok(());
+    }
+    Err(live(match reports.iter().find(is(ReportState::Loaded)) {
+        Some(_) => format!("{program} issued nothing to an OpenCL queue: nothing was arbitrated (--optional accepts that)"),
+        None => format!(
+            "{program} ran without the OpenCL layer: it uses no OpenCL, or is linked to a vendor's library instead of a \
+             loader that knows OPENCL_LAYERS (--optional accepts that)"
+        ),
+    }))
+}
