@@ -81,7 +81,7 @@ pub unsafe fn enqueue(
         // It holds its engine, or shares it with what is before it: nothing that it waits for depends on the program.
         let status = call(CL_TRUE, events);
         if status == CL_SUCCESS {
-            ticket.complete();
+            ticket.complete(arbitrated.order == Order::OutOfOrder);
             stream.synchronized();
         }
         return status;

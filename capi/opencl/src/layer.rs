@@ -23,11 +23,29 @@ static LAYER: OnceLock<Layer> = OnceLock::new();
 pub struct Layer {
     process: Arc<Process>,
     state: AtomicU8,
-    queues: RwLock<BTreeMap<usize, Option<Queue>>>,
+    queues: RwLock<BTreeMap<usize, Known>>,
     events: Mutex<BTreeMap<usize, (LiveStream<ClOperation>, OperationId, Order)>>,
 }
 
 const ON: u8 = 1;
+
+/// What is known of a queue's handle.
+struct Known {
+    /// References of the program, which the driver does not tell: its own commands and events may be counted, too. 0: the
+    /// layer did not see the queue made.
+    references: u32,
+    queue: State,
+}
+
+/// Whether a queue is arbitrated.
+#[derive(Clone)]
+enum State {
+    /// Nothing was issued to it.
+    Unused,
+    /// The device issues to it.
+    OnDevice,
+    Arbitrated(Queue),
+}
 
 /// A queue under arbitration.
 #[derive(Clone)]
@@ -97,21 +115,62 @@ impl Layer {
             return None;
         }
         if let Some(known) = self.queues.read().unwrap_or_else(PoisonError::into_inner).get(&(queue as usize)) {
-            return known.clone();
+            match &known.queue {
+                State::Arbitrated(queue) => return Some(queue.clone()),
+                State::OnDevice => return None,
+                State::Unused => {}
+            }
         }
-        let made = self.describe(queue)?;
+        let described = self.describe(queue)?;
         let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
-        queues.entry(queue as usize).or_insert(made).clone()
+        let known = queues.entry(queue as usize).or_insert(Known { references: 0, queue: State::Unused });
+        if matches!(known.queue, State::Unused) {
+            known.queue = described.map_or(State::OnDevice, State::Arbitrated);
+        }
+        match &known.queue {
+            State::Arbitrated(queue) => Some(queue.clone()),
+            State::OnDevice | State::Unused => None,
+        }
     }
 
     /// The stream of `queue`, if something was issued to it.
     pub fn known_queue(&self, queue: cl_command_queue) -> Option<Queue> {
-        self.queues.read().unwrap_or_else(PoisonError::into_inner).get(&(queue as usize)).cloned().flatten()
+        match &self.queues.read().unwrap_or_else(PoisonError::into_inner).get(&(queue as usize))?.queue {
+            State::Arbitrated(queue) => Some(queue.clone()),
+            State::OnDevice | State::Unused => None,
+        }
     }
 
-    /// The program gives `queue` up.
-    pub fn remove_queue(&self, queue: cl_command_queue) {
-        self.queues.write().unwrap_or_else(PoisonError::into_inner).remove(&(queue as usize));
+    /// The program made `queue`. A driver may use an address again.
+    pub fn add_queue(&self, queue: cl_command_queue) {
+        let known = Known { references: 1, queue: State::Unused };
+        let before = self.queues.write().unwrap_or_else(PoisonError::into_inner).insert(queue as usize, known);
+        if let Some(Known { queue: State::Arbitrated(queue), .. }) = before {
+            queue.stream.close();
+        }
+    }
+
+    /// The program has one reference more.
+    pub fn retain_queue(&self, queue: cl_command_queue) {
+        if let Some(known) = self.queues.write().unwrap_or_else(PoisonError::into_inner).get_mut(&(queue as usize)) {
+            known.references = known.references.saturating_add(u32::from(known.references > 0));
+        }
+    }
+
+    /// The program is about to give up a reference. If it is the last one, the layer forgets the queue, and answers its
+    /// stream if it is arbitrated.
+    pub fn release_queue(&self, queue: cl_command_queue) -> Option<Queue> {
+        let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
+        let known = queues.get_mut(&(queue as usize))?;
+        known.references = known.references.saturating_sub(1);
+        let is_last = known.references == 0;
+        if !is_last {
+            return None;
+        }
+        match queues.remove(&(queue as usize))?.queue {
+            State::Arbitrated(queue) => Some(queue),
+            State::OnDevice | State::Unused => None,
+        }
     }
 
     /// `event` stands for an operation.

@@ -34,10 +34,6 @@ macro_rules! target {
                 }
             }
         }
-
-        /// The names of the entry points that the layer calls.
-        #[cfg(test)]
-        pub const CALLED: &[&str] = &[$(stringify!($name)),*];
     };
 }
 
@@ -52,6 +48,9 @@ type Queue = cl_command_queue;
 target! {
     clGetDeviceInfo(cl_device_id, cl_uint, Size, Memory, *mut Size) -> cl_int;
     clGetCommandQueueInfo(Queue, cl_uint, Size, Memory, *mut Size) -> cl_int;
+    clCreateCommandQueue(cl_context, cl_device_id, cl_bitfield, *mut cl_int) -> Queue;
+    clCreateCommandQueueWithProperties(cl_context, cl_device_id, *const cl_bitfield, *mut cl_int) -> Queue;
+    clRetainCommandQueue(Queue) -> cl_int;
     clReleaseCommandQueue(Queue) -> cl_int;
     clGetKernelInfo(cl_kernel, cl_uint, Size, Memory, *mut Size) -> cl_int;
     clWaitForEvents(cl_uint, Events) -> cl_int;

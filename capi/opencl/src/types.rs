@@ -42,7 +42,6 @@ pub const CL_DEVICE_TYPE_CPU: cl_bitfield = 1 << 1;
 pub const CL_DEVICE_HOST_UNIFIED_MEMORY: cl_uint = 0x1035;
 pub const CL_QUEUE_CONTEXT: cl_uint = 0x1090;
 pub const CL_QUEUE_DEVICE: cl_uint = 0x1091;
-pub const CL_QUEUE_REFERENCE_COUNT: cl_uint = 0x1092;
 pub const CL_QUEUE_PROPERTIES: cl_uint = 0x1093;
 pub const CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE: cl_bitfield = 1 << 0;
 pub const CL_QUEUE_ON_DEVICE: cl_bitfield = 1 << 2;

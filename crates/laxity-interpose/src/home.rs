@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use laxity_gpu::MobileClient;
+use laxity_gpu::{MobileClient, RegisterError};
 use laxity_policy::program::Event;
 use laxity_sys::clock;
 
@@ -20,6 +20,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// It parks after so many looks at a stream without operations: waking a parked thread costs the issuing one a system
 /// call.
 const IDLE_LOOKS: u32 = 5;
+
+/// How many looks a stream waits for a place in the arbitration: those of queues that programs gave up are about to end.
+const FULL_TRIES: u32 = 50;
 
 /// Starts it. Where Linux starts no thread, nothing is arbitrated, and the user is told.
 pub(crate) fn start<O: Operation>(inner: &Arc<Inner<O>>, state: &mut State<O>) {
@@ -51,6 +54,8 @@ fn run<O: Operation>(inner: &Inner<O>) {
             // A thread of the program may be waiting with the client. It wakes this one when it puts the client back.
             if let Some(client) = state.client.take() {
                 state.acquire = None;
+                let (job, engine) = (request.job, request.engine.index());
+                state.note(|stream| Line::Requests { at: clock::now().0, stream, job, engine });
                 drop(state);
                 let (client, is_granted) = inner.acquire(client, request);
                 state = inner.lock();
@@ -113,11 +118,18 @@ fn run<O: Operation>(inner: &Inner<O>) {
 fn register<O>(inner: &Inner<O>) -> Option<MobileClient> {
     let base = inner.process.settings.base(None);
     let arbitration = inner.process.arbitration()?;
-    match arbitration.register(&inner.name, base) {
-        Ok(client) => Some(MobileClient::new(client, base)),
-        Err(error) => {
-            inner.process.notice(format_args!("{}: runs unarbitrated: {error}", inner.name));
-            None
+    let mut left = FULL_TRIES;
+    loop {
+        match arbitration.register(&inner.name, base) {
+            Ok(client) => return Some(MobileClient::new(client, base)),
+            Err(RegisterError::Full { .. }) if left > 0 && !inner.process.is_exiting() => {
+                left -= 1;
+                thread::sleep(LOOK);
+            }
+            Err(error) => {
+                inner.process.notice(format_args!("{}: runs unarbitrated: {error}", inner.name));
+                return None;
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use laxity_gpu::{Arbitration, Registry};
+use laxity_policy::program::TokenRule;
 use laxity_sys::process::forks;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,8 @@ pub enum ReportState {
 
 /// A stream, at the end of the process.
 pub(crate) trait Leave: Send + Sync + std::fmt::Debug {
+    /// Its number in the process.
+    fn number(&self) -> u32;
     /// Opens no gate any more.
     fn exit(&self);
     /// Whether it holds and requests nothing.
@@ -177,7 +180,20 @@ impl Process {
 
     /// A thread of the program is about to wait: streams that are idle keep no token.
     pub fn rest(&self) {
-        self.each_stream(|stream| stream.rest());
+        if self.settings.policy.token == TokenRule::Job {
+            self.each_stream(|stream| stream.rest());
+        }
+    }
+
+    /// A stream is about to wait for a token: those others that are idle keep none.
+    pub(crate) fn rest_others(&self, number: u32) {
+        if self.settings.policy.token == TokenRule::Job {
+            self.each_stream(|stream| {
+                if stream.number() != number {
+                    stream.rest();
+                }
+            });
+        }
     }
 
     /// The program, or its scheduler, announces a job.

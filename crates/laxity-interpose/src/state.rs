@@ -168,7 +168,6 @@ impl<O: Operation> State<O> {
         for action in actions.drain(..) {
             match action {
                 Action::Acquire { engine, job, deadline, .. } => {
-                    self.note(|stream| Line::Requests { at: clock::now().0, stream, job, engine: engine.index() });
                     self.acquire = Some(Acquire { engine, job, deadline });
                 }
                 Action::Open(id) => self.open(id),

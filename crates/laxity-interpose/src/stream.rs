@@ -175,6 +175,12 @@ impl<O: Operation> LiveStream<O> {
             state = self.inner.news.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiters -= 1;
         }
+        if process.is_exiting() {
+            // A destructor waits, perhaps. No gate is opened by a grant any more, and the driver would wait for ever.
+            let held_back: Vec<_> = state.attached().into_iter().filter(|(_, _, is_open)| !is_open).collect();
+            drop(state);
+            held_back.iter().for_each(|(_, operation, _)| operation.open());
+        }
     }
 
     /// After the driver said that operations up to `until` are complete: what they held goes to others now, whether or
@@ -246,10 +252,10 @@ impl<O: Operation> Ticket<'_, O> {
     /// The driver refused it.
     pub fn cancel(self) {}
 
-    /// The driver carried it out before it returned.
-    pub fn complete(mut self) {
+    /// The driver carried it out before it returned: `only` it, or all before it, too.
+    pub fn complete(mut self, only: bool) {
         self.is_settled = true;
-        self.stream.settle(self.id, true);
+        self.stream.settle(self.id, only);
     }
 }
 
@@ -303,6 +309,7 @@ impl<O: Operation> Inner<O> {
 
     /// As [`Inner::wait_for`], for what the machine requested.
     pub fn acquire(&self, mut client: MobileClient, request: Acquire) -> (MobileClient, bool) {
+        self.process.rest_others(self.number);
         if let Err(error) = client.begin_job(self.process.settings.base(request.deadline)) {
             self.process.notice(format_args!("{}: {error}", self.name));
         }
@@ -311,7 +318,7 @@ impl<O: Operation> Inner<O> {
 
     /// Wakes the threads that what just happened concerns.
     pub fn tell(&self, state: &State<O>) {
-        if state.needs_home() {
+        if state.needs_home() || state.home == Home::Ending {
             self.work.notify_one();
         }
         if state.waiters > 0 {
@@ -321,6 +328,10 @@ impl<O: Operation> Inner<O> {
 }
 
 impl<O: Operation> Leave for Inner<O> {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
     fn exit(&self) {
         let mut state = self.lock();
         state.handle(&self.process.settings, Event::Exits);

@@ -38,7 +38,10 @@ unsafe fn instead(name: Name, found: *mut c_void) -> *mut c_void {
     if let Some(ours) = command_buffers::instead(&name, found) {
         return ours;
     }
-    if let Some((_, ours)) = super::overrides().into_iter().find(|(known, _)| *known == name) {
+    // By its older name, of the same type.
+    let core = if name == "clCreateCommandQueueWithPropertiesKHR" { "clCreateCommandQueueWithProperties" } else { &name };
+    let in_table = Layer::target().clCreateCommandQueueWithProperties.is_some() || core == name;
+    if let Some((_, ours)) = super::overrides().into_iter().find(|(known, _)| *known == core && in_table) {
         return ours.cast_mut();
     }
     if name.starts_with("clEnqueue") {

@@ -1,23 +1,62 @@
-//! Queues that the program gives up.
+//! Queues: made, shared and given up.
 
 use std::thread;
 
 use super::{below, list};
-use crate::layer::{self, Layer, Queue};
+use crate::layer::{Layer, Queue};
 use crate::types::*;
 
-list![clReleaseCommandQueue];
+list![
+    clCreateCommandQueue,
+    clCreateCommandQueueWithProperties,
+    clRetainCommandQueue,
+    clReleaseCommandQueue,
+];
+
+unsafe extern "C" fn clCreateCommandQueue(
+    context: cl_context,
+    device: cl_device_id,
+    properties: cl_bitfield,
+    status: *mut cl_int,
+) -> cl_command_queue {
+    // SAFETY: the program's call.
+    made(unsafe { below!(clCreateCommandQueue)(context, device, properties, status) })
+}
+
+unsafe extern "C" fn clCreateCommandQueueWithProperties(
+    context: cl_context,
+    device: cl_device_id,
+    properties: *const cl_bitfield,
+    status: *mut cl_int,
+) -> cl_command_queue {
+    // SAFETY: the program's call.
+    made(unsafe { below!(clCreateCommandQueueWithProperties)(context, device, properties, status) })
+}
+
+fn made(queue: cl_command_queue) -> cl_command_queue {
+    let layer = Layer::get();
+    if !queue.is_null() && layer.is_on() {
+        layer.add_queue(queue);
+    }
+    queue
+}
+
+unsafe extern "C" fn clRetainCommandQueue(queue: cl_command_queue) -> cl_int {
+    // SAFETY: the program's call.
+    let status = unsafe { below!(clRetainCommandQueue)(queue) };
+    if let (CL_SUCCESS, Some(layer)) = (status, Layer::started()) {
+        layer.retain_queue(queue);
+    }
+    status
+}
 
 unsafe extern "C" fn clReleaseCommandQueue(queue: cl_command_queue) -> cl_int {
     let below = below!(clReleaseCommandQueue);
-    let known = Layer::started().and_then(|layer| layer.known_queue(queue));
-    let is_last = || layer::queue_info::<cl_uint>(queue, CL_QUEUE_REFERENCE_COUNT) == Some(1);
-    let Some(known) = known.filter(|_| is_last()) else {
+    // From here on the driver may use the address for another queue, if this is the last reference.
+    let Some(known) = Layer::started().and_then(|layer| layer.release_queue(queue)) else {
         // SAFETY: the program's call.
         return unsafe { below(queue) };
     };
-    // From here on the driver may use the address for another queue.
-    Layer::get().remove_queue(queue);
     if known.stream.waits_for_program() {
         // What it waits for may come from the thread that gives the queue up: another thread waits.
         let queue = Abandoned { handle: queue, known };

@@ -66,9 +66,9 @@ pub enum Event {
     Granted,
     /// It cannot be acquired: the arbitration is damaged or gone. The operation runs without.
     Refused,
-    /// The program waits for all that it issued to this stream.
+    /// The program waits, for this stream or another one.
     Waits,
-    /// And has been answered.
+    /// The program waited for all that it issued to this stream, and was answered.
     Synchronized,
     /// The program announces a job, due at that time if it has a deadline.
     JobBegins(Option<Instant>),

@@ -33,6 +33,8 @@ pub struct Stream {
     jobs: Jobs,
     job_events: Vec<JobEvent>,
     lengths: Lengths,
+    /// The program waits, and has issued nothing to this stream since.
+    rests: bool,
     is_exiting: bool,
 }
 
@@ -88,6 +90,7 @@ impl Stream {
             jobs: Jobs::new(policy.jobs),
             job_events: Vec::new(),
             lengths: Lengths::default(),
+            rests: false,
             is_exiting: false,
         }
     }
@@ -172,7 +175,7 @@ impl Stream {
             Event::Cancelled(id) | Event::Completed(id) => self.retire(now, id, event, actions),
             Event::Granted => self.granted(now, true, actions),
             Event::Refused => self.granted(now, false, actions),
-            Event::Waits => {}
+            Event::Waits => self.rests = true,
             Event::Synchronized => self.jobs.synchronize(&mut self.job_events),
             Event::JobBegins(deadline) => self.jobs.begin(deadline, &mut self.job_events),
             Event::JobEnds => self.jobs.end(&mut self.job_events),
@@ -250,6 +253,7 @@ impl Stream {
             (passage, admission) => panic!("{passage:?} is not what {admission:?} allows"),
         };
         let job = self.jobs.issue(now, &mut self.job_events);
+        self.rests = false;
         self.pending.push_back(Operation { id, work, job, state });
         if state == State::Held {
             self.count(work);
@@ -366,10 +370,11 @@ impl Stream {
         }
     }
 
-    /// Whether the job goes on and no operation waits for a dependency.
+    /// Whether the job goes on and no operation waits for a dependency. Nor may the program wait: perhaps for another
+    /// stream of its own, which waits for the token.
     fn may_keep_token(&self) -> bool {
         let waits = |operation: &Operation| operation.state == State::Gated { is_ready: false };
-        !self.is_exiting && self.jobs.has_open() && !self.pending.iter().any(waits)
+        !self.rests && !self.is_exiting && self.jobs.has_open() && !self.pending.iter().any(waits)
     }
 
     fn release_token(&mut self, actions: &mut Vec<Action>) {

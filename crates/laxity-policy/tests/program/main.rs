@@ -213,6 +213,10 @@ fn a_job_keeps_its_token_between_operations_but_not_while_it_waits() {
     world.tell(Event::Waits);
     assert!(!world.has_token, "the program waits, for another stream perhaps");
     world.issue(KERNEL, true, true);
+    world.tell(Event::Waits);
+    world.complete(0);
+    assert!(!world.has_token, "it waits already");
+    world.issue(KERNEL, true, true);
     world.complete(0);
     world.tell(Event::Synchronized);
     assert!(!world.has_token, "the job is over");

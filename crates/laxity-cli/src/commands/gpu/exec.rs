@@ -94,6 +94,9 @@ pub struct Arguments {
 /// The arbitration of programs that name none.
 const DEFAULT_NAME: &str = "programs";
 
+/// Streams of all its programs at a time.
+const CLIENTS: u16 = 128;
+
 /// The layer's file.
 const LAYER: &str = "liblaxity_opencl.so";
 
@@ -179,7 +182,8 @@ fn arbitration(registry: &Registry, name: Option<&str>) -> Result<(String, Arbit
             let cpus = scheduling::usable_cpus().map_or(1, |cpus| cpus.len());
             let sync = GpuSync { engine_order: EngineOrder::Priority, ..GpuSync::DEFAULT };
             let config = Config::new(u16::try_from(cpus).unwrap_or(u16::MAX), 1);
-            registry.create_or_attach(wanted, &Config { arbitration: GpuArbitration::GpuSync(sync), ..config })
+            let clients = CLIENTS;
+            registry.create_or_attach(wanted, &Config { arbitration: GpuArbitration::GpuSync(sync), clients, ..config })
         }
         found => found,
     };
