@@ -8,6 +8,7 @@
 #   make bench-trace   cost of judging traces, and its growth with the number of CPUs
 #   make bench-gpu   live GPU arbitration: uncontended locks, hand-over against a raw futex, the video stabilizer with it
 #   make bench-sched  Laxity's own scheduler against SCHED_FIFO and SCHED_DEADLINE, in rounds
+#   make bench-interpose   what the OpenCL layer adds to calls, kernels and an OpenCV pipeline, with and without in turns
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs, GPU arbitration and scheduled systems killed at random, thousands of
 #                    times; those of graphs and systems also stopped and replaced by exec, and those of graphs forked and
@@ -49,8 +50,8 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python check fuzz test-kill test-races bench-analysis bench-gpu \
-        bench-graph bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
-        test-vision test-vision-short requirements clean venv opencv demo-vision
+        bench-graph bench-interpose bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
+        test-vision test-vision-short requirements clean venv opencl opencv demo-vision
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -91,7 +92,7 @@ target/debug/laxity: $(STAMPS)/tools $(RUST_SOURCES)
 
 # For use: target/release/laxity and a wheel in target/wheels/.
 release: $(STAMPS)/venv
-	cargo build --release -p laxity-cli
+	cargo build --release -p laxity-cli -p laxity-opencl
 	$(VENV)/bin/maturin build --release -m python/Cargo.toml
 
 # The C library, below PREFIX: `make capi PREFIX=$HOME/.local`.
@@ -119,6 +120,10 @@ test-vision-short: venv
 
 # --- what people run -----------------------------------------------------------------------------------------------
 
+# What the tests of the OpenCL layer run on; without it they are skipped by name.
+opencl:
+	@scripts/opencl.sh 2>/dev/null || true
+
 # What is downloaded is installed while cargo builds. One after the other, as both may call apt-get.
 opencv: | $(STAMPS)/venv
 	@scripts/opencv.sh 2>/dev/null || true
@@ -141,7 +146,7 @@ test:
 	python3 scripts/skipped.py $(OUT)/skipped.txt; \
 	exit $$status
 
-test-rust: $(STAMPS)/tools
+test-rust: $(STAMPS)/tools opencl
 	cargo test --workspace
 
 test-python: venv
@@ -204,6 +209,10 @@ bench-graph: $(STAMPS)/tools
 bench-sched: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --bin bench-sched
 	@mkdir -p $(OUT)/bench && target/release/bench-sched | tee $(OUT)/bench/sched.txt
+
+bench-interpose: $(STAMPS)/tools opencl
+	@cargo build --release --quiet -p laxity-benches -p laxity-opencl
+	@mkdir -p $(OUT)/bench && target/release/bench-interpose | tee $(OUT)/bench/interpose.txt
 
 bench-trace: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --bin bench-trace

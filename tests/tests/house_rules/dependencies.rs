@@ -8,10 +8,10 @@ const LAYERS: &[(u8, &[&str])] = &[
     (1, &["laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen", "laxity-sys"]),
     (2, &["laxity-plan", "laxity-membership", "laxity-testing"]),
     (3, &["laxity-sim", "laxity-measure", "laxity-graph", "laxity-gpu", "laxity-sched", "laxity-softgpu"]),
-    (4, &["laxity-study", "laxity-device"]),
+    (4, &["laxity-study", "laxity-device", "laxity-interpose"]),
     (5, &["laxity-runtime"]),
     (6, &["laxity-vx"]),
-    (7, &["laxity-cli", "laxity-capi", "laxity-python", "laxity-examples", "laxity-tests", "laxity-benches"]),
+    (7, &["laxity-cli", "laxity-capi", "laxity-opencl", "laxity-python", "laxity-examples", "laxity-tests", "laxity-benches"]),
 ];
 
 /// Dependencies of tests that do not point down, and why each is there.
