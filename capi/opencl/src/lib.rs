@@ -7,8 +7,8 @@
 //!                        laxity-interpose --> laxity-gpu: tokens and engine locks, shared with other processes
 //! ```
 //!
-//! `laxity gpu exec` starts a program with it; `OPENCL_LAYERS` names it to the loader. What it does to which operation is
-//! decided by `laxity_policy::program`; this crate translates. Decisions 51 to 53 have the reasons.
+//! `laxity gpu exec` starts a program with it; `OPENCL_LAYERS` names it to the loader. `laxity_policy::program` decides
+//! about each operation; this crate translates. Decisions 51 to 53 have the reasons.
 //!
 //! Files: `init` (what loaders call), `table` and `target` (the entry points below), `layer` (what is known of queues and
 //! events), `enqueue` (how an operation gets to the driver), `operation` (its event and its gate), `wrap` (the entry points

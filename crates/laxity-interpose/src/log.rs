@@ -1,8 +1,8 @@
 //! What the streams of a program did, one JSON object a line, in a file for each process: `laxity gpu trace` makes a trace
 //! of the files of all programs.
 //!
-//! A stream notes in memory, under a lock that it holds anyway; its home thread writes to the file. What a killed process
-//! noted in its last milliseconds is lost, and its operations end in the trace when another stream gets the engine.
+//! A stream notes in memory, under a lock that it holds anyway; its home thread writes to the file. The last
+//! milliseconds of a killed process are lost, and its operations end in the trace when another stream gets the engine.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -98,7 +98,7 @@ const REPORT: &str = "LAXITY_GPU_REPORT";
 const EXIT_WAIT: Duration = Duration::from_millis(200);
 
 impl Process {
-    /// For the calling process, whose interposer is `front`. What is wrong is reported and said on standard error; the
+    /// For the calling process, whose interposer is `front`. An error is reported and said on standard error; the
     /// program then runs without arbitration.
     pub fn start(front: &'static str) -> Process {
         let program = program_name();

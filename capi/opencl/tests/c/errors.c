@@ -16,7 +16,7 @@ int main(int count, char **arguments) {
     cl_mem buffer = new_buffer(4096);
     cl_kernel kernel = new_kernel("add", buffer, 1);
     static char host[8192];
-    /* Complete. What pocl 3.1 crashes on is not drawn below: kernels without arguments or sizes. */
+    /* Complete. Not drawn below, as pocl 3.1 crashes: kernels without arguments or sizes, or of two dimensions. */
     cl_event known, another, event;
     OK(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, 64, host, 0, NULL, &known));
     OK(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, 64, host, 0, NULL, &another));

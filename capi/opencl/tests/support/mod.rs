@@ -37,13 +37,21 @@ pub struct Place {
 }
 
 impl Place {
-    /// With one GPU, whose engines are granted in that order.
+    /// With one GPU, whose engines are granted in that order, its token in the order of requests.
     pub fn new(test: &str, order: EngineOrder) -> Place {
+        Place::with(test, GpuSync { engine_order: order, ..GpuSync::DEFAULT })
+    }
+
+    /// With one GPU, whose token and engines go to the most urgent.
+    pub fn by_priority(test: &str) -> Place {
+        Place::with(test, GpuSync { engine_order: EngineOrder::Priority, fifo_length: Some(1), ..GpuSync::DEFAULT })
+    }
+
+    fn with(test: &str, sync: GpuSync) -> Place {
         let directory = Directory::new(&format!("opencl-{test}"));
         for folder in ["log", "report"] {
             fs::create_dir(directory.path().join(folder)).expect("a folder");
         }
-        let sync = GpuSync { engine_order: order, ..GpuSync::DEFAULT };
         let config = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(4, 1) };
         let arbitration = Registry::at(directory.path()).create(NAME, &config).expect("created");
         Place { directory, arbitration }

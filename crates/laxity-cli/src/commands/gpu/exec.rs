@@ -24,7 +24,7 @@ use crate::output;
 
 /// Start any OpenCL program under an arbitration, unmodified.
 ///
-/// Its kernels and copies wait for the token and the engine locks of a GPU, beside those of other programs, live tasks and soft GPUs under the same arbitration. An OpenCL layer does it, which the OpenCL loader puts between program and driver; results do not change. Without NAME the programs share the arbitration `programs`, which the first one creates: one GPU, engines by priority. See docs/guides/programs.md for what is guaranteed and what is not.
+/// Its kernels and copies wait for the token and the engine locks of a GPU, beside those of other programs, live tasks and soft GPUs under the same arbitration. An OpenCL layer does it, which the OpenCL loader puts between program and driver; results do not change. Without NAME the programs share the arbitration `programs`, which the first one creates: one GPU, granted to the most urgent. See docs/guides/programs.md for what is guaranteed and what is not.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity gpu exec --priority 50 -- ffmpeg -init_hw_device opencl -i in.mp4 ... out.mp4
@@ -180,7 +180,9 @@ fn arbitration(registry: &Registry, name: Option<&str>) -> Result<(String, Arbit
     let found = match registry.attach(wanted) {
         Err(RegistryError::NotFound { .. }) if name.is_none() => {
             let cpus = scheduling::usable_cpus().map_or(1, |cpus| cpus.len());
-            let sync = GpuSync { engine_order: EngineOrder::Priority, ..GpuSync::DEFAULT };
+            // One request in the token's FIFO queue, the holder's: the most urgent of the others is next.
+            let order = EngineOrder::Priority;
+            let sync = GpuSync { engine_order: order, fifo_length: Some(1), ..GpuSync::DEFAULT };
             let config = Config::new(u16::try_from(cpus).unwrap_or(u16::MAX), 1);
             let clients = CLIENTS;
             registry.create_or_attach(wanted, &Config { arbitration: GpuArbitration::GpuSync(sync), clients, ..config })

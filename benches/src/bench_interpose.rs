@@ -1,0 +1,104 @@
+//! What interposers add to programs: calls and kernels of a C program, and a pipeline of OpenCV, with the layer and without
+//! in turns. The arbitration is free: no other program wants the GPU.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Parser;
+use laxity_gpu::{Config, Registry};
+
+/// Measures what the OpenCL layer adds.
+#[derive(Parser)]
+struct Arguments {
+    /// Turns of each side
+    #[arg(long, default_value_t = 7)]
+    turns: usize,
+    /// Frames of the pipeline in a turn
+    #[arg(long, default_value_t = 60)]
+    frames: usize,
+    /// The OpenCL layer [default: beside this program]
+    #[arg(long)]
+    layer: Option<PathBuf>,
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let arguments = Arguments::parse();
+    let beside = env::current_exe()?.with_file_name("liblaxity_opencl.so");
+    let layer = arguments.layer.clone().unwrap_or(beside).canonicalize()?;
+    let place = env::temp_dir().join(format!("laxity-bench-interpose-{}", std::process::id()));
+    std::fs::create_dir_all(&place)?;
+    let result = measure(&arguments, &layer, &place);
+    std::fs::remove_dir_all(&place)?;
+    result
+}
+
+fn measure(arguments: &Arguments, layer: &Path, place: &Path) -> Result<(), Failure> {
+    let name = format!("bench-{}", std::process::id());
+    let _arbitration = Registry::default().create(&name, &Config::new(4, 1))?;
+    let side = |command: &mut Command, with: bool| {
+        command.env_remove("OPENCL_LAYERS").env("POCL_CACHE_DIR", place);
+        if with {
+            command.env("OPENCL_LAYERS", layer).env("LAXITY_GPU_ARBITRATION", &name);
+        }
+    };
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("interpose");
+    let calls = place.join("calls");
+    let mut compile = Command::new("cc");
+    compile.args(["-std=gnu11", "-O2", "-o"]).arg(&calls).arg(sources.join("calls.c")).arg("-lOpenCL");
+    said(&mut compile)?;
+
+    let mut costs: [Vec<Vec<f64>>; 2] = Default::default();
+    let mut frames: [Vec<f64>; 2] = Default::default();
+    let mut digests = Vec::new();
+    for _ in 0..arguments.turns {
+        for with in [false, true] {
+            let mut command = Command::new(&calls);
+            side(&mut command, with);
+            costs[usize::from(with)].push(said(&mut command)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?);
+            let mut command = Command::new("/usr/bin/python3");
+            command.arg(sources.join("pipeline.py")).arg(arguments.frames.to_string());
+            command.env("OPENCV_OPENCL_DEVICE", ":CPU:");
+            side(&mut command, with);
+            let text = said(&mut command)?;
+            let (digest, time) = text.trim().split_once(' ').ok_or("the pipeline prints two words")?;
+            digests.push(digest.to_owned());
+            frames[usize::from(with)].push(time.parse()?);
+        }
+    }
+    if digests.windows(2).any(|pair| pair[0] != pair[1]) {
+        return Err("the pipeline's results differ".into());
+    }
+    let median_of = |column: usize, with: bool| {
+        median(costs[usize::from(with)].iter().map(|row| row[column]).collect())
+    };
+    for (column, what) in ["call, ns", "kernel and Finish, us", "each of 100 kernels, us", "read of 4 KiB, us"].iter().enumerate() {
+        println!("{what:<26} without {:>9.2}   with {:>9.2}", median_of(column, false), median_of(column, true));
+    }
+    let [without, with] = [median(frames[0].clone()), median(frames[1].clone())];
+    println!("{:<26} without {without:>9.2}   with {with:>9.2}", "OpenCV pipeline, ms");
+    let added = |column| median_of(column, true) - median_of(column, false);
+    println!(
+        "interpose opencl_call_ns={:.1} opencl_kernel_us={:.2} opencl_queued_kernel_us={:.2} opencl_program_percent={:.2}",
+        added(0),
+        added(1),
+        added(2),
+        (with / without - 1.0) * 100.0
+    );
+    Ok(())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn said(command: &mut Command) -> Result<String, Failure> {
+    let output = command.output()?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
