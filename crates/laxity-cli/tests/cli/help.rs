@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 28] = [
+const VERBS: [&[&str]; 30] = [
     &["simulate"],
     &["run"],
     &["check"],
@@ -22,6 +22,8 @@ const VERBS: [&[&str]; 28] = [
     &["gpu", "create"],
     &["gpu", "list"],
     &["gpu", "top"],
+    &["gpu", "exec"],
+    &["gpu", "trace"],
     &["gpu", "gc"],
     &["graph"],
     &["graph", "run"],

@@ -6,6 +6,8 @@ mod export;
 mod generate;
 #[cfg(target_os = "linux")]
 mod gpu;
+#[cfg(target_os = "linux")]
+mod gpu_programs;
 mod gpus;
 #[cfg(target_os = "linux")]
 mod graph;

@@ -274,7 +274,7 @@ impl Stream {
         if let (Hold::Held(held), State::Held, Event::Completed(_)) = (&mut self.hold, operation.state, event) {
             let began = std::mem::replace(&mut held.progress, now);
             if let Some(key) = operation.work.key() {
-                self.lengths.observe(key, now.saturating_since(began));
+                self.lengths.observe(key, now.saturating_since(began), began == held.since);
             }
         }
         // First the engine, which others may wait for.

@@ -1,0 +1,97 @@
+//! `laxity gpu exec` and `laxity gpu trace`: programs that know nothing of Laxity.
+
+use std::path::{Path, PathBuf};
+
+use laxity_testing::Directory;
+
+use crate::support::{folder, run};
+
+/// `laxity gpu exec`, with arbitrations in `place`.
+fn exec(place: &Directory, words: &[&str]) -> (i32, String, String) {
+    let path = place.path().to_str().expect("UTF-8");
+    run(["gpu", "--folder", path, "exec"].iter().chain(words))
+}
+
+/// A file that can stand for a layer where no loader loads it.
+const NO_LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+
+#[test]
+fn a_program_that_uses_no_opencl_is_not_taken_for_an_arbitrated_one() {
+    let place = Directory::new("exec-none");
+    let (code, out, err) = exec(&place, &["--layer", NO_LAYER, "--", "echo", "hello"]);
+    assert_eq!((code, out.as_str()), (1, "hello\n"));
+    assert!(err.contains("echo ran without the OpenCL layer"), "{err}");
+    let (code, out, err) = exec(&place, &["--layer", NO_LAYER, "--optional", "--", "echo", "hello"]);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "hello\n", ""));
+    assert!(place.is_empty(), "the arbitration ended with the last program: {:?}", place.files());
+}
+
+#[test]
+fn the_exit_code_of_the_program_is_passed_on_and_so_is_a_signal() {
+    let place = Directory::new("exec-codes");
+    let said = |script: &str| exec(&place, &["--layer", NO_LAYER, "--optional", "--", "sh", "-c", script]);
+    let (code, _, err) = said("exit 7");
+    assert_eq!(code, 7);
+    assert!(err.contains("sh ended with exit code 7"), "{err}");
+    let (code, _, err) = said("kill -9 $$");
+    assert_eq!(code, 137);
+    assert!(err.contains("signal 9"), "{err}");
+}
+
+#[test]
+fn wrong_settings_and_missing_things_are_bad_usage() {
+    let place = Directory::new("exec-usage");
+    let cases: &[(&[&str], &str)] = &[
+        (&["--layer", NO_LAYER, "--priority", "100", "--", "true"], "--priority: priority = \"100\" is not 1 to 99"),
+        (&["--layer", NO_LAYER, "--job-period", "often", "--", "true"], "a period such as 33 ms"),
+        (&["--layer", "/none.so", "--", "true"], "no OpenCL layer"),
+        (&["--layer", NO_LAYER, "--name", "car", "--", "true"], "arbitration car: does not exist"),
+        (&["--layer", NO_LAYER, "--", "/no/such/program"], "cannot start /no/such/program"),
+    ];
+    for (words, expected) in cases {
+        let (code, _, err) = exec(&place, words);
+        assert_eq!(code, 2, "{words:?}: {err}");
+        assert!(err.contains(expected), "{words:?}: {err}");
+    }
+    let empty = folder();
+    let path = empty.path().to_str().expect("UTF-8");
+    let (code, _, err) = run(["gpu", "trace", path, "-o", "/dev/null"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("no log of a program"), "{err}");
+}
+
+/// The layer that was built beside the command.
+fn layer() -> Option<PathBuf> {
+    let folder = Path::new(assert_cmd::cargo::cargo_bin!("laxity")).parent().expect("a folder").to_owned();
+    let places = [folder.join("liblaxity_opencl.so"), folder.join("deps/liblaxity_opencl.so")];
+    places.into_iter().find(|path| path.exists())
+}
+
+#[test]
+fn a_filter_of_ffmpeg_runs_under_an_arbitration_and_leaves_a_legal_trace() {
+    let has_driver = std::fs::read_dir("/etc/OpenCL/vendors").is_ok_and(|mut vendors| vendors.next().is_some());
+    let (Some(layer), true, true) = (layer(), has_driver, Path::new("/usr/bin/ffmpeg").exists()) else {
+        return laxity_testing::skip("no layer beside the command, no OpenCL driver, or no ffmpeg");
+    };
+    let place = Directory::new("exec-ffmpeg");
+    let results = folder();
+    let log = results.path().join("log");
+    let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let layer = path(&layer);
+    let words = [
+        "--layer", &layer, "--log", &path(&log), "--priority", "50", "--batch", "4", "--", "ffmpeg", "-hide_banner",
+        "-loglevel", "error", "-nostdin", "-init_hw_device", "opencl=gpu:0.0", "-filter_hw_device", "gpu", "-f", "lavfi", "-i",
+        "testsrc=size=64x64:rate=5:duration=1", "-vf",
+        "format=yuv420p,hwupload,boxblur_opencl=2:1,hwdownload,format=yuv420p", "-f", "md5", "-",
+    ];
+    let (code, out, err) = exec(&place, &words);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("MD5="), "{out}");
+    let trace = path(&results.path().join("run.lxt"));
+    let (code, out, err) = run(["gpu", "trace", &path(&log), "-o", &trace]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("of 1 stream"), "{out}");
+    let (code, out, err) = run(["trace", &trace, "check"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("yes  a legal schedule"), "{out}");
+}
