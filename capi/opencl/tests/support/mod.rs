@@ -80,10 +80,15 @@ impl Place {
         assert_eq!(count(ReportState::Refused) + count(ReportState::Notice), 0, "{reports:?}");
     }
 
+    /// The trace of all programs that ran here. Clients of the test itself are not in it.
+    pub fn trace_of_programs(&self) -> (TraceHeader, Vec<Record>) {
+        let logs = Logs::read(&self.directory.path().join("log")).expect("logs");
+        (logs.header(), logs.records())
+    }
+
     /// The trace of all that ran here, which must be legal.
     pub fn trace(&self) -> (TraceHeader, Vec<Record>) {
-        let logs = Logs::read(&self.directory.path().join("log")).expect("logs");
-        let (header, records) = (logs.header(), logs.records());
+        let (header, records) = self.trace_of_programs();
         let report = check::legality(&header, &records, |_| None);
         assert!(report.is_clean(), "{:#?}", report.violations.iter().take(5).collect::<Vec<_>>());
         (header, records)
