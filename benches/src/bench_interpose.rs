@@ -57,7 +57,8 @@ fn measure(arguments: &Arguments, layer: &Path, place: &Path) -> Result<(), Fail
         for with in [false, true] {
             let mut command = Command::new(&calls);
             side(&mut command, with);
-            costs[usize::from(with)].push(said(&mut command)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?);
+            costs[usize::from(with)]
+                .push(said(&mut command)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?);
             let mut command = Command::new("/usr/bin/python3");
             command.arg(sources.join("pipeline.py")).arg(arguments.frames.to_string());
             command.env("OPENCV_OPENCL_DEVICE", ":CPU:");
@@ -71,10 +72,11 @@ fn measure(arguments: &Arguments, layer: &Path, place: &Path) -> Result<(), Fail
     if digests.windows(2).any(|pair| pair[0] != pair[1]) {
         return Err("the pipeline's results differ".into());
     }
-    let median_of = |column: usize, with: bool| {
-        median(costs[usize::from(with)].iter().map(|row| row[column]).collect())
-    };
-    for (column, what) in ["call, ns", "kernel and Finish, us", "each of 100 kernels, us", "read of 4 KiB, us"].iter().enumerate() {
+    let median_of =
+        |column: usize, with: bool| median(costs[usize::from(with)].iter().map(|row| row[column]).collect());
+    for (column, what) in
+        ["call, ns", "kernel and Finish, us", "each of 100 kernels, us", "read of 4 KiB, us"].iter().enumerate()
+    {
         println!("{what:<26} without {:>9.2}   with {:>9.2}", median_of(column, false), median_of(column, true));
     }
     let [without, with] = [median(frames[0].clone()), median(frames[1].clone())];

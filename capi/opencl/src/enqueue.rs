@@ -167,4 +167,3 @@ fn wait_for(stream: &LiveStream<ClOperation>, id: OperationId, order: Order, eve
     stream.settle(id, only);
     status
 }
-

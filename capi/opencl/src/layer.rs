@@ -251,9 +251,8 @@ pub fn is_over(event: cl_event) -> bool {
         return true;
     }
     // SAFETY: the size is that of the value; an invalid event is the program's error, as in its own calls.
-    let status: Option<cl_int> = info(|size, value| unsafe {
-        get(event, CL_EVENT_COMMAND_EXECUTION_STATUS, size, value, std::ptr::null_mut())
-    });
+    let status: Option<cl_int> =
+        info(|size, value| unsafe { get(event, CL_EVENT_COMMAND_EXECUTION_STATUS, size, value, std::ptr::null_mut()) });
     status.is_none_or(|status| status <= CL_COMPLETE)
 }
 

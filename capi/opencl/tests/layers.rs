@@ -42,7 +42,10 @@ fn names(header: &str) -> Vec<&str> {
     let body = header.split("typedef struct _cl_icd_dispatch {").nth(1).expect("the table");
     let body = body.split("} cl_icd_dispatch").next().expect("its end");
     let members = body.split(';').map(str::trim).filter(|member| !member.is_empty());
-    members.filter_map(|member| member.split([' ', '*', '\n']).next_back()).filter(|name| name.starts_with("cl")).collect()
+    members
+        .filter_map(|member| member.split([' ', '*', '\n']).next_back())
+        .filter(|name| name.starts_with("cl"))
+        .collect()
 }
 
 #[test]
@@ -76,7 +79,10 @@ fn a_shorter_table_of_an_older_loader_and_a_longer_one_of_a_newer_are_answered_i
         let table = table(count);
         let ours = table.iter().filter(|entry| **entry != of_the_driver as *const c_void).count();
         assert!(ours >= 10, "{ours} of {count} are ours");
-        assert!(table[149.min(count)..].iter().all(|entry| *entry == of_the_driver as *const c_void), "unknown ones pass");
+        assert!(
+            table[149.min(count)..].iter().all(|entry| *entry == of_the_driver as *const c_void),
+            "unknown ones pass"
+        );
     }
 }
 

@@ -70,9 +70,7 @@ fn two_programs_at_a_time_never_run_operations_at_the_same_time() {
     let alone = said(&mut plain(&semantics));
     let place = Place::new("two", EngineOrder::Fifo);
     std::thread::scope(|scope| {
-        let runs: Vec<_> = (0..3)
-            .map(|_| scope.spawn(|| said(place.arbitrate(&mut plain(&semantics), &[]))))
-            .collect();
+        let runs: Vec<_> = (0..3).map(|_| scope.spawn(|| said(place.arbitrate(&mut plain(&semantics), &[])))).collect();
         for run in runs {
             assert_eq!(run.join().expect("no panic"), alone);
         }

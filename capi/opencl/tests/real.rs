@@ -13,7 +13,9 @@ use support::{Place, has_opencl, operations, plain, said};
 fn compare(name: &str, program: &str, settings: &[(&str, &str)], arguments: impl Fn(&mut Command)) -> Option<usize> {
     let path = Path::new("/usr/bin").join(program);
     if !has_opencl() || !path.exists() {
-        laxity_testing::skip(format_args!("{program} or an OpenCL driver is not installed: run scripts/opencl.sh as root"));
+        laxity_testing::skip(format_args!(
+            "{program} or an OpenCL driver is not installed: run scripts/opencl.sh as root"
+        ));
         return None;
     }
     let command = || {
@@ -35,7 +37,15 @@ fn script(name: &str) -> PathBuf {
 }
 
 fn filter(command: &mut Command, filter: &str) {
-    command.args(["-hide_banner", "-loglevel", "error", "-init_hw_device", "opencl=gpu:0.0", "-filter_hw_device", "gpu"]);
+    command.args([
+        "-hide_banner",
+        "-loglevel",
+        "error",
+        "-init_hw_device",
+        "opencl=gpu:0.0",
+        "-filter_hw_device",
+        "gpu",
+    ]);
     command.args(["-f", "lavfi", "-i", "testsrc=size=160x120:rate=10:duration=1", "-f", "md5", "-vf"]);
     command.arg(format!("format=yuv420p,hwupload,{filter},hwdownload,format=yuv420p")).arg("-");
 }

@@ -163,8 +163,10 @@ mod tests {
         assert!(mobile.take_if_free(1, EE));
         let held = gpus.snapshot().expect("whole");
         assert_eq!(held.engines[1][0].holders, [Some(mobile.id())]);
-        assert!(matches!(other.request(TokenRequest { gpu: Some(1), deadline: Instant::ZERO, ..Default::default() }),
-            Err(LockError::TimedOut { .. })));
+        assert!(matches!(
+            other.request(TokenRequest { gpu: Some(1), deadline: Instant::ZERO, ..Default::default() }),
+            Err(LockError::TimedOut { .. })
+        ));
         let mut mobile = thread::scope(|scope| {
             let there = scope.spawn(move || {
                 mobile.release_engine();

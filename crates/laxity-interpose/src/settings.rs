@@ -170,7 +170,8 @@ impl Settings {
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let parsed = DeTable::parse(&text).map_err(|error| wrong(error.message().to_owned()))?;
         let file = parsed.get_ref();
-        if let Some((key, _)) = file.iter().find(|(key, _)| !["default", "program"].contains(&&*key.get_ref().as_ref())) {
+        if let Some((key, _)) = file.iter().find(|(key, _)| !["default", "program"].contains(&&*key.get_ref().as_ref()))
+        {
             return Err(wrong(format!("there is no [{}]", key.get_ref())));
         }
         let programs = file.get("program").and_then(|programs| programs.get_ref().as_table());
@@ -246,7 +247,12 @@ impl Settings {
             "chunk" => {
                 self.chunk = Some(match value {
                     "none" => None,
-                    size => Some(parse_size(size).ok().filter(|&size| size > 0).ok_or_else(|| wrong("none, or a size such as 4 MiB"))?),
+                    size => Some(
+                        parse_size(size)
+                            .ok()
+                            .filter(|&size| size > 0)
+                            .ok_or_else(|| wrong("none, or a size such as 4 MiB"))?,
+                    ),
                 });
             }
             "batch" => {
@@ -324,7 +330,9 @@ mod tests {
             text("LAXITY_GPU_PRIORITY", "100"),
             "LAXITY_GPU_PRIORITY: priority = \"100\" is not 1 to 99, deadline, or background"
         );
-        assert!(text("LAXITY_GPU_PRIORTY", "1").starts_with("LAXITY_GPU_PRIORTY: there is no setting priorty; write one"));
+        assert!(
+            text("LAXITY_GPU_PRIORTY", "1").starts_with("LAXITY_GPU_PRIORTY: there is no setting priorty; write one")
+        );
         for (key, value) in [("BATCH", "0"), ("CHUNK", "0 MiB"), ("JOB", "often"), ("JOB", "0 ms"), ("TOKEN", "x")] {
             assert!(read("p", &[(&format!("LAXITY_GPU_{key}"), value)]).is_err(), "{key} = {value}");
         }

@@ -12,16 +12,12 @@ mod jobs;
 mod logs;
 
 use laxity_gpu::Config;
-use laxity_model::{
-    CpuId, Engine, EngineOrder, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, Scheduler, TaskId,
-};
-use laxity_trace::{
-    DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, Record, TaskInfo, TaskKind, TraceHeader,
-};
+use laxity_model::{CpuId, Engine, EngineOrder, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, Scheduler, TaskId};
+use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, Record, TaskInfo, TaskKind, TraceHeader};
 
 use holds::Hold;
-pub use logs::{LogError, Logs};
 use logs::StreamLog;
+pub use logs::{LogError, Logs};
 
 use crate::log::Arbitration;
 

@@ -11,7 +11,18 @@ const LAYERS: &[(u8, &[&str])] = &[
     (4, &["laxity-study", "laxity-device", "laxity-interpose"]),
     (5, &["laxity-runtime"]),
     (6, &["laxity-vx"]),
-    (7, &["laxity-cli", "laxity-capi", "laxity-opencl", "laxity-python", "laxity-examples", "laxity-tests", "laxity-benches"]),
+    (
+        7,
+        &[
+            "laxity-cli",
+            "laxity-capi",
+            "laxity-opencl",
+            "laxity-python",
+            "laxity-examples",
+            "laxity-tests",
+            "laxity-benches",
+        ],
+    ),
 ];
 
 /// Dependencies of tests that do not point down, and why each is there.

@@ -47,12 +47,8 @@ unsafe fn copy(
             events.event = request.events.event;
         }
         let (start, bytes) = (part.start as usize, (part.end - part.start) as usize);
-        let part = Request {
-            work: work(bytes as u64),
-            blocking: request.blocking && is_last,
-            events,
-            queue: request.queue,
-        };
+        let part =
+            Request { work: work(bytes as u64), blocking: request.blocking && is_last, events, queue: request.queue };
         // SAFETY: the caller's promise, for a part of the same memory.
         let status = unsafe { enqueue(part, || None, |blocking, events| copy(start, bytes, blocking, events)) };
         if status != CL_SUCCESS {
@@ -148,8 +144,20 @@ unsafe extern "C" fn clEnqueueReadBufferRect(
         // SAFETY: the program's call.
         unsafe {
             below(
-                queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice, host_row,
-                host_slice, data, count, list, event,
+                queue,
+                buffer,
+                blocking,
+                buffer_origin,
+                host_origin,
+                region,
+                buffer_row,
+                buffer_slice,
+                host_row,
+                host_slice,
+                data,
+                count,
+                list,
+                event,
             )
         }
     };
@@ -181,8 +189,20 @@ unsafe extern "C" fn clEnqueueWriteBufferRect(
         // SAFETY: the program's call.
         unsafe {
             below(
-                queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice, host_row,
-                host_slice, data, count, list, event,
+                queue,
+                buffer,
+                blocking,
+                buffer_origin,
+                host_origin,
+                region,
+                buffer_row,
+                buffer_slice,
+                host_row,
+                host_slice,
+                data,
+                count,
+                list,
+                event,
             )
         }
     };
@@ -235,7 +255,18 @@ unsafe extern "C" fn clEnqueueCopyBufferRect(
         // SAFETY: the program's call.
         unsafe {
             below(
-                queue, from, to, from_origin, to_origin, region, from_row, from_slice, to_row, to_slice, count, list,
+                queue,
+                from,
+                to,
+                from_origin,
+                to_origin,
+                region,
+                from_row,
+                from_slice,
+                to_row,
+                to_slice,
+                count,
+                list,
                 event,
             )
         }

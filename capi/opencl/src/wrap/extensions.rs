@@ -39,7 +39,8 @@ unsafe fn instead(name: Name, found: *mut c_void) -> *mut c_void {
         return ours;
     }
     // By its older name, of the same type.
-    let core = if name == "clCreateCommandQueueWithPropertiesKHR" { "clCreateCommandQueueWithProperties" } else { &name };
+    let core =
+        if name == "clCreateCommandQueueWithPropertiesKHR" { "clCreateCommandQueueWithProperties" } else { &name };
     let in_table = Layer::target().clCreateCommandQueueWithProperties.is_some() || core == name;
     if let Some((_, ours)) = super::overrides().into_iter().find(|(known, _)| *known == core && in_table) {
         return ours.cast_mut();

@@ -10,11 +10,7 @@ use crate::keys;
 use crate::layer::Layer;
 use crate::types::*;
 
-list![
-    clEnqueueNDRangeKernel,
-    clEnqueueTask,
-    clEnqueueNativeKernel,
-];
+list![clEnqueueNDRangeKernel, clEnqueueTask, clEnqueueNativeKernel,];
 
 /// The name of a kernel, for logs.
 fn name(kernel: cl_kernel) -> Option<Label> {
@@ -22,8 +18,7 @@ fn name(kernel: cl_kernel) -> Option<Label> {
     let mut text = [0_u8; 256];
     let mut length = 0;
     // SAFETY: the size is that of the text; an invalid kernel is the program's error, as in its own calls.
-    let status =
-        unsafe { get(kernel, CL_KERNEL_FUNCTION_NAME, text.len(), text.as_mut_ptr().cast(), &mut length) };
+    let status = unsafe { get(kernel, CL_KERNEL_FUNCTION_NAME, text.len(), text.as_mut_ptr().cast(), &mut length) };
     let text = text.get(..length.saturating_sub(1)).filter(|_| status == CL_SUCCESS)?;
     Some(String::from_utf8_lossy(text).as_ref().into())
 }

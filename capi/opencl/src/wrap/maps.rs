@@ -9,12 +9,7 @@ use crate::enqueue::{Events, Request, enqueue};
 use crate::keys;
 use crate::types::*;
 
-list![
-    clEnqueueMapBuffer,
-    clEnqueueMapImage,
-    clEnqueueUnmapMemObject,
-    clEnqueueMigrateMemObjects,
-];
+list![clEnqueueMapBuffer, clEnqueueMapImage, clEnqueueUnmapMemObject, clEnqueueMigrateMemObjects,];
 
 unsafe extern "C" fn clEnqueueUnmapMemObject(
     queue: cl_command_queue,
@@ -105,8 +100,9 @@ unsafe extern "C" fn clEnqueueMapImage(
     let call = |blocking, Events { count, list, event }: Events| {
         let mut status = CL_SUCCESS;
         // SAFETY: the program's call.
-        mapped =
-            unsafe { below(queue, image, blocking, flags, origin, region, row, slice, count, list, event, &mut status) };
+        mapped = unsafe {
+            below(queue, image, blocking, flags, origin, region, row, slice, count, list, event, &mut status)
+        };
         status
     };
     // SAFETY: `call` makes the program's call.

@@ -24,12 +24,7 @@ list![
 ///
 /// # Safety
 /// As [`enqueue`].
-unsafe fn order(
-    queue: cl_command_queue,
-    work: Work,
-    events: Events,
-    mut call: impl FnMut(Events) -> cl_int,
-) -> cl_int {
+unsafe fn order(queue: cl_command_queue, work: Work, events: Events, mut call: impl FnMut(Events) -> cl_int) -> cl_int {
     let is_in_order = Layer::get().queue(queue).is_some_and(|queue| queue.order == Order::InOrder);
     if is_in_order && events.count == 0 {
         return call(events);

@@ -6,12 +6,7 @@ use super::{below, list};
 use crate::layer::{Layer, Queue};
 use crate::types::*;
 
-list![
-    clCreateCommandQueue,
-    clCreateCommandQueueWithProperties,
-    clRetainCommandQueue,
-    clReleaseCommandQueue,
-];
+list![clCreateCommandQueue, clCreateCommandQueueWithProperties, clRetainCommandQueue, clReleaseCommandQueue,];
 
 unsafe extern "C" fn clCreateCommandQueue(
     context: cl_context,

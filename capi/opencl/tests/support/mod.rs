@@ -67,9 +67,12 @@ impl Place {
 
     /// What the layer reported.
     pub fn reports(&self) -> Vec<Report> {
-        let entries = fs::read_dir(self.directory.path().join("report")).expect("a folder").map(|entry| entry.expect("one"));
+        let entries =
+            fs::read_dir(self.directory.path().join("report")).expect("a folder").map(|entry| entry.expect("one"));
         let texts = entries.map(|entry| fs::read_to_string(entry.path()).expect("a report"));
-        texts.flat_map(|text| text.lines().map(|line| serde_json::from_str(line).expect("a report")).collect::<Vec<_>>()).collect()
+        texts
+            .flat_map(|text| text.lines().map(|line| serde_json::from_str(line).expect("a report")).collect::<Vec<_>>())
+            .collect()
     }
 
     /// Whether the layer attached in so many processes, and said nothing else.

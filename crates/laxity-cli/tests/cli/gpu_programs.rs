@@ -79,10 +79,33 @@ fn a_filter_of_ffmpeg_runs_under_an_arbitration_and_leaves_a_legal_trace() {
     let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
     let layer = path(&layer);
     let words = [
-        "--layer", &layer, "--log", &path(&log), "--priority", "50", "--batch", "4", "--", "ffmpeg", "-hide_banner",
-        "-loglevel", "error", "-nostdin", "-init_hw_device", "opencl=gpu:0.0", "-filter_hw_device", "gpu", "-f", "lavfi", "-i",
-        "testsrc=size=64x64:rate=5:duration=1", "-vf",
-        "format=yuv420p,hwupload,boxblur_opencl=2:1,hwdownload,format=yuv420p", "-f", "md5", "-",
+        "--layer",
+        &layer,
+        "--log",
+        &path(&log),
+        "--priority",
+        "50",
+        "--batch",
+        "4",
+        "--",
+        "ffmpeg",
+        "-hide_banner",
+        "-loglevel",
+        "error",
+        "-nostdin",
+        "-init_hw_device",
+        "opencl=gpu:0.0",
+        "-filter_hw_device",
+        "gpu",
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc=size=64x64:rate=5:duration=1",
+        "-vf",
+        "format=yuv420p,hwupload,boxblur_opencl=2:1,hwdownload,format=yuv420p",
+        "-f",
+        "md5",
+        "-",
     ];
     let (code, out, err) = exec(&place, &words);
     assert_eq!(code, 0, "{err}");

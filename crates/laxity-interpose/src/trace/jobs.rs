@@ -20,8 +20,12 @@ pub(super) fn add(task: TaskId, stream: &StreamLog, start: u64, holds: &[Hold], 
         let known = over.entry(hold.job.index).or_default();
         *known = last.max(*known);
     }
-    let ends: BTreeMap<u32, u64> =
-        stream.lines.iter().filter_map(|(at, line)| end(line, *at)).map(|(job, at)| (job, at.max(over.get(&job).copied().unwrap_or(0)))).collect();
+    let ends: BTreeMap<u32, u64> = stream
+        .lines
+        .iter()
+        .filter_map(|(at, line)| end(line, *at))
+        .map(|(job, at)| (job, at.max(over.get(&job).copied().unwrap_or(0))))
+        .collect();
     let mut free = 0;
     for (at, line) in &stream.lines {
         let Line::Begins { job, deadline, level, .. } = *line else { continue };

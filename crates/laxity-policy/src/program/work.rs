@@ -109,7 +109,9 @@ mod tests {
 
     #[test]
     fn chunks_cover_a_copy_once_in_order() {
-        for (bytes, chunk) in [(0, None), (10, None), (10, Some(4)), (8, Some(4)), (3, Some(4)), (1 << 40, Some(1 << 38))] {
+        for (bytes, chunk) in
+            [(0, None), (10, None), (10, Some(4)), (8, Some(4)), (3, Some(4)), (1 << 40, Some(1 << 38))]
+        {
             let parts: Vec<_> = chunks(bytes, chunk).collect();
             assert_eq!(parts.first().map(|part| part.start), Some(0));
             assert_eq!(parts.last().map(|part| part.end), Some(bytes));

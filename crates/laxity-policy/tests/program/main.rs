@@ -4,9 +4,7 @@ mod driver;
 
 use driver::World;
 use laxity_model::{Engine, Instant, Nanos};
-use laxity_policy::program::{
-    EngineUse, Event, JobEvent, JobRule, Order, Passage, Policy, TokenRule, Work,
-};
+use laxity_policy::program::{EngineUse, Event, JobEvent, JobRule, Order, Passage, Policy, TokenRule, Work};
 use proptest::prelude::*;
 
 const KERNEL: Work = Work::Kernel { key: 0 };
@@ -53,10 +51,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
-    let engines = prop_oneof![
-        Just(EngineUse::One),
-        (1..=2_u8).prop_map(|copy_engines| EngineUse::Separate { copy_engines })
-    ];
+    let engines =
+        prop_oneof![Just(EngineUse::One), (1..=2_u8).prop_map(|copy_engines| EngineUse::Separate { copy_engines })];
     let jobs = prop_oneof![
         Just(JobRule::EverySync),
         (1..1_000_000_u64).prop_map(|period| JobRule::Period(Nanos(period))),
@@ -64,9 +60,16 @@ fn policy() -> impl Strategy<Value = Policy> {
     ];
     let token = prop_oneof![Just(TokenRule::Hold), Just(TokenRule::Job)];
     let limit = prop_oneof![Just(Nanos::from_secs(100)), Just(Nanos::from_micros(400))];
-    (engines, token, jobs, 1..5_u16, 0..400_000_u64, limit).prop_map(|(engines, token, jobs, batch, length, hold_limit)| {
-        Policy { engines, token, jobs, batch, batch_length: Nanos(length), hold_limit }
-    })
+    (engines, token, jobs, 1..5_u16, 0..400_000_u64, limit).prop_map(
+        |(engines, token, jobs, batch, length, hold_limit)| Policy {
+            engines,
+            token,
+            jobs,
+            batch,
+            batch_length: Nanos(length),
+            hold_limit,
+        },
+    )
 }
 
 proptest! {
@@ -174,7 +177,11 @@ fn kernels_of_known_length_share_a_hold_as_long_as_the_policy_says() {
     world.complete(0);
     world.grant();
     let passages: Vec<Passage> = (0..3).map(|_| world.issue(KERNEL, true, true).1).collect();
-    assert_eq!(passages, [Passage::Admitted, Passage::Admitted, Passage::Gated], "three kernels take 30 us, four 40 us");
+    assert_eq!(
+        passages,
+        [Passage::Admitted, Passage::Admitted, Passage::Gated],
+        "three kernels take 30 us, four 40 us"
+    );
     let (_, unknown) = world.issue(Work::Kernel { key: 5 }, true, true);
     assert_eq!(unknown, Passage::Gated);
     world.drain(|| 0);

@@ -125,7 +125,8 @@ pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
     }
     let interrupt = Interrupt::watch_patiently();
     let shown = arguments.program[0].to_string_lossy().into_owned();
-    let child = command.spawn().map_err(|error| CliError::Argument { message: format!("cannot start {shown}: {error}") })?;
+    let child =
+        command.spawn().map_err(|error| CliError::Argument { message: format!("cannot start {shown}: {error}") })?;
     let status = wait(child, &interrupt).map_err(live)?;
     drop(arbitration);
     let found = judge(&read(reports.path()), &shown, arguments.optional);
@@ -247,7 +248,9 @@ fn judge(reports: &[Report], program: &str, is_optional: bool) -> Result<(), Cli
         return Ok(());
     }
     Err(live(match reports.iter().find(is(ReportState::Loaded)) {
-        Some(_) => format!("{program} issued nothing to an OpenCL queue: nothing was arbitrated (--optional accepts that)"),
+        Some(_) => {
+            format!("{program} issued nothing to an OpenCL queue: nothing was arbitrated (--optional accepts that)")
+        }
         None => format!(
             "{program} ran without the OpenCL layer: it uses no OpenCL, or is linked to a vendor's library instead of a \
              loader that knows OPENCL_LAYERS (--optional accepts that)"
