@@ -40,7 +40,7 @@ pub fn releases(class: Class, tasks: usize, jobs: usize) -> Result<Vec<f64>, Box
                 let Ok(mut periodic) = entered else { return };
                 while !is_over.load(Ordering::Relaxed) {
                     periodic.wait();
-                    execute(OTHERS, || std::hint::spin_loop());
+                    execute(OTHERS, std::hint::spin_loop);
                 }
             });
         }
