@@ -24,8 +24,11 @@ pub struct Layer {
     process: Arc<Process>,
     state: AtomicU8,
     queues: RwLock<BTreeMap<usize, Known>>,
-    events: Mutex<BTreeMap<usize, (LiveStream<ClOperation>, OperationId, Order)>>,
+    events: Mutex<BTreeMap<usize, Issued>>,
 }
+
+/// An operation: its stream, its number there, and the stream's order.
+pub type Issued = (LiveStream<ClOperation>, OperationId, Order);
 
 const ON: u8 = 1;
 
@@ -179,7 +182,7 @@ impl Layer {
     }
 
     /// The operation that `event` stands for, unless it is over.
-    pub fn operation(&self, event: cl_event) -> Option<(LiveStream<ClOperation>, OperationId, Order)> {
+    pub fn operation(&self, event: cl_event) -> Option<Issued> {
         self.events().get(&(event as usize)).cloned()
     }
 
@@ -188,7 +191,7 @@ impl Layer {
         self.events().remove(&(event as usize));
     }
 
-    fn events(&self) -> MutexGuard<'_, BTreeMap<usize, (LiveStream<ClOperation>, OperationId, Order)>> {
+    fn events(&self) -> MutexGuard<'_, BTreeMap<usize, Issued>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -170,8 +170,7 @@ impl Settings {
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let parsed = DeTable::parse(&text).map_err(|error| wrong(error.message().to_owned()))?;
         let file = parsed.get_ref();
-        if let Some((key, _)) = file.iter().find(|(key, _)| !["default", "program"].contains(&&*key.get_ref().as_ref()))
-        {
+        if let Some((key, _)) = file.iter().find(|(key, _)| !["default", "program"].contains(&key.get_ref().as_ref())) {
             return Err(wrong(format!("there is no [{}]", key.get_ref())));
         }
         let programs = file.get("program").and_then(|programs| programs.get_ref().as_table());

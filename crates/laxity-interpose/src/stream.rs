@@ -93,17 +93,17 @@ impl<O: Operation> LiveStream<O> {
         if matches!(state.home, Home::Ending | Home::Ended) {
             return None;
         }
-        let passage = loop {
+        let passage = 'passage: {
             match state.machine.admission(work, is_ready) {
-                Admission::Through | Admission::Join => break Passage::Admitted,
-                Admission::Gate => break Passage::Gated,
+                Admission::Through | Admission::Join => break 'passage Passage::Admitted,
+                Admission::Gate => break 'passage Passage::Gated,
                 Admission::TakeIfFree(engine) => {
                     let gpu = self.inner.gpu;
                     if state.client.as_mut().is_some_and(|client| client.take_if_free(gpu, engine)) {
-                        break Passage::Taken;
+                        break 'passage Passage::Taken;
                     }
                     if self.inner.process.settings.calls == Calls::Return || state.client.is_none() {
-                        break Passage::Gated;
+                        break 'passage Passage::Gated;
                     }
                     let client = state.client.take().expect("it is there");
                     drop(state);
@@ -112,13 +112,13 @@ impl<O: Operation> LiveStream<O> {
                     state.client = Some(client);
                     // What became ready meanwhile may have requested an engine of its own.
                     if is_granted && state.machine.admission(work, is_ready) == Admission::TakeIfFree(engine) {
-                        break Passage::Taken;
+                        break 'passage Passage::Taken;
                     }
                     let client = state.client.as_mut().expect("it was put back");
                     client.release_engine();
                     client.release_token();
                     self.inner.work.notify_one();
-                    break Passage::Gated;
+                    break 'passage Passage::Gated;
                 }
             }
         };
