@@ -13,7 +13,13 @@ from laxity._native import StudyStop
 
 from studies.common.claims import Claim, Table
 
-STUDIES = ("brandenburg2009gedf", "elliott2012klmirqd", "elliott2012klmirqd_runtime", "elliott2015vision")
+STUDIES = (
+    "ali2018bwlock",
+    "brandenburg2009gedf",
+    "elliott2012klmirqd",
+    "elliott2012klmirqd_runtime",
+    "elliott2015vision",
+)
 
 
 class Work(Protocol):

@@ -1,0 +1,131 @@
+//! `check` under the bandwidth lock, on workloads small enough to work out by hand.
+
+use laxity_analysis::Limits;
+use laxity_analysis::bwlock::{BwlockTask, response_times};
+use laxity_analysis::check::{Options, Report, Status, Term, check};
+use laxity_model::{GpuArbitration, Nanos, OverheadProfile, Workload};
+
+fn workload(tasks: &str, rest: &str) -> Workload {
+    let text = format!(
+        r#"laxity = 1
+name = "w"
+scheduler = "P-FP"
+{rest}
+[platform]
+cpus = 4
+[platform.memory]
+contention = [["0 B/s", 1.0], ["100 MB/s", 2.0]]
+[[platform.gpu]]
+name = "gpu"
+bandwidth = "1 GB/s"
+interrupt_cpus = "0"
+[gpu_management]
+arbitration = "driver_spinning"
+bandwidth_lock = {{ call = "10 us", budget = "1 MB/s" }}
+{tasks}
+"#
+    );
+    Workload::from_toml(&text, "w.toml").unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+}
+
+fn task(name: &str, priority: u32, period: &str, body: &str) -> String {
+    format!("[[task]]\nname = \"{name}\"\ncluster = 0\npriority = {priority}\nperiod = \"{period}\"\nbody = [{body}]\n")
+}
+
+fn checked(workload: &Workload) -> Report {
+    check(workload, &workload.scheduler, &Options { scaling: false, ..Options::default() })
+}
+
+fn micros(report: &Report) -> Vec<u64> {
+    let bound =
+        |task: &laxity_analysis::check::TaskReport| task.response_time.map_or(0, |it| it.time.as_nanos() / 1_000);
+    report.tasks.iter().map(bound).collect()
+}
+
+/// Equation 4 by hand. Each synchronous operation is a section of its own; of the low task, five launches and one wait are
+/// one section, which blocks: 10 us for each of six calls and 5 ms, not the longest kernel.
+#[test]
+fn the_longest_span_of_the_lock_blocks_and_not_the_longest_kernel() {
+    let launches = r#"{ kernel = "1 ms", asynchronous = true, interrupts = 0 }, "#.repeat(4);
+    let low = format!(r#"{{ cpu = "1 ms" }}, {launches}{{ kernel = "1 ms", interrupts = 0 }}"#);
+    let high = r#"{ cpu = "1 ms" }, { kernel = "2 ms", interrupts = 0 }, { cpu = "1 ms" }"#;
+    let tasks = task("high", 1, "20 ms", high) + &task("low", 2, "50 ms", &low);
+    let report = checked(&workload(&tasks, ""));
+    assert_eq!(report.refusals, []);
+    assert_eq!(report.hard.status, Status::Schedulable);
+    let (section, execution) = (5_060, 4_020);
+    assert_eq!(report.tasks[0].terms.expect("an accounting").get(Term::Blocking), Nanos::from_micros(section));
+    assert_eq!(micros(&report), [execution + section, 1_000 + section + execution]);
+}
+
+/// The function of equation 4 alone is the witness of the published form, where every segment is one operation.
+#[test]
+fn without_overheads_check_agrees_with_equation_4_as_published() {
+    let body = |cpu: &str, kernel: &str| format!(r#"{{ cpu = "{cpu}" }}, {{ kernel = "{kernel}", interrupts = 0 }}"#);
+    let tasks = task("a", 1, "20 ms", &body("1 ms", "2 ms"))
+        + &task("b", 2, "30 ms", &body("2 ms", "1 ms"))
+        + &task("c", 3, "60 ms", &body("3 ms", "4 ms"));
+    let report = checked(&workload(&tasks, ""));
+    let published = |cpu: u64, segment: u64, period: u64| BwlockTask {
+        cpu: cpu * 1_000,
+        segments: vec![segment * 1_000],
+        period: period * 1_000,
+        suspends: false,
+    };
+    let limits = Limits { points: 1_000, rounds: 1_000, steps: 1_000 };
+    let bounds = response_times(&[published(1, 2, 20), published(2, 1, 30), published(3, 4, 60)], 10, &limits);
+    let expected: Vec<u64> =
+        bounds.expect("it applies").iter().map(|bound| bound.response_time.expect("it converges")).collect();
+    assert_eq!(micros(&report), expected);
+}
+
+/// One hog of 100 MB/s makes the kernel take twice as long. Protected: half of the first period is lost, and of each of n
+/// periods half of 10 us: R = 4 + 0.5 + 5 * 0.005 ms.
+#[test]
+fn protected_operations_are_lengthened_by_formula_9_and_others_by_formula_7() {
+    let kernel = r#"{ cpu = "1 ms" }, { kernel = "4 ms", interrupts = 0, memory = 1.0 }"#;
+    let hog = "[[best_effort]]\nname = \"hog\"\ncpu = 1\nmemory_demand = \"100 MB/s\"\n";
+    let mut workload = workload(&(task("rt", 1, "50 ms", kernel) + hog), "");
+    let protected = micros(&checked(&workload))[0];
+    assert!((5_545..=5_546).contains(&protected), "{protected} us: 1,000 and two calls, 4,500 and 25");
+    workload.gpu_management.bandwidth_lock = None;
+    let unprotected = micros(&checked(&workload))[0];
+    assert!((9_000..=9_001).contains(&unprotected), "{unprotected} us");
+    workload.best_effort.clear();
+    assert_eq!(micros(&checked(&workload)), [5_000], "without traffic nothing is slowed down");
+}
+
+#[test]
+fn a_task_that_is_bound_nowhere_counts_on_every_other_cpu() {
+    let kernel = r#"{ cpu = "1 ms" }, { kernel = "4 ms", interrupts = 0, memory = 1.0 }"#;
+    let hog = "[[best_effort]]\nname = \"hog\"\nmemory_demand = \"100 MB/s\"\n";
+    let mut workload = workload(&(task("rt", 1, "50 ms", kernel) + hog), "");
+    let free = micros(&checked(&workload))[0];
+    workload.best_effort[0].cpu = Some(1);
+    assert!(free > micros(&checked(&workload))[0]);
+}
+
+#[test]
+fn what_equation_4_does_not_cover_is_refused_by_name() {
+    let kernel = r#"{ cpu = "1 ms" }, { kernel = "1 ms", interrupts = 0 }"#;
+    let refused = |change: &dyn Fn(&mut Workload), body: &str, words: &str| {
+        let mut workload = workload(&(task("a", 1, "20 ms", kernel) + &task("b", 2, "50 ms", body)), "");
+        change(&mut workload);
+        let report = checked(&workload);
+        let reasons: Vec<String> = report.refusals.iter().map(|it| format!("{}: {}", it.subject, it.reason)).collect();
+        // The GPU's own waits may be refused, too.
+        assert!(reasons.first().is_some_and(|first| first.contains(words)), "`{words}` is not in {reasons:?}");
+    };
+    refused(&|w| w.gpu_management.arbitration = GpuArbitration::Driver, kernel, "take \"driver_spinning\"");
+    refused(&|w| w.tasks[1].cluster = Some(1), kernel, "tasks that use GPUs on one CPU");
+    refused(&|w| w.scheduler = "P-FP/CQm".parse().expect("a name"), kernel, "choose an event-driven scheduler");
+    refused(&|w| w.platform.memory.regulator.interrupt = Nanos(1), kernel, "interrupts of the regulator");
+    let asynchronous = r#"{ kernel = "1 ms", asynchronous = true, interrupts = 0 }"#;
+    let suspends = format!(r#"{{ cpu = "1 ms" }}, {asynchronous}, {{ suspend = "1 ms" }}"#);
+    refused(&|_| {}, &suspends, "task \"b\": it suspends while it holds");
+    let interrupts = r#"{ cpu = "1 ms" }, { kernel = "1 ms" }"#;
+    let costly = |w: &mut Workload| {
+        w.platform.overheads = OverheadProfile::named("elliott2012-klmirqd", &w.scheduler).expect("a profile");
+    };
+    refused(&costly, interrupts, "let the operations raise none");
+}
