@@ -156,6 +156,8 @@ test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test kills -- --ignored --nocapture
 	cargo test -p laxity-gpu --test deaths -- --ignored --nocapture
 	cargo test -p laxity-sched --test deaths -- --ignored --nocapture
+	cargo test -p laxity-gpu --test bandwidth -- --ignored --nocapture
+	cargo test -p laxity-bandwidth --test kills -- --ignored --nocapture
 
 # Targets of one program run side by side, so each program takes EACH seconds.
 EACH ?= 600

@@ -51,6 +51,8 @@ pub enum Command {
     #[cfg(target_os = "linux")]
     Gpu(commands::gpu::Arguments),
     #[cfg(target_os = "linux")]
+    Bandwidth(commands::bandwidth::Arguments),
+    #[cfg(target_os = "linux")]
     Graph(commands::graph::Arguments),
     Completions(commands::completions::Arguments),
 }

@@ -69,6 +69,8 @@ fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
         #[cfg(target_os = "linux")]
         Command::Gpu(arguments) => commands::gpu::run(arguments, output),
         #[cfg(target_os = "linux")]
+        Command::Bandwidth(arguments) => commands::bandwidth::run(arguments, output),
+        #[cfg(target_os = "linux")]
         Command::Graph(arguments) => commands::graph::run(arguments, output),
         Command::Completions(arguments) => commands::completions::run(&arguments, output),
     }

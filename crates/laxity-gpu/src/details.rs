@@ -43,7 +43,7 @@ impl ErrorDetails for LockError {
         match self {
             LockError::TimedOut { .. } => ErrorCode::TimedOut,
             LockError::NoSuchGpu { .. } | LockError::SameGpu { .. } => ErrorCode::NoGpu,
-            LockError::Order { .. } => ErrorCode::Order,
+            LockError::Order { .. } | LockError::NoSection => ErrorCode::Order,
             LockError::Forked => ErrorCode::Forked,
             LockError::State(error) => error.code(),
         }

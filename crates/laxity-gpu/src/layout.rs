@@ -6,6 +6,8 @@
 //! version        which of the two copies counts
 //! owner words    for each lock: its owners while it is open, and the waiter in its waiter slot
 //! followers      one cache line each: the threads of every process that follow its holders
+//! bandwidth      a bit for each client that holds the bandwidth lock, and the word on which regulators sleep
+//! traffic        four cache lines each: the CPUs, what programs count there and what a regulator allows
 //! clients        five cache lines each: the registered threads
 //! copies         the state, twice
 //! ```
@@ -20,7 +22,7 @@ use crate::config::{self, Config};
 use crate::owner_word::REPLICAS;
 
 /// What a segment must be to hold an arbitration.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 7 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 8 };
 
 /// The longest name of a client, in bytes.
 pub const NAME_MAX: usize = 64;
@@ -50,6 +52,9 @@ const OWNERS: usize = VERSION + PAIR;
 /// each engine, and some to spare.
 const FOLLOWERS_OF_GPU: usize = 8;
 
+/// The CPUs for which memory traffic can be counted: those numbered below.
+pub const TRAFFIC_CPUS: usize = 256;
+
 /// The offsets of one arbitration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
@@ -57,12 +62,41 @@ pub(crate) struct Layout {
     owners: Vec<usize>,
     followers: usize,
     followers_max: usize,
+    pub bandwidth: BandwidthWords,
+    traffic: usize,
     clients: usize,
     copies: [usize; 2],
     /// Numbers that fit into a copy.
     pub copy_length: usize,
     /// Bytes, the segment's header included.
     pub total: usize,
+}
+
+/// The words of the bandwidth lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BandwidthWords {
+    /// A bit for each client: words of 64 bits.
+    pub holders: usize,
+    /// Whether a regulator sleeps, or one that did was killed: 32 bits.
+    pub sleepers: usize,
+    /// The word on which regulators sleep: 32 bits.
+    pub event: usize,
+}
+
+/// The words of a CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TrafficWords {
+    /// Bytes counted ever, and how many there may be: 64 bits each.
+    pub counted: usize,
+    pub limit: usize,
+    /// When the limit was exceeded (64 bits), by which thread, and how often one was: 32 bits each.
+    pub exceeded_at: usize,
+    pub thread: usize,
+    pub exceeded: usize,
+    /// The process and the thread of the regulator: 64 bits.
+    pub owner: usize,
+    /// What the regulator says of its work: 64 bits each.
+    pub regulation: [usize; 7],
 }
 
 /// The words of a thread that follows holders.
@@ -93,6 +127,8 @@ pub(crate) struct ClientWords {
     pub only: usize,
     /// The level of its [`Base`](crate::Base) priority from its next request on: 64 bits.
     pub base: usize,
+    /// The budget with which it holds the bandwidth lock, if it does: 64 bits.
+    pub budget: usize,
     /// The member slot of its process: 32 bits.
     pub member: usize,
     /// Its thread number and the number of its process: 32 bits each.
@@ -119,14 +155,28 @@ impl Layout {
         }
         let followers = end;
         let followers_max = FOLLOWERS_OF_GPU * usize::from(config.gpus);
-        let clients = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
+        let holders = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
+        let sleepers = holders + (8 * bit_words(config.clients.into())).next_multiple_of(PAIR);
+        let bandwidth = BandwidthWords { holders, sleepers, event: sleepers + 4 };
+        let traffic = sleepers + PAIR;
+        let clients = traffic + TRAFFIC_CPUS * TRAFFIC;
         end = clients + usize::from(config.clients) * CLIENT;
         // The length, which locks are open, which clients are registered, and the arbiter's numbers.
         let bits = bit_words(owners.len()) + bit_words(config.clients.into());
         let copy_length = 1 + bits + arbiter.saved_max();
         let copy = (8 * copy_length).next_multiple_of(PAIR);
         let copies = [end, end + copy];
-        Layout { owners, followers, followers_max, clients, copies, copy_length, total: end + 2 * copy }
+        Layout {
+            owners,
+            followers,
+            followers_max,
+            bandwidth,
+            traffic,
+            clients,
+            copies,
+            copy_length,
+            total: end + 2 * copy,
+        }
     }
 
     /// The first owner word of `lock`.
@@ -145,6 +195,29 @@ impl Layout {
         FollowerWords { thread: start, gpu: start + 4, refused: start + 8, own: start + 16, applied: start + 32 }
     }
 
+    /// The word with the bit of `task`, and the bit.
+    #[inline]
+    pub fn bandwidth_bit(&self, task: TaskId) -> (usize, u64) {
+        (self.bandwidth.holders + 8 * (task.index() / 64), 1 << (task.index() % 64))
+    }
+
+    /// The words of `cpu`, which is below [`TRAFFIC_CPUS`].
+    #[inline]
+    pub fn traffic(&self, cpu: usize) -> TrafficWords {
+        let start = self.traffic + cpu * TRAFFIC;
+        // What programs write with every count is apart from what they only read, and from what the regulator writes.
+        let (read, regulator) = (start + LINE, start + PAIR);
+        TrafficWords {
+            counted: start,
+            exceeded_at: start + 8,
+            thread: start + 16,
+            exceeded: start + 20,
+            limit: read,
+            owner: regulator,
+            regulation: std::array::from_fn(|number| regulator + 8 + 8 * number),
+        }
+    }
+
     pub fn client(&self, task: TaskId) -> ClientWords {
         let start = self.clients + task.index() * CLIENT;
         let (hot, cold) = (start + mutex::SIZE, start + 2 * LINE);
@@ -155,6 +228,7 @@ impl Layout {
             length: hot + 8,
             only: hot + 16,
             base: hot + 24,
+            budget: hot + 32,
             member: cold,
             thread: cold + 4,
             pid: cold + 8,
@@ -175,6 +249,9 @@ impl Layout {
 /// A mutex, the words that change often, those that do not, the name, and a line to keep pairs apart.
 const CLIENT: usize = mutex::SIZE + 3 * LINE;
 const _: () = assert!(CLIENT.is_multiple_of(PAIR) && NAME_MAX <= LINE);
+
+/// Two pairs of cache lines.
+const TRAFFIC: usize = 2 * PAIR;
 
 /// How many owner words a lock of that many replicas has.
 pub(crate) fn owner_words(replicas: u16) -> usize {

@@ -43,6 +43,9 @@
 //! launched on a GPU are for the driver to end. Decision 20 has the reasons, decision 33 says which processes trust each
 //! other.
 //!
+//! The same memory has the bandwidth lock ([`Client::lock_bandwidth`]) and the memory traffic of each CPU
+//! ([`Arbitration::traffic`]), by which the crate `laxity-bandwidth` protects GPU work from best-effort CPUs.
+//!
 //! Files, from the bottom: `owner_word` and `layout`, `memory` (words in shared memory), `arbiter_cache` (the state that is
 //! kept twice), `state_lock` (changing it) with `reopening` and `delivery`, `acquire` (what a client does).
 #![deny(unsafe_code)]
@@ -50,6 +53,7 @@
 mod acquire;
 mod arbiter_cache;
 mod arbitration;
+mod bandwidth;
 mod budget;
 mod client;
 mod client_word;
@@ -85,8 +89,10 @@ mod snapshot;
 mod state_lock;
 mod step;
 mod token;
+mod traffic;
 
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
+pub use bandwidth::BandwidthLock;
 pub use budget::Budget;
 pub use client::{Client, POLL_INTERVAL};
 pub use config::{CLIENTS_MAX, Config, ConfigError, GPUS_MAX, TOKENS_MAX};
@@ -95,7 +101,7 @@ pub use follower_state::FollowerState;
 pub use followers::{FollowError, Follower};
 pub use laxity_membership::NAME_MAX as ARBITRATION_NAME_MAX;
 pub use laxity_policy::lock::Standing;
-pub use layout::NAME_MAX;
+pub use layout::{NAME_MAX, TRAFFIC_CPUS};
 pub use mobile::MobileClient;
 pub use owned::OwnedToken;
 pub use registry::{ArbitrationError, Registry, RegistryError};
@@ -103,3 +109,4 @@ pub use request::{LockError, Resource, TokenRequest};
 pub use snapshot::{ClientState, LockState, Snapshot};
 pub use state_lock::StateError;
 pub use token::{Chunk, CopyChunks, EngineLock, PeerCopy, Token};
+pub use traffic::{Exceeded, Regulation, Traffic};

@@ -180,6 +180,7 @@ impl StateGuard<'_> {
     /// Takes back all that `task` holds and requests, and forgets it: its thread leaves, or has ended.
     pub fn retire(&mut self, task: TaskId) {
         let shared = self.shared();
+        shared.release_bandwidth(task);
         self.arbitrate_wait(task);
         for lock in shared.lock_ids() {
             if self.owned(task, lock).is_some() {

@@ -72,6 +72,9 @@ pub enum LockError {
         /// What was requested.
         what: Resource,
     },
+    /// The thread is in no section of the bandwidth lock.
+    #[error("the bandwidth lock: this thread is in no section that could end; lock it before")]
+    NoSection,
     /// This process was forked from the one that registered.
     #[error("this process was forked from the one that registered; attach and register here")]
     Forked,

@@ -51,6 +51,8 @@ pub struct ClientState {
     pub effective: Base,
     /// The client that it inherits from, at the end of the chain.
     pub inherits_from: Option<TaskId>,
+    /// While it holds the bandwidth lock: what it leaves to each regulated CPU, bytes a second.
+    pub bandwidth: Option<u64>,
     /// Why Linux did not let it be raised when it inherited last: an error number.
     #[serde(rename = "refused_errno")]
     pub refused: Option<i32>,
@@ -124,6 +126,7 @@ impl ClientState {
             effective: Base::of_level(effective.major),
             // Ties are broken by the task whose priority it is.
             inherits_from: (base != effective).then_some(TaskId(effective.tie)),
+            bandwidth: shared.bandwidth_of(id),
             refused: Some(number(words.refused) as i32).filter(|&error| error != 0),
         })
     }
@@ -161,10 +164,13 @@ impl fmt::Display for Snapshot {
             }
         }
         self.write_outside(f)?;
-        for ClientState { id, name, pid, thread, base, effective, inherits_from, refused } in clients {
+        for ClientState { id, name, pid, thread, base, effective, inherits_from, bandwidth, refused } in clients {
             write!(f, "  {id} {name}: process {pid}, thread {thread}, priority {base}")?;
             if let Some(from) = inherits_from {
                 write!(f, ", inherits {effective} from {}", self.name(Some(*from)))?;
+            }
+            if let Some(budget) = bandwidth {
+                write!(f, ", holds the bandwidth lock with {}", laxity_model::write_rate(*budget))?;
             }
             if let Some(error) = refused {
                 let error = std::io::Error::from_raw_os_error(*error);

@@ -37,7 +37,7 @@ pub use error::{ErrorKind, FieldPath, PathSegment, Position, WorkloadError, Work
 pub use error_details::{Details, ErrorCode, ErrorDetails};
 pub use execution::{Bin, Distribution, ExecutionTime};
 pub use factor::Factor;
-pub use file::{ParseDistributionError, ParseNanosError, parse_cpus, parse_size};
+pub use file::{ParseDistributionError, ParseNanosError, parse_cpus, parse_rate, parse_size, write_rate};
 pub use graph::{DataObject, Edge, EdgeKind, Graph, Node, Replicas};
 pub use ids::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, ReplicaId, TaskId};
 pub use management::{

@@ -21,6 +21,9 @@
 //! | [`backoff`], [`fault`] | pauses between attempts; failing calls, for tests | |
 //! | [`inherit`] | programs that inherit no descriptors | `close_range` (5.11) |
 //! | [`stack`] | the size of ordinary stacks | |
+//! | [`start`] | programs that begin on given CPUs, in a control group | control groups v2 for that |
+//! | [`counter`] | hardware counters of a CPU, with limits | counters that Linux sees, `CAP_PERFMON` |
+//! | [`fairness`] | niceness of threads, and how long they ran | `CONFIG_SCHED_INFO` |
 //! | [`clock`], [`scheduling`], [`random`] | time, priorities, CPUs, numbers | |
 //!
 //! Every `unsafe` block of Laxity that is not about the contents of shared memory or a C interface is here.
@@ -29,9 +32,11 @@ pub mod backoff;
 pub mod bell;
 pub mod channel;
 pub mod clock;
+pub mod counter;
 pub mod cpu_mask;
 pub mod directory;
 pub mod event;
+pub mod fairness;
 pub mod fault;
 mod fork;
 pub mod futex;
@@ -50,4 +55,5 @@ pub mod scheduling;
 pub mod segment;
 pub mod sparse;
 pub mod stack;
+pub mod start;
 pub mod timer;

@@ -1,5 +1,7 @@
 //! One verb a file.
 
+#[cfg(target_os = "linux")]
+pub mod bandwidth;
 pub mod check;
 pub mod completions;
 pub mod generate;

@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 30] = [
+const VERBS: [&[&str]; 37] = [
     &["simulate"],
     &["run"],
     &["check"],
@@ -25,6 +25,13 @@ const VERBS: [&[&str]; 30] = [
     &["gpu", "exec"],
     &["gpu", "trace"],
     &["gpu", "gc"],
+    &["bandwidth"],
+    &["bandwidth", "status"],
+    &["bandwidth", "top"],
+    &["bandwidth", "lock"],
+    &["bandwidth", "regulate"],
+    &["bandwidth", "threshold"],
+    &["bandwidth", "hog"],
     &["graph"],
     &["graph", "run"],
     &["graph", "list"],

@@ -78,6 +78,19 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     quantity::parse_size(text).map_err(|reason| format!("\"{text}\" {reason}"))
 }
 
+/// Reads a number of bytes a second as workload files write it: `64 MB/s`, `2 GiB/s`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_rate(text: &str) -> Result<u64, String> {
+    quantity::parse_rate(text).map_err(|reason| format!("\"{text}\" {reason}"))
+}
+
+/// Bytes a second as workload files write them, in the largest unit that divides them: `64 MB/s`.
+pub fn write_rate(bytes: u64) -> String {
+    quantity::write_rate(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +137,8 @@ mod tests {
         assert!(parse_cpus("all").expect_err("no list").ends_with("write them as in \"0-3,8\""));
         assert_eq!(parse_size("64 kB"), Ok(64_000));
         assert!(parse_size("64").is_err());
+        assert_eq!(parse_rate("64 MB/s"), Ok(64_000_000));
+        assert_eq!(write_rate(64_000_000), "64 MB/s");
+        assert!(parse_rate("64 MB").is_err());
     }
 }

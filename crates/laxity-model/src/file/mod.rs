@@ -31,7 +31,7 @@ use crate::{
 };
 use tree::{Lines, Node, SyntaxError};
 
-pub use alone::{ParseDistributionError, parse_cpus, parse_size};
+pub use alone::{ParseDistributionError, parse_cpus, parse_rate, parse_size, write_rate};
 pub(crate) use quantity::parse_picos;
 pub use span::ParseNanosError;
 

@@ -16,6 +16,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use laxity_gpu::{ArbitrationError, Registry, RegistryError};
 
+pub use top::only;
+
 use super::named::{live, way_out};
 use crate::error::CliError;
 use crate::output::Output;
@@ -67,7 +69,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
 
 /// `error`, with the name that was meant if it is about one that does not exist. An impossible
 /// value on the command line is bad usage.
-fn refused(registry: &Registry, error: RegistryError) -> CliError {
+pub fn refused(registry: &Registry, error: RegistryError) -> CliError {
     let RegistryError::NotFound { name } = error else {
         return match error {
             RegistryError::Name { .. } | RegistryError::Other(ArbitrationError::Config(_)) => {

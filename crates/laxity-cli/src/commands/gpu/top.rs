@@ -81,7 +81,7 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
 }
 
 /// The name of the only arbitration.
-fn only(registry: &Registry) -> Result<String, CliError> {
+pub fn only(registry: &Registry) -> Result<String, CliError> {
     let mut names = registry.names().map_err(live)?;
     let message = match names.len() {
         1 => return Ok(names.remove(0)),

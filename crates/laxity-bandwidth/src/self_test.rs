@@ -1,0 +1,108 @@
+//! Whether counting and throttling work on a CPU: a hog of known traffic must be stopped at its budget.
+//!
+//! On the original's platform regulation has no effect on some cores, and virtual machines may show counters that count
+//! nothing. What was asked for is refused by name then, before any program relies on it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use laxity_gpu::Arbitration;
+use laxity_measure::memory::{Pattern, Stream};
+use laxity_model::Nanos;
+use laxity_sys::{clock, scheduling};
+
+use crate::counting::{self, Counting};
+use crate::cpu::Cpu;
+use crate::error::BandwidthError;
+use crate::fair::Lost;
+use crate::options::{Heed, Options, Throttle};
+use crate::regulator::{Report, lock};
+use crate::source::Always;
+use crate::throttling::Throttling;
+
+/// For how long the hog runs, unhindered and regulated.
+const UNHINDERED: Duration = Duration::from_millis(10);
+const REGULATED: Duration = Duration::from_millis(40);
+/// The hog may have this more than its budget: what it has until the regulator runs.
+const EXCESS_MAX: f64 = 1.25;
+/// How often it is tried.
+const ATTEMPTS: usize = 4;
+/// Memory that the hog goes through: more than the caches of one core, and soon touched.
+const MEMORY: usize = 8 << 20;
+
+/// Tries the counter and the throttling of `options` on `cpu`.
+///
+/// # Errors
+/// [`BandwidthError::SelfTest`], and what keeps it from being tried.
+pub(crate) fn run(arbitration: &Arbitration, options: &Options, cpu: usize) -> Result<(), BandwidthError> {
+    let traffic = counting::traffic(arbitration, cpu)?;
+    let own = Arc::new(AtomicU64::new(0));
+    let is_over = Arc::new(AtomicBool::new(false));
+    thread::scope(|scope| {
+        let hog = scope.spawn(|| {
+            scheduling::pin(cpu)?;
+            let mut stream = Stream::new(Pattern::Write, MEMORY);
+            while !is_over.load(Ordering::SeqCst) {
+                let bytes = stream.step();
+                own.fetch_add(bytes, Ordering::SeqCst);
+                traffic.count(bytes);
+            }
+            Ok::<(), std::io::Error>(())
+        });
+        // Other programs may take the CPU from the hog for a while.
+        let mut tested = measure(arbitration, options, cpu, &own);
+        for _ in 1..ATTEMPTS {
+            if let Err(BandwidthError::SelfTest { .. }) = tested {
+                tested = measure(arbitration, options, cpu, &own);
+            }
+        }
+        is_over.store(true, Ordering::SeqCst);
+        let pinned = hog.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        pinned.map_err(|error| BandwidthError::Cpu { cpu, reason: error.to_string() })?;
+        tested
+    })
+}
+
+fn measure(arbitration: &Arbitration, options: &Options, cpu: usize, own: &AtomicU64) -> Result<(), BandwidthError> {
+    let rate = |span: Duration| {
+        let (bytes, begin) = (own.load(Ordering::SeqCst), clock::now());
+        thread::sleep(span);
+        let elapsed = clock::now().saturating_since(begin).0.max(1);
+        ((own.load(Ordering::SeqCst) - bytes) as f64 * 1e9 / elapsed as f64) as u64
+    };
+    // Its memory is touched first.
+    while own.load(Ordering::SeqCst) == 0 {
+        thread::sleep(Duration::from_micros(100));
+    }
+    // A quarter of what it can have now, so that it is throttled for most of each period and the occupier suffices.
+    let allowed = rate(UNHINDERED) / 4;
+    let counting = Counting::open(options.counter, cpu)?;
+    let name = counting.name();
+    let report = Arc::new(Mutex::new(Report { cpu, ..Report::default() }));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let regulator = Cpu {
+        arbitration: arbitration.clone(),
+        source: Arc::new(Always(allowed)),
+        number: cpu,
+        period: options.period.max(Nanos::from_millis(1)),
+        heed: Heed::AtOnce,
+        counting,
+        // The hog is a thread of this process, which must not be frozen.
+        throttling: Throttling::new(Throttle::Occupier, None),
+        is_over: is_over.clone(),
+        report: report.clone(),
+        lost: Arc::new(Lost::default()),
+    };
+    let thread = regulator.start(options.priority)?;
+    thread::sleep(Duration::from_nanos(2 * options.period.0));
+    let achieved = rate(REGULATED);
+    is_over.store(true, Ordering::SeqCst);
+    let _ = thread.join();
+    let periods = lock(&report).regulation.throttled_periods;
+    if periods == 0 || achieved as f64 > allowed as f64 * EXCESS_MAX {
+        return Err(BandwidthError::SelfTest { cpu, allowed, achieved, counter: name, throttle: "the occupier" });
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Regulators that are killed at any instruction: no CPU stays throttled, and no program stays frozen.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use laxity_bandwidth::{BandwidthError, Counter, Options, Regulator, Throttle};
+use laxity_gpu::{Base, Registry};
+use laxity_sys::fairness;
+use laxity_testing::{Process, Random, role, until};
+use support::{Hog, MB, Place, alone, create, last_cpu};
+
+/// Not a test by itself: a regulator, which holds the lock, too.
+#[test]
+fn child() {
+    let Some((role, place)) = role() else { return };
+    let arbitration = Registry::at(&place).attach("g").expect("it was created");
+    let throttle: Throttle = role.parse().expect("a way of throttling");
+    let options = Options { counter: Counter::Software, throttle, ..Options::new([last_cpu()]) };
+    let regulator = match Regulator::start(&arbitration, options) {
+        Ok(regulator) => regulator,
+        Err(error) => {
+            fs::write(place.join("refused"), error.to_string()).expect("it is writable");
+            return;
+        }
+    };
+    let mut spinner = Command::new("sh");
+    spinner.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
+    regulator.place(&mut spinner).expect("there is a group if one is needed");
+    let spinner = spinner.spawn().expect("a shell");
+    let client = arbitration.register("us", Base::Background).expect("there is room");
+    // Throttled from the first chunk of each period on.
+    client.begin_bandwidth(MB).expect("it excludes no thread");
+    fs::write(place.join("ready.new"), spinner.id().to_string()).expect("it is writable");
+    fs::rename(place.join("ready.new"), place.join("ready")).expect("it is writable");
+    loop {
+        thread::park();
+    }
+}
+
+#[test]
+fn some_kills_leave_no_cpu_throttled() {
+    kills(4);
+}
+
+/// `make test-kill`.
+#[test]
+#[ignore = "minutes"]
+fn a_thousand_kills_leave_no_cpu_throttled() {
+    kills(1_000);
+}
+
+fn kills(count: u32) {
+    let _alone = alone();
+    let place = Place::new(&format!("kills-{count}"));
+    let arbitration = create(&place);
+    let cpu = last_cpu();
+    let traffic = arbitration.traffic(cpu).expect("it is counted");
+    let hog = Hog::start(&arbitration, cpu);
+    let mut random = Random::new();
+    let folder: &Path = place.as_ref();
+    for turn in 0..count {
+        let throttle = if turn % 2 == 0 { Throttle::Freezer } else { Throttle::Occupier };
+        let ready = folder.join("ready");
+        let _ = fs::remove_file(&ready);
+        let mut process = Process::start(&place, throttle.name());
+        let refused = folder.join("refused");
+        until("it regulates or is refused", || ready.exists() || refused.exists());
+        if let Ok(reason) = fs::read_to_string(&refused) {
+            return laxity_testing::skip(reason);
+        }
+        let spinner: u32 = fs::read_to_string(&ready).expect("it was written").parse().expect("a number");
+        let _spinner = Spinner(spinner);
+        let throttled = || traffic.regulation().is_some_and(|sums| sums.throttled_periods > 0);
+        until("the CPU is throttled", throttled);
+        thread::sleep(Duration::from_micros(random.below(3_000)));
+        process.kill();
+        until("the lock is free", || arbitration.bandwidth_budget().is_none());
+        let before = hog.count();
+        until("the hog goes on", || hog.count() > before + 20 * MB);
+        let ran = || fairness::usage(spinner).map(|usage| usage.ran);
+        let before = ran().expect("it lives");
+        until("what was frozen goes on", || ran().is_ok_and(|ran| ran > before));
+        traffic.claim().expect("its regulator is gone");
+        traffic.unclaim();
+    }
+}
+
+/// A program that outlives its regulator; ended with this.
+struct Spinner(u32);
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        let mut kill = Command::new("kill");
+        let _ = kill.args(["-9", &self.0.to_string()]).status();
+    }
+}
+
+/// Without a watchdog nothing is frozen: a kill of the regulator would leave it so.
+#[test]
+fn a_regulator_whose_watchdog_was_killed_freezes_nothing_any_more() {
+    let _alone = alone();
+    let place = Place::new("watchdog");
+    let arbitration = create(&place);
+    let cpu = last_cpu();
+    let options = Options { counter: Counter::Software, throttle: Throttle::Freezer, ..Options::new([cpu]) };
+    let regulator = match Regulator::start(&arbitration, options) {
+        Ok(regulator) => regulator,
+        Err(error @ (BandwidthError::RealTime { .. } | BandwidthError::NoGroups | BandwidthError::Group { .. })) => {
+            return laxity_testing::skip(error);
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let _hog = Hog::start(&arbitration, cpu);
+    let client = arbitration.register("us", Base::Background).expect("there is room");
+    let _section = client.lock_bandwidth(MB).expect("it excludes no thread");
+    until("it freezes", || regulator.reports()[0].regulation.throttled_periods > 0);
+    for watchdog in shells_of(std::process::id()) {
+        drop(Spinner(watchdog));
+    }
+    until("it ends", || regulator.reports()[0].failed.is_some());
+    let failed = regulator.reports().remove(0).failed.expect("it ended");
+    assert!(failed.contains("watchdog"), "{failed}");
+}
+
+/// The watchdogs that this process started.
+fn shells_of(parent: u32) -> Vec<u32> {
+    let is_watchdog = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parents = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        parents == Some(parent) && String::from_utf8_lossy(&command).contains("cgroup.freeze")
+    };
+    let processes = fs::read_dir("/proc").expect("it is mounted").flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok());
+    pids.filter(|&pid| is_watchdog(pid)).collect()
+}

@@ -1,0 +1,218 @@
+//! The bandwidth lock (paper 004, section IV): while any thread holds it, best-effort CPUs have a budget of memory traffic.
+//!
+//! ```text
+//!  client A                     one bit a client                       regulators (laxity-bandwidth)
+//!  budget, then its bit  --->  [ 0 1 0 0 1 ... ]  --- the first bit --->  wake: the least budget counts
+//! ```
+//!
+//! Each thread has a bit and a budget of its own, so that no thread can release what another one holds, and what a killed
+//! thread held goes with its registration. The lock excludes no thread: any number may hold it. Locking is one
+//! instruction on the word of bits; a system call is made by the thread that finds the word empty while a regulator
+//! sleeps. Decision 48 has the reasons.
+
+use std::sync::atomic::Ordering;
+
+use laxity_model::{Instant, TaskId};
+use laxity_sys::futex;
+
+use crate::arbitration::Arbitration;
+use crate::client::Client;
+use crate::layout::bit_words;
+use crate::memory::Memory;
+use crate::request::LockError;
+use crate::step;
+
+/// A section in which the calling thread holds the bandwidth lock, which ends when this is dropped. Sections nest, and
+/// the least budget counts.
+#[derive(Debug)]
+#[must_use = "the section ends at once"]
+pub struct BandwidthLock<'a> {
+    client: &'a Client,
+    budget: u64,
+}
+
+impl Client {
+    /// Begins a section in which every regulated CPU may have at most `budget` bytes of memory traffic a second.
+    ///
+    /// # Errors
+    /// [`LockError::Forked`], [`LockError::State`] if the thread is ending.
+    #[inline]
+    pub fn lock_bandwidth(&self, budget: u64) -> Result<BandwidthLock<'_>, LockError> {
+        self.begin_bandwidth(budget)?;
+        Ok(BandwidthLock { client: self, budget })
+    }
+
+    /// As [`Client::lock_bandwidth`], until [`Client::end_bandwidth`]: for callers that cannot keep a value.
+    ///
+    /// # Errors
+    /// As [`Client::lock_bandwidth`].
+    #[inline]
+    pub fn begin_bandwidth(&self, budget: u64) -> Result<(), LockError> {
+        self.check()?;
+        let mut demand = self.demand.borrow_mut();
+        demand.lock(budget);
+        self.publish_demand(demand.budget());
+        Ok(())
+    }
+
+    /// Ends the innermost section.
+    ///
+    /// # Errors
+    /// [`LockError::NoSection`] if there is none; [`LockError::Forked`].
+    #[inline]
+    pub fn end_bandwidth(&self) -> Result<(), LockError> {
+        self.check()?;
+        let mut demand = self.demand.borrow_mut();
+        if !demand.unlock(None) {
+            return Err(LockError::NoSection);
+        }
+        self.publish_demand(demand.budget());
+        Ok(())
+    }
+
+    /// An operation is about to be issued to `stream`, any number by which this thread knows it: from now until it is
+    /// synchronized with, the thread holds the lock (paper 004, Table I).
+    ///
+    /// # Errors
+    /// As [`Client::lock_bandwidth`].
+    pub fn launch_bandwidth(&self, stream: u64, budget: u64) -> Result<(), LockError> {
+        self.check()?;
+        let mut demand = self.demand.borrow_mut();
+        demand.launch(stream, budget);
+        self.publish_demand(demand.budget());
+        Ok(())
+    }
+
+    /// All operations of `stream`, or with `None` of all streams of this thread, are complete.
+    ///
+    /// # Errors
+    /// As [`Client::lock_bandwidth`].
+    pub fn synchronize_bandwidth(&self, stream: Option<u64>) -> Result<(), LockError> {
+        self.check()?;
+        let mut demand = self.demand.borrow_mut();
+        match stream {
+            Some(stream) => demand.synchronize(stream),
+            None => demand.synchronize_all(),
+        }
+        self.publish_demand(demand.budget());
+        Ok(())
+    }
+
+    /// The least budget of the sections and streams for which this thread holds the lock; `None`: it does not.
+    pub fn bandwidth_budget(&self) -> Option<u64> {
+        self.demand.borrow().budget()
+    }
+
+    #[inline]
+    fn publish_demand(&self, budget: Option<u64>) {
+        let shared = self.shared();
+        match budget {
+            Some(budget) => shared.hold_bandwidth(self.task, budget),
+            None => shared.release_bandwidth(self.task),
+        }
+    }
+}
+
+impl Drop for BandwidthLock<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // A forked copy holds nothing, and what an ending thread held went with its registration.
+        if self.client.check().is_err() {
+            return;
+        }
+        let mut demand = self.client.demand.borrow_mut();
+        if demand.unlock(Some(self.budget)) {
+            self.client.publish_demand(demand.budget());
+        }
+    }
+}
+
+impl Arbitration {
+    /// The least budget of all threads that hold the bandwidth lock, in bytes a second; `None` while it is free.
+    #[inline]
+    pub fn bandwidth_budget(&self) -> Option<u64> {
+        self.membership().shared.least_budget()
+    }
+
+    /// Suspends this thread until a thread holds the bandwidth lock, [`Arbitration::wake_regulators`] is called, or
+    /// `until`. May return early: callers look again.
+    pub fn wait_for_bandwidth_lock(&self, until: Instant) {
+        self.membership().shared.wait_for_bandwidth(until);
+    }
+
+    /// Has threads that wait for the bandwidth lock look again.
+    pub fn wake_regulators(&self) {
+        self.membership().shared.wake_bandwidth();
+    }
+}
+
+impl Memory {
+    /// `task` holds the lock with this budget from now on.
+    #[inline]
+    fn hold_bandwidth(&self, task: TaskId, budget: u64) {
+        self.segment.u64(self.client(task).budget).store(budget, Ordering::Release);
+        let (offset, bit) = self.layout.bandwidth_bit(task);
+        let word = self.segment.u64(offset);
+        if word.load(Ordering::Relaxed) & bit != 0 {
+            return;
+        }
+        step::point();
+        // Sequentially consistent with `wait_for_bandwidth`: this thread sees the sleeper, or the sleeper this bit.
+        let before = word.fetch_or(bit, Ordering::SeqCst);
+        if before == 0 && self.segment.u32(self.layout.bandwidth.sleepers).load(Ordering::SeqCst) != 0 {
+            self.wake_bandwidth();
+        }
+    }
+
+    /// `task` does not hold the lock any more. A CPU that is throttled because of it goes on when its period ends.
+    #[inline]
+    pub fn release_bandwidth(&self, task: TaskId) {
+        let (offset, bit) = self.layout.bandwidth_bit(task);
+        self.segment.u64(offset).fetch_and(!bit, Ordering::Release);
+    }
+
+    /// The budget with which `task` holds the lock.
+    pub fn bandwidth_of(&self, task: TaskId) -> Option<u64> {
+        let (offset, bit) = self.layout.bandwidth_bit(task);
+        let is_held = self.segment.u64(offset).load(Ordering::Acquire) & bit != 0;
+        is_held.then(|| self.segment.u64(self.client(task).budget).load(Ordering::Acquire))
+    }
+
+    fn least_budget(&self) -> Option<u64> {
+        let words = bit_words(self.config.clients.into());
+        let mut least = None;
+        for word in 0..words {
+            let mut bits = self.segment.u64(self.layout.bandwidth.holders + 8 * word).load(Ordering::SeqCst);
+            while bits != 0 {
+                let task = TaskId(64 * word as u32 + bits.trailing_zeros());
+                bits &= bits - 1;
+                // Other processes write the bits: those of no client count for nothing.
+                if self.is_task(task) {
+                    let budget = self.segment.u64(self.client(task).budget).load(Ordering::Acquire);
+                    least = Some(least.map_or(budget, |least: u64| least.min(budget)));
+                }
+            }
+        }
+        least
+    }
+
+    fn wait_for_bandwidth(&self, until: Instant) {
+        let words = &self.layout.bandwidth;
+        let event = self.segment.u32(words.event);
+        let seen = event.load(Ordering::SeqCst);
+        self.segment.u32(words.sleepers).store(1, Ordering::SeqCst);
+        if self.least_budget().is_none() {
+            futex::wait(event, seen, until);
+        }
+    }
+
+    #[cold]
+    fn wake_bandwidth(&self) {
+        let words = &self.layout.bandwidth;
+        // A sleeper that is killed leaves the flag: one needless system call, and it is gone.
+        self.segment.u32(words.sleepers).store(0, Ordering::SeqCst);
+        let event = self.segment.u32(words.event);
+        event.fetch_add(1, Ordering::SeqCst);
+        futex::wake_all(event);
+    }
+}
