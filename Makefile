@@ -9,6 +9,7 @@
 #   make bench-gpu   live GPU arbitration: uncontended locks, hand-over against a raw futex, the video stabilizer with it
 #   make bench-sched  Laxity's own scheduler against SCHED_FIFO and SCHED_DEADLINE, in rounds
 #   make bench-interpose   what the OpenCL layer adds to calls, kernels and an OpenCV pipeline, with and without in turns
+#   make bench-bandwidth  the bandwidth lock, its regulator, and a stream beside a hog: alone, unprotected, protected
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs, GPU arbitration and scheduled systems killed at random, thousands of
 #                    times; those of graphs and systems also stopped and replaced by exec, and those of graphs forked and
@@ -49,8 +50,8 @@ export CARGO_PROFILE_DEV_INCREMENTAL ?= false
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check fuzz test-kill test-races bench-analysis bench-gpu \
-        bench-graph bench-interpose bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
+.PHONY: help doctor demo test test-rust test-python check fuzz test-kill test-races bench-analysis bench-bandwidth \
+        bench-gpu bench-graph bench-interpose bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
         test-vision test-vision-short requirements clean venv opencl opencv demo-vision
 
 help:
@@ -215,6 +216,10 @@ bench-sched: $(STAMPS)/tools
 bench-interpose: $(STAMPS)/tools opencl
 	@cargo build --release --quiet -p laxity-benches -p laxity-opencl
 	@mkdir -p $(OUT)/bench && target/release/bench-interpose | tee $(OUT)/bench/interpose.txt
+
+bench-bandwidth: $(STAMPS)/tools
+	@cargo build --release --quiet -p laxity-benches --bin bench-bandwidth
+	@mkdir -p $(OUT)/bench && target/release/bench-bandwidth | tee $(OUT)/bench/bandwidth.txt
 
 bench-trace: $(STAMPS)/tools
 	@cargo build --release --quiet -p laxity-benches --bin bench-trace

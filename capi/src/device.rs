@@ -75,6 +75,9 @@ pub struct laxity_device_config {
     /// Bytes of the stack of each thread that runs kernels and copies in this process; 0: as much as an ordinary thread's,
     /// RLIMIT_STACK, or 8 MiB if that is unlimited.
     stack: usize,
+    /// The bandwidth lock is held around every operation, with this budget of memory traffic for each regulated CPU, in
+    /// bytes a second; 0: it is not. Needs an arbitration.
+    bandwidth: u64,
 }
 
 impl Handle for laxity_device {
@@ -115,6 +118,7 @@ impl laxity_device_config {
         options.gpu.copy_rate = or(self.copy_rate);
         options.arbitration = arbitration.cloned();
         options.stack = (self.stack != 0).then_some(self.stack);
+        options.bandwidth = or(self.bandwidth);
         options.wait = if self.spins { Wait::Spinning } else { Wait::Blocking };
         options.handling = service("config->handling", self.handling, self.handling_priority)?;
         options.engines = service("config->engines", self.engines, self.engines_priority)?;

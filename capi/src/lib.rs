@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! C  ->  functions (registry, spec, graph, node, job, recording)  ->  laxity-graph
-//!        gpu, gpu_client, budget                    ->  laxity-gpu
+//!        gpu, gpu_client, bandwidth, budget         ->  laxity-gpu
 //!        system, task                               ->  laxity-sched
 //!        device, kernel                             ->  laxity-device
 //!        vx, vx_job, vx_run                         ->  laxity-vx
@@ -13,6 +13,7 @@
 #![allow(non_camel_case_types, reason = "types have the names that they have in C")]
 #![allow(clippy::missing_safety_doc, reason = "what callers must keep to is said once, at the head of laxity.h")]
 
+mod bandwidth;
 mod budget;
 mod call_error;
 mod device;

@@ -18,6 +18,7 @@ const SOURCES: &[&str] = &[
     "recording",
     "gpu",
     "gpu_client",
+    "bandwidth",
     "system",
     "task",
     "device",

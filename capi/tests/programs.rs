@@ -222,6 +222,14 @@ fn jobs_that_exhaust_their_budgets_are_withdrawn_or_release_their_token() {
 }
 
 #[test]
+fn the_bandwidth_lock_nests_knows_streams_and_goes_with_its_client() {
+    let program = build("capi/tests/c/bandwidth.c", Linked::Shared);
+    let place = Directory::new("bandwidth");
+    assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
+    assert!(place.is_empty());
+}
+
+#[test]
 fn misuse_of_devices_gets_a_number_and_a_text() {
     let program = build("capi/tests/c/device_misuse.c", Linked::Shared);
     let place = Directory::new("device-misuse");

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from laxity._native_gpu import (
     Arbitration,
+    BandwidthLock,
     Budget,
     Client,
     CopyChunks,
@@ -34,6 +35,7 @@ _Handling: TypeAlias = Literal["linux", "preempt_rt_low", "preempt_rt_high", "pa
 
 __all__ = [
     "Arbitration",
+    "BandwidthLock",
     "Budget",
     "Client",
     "CopyChunks",

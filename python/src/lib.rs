@@ -39,7 +39,9 @@ mod _native {
     #[pymodule_export]
     use crate::generate::{_generate, _generate_many};
     #[pymodule_export]
-    use crate::gpu::{PyArbitration, PyBudget, PyClient, PyCopyChunks, PyEngine, PyToken, gc, look, names};
+    use crate::gpu::{
+        PyArbitration, PyBandwidthLock, PyBudget, PyClient, PyCopyChunks, PyEngine, PyToken, gc, look, names,
+    };
     #[pymodule_export]
     use crate::live::{PyGraph, PyJob, PyNode, PyPipeline, PyRecording, PyRegistry, PySpec, PyUserData};
     #[pymodule_export]

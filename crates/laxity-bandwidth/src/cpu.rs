@@ -14,13 +14,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use laxity_gpu::{Arbitration, Exceeded, Traffic};
-use laxity_model::{Instant, Nanos};
+use laxity_model::{Instant, LockHeed, Nanos};
 use laxity_sys::clock;
 
 use crate::counting::{self, Counting};
 use crate::error::BandwidthError;
 use crate::fair::Lost;
-use crate::options::Heed;
 use crate::regulator::{Report, SAMPLES_MAX, lock, start_on};
 use crate::source::Source;
 use crate::throttling::{Outcome, Throttling, sleep_until};
@@ -35,7 +34,7 @@ pub(crate) struct Cpu {
     pub source: Arc<dyn Source>,
     pub number: usize,
     pub period: Nanos,
-    pub heed: Heed,
+    pub heed: LockHeed,
     pub counting: Counting,
     pub throttling: Throttling,
     pub is_over: Arc<AtomicBool>,
@@ -75,7 +74,8 @@ impl Cpu {
                 traffic.unclaim();
             }
         })?;
-        let ended = || Err(BandwidthError::Ended { cpu, error: io::Error::other("it ended before it claimed its CPU") });
+        let ended =
+            || Err(BandwidthError::Ended { cpu, error: io::Error::other("it ended before it claimed its CPU") });
         match is_claimed.recv().unwrap_or_else(|_| ended()) {
             Ok(()) => Ok(thread),
             Err(error) => {
@@ -110,7 +110,7 @@ impl Cpu {
             let now = clock::now();
             let number = now.0 / self.period.0;
             let end = Instant((number + 1) * self.period.0);
-            if is_free && self.heed == Heed::Period {
+            if is_free && self.heed == LockHeed::Period {
                 sleep_until(end);
                 is_free = false;
                 continue;

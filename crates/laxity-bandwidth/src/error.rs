@@ -110,7 +110,9 @@ pub enum BandwidthError {
         cpus: usize,
     },
     /// Linux keeps no times of threads.
-    #[error("fairness to throttled threads needs the times of threads: {error}; use a Linux with CONFIG_SCHED_INFO, or no punishment")]
+    #[error(
+        "fairness to throttled threads needs the times of threads: {error}; use a Linux with CONFIG_SCHED_INFO, or no punishment"
+    )]
     NoTimes {
         /// Why not.
         #[source]

@@ -73,7 +73,8 @@ impl Feedback {
     }
 
     fn mean(&self, of: impl Fn(u32) -> bool) -> Option<f64> {
-        let times: Vec<f64> = self.threads.iter().filter(|(thread, _)| of(**thread)).map(|(_, (_, time))| *time).collect();
+        let times: Vec<f64> =
+            self.threads.iter().filter(|(thread, _)| of(**thread)).map(|(_, (_, time))| *time).collect();
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
     }
 }
@@ -85,8 +86,8 @@ mod tests {
     const MS: f64 = 1e6;
     /// Weights of Linux for niceness 0 to 19.
     const WEIGHTS: [f64; 20] = [
-        1024.0, 820.0, 655.0, 526.0, 423.0, 335.0, 272.0, 215.0, 172.0, 137.0, 110.0, 87.0, 70.0, 56.0, 45.0, 36.0, 29.0,
-        23.0, 18.0, 15.0,
+        1024.0, 820.0, 655.0, 526.0, 423.0, 335.0, 272.0, 215.0, 172.0, 137.0, 110.0, 87.0, 70.0, 56.0, 45.0, 36.0,
+        29.0, 23.0, 18.0, 15.0,
     ];
 
     /// The share of periods of a memory thread beside a CPU thread, if the memory thread runs for `beta` of a period and

@@ -52,6 +52,6 @@ mod throttling;
 
 pub use error::BandwidthError;
 pub use machine::Machine;
-pub use options::{Counter, Heed, Options, Throttle};
+pub use options::{Counter, Options, Throttle};
 pub use regulator::{Regulator, Report, SAMPLES_MAX};
 pub use threshold::{Search, Trial, first_guess};

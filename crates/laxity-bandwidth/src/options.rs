@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use laxity_model::Nanos;
+use laxity_model::{LockHeed, Nanos};
 use laxity_sys::scheduling;
 
 use crate::error::BandwidthError;
@@ -23,24 +23,14 @@ pub struct Options {
     pub period: Nanos,
     /// The priority of the regulators under `SCHED_FIFO`; 50 in the original.
     pub priority: u8,
-    /// When a lock that is taken counts.
-    pub heed: Heed,
+    /// When a lock that is taken counts: the original heeds it from the next period on.
+    pub heed: LockHeed,
     /// How traffic is counted.
     pub counter: Counter,
     /// How a CPU is throttled.
     pub throttle: Throttle,
     /// The Throttle Fair Scheduler's punishment (paper 004, equation 2); `None`: Linux's fair class alone.
     pub punishment: Option<f64>,
-}
-
-/// When a bandwidth lock that is taken counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Heed {
-    /// From the next period on (paper 004, Algorithm 2).
-    Period,
-    /// From the instant at which it is taken. A CPU gets no second budget within a period.
-    #[default]
-    AtOnce,
 }
 
 /// How memory traffic is counted.
@@ -74,7 +64,7 @@ impl Options {
             cpus: cpus.into(),
             period: Nanos::from_millis(1),
             priority: 50,
-            heed: Heed::default(),
+            heed: LockHeed::AtOnce,
             counter: Counter::default(),
             throttle: Throttle::default(),
             punishment: None,

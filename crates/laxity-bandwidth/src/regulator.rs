@@ -160,11 +160,10 @@ pub(crate) fn start_on(
     let (started, has_started) = mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().name(format!("laxity-bw-{cpu}"));
     let thread = scheduling::spawn(thread, move || {
-        let ready = scheduling::pin(cpu)
-            .map_err(|error| BandwidthError::Cpu { cpu, reason: error.to_string() })
-            .and_then(|()| {
-                scheduling::set_fifo(priority).map_err(|error| BandwidthError::RealTime { priority, error })
-            });
+        let ready =
+            scheduling::pin(cpu).map_err(|error| BandwidthError::Cpu { cpu, reason: error.to_string() }).and_then(
+                |()| scheduling::set_fifo(priority).map_err(|error| BandwidthError::RealTime { priority, error }),
+            );
         let is_ready = ready.is_ok();
         let _ = started.send(ready);
         if is_ready {

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use laxity_gpu::Arbitration;
 use laxity_measure::memory::{Pattern, Stream};
-use laxity_model::Nanos;
+use laxity_model::{LockHeed, Nanos};
 use laxity_sys::{clock, scheduling};
 
 use crate::counting::{self, Counting};
 use crate::cpu::Cpu;
 use crate::error::BandwidthError;
 use crate::fair::Lost;
-use crate::options::{Heed, Options, Throttle};
+use crate::options::{Options, Throttle};
 use crate::regulator::{Report, lock};
 use crate::source::Always;
 use crate::throttling::Throttling;
@@ -87,7 +87,7 @@ fn measure(arbitration: &Arbitration, options: &Options, cpu: usize, own: &Atomi
         source: Arc::new(Always(allowed)),
         number: cpu,
         period: options.period.max(Nanos::from_millis(1)),
-        heed: Heed::AtOnce,
+        heed: LockHeed::AtOnce,
         counting,
         // The hog is a thread of this process, which must not be frozen.
         throttling: Throttling::new(Throttle::Occupier, None),

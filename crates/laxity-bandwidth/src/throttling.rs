@@ -63,4 +63,3 @@ pub(crate) fn sleep_until(until: Instant) {
     let word = std::sync::atomic::AtomicU32::new(0);
     while laxity_sys::futex::wait(&word, 0, until) != laxity_sys::futex::Ended::TimedOut {}
 }
-

@@ -5,10 +5,10 @@ mod support;
 use std::thread;
 use std::time::Duration;
 
-use laxity_bandwidth::{BandwidthError, Counter, Heed, Options, Regulator, Throttle};
+use laxity_bandwidth::{BandwidthError, Counter, Options, Regulator, Throttle};
 use laxity_gpu::Base;
 use laxity_measure::memory::CHUNK;
-use laxity_model::Nanos;
+use laxity_model::{LockHeed, Nanos};
 use laxity_sys::clock::now;
 use laxity_testing::until;
 use support::{Hog, MB, Place, alone, create, last_cpu, regulator};
@@ -78,7 +78,7 @@ fn a_lock_that_is_heeded_at_the_next_period_leaves_the_first_one_unhindered() {
     let arbitration = create(&place);
     let cpu = last_cpu();
     let period = Nanos::from_millis(100);
-    let options = Options { heed: Heed::Period, period, ..software(cpu) };
+    let options = Options { heed: LockHeed::Period, period, ..software(cpu) };
     let Some(regulator) = regulator(&arbitration, options) else { return };
     let client = arbitration.register("us", Base::Background).expect("there is room");
     // From the middle of a period on: the regulator is asleep, and waits for the next one.

@@ -7,7 +7,7 @@ use crate::error::DeviceError;
 impl ErrorDetails for DeviceError {
     fn code(&self) -> ErrorCode {
         match self {
-            DeviceError::NoGpus | DeviceError::Different { .. } => ErrorCode::Config,
+            DeviceError::NoGpus | DeviceError::NoLock | DeviceError::Different { .. } => ErrorCode::Config,
             DeviceError::Open(error) => error.code(),
             DeviceError::Register(error) => error.code(),
             DeviceError::Lock(error) => error.code(),

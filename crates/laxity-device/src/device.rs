@@ -24,6 +24,8 @@ struct Shared {
     gpus: Vec<SoftGpu>,
     arbitration: Option<Arbitration>,
     wait: Wait,
+    /// The budget of the bandwidth lock around operations.
+    bandwidth: Option<u64>,
 }
 
 /// Device memory of one GPU, freed with the last handle and the last operation that uses it. Kernels read and write it
@@ -44,6 +46,9 @@ impl Device {
             return Err(DeviceError::NoGpus);
         }
         service::check(options)?;
+        if options.bandwidth.is_some() && options.arbitration.is_none() {
+            return Err(DeviceError::NoLock);
+        }
         if let Some(arbitration) = &options.arbitration {
             agree("GPUs", options.gpus, arbitration.config().gpus)?;
             agree("copy engines", options.gpu.copy_engines, arbitration.config().copy_engines)?;
@@ -65,6 +70,7 @@ impl Device {
                 gpus,
                 arbitration: options.arbitration.clone(),
                 wait: options.wait,
+                bandwidth: options.bandwidth,
             }),
         })
     }
@@ -103,6 +109,11 @@ impl Device {
     /// The arbitration that grants GPUs and engines.
     pub fn arbitration(&self) -> Option<&Arbitration> {
         self.shared.arbitration.as_ref()
+    }
+
+    /// The budget of the bandwidth lock around operations, bytes a second.
+    pub fn bandwidth(&self) -> Option<u64> {
+        self.shared.bandwidth
     }
 
     pub(crate) fn wait(&self) -> Wait {

@@ -24,6 +24,9 @@ pub enum DeviceError {
         /// And the arbitration.
         arbitration: u64,
     },
+    /// The bandwidth lock is an arbitration's.
+    #[error("the bandwidth lock around operations needs an arbitration; open the device with one, or without the lock")]
+    NoLock,
     /// A soft GPU cannot be opened.
     #[error("{0}")]
     Open(#[source] OpenError),

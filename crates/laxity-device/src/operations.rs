@@ -1,4 +1,5 @@
-//! What a thread has a GPU do: lock the engine, issue, wait, unlock (GPUSync's pattern).
+//! What a thread has a GPU do: lock the engine and memory bandwidth, issue, wait, unlock (GPUSync's
+//! pattern, with paper 004's around each operation).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -89,6 +90,7 @@ impl DeviceThread {
         let gpu = self.occupy(None)?;
         let token = self.token.as_ref().map(|token| token.token());
         let _engine = token.as_ref().map(|token| token.execute_engine()).transpose()?;
+        let _protection = self.protection()?;
         Ok(issue(&self.streams[usize::from(gpu)])?.wait(self.device.wait())?)
     }
 
@@ -111,7 +113,9 @@ impl DeviceThread {
         while let Some(chunk) = chunks.next()? {
             // Within `bytes`, which was a `usize`.
             let range = chunk.range().start as usize..chunk.range().end as usize;
+            let protection = self.protection()?;
             let copied = issue(stream, range.clone())?;
+            drop(protection);
             drop(chunk);
             take(copied, range);
         }

@@ -26,6 +26,9 @@ pub struct DeviceOptions {
     pub engines: Service,
     /// The program that is the soft GPU's server; `None`: the one that lies beside this program.
     pub server: Option<PathBuf>,
+    /// The bandwidth lock is held around every operation of its threads: at most so many bytes of memory traffic a second
+    /// on each regulated CPU, meanwhile. `None`: no lock is taken. Needs an arbitration, which has the lock.
+    pub bandwidth: Option<u64>,
     /// Bytes of the stack of each thread that runs kernels, copies or callbacks; `None`: as much as an ordinary thread's.
     pub stack: Option<usize>,
 }
@@ -56,6 +59,7 @@ impl DeviceOptions {
             handling: Service::Owners,
             engines: Service::Owners,
             server: None,
+            bandwidth: None,
             stack: None,
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-use laxity_gpu::{Base, Budget, Client, OwnedToken, TokenRequest};
+use laxity_gpu::{BandwidthLock, Base, Budget, Client, OwnedToken, TokenRequest};
 use laxity_softgpu::Stream;
 
 use crate::device::Device;
@@ -24,6 +24,8 @@ pub struct DeviceThread {
     base: Base,
     /// The GPU to use.
     choice: Option<u16>,
+    /// The budget of the bandwidth lock around operations.
+    bandwidth: Option<u64>,
 }
 
 /// A job of a [`DeviceThread`], which ends when it is dropped.
@@ -36,7 +38,8 @@ impl DeviceThread {
         let register = |arbitration: &laxity_gpu::Arbitration| arbitration.register(name, base);
         let client = device.arbitration().map(register).transpose().map_err(DeviceError::Register)?;
         let streams = device.gpus().iter().map(|gpu| gpu.stream(name)).collect::<Result<_, _>>()?;
-        Ok(DeviceThread { device, streams, token: None, client: client.map(Rc::new), base, choice: None })
+        let bandwidth = device.bandwidth();
+        Ok(DeviceThread { device, streams, token: None, client: client.map(Rc::new), base, choice: None, bandwidth })
     }
 
     /// The device.
@@ -54,6 +57,26 @@ impl DeviceThread {
         gpu.map_or(Ok(()), |gpu| self.device.check(gpu))?;
         self.choice = gpu;
         Ok(())
+    }
+
+    /// Has the bandwidth lock be held with this budget around the operations of this thread from now on, rather than with
+    /// that of [`DeviceOptions::bandwidth`](crate::DeviceOptions::bandwidth); `None`: it is not held.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoLock`] without an arbitration.
+    pub fn protect(&mut self, bandwidth: Option<u64>) -> Result<(), DeviceError> {
+        if bandwidth.is_some() && self.client.is_none() {
+            return Err(DeviceError::NoLock);
+        }
+        self.bandwidth = bandwidth;
+        Ok(())
+    }
+
+    /// The bandwidth lock for an operation that is about to be issued, until it is complete and this is dropped. Taken
+    /// after the engine, so that no CPU is throttled while the thread waits for that.
+    pub(crate) fn protection(&self) -> Result<Option<BandwidthLock<'_>>, DeviceError> {
+        let locked = self.client.as_ref().zip(self.bandwidth).map(|(client, budget)| client.lock_bandwidth(budget));
+        Ok(locked.transpose()?)
     }
 
     /// A job begins, number `number` of its task as traces have it, as urgent as `base`: under fixed priorities always

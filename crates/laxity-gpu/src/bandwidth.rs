@@ -13,6 +13,7 @@
 use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, TaskId};
+use laxity_policy::bandwidth::{Hold, NotHeld};
 use laxity_sys::futex;
 
 use crate::arbitration::Arbitration;
@@ -49,10 +50,7 @@ impl Client {
     #[inline]
     pub fn begin_bandwidth(&self, budget: u64) -> Result<(), LockError> {
         self.check()?;
-        let mut demand = self.demand.borrow_mut();
-        demand.lock(budget);
-        self.publish_demand(demand.budget());
-        Ok(())
+        self.hold(Hold::Lock { budget })
     }
 
     /// Ends the innermost section.
@@ -62,12 +60,17 @@ impl Client {
     #[inline]
     pub fn end_bandwidth(&self) -> Result<(), LockError> {
         self.check()?;
-        let mut demand = self.demand.borrow_mut();
-        if !demand.unlock(None) {
-            return Err(LockError::NoSection);
+        self.hold(Hold::Unlock)
+    }
+
+    /// Ends the innermost section of that budget, if there is one: for bindings whose sections end in any order.
+    #[inline]
+    pub fn end_section(&self, budget: u64) {
+        // A forked copy holds nothing, and what an ending thread held went with its registration.
+        if self.check().is_ok() {
+            // One that ended before has no effect.
+            let _ = self.hold(Hold::End { budget });
         }
-        self.publish_demand(demand.budget());
-        Ok(())
     }
 
     /// An operation is about to be issued to `stream`, any number by which this thread knows it: from now until it is
@@ -77,10 +80,7 @@ impl Client {
     /// As [`Client::lock_bandwidth`].
     pub fn launch_bandwidth(&self, stream: u64, budget: u64) -> Result<(), LockError> {
         self.check()?;
-        let mut demand = self.demand.borrow_mut();
-        demand.launch(stream, budget);
-        self.publish_demand(demand.budget());
-        Ok(())
+        self.hold(Hold::Issue { stream, budget })
     }
 
     /// All operations of `stream`, or with `None` of all streams of this thread, are complete.
@@ -89,41 +89,31 @@ impl Client {
     /// As [`Client::lock_bandwidth`].
     pub fn synchronize_bandwidth(&self, stream: Option<u64>) -> Result<(), LockError> {
         self.check()?;
-        let mut demand = self.demand.borrow_mut();
-        match stream {
-            Some(stream) => demand.synchronize(stream),
-            None => demand.synchronize_all(),
-        }
-        self.publish_demand(demand.budget());
-        Ok(())
+        self.hold(stream.map_or(Hold::AllSynchronized, |stream| Hold::Synchronized { stream }))
     }
 
     /// The least budget of the sections and streams for which this thread holds the lock; `None`: it does not.
     pub fn bandwidth_budget(&self) -> Option<u64> {
-        self.demand.borrow().budget()
+        self.holder.borrow().budget()
     }
 
+    /// What happens to the thread's hold, which is published.
     #[inline]
-    fn publish_demand(&self, budget: Option<u64>) {
-        let shared = self.shared();
-        match budget {
-            Some(budget) => shared.hold_bandwidth(self.task, budget),
-            None => shared.release_bandwidth(self.task),
+    fn hold(&self, hold: Hold) -> Result<(), LockError> {
+        let mut holder = self.holder.borrow_mut();
+        holder.handle(hold).map_err(|NotHeld| LockError::NoSection)?;
+        match holder.budget() {
+            Some(budget) => self.shared().hold_bandwidth(self.task, budget),
+            None => self.shared().release_bandwidth(self.task),
         }
+        Ok(())
     }
 }
 
 impl Drop for BandwidthLock<'_> {
     #[inline]
     fn drop(&mut self) {
-        // A forked copy holds nothing, and what an ending thread held went with its registration.
-        if self.client.check().is_err() {
-            return;
-        }
-        let mut demand = self.client.demand.borrow_mut();
-        if demand.unlock(Some(self.budget)) {
-            self.client.publish_demand(demand.budget());
-        }
+        self.client.end_section(self.budget);
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use laxity_model::{Instant, LockId, Nanos, TaskId};
-use laxity_policy::bandwidth::Demand;
+use laxity_policy::bandwidth::Holder;
 use laxity_sys::clock;
 use laxity_sys::scheduling::Attributes;
 
@@ -41,7 +41,7 @@ pub struct Client {
     /// Locks of engines, ascending.
     pub(crate) engines: RefCell<Vec<LockId>>,
     /// For what this thread holds the bandwidth lock.
-    pub(crate) demand: RefCell<Demand>,
+    pub(crate) holder: RefCell<Holder>,
     /// Locks belong to a thread.
     not_send: PhantomData<*mut ()>,
 }
@@ -63,7 +63,7 @@ impl Client {
             has_token: Cell::new(false),
             budget,
             engines: RefCell::new(Vec::with_capacity(4)),
-            demand: RefCell::default(),
+            holder: RefCell::default(),
             not_send: PhantomData,
         }
     }

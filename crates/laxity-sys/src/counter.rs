@@ -110,7 +110,8 @@ impl HardwareCounter {
             if left.is_zero() {
                 return Ok(None);
             }
-            let timeout = Timespec { tv_sec: (left.0 / 1_000_000_000) as i64, tv_nsec: (left.0 % 1_000_000_000) as i64 };
+            let timeout =
+                Timespec { tv_sec: (left.0 / 1_000_000_000) as i64, tv_nsec: (left.0 % 1_000_000_000) as i64 };
             // SAFETY: the sampler keeps its descriptor open, and is borrowed for longer than this is used.
             let descriptor = unsafe { BorrowedFd::borrow_raw(self.sampler.as_raw_fd()) };
             match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&timeout)) {

@@ -25,6 +25,9 @@ If a job overruns its budget, the thread that watches the budget calls `exhaust`
 thread. If the job waits, its request is withdrawn, and made again at `replenish`. If the job holds a token, the next
 waiter is admitted in its place, and gets the token when the job, which sees `is_exhausted`, returns it.
 
+Memory-bound work is protected from best-effort programs by the bandwidth lock: `with me.lock_bandwidth("64 MB/s")`.
+`laxity bandwidth regulate` throttles CPUs that exceed the budget meanwhile.
+
 `look` shows holders and waiters as a table; `names` and `gc` list arbitrations and remove what killed processes left.
 Where there is no GPU, a `Device` opens soft ones, which stand in for it: copies and GPU kernels, which are functions of
 Python. Kernels of `laxity.vx` use them, and take tokens and lock engines without saying so.
@@ -32,7 +35,7 @@ Python. Kernels of `laxity.vx` use them, and take tokens and lock engines withou
 The rules are those of the Rust crate ``laxity-gpu``; every decision is made there.
 """
 
-from laxity._native import Arbitration, Budget, Client, CopyChunks, Engine, Token, gc, look, names
+from laxity._native import Arbitration, BandwidthLock, Budget, Client, CopyChunks, Engine, Token, gc, look, names
 from laxity.gpu._device import Buffer, Device
 from laxity.gpu._errors import (
     ArbitrationExistsError,
@@ -54,6 +57,7 @@ __all__ = [
     "Arbitration",
     "ArbitrationExistsError",
     "ArbitrationNotFoundError",
+    "BandwidthLock",
     "Budget",
     "Buffer",
     "Client",

@@ -49,6 +49,8 @@ class Device:
             LAXITY_SOFTGPU_SERVER names.
         stack: of each thread that runs kernels and copies, such as "16 MiB"; None: as large as an ordinary thread's,
             which is `ulimit -s`, or 8 MiB if that is unlimited.
+        bandwidth: the bandwidth lock is held around each operation, with this budget for each regulated CPU, such as
+            "64 MB/s"; None: it is not. Needs an arbitration.
 
     Raises ConfigError, DifferentError if it is there and not like that, SoftGpuError if there is no server, else
     GpuError.
@@ -69,6 +71,7 @@ class Device:
         engines: Literal["owners", "as_is"] | int = "owners",
         server: str | os.PathLike[str] | None = None,
         stack: str | None = None,
+        bandwidth: str | None = None,
     ) -> None:
         self.name = name
         self._device = _Device(
@@ -85,6 +88,7 @@ class Device:
                 "engines": engines,
                 "server": _server() if server is None else server,
                 "stack": stack,
+                "bandwidth": bandwidth,
             }
         )
 

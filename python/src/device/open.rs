@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use laxity_device::{Buffer, Device, DeviceOptions, Service, Wait};
-use laxity_model::{Nanos, parse_size};
+use laxity_model::{Nanos, parse_rate, parse_size};
 use pyo3::prelude::*;
 
 use super::errors::device_error;
@@ -39,6 +39,7 @@ struct Options {
     engines: Scheduled,
     server: Option<PathBuf>,
     stack: Option<String>,
+    bandwidth: Option<String>,
 }
 
 /// A priority, or a name.
@@ -81,6 +82,8 @@ impl Options {
         // No address space has room for such a stack.
         let stack = self.stack.as_deref().map(size).transpose()?;
         options.stack = stack.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let rate = |text: &str| parse_rate(text).map_err(|reason| bad_argument(py, reason));
+        options.bandwidth = self.bandwidth.as_deref().map(rate).transpose()?;
         Ok(DeviceOptions { arbitration, ..options })
     }
 }

@@ -197,6 +197,19 @@ impl PyArbitration {
         Ok(self.arbitration(py)?.inheritance() == Inheritance::Real)
     }
 
+    /// The least budget of all threads that hold the bandwidth lock, in bytes a second; None while it is free.
+    #[getter]
+    fn bandwidth_budget(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        Ok(self.arbitration(py)?.bandwidth_budget())
+    }
+
+    /// Counts bytes of memory traffic of this thread on its CPU. A best-effort program that is regulated by what it counts
+    /// calls this after every piece of work.
+    fn count_traffic(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
+        self.arbitration(py)?.count_traffic(bytes);
+        Ok(())
+    }
+
     /// Registers this thread.
     ///
     /// Args:

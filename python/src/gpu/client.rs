@@ -5,6 +5,7 @@ use laxity_model::{Instant, Nanos};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::bandwidth::PyBandwidthLock;
 use super::budget::PyBudget;
 use super::errors::{bad_argument, gpu_error, out_of_order};
 use super::own::Place;
@@ -111,6 +112,18 @@ impl PyClient {
             "it has none",
         )?;
         Ok(PyToken::new(slf.clone().unbind(), number, gpu, replica))
+    }
+
+    /// Begins a section in which this thread holds the bandwidth lock: every regulated CPU (`laxity bandwidth regulate`)
+    /// may have at most `budget` of memory traffic. It excludes no thread, sections nest, and the least budget of all
+    /// holders counts. A context manager.
+    ///
+    /// Args:
+    ///     budget: such as "64 MB/s".
+    ///
+    /// Raises ConfigError for what is no budget, UseError.
+    fn lock_bandwidth(slf: &Bound<'_, Self>, budget: &str) -> PyResult<PyBandwidthLock> {
+        PyBandwidthLock::begin(slf, budget)
     }
 
     /// The budget of this client's jobs. A thread that watches it, which may be any thread of the process, tells it when a

@@ -14,6 +14,7 @@
 //! for all threads.
 
 mod arbitration;
+mod bandwidth;
 mod budget;
 mod chunks;
 mod client;
@@ -24,6 +25,7 @@ mod table;
 mod token;
 
 pub use arbitration::{PyArbitration, gc, look, names};
+pub use bandwidth::PyBandwidthLock;
 pub use budget::PyBudget;
 pub use chunks::PyCopyChunks;
 pub use client::PyClient;

@@ -1,5 +1,7 @@
 //! The `laxity` command as its users meet it: the real binary on real files.
 
+#[cfg(target_os = "linux")]
+mod bandwidth;
 mod check;
 mod check_lines;
 mod export;

@@ -298,7 +298,9 @@ mod tests {
                 assert!(quarter * 2 < full, "{quarter} B/s at a quarter, {full} B/s at all");
                 assert!(measured.iter().all(|one| one.solo > 0 && one.slowdown > 0.0));
             }
-            Ok(_) | Err(ContentionError::Disturbed { .. }) => laxity_testing::skip("other programs disturbed all turns"),
+            Ok(_) | Err(ContentionError::Disturbed { .. }) => {
+                laxity_testing::skip("other programs disturbed all turns")
+            }
             Err(error) => panic!("{error}"),
         }
     }

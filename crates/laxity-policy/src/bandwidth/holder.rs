@@ -11,6 +11,11 @@ pub enum Hold {
     },
     /// It ends the hold that it took last by hand.
     Unlock,
+    /// It ends the hold of this budget that it took last by hand, which need not be its last.
+    End {
+        /// The budget.
+        budget: u64,
+    },
     /// It hands an operation to a stream, which is active from then on.
     Issue {
         /// The stream.
@@ -56,6 +61,10 @@ impl Holder {
             Hold::Unlock => {
                 self.by_hand.pop().ok_or(NotHeld)?;
             }
+            Hold::End { budget } => {
+                let found = self.by_hand.iter().rposition(|&held| held == budget);
+                self.by_hand.remove(found.ok_or(NotHeld)?);
+            }
             Hold::Issue { stream, budget } => match self.streams.binary_search_by_key(&stream, |&(stream, _)| stream) {
                 Ok(at) => self.streams[at].1 = self.streams[at].1.min(budget),
                 Err(at) => self.streams.insert(at, (stream, budget)),
@@ -75,5 +84,22 @@ impl Holder {
     pub fn budget(&self) -> Option<u64> {
         let of_streams = self.streams.iter().map(|&(_, budget)| budget);
         self.by_hand.iter().copied().chain(of_streams).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_that_end_out_of_order_end_with_their_own_budgets() {
+        let mut holder = Holder::default();
+        holder.handle(Hold::Lock { budget: 100 }).expect("it is taken");
+        holder.handle(Hold::Lock { budget: 50 }).expect("holds nest");
+        holder.handle(Hold::End { budget: 100 }).expect("it was taken");
+        assert_eq!(holder.budget(), Some(50));
+        assert_eq!(holder.handle(Hold::End { budget: 100 }), Err(NotHeld), "it ended before");
+        holder.handle(Hold::End { budget: 50 }).expect("it was taken");
+        assert_eq!(holder.budget(), None);
     }
 }

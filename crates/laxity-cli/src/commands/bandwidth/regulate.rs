@@ -1,9 +1,9 @@
 //! `laxity bandwidth regulate`: best-effort programs on CPUs that have a budget while the bandwidth lock is held.
 
 use clap::Args;
-use laxity_bandwidth::{Counter, Heed, Options, Regulator, Report, Throttle};
+use laxity_bandwidth::{Counter, Options, Regulator, Report, Throttle};
 use laxity_gpu::Registry;
-use laxity_model::Nanos;
+use laxity_model::{LockHeed, Nanos};
 
 use super::{CpuList, attach_or_create, json, not_regulated, parse_cpu_list, program, rate};
 use crate::commands::simulate::parse_duration;
@@ -62,7 +62,7 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     let options = Options {
         period: arguments.period,
         priority: arguments.priority,
-        heed: if arguments.heed_periods { Heed::Period } else { Heed::AtOnce },
+        heed: if arguments.heed_periods { LockHeed::Period } else { LockHeed::AtOnce },
         counter: arguments.counter,
         throttle: arguments.throttle,
         punishment: arguments.punishment,

@@ -1,5 +1,6 @@
 //! `laxity measure`: what scheduling costs on this machine.
 
+mod memory;
 mod tables;
 
 use std::io::Write;
@@ -22,12 +23,15 @@ use crate::quantity::short;
 ///
 /// Threads do what real-time tasks do, again and again: sleep until a time, wake each other on one CPU and across CPUs, yield, wait for locks, copy memory, find their caches used by others. They are scheduled by SCHED_FIFO where this user may, else by SCHED_OTHER, which is said, and then whatever else runs is measured, too. From what they saw follow the sources of overhead that `check` and `simulate` charge, once for the worst case and once on average.
 ///
+/// With --memory a stream on the first CPU is measured alone and beside a hog on the second one, in turn, at eight rates of the hog: the curve that [platform.memory] of workload files has as `contention`.
+///
 /// What runs beside is part of what is measured: measure on the machine as it will be. Ctrl-C ends it, and then nothing is written.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity measure
   laxity measure --out profile.toml
   laxity measure --for 5min --cpus 2-3 --working-set '256 KiB' --worst p99.9 --out profile.toml
+  laxity measure --memory --for 10s --out memory.toml      the contention of [platform.memory]
   laxity check car.toml --overheads profile.toml
   laxity simulate car.toml --overheads profile.toml:average
 
@@ -48,6 +52,9 @@ pub struct Arguments {
     /// Take as the worst case what was seen as max, or without outliers as p99.9 or p99
     #[arg(long, value_name = "WHICH", default_value = "max", hide_default_value = true)]
     worst: Worst,
+    /// Measure instead how much slower memory-bound work is beside traffic of another CPU
+    #[arg(long, conflicts_with_all = ["working_set", "worst"])]
+    memory: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -66,6 +73,9 @@ fn parse_cpu_list(text: &str) -> Result<CpuList, String> {
 
 /// Measures, then writes, then prints.
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
+    if arguments.memory {
+        return memory::run(&arguments, output);
+    }
     let quiet = arguments.quiet || arguments.json;
     let session = Session::new(options(&arguments)?).map_err(refused)?;
     let interrupt = Interrupt::watch();
