@@ -133,7 +133,9 @@ fn shares_are_right(span: Duration) {
     let Some(fair) = shares(None, span) else { return };
     let Some(once) = shares(Some(1.0), span) else { return };
     let Some(thrice) = shares(Some(3.0), span) else { return };
-    let saved = |with: &Shares| 100.0 * (1.0 - with.throttled / fair.throttled);
+    // Of what the two had of the core together, which other programs may have made less.
+    let lost = |of: &Shares| of.throttled / (of.memory + of.throttled + of.compute);
+    let saved = |with: &Shares| 100.0 * (1.0 - lost(with) / lost(&fair));
     println!("throttled time saved: {:.0} % (paper: 39), {:.0} % (paper: 62)", saved(&once), saved(&thrice));
     // Whatever else the machine does, punishment must not favour what is throttled.
     assert!(thrice.of_memory() < fair.of_memory(), "{} and {}", thrice.of_memory(), fair.of_memory());
@@ -141,7 +143,7 @@ fn shares_are_right(span: Duration) {
     // The programs are other processes than this one: only stolen time and third programs disturb. Those are seen by
     // what the three had of the CPU.
     let had = |one: &Shares| (one.memory + one.throttled + one.compute) / span.as_nanos() as f64;
-    if [&fair, &once, &thrice].iter().any(|one| had(one) < 0.93) {
+    if [&fair, &once, &thrice].iter().any(|one| had(one) < 0.6) {
         return laxity_testing::skip(format!("shares of a core that others used, too: {disturbance}"));
     }
     for (punishment, found) in [(0.0, &fair), (1.0, &once), (3.0, &thrice)] {
@@ -149,7 +151,8 @@ fn shares_are_right(span: Duration) {
         let found = found.of_memory();
         assert!((found - expected).abs() <= 0.05, "punishment {punishment}: {found}, not {expected}");
     }
-    assert!(saved(&once) >= 20.0 && saved(&thrice) >= 45.0, "30 and 55 % within 10 points");
+    // 30 and 55 %, within 10 points.
+    assert!(saved(&once) >= 20.0 && saved(&thrice) >= 45.0, "{} and {} % saved", saved(&once), saved(&thrice));
 }
 
 #[test]

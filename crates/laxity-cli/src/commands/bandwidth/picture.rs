@@ -19,18 +19,25 @@ const BOTTOM: f64 = 50.0;
 const TOP: f64 = 20.0;
 const RIGHT: f64 = 30.0;
 
-/// Draws slowdown over budget, budgets by their logarithms, to the file at `path`.
-pub fn write(path: &Path, trials: &[Trial], slowdown_max: f64, threshold: Option<u64>) -> Result<(), CliError> {
+/// Draws slowdown over budget, budgets by their logarithms, to the file at `path`: what protects, and at the right end
+/// `unprotected`, beside hogs without a budget.
+pub fn write(
+    path: &Path,
+    trials: &[Trial],
+    unprotected: Trial,
+    slowdown_max: f64,
+    threshold: Option<u64>,
+) -> Result<(), CliError> {
     let mut file = OutputFile::create(path)?;
-    let text = format!("{}\n", draw(trials, slowdown_max, threshold));
+    let text = format!("{}\n", draw(trials, unprotected, slowdown_max, threshold));
     file.write_all(text.as_bytes()).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
     file.commit()
 }
 
-fn draw(trials: &[Trial], slowdown_max: f64, threshold: Option<u64>) -> Document {
+fn draw(tried: &[Trial], unprotected: Trial, slowdown_max: f64, threshold: Option<u64>) -> Document {
+    let trials: Vec<Trial> = tried.iter().copied().chain([unprotected]).collect();
     let budgets = trials.iter().map(|trial| trial.budget.max(1) as f64);
     let (least, most) = budgets.fold((f64::MAX, 1.0f64), |(least, most), one| (least.min(one), most.max(one)));
-    let least = if trials.is_empty() { 1.0 } else { least };
     // One budget alone stands in the middle.
     let (low, high) = if most > least { (least.ln(), most.ln()) } else { (least.ln() - 1.0, least.ln() + 1.0) };
     let top = trials.iter().map(|trial| trial.slowdown).fold(slowdown_max, f64::max) * 1.05;
@@ -50,14 +57,18 @@ fn draw(trials: &[Trial], slowdown_max: f64, threshold: Option<u64>) -> Document
         .add(text(LEFT + 8.0, TOP + 4.0, "start", "time, relative to alone"))
         .add(text(WIDTH - RIGHT, HEIGHT - 10.0, "end", "budget of each best-effort CPU"))
         .add(Polyline::new().set("points", points.join(" ")).set("fill", "none").set("stroke", "#2a5db0"));
-    for trial in trials {
+    for trial in &trials {
         let (x, y) = (across(trial.budget), up(trial.slowdown));
         let is_threshold = threshold == Some(trial.budget);
         let colour = if trial.slowdown <= slowdown_max { "#2a8f3c" } else { "#b02a2a" };
         let radius = if is_threshold { 6 } else { 4 };
         document = document.add(Circle::new().set("cx", x).set("cy", y).set("r", radius).set("fill", colour));
-        if is_threshold || trials.len() < 3 {
+        if is_threshold {
             document = document.add(text(x, HEIGHT - BOTTOM + 18.0, "middle", &rate(trial.budget)));
+        }
+        if *trial == unprotected {
+            let label = format!("unprotected: {}", rate(trial.budget));
+            document = document.add(text(x - 10.0, y + 4.0, "end", &label));
         }
     }
     document
@@ -80,9 +91,11 @@ mod tests {
     fn every_budget_is_a_point_and_the_threshold_is_named() {
         let trials = [(16_000_000, 1.02), (64_000_000, 1.08), (256_000_000, 1.4)];
         let trials = trials.map(|(budget, slowdown)| Trial { budget, slowdown });
-        let drawn = draw(&trials, 1.1, Some(64_000_000)).to_string();
-        assert_eq!(drawn.matches("<circle").count(), 3);
+        let unprotected = Trial { budget: 9_000_000_000, slowdown: 1.9 };
+        let drawn = draw(&trials, unprotected, 1.1, Some(64_000_000)).to_string();
+        assert_eq!(drawn.matches("<circle").count(), 4);
         assert!(drawn.contains("64.0 MB/s") && !drawn.contains("256.0 MB/s"), "{drawn}");
-        assert!(!drawn.contains("NaN") && !draw(&[], 1.1, None).to_string().contains("NaN"));
+        assert!(drawn.contains("unprotected: 9000.0 MB/s"), "{drawn}");
+        assert!(!drawn.contains("NaN") && !draw(&[], unprotected, 1.1, None).to_string().contains("NaN"));
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use laxity_bandwidth::{Counter, Options, Regulator, Search, Throttle, first_guess};
+use laxity_bandwidth::{Counter, Options, Regulator, Search, Throttle, Trial, first_guess};
 use laxity_gpu::{Arbitration, Base, Client, Config, Registry};
 use laxity_measure::memory::{Pattern, Stream};
 use laxity_model::Nanos;
@@ -210,7 +210,8 @@ fn show(arguments: &Arguments, found: &Found, output: &mut Output) -> Result<(),
     let trials = found.search.as_ref().map(Search::trials).unwrap_or_default();
     let threshold = found.search.as_ref().and_then(Search::threshold);
     if let Some(path) = &arguments.plot {
-        picture::write(path, &trials, slowdown_max, threshold)?;
+        let unprotected = Trial { budget: found.hog_rate, slowdown: found.unprotected };
+        picture::write(path, &trials, unprotected, slowdown_max, threshold)?;
     }
     if arguments.json {
         let text =
