@@ -53,23 +53,24 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
         _ => registry.clone(),
     };
     let arbitration = name.map(|name| registry.attach(&name)).transpose().map_err(|error| refused(&registry, error))?;
+    // Its memory is touched before its time begins.
+    let memory = || Stream::beyond_caches(arguments.pattern, scheduling::current_cpu());
+    let mut stream = (!arguments.compute).then(memory);
     let begin = clock::now();
     let until = arguments.duration.map(|duration| begin.saturating_add(duration));
     let is_over = || interrupt.is_requested() || until.is_some_and(|until| clock::now() >= until);
     let mut bytes = 0;
-    if arguments.compute {
-        compute(&is_over);
-    } else {
-        let mut stream = Stream::beyond_caches(arguments.pattern, scheduling::current_cpu());
-        while !is_over() {
-            for _ in 0..CHUNKS {
-                let chunk = stream.step();
-                bytes += chunk;
-                if let Some(arbitration) = &arbitration {
-                    arbitration.count_traffic(chunk);
-                }
+    while let Some(stream) = stream.as_mut().filter(|_| !is_over()) {
+        for _ in 0..CHUNKS {
+            let chunk = stream.step();
+            bytes += chunk;
+            if let Some(arbitration) = &arbitration {
+                arbitration.count_traffic(chunk);
             }
         }
+    }
+    if arguments.compute {
+        compute(&is_over);
     }
     let elapsed = clock::now().saturating_since(begin);
     let per_second = (u128::from(bytes) * 1_000_000_000 / u128::from(elapsed.0.max(1))) as u64;
