@@ -50,6 +50,11 @@ struct Period {
     allowed: u64,
     /// What was counted when it began.
     counted: u64,
+    /// What was counted when the lock was taken in it, again if that is not the first time, and what it may have from then
+    /// on.
+    from: u64,
+    left: u64,
+    is_first: bool,
     /// For [`Counting::wait`].
     seen: u32,
     end: Instant,
@@ -134,15 +139,16 @@ impl Cpu {
         let allowed = u64::try_from(allowed).unwrap_or(u64::MAX);
         let counted = self.counting.counted(traffic)?;
         let seen = self.counting.allow(traffic, allowed)?;
-        Ok(Period { number, allowed, counted, seen, end })
+        Ok(Period { number, allowed, counted, from: counted, left: allowed, is_first: true, seen, end })
     }
 
     /// The rest of a period that was regulated before.
     fn resume(&mut self, traffic: Traffic<'_>, last: Period, budget: u64) -> io::Result<Period> {
         let again = self.begin(traffic, last.number, budget, last.end)?;
         let had = again.counted.saturating_sub(last.counted);
-        let seen = self.counting.allow(traffic, again.allowed.saturating_sub(had))?;
-        Ok(Period { seen, counted: last.counted, ..again })
+        let left = again.allowed.saturating_sub(had);
+        let seen = self.counting.allow(traffic, left)?;
+        Ok(Period { seen, counted: last.counted, left, is_first: false, ..again })
     }
 
     /// Until the period ends. The time for which the CPU was throttled, and whether it could be.
@@ -174,23 +180,23 @@ impl Cpu {
         budget: u64,
         outcome: Option<(Outcome, Nanos)>,
     ) -> io::Result<()> {
-        let bytes = self.counting.counted(traffic)?.saturating_sub(period.counted);
+        let bytes = self.counting.counted(traffic)?.saturating_sub(period.from);
         let mut report = lock(&self.report);
         let sums = &mut report.regulation;
         sums.pid = std::process::id();
         sums.thread = laxity_sys::scheduling::current_thread();
         sums.period = self.period;
         sums.budget = budget;
-        sums.periods += 1;
+        sums.periods += u64::from(period.is_first);
         sums.bytes += bytes;
-        sums.allowed = sums.allowed.saturating_add(period.allowed);
+        sums.allowed = sums.allowed.saturating_add(if period.is_first { period.allowed } else { 0 });
         if let Some((outcome, span)) = outcome {
             sums.throttled_periods += u64::from(outcome == Outcome::Throttled);
             sums.throttled = Nanos(sums.throttled.0 + span.0);
         }
         traffic.publish(sums);
         report.let_run += u64::from(matches!(outcome, Some((Outcome::LetRun, _))));
-        report.excess = report.excess.max(bytes.saturating_sub(period.allowed));
+        report.excess = report.excess.max(bytes.saturating_sub(period.left));
         Ok(())
     }
 

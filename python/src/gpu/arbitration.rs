@@ -203,10 +203,10 @@ impl PyArbitration {
         Ok(self.arbitration(py)?.bandwidth_budget())
     }
 
-    /// Counts bytes of memory traffic of this thread on its CPU. A best-effort program that is regulated by what it counts
+    /// Counts `nbytes` of memory traffic of this thread on its CPU. A best-effort program that is regulated by what it counts
     /// calls this after every piece of work.
-    fn count_traffic(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
-        self.arbitration(py)?.count_traffic(bytes);
+    fn count_traffic(&self, py: Python<'_>, nbytes: u64) -> PyResult<()> {
+        self.arbitration(py)?.count_traffic(nbytes);
         Ok(())
     }
 
