@@ -1,7 +1,9 @@
 //! What is regulated, and how.
 
 use std::fmt;
+use std::io;
 use std::str::FromStr;
+use std::thread;
 
 use laxity_model::{LockHeed, Nanos};
 use laxity_sys::scheduling;
@@ -76,11 +78,10 @@ impl Options {
         if self.cpus.is_empty() {
             return Err(BandwidthError::NoCpu);
         }
-        let usable = scheduling::usable_cpus()
-            .map_err(|error| BandwidthError::Cpu { cpu: self.cpus[0], reason: error.to_string() })?;
         for (position, &cpu) in self.cpus.iter().enumerate() {
-            if !usable.contains(&cpu) {
-                let reason = format!("this process may use {}", list(&usable));
+            if let Err(error) = may_pin(cpu) {
+                let usable = scheduling::usable_cpus().map(|cpus| list(&cpus)).unwrap_or_default();
+                let reason = format!("this process may use {usable} ({error})");
                 return Err(BandwidthError::Cpu { cpu, reason });
             }
             if self.cpus[..position].contains(&cpu) {
@@ -95,6 +96,11 @@ impl Options {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a thread may be on `cpu`: the calling one may be kept on others, which says nothing of new ones.
+fn may_pin(cpu: usize) -> io::Result<()> {
+    thread::spawn(move || scheduling::pin(cpu)).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn list(cpus: &[usize]) -> String {
