@@ -50,7 +50,6 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         );
         return Ok(());
     };
-    scheduling::pin(victim)?;
     let shared = Shared::default();
     let measured = thread::scope(|scope| {
         scope.spawn(|| shared.hog(&arbitration, hog));
@@ -61,11 +60,11 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     let text = |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
     println!(
         "bandwidth lock_ns={lock_ns:.1} stop_us={:.1} regulated_error_percent={:.1} protected_slowdown_percent={} \
-         unprotected_slowdown_percent={:.1}",
+         unprotected_slowdown_percent={}",
         measured.stop_us,
         measured.error,
         text(measured.protected),
-        measured.unprotected
+        text(measured.unprotected)
     );
     Ok(())
 }
@@ -90,7 +89,8 @@ struct Measured {
     error: f64,
     /// In per cent; nothing if no budget protects.
     protected: Option<f64>,
-    unprotected: f64,
+    /// In per cent; nothing if other programs disturbed all of it.
+    unprotected: Option<f64>,
 }
 
 fn measure(
@@ -103,6 +103,7 @@ fn measure(
     let options = Options { counter: Counter::Software, throttle: Throttle::Occupier, ..Options::new([hog]) };
     let period = options.period.0 as f64 / 1e9;
     let regulator = Regulator::start(arbitration, options)?;
+    scheduling::pin(victim)?;
     let full = shared.rate(Duration::from_millis(300));
     println!("hog on CPU {hog}, unhindered: {}", write_rate(rounded(full)));
     // A quarter of it, so that it is throttled in each period.
@@ -127,7 +128,11 @@ fn measure(
         stop(99)
     );
     let mut stream = Stream::beyond_caches(Pattern::Copy, victim);
-    let (unprotected, hog_rate) = compare(shared, &mut stream, None, client)?;
+    let error = (100.0 * (achieved - 1.0)).abs();
+    let Some((unprotected, hog_rate)) = compare(shared, &mut stream, None, client)? else {
+        println!("other programs used the victim's CPU all the time: stop them to see what protection does");
+        return Ok(Measured { stop_us: stop(50), error, protected: None, unprotected: None });
+    };
     println!("copy on CPU {victim} beside the unhindered hog: {:.1} % slower", percent(unprotected));
     let mut protected = None;
     if unprotected < INTERFERENCE_MIN {
@@ -137,7 +142,7 @@ fn measure(
         let smallest = (full as f64 * 0.08) as u64;
         let mut search = Search::new(SLOWDOWN_MAX, first, smallest, 8);
         while let Some(budget) = search.next() {
-            let (slowdown, rate) = compare(shared, &mut stream, Some(budget), client)?;
+            let Some((slowdown, rate)) = compare(shared, &mut stream, Some(budget), client)? else { break };
             println!(
                 "  {}: {:.1} % slower; the hog had {}",
                 write_rate(rounded(budget)),
@@ -153,22 +158,17 @@ fn measure(
             println!("threshold for 10 %: {}", write_rate(rounded(best)));
         }
     }
-    Ok(Measured {
-        stop_us: stop(50),
-        error: (100.0 * (achieved - 1.0)).abs(),
-        protected,
-        unprotected: percent(unprotected),
-    })
+    Ok(Measured { stop_us: stop(50), error, protected, unprotected: Some(percent(unprotected)) })
 }
 
 /// The victim's time beside the hog relative to alone, and what the hog had in bytes a second: medians of turns in which
-/// the victim had its CPU.
+/// the victim had its CPU; nothing if there was none.
 fn compare(
     shared: &Shared,
     stream: &mut Stream,
     budget: Option<u64>,
     client: &Client,
-) -> Result<(f64, f64), Box<dyn std::error::Error>> {
+) -> Result<Option<(f64, f64)>, Box<dyn std::error::Error>> {
     let (mut ratios, mut rates) = (Vec::new(), Vec::new());
     for _ in 0..4 * TURNS {
         let Some(solo) = window(stream) else { continue };
@@ -192,10 +192,7 @@ fn compare(
             break;
         }
     }
-    if ratios.is_empty() {
-        return Err("other programs used the victim's CPU all the time; stop them".into());
-    }
-    Ok((median(ratios), median(rates)))
+    Ok((!ratios.is_empty()).then(|| (median(ratios), median(rates))))
 }
 
 /// Bytes a nanosecond of the victim; nothing if other threads had its CPU for more than 1.5 % of the window.
@@ -217,6 +214,8 @@ struct Shared {
     streams: AtomicBool,
     is_over: AtomicBool,
     bytes: AtomicU64,
+    /// Its CPU time in nanoseconds, now and then.
+    ran: AtomicU64,
 }
 
 impl Shared {
@@ -229,20 +228,24 @@ impl Shared {
                 thread::sleep(Duration::from_micros(100));
                 continue;
             }
-            let bytes = stream.step();
-            self.bytes.fetch_add(bytes, Ordering::SeqCst);
-            traffic.count(bytes);
+            for _ in 0..8 {
+                let bytes = stream.step();
+                self.bytes.fetch_add(bytes, Ordering::SeqCst);
+                traffic.count(bytes);
+            }
+            self.ran.store(thread_cpu_time().0, Ordering::SeqCst);
         }
     }
 
-    /// What it has in a second, as it is now.
+    /// What it has in a second on a CPU of its own: whatever else runs on that takes time, and no traffic.
     fn rate(&self, span: Duration) -> u64 {
         self.streams.store(true, Ordering::SeqCst);
-        let (bytes, began) = (self.bytes.load(Ordering::SeqCst), now());
+        let had = || (self.bytes.load(Ordering::SeqCst), self.ran.load(Ordering::SeqCst));
+        let (bytes, ran) = had();
         thread::sleep(span);
-        let bytes = self.bytes.load(Ordering::SeqCst) - bytes;
+        let (now, ran_now) = had();
         self.streams.store(false, Ordering::SeqCst);
-        (u128::from(bytes) * 1_000_000_000 / u128::from((now() - began).0.max(1))) as u64
+        (u128::from(now - bytes) * 1_000_000_000 / u128::from((ran_now - ran).max(1))) as u64
     }
 }
 

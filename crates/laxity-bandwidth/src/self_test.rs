@@ -38,24 +38,27 @@ const MEMORY: usize = 8 << 20;
 /// [`BandwidthError::SelfTest`], and what keeps it from being tried.
 pub(crate) fn run(arbitration: &Arbitration, options: &Options, cpu: usize) -> Result<(), BandwidthError> {
     let traffic = counting::traffic(arbitration, cpu)?;
-    let own = Arc::new(AtomicU64::new(0));
+    let (own, ran) = (AtomicU64::new(0), AtomicU64::new(0));
     let is_over = Arc::new(AtomicBool::new(false));
     thread::scope(|scope| {
         let hog = scope.spawn(|| {
-            scheduling::pin(cpu)?;
+            scheduling::pin(cpu).inspect_err(|_| is_over.store(true, Ordering::SeqCst))?;
             let mut stream = Stream::new(Pattern::Write, MEMORY);
             while !is_over.load(Ordering::SeqCst) {
-                let bytes = stream.step();
-                own.fetch_add(bytes, Ordering::SeqCst);
-                traffic.count(bytes);
+                for _ in 0..8 {
+                    let bytes = stream.step();
+                    own.fetch_add(bytes, Ordering::SeqCst);
+                    traffic.count(bytes);
+                }
+                ran.store(clock::thread_cpu_time().0, Ordering::SeqCst);
             }
             Ok::<(), std::io::Error>(())
         });
         // Other programs may take the CPU from the hog for a while.
-        let mut tested = measure(arbitration, options, cpu, &own);
+        let mut tested = measure(arbitration, options, cpu, (&own, &ran), &is_over);
         for _ in 1..ATTEMPTS {
             if let Err(BandwidthError::SelfTest { .. }) = tested {
-                tested = measure(arbitration, options, cpu, &own);
+                tested = measure(arbitration, options, cpu, (&own, &ran), &is_over);
             }
         }
         is_over.store(true, Ordering::SeqCst);
@@ -65,7 +68,13 @@ pub(crate) fn run(arbitration: &Arbitration, options: &Options, cpu: usize) -> R
     })
 }
 
-fn measure(arbitration: &Arbitration, options: &Options, cpu: usize, own: &AtomicU64) -> Result<(), BandwidthError> {
+fn measure(
+    arbitration: &Arbitration,
+    options: &Options,
+    cpu: usize,
+    (own, ran): (&AtomicU64, &AtomicU64),
+    has_ended: &AtomicBool,
+) -> Result<(), BandwidthError> {
     let rate = |span: Duration| {
         let (bytes, begin) = (own.load(Ordering::SeqCst), clock::now());
         thread::sleep(span);
@@ -74,10 +83,21 @@ fn measure(arbitration: &Arbitration, options: &Options, cpu: usize, own: &Atomi
     };
     // Its memory is touched first.
     while own.load(Ordering::SeqCst) == 0 {
+        if has_ended.load(Ordering::SeqCst) {
+            // It could not be kept on its CPU, which its end tells.
+            return Ok(());
+        }
         thread::sleep(Duration::from_micros(100));
     }
-    // A quarter of what it can have now, so that it is throttled for most of each period and the occupier suffices.
-    let allowed = rate(UNHINDERED) / 4;
+    // A quarter of what it has on a CPU, whatever else runs there, so that it is throttled for most of each period and the
+    // occupier suffices.
+    let had = || (own.load(Ordering::SeqCst), ran.load(Ordering::SeqCst));
+    let (bytes, before) = had();
+    while ran.load(Ordering::SeqCst) < before + UNHINDERED.as_nanos() as u64 {
+        thread::sleep(Duration::from_micros(500));
+    }
+    let (now, after) = had();
+    let allowed = ((now - bytes) as f64 * 1e9 / (after - before) as f64) as u64 / 4;
     let counting = Counting::open(options.counter, cpu)?;
     let name = counting.name();
     let report = Arc::new(Mutex::new(Report { cpu, ..Report::default() }));
