@@ -484,6 +484,9 @@ struct laxity_device_config {
     // Bytes of the stack of each thread that runs kernels and copies in this process; 0: as much as an ordinary thread's,
     // RLIMIT_STACK, or 8 MiB if that is unlimited.
     size_t stack;
+    // The bandwidth lock is held around every operation, with this budget of memory traffic for each regulated CPU, in
+    // bytes a second; 0: it is not. Needs an arbitration.
+    uint64_t bandwidth;
 };
 
 // A GPU kernel: a function that runs in this process, on a thread of the soft GPU, while it holds the execution
@@ -976,6 +979,37 @@ enum laxity_result laxity_gpu_chunk(struct laxity_gpu_client *client,
 
 // Releases all engines that the client holds.
 enum laxity_result laxity_gpu_engines_release(struct laxity_gpu_client *client);
+
+// Begins a section in which every regulated CPU may have at most `budget` bytes of memory traffic a second: the thread
+// holds the bandwidth lock until laxity_bandwidth_unlock, also while it is suspended. It excludes no thread, sections
+// nest, and the least budget of all holders counts.
+enum laxity_result laxity_bandwidth_lock(struct laxity_gpu_client *client,
+                                         uint64_t budget);
+
+// Ends the innermost section. LAXITY_ERROR_ORDER if there is none.
+enum laxity_result laxity_bandwidth_unlock(struct laxity_gpu_client *client);
+
+// Before an asynchronous operation: the thread holds the bandwidth lock until it has synchronized with `stream`, any
+// number by which it knows the stream, such as its handle.
+enum laxity_result laxity_bandwidth_launch(struct laxity_gpu_client *client,
+                                           uint64_t stream,
+                                           uint64_t budget);
+
+// After all operations of `stream` are complete.
+enum laxity_result laxity_bandwidth_synchronize(struct laxity_gpu_client *client, uint64_t stream);
+
+// After all operations of all streams of this thread are complete.
+enum laxity_result laxity_bandwidth_synchronize_all(struct laxity_gpu_client *client);
+
+// Writes to `is_held` whether any thread holds the bandwidth lock, and then to `budget` the least budget of the holders.
+enum laxity_result laxity_bandwidth_budget(const struct laxity_gpus *gpus,
+                                           bool *is_held,
+                                           uint64_t *budget);
+
+// Counts `bytes` of memory traffic of this thread on its CPU. A best-effort program that is regulated by what it counts
+// calls this every few KiB.
+enum laxity_result laxity_bandwidth_count(const struct laxity_gpus *gpus,
+                                          uint64_t bytes);
 
 // Creates the system called `name` in `directory` (NULL: /dev/shm), or attaches to it if it is there already: for
 // processes that all know its configuration and start in any order. LAXITY_ERROR_DIFFERENT if it is configured

@@ -9,8 +9,8 @@ const SLICE: Nanos = Nanos::from_millis(20);
 const SLICES: usize = (WINDOW.0 / SLICE.0) as usize + 1;
 
 /// What the occupier takes of a second at most. Linux leaves 950 ms of it to real-time threads: by its fair server, which
-/// runs other threads for 50 ms (6.12 and later), or by throttling real-time threads (before). What ran the hog anyway
-/// was measured at 0.96 and more; the rest is for other real-time threads of the CPU.
+/// runs other threads for 50 ms (6.12 and later), or by throttling real-time threads (before). At a share of 0.96 hogs were
+/// measured to run anyway; the rest is for other real-time threads of the CPU.
 pub(crate) const OCCUPIED_MAX: Nanos = Nanos::from_millis(930);
 
 /// What the occupier took in each slice of the last second.

@@ -1,7 +1,7 @@
 //! Whether counting and throttling work on a CPU: a hog of known traffic must be stopped at its budget.
 //!
 //! On the original's platform regulation has no effect on some cores, and virtual machines may show counters that count
-//! nothing. What was asked for is refused by name then, before any program relies on it.
+//! nothing. Regulation is refused by name then, before any program relies on it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
