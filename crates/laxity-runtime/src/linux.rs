@@ -15,6 +15,8 @@ pub(crate) const PRIORITY_MAX: u8 = 98;
 /// A scheduling class of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinuxScheduler {
+    /// Laxity's scheduler in user space, upon `SCHED_FIFO`: the policies that are simulated.
+    Laxity,
     /// `SCHED_FIFO`: fixed priorities.
     Fifo,
     /// `SCHED_DEADLINE`: earliest deadline first, each task with its worst case as budget.
@@ -25,11 +27,13 @@ pub enum LinuxScheduler {
 
 impl LinuxScheduler {
     /// All, the strongest first.
-    pub const ALL: [LinuxScheduler; 3] = [LinuxScheduler::Fifo, LinuxScheduler::Deadline, LinuxScheduler::Other];
+    pub const ALL: [LinuxScheduler; 4] =
+        [LinuxScheduler::Laxity, LinuxScheduler::Fifo, LinuxScheduler::Deadline, LinuxScheduler::Other];
 
     /// The name on command lines.
     pub const fn name(self) -> &'static str {
         match self {
+            LinuxScheduler::Laxity => "laxity",
             LinuxScheduler::Fifo => "fifo",
             LinuxScheduler::Deadline => "deadline",
             LinuxScheduler::Other => "other",
@@ -42,13 +46,14 @@ impl FromStr for LinuxScheduler {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = LinuxScheduler::ALL.into_iter().find(|scheduler| scheduler.name() == text);
-        found.ok_or_else(|| format!("{text:?} is none; write fifo, deadline or other"))
+        found.ok_or_else(|| format!("{text:?} is none; write laxity, fifo, deadline or other"))
     }
 }
 
 impl fmt::Display for LinuxScheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            LinuxScheduler::Laxity => "Laxity's scheduler, upon SCHED_FIFO",
             LinuxScheduler::Fifo => "SCHED_FIFO",
             LinuxScheduler::Deadline => "SCHED_DEADLINE",
             LinuxScheduler::Other => "SCHED_OTHER",
@@ -133,8 +138,9 @@ pub(crate) fn choose(
         };
     }
     let is_edf = scheduler.rule == PriorityRule::Edf;
-    let probe = Attributes::fifo(1);
+    let (probe, ours) = (Attributes::fifo(1), Attributes::fifo(laxity_sched::BASE_PRIORITY + 2));
     match wanted {
+        Some(LinuxScheduler::Laxity) => try_out(ours).map(|()| (LinuxScheduler::Laxity, None)),
         Some(LinuxScheduler::Fifo) if is_edf => Err(format!(
             "SCHED_FIFO has fixed priorities and {scheduler} has none; take --scheduler deadline, or a policy with fixed \
              priorities, as in --policy G-RM"
@@ -148,22 +154,25 @@ pub(crate) fn choose(
             None => Ok((LinuxScheduler::Deadline, None)),
         },
         Some(LinuxScheduler::Other) => Ok((LinuxScheduler::Other, None)),
-        None => Ok(strongest(is_edf, deadline_obstacle(tasks, uses_all), reserved, probe)),
+        None => Ok(strongest(is_edf, deadline_obstacle(tasks, uses_all), reserved, [probe, ours])),
     }
 }
 
+/// The class that does exactly what the policy says, if Linux has one; else Laxity's scheduler. `probes` say whether
+/// `SCHED_FIFO` is permitted, with any priority and with those of Laxity's scheduler.
 fn strongest(
     is_edf: bool,
     obstacle: Option<String>,
     reserved: &[Attributes],
-    fifo: Attributes,
+    probes: [Attributes; 2],
 ) -> (LinuxScheduler, Option<String>) {
-    let tried = match (is_edf, obstacle) {
-        (false, _) => try_out(fifo).map(|()| LinuxScheduler::Fifo),
+    let [any, ours] = probes;
+    let by_linux = match (is_edf, obstacle) {
+        (false, _) => try_out(any).map(|()| LinuxScheduler::Fifo),
         (true, Some(obstacle)) => Err(obstacle),
         (true, None) => admitted_together(reserved).map(|()| LinuxScheduler::Deadline),
     };
-    match tried {
+    match by_linux.or_else(|reason| try_out(ours).map(|()| LinuxScheduler::Laxity).map_err(|_| reason)) {
         Ok(scheduler) => (scheduler, None),
         Err(reason) => (LinuxScheduler::Other, Some(format!("scheduled by SCHED_OTHER, without guarantees: {reason}"))),
     }
@@ -213,7 +222,10 @@ mod tests {
         let error = choose(&edf, Some(LinuxScheduler::Deadline), &late, &reserved, true).expect_err("a late deadline");
         assert!(error.contains("20 ms exceeds period 10 ms"), "{error}");
         let (chosen, why) = choose(&edf, None, &tasks, &reserved, false).expect("there is always one");
-        assert!(chosen == LinuxScheduler::Other && why.is_some_and(|why| why.contains("cpuset")));
+        match chosen {
+            LinuxScheduler::Laxity => assert_eq!(why, None, "it has clusters"),
+            _ => assert!(chosen == LinuxScheduler::Other && why.is_some_and(|why| why.contains("cpuset"))),
+        }
     }
 
     #[test]

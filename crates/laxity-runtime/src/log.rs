@@ -16,7 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use laxity_model::{Instant, LockId, ReplicaId};
+use laxity_model::{CpuId, Instant, LockId, ReplicaId, TaskId};
+use laxity_sched::{Decision, Watch};
 use laxity_sys::segment::{Format, HEADER, Segment, SegmentError};
 use laxity_sys::{clock, scheduling};
 
@@ -75,6 +76,15 @@ pub(crate) enum JobStep {
     SpinBegin,
     SpinEnd,
     Complete,
+    /// Laxity's scheduler knows that it is released, or that it goes on after a suspension.
+    Ready,
+    Resumed,
+    /// It executes, having got a CPU from Laxity's scheduler.
+    Executes,
+    /// Laxity's scheduler decided that a CPU of the task's cluster is to run the job of that task, or none.
+    Linked(CpuId, Option<TaskId>),
+    /// The thread of that task got this CPU of the cluster, or lost its CPU.
+    Carried(TaskId, Option<CpuId>),
 }
 
 /// The memory of a log.
@@ -133,15 +143,29 @@ impl Writer {
 
     /// Notes that job `index` does `step` now.
     pub fn note(&mut self, index: u32, step: JobStep) {
+        self.open();
+        self.put(clock::now(), index, step);
+        self.close();
+    }
+
+    /// From now on until [`Writer::close`], entries may come that happened after this.
+    fn open(&mut self) {
+        // Sequentially consistent, so that the clock is not read before others can see this: see `Reader::take`.
+        self.0.words()[IS_WRITING].store(1, Ordering::SeqCst);
+    }
+
+    fn close(&mut self) {
+        self.0.words()[IS_WRITING].store(0, Ordering::SeqCst);
+    }
+
+    /// Writes an entry of the time `at`, which is not before the last one nor before [`Writer::open`].
+    fn put(&mut self, Instant(at): Instant, index: u32, step: JobStep) {
         let words = self.0.words();
         let written = words[WRITTEN].load(Ordering::Relaxed);
         let is_full = words[IS_FULL].load(Ordering::Relaxed) != 0;
         if is_full || written - words[TAKEN].load(Ordering::Acquire) == CAPACITY {
             return words[IS_FULL].store(1, Ordering::Release);
         }
-        // Sequentially consistent, so that the clock is not read before others can see this: see `Reader::take`.
-        words[IS_WRITING].store(1, Ordering::SeqCst);
-        let at = clock::now().0;
         let (number, lock, replica) = step.encode();
         let cpu = scheduling::current_cpu() as u64 & u64::from(u32::MAX);
         let values = [at, number << 48 | u64::from(lock) << 32 | u64::from(index), u64::from(replica) << 32 | cpu];
@@ -150,7 +174,37 @@ impl Writer {
         }
         words[LAST].store(at, Ordering::Relaxed);
         words[WRITTEN].store(written + 1, Ordering::Release);
-        words[IS_WRITING].store(0, Ordering::SeqCst);
+    }
+
+    /// What hears of the decisions of Laxity's scheduler about job `index`, and notes them; `step` happens to the job when
+    /// the decision is taken, if any does.
+    pub fn decisions(&mut self, index: u32, step: Option<JobStep>) -> Decisions<'_> {
+        Decisions { log: self, index, step }
+    }
+}
+
+/// Notes decisions of Laxity's scheduler.
+pub(crate) struct Decisions<'a> {
+    log: &'a mut Writer,
+    index: u32,
+    step: Option<JobStep>,
+}
+
+impl Watch for Decisions<'_> {
+    fn begin(&mut self) {
+        self.log.open();
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        let (at, index) = (decision.at, self.index);
+        self.step.into_iter().for_each(|step| self.log.put(at, index, step));
+        for link in &decision.links {
+            self.log.put(at, index, JobStep::Linked(link.cpu, link.task));
+        }
+        for carried in &decision.carried {
+            self.log.put(carried.at, index, JobStep::Carried(carried.task, carried.cpu));
+        }
+        self.log.close();
     }
 }
 
@@ -214,6 +268,12 @@ impl JobStep {
             JobStep::Complete => (9, 0, 0),
             JobStep::SpinBegin => (10, 0, 0),
             JobStep::SpinEnd => (11, 0, 0),
+            JobStep::Ready => (12, 0, 0),
+            JobStep::Resumed => (13, 0, 0),
+            JobStep::Executes => (14, 0, 0),
+            // A system has at most 1024 tasks and as many CPUs.
+            JobStep::Linked(cpu, task) => (15, cpu.0, task.map_or(0, |task| task.0 as u16 + 1)),
+            JobStep::Carried(task, cpu) => (16, cpu.map_or(0, |cpu| cpu.0 + 1), task.0 as u16),
         }
     }
 
@@ -232,6 +292,11 @@ impl JobStep {
             9 => JobStep::Complete,
             10 => JobStep::SpinBegin,
             11 => JobStep::SpinEnd,
+            12 => JobStep::Ready,
+            13 => JobStep::Resumed,
+            14 => JobStep::Executes,
+            15 => JobStep::Linked(CpuId(lock.0), replica.0.checked_sub(1).map(|task| TaskId(task.into()))),
+            16 => JobStep::Carried(TaskId(replica.0.into()), lock.0.checked_sub(1).map(CpuId)),
             _ => return None,
         })
     }

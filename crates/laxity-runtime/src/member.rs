@@ -80,7 +80,7 @@ impl Member {
         let stop = Arc::new(StopSignal::of_node(graph, node));
         let worker = worker(&task, std::slice::from_ref(graph), Arc::clone(&stop));
         let of_jobs = Arc::clone(&stop);
-        let make = move || Jobs::new(task, None, log, Arc::default(), of_jobs);
+        let make = move || Jobs::new(task, None, log, Arc::default(), of_jobs, None);
         let worker = worker.start(make).map_err(|error| error.to_string())?;
         Ok(Member { stop, worker })
     }
@@ -161,6 +161,7 @@ impl Orders {
             attributes,
             urgency: None,
             spins: false,
+            scheduled: None,
             raised: raised.map(|(base, non_preemptive)| Raised { base, non_preemptive, ceilings: Vec::new() }),
         })
     }

@@ -9,9 +9,9 @@ pub(crate) struct Placement {
     /// For each CPU of the workload its number in Linux.
     pub linux: Vec<usize>,
     /// The CPUs of each cluster.
-    clusters: Vec<Vec<CpuId>>,
+    pub clusters: Vec<Vec<CpuId>>,
     /// The cluster of each task.
-    cluster_of: Vec<usize>,
+    pub cluster_of: Vec<usize>,
 }
 
 impl Placement {
@@ -31,6 +31,12 @@ impl Placement {
         };
         let cluster_of = header.tasks.iter().map(|task| task.cluster).collect();
         Ok(Placement { linux: linux.to_vec(), clusters: header.clusters.clone(), cluster_of })
+    }
+
+    /// The CPUs of each cluster, numbered as Linux does.
+    pub fn linux_clusters(&self) -> Vec<Vec<u16>> {
+        let linux = |cpus: &Vec<CpuId>| cpus.iter().map(|cpu| self.linux[cpu.index()] as u16).collect();
+        self.clusters.iter().map(linux).collect()
     }
 
     /// The CPUs, numbered as Linux does, that `task` may use.

@@ -1,9 +1,11 @@
 //! A workload that runs: its workers, and the collector of what they do.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use laxity_graph::{Graph, Registry, RegistryError};
 use laxity_model::{Instant, Nanos};
+use laxity_sched::{Config, System};
 use laxity_sys::pi_lock::PiLock;
 use laxity_sys::{clock, memory};
 use laxity_trace::Sink;
@@ -234,6 +236,7 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
     let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()))?;
     let shared_plan = Arc::new(plan.clone());
     let (mut threads, mut streams) = (Vec::new(), Vec::new());
+    let system = plan.system.as_ref().map(create_system).transpose()?;
     for (task, log) in plan.tasks.iter().zip(writers) {
         let share = gpus.share(plan, task)?;
         let numbers = share.as_ref().map(|share| share.streams.iter().map(|stream| stream.number()).collect());
@@ -241,9 +244,16 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
         let share = share.map(|share| (Arc::clone(&shared_plan), share));
         // One is ready before the next is started, so that equals are registered in their order. If one fails, those that
         // were started end, as they are never told to begin.
-        threads.push(start_thread(task, graphs, share, log, &resources, stop)?);
+        threads.push(start_thread(task, graphs, share, log, &resources, stop, system.as_ref())?);
     }
     Ok((Workers::Threads(threads), readers, gpus, streams))
+}
+
+/// The system of Laxity's scheduler that schedules the tasks of this run, under a name of its own.
+fn create_system(config: &Config) -> Result<System, String> {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let name = format!("run-{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
+    laxity_sched::Registry::default().create(&name, config).map_err(|error| error.to_string())
 }
 
 /// Starts the worker of `task` as a thread of this process, and waits until it is ready.
@@ -254,12 +264,14 @@ fn start_thread(
     log: Writer,
     resources: &Arc<[PiLock]>,
     stop: &Arc<StopSignal>,
+    system: Option<&System>,
 ) -> Result<Started, String> {
+    let system = system.cloned();
     let (plan, resources, stop) = (task.clone(), Arc::clone(resources), Arc::clone(stop));
     let worker = worker(task, graphs, Arc::clone(&stop));
     let make = move || {
         let gpus = share.as_ref().map(|(plan, share)| (&**plan, share));
-        Jobs::new(plan, gpus, log, resources, stop)
+        Jobs::new(plan, gpus, log, resources, stop, system.as_ref())
     };
     worker.start(make).map_err(|error| format!("task \"{}\": {error}", task.name))
 }

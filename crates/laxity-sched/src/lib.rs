@@ -40,4 +40,4 @@ pub use registry::{Registry, RegistryError, SystemError};
 pub use snapshot::{Snapshot, TaskSnapshot, TaskState};
 pub use state_lock::{Carried, Decision, Link, StateError};
 pub use system::{BeginError, System};
-pub use task::{Job, Parameters, Task, TaskError};
+pub use task::{Job, Parameters, Task, TaskError, Watch};

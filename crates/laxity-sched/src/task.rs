@@ -85,6 +85,20 @@ pub struct Job {
     pub deadline: Instant,
 }
 
+/// Hears of the decisions that a task's events lead to: a recorder.
+pub trait Watch {
+    /// An event is about to happen: whatever is decided is decided after this.
+    fn begin(&mut self) {}
+
+    /// This was decided. Linux has been told of other threads, and not yet of the calling one.
+    fn decided(&mut self, decision: &Decision);
+}
+
+/// Hears nothing.
+impl Watch for () {
+    fn decided(&mut self, _decision: &Decision) {}
+}
+
 /// Why a task cannot do what it was told.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
@@ -205,9 +219,17 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; the last job must be complete.
     pub fn release(&self, job: Job) -> Result<Decision, TaskError> {
+        self.release_watched(job, &mut ())
+    }
+
+    /// As [`Task::release`]; `watch` hears of the decision before the thread may have to wait for its CPU.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn release_watched(&self, job: Job, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         self.expect(Phase::Idle, "a release", "the job before to be complete", "complete it first")?;
         let shared = self.shared();
-        let decision = self.event(Phase::Pending, |state| {
+        let decision = self.event(watch, Phase::Pending, |state| {
             shared.begin_job(self.id, job.index, job.release, job.deadline);
             let (task, cpu) = (self.id, state.cpu_of(self.id));
             state.cache.policy.set_level(task, shared.long(shared.task(task).level));
@@ -221,9 +243,17 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; there must be a job that is not suspended.
     pub fn complete(&self) -> Result<Decision, TaskError> {
+        self.complete_watched(&mut ())
+    }
+
+    /// As [`Task::complete`]; `watch` hears of the decision.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn complete_watched(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         self.expect(Phase::Pending, "completion", "a job", "wait for one first")?;
         self.end_sections();
-        let decision = self.event(Phase::Idle, |state| {
+        let decision = self.event(watch, Phase::Idle, |state| {
             let (task, cpu) = (self.id, state.cpu_of(self.id));
             state.handle(task, Event::Completed { cpu, task });
         })?;
@@ -236,9 +266,17 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; there must be a job that is not suspended.
     pub fn suspend(&self) -> Result<Decision, TaskError> {
+        self.suspend_watched(&mut ())
+    }
+
+    /// As [`Task::suspend`]; `watch` hears of the decision.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn suspend_watched(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         self.expect(Phase::Pending, "suspension", "a job that is not suspended", "wait for one first")?;
         self.end_sections();
-        self.event(Phase::Suspended, |state| {
+        self.event(watch, Phase::Suspended, |state| {
             let (task, cpu) = (self.id, state.cpu_of(self.id));
             state.handle(task, Event::Suspended { cpu, task });
         })
@@ -249,8 +287,16 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; the job must be suspended.
     pub fn resume(&self) -> Result<Decision, TaskError> {
+        self.resume_watched(&mut ())
+    }
+
+    /// As [`Task::resume`]; `watch` hears of the decision before the thread may have to wait for its CPU.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn resume_watched(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         self.expect(Phase::Suspended, "resumption", "a suspended job", "suspend it first")?;
-        self.event(Phase::Pending, |state| {
+        self.event(watch, Phase::Pending, |state| {
             let (task, cpu) = (self.id, state.cpu_of(self.id));
             state.handle(task, Event::Resumed { cpu, task });
         })
@@ -265,7 +311,7 @@ impl Task {
         if phase == Phase::Idle {
             self.expect(Phase::Pending, "a priority", "a job", "wait for one first")?;
         }
-        self.event(phase, |state| state.handle(self.id, Event::Prioritized { task: self.id, level }))
+        self.event(&mut (), phase, |state| state.handle(self.id, Event::Prioritized { task: self.id, level }))
     }
 
     /// No other task gets this thread's CPU until [`Task::leave_section`]. Waits for a CPU first, if another task just
@@ -303,6 +349,14 @@ impl Task {
     /// # Errors
     /// [`TaskError`]; there must be a section.
     pub fn leave_section(&self) -> Result<Option<Decision>, TaskError> {
+        self.leave_section_watched(&mut ())
+    }
+
+    /// As [`Task::leave_section`]; `watch` hears of the decision, if there is one, before the thread may have to wait.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn leave_section_watched(&self, watch: &mut impl Watch) -> Result<Option<Decision>, TaskError> {
         let sections = self.shared().sections(self.id);
         match sections.load(Ordering::Relaxed) {
             0 => {
@@ -314,7 +368,7 @@ impl Task {
                 if self.shared().is_due(self.id).swap(0, Ordering::SeqCst) == 0 {
                     return Ok(None);
                 }
-                self.event(self.phase.get(), |_| {}).map(Some)
+                self.event(watch, self.phase.get(), |_| {}).map(Some)
             }
             depth => {
                 sections.store(depth - 1, Ordering::Relaxed);
@@ -354,11 +408,13 @@ impl Task {
     /// An event happens to this task: its thread has the policy decide, and carries the decision out.
     fn event(
         &self,
+        watch: &mut impl Watch,
         after: Phase,
         event: impl FnOnce(&mut crate::state_lock::ClusterGuard<'_>),
     ) -> Result<Decision, TaskError> {
         let shared = self.shared();
         let mut placed = self.placed.borrow_mut();
+        watch.begin();
         shared.rise(self.id, &mut placed);
         let mut state = match shared.lock(self.parameters.cluster) {
             Ok(state) => state,
@@ -369,6 +425,7 @@ impl Task {
         };
         event(&mut state);
         let decision = state.publish(Some(self.id));
+        watch.decided(&decision);
         shared.settle(self.id, &mut placed);
         self.phase.set(after);
         Ok(decision)

@@ -6,10 +6,12 @@ use crate::Event;
 
 /// The jobs that began and did not complete or suspend.
 ///
-/// At most one is on a CPU: if another shows up there, the first was preempted. It is taken to go on when the CPU is free
-/// again, unless it shows up elsewhere.
+/// At most one is on a CPU: if another shows up there, the first was preempted. Where Linux schedules, it is taken to go on
+/// when the CPU is free again, unless it shows up elsewhere; Laxity's scheduler says when it goes on.
 #[derive(Debug)]
 pub struct CpuOccupancy {
+    /// Whether it is said when a job that was preempted goes on.
+    is_told: bool,
     cpus: Vec<Cpu>,
     /// For each task its job, if that is on a CPU or was preempted there.
     jobs: Vec<Option<(JobId, CpuId)>>,
@@ -25,7 +27,13 @@ struct Cpu {
 impl CpuOccupancy {
     /// No jobs yet, on at least one CPU.
     pub fn new(cpus: usize, tasks: usize) -> CpuOccupancy {
-        CpuOccupancy { cpus: vec![Cpu::default(); cpus], jobs: vec![None; tasks] }
+        CpuOccupancy { is_told: false, cpus: vec![Cpu::default(); cpus], jobs: vec![None; tasks] }
+    }
+
+    /// The same, where it is said when a job that was preempted goes on.
+    #[must_use]
+    pub fn told(self, is_told: bool) -> CpuOccupancy {
+        CpuOccupancy { is_told, ..self }
     }
 
     /// The CPU that was logged as `number`; the last if the machine has no such CPU.
@@ -42,12 +50,24 @@ impl CpuOccupancy {
         self.withdraw(job.task, record);
         let here = &mut self.cpus[cpu.index()];
         if let Some(other) = here.running.replace(task) {
-            here.preempted.push(other);
+            if !self.is_told {
+                here.preempted.push(other);
+            }
             let (job, _) = self.jobs[other].expect("a task that runs has a job on the CPU");
             record(Event::Preempt { cpu, job });
         }
         self.jobs[task] = Some((job, cpu));
         record(Event::Dispatch { cpu, job });
+    }
+
+    /// `job` lost its CPU, if it had one.
+    pub fn preempt(&mut self, job: JobId, record: &mut impl FnMut(Event)) {
+        let task = job.task.index();
+        let Some((job, cpu)) = self.jobs[task] else { return };
+        if self.cpus[cpu.index()].running == Some(task) {
+            self.cpus[cpu.index()].running = None;
+            record(Event::Preempt { cpu, job });
+        }
     }
 
     /// `job`, which is on `cpu`, leaves it with `event`.

@@ -38,6 +38,11 @@ pub(crate) struct Collector {
     deadlines: BTreeMap<JobId, Instant>,
     /// For each CPU of the workload its number in Linux.
     linux: Vec<usize>,
+    /// The CPUs of each cluster, and the cluster of each task.
+    clusters: Vec<Vec<CpuId>>,
+    cluster_of: Vec<usize>,
+    /// The job of each task that Laxity's scheduler knows, or knew last.
+    current: Vec<u32>,
     /// The CPU that each task was on last, and its job there.
     last_seen: Vec<(CpuId, u32)>,
     /// Of each task.
@@ -88,7 +93,10 @@ impl Collector {
             start,
             sources,
             tasks: plan.tasks.len(),
-            occupancy: CpuOccupancy::new(linux.len(), count),
+            occupancy: CpuOccupancy::new(linux.len(), count).told(plan.system.is_some()),
+            clusters: plan.placement.clusters.clone(),
+            cluster_of: plan.placement.cluster_of.clone(),
+            current: vec![0; count],
             locks: Locks::new(plan.header().locks.iter().map(|lock| lock.replicas), count),
             resources: plan.resources,
             graphs: Graphs::new(plan),
@@ -219,6 +227,9 @@ impl Collector {
     }
 
     fn entry(&mut self, task: usize, entry: Entry, sink: &mut impl Sink) {
+        if self.decision(task, entry.step, sink) {
+            return;
+        }
         let progress = self.progress[task];
         if !progress.is_at(entry.index) {
             return;
@@ -245,6 +256,13 @@ impl Collector {
                 record(Event::Resume { cpu, job });
                 self.occupancy.enter(job, cpu, &mut record);
             }
+            JobStep::Ready => {
+                self.current[task] = entry.index;
+                record(Event::Ready { job, cpu });
+            }
+            JobStep::Resumed => record(Event::Resume { cpu, job }),
+            JobStep::Executes => self.occupancy.enter(job, cpu, &mut record),
+            JobStep::Linked(..) | JobStep::Carried(..) => unreachable!("they are no steps of a job"),
             JobStep::NonPreemptiveBegin | JobStep::NonPreemptiveEnd | JobStep::SpinBegin | JobStep::SpinEnd => {
                 self.occupancy.enter(job, cpu, &mut record);
                 record(match entry.step {
@@ -275,6 +293,22 @@ impl Collector {
                 self.locks.unlock(lock, replica);
             }
         }
+    }
+
+    /// What Laxity's scheduler decided when something happened to `task`, if `step` is that.
+    fn decision(&mut self, task: usize, step: JobStep, sink: &mut impl Sink) -> bool {
+        let at = self.reached;
+        let mut record = |event| sink.record(at, event);
+        let job = |task: TaskId| JobId { task, index: self.current[task.index()] };
+        let cluster = self.cluster_of.get(task).copied().unwrap_or(0);
+        let cpu = |cpu: CpuId| self.clusters[cluster][cpu.index()];
+        match step {
+            JobStep::Linked(on, task) => record(Event::Link { cpu: cpu(on), job: task.map(job) }),
+            JobStep::Carried(task, Some(on)) => self.occupancy.enter(job(task), cpu(on), &mut record),
+            JobStep::Carried(task, None) => self.occupancy.preempt(job(task), &mut record),
+            _ => return false,
+        }
+        true
     }
 
     /// `thread` handles an interrupt of the GPU of that number, for its owner.

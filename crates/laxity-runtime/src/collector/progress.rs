@@ -51,14 +51,21 @@ impl Progress {
             JobStep::NonPreemptiveBegin => State::IsNonPreemptive,
             JobStep::Suspend => State::IsSuspended,
             JobStep::Complete => State::NotBegun,
-            JobStep::Begin | JobStep::NonPreemptiveEnd | JobStep::Resume => State::Executes,
+            JobStep::Begin
+            | JobStep::Ready
+            | JobStep::NonPreemptiveEnd
+            | JobStep::Resume
+            | JobStep::Resumed => State::Executes,
             // Processes neither lock nor use GPUs.
             JobStep::Request(_)
             | JobStep::Wait(_)
             | JobStep::Grant(..)
             | JobStep::Unlock(..)
             | JobStep::SpinBegin
-            | JobStep::SpinEnd => return,
+            | JobStep::SpinEnd
+            | JobStep::Executes
+            | JobStep::Linked(..)
+            | JobStep::Carried(..) => return,
         };
         if step == JobStep::Complete {
             self.completed = self.completed.wrapping_add(1);

@@ -19,6 +19,9 @@ pub(crate) enum JobError {
     /// The arbitration of the GPUs takes no more jobs.
     #[error(transparent)]
     Register(#[from] RegisterError),
+    /// Laxity's scheduler refuses.
+    #[error(transparent)]
+    Scheduled(#[from] laxity_sched::TaskError),
     /// The GPU is gone.
     #[error(transparent)]
     Gpu(#[from] GpuError),

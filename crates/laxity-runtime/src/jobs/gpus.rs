@@ -91,13 +91,14 @@ impl Jobs {
         if outstanding.iter().all(Event::is_complete) {
             return Ok(());
         }
-        let (before, after, how) = match self.plan.spins {
-            true => (JobStep::SpinBegin, JobStep::SpinEnd, Wait::Spinning),
-            false => (JobStep::Suspend, JobStep::Resume, Wait::Blocking),
-        };
-        self.note(before);
-        outstanding.iter().try_for_each(|operation| operation.wait(how)).map_err(JobError::from)?;
-        self.note(after);
+        let wait = |how| outstanding.iter().try_for_each(|operation| operation.wait(how)).map_err(JobError::from);
+        if self.plan.spins {
+            self.note(JobStep::SpinBegin);
+            wait(Wait::Spinning)?;
+            self.note(JobStep::SpinEnd);
+        } else {
+            self.suspended(|_| wait(Wait::Blocking))??;
+        }
         if self.stop.is_stopped() { Err(Cut::Stopped) } else { Ok(()) }
     }
 }

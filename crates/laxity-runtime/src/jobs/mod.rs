@@ -7,12 +7,14 @@ mod error;
 mod gpus;
 mod messages;
 mod resources;
+mod scheduled;
 
 use std::sync::Arc;
 
 use laxity_gpu::{Client, Token, TokenRequest};
 use laxity_model::{ExecutionTime, Instant, LockId, Nanos};
 use laxity_plan::Op;
+use laxity_sched::System;
 use laxity_sys::clock;
 use laxity_sys::pi_lock::PiLock;
 
@@ -36,6 +38,8 @@ pub(crate) struct Jobs {
     gpus: Option<Gpus>,
     /// If it locks GPUs.
     client: Option<Client>,
+    /// If Laxity's scheduler schedules it.
+    scheduled: Option<laxity_sched::Task>,
     /// The resources that the job holds, the last one last.
     held: Vec<LockId>,
     /// The priorities that it raised itself to, the last one last.
@@ -65,13 +69,17 @@ impl Jobs {
         log: Writer,
         resources: Arc<[PiLock]>,
         stop: Arc<StopSignal>,
+        system: Option<&System>,
     ) -> Result<Jobs, String> {
         let work = Work::new(task.working_set)?;
+        let parameters = task.scheduled.as_ref();
+        let scheduled = system.zip(parameters).map(|(system, (number, it))| scheduled::begin(system, it, *number));
+        let scheduled = scheduled.transpose()?;
         let (held, priorities) = (Vec::with_capacity(task.ops.len()), Vec::with_capacity(task.ops.len()));
         // When Linux schedules it as it will: threads that inherit from it ask for that.
         let client = gpus.map(|(_, share)| share.register(&task)).transpose()?.flatten();
         let gpus = gpus.map(|(plan, share)| Gpus::new(plan, &task, share));
-        Ok(Jobs { plan: task, log, resources, stop, work, gpus, client, held, priorities, index: 0 })
+        Ok(Jobs { plan: task, log, resources, stop, work, gpus, client, scheduled, held, priorities, index: 0 })
     }
 
     /// Carries out job `index`, which is due at `deadline`. All its steps are done when this returns. A job that is cut
@@ -82,8 +90,7 @@ impl Jobs {
         deadline: Instant,
         node_job: Option<&mut laxity_graph::Job<'_>>,
     ) -> Result<(), Cut> {
-        self.index = index;
-        self.note(JobStep::Begin);
+        self.begin_job(index, deadline)?;
         self.work.begin_job();
         if let Some(job) = node_job {
             messages::exchange(job, &self.plan.messages);
@@ -157,23 +164,21 @@ impl Jobs {
 
     fn suspend(&mut self, span: Nanos) -> Result<(), Cut> {
         let until = clock::now().saturating_add(span);
-        self.note(JobStep::Suspend);
-        if !self.stop.suspend_until(until) {
-            return Err(Cut::Stopped);
-        }
-        self.note(JobStep::Resume);
-        Ok(())
+        let stop = Arc::clone(&self.stop);
+        if self.suspended(|_| stop.suspend_until(until))? { Ok(()) } else { Err(Cut::Stopped) }
     }
 
-    /// A section that no other task preempts: noted where it is one, which is under `SCHED_FIFO`.
+    /// A section that no other task preempts: noted where it is one, which is under `SCHED_FIFO` and
+    /// Laxity's scheduler.
     fn non_preemptive(&mut self, span: Nanos) -> Result<(), Cut> {
-        let Some(priority) = self.plan.raised.as_ref().map(|raised| raised.non_preemptive) else {
+        let priority = self.plan.raised.as_ref().map(|raised| raised.non_preemptive);
+        if priority.is_none() && self.scheduled.is_none() {
             return self.execute(span);
-        };
-        self.raise(Some(priority))?;
-        self.note(JobStep::NonPreemptiveBegin);
+        }
+        self.raise(priority)?;
+        self.enter_section()?;
         let outcome = self.execute(span);
-        self.note(JobStep::NonPreemptiveEnd);
+        self.leave_section()?;
         self.lower()?;
         outcome
     }
@@ -186,14 +191,14 @@ impl Body for Jobs {
         match job {
             Job::Timer { index, deadline } => {
                 self.carry_out(index, deadline, None)?;
-                self.note(JobStep::Complete);
+                self.end_job()?;
             }
             Job::Node(mut job) => {
                 let deadline = job.deadline().unwrap_or(Instant::NEVER);
                 // Jobs of a trace have 32 bits, too.
                 self.carry_out(job.index() as u32, deadline, Some(&mut job))?;
                 // Before the tokens are there, so that in the log no consumer begins before its producer completes.
-                self.note(JobStep::Complete);
+                self.end_job()?;
                 job.complete();
             }
         }

@@ -15,8 +15,9 @@ use laxity_plan::draws::TaskDraws;
 use laxity_plan::{GraphPlan, Op, ReleasePattern, Releases};
 use laxity_policy::graph::Releasing;
 use laxity_policy::lock;
+use laxity_sched::{Config as SystemConfig, Parameters, Rule};
 use laxity_sys::scheduling;
-use laxity_trace::{LockInfo, LockKind, Origin, TraceHeader};
+use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
 
 pub use self::graph::{GraphOptions, NodeOptions};
 use crate::attributes::Attributes;
@@ -56,6 +57,8 @@ pub struct LivePlan {
     pub(crate) pools: Vec<Pool>,
     /// Threads that handle interrupts are as urgent as the holder of the GPU: klmirqd.
     pub(crate) follows_owners: bool,
+    /// The system of Laxity's scheduler, if that schedules.
+    pub(crate) system: Option<SystemConfig>,
 }
 
 /// When a run is over.
@@ -112,6 +115,8 @@ pub(crate) struct TaskPlan {
     pub urgency: Option<u8>,
     /// Jobs spin, rather than suspend, until their GPU operations are complete.
     pub spins: bool,
+    /// What it is for Laxity's scheduler, if that schedules it: its number and its parameters.
+    pub scheduled: Option<(usize, Parameters)>,
     /// Under `SCHED_FIFO` the priority of non-preemptive sections, and for each lock that of its ceiling, if it has one.
     pub raised: Option<Raised>,
 }
@@ -226,17 +231,18 @@ impl LivePlan {
         let ranks = compiled.header.tasks[..models.len()].iter().map(|task| task.rank);
         let priorities: Vec<u8> = ranks.map(|rank| linux::priority(rank, models.len())).collect();
         let attributes = match linux {
-            LinuxScheduler::Other => vec![Attributes::Other; models.len()],
+            LinuxScheduler::Laxity | LinuxScheduler::Other => vec![Attributes::Other; models.len()],
             LinuxScheduler::Deadline => reserved,
             LinuxScheduler::Fifo => priorities.iter().map(|&priority| Attributes::fifo(priority)).collect(),
         };
         let is_fixed = !scheduler.rule.goes_by_deadline();
+        let is_ours = linux == LinuxScheduler::Laxity;
         let settled = Settled {
             linux,
             attributes,
             urgencies: priorities.iter().map(|&priority| is_fixed.then_some(priority)).collect(),
             // A thread that may use all CPUs must not say so: SCHED_DEADLINE takes no other.
-            cpus: (0..models.len()).map(|task| (!uses_all).then(|| placement.cpus(task))).collect(),
+            cpus: (0..models.len()).map(|task| (!uses_all && !is_ours).then(|| placement.cpus(task))).collect(),
             placement,
             first_task: 0,
         };
@@ -264,6 +270,9 @@ impl LivePlan {
             })
         };
         let end = Instant::ZERO.saturating_add(duration);
+        let scheduler = compiled.header.scheduler;
+        let system = system(&scheduler, linux, &placement, models.len())?;
+        let is_fixed = !scheduler.rule.goes_by_deadline();
         let task_plan = |(number, (task, ops)): (usize, (&Task, &[Op]))| {
             let draws = TaskDraws { seed, task: TaskId(first_task + number as u32) };
             TaskPlan {
@@ -282,6 +291,7 @@ impl LivePlan {
                 urgency: urgencies[number],
                 spins: workload.gpu_management.arbitration == GpuArbitration::DriverSpinning,
                 raised: raised(number),
+                scheduled: system.as_ref().map(|_| (number, parameters(task, &compiled.header.tasks[number], is_fixed))),
             }
         };
         let tasks: Vec<TaskPlan> = models.iter().zip(compiled.bodies()).enumerate().map(task_plan).collect();
@@ -302,6 +312,7 @@ impl LivePlan {
             pools,
             tasks,
             header,
+            system,
         })
     }
 
@@ -318,6 +329,39 @@ impl LivePlan {
     /// Notes to the user: what is weaker than the workload asks for.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+}
+
+/// The system of Laxity's scheduler, if that schedules.
+fn system(
+    scheduler: &Scheduler,
+    linux: LinuxScheduler,
+    placement: &Placement,
+    tasks: usize,
+) -> Result<Option<SystemConfig>, String> {
+    if linux != LinuxScheduler::Laxity {
+        return Ok(None);
+    }
+    let rule = Rule::of_model(scheduler.rule).expect("the fair class is Linux's own");
+    let config = SystemConfig { tasks: tasks.max(1) as u16, ..SystemConfig::new(rule, placement.linux_clusters()) };
+    config.validate().map_err(|error| format!("Laxity's scheduler: {error}"))?;
+    Ok(Some(config))
+}
+
+/// What `task` is for Laxity's scheduler.
+fn parameters(task: &Task, info: &TaskInfo, is_fixed: bool) -> Parameters {
+    let letters = task.name.chars().scan(0, |length, char| {
+        *length += char.len_utf8();
+        (*length <= laxity_sched::NAME_MAX).then_some(char)
+    });
+    let name: String = letters.collect();
+    Parameters {
+        cluster: info.cluster,
+        deadline: task.deadline,
+        wcet: task.wcet(),
+        // As the simulator ranks it: level 0 is above all jobs.
+        level: is_fixed.then(|| u64::from(info.rank) + 1),
+        ..Parameters::periodic(name, task.period)
     }
 }
 
@@ -415,7 +459,8 @@ fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> Vec<S
     if linux == LinuxScheduler::Fifo {
         return notes;
     }
-    if refusal::bodies(workload).any(|body| body.iter().any(refusal::is_non_preemptive)) {
+    let has_sections = linux == LinuxScheduler::Laxity;
+    if !has_sections && refusal::bodies(workload).any(|body| body.iter().any(refusal::is_non_preemptive)) {
         notes.push(format!("non-preemptive sections can be preempted under {linux}"));
     }
     if workload.resources.iter().any(|resource| resource.protocol == ResourceProtocol::PriorityCeiling) {

@@ -1,0 +1,91 @@
+//! Jobs that Laxity's scheduler schedules: their events become those of its policy.
+
+use laxity_model::Instant;
+use laxity_sched::{Job, Parameters, System, Task};
+
+use super::{Cut, JobError, Jobs};
+use crate::log::JobStep;
+
+/// The calling thread becomes the task `parameters` of `system`.
+///
+/// # Errors
+/// Why it cannot, in words.
+pub(super) fn begin(system: &System, parameters: &Parameters, number: usize) -> Result<Task, String> {
+    let task = system.begin(parameters.clone()).map_err(|error| error.to_string())?;
+    // Traces and ties go by the numbers of the workload.
+    if task.id().index() != number {
+        return Err(format!("it is number {} of system {}, not {number}: end its other tasks", task.id().0, system.name()));
+    }
+    Ok(task)
+}
+
+impl Jobs {
+    /// Job `index`, due at `deadline`, is ready. Where Laxity schedules, it executes when its policy lets it.
+    pub(super) fn begin_job(&mut self, index: u32, deadline: Instant) -> Result<(), Cut> {
+        self.index = index;
+        let Some(task) = &self.scheduled else {
+            self.note(JobStep::Begin);
+            return Ok(());
+        };
+        let release = Instant(deadline.0.saturating_sub(task.parameters().deadline.0));
+        let job = Job { index: index.into(), release, deadline };
+        let mut watch = self.log.decisions(index, Some(JobStep::Ready));
+        task.release_watched(job, &mut watch).map_err(JobError::from)?;
+        self.note(JobStep::Executes);
+        Ok(())
+    }
+
+    /// The job is complete.
+    pub(super) fn end_job(&mut self) -> Result<(), Cut> {
+        let Some(task) = &self.scheduled else {
+            self.note(JobStep::Complete);
+            return Ok(());
+        };
+        let mut watch = self.log.decisions(self.index, Some(JobStep::Complete));
+        task.complete_watched(&mut watch).map_err(JobError::from)?;
+        Ok(())
+    }
+
+    /// The job does `wait`, during which it needs no CPU.
+    pub(super) fn suspended<R>(&mut self, wait: impl FnOnce(&mut Self) -> R) -> Result<R, Cut> {
+        match &self.scheduled {
+            None => self.note(JobStep::Suspend),
+            Some(task) => {
+                let mut watch = self.log.decisions(self.index, Some(JobStep::Suspend));
+                task.suspend_watched(&mut watch).map_err(JobError::from)?;
+            }
+        }
+        let result = wait(self);
+        match &self.scheduled {
+            None => self.note(JobStep::Resume),
+            Some(task) => {
+                let mut watch = self.log.decisions(self.index, Some(JobStep::Resumed));
+                task.resume_watched(&mut watch).map_err(JobError::from)?;
+                self.note(JobStep::Executes);
+            }
+        }
+        Ok(result)
+    }
+
+    /// No other task preempts the job from here on.
+    pub(super) fn enter_section(&mut self) -> Result<(), Cut> {
+        if let Some(task) = &self.scheduled {
+            task.enter_section().map_err(JobError::from)?;
+        }
+        self.note(JobStep::NonPreemptiveBegin);
+        Ok(())
+    }
+
+    /// Until here.
+    pub(super) fn leave_section(&mut self) -> Result<(), Cut> {
+        self.note(JobStep::NonPreemptiveEnd);
+        if let Some(task) = &self.scheduled {
+            let mut watch = self.log.decisions(self.index, None);
+            let decision = task.leave_section_watched(&mut watch).map_err(JobError::from)?;
+            if decision.is_some() {
+                self.note(JobStep::Executes);
+            }
+        }
+        Ok(())
+    }
+}
