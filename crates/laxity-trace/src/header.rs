@@ -29,6 +29,10 @@ pub struct TraceHeader {
     pub costs: OverheadCosts,
     /// The seed of random execution times, gaps and jitter.
     pub seed: u64,
+    /// Whether the links of a live trace are there: Laxity's scheduler decided, by the policy that the header names. All
+    /// simulated traces have links.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_linked: bool,
     /// The tasks; a `TaskId` indexes this list. First the workload's tasks, then the nodes of its graphs, then the
     /// interrupt threads.
     pub tasks: Vec<TaskInfo>,
@@ -266,11 +270,12 @@ impl DeviceId {
 }
 
 impl TraceHeader {
-    /// What decided which job runs where, in a word: the scheduler, or Linux if the trace is live. The header of a live
-    /// trace names a scheduler only because its jobs have that scheduler's deadlines.
+    /// What decided which job runs where, in a word: the scheduler, or Linux if the trace is live and has no links: then
+    /// the header names a scheduler only because its jobs have that scheduler's deadlines.
     pub fn scheduled_by(&self) -> String {
         match self.origin {
             Origin::Simulated => self.scheduler.to_string(),
+            Origin::Live if self.is_linked => self.scheduler.to_string(),
             Origin::Live => "scheduled by Linux".to_owned(),
         }
     }
@@ -326,6 +331,7 @@ impl TraceHeader {
             quantum: Nanos::from_millis(1),
             costs: OverheadCosts::default(),
             seed: 0,
+            is_linked: false,
             tasks: Vec::new(),
             arbitration: management.arbitration.name().to_owned(),
             handling: management.handling,

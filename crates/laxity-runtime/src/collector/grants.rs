@@ -68,7 +68,11 @@ impl Collector {
     }
 
     /// Suspends the jobs that did not get the lock of a GPU at once. Of a resource the job notes that itself.
+    /// Under Laxity's scheduler it notes both.
     pub(super) fn put_to_sleep(&mut self, sink: &mut impl Sink) {
+        if self.is_told {
+            return;
+        }
         let at = self.reached;
         while let Some(task) = self.locks.awake(self.resources) {
             let (cpu, index) = self.last_seen[task];

@@ -28,6 +28,8 @@ pub(crate) struct Collector {
     /// The tasks, and then for each GPU the thread that handles its interrupts.
     sources: Vec<Source>,
     tasks: usize,
+    /// Whether jobs note when they suspend to wait for any lock.
+    is_told: bool,
     occupancy: CpuOccupancy,
     locks: Locks,
     /// Locks with smaller numbers are resources.
@@ -93,6 +95,7 @@ impl Collector {
             start,
             sources,
             tasks: plan.tasks.len(),
+            is_told: plan.system.is_some(),
             occupancy: CpuOccupancy::new(linux.len(), count).told(plan.system.is_some()),
             clusters: plan.placement.clusters.clone(),
             cluster_of: plan.placement.cluster_of.clone(),

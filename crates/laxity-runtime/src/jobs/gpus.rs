@@ -1,6 +1,6 @@
 //! Tokens, engines, and operations of GPUs.
 
-use laxity_gpu::{EngineLock, Token, TokenRequest};
+use laxity_gpu::{EngineLock, LockError, Token, TokenRequest};
 use laxity_model::{Engine, Gpu, GpuId, Instant, LockId, ReplicaId};
 use laxity_plan::{EngineKind, EngineTarget, GpuChoice, Op, Operation, OperationTime};
 use laxity_softgpu::{Event, Stream, Wait};
@@ -37,12 +37,24 @@ impl Jobs {
         let Op::Lock { lock, .. } = self.plan.ops[at] else { unreachable!("it is about a token") };
         let client = holding.client.expect("a thread that locks GPUs is registered");
         self.note(JobStep::Request(lock));
-        let token = client.request(request).map_err(JobError::from)?;
+        let token = self.granted(|deadline| client.request(TokenRequest { deadline, ..request }))?;
         self.note(JobStep::Grant(lock, token.replica()));
         let outcome = self.steps(at + 1, Holding { client: Some(client), token: Some(&token) });
         self.note(JobStep::Unlock(lock, token.replica()));
         drop(token);
         outcome
+    }
+
+    /// Waits for what `request` asks for. Laxity's scheduler is told that the job suspends, if it must wait.
+    fn granted<T>(&mut self, request: impl Fn(Instant) -> Result<T, LockError>) -> Result<T, Cut> {
+        let result = match self.scheduled {
+            None => request(Instant::NEVER),
+            Some(_) => match request(Instant::ZERO) {
+                Err(LockError::TimedOut { .. }) => self.suspended(|_| request(Instant::NEVER))?,
+                result => result,
+            },
+        };
+        Ok(result.map_err(JobError::from)?)
     }
 
     /// Executes the steps during which the job holds an engine; answers which step gives it up.
@@ -54,7 +66,7 @@ impl Jobs {
         let engine = wanted.on(gpus.models[gpu.index()].copy_engines);
         let lock = gpus.engine_lock(gpu, engine);
         self.note(JobStep::Request(lock));
-        let locked: EngineLock<'_> = token.engine(engine, Instant::NEVER).map_err(JobError::from)?;
+        let locked: EngineLock<'_> = self.granted(|deadline| token.engine(engine, deadline))?;
         self.note(JobStep::Grant(lock, ReplicaId(0)));
         let outcome = self.steps(at + 1, holding);
         self.note(JobStep::Unlock(lock, ReplicaId(0)));

@@ -16,8 +16,14 @@ impl Jobs {
         let resources = Arc::clone(&self.resources);
         let guard = &resources[lock.index()];
         if !guard.try_lock() {
-            self.note(JobStep::Wait(lock));
-            guard.lock().map_err(|error| JobError::Resource { lock, error })?;
+            let refused = |error| JobError::Resource { lock, error };
+            if self.scheduled.is_some() {
+                // Linux lends the holder the priority of this thread, which is above all that run.
+                self.suspended(|_| guard.lock())?.map_err(refused)?;
+            } else {
+                self.note(JobStep::Wait(lock));
+                guard.lock().map_err(refused)?;
+            }
         }
         self.held.push(lock);
         self.note(JobStep::Grant(lock, ReplicaId(0)));

@@ -296,7 +296,9 @@ impl LivePlan {
         };
         let tasks: Vec<TaskPlan> = models.iter().zip(compiled.bodies()).enumerate().map(task_plan).collect();
         let use_gpus = tasks.iter().any(TaskPlan::uses_gpu);
-        let header = header(compiled, workload, linux);
+        // Interrupt threads of GPUs are scheduled by Linux.
+        let is_linked = system.is_some() && !use_gpus;
+        let header = TraceHeader { is_linked, ..header(compiled, workload, linux) };
         let pools = if use_gpus { pools(&header, &compiled.locks.configs, workload, &tasks)? } else { Vec::new() };
         let handling = workload.gpu_management.handling;
         Ok(LivePlan {

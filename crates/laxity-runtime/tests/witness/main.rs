@@ -5,6 +5,7 @@
 mod gpus;
 mod graphs;
 mod harness;
+mod scheduled;
 mod schedulers;
 
 use harness::{completions, grants, live, live_by, ms, releases, simulated, start, uniform};

@@ -54,7 +54,8 @@ pub struct Arguments {
     /// Share GPUs by NAME instead of the file's arbitration: driver, driver_spinning, k_fmlp or gpusync
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(GpuArbitration::ALL.map(GpuArbitration::name)), hide_possible_values = true)]
     arbitration: Option<String>,
-    /// How Linux schedules: fifo, deadline or other [default: the first that fits the policy and is permitted]
+    /// What schedules: laxity, fifo, deadline or other [default: the class of Linux that does just what the policy says,
+    /// else laxity, as far as permitted]
     #[arg(long, value_name = "CLASS")]
     scheduler: Option<LinuxScheduler>,
     /// Run for DURATION, as in 60s or "2 min" [default: ten of the longest periods, at least 1 s]
@@ -131,7 +132,10 @@ fn say(file: &str, workload: &Workload, plan: &LivePlan) {
     for remark in Machine::look().remarks(plan.linux()) {
         output::note(remark);
     }
-    output::note(format_args!("Linux schedules the tasks by {}", plan.linux()));
+    match plan.linux() {
+        LinuxScheduler::Laxity => output::note(format_args!("Laxity schedules the tasks by {}, upon SCHED_FIFO", workload.scheduler)),
+        class => output::note(format_args!("Linux schedules the tasks by {class}")),
+    }
 }
 
 /// Runs `plan` to its end or until interrupted. Its trace is in its place when this returns. Answers what was measured,

@@ -40,8 +40,8 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
     let source = Source::open(file)?;
     let header = source.header().clone();
     let mut legality = LegalityCheck::new(&header);
-    // A live schedule is Linux's: it claims to follow no policy.
-    let mut policy = (header.origin == Origin::Simulated).then(|| PolicyCheck::new(&header));
+    // A live schedule without links is Linux's: it claims to follow no policy.
+    let mut policy = (header.origin == Origin::Simulated || header.is_linked).then(|| PolicyCheck::new(&header));
     let mut deadlines = (!arguments.ignore_deadlines).then(|| DeadlineCheck::new(&header));
     let ending = source.stream(&mut (&mut legality, (&mut policy, &mut deadlines)));
     output.line(format_args!(
