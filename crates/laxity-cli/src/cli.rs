@@ -54,6 +54,8 @@ pub enum Command {
     Bandwidth(commands::bandwidth::Arguments),
     #[cfg(target_os = "linux")]
     Graph(commands::graph::Arguments),
+    #[cfg(target_os = "linux")]
+    Sched(commands::sched::Arguments),
     Completions(commands::completions::Arguments),
 }
 

@@ -72,6 +72,8 @@ fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
         Command::Bandwidth(arguments) => commands::bandwidth::run(arguments, output),
         #[cfg(target_os = "linux")]
         Command::Graph(arguments) => commands::graph::run(arguments, output),
+        #[cfg(target_os = "linux")]
+        Command::Sched(arguments) => commands::sched::run(arguments, output),
         Command::Completions(arguments) => commands::completions::run(&arguments, output),
     }
 }

@@ -17,6 +17,8 @@ pub mod overheads;
 pub mod policies;
 #[cfg(target_os = "linux")]
 pub mod run;
+#[cfg(target_os = "linux")]
+pub mod sched;
 pub mod schema;
 pub mod simulate;
 pub mod trace;

@@ -2,7 +2,8 @@
 //! tolerance, and its links come in the simulated order.
 
 use laxity_model::{Instant, JobId, Nanos, Workload};
-use laxity_runtime::{LinuxScheduler, Options, Plan};
+use laxity_runtime::{LinuxScheduler, LivePlan, Options};
+use laxity_testing::skip;
 use laxity_trace::check::PolicyCheck;
 use laxity_trace::{Event, Record, Sink};
 
@@ -13,7 +14,7 @@ fn followed(workload: &Workload, duration: Nanos) -> Option<Vec<Record>> {
     let records = live_by(workload, duration, LinuxScheduler::Laxity)?;
     let options =
         Options { scheduler: workload.scheduler, linux: Some(LinuxScheduler::Laxity), seed: SEED, duration };
-    let plan = Plan::new(workload, &options).expect("it ran");
+    let plan = LivePlan::new(workload, &options).expect("it ran");
     assert!(plan.header().is_linked, "its links are recorded");
     let mut check = PolicyCheck::new(plan.header());
     records.iter().for_each(|record| check.record(record.at, record.event));
@@ -73,7 +74,10 @@ fn twenty_workloads_are_linked_live_in_the_simulated_order_and_follow_their_poli
                 let late = latest(&records);
                 (found.starts_with(&expected) || late < ms(3)).then_some((found, late))
             });
-            let Some((found, late)) = is_same else { continue };
+            let Some((found, late)) = is_same else {
+                skip(format_args!("{policy} {set:?}: not permitted, or this machine is too busy for an order of links"));
+                continue;
+            };
             let count = expected.len().min(found.len());
             assert_eq!(found[..count], expected[..count], "{policy} {set:?}: nothing was later than {late}");
         }

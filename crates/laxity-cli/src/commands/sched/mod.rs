@@ -1,0 +1,68 @@
+//! `laxity sched`: the tasks that Laxity's own scheduler schedules live.
+
+mod gc;
+mod list;
+mod top;
+mod view;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use laxity_sched::{Registry, RegistryError};
+
+use super::named::{live, way_out};
+use crate::error::CliError;
+use crate::output::Output;
+
+/// See the tasks that Laxity's own scheduler schedules: which have a CPU, wait for one, or sleep.
+///
+/// A system has a name in shared memory: its clusters of CPUs, the policy, and the tasks of all its processes. `laxity run --scheduler laxity` makes one for the time it runs.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity run car.toml --scheduler laxity &
+  laxity sched list
+  laxity sched top
+  laxity sched gc                          remove what killed processes left
+
+Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such system.")]
+pub struct Arguments {
+    /// Where systems have their names
+    #[arg(long, global = true, value_name = "DIR", default_value = "/dev/shm")]
+    folder: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    // The arguments of each command describe it: a comment here would hide the longer text of `--help`.
+    List(list::Arguments),
+    Top(top::Arguments),
+    Gc(gc::Arguments),
+}
+
+/// Does one thing with systems.
+pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
+    let registry = Registry::at(arguments.folder);
+    match arguments.command {
+        Command::List(arguments) => list::run(&registry, &arguments, output),
+        Command::Top(arguments) => top::run(&registry, &arguments, output),
+        Command::Gc(arguments) => gc::run(&registry, &arguments, output),
+    }
+}
+
+/// `error`, with the name that was meant if it is about one that does not exist.
+fn refused(registry: &Registry, error: RegistryError) -> CliError {
+    let RegistryError::NotFound { name } = error else {
+        return match error {
+            RegistryError::Name { .. } => CliError::Argument { message: error.to_string() },
+            error => live(error),
+        };
+    };
+    match registry.names() {
+        Ok(names) => CliError::Argument {
+            message: format!("system {name}: does not exist; {}", way_out(&name, &names, "system")),
+        },
+        Err(error) => live(error),
+    }
+}
