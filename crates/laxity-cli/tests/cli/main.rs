@@ -35,6 +35,8 @@ mod replicas;
 mod run;
 #[cfg(target_os = "linux")]
 mod same_jobs;
+#[cfg(target_os = "linux")]
+mod sched;
 mod simulate;
 mod support;
 #[cfg(target_os = "linux")]
