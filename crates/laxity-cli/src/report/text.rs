@@ -46,6 +46,7 @@ fn heading(report: &Report) -> String {
     }
     line("platform", platform(header));
     match is_live {
+        true if header.is_linked => line("scheduler", format!("{}, live", header.scheduler)),
         true => line("scheduler", "Linux".to_owned()),
         false => line("scheduler", format!("{} ({})", header.scheduler, describe(&header.scheduler))),
     }
