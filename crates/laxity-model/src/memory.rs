@@ -131,7 +131,7 @@ impl Contention {
         let rise = u128::from(right.factor.0.saturating_sub(left.factor.0));
         let (run, along) = (u128::from(right.traffic - left.traffic), u128::from(traffic - left.traffic));
         // A rise below 2^30 (a factor of 1,000 in millionths) times 2^64: below 2^94, and with 32 more bits below 2^126.
-        let risen = (rise * along << 32).div_ceil(run);
+        let risen = ((rise * along) << 32).div_ceil(run);
         let factor = (u128::from(left.factor.0) << 32) + risen;
         u64::try_from(factor.div_ceil(u128::from(Factor::ONE.0))).unwrap_or(u64::MAX)
     }

@@ -143,7 +143,7 @@ impl<'a, W: io::Write> Exporter<'a, W> {
                 self.packets.event(at, Track::cpu(cpu), What::Instant(name, Category::Memory), facts)
             }
             Event::EngineRate { gpu, engine, rate } => {
-                let percent = (u128::from(rate) * 100 >> 32) as u64;
+                let percent = ((u128::from(rate) * 100) >> 32) as u64;
                 let facts = vec![fact(Fact::RatePercent, Value::Unsigned(percent))];
                 self.packets.event(at, Track::engine(gpu, engine), What::Instant(Name::Rate, Category::Memory), facts)
             }
