@@ -49,8 +49,10 @@ impl Machine {
             );
         }
         match self.real_time {
-            Some((runtime, period)) if (0..period).contains(&runtime)
-                && [LinuxScheduler::Fifo, LinuxScheduler::Laxity].contains(&scheduler) => {
+            Some((runtime, period))
+                if (0..period).contains(&runtime)
+                    && [LinuxScheduler::Fifo, LinuxScheduler::Laxity].contains(&scheduler) =>
+            {
                 remarks.push(format!(
                     "real-time threads may have to pause for {} us of each {period} us when others want to run; `sysctl \
                      kernel.sched_rt_runtime_us=-1` lets them go on",

@@ -14,7 +14,11 @@ pub(super) fn begin(system: &System, parameters: &Parameters, number: usize) -> 
     let task = system.begin(parameters.clone()).map_err(|error| error.to_string())?;
     // Traces and ties go by the numbers of the workload.
     if task.id().index() != number {
-        return Err(format!("it is number {} of system {}, not {number}: end its other tasks", task.id().0, system.name()));
+        return Err(format!(
+            "it is number {} of system {}, not {number}: end its other tasks",
+            task.id().0,
+            system.name()
+        ));
     }
     Ok(task)
 }

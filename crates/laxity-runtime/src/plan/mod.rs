@@ -291,7 +291,9 @@ impl LivePlan {
                 urgency: urgencies[number],
                 spins: workload.gpu_management.arbitration == GpuArbitration::DriverSpinning,
                 raised: raised(number),
-                scheduled: system.as_ref().map(|_| (number, parameters(task, &compiled.header.tasks[number], is_fixed))),
+                scheduled: system
+                    .as_ref()
+                    .map(|_| (number, parameters(task, &compiled.header.tasks[number], is_fixed))),
             }
         };
         let tasks: Vec<TaskPlan> = models.iter().zip(compiled.bodies()).enumerate().map(task_plan).collect();

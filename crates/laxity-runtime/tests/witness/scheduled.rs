@@ -12,8 +12,7 @@ use crate::harness::{SEED, completions, live_by, ms, simulated, workload};
 /// The live records of `workload`, after the policy's checker has seen them.
 fn followed(workload: &Workload, duration: Nanos) -> Option<Vec<Record>> {
     let records = live_by(workload, duration, LinuxScheduler::Laxity)?;
-    let options =
-        Options { scheduler: workload.scheduler, linux: Some(LinuxScheduler::Laxity), seed: SEED, duration };
+    let options = Options { scheduler: workload.scheduler, linux: Some(LinuxScheduler::Laxity), seed: SEED, duration };
     let plan = LivePlan::new(workload, &options).expect("it ran");
     assert!(plan.header().is_linked, "its links are recorded");
     let mut check = PolicyCheck::new(plan.header());
@@ -75,7 +74,9 @@ fn twenty_workloads_are_linked_live_in_the_simulated_order_and_follow_their_poli
                 (found.starts_with(&expected) || late < ms(3)).then_some((found, late))
             });
             let Some((found, late)) = is_same else {
-                skip(format_args!("{policy} {set:?}: not permitted, or this machine is too busy for an order of links"));
+                skip(format_args!(
+                    "{policy} {set:?}: not permitted, or this machine is too busy for an order of links"
+                ));
                 continue;
             };
             let count = expected.len().min(found.len());

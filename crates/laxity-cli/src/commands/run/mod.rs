@@ -133,7 +133,9 @@ fn say(file: &str, workload: &Workload, plan: &LivePlan) {
         output::note(remark);
     }
     match plan.linux() {
-        LinuxScheduler::Laxity => output::note(format_args!("Laxity schedules the tasks by {}, upon SCHED_FIFO", workload.scheduler)),
+        LinuxScheduler::Laxity => {
+            output::note(format_args!("Laxity schedules the tasks by {}, upon SCHED_FIFO", workload.scheduler))
+        }
         class => output::note(format_args!("Linux schedules the tasks by {class}")),
     }
 }

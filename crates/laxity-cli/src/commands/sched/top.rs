@@ -53,7 +53,8 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
         Some(name) => name.clone(),
         None => only(registry)?,
     };
-    let killed = || live(format_args!("system {name}: all its processes were killed; remove it with `laxity sched gc`"));
+    let killed =
+        || live(format_args!("system {name}: all its processes were killed; remove it with `laxity sched gc`"));
     // In this order: one whose last process leaves in between has ended and was not killed.
     let first = registry.look(&name).map_err(|error| refused(registry, error))?;
     if !registry.is_in_use(&name).map_err(|error| refused(registry, error))? {
