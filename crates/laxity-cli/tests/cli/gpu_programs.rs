@@ -113,7 +113,7 @@ fn a_filter_of_ffmpeg_runs_under_an_arbitration_and_leaves_a_legal_trace() {
     let trace = path(&results.path().join("run.lxt"));
     let (code, out, err) = run(["gpu", "trace", &path(&log), "-o", &trace]);
     assert_eq!(code, 0, "{err}");
-    assert!(out.contains("of 1 stream"), "{out}");
+    assert!(out.contains("of 2 streams"), "a queue for uploads and one for filters: {out}");
     let (code, out, err) = run(["trace", &trace, "check"]);
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.contains("yes  a legal schedule"), "{out}");
