@@ -109,7 +109,7 @@ def test_the_seed_decides_and_nothing_else(robot):
 
 def test_what_cannot_be_simulated_is_refused_by_name():
     with pytest.raises(laxity.SimulationError) as raised:
-        laxity.simulate(laxity.load(WORKLOADS / "stabilizer.toml"), scheduler="SCHED_OTHER")
+        laxity.simulate(laxity.load(WORKLOADS / "stabilizer.toml"), policy="SCHED_OTHER")
     assert any('best-effort task "video-encoder"' in reason for reason in raised.value.reasons)
     assert str(raised.value) == "\n".join(raised.value.reasons)
 
@@ -186,7 +186,7 @@ def test_the_same_as_one_by_one(robot, pair):
 def test_many_are_refused_before_any_is_simulated(robot):
     stabilizer = laxity.load(WORKLOADS / "stabilizer.toml")
     with pytest.raises(laxity.SimulationError, match=r'workload 1 "stabilizer": best-effort task'):
-        laxity.simulate_many([robot, stabilizer], duration="87600 h", scheduler="SCHED_OTHER")
+        laxity.simulate_many([robot, stabilizer], duration="87600 h", policy="SCHED_OTHER")
     with pytest.raises(ValueError, match='per="job" is unknown'):
         laxity.simulate_many([robot], per="job")
     assert laxity.simulate_many([]).num_rows == 0

@@ -52,7 +52,7 @@ def figure_4(punishment: int) -> dict[str, Any]:
     """Table II and Fig. 4: a tick of 1 ms at which the task of least virtual time goes on."""
     tasks = [{"name": "cpu", "cpu": 1, "work": "4 ms"}]
     tasks.append({"name": "mem", "cpu": 1, "work": "4 ms", "memory_demand": f"{demand('A')} B/s"})
-    body = [{"cpu": "1 us"}, {"kernel": "4.5 ms", "interrupts": 0}]
+    body: list[dict[str, Any]] = [{"cpu": "1 us"}, {"kernel": "4.5 ms", "interrupts": 0}]
     workload = _workload("A", tasks, READINGS["A"], body=body, call=False)
     workload["platform"] |= {"tick": "1 ms", "cpus": 2}
     rule = {"rule": "TFS", "punishment": punishment} if punishment else {"rule": "CFS"}

@@ -123,7 +123,7 @@ fn workloads() -> impl Strategy<Value = Workload> {
             };
             let callback = device.then(|| time(7));
             // As good as any other draw.
-            let bandwidth_lock = (resources != 1).then(|| BandwidthLock { call: Nanos(resources as u64), budget: 1 });
+            let bandwidth_lock = (resources != 1).then_some(BandwidthLock { call: Nanos(resources as u64), budget: 1 });
             Workload {
                 resources: (0..resources).map(resource).collect(),
                 gpu_management: GpuManagement {

@@ -94,7 +94,7 @@ pub fn protected(
         let periods = u128::from(bound.div_ceil(regulation.period) + more);
         let lost = u128::from(bound.min(regulation.period)) * all + periods.saturating_mul(share);
         // Rounded losses add up to less than 2^-32 of each nanosecond for each CPU, and one.
-        let rounding = (u128::from(bound) * (aggressors.len() as u128 + 2) >> 32) + 1;
+        let rounding = ((u128::from(bound) * (aggressors.len() as u128 + 2)) >> 32) + 1;
         let next = u128::from(work) + lost.div_ceil(u128::from(ONE_Q32)) + rounding;
         let next = u64::try_from(next).unwrap_or(u64::MAX).min(most);
         if next <= bound {
