@@ -76,6 +76,12 @@ impl Plain {
                 }
                 None => return false,
             },
+            Hold::End { budget } => match self.begun.iter().rposition(|&begun| begun == (None, budget)) {
+                Some(last) => {
+                    self.begun.remove(last);
+                }
+                None => return false,
+            },
             Hold::Synchronized { stream } => self.begun.retain(|&(active, _)| active != Some(stream)),
             Hold::AllSynchronized => self.begun.retain(|(stream, _)| stream.is_none()),
             Hold::Ended => self.begun.clear(),
@@ -88,6 +94,7 @@ fn hold() -> impl Strategy<Value = Hold> {
     prop_oneof![
         3 => (1u64..20).prop_map(|budget| Hold::Lock { budget }),
         3 => Just(Hold::Unlock),
+        2 => (1u64..20).prop_map(|budget| Hold::End { budget }),
         4 => (0u64..3, 1u64..20).prop_map(|(stream, budget)| Hold::Issue { stream, budget }),
         3 => (0u64..3).prop_map(|stream| Hold::Synchronized { stream }),
         1 => Just(Hold::AllSynchronized),
