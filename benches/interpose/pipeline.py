@@ -1,4 +1,7 @@
-"""An image pipeline of OpenCV's T-API on synthetic frames: prints a digest of all results, then milliseconds per frame."""
+"""An image pipeline of OpenCV's T-API on synthetic frames.
+
+Prints a digest of all results, then milliseconds per frame.
+"""
 
 import hashlib
 import sys
@@ -9,6 +12,7 @@ import numpy as np
 
 
 def main() -> None:
+    """Runs as many frames as the first argument says; exits with 77 where OpenCV has no OpenCL."""
     frames = int(sys.argv[1])
     if not cv2.ocl.haveOpenCL():
         sys.exit(77)

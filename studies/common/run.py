@@ -1,4 +1,7 @@
-"""Runs a plan: on the threads of this machine, or on a Dask cluster. Finished chunks are kept; missing ones are computed."""
+"""Runs a plan: on the threads of this machine, or on a Dask cluster.
+
+Finished chunks are kept; missing ones are computed.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ class Ring:
 class Fifo:
     """A message with each token, through a named pipe: copied into it and out of it.
 
-    Full as a ring is. Messages that a killed consumer took out of the pipe and did not use up are lost: `MessageLostError`.
+    Full as a ring is. Messages that a killed consumer took out of the pipe and did not use up are lost:
+    `MessageLostError`.
 
     Attributes:
         message: the longest, in bytes.
