@@ -1,8 +1,10 @@
 //! Processes to kill.
 
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 const ROLE: &str = "LAXITY_TEST_ROLE";
 const PLACE: &str = "LAXITY_TEST_PLACE";
@@ -37,7 +39,16 @@ impl Process {
 
     /// Starts what [`Process::command`] made.
     pub fn spawn(command: &mut Command) -> Process {
-        Process(command.spawn().expect("another process"))
+        loop {
+            match command.spawn() {
+                // A test that runs beside this one was starting a process while the program was copied: that process has
+                // the copy open for writing until it executes its own program.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                started => return Process(started.expect("another process")),
+            }
+        }
     }
 
     /// Its number.

@@ -184,6 +184,10 @@ fn kernels_of_known_length_share_a_hold_as_long_as_the_policy_says() {
     );
     let (_, unknown) = world.issue(Work::Kernel { key: 5 }, true, true);
     assert_eq!(unknown, Passage::Gated);
+    for _ in 0..3 {
+        world.now += Nanos::from_micros(10);
+        world.complete(0);
+    }
     world.drain(|| 0);
     assert_eq!(world.grants.len(), 4, "alone; three; the fourth; the unknown one");
 }
