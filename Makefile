@@ -156,7 +156,6 @@ test-python: venv
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test kills -- --ignored --nocapture
 	cargo test -p laxity-gpu --test deaths -- --ignored --nocapture
-	cargo test -p laxity-softgpu --test faults -- --ignored --nocapture
 	cargo test -p laxity-sched --test deaths -- --ignored --nocapture
 	cargo test -p laxity-gpu --test bandwidth -- --ignored --nocapture
 	cargo test -p laxity-bandwidth --test kills -- --ignored --nocapture

@@ -50,7 +50,6 @@ fn kept(gpu: &SoftGpu, buffer: &laxity_softgpu::Buffer) -> Vec<u8> {
 }
 
 #[test]
-#[ignore = "hung once in 26 runs: a client waits for an engine thread that ended; `make test-kill` runs it"]
 fn a_system_call_that_fails_harms_no_other_connection() {
     let name = name("faults");
     let other = open(&name);

@@ -158,8 +158,10 @@ impl Shared {
             let (stream, index) = (outstanding.core.name.clone(), outstanding.index);
             outstanding.failure = Some(GpuError::Failed { stream, index, reason: reason.into() });
         }
-        // If the server is gone, the link notices.
-        let _ = self.packets.send(&Request::Worked(number).encode());
+        if self.packets.send(&Request::Worked(number).encode()).is_err() {
+            // The server would keep the engine for this operation, which no other process could use then.
+            self.packets.end();
+        }
     }
 
     /// Forgets an operation that is complete. Returns its stream, and its failure if it failed.

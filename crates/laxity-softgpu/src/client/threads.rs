@@ -223,6 +223,10 @@ fn work(shared: &Shared, engine: Engine, is_closing: &AtomicBool) {
             _ => shared.packets.end(),
         }
     }
+    if !is_closing.load(Ordering::Acquire) {
+        // Operations of this engine would never begin, and their owners wait for ever.
+        shared.packets.end();
+    }
 }
 
 fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling) {
