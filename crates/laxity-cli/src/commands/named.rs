@@ -4,7 +4,7 @@
 use std::fmt::Display;
 
 use laxity_membership::{Cause, RegistryError};
-use laxity_model::Nanos;
+use laxity_model::{ErrorCode, ErrorDetails, Nanos};
 use serde::Serialize;
 
 use crate::error::CliError;
@@ -75,6 +75,22 @@ pub fn way_out(name: &str, names: &[String], noun: &str) -> String {
             let more = if names.len() > SHOWN { ", ..." } else { "" };
             format!("write one of {}{more}", shown.join(", "))
         }
+    }
+}
+
+/// `error`, with the name that was meant if it is about one that does not exist; `names` are those that there are. An
+/// impossible name or configuration on the command line is bad usage, too.
+pub fn refused<C: Cause>(error: RegistryError<C>, names: Result<Vec<String>, RegistryError<C>>) -> CliError {
+    match (error, names) {
+        (RegistryError::NotFound { name }, Ok(names)) => {
+            let way_out = way_out(&name, &names, C::NOUN);
+            CliError::Argument { message: format!("{} {name}: does not exist; {way_out}", C::NOUN) }
+        }
+        (RegistryError::NotFound { .. }, Err(error)) => live(error),
+        (error, _) if matches!(error.code(), ErrorCode::Name | ErrorCode::Config) => {
+            CliError::Argument { message: error.to_string() }
+        }
+        (error, _) => live(error),
     }
 }
 

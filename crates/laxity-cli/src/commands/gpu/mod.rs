@@ -14,11 +14,11 @@ mod view;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use laxity_gpu::{ArbitrationError, Registry, RegistryError};
+use laxity_gpu::{Registry, RegistryError};
 
 pub use top::only;
 
-use super::named::{live, way_out};
+use super::named;
 use crate::error::CliError;
 use crate::output::Output;
 
@@ -70,18 +70,5 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
 /// `error`, with the name that was meant if it is about one that does not exist. An impossible
 /// value on the command line is bad usage.
 pub fn refused(registry: &Registry, error: RegistryError) -> CliError {
-    let RegistryError::NotFound { name } = error else {
-        return match error {
-            RegistryError::Name { .. } | RegistryError::Other(ArbitrationError::Config(_)) => {
-                CliError::Argument { message: error.to_string() }
-            }
-            error => live(error),
-        };
-    };
-    match registry.names() {
-        Ok(names) => CliError::Argument {
-            message: format!("arbitration {name}: does not exist; {}", way_out(&name, &names, "arbitration")),
-        },
-        Err(error) => live(error),
-    }
+    named::refused(error, registry.names())
 }

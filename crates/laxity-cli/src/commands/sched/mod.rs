@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use laxity_sched::{Registry, RegistryError};
 
-use super::named::{live, way_out};
+use super::named;
 use crate::error::CliError;
 use crate::output::Output;
 
@@ -53,16 +53,5 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
 
 /// `error`, with the name that was meant if it is about one that does not exist.
 fn refused(registry: &Registry, error: RegistryError) -> CliError {
-    let RegistryError::NotFound { name } = error else {
-        return match error {
-            RegistryError::Name { .. } => CliError::Argument { message: error.to_string() },
-            error => live(error),
-        };
-    };
-    match registry.names() {
-        Ok(names) => CliError::Argument {
-            message: format!("system {name}: does not exist; {}", way_out(&name, &names, "system")),
-        },
-        Err(error) => live(error),
-    }
+    named::refused(error, registry.names())
 }
