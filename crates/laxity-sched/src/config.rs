@@ -113,6 +113,19 @@ impl Config {
         }
     }
 
+    /// The CPUs on which both this system and `other` place threads, ascending.
+    pub(crate) fn shared_cpus(&self, other: &Config) -> Vec<u16> {
+        let places = |config: &Config| config.carry != Carry::Nothing;
+        if !places(self) || !places(other) {
+            return Vec::new();
+        }
+        let theirs: Vec<u16> = other.clusters.concat();
+        let mut both = self.clusters.concat();
+        both.retain(|cpu| theirs.contains(cpu));
+        both.sort_unstable();
+        both
+    }
+
     /// The number in Linux of a CPU of `cluster`.
     pub fn linux(&self, cluster: usize, cpu: CpuId) -> u16 {
         self.clusters[cluster][cpu.index()]

@@ -21,6 +21,7 @@ impl ErrorDetails for SystemError {
         match self {
             SystemError::Config(_) => ErrorCode::Config,
             SystemError::Elsewhere { .. } => ErrorCode::Foreign,
+            SystemError::Overlap { .. } => ErrorCode::Exists,
             SystemError::State(error) => error.code(),
         }
     }

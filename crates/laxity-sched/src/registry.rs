@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use laxity_membership::{Cause, NameTable};
+use laxity_membership::{Cause, Kind, NameTable};
 use laxity_model::ErrorCode;
 use laxity_sys::mutex;
 use laxity_sys::process::pid_namespace;
@@ -41,6 +41,20 @@ pub enum SystemError {
         /// What differs.
         what: &'static str,
     },
+    /// Creating or attaching: tasks of two systems on one CPU would starve each other, as neither knows of the other's.
+    #[error(
+        "system {name}: {} also belong{} to system {other}, whose processes live; take other CPUs, join system {other}, \
+         or end its processes (`laxity sched list` names them; `laxity sched gc` removes what killed ones left)",
+        numbered(.cpus), if .cpus.len() == 1 { "s" } else { "" }
+    )]
+    Overlap {
+        /// The name.
+        name: String,
+        /// The system that has the CPUs.
+        other: String,
+        /// The CPUs that both have, as Linux numbers them.
+        cpus: Vec<u16>,
+    },
     /// Its state.
     #[error("{0}")]
     State(#[source] StateError),
@@ -57,7 +71,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`].
     pub fn create(&self, name: &str, config: &Config) -> Result<System, RegistryError> {
-        self.names.publish(name, self.draft(name, config)?).map(System::new)
+        self.names.publish(name, self.draft(name, config)?).and_then(|joined| self.alone(joined))
     }
 
     /// The system called `name`, exactly. One that is left over from before the machine was started is not found.
@@ -65,7 +79,7 @@ impl Registry {
     /// # Errors
     /// [`RegistryError`].
     pub fn attach(&self, name: &str) -> Result<System, RegistryError> {
-        self.names.attach(name).map(System::new)
+        self.names.attach(name).and_then(|joined| self.alone(joined))
     }
 
     /// Creates the system called `name`, or attaches to it if it is there already: for processes that all know its
@@ -75,7 +89,24 @@ impl Registry {
     /// [`RegistryError`]; [`RegistryError::Different`] if it is configured in another way.
     pub fn create_or_attach(&self, name: &str, config: &Config) -> Result<System, RegistryError> {
         let is_it = |shared: &Shared| shared.config == *config;
-        self.names.publish_or_attach(name, is_it, || self.draft(name, config)).map(System::new)
+        let joined = self.names.publish_or_attach(name, is_it, || self.draft(name, config));
+        joined.and_then(|joined| self.alone(joined))
+    }
+
+    /// The system that this process just joined, unless another one that lives has some of its CPUs; then it leaves.
+    ///
+    /// It looks after it joined, so of two processes that join two such systems at once, at least one sees the other: they
+    /// never both go on, and it may be that neither does. Systems of other users are not seen.
+    fn alone(&self, joined: (laxity_membership::Membership<Shared>, ())) -> Result<System, RegistryError> {
+        let system = System::new(joined);
+        for other in self.names.list::<Shared>()?.into_iter().filter(|other| other != system.name()) {
+            let Ok(shared) = self.names.open::<Shared>(&other) else { continue };
+            let cpus = system.config().shared_cpus(&shared.config);
+            if !cpus.is_empty() && shared.members().any_lives(None) {
+                return Err(RegistryError::Other(SystemError::Overlap { name: system.name().to_owned(), other, cpus }));
+            }
+        }
+        Ok(system)
     }
 
     /// The names of all systems, in order, used or left over.
@@ -144,6 +175,12 @@ impl From<PathBuf> for Registry {
     fn from(directory: PathBuf) -> Self {
         Registry::at(directory)
     }
+}
+
+/// As in "CPU 1" and "CPUs 0 1".
+fn numbered(cpus: &[u16]) -> String {
+    let numbers: Vec<String> = cpus.iter().map(u16::to_string).collect();
+    format!("CPU{} {}", if cpus.len() == 1 { "" } else { "s" }, numbers.join(" "))
 }
 
 /// What `segment` says of itself.

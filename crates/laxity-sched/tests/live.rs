@@ -188,6 +188,49 @@ fn what_cannot_be_a_task_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn two_systems_on_one_cpu_are_refused_by_name_until_the_first_is_gone() {
+    let Some((registry, system)) = one_cpu("overlap") else { return };
+    let cpu = system.config().clusters[0][0];
+    let config = Config::new(Rule::Given, vec![vec![cpu + 1], vec![cpu]]);
+    let text = |error: laxity_sched::RegistryError| error.to_string();
+    let refused = registry.create("other", &config).map(drop).map_err(text).expect_err("it has that CPU, too");
+    assert!(refused.starts_with(&format!("system other: CPU {cpu} also belongs to system s, whose")), "{refused}");
+    assert!(refused.contains("`laxity sched gc`"), "{refused}");
+    assert_eq!(registry.names().expect("readable"), ["s"], "the refused one is gone");
+    let beside = Config::new(Rule::Edf, vec![vec![cpu + 1]]);
+    drop(registry.create("beside", &beside).expect("another CPU"));
+    let told_nothing = Config { carry: laxity_sched::Carry::Nothing, ..config.clone() };
+    drop(registry.create("nothing", &told_nothing).expect("it places no thread"));
+    drop(system);
+    drop(registry.create("other", &config).expect("the CPU is free"));
+}
+
+#[test]
+fn of_processes_that_join_systems_on_one_cpu_at_once_none_goes_on_beside_another() {
+    let Some((registry, system)) = one_cpu("overlaps") else { return };
+    let config = system.config().clone();
+    drop(system);
+    let (inside, most, together) = (AtomicU64::new(0), AtomicU64::new(0), Barrier::new(4));
+    thread::scope(|scope| {
+        for name in ["a", "b", "c", "d"] {
+            let (registry, config, inside, most, together) = (&registry, &config, &inside, &most, &together);
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    together.wait();
+                    let Ok(system) = registry.create_or_attach(name, config) else { continue };
+                    most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    sleep_until(now() + Nanos::from_micros(200));
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    drop(system);
+                }
+            });
+        }
+    });
+    assert!(most.into_inner() <= 1, "one system at a time");
+    drop(registry.create("s", &config).expect("all others left"));
+}
+
+#[test]
 fn more_threads_than_a_system_has_room_for_are_refused_until_one_leaves() {
     let cpu = *usable().last().expect("it runs somewhere");
     let config = Config { tasks: 2, ..Config::new(Rule::Edf, vec![vec![cpu]]) };

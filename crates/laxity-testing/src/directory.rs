@@ -1,8 +1,26 @@
 //! Directories of shared memory.
 
-use std::fs;
+use std::fs::{self, File};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// That no other test on this machine, of any program, has this too: tests whose threads are above all others on the same
+/// CPUs would starve each other.
+#[derive(Debug)]
+pub struct Alone {
+    _lock: File,
+}
+
+impl Alone {
+    /// Waits for the others that own the CPUs by Laxity's scheduler.
+    pub fn with_the_scheduler() -> Self {
+        let file = File::create("/dev/shm/laxity-test-sched.lock").expect("/dev/shm is writable");
+        flock(&file, FlockOperation::LockExclusive).expect("it can be waited for");
+        Alone { _lock: file }
+    }
+}
 
 /// A directory of shared memory that goes with it.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use laxity_sys::clock::now;
 
 pub use calm::{CalmMeter, Disturbance};
 pub use chance::Random;
-pub use directory::{Directory, TestRegistry};
+pub use directory::{Alone, Directory, TestRegistry};
 #[cfg(debug_assertions)]
 pub use faults::{Failed, each_call_fails};
 pub use process::{Process, role};

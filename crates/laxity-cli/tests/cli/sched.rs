@@ -5,7 +5,7 @@ use std::path::Path;
 use laxity_model::{Instant, Nanos};
 use laxity_sched::{BeginError, Config, Job, Parameters, Registry};
 use laxity_sys::clock::now;
-use laxity_testing::{Directory, skip};
+use laxity_testing::{Alone, Directory, skip};
 use serde_json::Value;
 
 use crate::support::run;
@@ -30,7 +30,7 @@ fn a_folder_without_systems_says_so_and_names_the_way_out() {
 
 #[test]
 fn the_tasks_of_a_system_are_listed_with_their_states() {
-    let folder = Directory::new("sched-tasks");
+    let (_alone, folder) = (Alone::with_the_scheduler(), Directory::new("sched-tasks"));
     let registry = Registry::at(folder.path());
     let system = registry.create("car", &Config::global_edf([0])).expect("a new name");
     let task = match system.begin(Parameters::periodic("camera", Nanos::from_millis(40))) {

@@ -6,7 +6,7 @@ use laxity_graph::Registry;
 use laxity_model::{Distribution, ExecutionTime, Instant, JobId, LockId, Nanos, ReplicaId, Workload};
 use laxity_runtime::{LinuxScheduler, LivePlan, Options, Run, StartOptions};
 use laxity_sim::Simulator;
-use laxity_testing::skip;
+use laxity_testing::{Alone, skip};
 use laxity_trace::check::LegalityCheck;
 use laxity_trace::{Event, Record, Sink};
 
@@ -29,6 +29,7 @@ pub fn live(workload: &Workload, duration: Nanos) -> Vec<Record> {
 /// As [`live`], by another class; nothing if that is not permitted here.
 pub fn live_by(workload: &Workload, duration: Nanos, linux: LinuxScheduler) -> Option<Vec<Record>> {
     let options = Options { scheduler: workload.scheduler, linux: Some(linux), seed: SEED, duration };
+    let _alone = (linux == LinuxScheduler::Laxity).then(Alone::with_the_scheduler);
     let plan = match LivePlan::new(workload, &options) {
         Ok(plan) => plan,
         Err(refusal) if is_about_permission(&refusal.to_string()) => {

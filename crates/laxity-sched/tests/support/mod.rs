@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
-use std::fs::File;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,8 +11,7 @@ use laxity_sched::{BeginError, Config, Job, Parameters, Registry, Rule, System, 
 use laxity_sys::clock::{now, thread_cpu_time};
 use laxity_sys::cpu_mask::CpuMask;
 use laxity_sys::scheduling::current_thread;
-use laxity_testing::{TestRegistry, skip};
-use rustix::fs::{FlockOperation, flock};
+use laxity_testing::{Alone, TestRegistry, skip};
 
 /// The CPUs that this process may use.
 pub fn usable() -> Vec<u16> {
@@ -30,7 +28,7 @@ pub fn one_cpu(test: &str) -> Option<(Place, System)> {
 /// system at a time, of all test programs on this machine.
 pub struct Place {
     registry: TestRegistry<Registry>,
-    _alone: File,
+    _alone: Alone,
 }
 
 impl Deref for Place {
@@ -49,8 +47,7 @@ impl AsRef<Path> for Place {
 
 /// A system in a directory of its own; nothing if this user may not have real-time threads.
 pub fn on(test: &str, config: Config) -> Option<(Place, System)> {
-    let alone = File::create("/dev/shm/laxity-test-sched.lock").expect("/dev/shm is writable");
-    flock(&alone, FlockOperation::LockExclusive).expect("it can be waited for");
+    let alone = Alone::with_the_scheduler();
     let registry = Place { registry: TestRegistry::new(test), _alone: alone };
     let system = registry.create("s", &config).expect("a new name");
     match system.begin(Parameters::periodic("permission", Nanos::from_secs(1))) {
