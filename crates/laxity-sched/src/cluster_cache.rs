@@ -64,14 +64,7 @@ impl ClusterCache {
         self.numbers.push(self.last.0);
         self.numbers.extend(&self.members);
         self.policy.save(&mut self.numbers);
-        assert!(self.numbers.len() <= memory.layout.copy_length, "a state is no longer than the longest");
-        let copy = memory.cluster_words(cluster).copy(version);
-        // A reader without the state lock that sees one of these numbers also sees that the version before counts.
-        fence(Ordering::Release);
-        memory.segment.u64(copy).store(self.numbers.len() as u64, Ordering::Relaxed);
-        for (word, &number) in memory.segment.u64s(copy + 8, self.numbers.len()).iter().zip(&self.numbers) {
-            word.store(number, Ordering::Relaxed);
-        }
+        memory.write_state(cluster, version, &self.numbers);
     }
 
     /// Loads the state of `version`. The caller holds the state lock.
@@ -107,15 +100,8 @@ impl ClusterCache {
     }
 
     fn read(&mut self, memory: &Memory, cluster: usize, version: u64) -> Result<(), Damaged> {
-        let copy = memory.cluster_words(cluster).copy(version);
-        let length = memory.segment.u64(copy).load(Ordering::Relaxed);
         let fixed = 1 + self.members.len();
-        if !(fixed as u64..=memory.layout.copy_length as u64).contains(&length) {
-            return Err(Damaged { position: 0, expected: "a possible length" });
-        }
-        self.numbers.clear();
-        let words = memory.segment.u64s(copy + 8, length as usize);
-        self.numbers.extend(words.iter().map(|word| word.load(Ordering::Relaxed)));
+        memory.read_state(cluster, version, fixed, &mut self.numbers)?;
         self.last = Instant(self.numbers[0]);
         self.members.copy_from_slice(&self.numbers[1..fixed]);
         self.policy.load(&self.numbers[fixed..])

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use laxity_model::{CpuId, PriorityRule};
+use laxity_policy::lock;
 use laxity_sys::cpu_mask::CPUS_MAX;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,8 @@ pub struct Config {
     pub clusters: Vec<Vec<u16>>,
     /// The most tasks at a time, at most [`TASKS_MAX`].
     pub tasks: u16,
+    /// The locks that the tasks of all clusters share, at most [`LOCKS_MAX`]; their numbers are their positions.
+    pub locks: Vec<lock::Config>,
     /// How links are carried out.
     pub carry: Carry,
     /// The priority under `SCHED_FIFO` of ready threads that have no CPU. Running threads have one more, and threads that
@@ -51,6 +54,8 @@ pub enum Carry {
 pub const TASKS_MAX: u16 = 1024;
 /// Where a system's threads are if nothing else is said: below the guardians (98), above what users take by habit.
 pub const BASE_PRIORITY: u8 = 90;
+/// The most locks of a system.
+pub const LOCKS_MAX: usize = 256;
 /// The most clusters of a system.
 pub const CLUSTERS_MAX: usize = 256;
 
@@ -85,7 +90,14 @@ impl Config {
 
     /// `rule` on each of `clusters`, of at most 64 tasks.
     pub fn new(rule: Rule, clusters: Vec<Vec<u16>>) -> Config {
-        Config { rule, clusters, tasks: 64, carry: Carry::PriorityAndCpu, base_priority: BASE_PRIORITY }
+        Config {
+            rule,
+            clusters,
+            tasks: 64,
+            locks: Vec::new(),
+            carry: Carry::PriorityAndCpu,
+            base_priority: BASE_PRIORITY,
+        }
     }
 
     /// Refuses what cannot be.
@@ -98,6 +110,7 @@ impl Config {
         };
         range("clusters", self.clusters.len() as u64, 1, CLUSTERS_MAX as u64)?;
         range("tasks", self.tasks.into(), 1, TASKS_MAX.into())?;
+        range("locks", self.locks.len() as u64, 0, LOCKS_MAX as u64)?;
         // Guardians have 98 and reap what the system's threads leave.
         range("base priority", self.base_priority.into(), 1, 95)?;
         let mut all: Vec<u16> = Vec::new();

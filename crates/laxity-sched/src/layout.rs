@@ -13,7 +13,7 @@ use laxity_sys::mutex;
 use laxity_sys::segment::Format;
 
 /// What a segment must be to hold a system.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxsched", version: 1 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxsched", version: 2 };
 
 /// The longest name of a task, in bytes.
 pub const NAME_MAX: usize = 64;
@@ -26,7 +26,7 @@ pub(crate) const BOOT: usize = NAMESPACE + 8;
 pub(crate) const CONFIG_LENGTH: usize = BOOT + 8;
 pub(crate) const CONFIG: usize = CONFIG_LENGTH + 8;
 /// The longest configuration, in bytes: every CPU in a cluster of its own takes less.
-pub(crate) const CONFIG_MAX: usize = 8 << 10;
+pub(crate) const CONFIG_MAX: usize = 24 << 10;
 
 const LINE: usize = 64;
 /// CPUs fetch cache lines in pairs.
@@ -70,6 +70,8 @@ pub(crate) struct TaskWords {
     pub demand: usize,
     /// How often another thread changed how Linux schedules the thread: 32 bits.
     pub carried: usize,
+    /// What became of its request for a lock ([`crate::locks`]): 32 bits.
+    pub request: usize,
     /// Waited on by a thread that is to have its CPU before it goes on: 32 bits.
     pub gate: usize,
     /// The error with which Linux refused last, else 0: 32 bits.
@@ -134,6 +136,7 @@ impl Layout {
             refused: shared + 20,
             is_due: shared + 24,
             claim: shared + 28,
+            request: shared + 32,
             sections: own,
             job: own + 8,
             release: own + 16,

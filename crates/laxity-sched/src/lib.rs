@@ -18,6 +18,9 @@ mod cluster_cache;
 mod config;
 mod details;
 mod layout;
+mod lock_request;
+mod locks;
+mod locks_cache;
 mod members;
 mod memory;
 mod placement;
@@ -34,8 +37,9 @@ mod conformance_tests;
 #[cfg(test)]
 mod repair_tests;
 
-pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, Rule, TASKS_MAX};
+pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, LOCKS_MAX, Rule, TASKS_MAX};
 pub use layout::NAME_MAX;
+pub use lock_request::LockRequest;
 pub use registry::{Registry, RegistryError, SystemError};
 pub use snapshot::{Snapshot, TaskSnapshot, TaskState};
 pub use state_lock::{Carried, Decision, Link, StateError};

@@ -1,8 +1,9 @@
 //! The words of a system in shared memory, without the clusters' states.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use laxity_model::{Instant, Nanos, TaskId};
+use laxity_policy::lock::Damaged;
 use laxity_sys::cpu_mask::{self, CpuMask};
 use laxity_sys::mutex;
 use laxity_sys::scheduling::Attributes;
@@ -67,6 +68,39 @@ impl Memory {
         (0..u32::from(self.config.tasks)).map(TaskId)
     }
 
+    /// Where the state of the locks is: after those of the clusters.
+    pub fn locks_index(&self) -> usize {
+        self.config.clusters.len()
+    }
+
+    /// Writes the state that is to count at `version`. A reader without the state lock that sees one of these numbers also
+    /// sees that the version before counts.
+    pub fn write_state(&self, index: usize, version: u64, numbers: &[u64]) {
+        assert!(numbers.len() <= self.layout.copy_length, "a state is no longer than the longest");
+        let copy = self.cluster_words(index).copy(version);
+        fence(Ordering::Release);
+        self.segment.u64(copy).store(numbers.len() as u64, Ordering::Relaxed);
+        for (word, &number) in self.segment.u64s(copy + 8, numbers.len()).iter().zip(numbers) {
+            word.store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads the state of `version`, of `least` numbers or more.
+    ///
+    /// # Errors
+    /// [`Damaged`].
+    pub fn read_state(&self, index: usize, version: u64, least: usize, numbers: &mut Vec<u64>) -> Result<(), Damaged> {
+        let copy = self.cluster_words(index).copy(version);
+        let length = self.segment.u64(copy).load(Ordering::Relaxed);
+        if !(least as u64..=self.layout.copy_length as u64).contains(&length) {
+            return Err(Damaged { position: 0, expected: "a possible length" });
+        }
+        numbers.clear();
+        let words = self.segment.u64s(copy + 8, length as usize);
+        numbers.extend(words.iter().map(|word| word.load(Ordering::Relaxed)));
+        Ok(())
+    }
+
     pub fn clusters(&self) -> std::ops::Range<usize> {
         0..self.config.clusters.len()
     }
@@ -84,6 +118,11 @@ impl Memory {
     /// Waited on by a thread that is to have its CPU before it goes on.
     pub fn gate(&self, task: TaskId) -> &AtomicU32 {
         self.segment.u32(self.task(task).gate)
+    }
+
+    /// What became of the request of `task` for a lock.
+    pub fn request(&self, task: TaskId) -> &AtomicU32 {
+        self.segment.u32(self.task(task).request)
     }
 
     /// Non-preemptive sections that the thread of `task` is in.
@@ -105,6 +144,7 @@ impl Memory {
             (words.sections, 0),
             (words.is_due, 0),
             (words.gate, 0),
+            (words.request, 0),
             (words.refused, 0),
             (words.member, slot as u32),
             (words.thread, thread),

@@ -45,6 +45,7 @@ impl Registration {
             return;
         }
         let shared = &self.membership.shared;
+        let _ = shared.unlock_all_of(self.task);
         // The state first: no thread places this one after that.
         let state = shared.lock(self.cluster);
         // An error means that the memory is damaged, so that no thread uses it any more.

@@ -167,6 +167,7 @@ impl Registry {
         for cluster in shared.clusters() {
             shared.caches[cluster].lock().expect("no thread panicked here before").write(&shared, cluster, 0);
         }
+        shared.locks.lock().expect("no thread panicked here before").write(&shared, 0);
         Ok(shared)
     }
 }
@@ -204,7 +205,7 @@ pub(crate) fn describe(segment: Segment, name: &str) -> Result<Shared, RegistryE
 #[expect(unsafe_code, reason = "no other process has a draft")]
 fn make_mutexes(shared: &Shared) -> io::Result<()> {
     let liveness = shared.tasks().map(|task| shared.task(task).liveness);
-    let states = shared.clusters().map(|cluster| shared.cluster_words(cluster).mutex);
+    let states = (0..=shared.locks_index()).map(|state| shared.cluster_words(state).mutex);
     for offset in states.chain(liveness) {
         // SAFETY: a fresh draft is zero and no other thread has it, and the layout keeps these bytes for the mutex.
         unsafe { shared.segment.make_mutex(offset)? };

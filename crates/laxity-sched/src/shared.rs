@@ -11,6 +11,7 @@ use laxity_sys::segment::Segment;
 use crate::cluster_cache::ClusterCache;
 use crate::config::Config;
 use crate::layout::Layout;
+use crate::locks_cache::LocksCache;
 use crate::memory::Memory;
 
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Shared {
     memory: Memory,
     /// Of each cluster, for the thread that holds its state lock.
     pub caches: Vec<Mutex<ClusterCache>>,
+    /// Of the locks, for the thread that holds their state lock.
+    pub locks: Mutex<LocksCache>,
     /// The processes whose threads this one may schedule.
     pub peers: Peers,
     /// For each task the number of its thread, if that is one of this process; else 0.
@@ -33,14 +36,17 @@ impl Shared {
         let caches = caches.map(Mutex::new).collect();
         let attributes_of_classes = [0, 1, 2].map(|class| Attributes::fifo_not_inherited(config.base_priority + class));
         let own_threads = (0..config.tasks).map(|_| AtomicU32::new(0)).collect();
+        let locks = Mutex::new(LocksCache::new(&config));
         let memory = Memory { segment, layout, name, config };
-        Shared { memory, caches, peers: Peers::default(), own_threads, attributes_of_classes }
+        Shared { memory, caches, locks, peers: Peers::default(), own_threads, attributes_of_classes }
     }
 
     /// The layout of a valid configuration.
     pub fn layout(config: &Config) -> Layout {
         let longest = config.clusters.iter().map(|cpus| ClusterCache::new(config, cpus.len()).saved_max()).max();
-        Layout::new(config.clusters.len(), config.tasks.into(), longest.unwrap_or(0))
+        let longest = longest.unwrap_or(0).max(LocksCache::new(config).saved_max());
+        // After the clusters come the locks.
+        Layout::new(config.clusters.len() + 1, config.tasks.into(), longest)
     }
 }
 

@@ -120,7 +120,7 @@ impl Shared {
         Ok(state)
     }
 
-    fn spin_then_lock(&self, cluster: usize) -> io::Result<mutex::Guard<'_>> {
+    pub fn spin_then_lock(&self, cluster: usize) -> io::Result<mutex::Guard<'_>> {
         for _ in 0..TRIES {
             match self.state_mutex(cluster).try_lock()? {
                 Attempt::Taken(mutex) => return Ok(mutex),

@@ -152,7 +152,14 @@ impl System {
         if shared.members().holder(*slot) != Holder::Alive {
             return Err(BeginError::NotAttached);
         }
-        let Some((task, liveness)) = state.free_task()? else {
+        let mut found = state.free_task()?;
+        if found.is_none() {
+            drop(state);
+            shared.retire_ended(parameters.cluster, |_| false)?;
+            state = shared.lock(parameters.cluster)?;
+            found = state.free_task()?;
+        }
+        let Some((task, liveness)) = found else {
             return Err(BeginError::Full { task: parameters.name, tasks: shared.config.tasks });
         };
         shared.store_task(task, &parameters, Identity { slot: *slot, thread, own, cpus });
@@ -162,6 +169,8 @@ impl System {
         state.cache.set_member(task, true);
         state.publish(None);
         liveness.keep();
+        // What an ended thread that had the number held, if it was not found before.
+        shared.unlock_all_of(task)?;
         // As if it were placed in another way: all of it is new.
         let carried = shared.carried(task).load(Ordering::SeqCst);
         let mut placed = Placed { as_of: demand, carried: carried.wrapping_sub(1) };
@@ -196,33 +205,17 @@ fn check(parameters: &Parameters, config: &Config) -> Result<(), BeginError> {
 }
 
 impl<'a> ClusterGuard<'a> {
-    /// A number that no thread has, and its liveness lock. If there is none, those of ended threads are freed first.
-    fn free_task(&mut self) -> Result<Option<(TaskId, Guard<'a>)>, StateError> {
+    /// A number that no thread has, and its liveness lock.
+    fn free_task(&self) -> Result<Option<(TaskId, Guard<'a>)>, StateError> {
         let shared = self.shared();
-        for is_last in [false, true] {
-            for task in shared.tasks() {
-                if self.cache.is_member(task) || !self.claim(task) {
-                    continue;
-                }
-                if let Attempt::Taken(guard) = shared.liveness(task).try_lock().map_err(StateError::System)? {
-                    return Ok(Some((task, guard)));
-                }
+        for task in shared.tasks() {
+            if self.cache.is_member(task) || !self.claim(task) {
+                continue;
             }
-            if is_last || !self.retire_all_ended()? {
-                break;
+            if let Attempt::Taken(guard) = shared.liveness(task).try_lock().map_err(StateError::System)? {
+                return Ok(Some((task, guard)));
             }
         }
         Ok(None)
-    }
-
-    /// Ends the tasks of this cluster whose threads have ended. Answers whether there were any.
-    fn retire_all_ended(&mut self) -> Result<bool, StateError> {
-        let mut any = false;
-        for task in self.shared().tasks() {
-            if self.cache.is_member(task) && self.shared().has_ended(task) {
-                any |= self.retire_if_ended(task)?;
-            }
-        }
-        Ok(any)
     }
 }

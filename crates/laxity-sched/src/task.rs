@@ -19,6 +19,7 @@ use laxity_policy::cpu::{Event, Standing};
 use laxity_sys::{clock, futex};
 
 use crate::config::Rule;
+use crate::locks::LocksGuard;
 use crate::placement::{Class, Placed, Placement};
 use crate::registration::Registration;
 use crate::shared::Shared;
@@ -135,12 +136,14 @@ pub struct Task {
     registration: Rc<Registration>,
     placed: RefCell<Placed>,
     phase: Cell<Phase>,
+    /// How many locks its job holds.
+    pub(crate) held: Cell<u32>,
     next: Cell<Next>,
     not_send: PhantomData<*mut ()>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     Idle,
     Pending,
     Suspended,
@@ -158,10 +161,11 @@ impl Task {
         let registration = Registration::begin(membership.clone(), id, parameters.cluster);
         let next = Cell::new(Next { index: 0, release: Instant::NEVER });
         let (placed, phase) = (RefCell::new(placed), Cell::new(Phase::Idle));
-        Task { membership, id, parameters, registration, placed, phase, next, not_send: PhantomData }
+        let held = Cell::new(0);
+        Task { membership, id, parameters, registration, placed, phase, held, next, not_send: PhantomData }
     }
 
-    fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.membership.shared
     }
 
@@ -252,6 +256,9 @@ impl Task {
     /// [`TaskError`].
     pub fn complete_watched(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
         self.expect(Phase::Pending, "completion", "a job", "wait for one first")?;
+        if self.held.get() > 0 {
+            return Err(self.out_of_order("completion", "no lock to be held", "unlock all first"));
+        }
         self.end_sections();
         let decision = self.event(watch, Phase::Idle, |state| {
             let (task, cpu) = (self.id, state.cpu_of(self.id));
@@ -383,12 +390,12 @@ impl Task {
     }
 
     /// Sections do not outlast what they are part of.
-    fn end_sections(&self) {
+    pub(crate) fn end_sections(&self) {
         self.shared().sections(self.id).store(0, Ordering::SeqCst);
         self.shared().is_due(self.id).store(0, Ordering::SeqCst);
     }
 
-    fn expect(
+    pub(crate) fn expect(
         &self,
         phase: Phase,
         action: &'static str,
@@ -401,7 +408,7 @@ impl Task {
         if self.phase.get() == phase { Ok(()) } else { Err(self.out_of_order(action, needs, way)) }
     }
 
-    fn out_of_order(&self, action: &'static str, needs: &'static str, way_out: &'static str) -> TaskError {
+    pub(crate) fn out_of_order(&self, action: &'static str, needs: &'static str, way_out: &'static str) -> TaskError {
         TaskError::Order { task: self.parameters.name.clone(), action, needs, way_out }
     }
 
@@ -431,6 +438,30 @@ impl Task {
         Ok(decision)
     }
 
+    /// Something happens to the locks that this task holds or requests.
+    pub(crate) fn change_locks(
+        &self,
+        watch: &mut impl Watch,
+        change: impl FnOnce(&mut LocksGuard<'_>) -> Result<(), TaskError>,
+    ) -> Result<(), TaskError> {
+        let shared = self.shared();
+        let mut placed = self.placed.borrow_mut();
+        watch.begin();
+        shared.rise(self.id, &mut placed);
+        let changed = shared.lock_locks().map_err(TaskError::from).and_then(|mut locks| {
+            change(&mut locks)?;
+            Ok(locks.publish(Some(self.id))?)
+        });
+        changed.iter().flatten().for_each(|decision| watch.decided(decision));
+        shared.settle(self.id, &mut placed);
+        changed.map(drop)
+    }
+
+    /// The thread is placed as is demanded.
+    pub(crate) fn settle(&self) {
+        self.shared().settle(self.id, &mut self.placed.borrow_mut());
+    }
+
     /// Where the job is, by the state that counts.
     ///
     /// # Errors
@@ -447,4 +478,4 @@ impl Drop for Task {
 }
 
 /// How often a thread looks for itself whether it has a CPU: a thread that was killed may have forgotten to say so.
-const LOOK_AGAIN: Nanos = Nanos::from_millis(10);
+pub(crate) const LOOK_AGAIN: Nanos = Nanos::from_millis(10);

@@ -2,12 +2,14 @@
 
 use laxity_model::{EngineOrder, Instant, Nanos, ReplicaId, TaskId};
 
+use serde::{Deserialize, Serialize};
+
 use crate::cpu::Priority;
 
 use super::saved::Saved;
 
 /// How a lock is configured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Config {
     /// A mutex, or a semaphore of `replicas`: one queue.
     Queue {
@@ -44,7 +46,7 @@ pub enum Config {
 }
 
 /// What keeps a holder from being preempted while others wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Progress {
     /// Nothing.
     None,

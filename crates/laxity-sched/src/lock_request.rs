@@ -1,0 +1,98 @@
+//! A task's requests for the system's locks.
+
+use std::sync::atomic::Ordering;
+
+use laxity_model::{LockId, Nanos, ReplicaId};
+use laxity_policy::lock::Event;
+use laxity_sys::futex::Ended;
+use laxity_sys::{clock, futex};
+
+use crate::locks::{WAITING, granted};
+use crate::state_lock::StateError;
+use crate::task::{LOOK_AGAIN, Phase, Task, TaskError, Watch};
+
+/// A request for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockRequest {
+    /// The lock, a position in [`Config::locks`](crate::Config::locks).
+    pub lock: LockId,
+    /// Bound on how long it will be held; zero: not known.
+    pub length: Nanos,
+    /// The only GPU of its pool that will do, by its position there.
+    pub only: Option<u16>,
+}
+
+impl LockRequest {
+    /// For any replica of `lock`, for a time that is not known.
+    pub fn of(lock: LockId) -> LockRequest {
+        LockRequest { lock, length: Nanos::ZERO, only: None }
+    }
+}
+
+impl Task {
+    /// Waits for the lock, suspended. Its holder inherits what its protocol says, through any number of locks. `watch`
+    /// hears of the decisions before the thread may have to wait.
+    ///
+    /// # Errors
+    /// [`TaskError`]; there must be a job that is not suspended and does not hold the lock.
+    pub fn lock(&self, request: LockRequest, watch: &mut impl Watch) -> Result<ReplicaId, TaskError> {
+        self.expect(Phase::Pending, "a lock", "a job that is not suspended", "wait for one first")?;
+        let (shared, task, lock) = (self.shared(), self.id(), request.lock);
+        let LockRequest { length, only, .. } = request;
+        let word = shared.request(task);
+        self.change_locks(watch, |locks| {
+            if lock.index() >= shared.config.locks.len() {
+                return Err(self.out_of_order("a lock", "one of the system's", "create the system with it"));
+            }
+            if locks.cache.arbiter.holds(task).any(|(held, _)| held == lock) {
+                return Err(self.out_of_order("a lock", "one that its job does not hold", "unlock it first"));
+            }
+            word.store(WAITING, Ordering::SeqCst);
+            locks.handle(Event::Request { task, lock, length, only });
+            if locks.cache.arbiter.waits_for(task).is_some() {
+                self.end_sections();
+            }
+            Ok(())
+        })?;
+        let replica = loop {
+            if let Some(replica) = granted(word.load(Ordering::SeqCst)) {
+                break replica;
+            }
+            if futex::wait(word, WAITING, clock::now().saturating_add(LOOK_AGAIN)) == Ended::TimedOut {
+                self.look_for_ended_holders(lock)?;
+            }
+        };
+        word.store(0, Ordering::SeqCst);
+        self.held.set(self.held.get() + 1);
+        self.settle();
+        Ok(replica)
+    }
+
+    /// Unlocks `lock`. The next holder goes on by the same decision.
+    ///
+    /// # Errors
+    /// [`TaskError`]; its job must hold the lock and not be suspended.
+    pub fn unlock(&self, lock: LockId, watch: &mut impl Watch) -> Result<(), TaskError> {
+        self.expect(Phase::Pending, "an unlock", "a job that is not suspended", "wait for one first")?;
+        let task = self.id();
+        self.change_locks(watch, |locks| {
+            if locks.cache.arbiter.holds(task).all(|(held, _)| held != lock) {
+                return Err(self.out_of_order("an unlock", "a lock that its job holds", "lock it first"));
+            }
+            locks.handle(Event::Unlock { task, lock });
+            self.held.set(self.held.get().saturating_sub(1));
+            Ok(())
+        })
+    }
+
+    /// The holder of `lock` may have ended by itself, or a thread that was to tell us may have been killed.
+    fn look_for_ended_holders(&self, lock: LockId) -> Result<(), StateError> {
+        let shared = self.shared();
+        let locks = shared.lock_locks()?;
+        let replicas = (0..shared.config.locks[lock.index()].replicas()).map(ReplicaId);
+        let holders = replicas.filter_map(|replica| locks.cache.arbiter.holder(lock, replica));
+        let ended: Vec<_> = holders.filter(|&task| shared.has_ended(task)).collect();
+        drop(locks);
+        ended.into_iter().try_for_each(|task| shared.unlock_all_of(task))
+    }
+}

@@ -1,0 +1,187 @@
+//! Changing the state of the locks: one thread of all processes at a time, under a state lock of their own.
+//!
+//! ```text
+//!  lock ---> the arbiter decides ---> publish ---> for each cluster: lock, bring its tasks in line, publish ---> unlock
+//! ```
+//!
+//! What the arbiter decided is the state; what clusters do is brought in line with it, for each task by itself: its
+//! effective priority, and whether it waits. That may be repeated: the next thread does it again, for all tasks, if the
+//! state lock's last holder was killed. The state lock of the locks is taken before that of a cluster, never after.
+
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+
+use laxity_model::{Instant, LockId, ReplicaId, TaskId};
+use laxity_policy::cpu::{self, Priority, Standing};
+use laxity_policy::lock::Event;
+use laxity_sys::{clock, futex, mutex};
+use smallvec::SmallVec;
+
+use crate::config::Rule;
+use crate::locks_cache::LocksCache;
+use crate::shared::Shared;
+use crate::state_lock::{ClusterGuard, Decision, StateError};
+
+/// Of the word of a request: its thread waits, or may have to. Without a request the word is 0; with a replica, more.
+pub(crate) const WAITING: u32 = 1;
+
+/// The replica that the word of a request says was granted.
+pub(crate) fn granted(word: u32) -> Option<ReplicaId> {
+    word.checked_sub(WAITING + 1).map(|replica| ReplicaId(replica as u16))
+}
+
+/// The state lock of the locks, held. Unpublished changes did not happen.
+#[derive(Debug)]
+pub(crate) struct LocksGuard<'a> {
+    shared: &'a Shared,
+    pub cache: MutexGuard<'a, LocksCache>,
+    version: u64,
+    now: Instant,
+    touched: SmallVec<[TaskId; 4]>,
+    _mutex: mutex::Guard<'a>,
+}
+
+impl Shared {
+    /// Waits for the state lock of the locks. The caller holds that of no cluster.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn lock_locks(&self) -> Result<LocksGuard<'_>, StateError> {
+        let index = self.locks_index();
+        let mutex = self.spin_then_lock(index).map_err(StateError::System)?;
+        let cache = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = self.version(index).load(Ordering::Acquire);
+        let is_inherited = mutex.is_inherited;
+        let (now, touched) = (clock::now(), SmallVec::new());
+        let mut locks = LocksGuard { shared: self, cache, version, now, touched, _mutex: mutex };
+        locks.cache.actions.clear();
+        if is_inherited || locks.cache.version != Some(version) {
+            locks.cache.load(self, version).map_err(StateError::Damaged)?;
+        }
+        if is_inherited {
+            locks.touched.extend(self.tasks());
+            locks.deliver(None)?;
+        }
+        Ok(locks)
+    }
+
+    /// Takes back what `task`, whose thread leaves or has ended, holds and requests.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn unlock_all_of(&self, task: TaskId) -> Result<(), StateError> {
+        if self.config.locks.is_empty() {
+            return Ok(());
+        }
+        let mut locks = self.lock_locks()?;
+        if locks.cache.arbiter.base(task).is_none() {
+            return Ok(());
+        }
+        if let Some(lock) = locks.cache.arbiter.waits_for(task) {
+            locks.handle(Event::Withdraw { task, lock });
+        }
+        let held: Vec<LockId> = locks.cache.arbiter.holds(task).map(|(lock, _)| lock).collect();
+        held.into_iter().rev().for_each(|lock| locks.handle(Event::Unlock { task, lock }));
+        self.request(task).store(0, Ordering::SeqCst);
+        locks.publish(None).map(drop)
+    }
+
+    /// The priority of the present job of `task` in its own right.
+    fn base(&self, task: TaskId) -> Priority {
+        let words = self.task(task);
+        let word = if self.config.rule == Rule::Edf { words.deadline } else { words.level };
+        Priority::of(self.long(word), task)
+    }
+}
+
+impl LocksGuard<'_> {
+    /// The arbiter handles `event`. It knows a job from its first request to its last unlock.
+    pub fn handle(&mut self, event: Event) {
+        let task = event.task();
+        let LocksCache { version, arbiter, actions, .. } = &mut *self.cache;
+        *version = None;
+        if arbiter.base(task).is_none() {
+            arbiter.handle(self.now, Event::Pending { priority: self.shared.base(task) }, actions);
+        }
+        arbiter.handle(self.now, event, actions);
+        if arbiter.holds(task).next().is_none() && arbiter.waits_for(task).is_none() {
+            arbiter.handle(self.now, Event::Complete { task }, actions);
+        }
+        let acted = actions.drain(..).map(|action| action.task());
+        for task in [task].into_iter().chain(acted) {
+            if !self.touched.contains(&task) {
+                self.touched.push(task);
+            }
+        }
+    }
+
+    /// Publishes what happened, has the clusters follow, and unlocks the state. The thread of `caller` is the calling one,
+    /// which places itself after this. Answers with the decisions of the clusters, in the order in which they were taken.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn publish(mut self, caller: Option<TaskId>) -> Result<SmallVec<[Decision; 1]>, StateError> {
+        let version = self.version;
+        self.cache.publish(self.shared, version);
+        self.deliver(caller)
+    }
+
+    /// Brings the tasks that were touched in line with the state.
+    fn deliver(&mut self, caller: Option<TaskId>) -> Result<SmallVec<[Decision; 1]>, StateError> {
+        let mut decisions = SmallVec::new();
+        let touched = std::mem::take(&mut self.touched);
+        for cluster in self.shared.clusters() {
+            if !touched.iter().any(|&task| self.is_of(task, cluster)) {
+                continue;
+            }
+            let mut state = self.shared.lock(cluster)?;
+            for &task in touched.iter().filter(|&&task| self.is_of(task, cluster)) {
+                if state.cache.is_member(task) {
+                    self.bring_in_line(&mut state, task);
+                }
+            }
+            decisions.push(state.publish(caller.filter(|&task| self.is_of(task, cluster))));
+        }
+        // Once they have the priority with which they go on.
+        touched.iter().for_each(|&task| self.answer(task));
+        Ok(decisions)
+    }
+
+    fn is_of(&self, task: TaskId, cluster: usize) -> bool {
+        self.shared.number(self.shared.task(task).cluster) as usize == cluster
+    }
+
+    /// The job of `task` has its effective priority, and is suspended while it waits.
+    fn bring_in_line(&self, state: &mut ClusterGuard<'_>, task: TaskId) {
+        let arbiter = &self.cache.arbiter;
+        let (standing, priority) = state.cache.policy.standing(task);
+        if standing == Standing::Inactive {
+            return;
+        }
+        let level = arbiter.priority(task).unwrap_or_else(|| self.shared.base(task)).level();
+        if priority.level() != level {
+            state.handle(task, cpu::Event::Prioritized { task, level });
+        }
+        let cpu = state.cpu_of(task);
+        let waits = arbiter.waits_for(task).is_some();
+        let has_asked = self.shared.request(task).load(Ordering::SeqCst) == WAITING;
+        if waits && standing != Standing::Suspended {
+            state.handle(task, cpu::Event::Suspended { cpu, task });
+        } else if !waits && has_asked && standing == Standing::Suspended {
+            state.handle(task, cpu::Event::Resumed { cpu, task });
+        }
+    }
+
+    /// Tells the thread of `task` which replica it has, if it asked and does not wait any more.
+    fn answer(&self, task: TaskId) {
+        let (arbiter, request) = (&self.cache.arbiter, self.shared.request(task));
+        if request.load(Ordering::SeqCst) != WAITING || arbiter.waits_for(task).is_some() {
+            return;
+        }
+        // The lock that was granted last.
+        if let Some((_, replica)) = arbiter.holds(task).last() {
+            request.store(WAITING + 1 + u32::from(replica.0), Ordering::SeqCst);
+            futex::wake_all(request);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Locks of a system: the holder inherits by the policy, the next holder goes on by the decision of the unlock, and a holder
+//! that is killed keeps nothing.
+
+mod support;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use laxity_model::{EngineOrder, LockId, ReplicaId};
+use laxity_policy::lock;
+use laxity_sched::{Config, LockRequest, Registry, Rule, Snapshot, System, TaskSnapshot, TaskState};
+use laxity_testing::{Process, role, until};
+use support::{Place, on, release, spin_until, task, usable};
+
+const DOOR: LockId = LockId(0);
+
+fn with_door(test: &str) -> Option<(Place, System)> {
+    let door = lock::Config::Queue { replicas: 1, order: EngineOrder::Priority, progress: lock::Progress::Inheritance };
+    let cpu = *usable().last().expect("it runs somewhere");
+    on(test, Config { locks: vec![door], ..Config::new(Rule::Edf, vec![vec![cpu]]) })
+}
+
+fn named(snapshot: &Snapshot, name: &str) -> Option<TaskSnapshot> {
+    snapshot.tasks.iter().find(|task| task.name == name).cloned()
+}
+
+/// Not a test by itself: the process that a test kills.
+#[test]
+fn child() {
+    let Some((_, place)) = role() else { return };
+    let system = Registry::at(&place).attach("s").expect("it is there");
+    let task = task(&system, "holder", 60_000);
+    release(&task, 0);
+    task.lock(LockRequest::of(DOOR), &mut ()).expect("free");
+    // It keeps the lock and gives up the CPU.
+    task.suspend().expect("it has a job");
+    loop {
+        thread::sleep(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn a_holder_has_the_deadline_of_its_most_urgent_waiter_until_it_unlocks() {
+    let Some((_place, system)) = with_door("inherits") else { return };
+    let (order, holds) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let note = |what: &'static str| order.lock().expect("no panic").push(what);
+    thread::scope(|scope| {
+        let (system, note, holds) = (&system, &note, &holds);
+        scope.spawn(move || {
+            let late = task(system, "late", 60_000);
+            let job = release(&late, 0);
+            late.lock(LockRequest::of(DOOR), &mut ()).expect("free");
+            holds.store(true, Ordering::SeqCst);
+            let look = || system.snapshot().expect("whole");
+            // On the only CPU the middle one never runs, as this one inherits.
+            spin_until(|| {
+                let of = |name| named(&look(), name).map(|task| task.state);
+                of("early") == Some(TaskState::Suspended) && of("middle") == Some(TaskState::Ready)
+            });
+            let early = named(&look(), "early").expect("it waits").level;
+            assert_eq!(named(&look(), "late").expect("this").level, early, "it inherits");
+            assert!(early < job.deadline.0 && late.is_linked());
+            note("unlock");
+            late.unlock(DOOR, &mut ()).expect("held");
+            assert_eq!(named(&look(), "late").expect("this").level, job.deadline.0, "its own again");
+            note("late");
+            late.complete().expect("it has a job");
+        });
+        until("the lock is held", || holds.load(Ordering::SeqCst));
+        scope.spawn(move || {
+            let early = task(system, "early", 20_000);
+            release(&early, 0);
+            assert_eq!(early.lock(LockRequest::of(DOOR), &mut ()).expect("granted"), ReplicaId(0));
+            note("early");
+            early.unlock(DOOR, &mut ()).expect("held");
+            early.complete().expect("it has a job");
+        });
+        until("the first one waits", || {
+            named(&system.snapshot().expect("whole"), "early").is_some_and(|task| task.state == TaskState::Suspended)
+        });
+        scope.spawn(move || {
+            let middle = task(system, "middle", 40_000);
+            release(&middle, 0);
+            note("middle");
+            middle.complete().expect("it has a job");
+        });
+    });
+    assert_eq!(*order.lock().expect("no panic"), ["unlock", "early", "middle", "late"]);
+}
+
+#[test]
+fn a_lock_of_a_killed_process_goes_to_the_next_job() {
+    let Some((place, system)) = with_door("killed") else { return };
+    let mut process = Process::start(&place, "hold");
+    let look = || place.look("s").expect("whole");
+    until("it holds", || named(&look(), "holder").is_some_and(|task| task.state == TaskState::Suspended));
+    let granted = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let next = task(&system, "next", 20_000);
+            let job = release(&next, 0);
+            next.lock(LockRequest::of(DOOR), &mut ()).expect("granted");
+            granted.store(true, Ordering::SeqCst);
+            let level = named(&system.snapshot().expect("whole"), "next").expect("this").level;
+            assert_eq!(level, job.deadline.0);
+            next.unlock(DOOR, &mut ()).expect("held");
+            next.complete().expect("it has a job");
+        });
+        until("it waits", || {
+            let state = |name| named(&look(), name).map(|task| (task.state, task.level));
+            let (holder, next) = (state("holder"), state("next"));
+            next.is_some_and(|(is, level)| is == TaskState::Suspended && holder.is_some_and(|(_, of)| of == level))
+        });
+        assert!(!granted.load(Ordering::SeqCst), "the holder lives");
+        process.kill();
+    });
+    until("it is gone", || named(&look(), "holder").is_none());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_changes_nothing() {
+    let Some((_place, system)) = with_door("refused") else { return };
+    let task = task(&system, "t", 60_000);
+    assert!(task.lock(LockRequest::of(DOOR), &mut ()).is_err(), "no job");
+    release(&task, 0);
+    assert!(task.unlock(DOOR, &mut ()).is_err(), "not held");
+    assert!(task.lock(LockRequest::of(LockId(1)), &mut ()).is_err(), "no such lock");
+    task.lock(LockRequest::of(DOOR), &mut ()).expect("free");
+    assert!(task.lock(LockRequest::of(DOOR), &mut ()).is_err(), "held");
+    assert!(task.complete().is_err(), "a job that holds a lock is not complete");
+    task.unlock(DOOR, &mut ()).expect("held");
+    task.complete().expect("it has a job");
+}
