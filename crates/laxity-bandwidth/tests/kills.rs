@@ -31,6 +31,8 @@ fn child() {
     let mut spinner = Command::new("sh");
     spinner.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
     regulator.place(&mut spinner).expect("there is a group if one is needed");
+    // The parent ends it: this process is killed before it could wait for it.
+    #[allow(clippy::zombie_processes)]
     let spinner = spinner.spawn().expect("a shell");
     let client = arbitration.register("us", Base::Background).expect("there is room");
     // Throttled from the first chunk of each period on.

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use laxity_policy::program::{Order, Work, chunks};
 
-use super::{below, list};
+use super::{below, label, list, operations};
 use crate::enqueue::{Events, Request, enqueue};
 use crate::keys;
 use crate::layer::Layer;
@@ -120,179 +120,23 @@ pub(super) unsafe fn volume(region: *const usize) -> u64 {
     (0..3).map(|at| unsafe { *region.add(at) } as u64).fold(1, u64::saturating_mul)
 }
 
-unsafe extern "C" fn clEnqueueReadBufferRect(
-    queue: cl_command_queue,
-    buffer: cl_mem,
-    blocking: cl_bool,
-    buffer_origin: *const usize,
-    host_origin: *const usize,
-    region: *const usize,
-    buffer_row: usize,
-    buffer_slice: usize,
-    host_row: usize,
-    host_slice: usize,
-    data: *mut c_void,
-    count: cl_uint,
-    list: *const cl_event,
-    event: *mut cl_event,
-) -> cl_int {
-    let below = below!(clEnqueueReadBufferRect);
-    // SAFETY: the driver reads the region, too.
-    let work = Work::CopyOut { bytes: unsafe { volume(region) } };
-    let request = Request { queue, work, blocking: blocking != CL_FALSE, events: Events { count, list, event } };
-    let call = |blocking, Events { count, list, event }: Events| {
-        // SAFETY: the program's call.
-        unsafe {
-            below(
-                queue,
-                buffer,
-                blocking,
-                buffer_origin,
-                host_origin,
-                region,
-                buffer_row,
-                buffer_slice,
-                host_row,
-                host_slice,
-                data,
-                count,
-                list,
-                event,
-            )
-        }
-    };
-    // SAFETY: `call` makes the program's call.
-    unsafe { enqueue(request, || None, call) }
-}
-
-unsafe extern "C" fn clEnqueueWriteBufferRect(
-    queue: cl_command_queue,
-    buffer: cl_mem,
-    blocking: cl_bool,
-    buffer_origin: *const usize,
-    host_origin: *const usize,
-    region: *const usize,
-    buffer_row: usize,
-    buffer_slice: usize,
-    host_row: usize,
-    host_slice: usize,
-    data: *const c_void,
-    count: cl_uint,
-    list: *const cl_event,
-    event: *mut cl_event,
-) -> cl_int {
-    let below = below!(clEnqueueWriteBufferRect);
-    // SAFETY: the driver reads the region, too.
-    let work = Work::CopyIn { bytes: unsafe { volume(region) } };
-    let request = Request { queue, work, blocking: blocking != CL_FALSE, events: Events { count, list, event } };
-    let call = |blocking, Events { count, list, event }: Events| {
-        // SAFETY: the program's call.
-        unsafe {
-            below(
-                queue,
-                buffer,
-                blocking,
-                buffer_origin,
-                host_origin,
-                region,
-                buffer_row,
-                buffer_slice,
-                host_row,
-                host_slice,
-                data,
-                count,
-                list,
-                event,
-            )
-        }
-    };
-    // SAFETY: `call` makes the program's call.
-    unsafe { enqueue(request, || None, call) }
-}
-
-unsafe extern "C" fn clEnqueueCopyBuffer(
-    queue: cl_command_queue,
-    from: cl_mem,
-    to: cl_mem,
-    from_offset: usize,
-    to_offset: usize,
-    size: usize,
-    count: cl_uint,
-    list: *const cl_event,
-    event: *mut cl_event,
-) -> cl_int {
-    let below = below!(clEnqueueCopyBuffer);
-    let work = keys::within_device(keys::COPY, size as u64);
-    let request = Request { queue, work, blocking: false, events: Events { count, list, event } };
-    let call = |_, Events { count, list, event }: Events| {
-        // SAFETY: the program's call.
-        unsafe { below(queue, from, to, from_offset, to_offset, size, count, list, event) }
-    };
-    // SAFETY: `call` makes the program's call.
-    unsafe { enqueue(request, || None, call) }
-}
-
-unsafe extern "C" fn clEnqueueCopyBufferRect(
-    queue: cl_command_queue,
-    from: cl_mem,
-    to: cl_mem,
-    from_origin: *const usize,
-    to_origin: *const usize,
-    region: *const usize,
-    from_row: usize,
-    from_slice: usize,
-    to_row: usize,
-    to_slice: usize,
-    count: cl_uint,
-    list: *const cl_event,
-    event: *mut cl_event,
-) -> cl_int {
-    let below = below!(clEnqueueCopyBufferRect);
-    // SAFETY: the driver reads the region, too.
-    let work = keys::within_device(keys::COPY, unsafe { volume(region) });
-    let request = Request { queue, work, blocking: false, events: Events { count, list, event } };
-    let call = |_, Events { count, list, event }: Events| {
-        // SAFETY: the program's call.
-        unsafe {
-            below(
-                queue,
-                from,
-                to,
-                from_origin,
-                to_origin,
-                region,
-                from_row,
-                from_slice,
-                to_row,
-                to_slice,
-                count,
-                list,
-                event,
-            )
-        }
-    };
-    // SAFETY: `call` makes the program's call.
-    unsafe { enqueue(request, || None, call) }
-}
-
-unsafe extern "C" fn clEnqueueFillBuffer(
-    queue: cl_command_queue,
-    buffer: cl_mem,
-    pattern: *const c_void,
-    pattern_size: usize,
-    offset: usize,
-    size: usize,
-    count: cl_uint,
-    list: *const cl_event,
-    event: *mut cl_event,
-) -> cl_int {
-    let below = below!(clEnqueueFillBuffer);
-    let work = keys::within_device(keys::FILL, size as u64);
-    let request = Request { queue, work, blocking: false, events: Events { count, list, event } };
-    let call = |_, Events { count, list, event }: Events| {
-        // SAFETY: the program's call.
-        unsafe { below(queue, buffer, pattern, pattern_size, offset, size, count, list, event) }
-    };
-    // SAFETY: `call` makes the program's call.
-    unsafe { enqueue(request, || None, call) }
+operations! {
+    clEnqueueReadBufferRect(buffer: cl_mem; blocking; buffer_origin: *const usize, host_origin: *const usize,
+        region: *const usize, buffer_row: usize, buffer_slice: usize, host_row: usize, host_slice: usize,
+        data: *mut c_void)
+        // SAFETY: the driver reads the region, too.
+        => Work::CopyOut { bytes: unsafe { volume(region) } };
+    clEnqueueWriteBufferRect(buffer: cl_mem; blocking; buffer_origin: *const usize, host_origin: *const usize,
+        region: *const usize, buffer_row: usize, buffer_slice: usize, host_row: usize, host_slice: usize,
+        data: *const c_void)
+        // SAFETY: the driver reads the region, too.
+        => Work::CopyIn { bytes: unsafe { volume(region) } };
+    clEnqueueCopyBuffer(from: cl_mem, to: cl_mem, from_offset: usize, to_offset: usize, size: usize)
+        => keys::within_device(keys::COPY, size as u64);
+    clEnqueueCopyBufferRect(from: cl_mem, to: cl_mem, from_origin: *const usize, to_origin: *const usize,
+        region: *const usize, from_row: usize, from_slice: usize, to_row: usize, to_slice: usize)
+        // SAFETY: the driver reads the region, too.
+        => keys::within_device(keys::COPY, unsafe { volume(region) });
+    clEnqueueFillBuffer(buffer: cl_mem, pattern: *const c_void, pattern_size: usize, offset: usize, size: usize)
+        => keys::within_device(keys::FILL, size as u64);
 }

@@ -4,51 +4,12 @@ use std::ffi::c_void;
 
 use laxity_policy::program::Work;
 
-use super::{below, list};
+use super::{below, label, list, operations};
 use crate::enqueue::{Events, Request, enqueue};
 use crate::keys;
 use crate::types::*;
 
 list![clEnqueueMapBuffer, clEnqueueMapImage, clEnqueueUnmapMemObject, clEnqueueMigrateMemObjects,];
-
-unsafe extern "C" fn clEnqueueUnmapMemObject(
-    queue: cl_command_queue,
-    memory: cl_mem,
-    data: *mut c_void,
-    count: cl_uint,
-    list: *const cl_event,
-    event: *mut cl_event,
-) -> cl_int {
-    let below = below!(clEnqueueUnmapMemObject);
-    let work = Work::CopyIn { bytes: 0 };
-    let request = Request { queue, work, blocking: false, events: Events { count, list, event } };
-    let call = |_, Events { count, list, event }: Events| {
-        // SAFETY: the program's call.
-        unsafe { below(queue, memory, data, count, list, event) }
-    };
-    // SAFETY: `call` makes the program's call.
-    unsafe { enqueue(request, || None, call) }
-}
-
-unsafe extern "C" fn clEnqueueMigrateMemObjects(
-    queue: cl_command_queue,
-    number: cl_uint,
-    memory: *const cl_mem,
-    flags: cl_bitfield,
-    count: cl_uint,
-    list: *const cl_event,
-    event: *mut cl_event,
-) -> cl_int {
-    let below = below!(clEnqueueMigrateMemObjects);
-    let work = keys::migration(flags);
-    let request = Request { queue, work, blocking: false, events: Events { count, list, event } };
-    let call = |_, Events { count, list, event }: Events| {
-        // SAFETY: the program's call.
-        unsafe { below(queue, number, memory, flags, count, list, event) }
-    };
-    // SAFETY: `call` makes the program's call.
-    unsafe { enqueue(request, || None, call) }
-}
 
 unsafe extern "C" fn clEnqueueMapBuffer(
     queue: cl_command_queue,
@@ -121,4 +82,9 @@ unsafe fn answer(mapped: *mut c_void, status: cl_int, status_out: *mut cl_int) -
         unsafe { status_out.write(status) };
     }
     if status == CL_SUCCESS { mapped } else { std::ptr::null_mut() }
+}
+
+operations! {
+    clEnqueueUnmapMemObject(memory: cl_mem, data: *mut c_void) => Work::CopyIn { bytes: 0 };
+    clEnqueueMigrateMemObjects(number: cl_uint, memory: *const cl_mem, flags: cl_bitfield) => keys::migration(flags);
 }

@@ -49,7 +49,7 @@ enum Command {
     Create(create::Arguments),
     List(list::Arguments),
     Top(top::Arguments),
-    Exec(exec::Arguments),
+    Exec(Box<exec::Arguments>),
     Trace(trace::Arguments),
     Gc(gc::Arguments),
 }
