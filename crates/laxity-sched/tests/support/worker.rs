@@ -1,18 +1,20 @@
 //! What the processes do that tests kill, stop, and have execute another program.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use laxity_model::Nanos;
-use laxity_sched::{Config, Job, Parameters, Registry, Rule, System, Task};
+use laxity_model::{EngineOrder, LockId, Nanos};
+use laxity_policy::lock;
+use laxity_sched::{Config, Job, LockRequest, Parameters, Registry, Rule, System, Task};
 use laxity_sys::clock::{now, sleep_until};
 use laxity_sys::cpu_mask::CpuMask;
 use laxity_sys::scheduling::{Attributes, current_thread};
-use laxity_testing::Random;
+use laxity_testing::{Random, until};
 
 use crate::support::{execute, release, task, usable};
 
@@ -49,11 +51,13 @@ impl Shape {
 
     pub fn config(self) -> Config {
         let cpus = usable();
-        match self {
+        let config = match self {
             Shape::OneCpu => Config::global_edf([*cpus.last().expect("it runs somewhere")]),
             Shape::AllCpus => Config::global_edf(cpus),
             Shape::Partitioned => Config::new(Rule::RateMonotonic, cpus.into_iter().map(|cpu| vec![cpu]).collect()),
-        }
+        };
+        let lock = |order| lock::Config::Queue { replicas: 1, order, progress: lock::Progress::Inheritance };
+        Config { locks: [EngineOrder::Priority, EngineOrder::Fifo].map(lock).into(), ..config }
     }
 }
 
@@ -129,10 +133,12 @@ pub fn hold(registry: &Registry, what: &str) {
 pub fn work(place: &Path, shape: Shape, number: u64) {
     let system = Registry::at(place).create_or_attach("s", &shape.config()).expect("all know its configuration");
     let order = AtomicU64::new(0);
+    let owners = Owners::open(place);
     thread::scope(|scope| {
-        let be_task = |thread| Worker { system: &system, order: &order, number, thread }.run();
+        let (system, order, owners) = (&system, &order, &owners);
+        let be_task = |thread| Worker { system, order, owners, number, thread }.run();
         (1..THREADS).for_each(|thread| drop(scope.spawn(move || be_task(thread))));
-        scope.spawn(|| watch(place, number, &order));
+        scope.spawn(|| watch(place, number, order));
         // The thread that has the process's number is a task, too.
         be_task(0);
     });
@@ -168,6 +174,7 @@ fn scheduled() -> (Option<u8>, CpuMask) {
 struct Worker<'a> {
     system: &'a System,
     order: &'a AtomicU64,
+    owners: &'a Owners,
     number: u64,
     thread: u64,
 }
@@ -208,7 +215,7 @@ impl Worker<'_> {
         task.release(Job { index, release, deadline }).expect("no job is pending");
         self.point();
         execute(Nanos::from_micros(random.below(300)));
-        match random.below(4) {
+        match random.below(6) {
             0 => {
                 task.suspend().expect("it has a job");
                 self.point();
@@ -221,7 +228,14 @@ impl Worker<'_> {
                 execute(Nanos::from_micros(random.below(300)));
                 task.leave_section().expect("it is in one");
             }
-            2 => drop(task.prioritize((deadline.0 / 2, task.id().0)).expect("it has a job")),
+            2 => self.lock(task, LockId(random.below(2) as u16), random),
+            3 => {
+                // All in the same order, so that no two wait for each other.
+                task.lock(LockRequest::of(LockId(0)), &mut ()).expect("it has a job");
+                self.lock(task, LockId(1), random);
+                task.unlock(LockId(0), &mut ()).expect("it holds it");
+            }
+            4 => drop(task.prioritize((deadline.0 / 2, task.id().0)).expect("it has a job")),
             _ => {}
         }
         self.point();
@@ -229,10 +243,55 @@ impl Worker<'_> {
         self.point();
     }
 
+    /// Holds `lock` for a while, as the only one.
+    fn lock(&self, task: &Task, lock: LockId, random: &mut Random) {
+        task.lock(LockRequest::of(lock), &mut ()).expect("it has a job");
+        let this = 1 + self.number * THREADS + self.thread;
+        match self.owners.of(lock) {
+            0 => {}
+            before => {
+                // It was killed, or executes another program; names of workers are not used again.
+                let name = task_name((before - 1) / THREADS, (before - 1) % THREADS);
+                let lives = || self.system.snapshot().expect("whole").tasks.iter().any(|task| task.name == name);
+                until("the holder before is gone", || !lives());
+            }
+        }
+        self.owners.set(lock, this);
+        self.point();
+        execute(Nanos::from_micros(random.below(300)));
+        assert_eq!(self.owners.of(lock), this, "no other task has {lock:?}");
+        self.owners.set(lock, 0);
+        task.unlock(lock, &mut ()).expect("it holds it");
+    }
+
     /// Where a thread executes another program if that was ordered.
     fn point(&self) {
         if self.order() == Some(Order::Execute { thread: self.thread }) {
             execute_another();
         }
+    }
+}
+
+/// Which task has each lock, as the tasks say themselves while they have it.
+struct Owners(File);
+
+impl Owners {
+    fn open(place: &Path) -> Owners {
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(false).open(place.join("owners"));
+        Owners(file.expect("writable"))
+    }
+
+    /// 0: none.
+    fn of(&self, lock: LockId) -> u64 {
+        let mut bytes = [0; 8];
+        match self.0.read_at(&mut bytes, 8 * lock.index() as u64).expect("readable") {
+            0 => 0,
+            _ => u64::from_le_bytes(bytes),
+        }
+    }
+
+    fn set(&self, lock: LockId, owner: u64) {
+        self.0.write_all_at(&owner.to_le_bytes(), 8 * lock.index() as u64).expect("writable");
     }
 }
