@@ -81,8 +81,6 @@ pub(crate) enum CallError {
     Undeclared { object: u32 },
     #[error("the graph has not ended in time; wait again, or longer")]
     NotEnded,
-    #[error("the cluster {list:?} is no list of CPUs: {reason}")]
-    Clusters { list: String, reason: String },
     #[error("cannot read which CPUs this thread may use: {0}; name them")]
     Cpus(io::Error),
     /// A panic.
@@ -115,7 +113,7 @@ impl CallError {
             CallError::Descriptor(_) | CallError::Cpus(_) => LAXITY_ERROR_SYSTEM,
             CallError::Changed { .. } => LAXITY_CHANGED,
             CallError::Message { error, .. } => error.code().into(),
-            CallError::NoArbitration { .. } | CallError::Clusters { .. } => LAXITY_ERROR_CONFIG,
+            CallError::NoArbitration { .. } => LAXITY_ERROR_CONFIG,
             CallError::NoEngine { .. } => LAXITY_ERROR_NO_ENGINE,
             CallError::Thread => LAXITY_ERROR_THREAD,
             CallError::NoToken => LAXITY_ERROR_NO_TOKEN,

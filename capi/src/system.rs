@@ -2,8 +2,7 @@
 
 use std::ffi::c_char;
 
-use laxity_model::parse_cpus;
-use laxity_sched::{Config, Registry, Rule, System};
+use laxity_sched::{Config, Registry, RegistryError, Rule, System, SystemError, parse_clusters};
 use laxity_sys::scheduling;
 
 use crate::error::{CallError, Error, answer, laxity_result};
@@ -67,21 +66,13 @@ impl laxity_system_config {
             vec![usable.into_iter().map(|cpu| u16::try_from(cpu).unwrap_or(u16::MAX)).collect()]
         } else {
             // SAFETY: not null (checked above), and otherwise as the caller promises.
-            clusters(unsafe { text(self.clusters, "clusters") }?)?
+            let text = unsafe { text(self.clusters, "clusters") }?;
+            parse_clusters(text).map_err(|error| RegistryError::Other(SystemError::Config(error)))?
         };
         let default = Config::new(rule, clusters);
         let tasks = if self.tasks == 0 { default.tasks } else { self.tasks };
         Ok(Config { tasks, ..default })
     }
-}
-
-/// Lists of CPUs with semicolons in between.
-fn clusters(text: &str) -> Result<Vec<Vec<u16>>, CallError> {
-    let cluster = |list: &str| -> Result<Vec<u16>, CallError> {
-        let error = |reason| CallError::Clusters { list: list.to_owned(), reason };
-        Ok(parse_cpus(list).map_err(error)?.into_iter().map(|cpu| cpu.0).collect())
-    };
-    text.split(';').map(cluster).collect()
 }
 
 /// Names in `directory`; in /dev/shm if it is null.
@@ -170,17 +161,4 @@ pub unsafe extern "C" fn laxity_system_gc(directory: *const c_char, removed: *mu
         }
         Ok(())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clusters_are_lists_of_cpus_between_semicolons() {
-        assert_eq!(clusters("0-3").expect("one"), [[0, 1, 2, 3]]);
-        assert_eq!(clusters("0,2;1,3").expect("two"), [[0, 2], [1, 3]]);
-        let text = clusters("0;all").expect_err("no list").to_string();
-        assert!(text.starts_with("the cluster \"all\" is no list of CPUs: "), "{text}");
-    }
 }

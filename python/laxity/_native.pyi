@@ -27,6 +27,7 @@ from laxity._native_gpu import (
     names,
 )
 from laxity._native_live import Graph, Job, Node, Pipeline, Recording, Registry, Spec, UserData
+from laxity._native_sched import Section, Suspension, System, Task, TaskJob, sched_gc, sched_look, sched_names
 
 _Path: TypeAlias = str | PathLike[str]
 _Rows: TypeAlias = Literal["cpus", "tasks", "both"]
@@ -48,9 +49,14 @@ __all__ = [
     "Registry",
     "Result",
     "RuntimeStudy",
+    "Section",
     "Spec",
     "Study",
     "StudyStop",
+    "Suspension",
+    "System",
+    "Task",
+    "TaskJob",
     "Token",
     "Trace",
     "UserData",
@@ -78,6 +84,9 @@ __all__ = [
     "nanos",
     "overhead_profiles",
     "read_trace",
+    "sched_gc",
+    "sched_look",
+    "sched_names",
     "simulate",
     "simulate_many",
 ]

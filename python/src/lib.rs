@@ -1,10 +1,10 @@
 //! The extension module of the `laxity` Python package: conversions between Python and the crates that decide.
 //!
 //! ```text
-//! Python   Workload   simulate, simulate_many   generate_many   Trace               live, vx                 gpu
-//! here     workload   simulate, study, pace     generate        trace, violation    live/, vx/               gpu/, device/
+//! Python   Workload   simulate, simulate_many   generate_many   Trace               live, vx                 gpu                 sched
+//! here     workload   simulate, study, pace     generate        trace, violation    live/, vx/               gpu/, device/       sched/
 //!            |  errors, json, arrow + tables (pyarrow), parallel (GIL released, Ctrl-C) for all of them
-//! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace        laxity-graph, laxity-vx  laxity-gpu
+//! crates   laxity-model    laxity-sim           laxity-gen      laxity-trace        laxity-graph, laxity-vx  laxity-gpu          laxity-sched
 //! ```
 #![deny(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod pace;
 mod parallel;
 mod result;
 mod runtime_study;
+mod sched;
 mod simulate;
 mod span;
 mod study;
@@ -48,6 +49,8 @@ mod _native {
     use crate::result::SimulationResult;
     #[pymodule_export]
     use crate::runtime_study::PyRuntimeStudy;
+    #[pymodule_export]
+    use crate::sched::{PySection, PySuspension, PySystem, PyTask, PyTaskJob, sched_gc, sched_look, sched_names};
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]

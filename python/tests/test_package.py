@@ -56,7 +56,7 @@ def test_what_is_published_is_the_library_and_the_report_without_studies(tmp_pat
     with tarfile.open(next(tmp_path.iterdir())) as archive:
         names = [Path(*Path(name).parts[1:]) for name in archive.getnames()]
     published = {path.parts[1] for path in names if path.parts[0] == "laxity" and len(path.parts) > 2}
-    assert published == {"gpu", "live", "plots", "report", "vx"}
+    assert published == {"gpu", "live", "plots", "report", "sched", "vx"}
     assert {Path("laxity/py.typed"), Path("laxity/report/page.html"), Path("laxity/report/page.css")} <= set(names)
     assert not [name for name in names if "studies" in name.parts]
 

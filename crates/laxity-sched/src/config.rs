@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use laxity_model::{CpuId, PriorityRule};
+use laxity_model::{CpuId, PriorityRule, parse_cpus};
 use laxity_policy::lock;
 use laxity_sys::cpu_mask::CPUS_MAX;
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,14 @@ pub enum ConfigError {
         min: u64,
         /// The most that can be.
         max: u64,
+    },
+    /// The CPUs of a cluster are no list.
+    #[error("the cluster {list:?} is no list of CPUs: {reason}")]
+    Clusters {
+        /// As it is written.
+        list: String,
+        /// Why not.
+        reason: String,
     },
     /// A CPU is in two clusters, or twice in one.
     #[error("CPU {cpu} is named twice; a CPU belongs to one cluster")]
@@ -145,7 +153,23 @@ impl Config {
     }
 }
 
+/// The CPUs of each cluster from lists with semicolons in between: `0-3` is global, `0,1;2,3` clustered, `0;1` partitioned
+/// scheduling.
+///
+/// # Errors
+/// [`ConfigError::Clusters`].
+pub fn parse_clusters(text: &str) -> Result<Vec<Vec<u16>>, ConfigError> {
+    let cluster = |list: &str| -> Result<Vec<u16>, ConfigError> {
+        let error = |reason| ConfigError::Clusters { list: list.to_owned(), reason };
+        Ok(parse_cpus(list).map_err(error)?.into_iter().map(|cpu| cpu.0).collect())
+    };
+    text.split(';').map(cluster).collect()
+}
+
 impl Rule {
+    /// All of them.
+    pub const ALL: [Rule; 4] = [Rule::Edf, Rule::RateMonotonic, Rule::DeadlineMonotonic, Rule::Given];
+
     /// As files name it.
     pub fn model(self) -> PriorityRule {
         match self {
@@ -182,6 +206,14 @@ impl fmt::Display for Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clusters_are_lists_of_cpus_between_semicolons() {
+        assert_eq!(parse_clusters("0-3").expect("one"), [[0, 1, 2, 3]]);
+        assert_eq!(parse_clusters("0,2;1,3").expect("two"), [[0, 2], [1, 3]]);
+        let text = parse_clusters("0;all").expect_err("no list").to_string();
+        assert!(text.starts_with("the cluster \"all\" is no list of CPUs: "), "{text}");
+    }
 
     #[test]
     fn what_cannot_be_is_refused_with_both_numbers() {

@@ -37,7 +37,7 @@ mod conformance_tests;
 #[cfg(test)]
 mod repair_tests;
 
-pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, LOCKS_MAX, Rule, TASKS_MAX};
+pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, LOCKS_MAX, Rule, TASKS_MAX, parse_clusters};
 pub use layout::NAME_MAX;
 pub use lock_request::LockRequest;
 pub use registry::{Registry, RegistryError, SystemError};

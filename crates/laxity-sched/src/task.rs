@@ -198,6 +198,15 @@ impl Task {
     /// # Errors
     /// [`TaskError`].
     pub fn wait_for_next_job(&self) -> Result<Job, TaskError> {
+        Ok(self.wait_for_next_job_while(&|| true)?.expect("no signal ends this wait"))
+    }
+
+    /// As [`Task::wait_for_next_job`], while `go_on` says so: it is asked whenever this thread has handled a signal before
+    /// the release. `None` if it does not; then there is no job, and the next wait is for the same release.
+    ///
+    /// # Errors
+    /// [`TaskError`].
+    pub fn wait_for_next_job_while(&self, go_on: &dyn Fn() -> bool) -> Result<Option<Job>, TaskError> {
         if self.phase.get() != Phase::Idle {
             self.complete()?;
         }
@@ -205,11 +214,15 @@ impl Task {
         if release == Instant::NEVER {
             release = clock::now();
         }
-        clock::sleep_until(release);
+        while !clock::sleep_until_signal(release) {
+            if !go_on() {
+                return Ok(None);
+            }
+        }
         let job = Job { index, release, deadline: release.saturating_add(self.parameters.deadline) };
         self.release(job)?;
         self.next.set(Next { index: index + 1, release: release.saturating_add(self.parameters.period) });
-        Ok(job)
+        Ok(Some(job))
     }
 
     /// The first release of [`Task::wait_for_next_job`] is at `start`, on the monotonic clock.

@@ -21,6 +21,16 @@ pub fn sleep_until(instant: Instant) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(rustix::io::Errno::INTR) {}
 }
 
+/// As [`sleep_until`], but a signal that this thread handles ends it. Answers whether `instant` has come.
+pub fn sleep_until_signal(instant: Instant) -> bool {
+    // What never comes is slept for by the year.
+    let until = instant.min(now().saturating_add(YEAR));
+    let timespec = timespec(until).expect("a year from now comes");
+    clock_nanosleep_absolute(ClockId::Monotonic, &timespec) != Err(rustix::io::Errno::INTR) && until == instant
+}
+
+const YEAR: Nanos = Nanos::from_secs(365 * 24 * 3600);
+
 /// The CPU time that this thread has used: unlike the time, it stands still while others run.
 pub fn thread_cpu_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);

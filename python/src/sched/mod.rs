@@ -1,0 +1,20 @@
+//! `laxity.sched`: threads that Laxity's own scheduler schedules.
+//!
+//! ```text
+//! Python   System - task -> Task - wait_for_next_job -> TaskJob
+//!                             '-- section, suspended -> Section, Suspension
+//! here     system           task                        section
+//!          own: the tasks of this thread; errors, table for all of them
+//! crates   laxity-sched
+//! ```
+
+mod errors;
+mod own;
+mod section;
+mod system;
+mod table;
+mod task;
+
+pub use section::{PySection, PySuspension};
+pub use system::{PySystem, sched_gc, sched_look, sched_names};
+pub use task::{PyTask, PyTaskJob};
