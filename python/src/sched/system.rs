@@ -138,8 +138,8 @@ impl PySystem {
         Ok(self.system(py)?.config().clusters.clone())
     }
 
-    /// This thread becomes a task: Laxity decides when it runs, on the CPUs of its cluster, above all ordinary threads. What
-    /// it starts is scheduled as usual.
+    /// This thread becomes a task: Laxity decides when it runs, on the CPUs of its cluster, above all ordinary threads.
+    /// Threads and processes that it starts are scheduled as usual.
     ///
     /// Args:
     ///     name: for people, 1 to 64 bytes.
