@@ -21,7 +21,6 @@ impl ErrorDetails for ArbitrationError {
     fn code(&self) -> ErrorCode {
         match self {
             ArbitrationError::Config(_) => ErrorCode::Config,
-            ArbitrationError::Elsewhere { .. } => ErrorCode::Foreign,
             ArbitrationError::State(error) => error.code(),
         }
     }

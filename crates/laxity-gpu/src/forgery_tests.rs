@@ -14,8 +14,9 @@ use laxity_sys::segment::HEADER;
 use laxity_testing::{TestRegistry, skip, until};
 
 use crate::inheritance;
+use crate::layout::HOME;
 use crate::shared::Shared;
-use crate::{Arbitration, Base, Config, Inheritance, Registry};
+use crate::{Arbitration, Base, Config, Inheritance, Registry, RegistryError};
 
 const NOT_PERMITTED: u32 = 1;
 const URGENT: u8 = 20;
@@ -160,4 +161,21 @@ fn a_holder_gets_back_no_more_than_it_had() {
     let has = Attributes::of(current_thread()).expect("it is this one").fixed_priority();
     assert!(has <= Some(URGENT), "{has:?}");
     before.give_to(current_thread()).expect("a thread may be lowered");
+}
+
+/// Each word that says where numbers of threads and mutexes mean something, forged alone while a member lives.
+#[test]
+fn an_arbitration_of_another_boot_namespace_or_c_library_is_refused_by_name() {
+    let place = TestRegistry::<Registry>::new("elsewhere");
+    let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
+    let segment = &arbitration.membership().shared.segment;
+    for (word, expected) in ["C library", "PID namespace", "boot"].into_iter().enumerate() {
+        let word = segment.u64(HOME.offset + 8 * word);
+        let own = word.fetch_xor(1, Ordering::Relaxed);
+        let error = place.attach("g").expect_err("it is elsewhere");
+        assert!(matches!(error, RegistryError::Elsewhere { part, .. } if part == expected), "{error}");
+        assert!(error.to_string().starts_with("arbitration g: its processes have another "), "{error}");
+        word.store(own, Ordering::Relaxed);
+        drop(place.attach("g").expect("it is here again"));
+    }
 }

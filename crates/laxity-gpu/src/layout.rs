@@ -12,7 +12,7 @@
 //! copies         the state, twice
 //! ```
 
-use laxity_membership::{CONTENTS, MEMBERS_MAX};
+use laxity_membership::{CONTENTS, Home, MEMBERS_MAX};
 use laxity_model::{LockId, TaskId};
 use laxity_policy::lock::Arbiter;
 use laxity_sys::mutex;
@@ -29,19 +29,15 @@ pub const NAME_MAX: usize = 64;
 
 /// The configuration: words of 64 bits.
 pub(crate) const CONFIG: usize = CONTENTS;
-/// The layout of the C library's mutexes: 64 bits.
-pub(crate) const MUTEX_LAYOUT: usize = CONFIG + 8 * config::WORDS;
-/// The PID namespace: 64 bits.
-pub(crate) const NAMESPACE: usize = MUTEX_LAYOUT + 8;
-/// The boot of the machine: 64 bits.
-pub(crate) const BOOT: usize = NAMESPACE + 8;
+/// Where its threads' numbers and mutexes mean something.
+pub(crate) const HOME: Home = Home { offset: CONFIG + 8 * config::WORDS };
 
 const LINE: usize = 64;
 /// CPUs fetch cache lines in pairs.
 const PAIR: usize = 2 * LINE;
 
 /// The mutex of the state.
-pub(crate) const STATE_MUTEX: usize = (BOOT + 8).next_multiple_of(PAIR);
+pub(crate) const STATE_MUTEX: usize = (HOME.offset + Home::SIZE).next_multiple_of(PAIR);
 const _: () = assert!(mutex::SIZE == LINE);
 /// How often the state was changed: 64 bits. An even number means the first copy.
 pub(crate) const VERSION: usize = STATE_MUTEX + PAIR;

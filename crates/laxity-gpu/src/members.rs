@@ -6,17 +6,16 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use laxity_membership::{Dead, Kind, Reaped};
+use laxity_membership::{Dead, Home, Kind, Reaped};
 use laxity_model::{LockId, TaskId};
 use laxity_policy::lock::Event;
-use laxity_sys::mutex::{self, Attempt};
-use laxity_sys::process::pid_namespace;
+use laxity_sys::mutex::Attempt;
 use laxity_sys::scheduling;
 use laxity_sys::segment::{Format, Segment};
 
 use crate::client_word::ClientWord;
 use crate::inheritance;
-use crate::layout::{BOOT, FORMAT, MUTEX_LAYOUT, NAMESPACE};
+use crate::layout::{FORMAT, HOME};
 use crate::registry::{ArbitrationError, RegistryError, describe};
 use crate::shared::Shared;
 use crate::state_lock::{StateError, StateGuard};
@@ -25,29 +24,12 @@ impl Kind for Shared {
     const PREFIX: &'static str = "laxity-gpu.";
     const FORMAT: Format = FORMAT;
     const REAPS_WITH_MUTEXES: bool = true;
+    const HOME: Option<Home> = Some(HOME);
     type Cause = ArbitrationError;
     type Tools = ();
 
     fn open(segment: Segment, name: &str) -> Result<Shared, RegistryError> {
         describe(segment, name)
-    }
-
-    /// Neither a thread's number nor a mutex means the same in another PID namespace, with another C library, or after
-    /// another boot.
-    fn admit(&self, name: &str) -> Result<(), RegistryError> {
-        let word = |offset| self.segment.u64(offset).load(Ordering::Relaxed);
-        let elsewhere = |what| Err(RegistryError::Other(ArbitrationError::Elsewhere { name: name.to_owned(), what }));
-        if word(BOOT) != self.segment.boot() {
-            // A container may show its processes a boot of their own.
-            let is_left_over = !self.members().any_lives(None);
-            let not_found = Err(RegistryError::NotFound { name: name.to_owned() });
-            return if is_left_over { not_found } else { elsewhere("boot") };
-        }
-        match (word(MUTEX_LAYOUT) == mutex::LAYOUT, word(NAMESPACE) == pid_namespace()?) {
-            (false, _) => elsewhere("C library"),
-            (true, false) => elsewhere("PID namespace"),
-            (true, true) => Ok(()),
-        }
     }
 
     fn segment(&self) -> &Segment {
@@ -156,13 +138,9 @@ impl Shared {
     /// lock.
     #[expect(unsafe_code, reason = "a mutex is made where another one was")]
     fn remake_liveness(&self, task: TaskId) -> io::Result<()> {
-        let liveness = self.client(task).liveness;
-        for word in (0..mutex::SIZE).step_by(8) {
-            self.segment.u64(liveness + word).store(0, Ordering::Relaxed);
-        }
-        // SAFETY: the bytes are zero and are kept for this mutex. No thread uses the old one: its holder is gone, others
-        // take it under the state lock only, and `has_ended` reads one word of it atomically.
-        unsafe { self.segment.make_mutex(liveness) }
+        // SAFETY: these bytes are kept for this mutex. No thread uses the old one: its holder is gone, others take it under
+        // the state lock only, and `has_ended` reads one word of it atomically.
+        unsafe { self.segment.remake_mutex(self.client(task).liveness) }
     }
 
     /// The member slot of the process of `task`.

@@ -6,13 +6,11 @@ use std::sync::atomic::Ordering;
 
 use laxity_membership::{Cause, NameTable};
 use laxity_model::ErrorCode;
-use laxity_sys::mutex;
-use laxity_sys::process::pid_namespace;
 use laxity_sys::segment::{HEADER, Segment};
 
 use crate::arbitration::Arbitration;
-use crate::config::{self, Config, ConfigError};
-use crate::layout::{BOOT, CONFIG, FORMAT, MUTEX_LAYOUT, NAMESPACE, STATE_MUTEX};
+use crate::config::{Config, ConfigError};
+use crate::layout::{CONFIG, FORMAT, HOME, STATE_MUTEX};
 use crate::memory::Memory;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
@@ -33,15 +31,6 @@ pub enum ArbitrationError {
     /// Creating: the configuration cannot be.
     #[error("{0}")]
     Config(#[source] ConfigError),
-    /// Attaching: its processes are in another PID namespace, or have another C library. Neither a thread's number nor
-    /// a mutex means the same there.
-    #[error("arbitration {name}: its processes have another {what}; run all of them with the same one")]
-    Elsewhere {
-        /// The name.
-        name: String,
-        /// What differs.
-        what: &'static str,
-    },
     /// Its state.
     #[error("{0}")]
     State(#[source] StateError),
@@ -128,10 +117,7 @@ impl Registry {
             segment.u64(CONFIG + 8 * word).store(value, Ordering::Relaxed);
         }
         let shared = Shared::new(segment, name.to_owned(), *config);
-        let (namespace, boot) = (pid_namespace()?, shared.segment.boot());
-        for (offset, value) in [(MUTEX_LAYOUT, mutex::LAYOUT), (NAMESPACE, namespace), (BOOT, boot)] {
-            shared.segment.u64(offset).store(value, Ordering::Relaxed);
-        }
+        HOME.write(&shared.segment)?;
         make_mutexes(&shared)
             .map_err(|error| RegistryError::System { action: "make a mutex that survives its holder", error })?;
         shared.cache.lock().expect("no thread panicked here before").write_first(&shared);
@@ -167,8 +153,6 @@ fn make_mutexes(shared: &Shared) -> io::Result<()> {
     }
     Ok(())
 }
-
-const _: () = assert!(CONFIG + 8 * config::WORDS <= MUTEX_LAYOUT);
 
 impl Cause for ArbitrationError {
     const NOUN: &'static str = "arbitration";

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use laxity_membership::{Kind, MemberId, Reaped};
+use laxity_membership::{Home, Kind, MemberId, Reaped};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::backoff::Backoff;
 use laxity_sys::robust::Holder;
@@ -21,6 +21,7 @@ impl Kind for Shared {
     const PREFIX: &'static str = "laxity-graph.";
     const FORMAT: Format = FORMAT;
     const REAPS_WITH_MUTEXES: bool = false;
+    const HOME: Option<Home> = None;
     type Cause = NoChannel;
     type Tools = Channels;
 

@@ -13,6 +13,7 @@ impl<C: Cause> ErrorDetails for RegistryError<C> {
             RegistryError::NotFound { .. } | RegistryError::Segment(SegmentError::NotFound { .. }) => C::NOT_FOUND,
             RegistryError::Different { .. } => ErrorCode::Different,
             RegistryError::Damaged { .. }
+            | RegistryError::Elsewhere { .. }
             | RegistryError::Segment(
                 SegmentError::Foreign { .. } | SegmentError::Owner { .. } | SegmentError::Version { .. },
             ) => ErrorCode::Foreign,

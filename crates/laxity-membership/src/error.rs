@@ -56,6 +56,15 @@ pub enum RegistryError<C: Cause> {
         #[source]
         reason: Option<Box<dyn Error + Send + Sync>>,
     },
+    /// Attaching: its processes are in another PID namespace, or have another C library. Neither a thread's number nor
+    /// a mutex means the same there.
+    #[error("{} {name}: its processes have another {part}; run all of them with the same one", C::NOUN)]
+    Elsewhere {
+        /// The name.
+        name: String,
+        /// The part of their surroundings that differs.
+        part: &'static str,
+    },
     /// As many processes as can be are attached.
     #[error("{} {name}: {MEMBERS_MAX} processes are attached, which is all it takes", C::NOUN)]
     Full {

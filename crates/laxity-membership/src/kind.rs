@@ -3,6 +3,7 @@
 use laxity_sys::segment::{Format, Segment};
 
 use crate::error::{Cause, RegistryError};
+use crate::home::Home;
 use crate::members::Members;
 
 /// A kind of memory that has a name and members. A value is one that this process has open, whether or not as a member.
@@ -14,6 +15,8 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// Whether [`Kind::reap`] takes robust mutexes of the C library, which the thread that holds a member's word must
     /// not ([`laxity_sys::robust`]): another thread reaps then.
     const REAPS_WITH_MUTEXES: bool;
+    /// Where it says what its threads' numbers and mutexes mean, if it has any.
+    const HOME: Option<Home>;
     /// What else can be wrong with it.
     type Cause: Cause;
     /// What a member has beside the memory.
@@ -31,8 +34,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// # Errors
     /// Why not.
     fn admit(&self, name: &str) -> Result<(), RegistryError<Self::Cause>> {
-        let _ = name;
-        Ok(())
+        Self::HOME.map_or(Ok(()), |home| home.admit(self, name))
     }
 
     /// Where it is.

@@ -22,12 +22,14 @@
 mod details;
 mod error;
 mod guardian;
+mod home;
 mod kind;
 mod members;
 mod membership;
 mod name_table;
 
 pub use error::{Cause, RegistryError};
+pub use home::Home;
 pub use kind::{Kind, Reaped};
 pub use members::{CONTENTS, Dead, MEMBERS_MAX, MemberId, Members, Standing};
 pub use membership::{Joined, Membership};

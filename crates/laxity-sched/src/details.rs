@@ -20,7 +20,6 @@ impl ErrorDetails for SystemError {
     fn code(&self) -> ErrorCode {
         match self {
             SystemError::Config(_) => ErrorCode::Config,
-            SystemError::Elsewhere { .. } => ErrorCode::Foreign,
             SystemError::Overlap { .. } => ErrorCode::Exists,
             SystemError::State(error) => error.code(),
         }

@@ -6,7 +6,7 @@
 //! tasks          eight cache lines each
 //! ```
 
-use laxity_membership::CONTENTS;
+use laxity_membership::{CONTENTS, Home};
 use laxity_model::TaskId;
 use laxity_sys::cpu_mask;
 use laxity_sys::mutex;
@@ -18,12 +18,10 @@ pub(crate) const FORMAT: Format = Format { magic: *b"laxsched", version: 2 };
 /// The longest name of a task, in bytes.
 pub const NAME_MAX: usize = 64;
 
-/// The layout of the C library's mutexes, the PID namespace and the boot of the machine: 64 bits each.
-pub(crate) const MUTEX_LAYOUT: usize = CONTENTS;
-pub(crate) const NAMESPACE: usize = MUTEX_LAYOUT + 8;
-pub(crate) const BOOT: usize = NAMESPACE + 8;
+/// Where its threads' numbers and mutexes mean something.
+pub(crate) const HOME: Home = Home { offset: CONTENTS };
 /// The length of the configuration, and the configuration.
-pub(crate) const CONFIG_LENGTH: usize = BOOT + 8;
+pub(crate) const CONFIG_LENGTH: usize = HOME.offset + Home::SIZE;
 pub(crate) const CONFIG: usize = CONFIG_LENGTH + 8;
 /// The longest configuration, in bytes: every CPU in a cluster of its own takes less.
 pub(crate) const CONFIG_MAX: usize = 24 << 10;

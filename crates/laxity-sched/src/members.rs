@@ -6,17 +6,16 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use laxity_membership::{Dead, Kind, MEMBERS_MAX, Reaped};
+use laxity_membership::{Dead, Home, Kind, MEMBERS_MAX, Reaped};
 use laxity_model::TaskId;
 use laxity_policy::cpu::{Event, Standing};
-use laxity_sys::mutex::{self, Attempt};
-use laxity_sys::process::pid_namespace;
+use laxity_sys::mutex::Attempt;
 use laxity_sys::robust::Holder;
 use laxity_sys::scheduling::{self, Attributes};
 use laxity_sys::segment::{Format, Segment};
 
 use crate::config::Carry;
-use crate::layout::{BOOT, FORMAT, MUTEX_LAYOUT, NAMESPACE};
+use crate::layout::{FORMAT, HOME};
 use crate::registry::{RegistryError, SystemError, describe};
 use crate::shared::Shared;
 use crate::state_lock::{ClusterGuard, StateError};
@@ -25,28 +24,12 @@ impl Kind for Shared {
     const PREFIX: &'static str = "laxity-sched.";
     const FORMAT: Format = FORMAT;
     const REAPS_WITH_MUTEXES: bool = true;
+    const HOME: Option<Home> = Some(HOME);
     type Cause = SystemError;
     type Tools = ();
 
     fn open(segment: Segment, name: &str) -> Result<Shared, RegistryError> {
         describe(segment, name)
-    }
-
-    /// Neither a thread's number nor a mutex means the same in another PID namespace, with another C library, or after
-    /// another boot.
-    fn admit(&self, name: &str) -> Result<(), RegistryError> {
-        let elsewhere = |what| Err(RegistryError::Other(SystemError::Elsewhere { name: name.to_owned(), what }));
-        if self.long(BOOT) != self.segment.boot() {
-            // A container may show its processes a boot of their own.
-            let is_left_over = !self.members().any_lives(None);
-            let not_found = Err(RegistryError::NotFound { name: name.to_owned() });
-            return if is_left_over { not_found } else { elsewhere("boot") };
-        }
-        match (self.long(MUTEX_LAYOUT) == mutex::LAYOUT, self.long(NAMESPACE) == pid_namespace()?) {
-            (false, _) => elsewhere("C library"),
-            (true, false) => elsewhere("PID namespace"),
-            (true, true) => Ok(()),
-        }
     }
 
     fn segment(&self) -> &Segment {
@@ -138,13 +121,9 @@ impl Shared {
     /// The caller holds the state lock.
     #[expect(unsafe_code, reason = "a mutex is made where another one was")]
     fn remake_liveness(&self, task: TaskId) -> io::Result<()> {
-        let liveness = self.task(task).liveness;
-        for word in (0..mutex::SIZE).step_by(8) {
-            self.segment.u64(liveness + word).store(0, Ordering::Relaxed);
-        }
-        // SAFETY: the bytes are zero and are kept for this mutex. No thread uses the old one: its holder is gone, others
-        // take it under the state lock only, and `has_ended` reads one word of it atomically.
-        unsafe { self.segment.make_mutex(liveness) }
+        // SAFETY: these bytes are kept for this mutex. No thread uses the old one: its holder is gone, others take it under
+        // the state lock only, and `has_ended` reads one word of it atomically.
+        unsafe { self.segment.remake_mutex(self.task(task).liveness) }
     }
 
     /// Linux schedules `thread` (0: the calling one) as it did before it became `task`.

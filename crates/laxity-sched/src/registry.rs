@@ -6,12 +6,10 @@ use std::sync::atomic::Ordering;
 
 use laxity_membership::{Cause, Kind, NameTable};
 use laxity_model::ErrorCode;
-use laxity_sys::mutex;
-use laxity_sys::process::pid_namespace;
 use laxity_sys::segment::{HEADER, Segment};
 
 use crate::config::{Config, ConfigError};
-use crate::layout::{BOOT, CONFIG, CONFIG_LENGTH, CONFIG_MAX, FORMAT, MUTEX_LAYOUT, NAMESPACE};
+use crate::layout::{CONFIG, CONFIG_LENGTH, CONFIG_MAX, FORMAT, HOME};
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::state_lock::StateError;
@@ -32,15 +30,6 @@ pub enum SystemError {
     /// Creating: the configuration cannot be.
     #[error("{0}")]
     Config(#[source] ConfigError),
-    /// Attaching: its processes are in another PID namespace, or have another C library. Neither a thread's number nor
-    /// a mutex means the same there.
-    #[error("system {name}: its processes have another {what}; run all of them with the same one")]
-    Elsewhere {
-        /// The name.
-        name: String,
-        /// What differs.
-        what: &'static str,
-    },
     /// Creating or attaching: tasks of two systems on one CPU would starve each other, as neither knows of the other's.
     #[error(
         "system {name}: {} also belong{} to system {other}, whose processes live; take other CPUs, join system {other}, \
@@ -158,10 +147,7 @@ impl Registry {
         segment.u64(CONFIG_LENGTH).store(text.len() as u64, Ordering::Relaxed);
         segment.store_bytes(CONFIG, &text);
         let shared = Shared::new(segment, name.to_owned(), config.clone(), layout);
-        let (namespace, boot) = (pid_namespace()?, shared.segment.boot());
-        for (offset, value) in [(MUTEX_LAYOUT, mutex::LAYOUT), (NAMESPACE, namespace), (BOOT, boot)] {
-            shared.segment.u64(offset).store(value, Ordering::Relaxed);
-        }
+        HOME.write(&shared.segment)?;
         make_mutexes(&shared)
             .map_err(|error| RegistryError::System { action: "make a mutex that survives its holder", error })?;
         for cluster in shared.clusters() {

@@ -65,6 +65,22 @@ impl Segment {
         unsafe { self.init(offset, libc::PTHREAD_PRIO_INHERIT).or_else(|_| self.init(offset, libc::PTHREAD_PRIO_NONE)) }
     }
 
+    /// Makes a new mutex where another one was, the holder of which is gone without Linux having marked the mutex: a thread
+    /// that calls `exec` gets the number of its process first, so that Linux does not recognize its locks.
+    ///
+    /// # Errors
+    /// If Linux offers no robust mutexes.
+    ///
+    /// # Safety
+    /// These bytes are a mutex's, and no other thread uses it but to read a word of it atomically.
+    pub unsafe fn remake_mutex(&self, offset: usize) -> io::Result<()> {
+        for word in (0..SIZE).step_by(8) {
+            self.u64(offset + word).store(0, Ordering::Relaxed);
+        }
+        // SAFETY: the bytes are zero, and the caller vouches that they belong to this mutex alone.
+        unsafe { self.make_mutex(offset) }
+    }
+
     /// # Safety
     /// As [`Segment::make_mutex`].
     unsafe fn init(&self, offset: usize, protocol: libc::c_int) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use laxity_membership::{CONTENTS, Cause, Kind, Membership, NameTable, Reaped, RegistryError};
+use laxity_membership::{CONTENTS, Cause, Home, Kind, Membership, NameTable, Reaped, RegistryError};
 use laxity_model::{ErrorCode, ErrorDetails};
 use laxity_sys::segment::{Format, HEADER, Segment};
 use laxity_testing::Directory;
@@ -37,6 +37,7 @@ impl<const HAS_REAPER: bool> Kind for Memory<HAS_REAPER> {
     const PREFIX: &'static str = "laxity-memory.";
     const FORMAT: Format = FORMAT;
     const REAPS_WITH_MUTEXES: bool = HAS_REAPER;
+    const HOME: Option<Home> = None;
     type Cause = Unfit;
     type Tools = ();
 
