@@ -50,6 +50,7 @@ def demonstrate(arguments: argparse.Namespace) -> Path:
     command = arguments.laxity
     demo.told["gpu"] = GPU
     demo.part("a rover on two CPUs", "workloads", lambda: workloads.rover(command, out))
+    demo.part("a graph under global EDF", "workloads", lambda: workloads.pipeline(command, out))
     demo.part("a camera pipeline on a soft GPU", "workloads", lambda: workloads.live_gpu(command, out))
     if why := no_video(arguments.stabilize):
         demo.leave_out("video stabilizers", why)

@@ -1,4 +1,4 @@
-"""Workloads that are analysed, simulated, and run under several schedulers of Linux."""
+"""Workloads that are analysed, simulated, and run under classes of Linux and under Laxity's own scheduler."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Way(NamedTuple):
     """How to run a workload.
 
     Attributes:
-        scheduler: of Linux.
+        scheduler: a class of Linux, or Laxity's own.
         file: of the workload.
         is_bounded: whether the analysis is about this way.
         says: what this way is.
@@ -42,7 +42,8 @@ class Way(NamedTuple):
     @property
     def name(self) -> str:
         """On the page: scheduler and management apart, as either makes a difference."""
-        return " + ".join(part for part in (f"SCHED_{self.scheduler.upper()}", self.management) if part)
+        scheduler = "Laxity's scheduler" if self.scheduler == "laxity" else f"SCHED_{self.scheduler.upper()}"
+        return " + ".join(part for part in (scheduler, self.management) if part)
 
     @property
     def file_name(self) -> str:
@@ -58,8 +59,24 @@ def rover(command: Path, out: Path) -> dict[str, Any]:
     ways = [
         Way("other", file, False, "What every program gets."),
         Way("fifo", file, True, "The scheduler of Linux, with priorities that Laxity sets by the workload's policy."),
+        Way("laxity", file, True, "The simulator's policy, carried out by the threads to which something happens."),
     ]
     return _all(command, folder, ways, says, overheads)
+
+
+def pipeline(command: Path, out: Path) -> dict[str, Any]:
+    """A graph that no class of Linux schedules as its policy says. Returns what `run.json` says; raises FailedError."""
+    file = FOLDER / "pipeline.toml"
+    folder = _folder(out, file)
+    ways = [
+        Way("other", file, False, "What every program gets."),
+        Way("laxity", file, True, "Global EDF on a stock kernel: the simulator's policy schedules the threads."),
+    ]
+    says = (
+        "A graph with rates under global EDF. The deadline of one node is beyond its period, so SCHED_DEADLINE refuses "
+        "it, and SCHED_FIFO has no deadlines: of Linux's classes only that of every program is left."
+    )
+    return _all(command, folder, ways, says)
 
 
 def live_gpu(command: Path, out: Path) -> dict[str, Any]:
