@@ -5,6 +5,8 @@ use laxity_plan::Plan;
 use laxity_sim::Simulator;
 use laxity_trace::{Record, TraceHeader};
 
+pub mod features;
+pub mod judge;
 pub mod systems;
 
 /// Simulates `workload` under `scheduler` up to `end` with `seed`.

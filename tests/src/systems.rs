@@ -23,21 +23,45 @@ enum Overheads {
     Random,
 }
 
+/// How large a random system is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// CPUs of the platform.
+    pub cpus: u64,
+    /// GPUs of each cluster.
+    pub gpus: u64,
+    /// Tasks, nodes of graphs not counted.
+    pub tasks: u64,
+    /// Periods are so many times as long.
+    pub stretch: u64,
+}
+
 /// A system from `seed`, and the scheduler.
 pub fn system(seed: u64) -> (Workload, Scheduler) {
+    build(seed, None)
+}
+
+/// A system of that size from `seed`, and the scheduler.
+pub fn sized(seed: u64, size: &Size) -> (Workload, Scheduler) {
+    build(seed, Some(size))
+}
+
+fn build(seed: u64, size: Option<&Size>) -> (Workload, Scheduler) {
     let rng = &mut SplitMix64::new(seed);
     let rule = pick(
         rng,
         &[PriorityRule::Edf, PriorityRule::Edf, PriorityRule::RateMonotonic, PriorityRule::DeadlineMonotonic],
     );
     let mut scheduler = Scheduler { rule, coarse_lock: rng.below(8) == 0, ..Scheduler::GLOBAL_EDF };
-    let mut platform = Platform::identical(rng.between(1, 4) as usize);
+    let cpus = rng.between(1, 4);
+    let mut platform = Platform::identical(size.map_or(cpus, |size| size.cpus) as usize);
     if platform.cpus > 2 && rng.below(3) == 0 {
         let second = platform.clusters[0].split_off(platform.cpus / 2);
         platform.clusters.push(second);
         scheduler.scope = Scope::Clustered;
     }
-    for index in 0..platform.clusters.len() * rng.between(1, 2) as usize {
+    let gpus = rng.between(1, 2);
+    for index in 0..platform.clusters.len() * size.map_or(gpus, |size| size.gpus) as usize {
         let cluster = index % platform.clusters.len();
         platform.gpus.push(gpu(rng, format!("gpu{index}"), cluster, &platform.clusters[cluster]));
     }
@@ -55,17 +79,20 @@ pub fn system(seed: u64) -> (Workload, Scheduler) {
     }
     workload.gpu_management = management(rng);
     let graph = rng.below(3) == 0;
-    for index in 0..rng.between(1, 6) {
+    let tasks = rng.between(1, 6);
+    for index in 0..size.map_or(tasks, |size| size.tasks) {
         workload.tasks.push(task(rng, format!("t{index}"), &workload));
     }
     if graph {
         workload.graphs.push(chain(rng, &workload));
     }
     pin(&mut workload, rng);
+    size.into_iter().for_each(|size| stretch(&mut workload, size.stretch));
     (workload, scheduler)
 }
 
-fn pick<T: Copy>(rng: &mut SplitMix64, from: &[T]) -> T {
+/// One of `from`.
+pub fn pick<T: Copy>(rng: &mut SplitMix64, from: &[T]) -> T {
     from[rng.below(from.len() as u64) as usize]
 }
 
@@ -149,6 +176,15 @@ fn chain(rng: &mut SplitMix64, workload: &Workload) -> Graph {
     Graph::new("g", nodes, vec![edge(0, produce, consume), edge(1, 1, 1)])
 }
 
+fn stretch(workload: &mut Workload, times: u64) {
+    for task in &mut workload.tasks {
+        (task.period, task.deadline) = (Nanos(task.period.0 * times), Nanos(task.deadline.0 * times));
+    }
+    for node in workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes) {
+        node.period = node.period.map(|period| Nanos(period.0 * times));
+    }
+}
+
 /// In a clustered system every task goes to a cluster, and users of a resource to one.
 fn pin(workload: &mut Workload, rng: &mut SplitMix64) {
     let clusters = workload.platform.clusters.len() as u64;
@@ -213,7 +249,8 @@ fn critical(rng: &mut SplitMix64, workload: &Workload, from: usize) -> Step {
     Step::Critical { resource, body }
 }
 
-fn section(rng: &mut SplitMix64, workload: &Workload) -> Step {
+/// A section of GPU operations.
+pub fn section(rng: &mut SplitMix64, workload: &Workload) -> Step {
     let mut body = Vec::new();
     for _ in 0..rng.between(1, 3) {
         body.push(Step::Gpu(operation(rng, workload)));

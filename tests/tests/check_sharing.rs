@@ -1,69 +1,12 @@
 //! `check` against the simulator where tasks share resources and GPUs: under every arbitration and every handling of
 //! interrupts that is accounted for, with overheads and without, no simulated job exceeds what is proven (I7).
 
-use laxity_analysis::check::{Criterion, Options, Report, check};
-use laxity_model::{Edge, ExecutionTime, Graph, Instant, Nanos, Node, Platform, Scheduler, Step, Task, Workload};
-use laxity_tests::simulate;
-use laxity_tests::systems::{UNIT, patterns, scaled, system};
-use laxity_trace::metrics::{Summary, measure};
-use laxity_trace::{Event, Record};
+use laxity_analysis::check::Criterion;
+use laxity_model::{Edge, ExecutionTime, Graph, Nanos, Node, Platform, Step, Task, Workload};
+use laxity_tests::judge::{checked, compare, just_proven, observe};
+use laxity_tests::systems::{patterns, system};
 
 const SYSTEMS: u64 = 2_000;
-
-fn checked(workload: &Workload, scheduler: &Scheduler) -> Report {
-    check(workload, scheduler, &Options { scaling: false, ..Options::default() })
-}
-
-/// The largest of some scales of `workload` for which `criterion` is proven, and the report.
-fn just_proven(workload: &Workload, scheduler: &Scheduler, criterion: Criterion) -> Option<(Workload, Report)> {
-    let (mut low, mut high, mut best) = (0, 6_000, None);
-    while high - low > low / 50 + 5 {
-        let middle = (low + high) / 2;
-        let scaled = scaled(workload, middle);
-        let report = checked(&scaled, scheduler);
-        assert!(report.refusals.is_empty(), "{:?}", report.refusals);
-        if report.finding(criterion).is_schedulable() {
-            (low, best) = (middle, Some((scaled, report)));
-        } else {
-            high = middle;
-        }
-    }
-    best
-}
-
-fn observe(workload: &Workload, scheduler: &Scheduler, seed: u64) -> (Summary, Vec<Record>) {
-    let end = Instant(1_500 * UNIT);
-    let (header, records) = simulate(workload, scheduler, end, seed);
-    (measure(&header, &records, end), records)
-}
-
-/// No observation exceeds what `report` promises.
-fn compare(report: &Report, (summary, records): &(Summary, Vec<Record>), context: &str) {
-    for (task, observed) in report.tasks.iter().zip(&summary.tasks) {
-        let (Some(bound), Some(tardiness)) = (task.response_time, task.tardiness) else { continue };
-        let response = observed.jobs.response_time.map_or(Nanos::ZERO, |times| times.max);
-        let late = observed.jobs.tardiness.map_or(Nanos::ZERO, |tardiness| tardiness.max);
-        assert!(late <= tardiness, "{context}: {} is {late} late, at most {tardiness}", task.name);
-        assert!(response <= bound.time, "{context}: {} responds in {response}, {bound:?}", task.name);
-    }
-    if report.hard.is_schedulable() {
-        let missed: u64 = summary.tasks[..report.tasks.len()].iter().map(|task| task.jobs.missed).sum();
-        assert_eq!(missed, 0, "{context}: accepted by {:?}", report.hard.tests);
-    }
-    // A graph's sources arrive from time 0 on, and what is bounded of a node is counted from the n-th of its periods.
-    for node in report.graphs.iter().flat_map(|graph| graph.nodes.iter().flatten()) {
-        for record in records {
-            if let Event::Complete { job, .. } = record.event
-                && job.task.index() == node.task
-            {
-                // Early releases let it complete before that.
-                let begins = u64::from(job.index) * report.tasks[node.task].period.0;
-                let after = Nanos(record.at.0.saturating_sub(begins));
-                assert!(after <= node.completion, "{context}: {job:?} completes {after} of {}", node.completion);
-            }
-        }
-    }
-}
 
 /// Judges systems of `seeds`, and says how many were proven and how near observations came to their bounds.
 fn judge(seeds: std::ops::Range<u64>, criterion: Criterion) -> (u32, f64) {

@@ -2,6 +2,7 @@
 
 use laxity_model::{Nanos, PriorityRule};
 
+use super::analysed_task::AnalysedTask;
 use super::context::{Context, Inflation};
 use super::terms::{Term, Terms};
 use super::{Accounting, Failure, explain, published, safe};
@@ -19,15 +20,23 @@ pub(super) enum Lateness {
 }
 
 impl Context<'_> {
-    /// Inflates the members: for hard deadlines, or for jobs that are pending up to their deadline and `tardiness`
-    /// beyond (one bound a member).
+    /// Inflates the members: for jobs that are pending for up to `pending` each, or else to their deadlines.
     ///
     /// # Errors
     /// Why no accounting is possible: interrupts leave no time, or a time cannot be written.
-    pub fn inflate(&self, tardiness: Option<&[u64]>) -> Result<Inflation, Failure> {
-        let mut inflation = match self.machine.accounting {
-            Accounting::Safe => safe::inflate(self, tardiness),
-            Accounting::Published => published::inflate(self, tardiness),
+    pub fn inflate(&self, pending: Option<&[u64]>) -> Result<Inflation, Failure> {
+        let mut inflation = match (self.machine.accounting, pending) {
+            (Accounting::Safe, Some(pending)) => safe::inflate(self, pending),
+            (Accounting::Safe, None) => {
+                let deadlines: Vec<u64> = self.members().map(|task| task.deadline).collect();
+                safe::inflate(self, &deadlines)
+            }
+            (Accounting::Published, Some(pending)) => {
+                let late = |(task, &pending): (&AnalysedTask, &u64)| pending.saturating_sub(task.deadline);
+                let tardiness: Vec<u64> = self.members().zip(pending).map(late).collect();
+                published::inflate(self, Some(&tardiness))
+            }
+            (Accounting::Published, None) => published::inflate(self, None),
         }
         .map_err(|message| explain::of_cluster(self, message))?;
         self.add_early_jobs(&mut inflation.terms);

@@ -1,9 +1,10 @@
 //! What is analysed: tasks and graph nodes alike, reduced to what the analysis needs.
 
-use laxity_model::{Arrival, Graph, Step, Task, Workload};
+use laxity_model::{Arrival, Graph, Scheduler, Step, Task, Workload};
 
 use super::Refusal;
-use super::uses::{Lock, Uses, holds_gpus};
+use super::gpu_use::GpuUse;
+use super::uses::{Lock, Uses};
 use crate::exact::floor_ticks;
 use crate::pgm::{TokenGraph, rates};
 
@@ -22,6 +23,8 @@ pub(super) struct AnalysedTask {
     pub suspensions: u64,
     /// Interrupts that the GPU operations of a job raise.
     pub interrupts: u64,
+    /// How often a job asks for a lock, engines of GPUs included.
+    pub lock_requests: u64,
     /// What it asks of resources and GPUs.
     pub uses: Uses,
     pub period: u64,
@@ -38,8 +41,13 @@ pub(super) struct AnalysedTask {
 }
 
 /// The tasks of a workload, then the nodes of each graph. Features that cannot be analysed are added to `refusals`.
-pub(super) fn analysed_tasks(workload: &Workload, refusals: &mut Vec<Refusal>) -> Vec<AnalysedTask> {
-    let uses = |body: &[Step]| Uses::of(body, &workload.platform.gpus, holds_gpus(workload));
+pub(super) fn analysed_tasks(
+    workload: &Workload,
+    scheduler: &Scheduler,
+    refusals: &mut Vec<Refusal>,
+) -> Vec<AnalysedTask> {
+    let gpu_use = GpuUse::of(workload, scheduler);
+    let uses = |body: &[Step]| Uses::of(body, &workload.platform.gpus, gpu_use);
     let mut all: Vec<AnalysedTask> = workload.tasks.iter().map(|task| of_task(task, uses(&task.body))).collect();
     for graph in &workload.graphs {
         all.extend(of_graph(graph, uses, refusals));
@@ -58,6 +66,7 @@ impl AnalysedTask {
             suspension: demand.suspension,
             suspensions: demand.suspensions,
             interrupts: demand.interrupts,
+            lock_requests: demand.engine_locks.saturating_add(uses.requests.len() as u64),
             period: 1,
             deadline: 1,
             jitter: 0,

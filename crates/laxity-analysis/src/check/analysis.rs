@@ -6,7 +6,7 @@ use super::analysed_task::{AnalysedTask, analysed_tasks};
 use super::assign::{Cluster, assign};
 use super::context::{Context, Inflation, Machine};
 use super::graphs::graphs;
-use super::hard::{Hard, hard};
+use super::hard::{Hard, hard, hard_by_response_times};
 use super::memory::without_memory;
 use super::scaling::scaling;
 use super::sharing::Sharing;
@@ -40,7 +40,7 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
     let mut refusals = Vec::new();
     let lowered = without_memory(workload, scheduler, &mut refusals);
     let workload = &*lowered;
-    let analysed = analysed_tasks(workload, &mut refusals);
+    let analysed = analysed_tasks(workload, scheduler, &mut refusals);
     let clusters = assign(workload, scheduler, &analysed, &mut refusals);
     let sharing = Sharing::new(workload, scheduler, &clusters, &analysed);
     let (accounting, refusing) = (options.accounting, &mut refusals);
@@ -100,6 +100,9 @@ impl<'a> Analysis<'a> {
 
     /// The hard verdict on a cluster, and the accounting if there is one.
     pub fn hard_of(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> (Hard, Option<Inflation>) {
+        if let Some((hard, inflation)) = hard_by_response_times(context, limits) {
+            return (hard, Some(inflation));
+        }
         match context.inflate(None) {
             Ok(inflation) => (hard(context, &inflation, limits, with_bounds), Some(inflation)),
             Err(failure) => {

@@ -11,8 +11,8 @@ use super::context::Context;
 pub(super) struct Class<'a> {
     /// One of them.
     pub task: &'a AnalysedTask,
-    /// The tardiness bound of each.
-    pub tardiness: u64,
+    /// How long a job of each may be pending.
+    pub pending: u64,
     /// How many there are.
     pub count: u64,
 }
@@ -25,17 +25,16 @@ pub(super) struct Classes<'a> {
 }
 
 impl<'a> Classes<'a> {
-    /// `tardiness`: of the members; empty: none is tardy.
-    pub fn new(context: &Context<'a>, tardiness: &[u64]) -> Self {
+    /// `pending`: how long a job of each member may be pending.
+    pub fn new(context: &Context<'a>, pending: &[u64]) -> Self {
         let mut found = BTreeMap::new();
         let mut classes = Classes { all: Vec::new(), of: Vec::with_capacity(context.members().len()) };
-        for (member, task) in context.members().enumerate() {
-            let tardiness = tardiness.get(member).copied().unwrap_or(0);
-            let timing = (task.period, task.deadline, task.jitter, task.is_early, tardiness);
-            let events = (task.suspensions, task.interrupts, task.uses.requests.len());
+        for (task, &pending) in context.members().zip(pending) {
+            let timing = (task.period, task.deadline, task.jitter, task.is_early, pending);
+            let events = (task.suspensions, task.interrupts, task.lock_requests);
             let class = *found.entry((timing, events)).or_insert(classes.all.len());
             if class == classes.all.len() {
-                classes.all.push(Class { task, tardiness, count: 0 });
+                classes.all.push(Class { task, pending, count: 0 });
             }
             classes.all[class].count += 1;
             classes.of.push(class);

@@ -6,6 +6,7 @@
 //! | process-aware | the job whose stack it takes, even of a more urgent job that was linked meanwhile: any job | decisions and checks made for it |
 //! | PREEMPT_RT, high | any job, from a thread above all of them | switches to the thread and back |
 //! | klmirqd | its owner: the thread runs in the owner's place, never beside it, at its effective priority | nothing |
+//! | klmirqd, several tokens a GPU, or callbacks | any job: another job may run with the priority that the thread has | decisions made for it, and where priorities change |
 //!
 //! A top half, and handing on the bottom half, may hit any CPU of the cluster and so delay any job. At each instant a
 //! job, or the holder that it waits for, is behind one handler at most, so that each interrupt in the window counts once, those
@@ -22,6 +23,7 @@ use super::analysed_task::AnalysedTask;
 use super::context::Context;
 use super::interrupts::jobs;
 use super::sharing::Sharing;
+use super::uses::Lock;
 
 /// Tasklets that standard Linux runs after an interrupt (paper 000, section II).
 const AFTER_INTERRUPT: u64 = 10;
@@ -30,13 +32,14 @@ const AFTER_INTERRUPT: u64 = 10;
 #[derive(Clone, Copy)]
 pub(super) struct Halves<'a> {
     context: &'a Context<'a>,
-    tardiness: &'a [u64],
+    /// How long a job of each member may be pending.
+    pending: &'a [u64],
 }
 
 impl<'a> Halves<'a> {
-    /// `tardiness`: of the members; empty: none is tardy.
-    pub fn new(context: &'a Context<'a>, tardiness: &'a [u64]) -> Self {
-        Halves { context, tardiness }
+    /// `pending`: how long a job of each member may be pending.
+    pub fn new(context: &'a Context<'a>, pending: &'a [u64]) -> Self {
+        Halves { context, pending }
     }
 
     fn sharing(&self) -> &'a Sharing {
@@ -48,18 +51,21 @@ impl<'a> Halves<'a> {
         self.sum(length, |task| task.interrupts)
     }
 
-    /// Requests for locks in a window.
+    /// Requests for locks in a window, engines included.
     fn requests(&self, length: u64) -> u64 {
-        self.sum(length, |task| task.uses.requests.len() as u64)
+        self.sum(length, |task| task.lock_requests)
+    }
+
+    /// Requests for tokens.
+    fn token_requests(&self, length: u64) -> u64 {
+        let of = |task: &AnalysedTask| task.uses.requests.iter().filter(|it| it.lock == Lock::Gpu).count() as u64;
+        if self.sharing().tokens().is_some() { self.sum(length, of) } else { 0 }
     }
 
     fn sum(&self, length: u64, of: impl Fn(&AnalysedTask) -> u64) -> u64 {
-        self.context.members().enumerate().fold(0, |sum: u64, (member, task)| {
-            let tardiness = self.tardiness.get(member).copied().unwrap_or(0);
-            match of(task) {
-                0 => sum,
-                count => sum.saturating_add(count.saturating_mul(jobs(task, tardiness, length))),
-            }
+        self.context.members().zip(self.pending).fold(0, |sum: u64, (task, &pending)| match of(task) {
+            0 => sum,
+            count => sum.saturating_add(count.saturating_mul(jobs(task, pending, length))),
         })
     }
 
@@ -76,23 +82,29 @@ impl<'a> Halves<'a> {
 
     /// What an interrupt of any task may keep from a job.
     pub fn each(&self) -> u64 {
-        let bottom = if self.sharing().delays_all() { self.sharing().bottom_half } else { 0 };
+        let bottom = if self.sharing().delays_all() { self.sharing().after_top_half() } else { 0 };
         self.top().saturating_add(bottom)
     }
 
     /// What an interrupt of a job keeps from that job alone.
     pub fn own(&self) -> u64 {
-        if self.sharing().delays_all() { 0 } else { self.sharing().bottom_half }
+        if self.sharing().delays_all() { 0 } else { self.sharing().after_top_half() }
     }
 
-    /// How often the scheduler runs for bottom halves of others in a window, or looks for them because priorities
-    /// changed. `pair`: a decision with its check, a switch.
+    /// What the scheduler does for bottom halves of others in a window, where priorities changed for another reason than
+    /// that a job began to wait or a holder unlocked: it looks for bottom halves, a thread's priority follows, a request
+    /// for a token displaces another. `pair`: a decision with its check, a switch.
     pub fn scheduling(&self, length: u64, pair: u64) -> u64 {
+        let changes = self.requests(length).saturating_mul(2);
+        let halves = self.count(length).saturating_mul(self.sharing().schedulings_of_a_half());
         let count = match self.sharing().handling {
-            InterruptHandling::Linux | InterruptHandling::Klmirqd { .. } => 0,
-            InterruptHandling::PreemptRt(_) => self.count(length),
-            InterruptHandling::ProcessAware => {
-                self.count(length).saturating_add(self.requests(length).saturating_mul(2))
+            InterruptHandling::ProcessAware => halves.saturating_add(changes),
+            InterruptHandling::Klmirqd { .. } if self.sharing().lends_priorities_twice() => {
+                halves.saturating_add(changes)
+            }
+            InterruptHandling::PreemptRt(_) => halves.saturating_add(self.token_requests(length).saturating_mul(2)),
+            InterruptHandling::Linux | InterruptHandling::Klmirqd { .. } => {
+                self.token_requests(length).saturating_mul(2)
             }
         };
         let latency = self.context.machine.costs.ipi_latency.0;
@@ -113,8 +125,10 @@ impl<'a> Halves<'a> {
         let arriving = self.count(lag);
         let pending = if operations().any(|operation| operation.is_asynchronous || operation.interrupts > 1) {
             arriving
-        } else if self.sharing().length_aware.is_some() {
-            arriving.min(self.sharing().pools[self.context.index].len() as u64)
+        } else if self.sharing().holds_gpus() {
+            let tokens = self.sharing().tokens().map_or(1, |rules| u64::from(rules.tokens));
+            let held = tokens.saturating_mul(self.sharing().pools[self.context.index].len() as u64);
+            arriving.min(held).min(users().count() as u64)
         } else {
             arriving.min(users().count() as u64)
         };

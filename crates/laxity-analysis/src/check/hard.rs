@@ -12,6 +12,9 @@ use crate::gedf::{rta, run_test};
 use crate::soft::check_bounded;
 use crate::{AnalysisTask, Infeasibility, Limits, Outcome, TaskSet, TaskSetError, Test, Verdict, fixed_priority};
 
+/// Rounds in which response times and waits settle; in practice a handful.
+const ROUNDS_MAX: u32 = 100;
+
 /// What was found about a cluster.
 pub(super) struct Hard {
     pub finding: Finding,
@@ -67,6 +70,41 @@ pub(super) fn hard(context: &Context<'_>, inflation: &Inflation, limits: &Limits
     Hard { finding: Finding::failed(Status::NotProven, failures), bounds: None }
 }
 
+/// Decides for members that wait for one another: their waits depend on how long jobs of others are pending, which is no
+/// longer than their response times. The least vector of bounds that response-time analysis confirms under the waits that
+/// follow from it, from below; `None` if there is none within the deadlines.
+///
+/// Sound: let some job be the first that is pending for longer than its bound. Until then none was, so that what it waited
+/// for is charged to it and to all others; but then response-time analysis is right about it.
+pub(super) fn hard_by_response_times(context: &Context<'_>, limits: &Limits) -> Option<(Hard, Inflation)> {
+    let machine = context.machine;
+    if !context.shares() || machine.accounting != Accounting::Safe || infeasible(context).is_some() {
+        return None;
+    }
+    let test = match (machine.rule, context.cpus()) {
+        (PriorityRule::Edf, _) => Test::Rta,
+        (_, 1) => Test::UniprocessorFixedPriority,
+        _ => Test::GlobalFixedPriority,
+    };
+    let order = machine.by_priority(&context.cluster.members, context.analysed);
+    let mut pending: Vec<u64> = context.members().map(|task| task.wcet).collect();
+    for _ in 0..ROUNDS_MAX {
+        let inflation = context.inflate(Some(&pending)).ok()?;
+        let sets = Sets { context, inflation: &inflation, order: order.clone() };
+        let (_, verdict) = sets.ask(test, Lateness::Shortens, limits).ok()?;
+        verdict.response_times()?;
+        let (bounds, source) = sets.bounds(&verdict, Lateness::Shortens, limits)?;
+        if bounds.iter().zip(&pending).all(|(bound, pending)| bound <= pending) {
+            let hard = Hard { finding: Finding::proven(test), bounds: Some((bounds, source)) };
+            return Some((hard, inflation));
+        }
+        for (pending, bound) in pending.iter_mut().zip(bounds) {
+            *pending = bound.max(*pending);
+        }
+    }
+    None
+}
+
 /// The tests to ask, in order of cost.
 ///
 /// A quantum-driven scheduler acts late. Tests by demand allow that releases are late while deadlines stay, so they get
@@ -102,6 +140,7 @@ impl Sets<'_> {
         };
         let verdict = match test {
             Test::UniprocessorFixedPriority => fixed_priority::uniprocessor(&set, &self.blocking(), limits),
+            Test::Rta => rta(&set, limits),
             test => run_test(&set, test, limits),
         };
         Ok((set, verdict))

@@ -13,19 +13,17 @@ pub(super) fn releases(task: &AnalysedTask, length: u64) -> u64 {
     arrivals.saturating_add(task.is_early.into())
 }
 
-/// Jobs of `task` that may be pending at some time in a window of `length` ticks, if they are for up to `tardiness`
-/// after their deadline.
-pub(super) fn jobs(task: &AnalysedTask, tardiness: u64, length: u64) -> u64 {
-    let pending = task.deadline.saturating_add(tardiness);
+/// Jobs of `task` that may be pending at some time in a window of `length` ticks, if each is for up to `pending`.
+pub(super) fn jobs(task: &AnalysedTask, pending: u64, length: u64) -> u64 {
     length.saturating_add(pending).div_ceil(task.period).saturating_add(task.is_early.into())
 }
 
 /// Interrupts that end its suspensions.
-pub(super) fn resumptions(task: &AnalysedTask, tardiness: u64, length: u64) -> u64 {
+pub(super) fn resumptions(task: &AnalysedTask, pending: u64, length: u64) -> u64 {
     if task.suspensions == 0 {
         return 0;
     }
-    task.suspensions.saturating_mul(jobs(task, tardiness, length))
+    task.suspensions.saturating_mul(jobs(task, pending, length))
 }
 
 /// The longest time for which handlers keep a CPU busy without a break: the least `L > 0` with `L = demand(L)`, for a

@@ -42,12 +42,19 @@ pub(super) fn without_memory<'w>(
         return Cow::Borrowed(workload);
     }
     // The assignment is that of the workload as it is.
-    let analysed = analysed_tasks(workload, &mut Vec::new());
+    let analysed = analysed_tasks(workload, scheduler, &mut Vec::new());
     let clusters = assign(workload, scheduler, &analysed, &mut Vec::new());
     let memory = Memory { workload, scheduler, clusters: &clusters };
     let mut lowered = workload.clone();
     match lock {
-        None => memory.slow_down(&mut lowered),
+        None => {
+            if bodies().any(|body| any_operation(body, &|operation| memory.is_slowed_in_pieces(operation))) {
+                let reason =
+                    "pieces of copies that memory traffic slows down are not analysed; leave `chunk` out".to_owned();
+                refusals.push(Refusal { subject: "copies in chunks".to_owned(), reason });
+            }
+            memory.slow_down(&mut lowered);
+        }
         Some(_) => match memory.real_time_cpu() {
             Ok(cpu) => memory.protect(&mut lowered, cpu, refusals),
             Err(reason) => refusals.push(refusal(reason)),
@@ -81,6 +88,13 @@ impl Memory<'_> {
             }
         }
         cpus
+    }
+
+    /// Whether an operation is a copy in pieces, each of which takes a time of its own beside traffic.
+    fn is_slowed_in_pieces(&self, operation: &GpuOperation) -> bool {
+        let GpuArbitration::GpuSync(sync) = self.workload.gpu_management.arbitration else { return false };
+        let is_copy = matches!(operation.work, GpuWork::Copy { .. });
+        sync.chunk.is_some() && is_copy && operation.memory > Factor::ZERO
     }
 
     /// Every operation takes as long as beside all traffic that there may be.

@@ -61,10 +61,13 @@ pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Resul
 }
 
 fn before_overheads(context: &Context<'_>, tardiness: &[u64]) -> Vec<Terms> {
-    let waiting = Waiting::new(context, tardiness, Holding::default());
+    let late = |member: usize| tardiness.get(member).copied().unwrap_or(0);
+    let pending: Vec<u64> =
+        context.members().enumerate().map(|(member, task)| task.deadline.saturating_add(late(member))).collect();
+    let waiting = Waiting::new(context, &pending, Holding::default());
     let sections = longest_sections(context);
     let of = |(member, task): (usize, &AnalysedTask)| {
-        let window = task.deadline.saturating_add(tardiness.get(member).copied().unwrap_or(0));
+        let window = pending[member];
         let mut terms = Terms::default();
         terms.add(Term::Execution, task.wcet);
         terms.add(Term::Suspension, task.suspension);

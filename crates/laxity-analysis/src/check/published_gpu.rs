@@ -52,7 +52,7 @@ fn gpu_task(context: &Context<'_>, task: &AnalysedTask) -> GpuTask {
 fn blocking_bounds(context: &Context<'_>, tasks: &[GpuTask]) -> Vec<u64> {
     let sharing = &context.machine.sharing;
     let lengths: Vec<u64> = tasks.iter().map(|task| task.critical_section).collect();
-    let kind = if sharing.length_aware == Some(true) { Blocking::Exact } else { Blocking::ObliviousInteger };
+    let kind = if sharing.length_aware() == Some(true) { Blocking::Exact } else { Blocking::ObliviousInteger };
     let replicas = (sharing.pools[context.index].len() as u32).max(1);
     let bounds = blocking(&lengths, replicas, kind, NODES_MAX);
     let requests =

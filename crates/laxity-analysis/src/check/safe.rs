@@ -29,8 +29,8 @@ use super::waiting::{Holding, Waiting};
 /// What is the same for all members of a cluster.
 struct Common<'a> {
     context: &'a Context<'a>,
-    /// Tardiness bounds of the members; empty: none is tardy.
-    tardiness: &'a [u64],
+    /// How long a job of each member may be pending.
+    pending: &'a [u64],
     halves: Halves<'a>,
     classes: Classes<'a>,
     /// Of each member: the longest non-preemptive section that may stand in its way.
@@ -46,8 +46,8 @@ struct Common<'a> {
 }
 
 /// See the head of this file.
-pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Result<Inflation, String> {
-    let common = Common::new(context, tardiness.unwrap_or(&[]))?;
+pub(super) fn inflate(context: &Context<'_>, pending: &[u64]) -> Result<Inflation, String> {
+    let common = Common::new(context, pending)?;
     let mut terms = vec![Terms::default(); context.members().len()];
     // How many members of each class are more urgent: under EDF any may be, but for the member itself.
     let is_edf = context.machine.rule == PriorityRule::Edf;
@@ -66,15 +66,15 @@ pub(super) fn inflate(context: &Context<'_>, tardiness: Option<&[u64]>) -> Resul
 }
 
 impl<'a> Common<'a> {
-    fn new(context: &'a Context<'a>, tardiness: &'a [u64]) -> Result<Self, String> {
+    fn new(context: &'a Context<'a>, pending: &'a [u64]) -> Result<Self, String> {
         let machine = context.machine;
         let costs = &machine.costs;
         let check = if checks_for_halves(context) { costs.pai_check } else { Nanos::ZERO };
         let scheduling = costs.scheduling.0.saturating_add(check.0);
         let pair = scheduling.saturating_add(costs.timer_rearming.0).saturating_add(costs.context_switch.0);
-        let halves = Halves::new(context, tardiness);
-        let (classes, sections) = (Classes::new(context, tardiness), longest_sections(context));
-        let mut common = Common { context, tardiness, halves, classes, sections, scheduling, pair, lag: 0, backlog: 0 };
+        let halves = Halves::new(context, pending);
+        let (classes, sections) = (Classes::new(context, pending), longest_sections(context));
+        let mut common = Common { context, pending, halves, classes, sections, scheduling, pair, lag: 0, backlog: 0 };
         let ticks = |length: u64| costs.tick.0.saturating_mul(length.div_ceil(machine.tick));
         let devices = |length: u64| halves.count(length).saturating_mul(halves.each());
         let handlers = |length: u64| {
@@ -103,14 +103,10 @@ impl<'a> Common<'a> {
             return 0;
         }
         let count = self.classes.sum(|class| {
-            let resumptions = resumptions(class.task, class.tardiness, length);
+            let resumptions = resumptions(class.task, class.pending, length);
             releases(class.task, length).saturating_add(resumptions)
         });
         count.saturating_mul(machine.costs.release.0)
-    }
-
-    fn tardiness_of(&self, member: usize) -> u64 {
-        self.tardiness.get(member).copied().unwrap_or(0)
     }
 
     /// What makes up the execution time of a member, with so many of each class more urgent.
@@ -170,13 +166,12 @@ impl<'a> Common<'a> {
 
     /// How long a job may be pending, and interrupts from before that are still waiting.
     fn window(&self, member: usize) -> u64 {
-        let task = &self.context.analysed[self.context.cluster.members[member]];
-        task.deadline.saturating_add(self.tardiness_of(member)).saturating_add(self.lag)
+        self.pending[member].saturating_add(self.lag)
     }
 
     /// How often a job, or a bottom half on its behalf, is given a CPU.
     fn dispatches(&self, task: &AnalysedTask) -> u64 {
-        let halves = if self.context.machine.sharing.schedules_halves() { task.interrupts } else { 0 };
+        let halves = task.interrupts.saturating_mul(self.context.machine.sharing.schedulings_of_a_half());
         task.wakeups().saturating_add(halves)
     }
 
@@ -193,9 +188,9 @@ impl<'a> Common<'a> {
             machine.cache_delay().saturating_mul(2),
         ];
         let dispatch = dispatch.into_iter().fold(0, u64::saturating_add);
-        let scheduled = if machine.sharing.schedules_halves() { dispatch } else { 0 };
+        let scheduled = dispatch.saturating_mul(machine.sharing.schedulings_of_a_half());
         let interrupt = self.pair.saturating_add(self.halves.own()).saturating_add(scheduled);
-        let waiting = Waiting::new(self.context, self.tardiness, Holding { dispatch, interrupt });
+        let waiting = Waiting::new(self.context, self.pending, Holding { dispatch, interrupt });
         for (member, terms) in terms.iter_mut().enumerate() {
             let waits = waiting.of(member, self.window(member));
             terms.add(Term::LockWaiting, waits.locks);
@@ -221,11 +216,12 @@ impl<'a> Common<'a> {
         let mut count = 0u64;
         for (class, &members) in self.classes.all.iter().zip(urgent).filter(|&(_, &members)| members > 0) {
             let other = class.task;
-            let late = reach.saturating_add(other.jitter).saturating_add(class.tardiness);
+            let tardiness = class.pending.saturating_sub(other.deadline);
+            let late = reach.saturating_add(other.jitter).saturating_add(tardiness);
             let (pending, after) = match machine.rule {
                 PriorityRule::Edf => (task.deadline, task.deadline.saturating_add(late).checked_sub(other.deadline)),
                 _ => {
-                    let pending = task.deadline.saturating_add(self.tardiness_of(member));
+                    let pending = self.pending[member];
                     (pending, Some(pending.saturating_add(late)))
                 }
             };
@@ -245,12 +241,13 @@ impl<'a> Common<'a> {
     /// The same where priorities change: by each job that is given a CPU, and by each request for a lock and its end,
     /// of all jobs that are pending meanwhile.
     fn displacements(&self, member: usize, reach: u64) -> u64 {
+        let each = self.context.machine.sharing.schedulings_of_a_half().max(1);
         let events = |task: &AnalysedTask| {
-            let requests = 2 * task.uses.requests.len() as u64;
-            task.wakeups().saturating_add(task.interrupts).saturating_add(requests)
+            let requests = task.lock_requests.saturating_mul(2);
+            task.wakeups().saturating_add(task.interrupts.saturating_mul(each)).saturating_add(requests)
         };
         let window = self.window(member).saturating_add(reach);
-        self.classes.sum(|class| jobs(class.task, class.tardiness, window).saturating_mul(events(class.task)))
+        self.classes.sum(|class| jobs(class.task, class.pending, window).saturating_mul(events(class.task)))
     }
 }
 

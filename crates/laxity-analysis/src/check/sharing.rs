@@ -1,22 +1,28 @@
 //! How resources and GPUs are shared under a configuration.
 
-use laxity_model::{Engine, GpuArbitration, InterruptHandling, ResourceProtocol, Scheduler, Scope, Workload};
+use laxity_model::{
+    Engine, ExecutionTime, GpuArbitration, InterruptHandling, Nanos, ResourceProtocol, Scheduler, Scope, Workload,
+};
 
 use super::analysed_task::AnalysedTask;
 use super::assign::Cluster;
+use super::tokens::TokenRules;
 use super::uses::{Lock, Operation, Request};
 
 /// Which tasks may hold what, and where interrupts are handled.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
-    /// Of the k-FMLP: whether requests join the queue of the shortest declared lengths. `None`: the driver arbitrates.
-    pub length_aware: Option<bool>,
+    pub arbitration: Arbitration,
     pub handling: InterruptHandling,
     /// Longest top and bottom half of a GPU interrupt.
     pub top_half: u64,
     pub bottom_half: u64,
+    /// Longest call of the run-time library's thread after an operation; `None`: it has no such thread.
+    pub callback: Option<u64>,
     /// The protocol of each resource.
     pub protocols: Vec<ResourceProtocol>,
+    /// How many jobs may hold each resource at once.
+    replicas: Vec<u32>,
     /// The GPUs that each cluster shares.
     pub pools: Vec<Vec<usize>>,
     /// The GPU of each task under the driver, where an operation names none.
@@ -24,23 +30,39 @@ pub(super) struct Sharing {
     copy_engines: Vec<u8>,
 }
 
+/// How jobs get GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arbitration {
+    /// They do not hold them: the driver takes operations one at a time.
+    Driver,
+    /// They hold one, without a say in who waits for it.
+    Semaphore,
+    /// The k-FMLP; whether requests join the queue of the shortest declared lengths.
+    KFmlp { length_aware: bool },
+    /// GPUSync.
+    Tokens(TokenRules),
+}
+
 impl Sharing {
     pub fn new(workload: &Workload, scheduler: &Scheduler, clusters: &[Cluster], analysed: &[AnalysedTask]) -> Sharing {
         let management = &workload.gpu_management;
         let costs = workload.platform.overheads.at(analysed.len());
         let pools = pools(workload, scheduler, clusters);
-        let half = |time: &Option<laxity_model::ExecutionTime>, cost: laxity_model::Nanos| {
-            time.as_ref().map_or(cost, |time| time.wcet.max(time.actual.max(time.wcet))).0
-        };
+        let longest = |time: &ExecutionTime| time.wcet.max(time.actual.max(time.wcet));
+        let half = |time: &Option<ExecutionTime>, cost: Nanos| time.as_ref().map_or(cost, longest).0;
         Sharing {
-            length_aware: match management.arbitration {
-                GpuArbitration::KFmlp { length_aware } => Some(length_aware),
-                _ => None,
+            arbitration: match management.arbitration {
+                GpuArbitration::Driver | GpuArbitration::DriverSpinning => Arbitration::Driver,
+                GpuArbitration::Semaphore => Arbitration::Semaphore,
+                GpuArbitration::KFmlp { length_aware } => Arbitration::KFmlp { length_aware },
+                GpuArbitration::GpuSync(sync) => Arbitration::Tokens(TokenRules::of(&sync)),
             },
             handling: management.handling,
             top_half: half(&management.top_half, costs.top_half),
             bottom_half: half(&management.bottom_half, costs.bottom_half),
+            callback: management.callback.as_ref().map(|time| longest(time).0),
             protocols: workload.resources.iter().map(|resource| resource.protocol).collect(),
+            replicas: workload.resources.iter().map(|resource| resource.replicas).collect(),
             default_gpus: default_gpus(&pools, clusters, analysed),
             pools,
             copy_engines: workload.platform.gpus.iter().map(|gpu| gpu.copy_engines).collect(),
@@ -52,14 +74,56 @@ impl Sharing {
         !self.copy_engines.is_empty()
     }
 
-    /// Whether a bottom half takes a CPU that is not its owner's to spend: on anybody's stack, or above all jobs.
-    pub fn delays_all(&self) -> bool {
-        !matches!(self.handling, InterruptHandling::Klmirqd { .. })
+    /// Whether jobs hold GPUs, or tokens of them.
+    pub fn holds_gpus(&self) -> bool {
+        self.arbitration != Arbitration::Driver
     }
 
-    /// Whether the scheduler is asked for each bottom half.
-    pub fn schedules_halves(&self) -> bool {
-        self.handling != InterruptHandling::Linux
+    /// The rules of GPUSync's tokens.
+    pub fn tokens(&self) -> Option<&TokenRules> {
+        match &self.arbitration {
+            Arbitration::Tokens(rules) => Some(rules),
+            _ => None,
+        }
+    }
+
+    /// Of the k-FMLP: whether requests join the queue of the shortest declared lengths.
+    pub fn length_aware(&self) -> Option<bool> {
+        match self.arbitration {
+            Arbitration::KFmlp { length_aware } => Some(length_aware),
+            _ => None,
+        }
+    }
+
+    /// Whether a bottom half takes a CPU that is not its owner's to spend: on anybody's stack, above all jobs, or with the
+    /// priority of another job that uses it as well.
+    pub fn delays_all(&self) -> bool {
+        match self.handling {
+            InterruptHandling::Klmirqd { .. } => self.lends_priorities_twice(),
+            _ => true,
+        }
+    }
+
+    /// Whether a klmirqd thread may have a priority with which another entity runs meanwhile: that of a job that holds
+    /// another token of the GPU, or of the owner of two operations, one of which is called back.
+    pub fn lends_priorities_twice(&self) -> bool {
+        matches!(self.handling, InterruptHandling::Klmirqd { .. })
+            && (self.tokens().is_some_and(|rules| rules.tokens > 1) || self.callback.is_some())
+    }
+
+    /// What is executed after the top half, by one thread or two.
+    pub fn after_top_half(&self) -> u64 {
+        self.bottom_half.saturating_add(self.callback.unwrap_or(0))
+    }
+
+    /// How often the scheduler is asked for what follows the top half of an interrupt.
+    pub fn schedulings_of_a_half(&self) -> u64 {
+        u64::from(self.handling != InterruptHandling::Linux) + u64::from(self.callback.is_some())
+    }
+
+    /// The fewest copy engines of a GPU that `cluster` shares.
+    pub fn copy_engines_of(&self, cluster: usize) -> u8 {
+        self.pools[cluster].iter().map(|&gpu| self.copy_engines[gpu]).min().unwrap_or(1)
     }
 
     /// The GPU and the engine that an operation of a task occupies, where the driver arbitrates.
@@ -68,15 +132,17 @@ impl Sharing {
         Some((gpu, operation.work.engine(self.copy_engines[gpu])))
     }
 
-    /// Whether a holder of `lock` is raised at once, rather than when a job waits for it.
-    pub fn has_ceiling(&self, lock: Lock) -> bool {
-        matches!(lock, Lock::Resource(at) if self.protocols[at] == ResourceProtocol::PriorityCeiling)
+    /// Whether a priority may be that of several holders of `lock` at once, or of a holder for which no job waits: it has
+    /// replicas, or a ceiling.
+    pub fn raises_many(&self, lock: Lock) -> bool {
+        let Lock::Resource(at) = lock else { return false };
+        self.replicas[at] > 1 || self.protocols[at] == ResourceProtocol::PriorityCeiling
     }
 
-    /// Whether `lock` is granted in the order of requests.
+    /// Whether `lock` is granted in the order of requests, by the k-FMLP if it is that of GPUs.
     pub fn is_fifo(&self, lock: Lock) -> bool {
         match lock {
-            Lock::Gpu => true,
+            Lock::Gpu => self.length_aware().is_some(),
             Lock::Resource(at) => self.protocols[at] == ResourceProtocol::Fifo,
         }
     }

@@ -42,7 +42,9 @@ fn settle(context: &Context<'_>, limits: &Limits) -> Result<(Vec<u64>, Inflation
     let members = &context.cluster.members;
     let mut now = vec![0u64; members.len()];
     for _ in 0..ROUNDS_MAX {
-        let inflation = context.inflate(Some(&now))?;
+        let pending: Vec<u64> =
+            context.members().zip(&now).map(|(task, &late)| task.deadline.saturating_add(late)).collect();
+        let inflation = context.inflate(Some(&pending))?;
         let set = context.task_set(&inflation, members, Lateness::Ignored)?;
         let next = match bounds(&set, limits) {
             Ok(bounds) => bounds,

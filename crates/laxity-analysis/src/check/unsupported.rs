@@ -78,28 +78,79 @@ impl UnsupportedFeatures<'_> {
     fn management(&mut self) {
         let management = &self.workload.gpu_management;
         let reason = match management.arbitration {
-            GpuArbitration::Driver | GpuArbitration::DriverSpinning | GpuArbitration::KFmlp { .. } => None,
+            GpuArbitration::Driver
+            | GpuArbitration::DriverSpinning
+            | GpuArbitration::KFmlp { .. }
+            | GpuArbitration::GpuSync(_) => None,
             GpuArbitration::Semaphore => Some(
                 "the holder of a GPU inherits no priority, so that others may keep it, and those that wait, from running \
                  for ever; take \"k_fmlp\"",
-            ),
-            GpuArbitration::GpuSync(_) => Some(
-                "the waits of token requests that are displaced from the highest have no known bound; take \"k_fmlp\", \
-                 or simulate",
             ),
         };
         if let Some(reason) = reason {
             self.add(format!("GPU arbitration \"{}\"", management.arbitration.name()), reason);
         }
-        if management.callback.is_some() {
-            let reason = "threads of the run-time library are not analysed yet; leave `callback` out, or simulate";
-            self.add("GPU callbacks".to_owned(), reason);
-        }
+        self.callbacks();
         self.handling();
         let published = matches!(management.arbitration, GpuArbitration::KFmlp { .. });
         if self.accounting == Accounting::Published && !published {
             let reason = "it is published for the k-FMLP only; take \"k_fmlp\", or the safe accounting";
             self.add("the published accounting of GPU interrupts".to_owned(), reason);
+        }
+    }
+
+    /// Threads of the run-time library: one for each graph that uses GPUs, and for each task.
+    fn callbacks(&mut self) {
+        if self.workload.gpu_management.callback.is_none() {
+            return;
+        }
+        if !matches!(self.sharing.handling, InterruptHandling::Klmirqd { .. }) {
+            let reason = "threads of the run-time library run only while no real-time job wants a CPU, so that the jobs they \
+                          serve may wait for ever; take \"klmirqd\", or leave `callback` out";
+            return self.add("GPU callbacks".to_owned(), reason);
+        }
+        let mut first = self.workload.tasks.len();
+        for graph in &self.workload.graphs {
+            let nodes = first..first + graph.nodes.len();
+            first = nodes.end;
+            let users: Vec<usize> = nodes.filter(|&node| self.analysed[node].uses_gpu()).collect();
+            let cluster_of = |node: &usize| self.clusters.iter().position(|cluster| cluster.members.contains(node));
+            let mut clusters: Vec<usize> = users.iter().filter_map(cluster_of).collect();
+            clusters.dedup();
+            let gpus = clusters.first().map_or(0, |&cluster| self.sharing.pools[cluster].len());
+            if users.len() > 1 && (clusters.len() > 1 || gpus > 1) {
+                let reason = "its nodes use several GPUs, and one thread of the run-time library serves them all, in the \
+                              order of arrival, with the priority of the one it is at; give them one GPU, or leave \
+                              `callback` out";
+                self.add(format!("graph \"{}\"", graph.name), reason);
+            }
+        }
+    }
+
+    /// What bounds on the waits for tokens need.
+    fn tokens(&mut self, cluster: usize) {
+        let Some(rules) = self.sharing.tokens() else { return };
+        let gpus = self.sharing.pools[cluster].len();
+        let queues = rules.queues(self.clusters[cluster].cpus.len() as u32, gpus);
+        let users =
+            || self.clusters[cluster].members.iter().map(|&at| &self.analysed[at]).filter(|task| task.uses_gpu());
+        let names = users().find(|task| task.uses.demand.named_gpu().is_some());
+        let requesters = users().count() as u64;
+        if let Some(task) = names.filter(|_| gpus > 1 && !queues.never_fill(requesters, true)) {
+            let reason = format!(
+                "it asks for one GPU by name, and may wait outside of full queues while no job that holds a token \
+                 inherits from it; name none, or let `fifo_length` and `fifo_requests` be at least {requesters}, so that \
+                 no queue is ever full"
+            );
+            let subject = format!("task \"{}\"", task.name);
+            self.add(subject, reason);
+        }
+        let outlasting: Vec<String> =
+            users().filter(|task| task.uses.outlasts_a_section).map(|task| format!("task \"{}\"", task.name)).collect();
+        for subject in outlasting {
+            let reason = "it asks for a token within a critical section and keeps it until its end, which comes after the \
+                          section's; take `hold = \"section\"`, or use the GPU outside";
+            self.add(subject, reason);
         }
     }
 
@@ -144,7 +195,7 @@ impl UnsupportedFeatures<'_> {
             operations.any(|operation| self.sharing.engine(index, operation).is_some_and(|(at, _)| at == gpu))
         };
         let users = |gpu: usize| self.analysed.iter().enumerate().filter(|task| uses(task, gpu)).count();
-        if self.sharing.length_aware.is_some() {
+        if self.sharing.holds_gpus() {
             return None;
         }
         let gpus = self.workload.platform.gpus.iter().enumerate();
@@ -173,6 +224,7 @@ impl UnsupportedFeatures<'_> {
                 self.interrupts(index, gpu);
             }
             self.operations(index);
+            self.tokens(index);
         }
     }
 
@@ -224,8 +276,6 @@ impl UnsupportedFeatures<'_> {
             let clusters = self.clusters.iter().filter(used_in).count();
             let reason = if clusters == 0 {
                 continue;
-            } else if resource.replicas > 1 {
-                "several jobs may hold it at once, and all of them inherit from one that waits; take one replica each"
             } else if clusters > 1 {
                 "tasks of several ready queues use it, and a priority inherited in one means nothing in another; put \
                  all its users into one cluster (C- or G-)"

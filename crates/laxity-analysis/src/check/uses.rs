@@ -1,8 +1,10 @@
 //! What a body asks of resources and GPUs: its requests for locks, and the GPU operations that it waits for.
 
-use laxity_model::{CopyDirection, Engine, Gpu, GpuArbitration, GpuOperation, GpuWork, Step, Waiting, Workload};
+use laxity_model::{CopyDirection, Engine, Gpu, Step};
 
-/// What jobs may wait for while another holds it.
+use super::gpu_use::GpuUse;
+
+/// What jobs may wait for while another holds it. Engines, which jobs hold within a token of their GPU, are not listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lock {
     /// A resource of the workload, by its index.
@@ -24,6 +26,8 @@ pub(super) struct Demand {
     pub suspensions: u64,
     /// Interrupts that its GPU operations raise.
     pub interrupts: u64,
+    /// Engines that it asks for, one at a time.
+    pub engine_locks: u64,
     /// Its GPU operations.
     pub operations: Vec<Operation>,
 }
@@ -47,6 +51,8 @@ pub(super) struct Operation {
 pub(super) enum Work {
     Kernel,
     Copy(CopyDirection),
+    /// A copy of a task's state from one GPU to another, which occupies a copy engine of both.
+    Peer,
 }
 
 /// A request for a lock.
@@ -67,15 +73,16 @@ pub(super) struct Uses {
     pub demand: Demand,
     /// In the order of the body, an outer request before those within it.
     pub requests: Vec<Request>,
+    /// Whether a job keeps its token beyond the critical section in which it asked for it.
+    pub outlasts_a_section: bool,
 }
 
 impl Uses {
-    /// Of a body on a platform with `gpus`. `holds_gpus`: GPUs are held from the first operation of a section to its
-    /// last; else the driver takes operations one at a time.
-    pub fn of(body: &[Step], gpus: &[Gpu], holds_gpus: bool) -> Uses {
-        let mut uses = Uses::default();
-        let whole = if holds_gpus { with_section(body) } else { body.to_vec() };
-        uses.demand = uses.steps(&whole, gpus, holds_gpus, &mut Vec::new());
+    /// Of a body on a platform with `gpus`.
+    pub fn of(body: &[Step], gpus: &[Gpu], gpu_use: GpuUse) -> Uses {
+        let mut uses = Uses { outlasts_a_section: gpu_use.outlasts_a_section(body), ..Uses::default() };
+        let whole = gpu_use.with_section(body);
+        uses.demand = uses.steps(&whole, gpus, gpu_use, &mut Vec::new());
         uses
     }
 
@@ -84,7 +91,7 @@ impl Uses {
         let scaled =
             |demand: &Demand| Demand { wcet: scale(demand.wcet), section: scale(demand.section), ..demand.clone() };
         let request = |request: &Request| Request { demand: scaled(&request.demand), ..request.clone() };
-        Uses { demand: scaled(&self.demand), requests: self.requests.iter().map(request).collect() }
+        Uses { demand: scaled(&self.demand), requests: self.requests.iter().map(request).collect(), ..*self }
     }
 
     /// The requests of jobs that hold nothing else.
@@ -93,32 +100,39 @@ impl Uses {
     }
 
     /// `held` are the positions of the requests around the steps.
-    fn steps(&mut self, steps: &[Step], gpus: &[Gpu], holds_gpus: bool, held: &mut Vec<usize>) -> Demand {
+    fn steps(&mut self, steps: &[Step], gpus: &[Gpu], gpu_use: GpuUse, held: &mut Vec<usize>) -> Demand {
         let mut demand = Demand::default();
         for step in steps {
             demand.add(match step {
                 Step::Cpu(time) => Demand { wcet: time.wcet.0, ..Demand::default() },
                 Step::NonPreemptive(time) => Demand { wcet: time.wcet.0, section: time.wcet.0, ..Demand::default() },
                 Step::Suspend(time) => Demand { suspension: time.wcet.0, suspensions: 1, ..Demand::default() },
-                Step::Critical { resource, body } => {
-                    self.request(Lock::Resource(*resource), body, gpus, holds_gpus, held)
+                Step::Critical { resource, body } => self.request(Lock::Resource(*resource), body, gpus, gpu_use, held),
+                Step::GpuSection { body } if gpu_use.holds() && !self.holds_gpu(held) => {
+                    self.request(Lock::Gpu, body, gpus, gpu_use, held)
                 }
-                Step::GpuSection { body } if holds_gpus => self.request(Lock::Gpu, body, gpus, holds_gpus, held),
-                Step::GpuSection { body } => self.steps(body, gpus, holds_gpus, held),
-                Step::Gpu(operation) => Operation::of(operation, gpus).demand(),
+                Step::GpuSection { body } => self.steps(body, gpus, gpu_use, held),
+                Step::Gpu(operation) => gpu_use.operation(operation, gpus),
             });
         }
         demand
     }
 
-    fn request(&mut self, lock: Lock, body: &[Step], gpus: &[Gpu], holds_gpus: bool, held: &mut Vec<usize>) -> Demand {
+    fn holds_gpu(&self, held: &[usize]) -> bool {
+        held.iter().any(|&outer| self.requests[outer].lock == Lock::Gpu)
+    }
+
+    fn request(&mut self, lock: Lock, body: &[Step], gpus: &[Gpu], gpu_use: GpuUse, held: &mut Vec<usize>) -> Demand {
         for &outer in held.iter() {
             self.requests[outer].within.push(lock);
         }
         let at = self.requests.len();
         self.requests.push(Request { lock, demand: Demand::default(), depth: held.len(), within: Vec::new() });
         held.push(at);
-        let demand = self.steps(body, gpus, holds_gpus, held);
+        let mut demand = self.steps(body, gpus, gpu_use, held);
+        if lock == Lock::Gpu {
+            demand.add(gpu_use.migration());
+        }
         held.pop();
         self.requests[at].demand = demand.clone();
         // It may have to wait for the lock.
@@ -127,12 +141,13 @@ impl Uses {
 }
 
 impl Demand {
-    fn add(&mut self, other: Demand) {
+    pub fn add(&mut self, other: Demand) {
         self.wcet = self.wcet.saturating_add(other.wcet);
         self.section = self.section.max(other.section);
         self.suspension = self.suspension.saturating_add(other.suspension);
         self.suspensions = self.suspensions.saturating_add(other.suspensions);
         self.interrupts = self.interrupts.saturating_add(other.interrupts);
+        self.engine_locks = self.engine_locks.saturating_add(other.engine_locks);
         self.operations.extend(other.operations);
     }
 
@@ -153,86 +168,23 @@ impl Demand {
     }
 }
 
-impl Operation {
-    fn of(operation: &GpuOperation, gpus: &[Gpu]) -> Operation {
-        let (work, time, declared) = match &operation.work {
-            GpuWork::Kernel(time) => (Work::Kernel, time.wcet.0, time.wcet.0),
-            GpuWork::Copy { direction, time: Some(time), .. } => (Work::Copy(*direction), time.wcet.0, time.wcet.0),
-            GpuWork::Copy { direction, bytes, time: None } => {
-                let longest = gpus.iter().map(|gpu| gpu.copy_time(*bytes).0).max().unwrap_or(0);
-                let named = operation.gpu.and_then(|gpu| gpus.get(gpu));
-                (Work::Copy(*direction), named.map_or(longest, |gpu| gpu.copy_time(*bytes).0), longest)
-            }
-        };
-        Operation {
-            gpu: operation.gpu,
-            work,
-            time,
-            declared,
-            interrupts: operation.interrupts,
-            is_asynchronous: operation.waiting == Waiting::Asynchronous,
-        }
-    }
-
-    fn demand(self) -> Demand {
-        // An operation that is not waited for here is waited for later; that may be a suspension of its own.
-        Demand { suspensions: 1, interrupts: self.interrupts.into(), operations: vec![self], ..Demand::default() }
-    }
-}
-
 impl Work {
     /// The engine on a GPU with that many copy engines.
     pub fn engine(self, copy_engines: u8) -> Engine {
         match self {
             Work::Kernel => Engine::Execution,
             Work::Copy(CopyDirection::Out) if copy_engines > 1 => Engine::Copy(1),
-            Work::Copy(_) => Engine::Copy(0),
+            Work::Copy(_) | Work::Peer => Engine::Copy(0),
         }
     }
-}
 
-/// Whether jobs hold a GPU during their GPU sections.
-pub(super) fn holds_gpus(workload: &Workload) -> bool {
-    match workload.gpu_management.arbitration {
-        GpuArbitration::Driver | GpuArbitration::DriverSpinning => false,
-        GpuArbitration::Semaphore | GpuArbitration::KFmlp { .. } | GpuArbitration::GpuSync(_) => true,
-    }
-}
-
-/// A body with a GPU section where it has none: from the first step that contains an operation to the last, or to the
-/// end of the job if that does not wait for it.
-fn with_section(body: &[Step]) -> Vec<Step> {
-    let first = body.iter().position(uses_gpu);
-    let last = if ends_asynchronously(body) { body.len().checked_sub(1) } else { body.iter().rposition(uses_gpu) };
-    match (first, last) {
-        (Some(first), Some(last)) if !body.iter().any(has_section) => {
-            let section = Step::GpuSection { body: body[first..=last].to_vec() };
-            [&body[..first], &[section], &body[last + 1..]].concat()
+    /// Whether the two may occupy the same engine, on GPUs with at least that many copy engines.
+    pub fn meets(self, other: Work, copy_engines: u8) -> bool {
+        match (self, other) {
+            (Work::Kernel, Work::Kernel) => true,
+            (Work::Kernel, _) | (_, Work::Kernel) => false,
+            (Work::Copy(one), Work::Copy(other)) => copy_engines < 2 || one == other,
+            (Work::Peer, _) | (_, Work::Peer) => true,
         }
-        _ => body.to_vec(),
-    }
-}
-
-fn uses_gpu(step: &Step) -> bool {
-    match step {
-        Step::Gpu(_) => true,
-        Step::Critical { body, .. } | Step::GpuSection { body } => body.iter().any(uses_gpu),
-        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
-    }
-}
-
-fn has_section(step: &Step) -> bool {
-    match step {
-        Step::GpuSection { .. } => true,
-        Step::Critical { body, .. } => body.iter().any(has_section),
-        Step::Gpu(_) | Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
-    }
-}
-
-fn ends_asynchronously(steps: &[Step]) -> bool {
-    match steps.iter().rev().find(|step| uses_gpu(step)) {
-        Some(Step::Gpu(operation)) => operation.waiting == Waiting::Asynchronous,
-        Some(Step::Critical { body, .. } | Step::GpuSection { body }) => ends_asynchronously(body),
-        _ => false,
     }
 }

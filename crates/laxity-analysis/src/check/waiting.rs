@@ -3,9 +3,9 @@
 //! The argument is suspension-oblivious, like that of all accounting here: what counts is the time during which a job i
 //! waits *and is among the m most urgent pending jobs* by base priority. During that time the holder that it waits for, through
 //! any number of locks, is at least as urgent as i by inheritance. Each job that inherits does so from a waiting job of
-//! its own, because a job waits for one holder: a mutex has one, and a queue of the k-FMLP, too. So at most m - 1 ready
-//! jobs are more urgent than the one that i waits for, and that one runs or its GPU operation does: i waits only while
-//! a holder executes its critical section. (Hence no replicas, and no lock across ready queues.)
+//! its own, because a job waits for one holder: a mutex has one, and a queue of the k-FMLP or of GPUSync, too. So at most
+//! m - 1 ready jobs are more urgent than the one that i waits for, and that one runs or its GPU operation does: i waits only
+//! while a holder executes its critical section. (Hence no lock across ready queues.)
 //!
 //! - **Any protocol**: of each other task's jobs pending in the window, the outermost critical sections with locks that
 //!   may be in the way: each delays i once. This covers nested sections and priority queues.
@@ -14,9 +14,14 @@
 //!   those of equations 1 and 3 of paper 000, appendix A; but what holders take beyond them is not divided by k,
 //!   because nothing keeps it from being in one queue. Or it is the one of fewest requests (equation 2), so at most
 //!   floor((n - 1) / k), the longest of them. A job that names its GPU joins that queue, whatever is there.
+//! - **Tokens** of GPUSync, not nested: see [`tokens`](super::tokens).
 //! - **Engines**, where the driver arbitrates: of each other task at most one operation is ahead at each operation.
-//! - **Ceilings** raise a holder without anybody waiting, so that it may keep jobs from running that ask for nothing:
-//!   with such a resource every outermost section of others counts for every task.
+//! - **Ceilings** raise a holder without anybody waiting, and all holders of **replicas** inherit from one job that waits.
+//!   Then more jobs may be more urgent than there are jobs to inherit from, and one that asks for nothing may not run: but
+//!   only while one of these executes a section with such a lock. So these sections of others count for every task. That is
+//!   also all that its waits for such locks come to, since the holder of a replica executes, or one of these in its place.
+
+use laxity_model::PriorityRule;
 
 use super::analysed_task::AnalysedTask;
 use super::context::Context;
@@ -41,12 +46,13 @@ pub(super) struct Holding {
 /// The waits of a cluster's members.
 pub(super) struct Waiting<'a> {
     context: &'a Context<'a>,
-    tardiness: &'a [u64],
-    holding: Holding,
-    /// Whether a ceiling is in use.
-    has_ceiling: bool,
+    /// How long a job of each member may be pending.
+    pending: &'a [u64],
+    pub(super) holding: Holding,
     /// Locks that are nested in one another, through any number of requests.
     components: Vec<Vec<Lock>>,
+    /// The place of each member in the order of fixed priorities.
+    ranks: Vec<usize>,
     /// Of each member: the declared lengths that may be ahead of it in the queue it joins, by the exact program.
     declared_ahead: Vec<u64>,
 }
@@ -60,12 +66,15 @@ pub(super) struct Waits {
 }
 
 impl<'a> Waiting<'a> {
-    /// `tardiness`: of the members; empty: none is tardy.
-    pub fn new(context: &'a Context<'a>, tardiness: &'a [u64], holding: Holding) -> Self {
-        let requests = || context.members().flat_map(|task| &task.uses.requests);
-        let has_ceiling = requests().any(|request| context.machine.sharing.has_ceiling(request.lock));
-        let components = components(requests());
-        let mut waiting = Waiting { context, tardiness, holding, has_ceiling, components, declared_ahead: Vec::new() };
+    /// `pending`: how long a job of each member may be pending.
+    pub fn new(context: &'a Context<'a>, pending: &'a [u64], holding: Holding) -> Self {
+        let components = components(context.members().flat_map(|task| &task.uses.requests));
+        let mut ranks = vec![0; pending.len()];
+        for (rank, index) in context.machine.by_priority(&context.cluster.members, context.analysed).iter().enumerate()
+        {
+            ranks[context.member(*index)] = rank;
+        }
+        let mut waiting = Waiting { context, pending, holding, components, ranks, declared_ahead: Vec::new() };
         waiting.declared_ahead = waiting.shortest_queues();
         waiting
     }
@@ -74,41 +83,75 @@ impl<'a> Waiting<'a> {
     pub fn of(&self, member: usize, window: u64) -> Waits {
         let task = self.task(member);
         let mut waits = Waits { engines: self.engines(member, &task.uses.demand), ..Waits::default() };
-        if self.has_ceiling {
-            waits.locks = self.sections_of_others(member, window, |_| true);
-            return waits;
-        }
-        for component in &self.components {
-            let own = task.uses.requests.iter().filter(|request| component.contains(&request.lock));
-            let count = own.clone().count() as u64;
-            if count == 0 {
-                continue;
-            }
-            let touches = |request: &Request| {
-                component.contains(&request.lock) || request.within.iter().any(|lock| component.contains(lock))
-            };
-            let mut longest = self.sections_of_others(member, window, touches);
-            if let [lock] = component[..]
-                && self.sharing().is_fifo(lock)
-            {
-                longest = longest.min(count.saturating_mul(self.fifo(member, lock)));
-            }
+        let (many, one): (Vec<_>, Vec<_>) = self.components.iter().partition(|component| self.raises_many(component));
+        waits.locks =
+            self.sections_of_others(member, window, |request| many.iter().any(|locks| touches(request, locks)));
+        for component in one.into_iter().filter(|locks| task.uses.requests.iter().any(|it| locks.contains(&it.lock))) {
+            let (longest, engines) = self.of_component(member, window, component);
+            waits.engines = waits.engines.saturating_add(engines);
             let term = if component.contains(&Lock::Gpu) { &mut waits.gpus } else { &mut waits.locks };
             *term = term.saturating_add(longest);
         }
         waits
     }
 
-    fn sharing(&self) -> &'a Sharing {
+    /// Waits for locks that are nested in one another, and for engines within them.
+    fn of_component(&self, member: usize, window: u64, component: &[Lock]) -> (u64, u64) {
+        let all = self.sections_of_others(member, window, |request| touches(request, component));
+        let [lock] = *component else { return (all, 0) };
+        if self.sharing().is_fifo(lock) {
+            let count = self.requests(member, lock).count() as u64;
+            return (all.min(count.saturating_mul(self.fifo(member, lock))), 0);
+        }
+        let by_tokens = if lock == Lock::Gpu { self.tokens(member, window) } else { None };
+        by_tokens.filter(|&(tokens, engines)| tokens.saturating_add(engines) < all).unwrap_or((all, 0))
+    }
+
+    fn raises_many(&self, component: &[Lock]) -> bool {
+        component.iter().any(|&lock| self.sharing().raises_many(lock))
+    }
+
+    pub(super) fn sharing(&self) -> &'a Sharing {
         &self.context.machine.sharing
     }
 
-    fn task(&self, member: usize) -> &'a AnalysedTask {
+    pub(super) fn rule(&self) -> PriorityRule {
+        self.context.machine.rule
+    }
+
+    pub(super) fn cpus(&self) -> u32 {
+        self.context.cpus()
+    }
+
+    pub(super) fn cluster(&self) -> usize {
+        self.context.index
+    }
+
+    /// How many GPUs the cluster shares.
+    pub(super) fn pool(&self) -> usize {
+        self.sharing().pools[self.context.index].len()
+    }
+
+    pub(super) fn members(&self) -> std::ops::Range<usize> {
+        0..self.pending.len()
+    }
+
+    /// How long a job may be pending.
+    pub(super) fn pending(&self, member: usize) -> u64 {
+        self.pending[member]
+    }
+
+    /// Whether the fixed priority of one member is higher than that of the other.
+    pub(super) fn precedes(&self, one: usize, other: usize) -> bool {
+        self.ranks[one] < self.ranks[other]
+    }
+
+    pub(super) fn task(&self, member: usize) -> &'a AnalysedTask {
         &self.context.analysed[self.context.cluster.members[member]]
     }
 
-    fn others(&self, member: usize) -> impl Iterator<Item = usize> {
-        (0..self.context.members().len()).filter(move |&other| other != member)
+    pub(super) fn others(&self, member: usize) -> impl Iterator<Item = usize> {
+        self.members().filter(move |&other| other != member)
     }
 
     /// The outermost sections of others that `counts`, of all jobs that may be pending in a window.
@@ -117,13 +160,13 @@ impl<'a> Waiting<'a> {
             let task = self.task(other);
             let sections = task.uses.outermost().filter(|request| counts(request));
             let holds = sections.fold(0, |sum: u64, request| sum.saturating_add(self.hold(other, &request.demand)));
-            let jobs = jobs(task, self.tardiness.get(other).copied().unwrap_or(0), window);
+            let jobs = jobs(task, self.pending(other), window);
             sum.saturating_add(jobs.saturating_mul(holds))
         })
     }
 
     /// How long a section of `member` takes once it is granted, if nothing but waits for inner locks interferes.
-    fn hold(&self, member: usize, demand: &Demand) -> u64 {
+    pub(super) fn hold(&self, member: usize, demand: &Demand) -> u64 {
         let dispatches = 1 + demand.suspensions;
         [
             demand.wcet,
@@ -142,12 +185,12 @@ impl<'a> Waiting<'a> {
         let longest = |other: usize| self.requests(other, lock).map(|held| self.hold(other, &held.demand)).max();
         let holds = self.others(member).filter_map(longest);
         let sum = |holds: &mut dyn Iterator<Item = u64>| holds.fold(0, u64::saturating_add);
-        let replicas = self.sharing().pools[self.context.index].len();
+        let replicas = self.pool();
         let names_gpu = || self.requests(member, lock).any(|request| request.demand.named_gpu().is_some());
         if lock != Lock::Gpu || replicas < 2 || names_gpu() {
             return sum(&mut { holds });
         }
-        if self.sharing().length_aware == Some(true) {
+        if self.sharing().length_aware() == Some(true) {
             let beyond = |other: usize| {
                 let request = |held: &Request| self.hold(other, &held.demand).saturating_sub(held.demand.declared());
                 self.requests(other, lock).map(request).max()
@@ -161,14 +204,14 @@ impl<'a> Waiting<'a> {
         sum(&mut holds.into_iter().take(ahead))
     }
 
-    fn requests(&self, member: usize, lock: Lock) -> impl Iterator<Item = &'a Request> {
+    pub(super) fn requests(&self, member: usize, lock: Lock) -> impl Iterator<Item = &'a Request> {
         self.task(member).uses.requests.iter().filter(move |request| request.lock == lock)
     }
 
     /// Equation 3 on the declared lengths, for each member.
     fn shortest_queues(&self) -> Vec<u64> {
-        let replicas = self.sharing().pools[self.context.index].len() as u32;
-        if self.sharing().length_aware != Some(true) || replicas == 0 {
+        let replicas = self.pool() as u32;
+        if self.sharing().length_aware() != Some(true) || replicas == 0 {
             return Vec::new();
         }
         let longest = |member| self.requests(member, Lock::Gpu).map(|request| request.demand.declared()).max();
@@ -179,8 +222,8 @@ impl<'a> Waiting<'a> {
 
     /// What the operations of `demand` wait for where the driver hands them to the engines.
     fn engines(&self, member: usize, demand: &Demand) -> u64 {
-        if self.sharing().length_aware.is_some() {
-            // The holder of a GPU has its engines to itself.
+        if self.sharing().holds_gpus() {
+            // The holder of a GPU has its engines to itself; those of tokens lock engines.
             return 0;
         }
         let wait = |operation: &Operation| {
@@ -197,6 +240,11 @@ impl<'a> Waiting<'a> {
     fn engine(&self, member: usize, operation: &Operation) -> Option<(usize, laxity_model::Engine)> {
         self.sharing().engine(self.context.cluster.members[member], operation)
     }
+}
+
+/// Whether a job that makes the request asks for one of `locks` then, or while it holds what it asks for.
+fn touches(request: &Request, locks: &[Lock]) -> bool {
+    locks.contains(&request.lock) || request.within.iter().any(|lock| locks.contains(lock))
 }
 
 /// Locks that are nested in one another, through any number of requests.

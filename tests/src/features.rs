@@ -1,0 +1,191 @@
+//! Random systems with a feature that an analysis must know about, many of them with much contention.
+
+use laxity_model::rng::SplitMix64;
+use laxity_model::{
+    EngineOrder, ExecutionTime, Factor, GpuArbitration, GpuOperation, GpuSync, GpuWork, InterruptHandling,
+    MigrationPath, Nanos, OverheadCosts, OverheadProfile, Scheduler, Step, ThreadPriority, TokenHold, Waiting,
+    Workload,
+};
+
+use crate::systems::{self, UNIT, pick};
+
+/// What a random system has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// GPUSync with as many requests in its queues as it may be.
+    Tokens,
+    /// GPUSync with many more tasks than CPUs, all of which use GPUs: requests wait outside, donate and are displaced.
+    Donors,
+    /// GPUSync with two GPUs for each cluster, between which tasks' state moves.
+    Migration,
+    /// GPUSync with requests for GPUs by name, and queues that hold all of them.
+    Named,
+    /// Calls of the run-time library after each operation.
+    Callbacks,
+    /// Resources with replicas.
+    Replicas,
+}
+
+impl Feature {
+    /// All of them.
+    pub const ALL: [Feature; 6] =
+        [Feature::Tokens, Feature::Donors, Feature::Migration, Feature::Named, Feature::Callbacks, Feature::Replicas];
+
+    /// A system with the feature from `seed`, and its scheduler.
+    pub fn system(self, seed: u64) -> (Workload, Scheduler) {
+        let rng = &mut SplitMix64::new(!seed);
+        let size = match self {
+            Feature::Donors => systems::Size { cpus: 1 + seed % 3, gpus: 1, tasks: 4 + rng.below(7), stretch: 2 },
+            Feature::Migration => {
+                let gpus = 2 + u64::from(seed.is_multiple_of(9));
+                systems::Size { cpus: 1 + seed % 4, gpus, tasks: 1 + rng.below(7), stretch: 2 }
+            }
+            Feature::Named => systems::Size { cpus: 1 + seed % 4, gpus: 2, tasks: 1 + rng.below(6), stretch: 2 },
+            _ => systems::Size { cpus: 1 + seed % 4, gpus: 1 + seed / 4 % 2, tasks: 1 + rng.below(6), stretch: 1 },
+        };
+        let (mut workload, scheduler) = systems::sized(seed, &size);
+        match self {
+            Feature::Replicas => replicate(&mut workload, rng),
+            Feature::Callbacks => self.manage(&mut workload, rng),
+            _ => self.share_tokens(&mut workload, rng),
+        }
+        if self == Feature::Donors {
+            contend(&mut workload, rng);
+        }
+        if self == Feature::Named {
+            name_gpus(&mut workload, rng);
+        }
+        (workload, scheduler)
+    }
+
+    fn share_tokens(self, workload: &mut Workload, rng: &mut SplitMix64) {
+        let time = || Nanos(UNIT / 2 + seed_of(workload));
+        let migration = (self == Feature::Migration).then(time);
+        let all = self == Feature::Named;
+        let sync = GpuSync {
+            tokens: rng.between(1, 3) as u32,
+            fifo_length: if all { Some(20) } else { pick(rng, &[None, None, Some(1), Some(2), Some(3)]) },
+            fifo_requests: if all { Some(20) } else { pick(rng, &[None, None, None, Some(1), Some(4), Some(20)]) },
+            engine_order: pick(rng, &[EngineOrder::Fifo, EngineOrder::Priority]),
+            chunk: pick(rng, &[None, Some(30_000)]),
+            hold: pick(rng, &[TokenHold::Section, TokenHold::Section, TokenHold::Job]),
+            migration,
+            migration_path: pick(rng, &[MigrationPath::Peer, MigrationPath::Host]),
+        };
+        let management = &mut workload.gpu_management;
+        management.arbitration = GpuArbitration::GpuSync(sync);
+        management.handling = pick(
+            rng,
+            &[
+                InterruptHandling::Linux,
+                InterruptHandling::ProcessAware,
+                InterruptHandling::Klmirqd { threads: None },
+                InterruptHandling::PreemptRt(ThreadPriority::High),
+            ],
+        );
+        if sync.hold == TokenHold::Job {
+            workload.tasks.iter_mut().for_each(|task| free_sections(&mut task.body));
+            let nodes = workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes);
+            nodes.for_each(|node| free_sections(&mut node.body));
+        }
+    }
+
+    fn manage(self, workload: &mut Workload, rng: &mut SplitMix64) {
+        if rng.below(2) == 0 {
+            self.share_tokens(workload, rng);
+        } else {
+            workload.gpu_management.arbitration = GpuArbitration::KFmlp { length_aware: rng.below(2) == 0 };
+        }
+        workload.gpu_management.handling = InterruptHandling::Klmirqd { threads: None };
+        let wcet = Nanos(rng.between(1, UNIT));
+        workload.gpu_management.callback = Some(ExecutionTime::constant(wcet));
+        // One thread serves all nodes of a graph.
+        let several = workload.platform.gpus.iter().filter(|gpu| gpu.cluster == 0).count() > 1;
+        if several {
+            workload.graphs.clear();
+        }
+    }
+}
+
+fn seed_of(workload: &Workload) -> u64 {
+    workload.tasks.first().map_or(0, |task| task.period.0 % UNIT)
+}
+
+/// A token that is kept to the end of a job must not be asked for within a critical section.
+fn free_sections(body: &mut [Step]) {
+    for step in body {
+        if let Step::Critical { body, .. } = step {
+            body.retain(|inner| !matches!(inner, Step::GpuSection { .. }));
+        }
+    }
+}
+
+/// Every task uses the GPU, most of them once and much alike; periods are much different.
+fn contend(workload: &mut Workload, rng: &mut SplitMix64) {
+    if rng.below(3) > 0 {
+        workload.platform.overheads = OverheadProfile::constant("none", OverheadCosts::default());
+    }
+    let (copy, is_plain) = (workload.clone(), rng.below(4) > 0);
+    workload.graphs.truncate(usize::from(!is_plain));
+    for task in &mut workload.tasks {
+        let times = rng.between(1, 8);
+        (task.period, task.deadline) = (Nanos(task.period.0 * times), Nanos(task.deadline.0 * times));
+        let uses_gpu = task.body.iter().any(|step| matches!(step, Step::GpuSection { .. }));
+        if is_plain {
+            let cpu = Step::Cpu(ExecutionTime::constant(Nanos(rng.between(1, UNIT / 4))));
+            task.jitter = Nanos::ZERO;
+            task.body = vec![cpu.clone(), Step::GpuSection { body: vec![kernel(4 * UNIT)] }, cpu];
+        } else if !uses_gpu {
+            let mut section = systems::section(rng, &copy);
+            if let Step::GpuSection { body } = &mut section {
+                // Users of a resource are all in one cluster.
+                body.retain(|inner| !matches!(inner, Step::Critical { .. }));
+            }
+            task.body.push(section);
+        }
+    }
+}
+
+fn kernel(length: u64) -> Step {
+    let work = GpuWork::Kernel(ExecutionTime::constant(Nanos(length)));
+    Step::Gpu(GpuOperation { gpu: None, work, waiting: Waiting::Synchronous, interrupts: 1, memory: Factor::ZERO })
+}
+
+/// `workload` with all of its tasks arriving almost at once, those of longer periods first: the urgent ones find others
+/// in their way.
+pub fn urgent_last(workload: &Workload, seed: u64) -> Workload {
+    let rng = &mut SplitMix64::new(seed);
+    let mut late = workload.clone();
+    let mut order: Vec<usize> = (0..late.tasks.len()).collect();
+    order.sort_by_key(|&task| std::cmp::Reverse(late.tasks[task].period));
+    let (mut phase, step) = (0, pick(rng, &[UNIT / 100, UNIT / 10, UNIT]));
+    for task in order {
+        phase += rng.below(step);
+        late.tasks[task].phase = Nanos(phase);
+    }
+    late
+}
+
+fn name_gpus(workload: &mut Workload, rng: &mut SplitMix64) {
+    let gpus = workload.platform.gpus.clone();
+    for task in &mut workload.tasks {
+        let cluster = task.cluster.unwrap_or(0);
+        let there: Vec<usize> = (0..gpus.len()).filter(|&gpu| gpus[gpu].cluster == cluster).collect();
+        for step in &mut task.body {
+            let named = pick(rng, &there);
+            if let (Step::GpuSection { body }, 0) = (step, rng.below(2)) {
+                for inner in body {
+                    if let Step::Gpu(operation) = inner {
+                        operation.gpu = Some(named);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn replicate(workload: &mut Workload, rng: &mut SplitMix64) {
+    for resource in &mut workload.resources {
+        resource.replicas = rng.between(1, 3) as u32;
+    }
+}

@@ -1,0 +1,79 @@
+//! `check` against the simulator, feature by feature: no simulated job exceeds what is proven, and how far the bounds lie
+//! above the worst that was seen.
+//!
+//! A run judges a few hundred systems a feature. For a campaign, `LAXITY_SYSTEMS=10000 cargo test -p laxity-tests --test
+//! features -- --nocapture`; `LAXITY_FIRST_SEED` says where to
+//! begin, `LAXITY_FEATURE` names one.
+
+use laxity_analysis::check::Criterion;
+use laxity_model::{Scheduler, Workload};
+use laxity_tests::features::{Feature, urgent_last};
+use laxity_tests::judge::{compare, just_proven, observe};
+use laxity_tests::systems::patterns;
+
+/// The value of an environment variable, or what it is without one.
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a number of systems"))
+}
+
+/// What was found about the systems of a feature.
+#[derive(Default)]
+struct Tightness {
+    proven: usize,
+    /// Of each task: its bound in thousandths of the worst response that was seen.
+    permille: Vec<u64>,
+}
+
+impl Tightness {
+    fn at(&self, percent: usize) -> f64 {
+        let mut sorted = self.permille.clone();
+        sorted.sort_unstable();
+        let at = (sorted.len().saturating_sub(1)) * percent / 100;
+        sorted.get(at).map_or(f64::NAN, |&permille| permille as f64 / 1_000.0)
+    }
+}
+
+/// Simulates the largest scale of a system that is proven.
+fn judge(feature: Feature, seed: u64, tightness: &mut Tightness) {
+    let (workload, scheduler) = feature.system(seed);
+    let criterion = if seed % 3 == 0 { Criterion::Soft } else { Criterion::Hard };
+    let Some((workload, report)) = just_proven(&workload, &scheduler, criterion) else { return };
+    tightness.proven += 1;
+    let mut worst = vec![0; report.tasks.len()];
+    let mut arrivals = patterns(&workload, seed);
+    arrivals.extend([seed, !seed].map(|seed| urgent_last(&workload, seed)));
+    for (number, pattern) in arrivals.iter().enumerate() {
+        let context = context(feature, seed, number, &workload, &scheduler);
+        let seen = observe(pattern, &scheduler, seed);
+        compare(&report, &seen, &context);
+        for (worst, task) in worst.iter_mut().zip(&seen.0.tasks) {
+            *worst = task.jobs.response_time.map_or(0, |times| times.max.0).max(*worst);
+        }
+    }
+    for (task, &worst) in report.tasks.iter().zip(&worst).filter(|&(_, &worst)| worst > 0) {
+        if let Some(bound) = task.response_time {
+            tightness.permille.push(bound.time.0.saturating_mul(1_000) / worst);
+        }
+    }
+}
+
+fn context(feature: Feature, seed: u64, pattern: usize, workload: &Workload, scheduler: &Scheduler) -> String {
+    let management = &workload.gpu_management;
+    let (arbitration, handling) = (management.arbitration, management.handling);
+    format!("{feature:?}, seed {seed}, pattern {pattern}, {scheduler}, {arbitration:?}, {handling:?}")
+}
+
+#[test]
+fn no_job_exceeds_what_is_proven_whatever_the_feature() {
+    let (first, count) = (number("LAXITY_FIRST_SEED", 0), number("LAXITY_SYSTEMS", 150));
+    eprintln!("bound / worst simulated     proven   median   p90");
+    let wanted =
+        |feature: &Feature| std::env::var("LAXITY_FEATURE").map_or(true, |name| format!("{feature:?}") == name);
+    for feature in Feature::ALL.into_iter().filter(wanted) {
+        let mut tightness = Tightness::default();
+        (first..first + count).for_each(|seed| judge(feature, seed, &mut tightness));
+        let (median, p90) = (tightness.at(50), tightness.at(90));
+        eprintln!("{:<24} {:>5} of {count} {median:>8.2} {p90:>7.2}", format!("{feature:?}"), tightness.proven);
+        assert!(tightness.proven as u64 > count / 4, "{feature:?}: {} systems are too few to tell", tightness.proven);
+    }
+}
