@@ -54,9 +54,10 @@ fn a_graph_has_as_many_replicas_as_the_bounds_ask_for() {
 fn without_bounds_it_has_as_many_as_it_is_deep_and_that_is_said() {
     let folder = folder();
     let file = folder.path().join("chain.toml");
-    fs::write(&file, chain("gpusync")).expect("it can be written");
+    let low = chain("k_fmlp").replace("[[graph]]", "handling = \"preempt_rt_low\"\n[[graph]]");
+    fs::write(&file, low).expect("it can be written");
     let (code, _, err) = run(["simulate".as_ref(), file.as_os_str()]);
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("has 3 replicas, its depth, and jobs may wait for one"), "{err}");
-    assert!(err.contains("GPU arbitration \"gpusync\" is not analysed"), "{err}");
+    assert!(err.contains("interrupt handling \"preempt_rt_low\" is not analysed"), "{err}");
 }
