@@ -93,7 +93,7 @@ target/debug/laxity: $(STAMPS)/tools $(RUST_SOURCES)
 
 # For use: target/release/laxity and a wheel in target/wheels/.
 release: $(STAMPS)/venv
-	cargo build --release -p laxity-cli -p laxity-opencl
+	cargo build --release -p laxity-cli -p laxity-opencl -p laxity-softcuda -p laxity-softgpu
 	$(VENV)/bin/maturin build --release -m python/Cargo.toml
 
 # The C library, below PREFIX: `make capi PREFIX=$HOME/.local`.
@@ -147,7 +147,7 @@ test:
 	python3 scripts/skipped.py $(OUT)/skipped.txt; \
 	exit $$status
 
-test-rust: $(STAMPS)/tools opencl
+test-rust: $(STAMPS)/tools $(STAMPS)/venv-dev opencl
 	cargo test --workspace
 
 test-python: venv

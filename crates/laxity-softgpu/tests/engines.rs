@@ -140,6 +140,31 @@ fn a_blocked_waiter_does_not_use_the_cpu_and_a_spinning_one_does() {
 }
 
 #[test]
+fn an_event_calls_back_after_its_own_operations_and_not_after_later_ones() {
+    let gpu = open(&name("on-complete"));
+    let stream = gpu.stream("s").expect("a stream");
+    let (told, is_told) = std::sync::mpsc::channel();
+    let (go, may_go) = std::sync::mpsc::channel::<()>();
+    let first = stream.launch(|_| Ok(())).expect("issued");
+    let last = stream
+        .launch(move |_| {
+            let _ = may_go.recv();
+            Ok(())
+        })
+        .expect("issued");
+    let tell = |what| {
+        let told = told.clone();
+        move || told.send(what).expect("the test listens")
+    };
+    last.on_complete(tell("last")).expect("added");
+    first.on_complete(tell("first")).expect("added");
+    assert_eq!(is_told.recv(), Ok("first"), "while the last one runs");
+    go.send(()).expect("the kernel waits");
+    stream.synchronize(Wait::Blocking).expect("complete");
+    assert_eq!(is_told.recv(), Ok("last"));
+}
+
+#[test]
 fn callbacks_follow_what_was_issued_before_in_the_order_in_which_they_were_added() {
     let gpu = open(&name("callbacks"));
     let stream = gpu.stream("s").expect("a stream");

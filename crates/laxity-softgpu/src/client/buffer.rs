@@ -67,6 +67,11 @@ impl Buffer {
         self.len() == 0
     }
 
+    /// Where it is mapped in this process.
+    pub(super) fn window(&self) -> &Window {
+        &self.allocation.window
+    }
+
     pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {
         Arc::ptr_eq(&self.allocation.given.shared, shared)
     }

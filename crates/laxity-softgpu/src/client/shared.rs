@@ -53,8 +53,8 @@ struct Outstanding {
     _permit: Permit,
 }
 
-/// A callback, and the stream that it was added to.
-pub(super) type Call = (Arc<Core>, Callback);
+/// A callback, the stream that it was added to, and whether those that synchronize wait for it.
+pub(super) type Call = (Arc<Core>, Callback, bool);
 
 /// The number of outstanding operations.
 #[derive(Debug, Default)]
@@ -171,9 +171,9 @@ impl Shared {
     }
 
     /// Passes `callback` to the callback thread.
-    pub fn call_back(&self, core: &Arc<Core>, callback: Callback) {
+    pub fn call_back(&self, core: &Arc<Core>, callback: Callback, is_counted: bool) {
         if let Some(callbacks) = lock(&self.callbacks).as_ref() {
-            let _ = callbacks.send((core.clone(), callback));
+            let _ = callbacks.send((core.clone(), callback, is_counted));
         }
     }
 

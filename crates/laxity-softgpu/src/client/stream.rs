@@ -29,6 +29,9 @@ pub type KernelResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 pub(super) type Callback = Box<dyn FnOnce() + Send>;
 
+/// A callback that waits: for how many operations, what it is, and whether those that synchronize wait for it.
+type Waiting = (u64, Callback, bool);
+
 /// Operations of a stream run in the order in which they were issued; those of different streams overlap where they
 /// need different engines. Threads may share a stream.
 #[derive(Clone, Debug)]
@@ -77,7 +80,7 @@ struct Progress {
     /// How many callbacks were added.
     added: u64,
     /// Those that wait, each with the number of operations that must be complete before.
-    callbacks: VecDeque<(u64, Callback)>,
+    callbacks: VecDeque<Waiting>,
     failure: Option<GpuError>,
 }
 
@@ -185,6 +188,18 @@ impl Stream {
         self.issue(Engine::Execution, duration, None)
     }
 
+    /// Issues a copy of `bytes` bytes that `work` makes, and returns. It runs in this process, on its thread for the copy
+    /// engine, which is busy for as long as the configured rate says at least.
+    ///
+    /// # Errors
+    /// [`GpuError`].
+    pub fn copy_by<W>(&self, direction: CopyDirection, bytes: usize, work: W) -> Result<Event, GpuError>
+    where
+        W: FnOnce() -> KernelResult + Send + 'static,
+    {
+        self.issue(self.engine(direction), self.shared().config.copy_time(bytes), Some(Box::new(work)))
+    }
+
     /// Issues a copy that only occupies a copy engine for `duration`, and returns. It uses no CPU.
     ///
     /// # Errors
@@ -215,10 +230,10 @@ impl Stream {
         }
         progress.added += 1;
         if self.core.completed.load(Ordering::Acquire) >= progress.issued && progress.callbacks.is_empty() {
-            self.shared().call_back(&self.core, Box::new(callback));
+            self.shared().call_back(&self.core, Box::new(callback), true);
         } else {
             let after = progress.issued;
-            progress.callbacks.push_back((after, Box::new(callback)));
+            progress.callbacks.push_back((after, Box::new(callback), true));
         }
         Ok(())
     }
@@ -271,6 +286,26 @@ impl Event {
     pub fn is_complete(&self) -> bool {
         self.core.completed.load(Ordering::Acquire) >= self.operations
             && self.core.called.load(Ordering::Acquire) >= self.callbacks
+    }
+
+    /// Has the process's callback thread call `callback` once all operations before the event are complete. Unlike
+    /// callbacks of [`Stream::add_callback`], no thread that synchronizes waits for it.
+    ///
+    /// # Errors
+    /// [`GpuError::Gone`].
+    pub fn on_complete(&self, callback: impl FnOnce() + Send + 'static) -> Result<(), GpuError> {
+        let shared = &self.handle.shared;
+        let mut progress = self.core.lock();
+        if self.core.is_gone.load(Ordering::Acquire) || shared.is_gone() {
+            return Err(shared.gone());
+        }
+        if self.core.completed.load(Ordering::Acquire) >= self.operations {
+            shared.call_back(&self.core, Box::new(callback), false);
+        } else {
+            let at = progress.callbacks.partition_point(|(after, ..)| *after <= self.operations);
+            progress.callbacks.insert(at, (self.operations, Box::new(callback), false));
+        }
+        Ok(())
     }
 
     /// Waits until everything before it is complete.
@@ -329,9 +364,9 @@ impl Core {
             if progress.failure.is_none() {
                 progress.failure = failure;
             }
-            while progress.callbacks.front().is_some_and(|(after, _)| *after <= completed) {
-                if let Some((_, callback)) = progress.callbacks.pop_front() {
-                    shared.call_back(self, callback);
+            while progress.callbacks.front().is_some_and(|(after, ..)| *after <= completed) {
+                if let Some((_, callback, is_counted)) = progress.callbacks.pop_front() {
+                    shared.call_back(self, callback, is_counted);
                 }
             }
         });

@@ -242,12 +242,14 @@ fn handle(shared: &Shared, interrupts: &Receiver<u64>, handling: &dyn Handling) 
 }
 
 fn call_back(calls: &Receiver<Call>, handling: &dyn Handling) {
-    while let Ok((core, callback)) = calls.recv() {
+    while let Ok((core, callback, is_counted)) = calls.recv() {
         handling.serve(Server::Callbacks, &core.name);
         // A panic was printed, and concerns the callback's owner alone.
         let _ = catch_unwind(AssertUnwindSafe(callback));
         handling.done(Server::Callbacks);
-        core.note_called();
+        if is_counted {
+            core.note_called();
+        }
     }
 }
 

@@ -28,6 +28,15 @@ pub struct Writing<'a> {
     _view: DeviceView<'a>,
 }
 
+impl Buffer {
+    /// Where its bytes are in this process, for work that takes addresses as a GPU does: no claim keeps operations apart
+    /// that use the same bytes at the same time. Valid until the last handle is dropped.
+    pub fn address(&self) -> *mut u8 {
+        // SAFETY: a slice of no bytes: no reference to any of them is made.
+        unsafe { self.window().bytes(0, 0) }.as_ptr().cast_mut()
+    }
+}
+
 impl<'a> DeviceView<'a> {
     pub(super) fn new(shared: &'a Arc<Shared>) -> Self {
         DeviceView { shared }

@@ -1,0 +1,200 @@
+//! Contexts, and which of them a thread has.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use crate::driver::{Device, Driver};
+use crate::event::Mark;
+use crate::handles::lock;
+use crate::stream::{Kind, Stream};
+use crate::types::*;
+
+/// A context.
+pub struct Context {
+    pub device: Arc<Device>,
+    pub id: u64,
+    pub flags: AtomicU32,
+    pub is_primary: bool,
+    legacy: Mutex<Option<Arc<Stream>>>,
+    /// By thread.
+    per_thread: Mutex<BTreeMap<u64, Arc<Stream>>>,
+    streams: Mutex<Vec<Weak<Stream>>>,
+    /// Contexts whose memory may be used, by handle.
+    pub peers: Mutex<Vec<usize>>,
+    /// Streams that programs destroyed and that are not complete, each with what is passed when they are.
+    retired: Mutex<Vec<(Arc<Stream>, Arc<Mark>)>>,
+}
+
+/// The primary context of a device.
+#[derive(Default)]
+pub struct Primary {
+    pub context: Option<Arc<Context>>,
+    pub references: u32,
+    pub flags: u32,
+}
+
+/// Which stream a call means by 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Default0 {
+    Legacy,
+    PerThread,
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    /// The last is current; null stands for none.
+    static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    static THREAD: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    /// This thread runs a host function, which may not call the driver.
+    static MODE: Cell<i32> = const { Cell::new(0) };
+    static IS_HOST: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Context {
+    /// A new one; its handle is that of `driver.contexts`.
+    pub fn create(device: &Arc<Device>, flags: u32, is_primary: bool) -> Outcome<Arc<Context>> {
+        device.gpu()?;
+        let context = Arc::new(Context {
+            device: device.clone(),
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            flags: AtomicU32::new(flags),
+            is_primary,
+            legacy: Mutex::default(),
+            per_thread: Mutex::default(),
+            streams: Mutex::default(),
+            peers: Mutex::default(),
+            retired: Mutex::default(),
+        });
+        Driver::get()?.contexts.add(context.clone());
+        Ok(context)
+    }
+
+    pub fn handle(self: &Arc<Self>) -> CUcontext {
+        Arc::as_ptr(self) as CUcontext
+    }
+
+    /// That of the calling thread.
+    pub fn current() -> Outcome<Arc<Context>> {
+        let handle = current();
+        let context = Driver::get()?.contexts.get(handle);
+        context.map_err(|error| if handle.is_null() { error } else { CONTEXT_IS_DESTROYED })
+    }
+
+    /// A new stream of the context.
+    pub fn add_stream(self: &Arc<Self>, kind: Kind, flags: u32, priority: i32) -> Outcome<Arc<Stream>> {
+        let stream = Stream::new(self, kind, flags, priority)?;
+        let mut streams = lock(&self.streams);
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.push(Arc::downgrade(&stream));
+        Ok(stream)
+    }
+
+    /// The stream that all threads share.
+    pub fn legacy(self: &Arc<Self>) -> Outcome<Arc<Stream>> {
+        let mut legacy = lock(&self.legacy);
+        match &*legacy {
+            Some(stream) => Ok(stream.clone()),
+            None => Ok(legacy.insert(self.add_stream(Kind::Legacy, 0, 0)?).clone()),
+        }
+    }
+
+    /// The shared stream, if it was used.
+    pub fn used_legacy(&self) -> Option<Arc<Stream>> {
+        lock(&self.legacy).clone()
+    }
+
+    /// The calling thread's stream.
+    pub fn per_thread(self: &Arc<Self>) -> Outcome<Arc<Stream>> {
+        let thread = THREAD.with(|thread| *thread);
+        if let Some(stream) = lock(&self.per_thread).get(&thread) {
+            return Ok(stream.clone());
+        }
+        let stream = self.add_stream(Kind::Blocking, 0, 0)?;
+        lock(&self.per_thread).insert(thread, stream.clone());
+        Ok(stream)
+    }
+
+    /// A stream that its program destroyed is kept until `mark` is passed.
+    pub fn retire(&self, stream: Arc<Stream>, mark: Arc<Mark>) {
+        let mut retired = lock(&self.retired);
+        retired.retain(|(_, mark)| mark.passed().is_none());
+        retired.push((stream, mark));
+    }
+
+    /// All its streams.
+    pub fn streams(&self) -> Vec<Arc<Stream>> {
+        lock(&self.streams).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Waits for all.
+    pub fn synchronize(&self) -> Outcome {
+        let results: Vec<Outcome> = self.streams().iter().map(|stream| stream.synchronize()).collect();
+        results.into_iter().collect()
+    }
+
+    /// After this its handle is none.
+    pub fn destroy(self: &Arc<Self>) -> Outcome {
+        let result = self.synchronize();
+        if let Ok(driver) = Driver::get() {
+            let _ = driver.contexts.remove(self.handle());
+        }
+        crate::export::forget_context(self);
+        lock(&self.legacy).take();
+        lock(&self.per_thread).clear();
+        lock(&self.retired).clear();
+        result
+    }
+}
+
+/// The calling thread's context; null: it has none.
+pub fn current() -> CUcontext {
+    STACK.with_borrow(|stack| stack.last().copied().unwrap_or(0)) as CUcontext
+}
+
+/// Another one in its place.
+pub fn set_current(context: CUcontext) {
+    STACK.with_borrow_mut(|stack| {
+        stack.pop();
+        stack.push(context as usize);
+    });
+}
+
+pub fn push(context: CUcontext) {
+    STACK.with_borrow_mut(|stack| stack.push(context as usize));
+}
+
+/// The one that was current.
+pub fn pop() -> Option<CUcontext> {
+    STACK.with_borrow_mut(Vec::pop).map(|context| context as CUcontext).filter(|context| !context.is_null())
+}
+
+/// Forgets a context that is destroyed where it is current.
+pub fn drop_current(context: CUcontext) {
+    STACK.with_borrow_mut(|stack| {
+        if stack.last() == Some(&(context as usize)) {
+            stack.pop();
+        }
+    });
+}
+
+/// The calling thread runs a host function.
+pub fn enter_host() {
+    IS_HOST.set(true);
+}
+
+pub fn is_host() -> bool {
+    IS_HOST.get()
+}
+
+/// How the thread's calls are judged while streams are captured; answers what it was.
+pub fn exchange_capture_mode(mode: i32) -> i32 {
+    MODE.replace(mode)
+}
+
+/// A number of the calling thread.
+pub fn thread() -> u64 {
+    THREAD.with(|thread| *thread)
+}

@@ -1,0 +1,147 @@
+//! Points of streams that threads and other streams wait for, and the events of programs.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use laxity_model::Instant;
+use laxity_softgpu::{GpuError, Wait};
+use laxity_sys::clock;
+
+use crate::context::Context;
+use crate::graph::Capture;
+use crate::handles::{Handles, lock};
+use crate::types::*;
+
+/// Is passed when all commands before it in its stream are complete.
+#[derive(Debug, Default)]
+pub struct Mark {
+    passed: Mutex<Option<Instant>>,
+    changed: Condvar,
+}
+
+/// Passes a mark when it is dropped: also where the soft GPU is lost and calls back no more.
+pub struct PassAtDrop(pub Arc<Mark>);
+
+/// A point of a stream.
+#[derive(Clone, Debug)]
+pub enum Point {
+    /// Nothing is before it.
+    Start,
+    /// After an operation of a soft GPU.
+    Soft(laxity_softgpu::Event),
+    /// Where commands were held back when it was asked for.
+    Mark(Arc<Mark>),
+}
+
+/// An event of a program.
+pub struct Event {
+    pub context: Arc<Context>,
+    pub flags: u32,
+    pub recorded: Mutex<Recorded>,
+}
+
+/// The events that programs made.
+pub static EVENTS: Handles<Event> = Handles::new(INVALID_HANDLE);
+
+/// What was recorded last.
+#[derive(Default)]
+pub enum Recorded {
+    #[default]
+    Never,
+    At {
+        point: Point,
+        /// When the point was passed, where times are kept.
+        time: Option<Arc<Mark>>,
+    },
+    /// Within a capture, behind these nodes.
+    Captured { capture: Arc<Capture>, nodes: Vec<usize> },
+}
+
+impl Mark {
+    pub fn pass(&self) {
+        lock(&self.passed).get_or_insert_with(clock::now);
+        self.changed.notify_all();
+        crate::dispatch::kick();
+    }
+
+    pub fn passed(&self) -> Option<Instant> {
+        *lock(&self.passed)
+    }
+
+    pub fn wait(&self) {
+        let mut passed = lock(&self.passed);
+        while passed.is_none() {
+            passed = self.changed.wait(passed).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for PassAtDrop {
+    fn drop(&mut self) {
+        self.0.pass();
+    }
+}
+
+impl Point {
+    pub fn is_complete(&self) -> bool {
+        match self {
+            Point::Start => true,
+            Point::Soft(event) => event.is_complete(),
+            Point::Mark(mark) => mark.passed().is_some(),
+        }
+    }
+
+    pub fn wait(&self) -> Outcome {
+        match self {
+            Point::Start => Ok(()),
+            Point::Soft(event) => event.wait(Wait::Blocking).map_err(|error| of_gpu(&error)),
+            Point::Mark(mark) => {
+                mark.wait();
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Event {
+    /// Whether all that was recorded is complete. An event that was never recorded counts as complete.
+    pub fn query(&self) -> Outcome {
+        if self.point()?.is_complete() { Ok(()) } else { Err(NOT_READY) }
+    }
+
+    pub fn wait(&self) -> Outcome {
+        self.point()?.wait()
+    }
+
+    fn point(&self) -> Outcome<Point> {
+        match &*lock(&self.recorded) {
+            Recorded::Never => Ok(Point::Start),
+            Recorded::At { point, .. } => Ok(point.clone()),
+            Recorded::Captured { capture, .. } => {
+                capture.invalidate();
+                Err(CAPTURED_EVENT)
+            }
+        }
+    }
+
+    /// When it was passed. `CUDA_ERROR_INVALID_HANDLE`: it was not recorded, or keeps no time.
+    pub fn time(&self) -> Outcome<Instant> {
+        match &*lock(&self.recorded) {
+            Recorded::At { time: Some(mark), .. } => mark.passed().ok_or(NOT_READY),
+            _ => Err(INVALID_HANDLE),
+        }
+    }
+}
+
+/// The result that says what is wrong with a soft GPU.
+pub fn of_gpu(error: &GpuError) -> CUresult {
+    match error {
+        GpuError::Memory { .. } | GpuError::Shortage { .. } | GpuError::Map { .. } => OUT_OF_MEMORY,
+        GpuError::Failed { .. } => {
+            crate::driver::say(&error.to_string());
+            LAUNCH_FAILED
+        }
+        GpuError::Gone { .. } => DEVICE_UNAVAILABLE,
+        GpuError::Inside => NOT_PERMITTED,
+        _ => INVALID_VALUE,
+    }
+}

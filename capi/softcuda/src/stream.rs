@@ -1,0 +1,274 @@
+//! Streams: commands that are carried out one after the other.
+//!
+//! ```text
+//!   issued --> queue --(nothing before it waits)--> soft GPU's stream: kernels, copies, fills, in order
+//!                |
+//!                +-- Wait: until a point of another stream is passed --+
+//!                +-- Host: until its function has returned ------------+--> the next command
+//!                +-- Record: passed when all before is complete; does not hold up what is behind it
+//! ```
+//!
+//! Without waits and host functions the queue is empty, and threads issue to the soft GPU directly.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::context::{Context, Default0};
+use crate::dispatch::{self, HostCall};
+use crate::driver::Driver;
+use crate::event::{Mark, PassAtDrop, Point, of_gpu};
+use crate::graph::{self, Captured, Step};
+use crate::handles::{Handles, lock};
+use crate::memory::Allocation;
+use crate::operation::Operation;
+use crate::types::*;
+
+/// How a stream is ordered among those of its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The one that all threads share: it waits for blocking streams, and they for it.
+    Legacy,
+    Blocking,
+    NonBlocking,
+}
+
+/// A stream.
+pub struct Stream {
+    pub context: Arc<Context>,
+    pub kind: Kind,
+    pub flags: u32,
+    pub priority: i32,
+    pub id: u64,
+    soft: laxity_softgpu::Stream,
+    queue: Mutex<Queue>,
+    pub captured: Mutex<Option<Captured>>,
+}
+
+/// What a stream does in order.
+pub enum Command {
+    Operation(Operation),
+    Wait(Point),
+    Host(HostCall),
+    Record(Arc<Mark>),
+    /// Memory that is freed when all before is complete.
+    Release(Arc<Allocation>),
+}
+
+#[derive(Default)]
+struct Queue {
+    commands: VecDeque<Command>,
+    /// The last operation that the soft GPU got.
+    last: Option<laxity_softgpu::Event>,
+    host: Host,
+    /// The thread that goes on with streams will be told when the first command can be carried out.
+    is_awaited: bool,
+    /// What went wrong when no thread of the program was there to be told.
+    failure: Option<CUresult>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Host {
+    #[default]
+    Idle,
+    Runs,
+}
+
+/// The streams that programs made.
+pub static STREAMS: Handles<Stream> = Handles::new(INVALID_HANDLE);
+
+/// How many streams have commands that wait.
+static HELD_BACK: AtomicUsize = AtomicUsize::new(0);
+
+pub fn is_any_held_back() -> bool {
+    HELD_BACK.load(Ordering::Acquire) > 0
+}
+
+/// The stream that a program means.
+pub fn find(handle: CUstream, default: Default0) -> Outcome<Arc<Stream>> {
+    let context = Context::current()?;
+    match (handle as usize, default) {
+        (0, Default0::Legacy) | (STREAM_LEGACY, _) => {
+            if graph::is_any_capturing() && context.streams().iter().any(|stream| stream.forbids_implicit()) {
+                return Err(STREAM_CAPTURE_IMPLICIT);
+            }
+            context.legacy()
+        }
+        (0, Default0::PerThread) | (STREAM_PER_THREAD, _) => context.per_thread(),
+        _ => STREAMS.get(handle),
+    }
+}
+
+impl Stream {
+    pub fn new(context: &Arc<Context>, kind: Kind, flags: u32, priority: i32) -> Outcome<Arc<Stream>> {
+        Driver::get()?;
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed) as u64;
+        let soft = context.device.gpu()?.stream(&format!("cuda-{id}")).map_err(|error| of_gpu(&error))?;
+        let (queue, captured) = (Mutex::default(), Mutex::default());
+        Ok(Arc::new(Stream { context: context.clone(), kind, flags, priority, id, soft, queue, captured }))
+    }
+
+    /// Issues one step: to the capture that the stream is in, or to be carried out.
+    pub fn issue(self: &Arc<Self>, step: Step) -> Outcome {
+        if graph::is_any_capturing()
+            && let Some(captured) = &mut *lock(&self.captured)
+        {
+            return captured.add(step);
+        }
+        self.enqueue(step.into())
+    }
+
+    /// Carries out `command` after all before it.
+    pub fn enqueue(self: &Arc<Self>, command: Command) -> Outcome {
+        let waits = self.implicit_waits()?;
+        let mut queue = lock(&self.queue);
+        let was_held_back = queue.is_held_back();
+        queue.commands.extend(waits.into_iter().map(Command::Wait));
+        queue.commands.push_back(command);
+        let result = self.advance(&mut queue);
+        self.count(was_held_back, &queue);
+        result
+    }
+
+    /// The point after all that was issued.
+    pub fn point(self: &Arc<Self>) -> Point {
+        let mut queue = lock(&self.queue);
+        if !queue.is_held_back() {
+            return queue.last.clone().map_or(Point::Start, Point::Soft);
+        }
+        let mark = Arc::<Mark>::default();
+        queue.commands.push_back(Command::Record(mark.clone()));
+        Point::Mark(mark)
+    }
+
+    pub fn is_complete(&self) -> bool {
+        let queue = lock(&self.queue);
+        !queue.is_held_back() && queue.last.as_ref().is_none_or(laxity_softgpu::Event::is_complete)
+    }
+
+    /// Waits for all that was issued.
+    pub fn synchronize(self: &Arc<Self>) -> Outcome {
+        self.refuse_in_capture()?;
+        self.implicit_waits()?.iter().try_for_each(Point::wait)?;
+        self.point().wait()?;
+        lock(&self.queue).failure.take().map_or(Ok(()), Err)
+    }
+
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`, which ends the capture, if there is one.
+    pub fn refuse_in_capture(&self) -> Outcome {
+        match &*lock(&self.captured) {
+            Some(captured) => {
+                captured.capture.invalidate();
+                Err(STREAM_CAPTURE_UNSUPPORTED)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Goes on with what waited.
+    pub fn go_on(self: &Arc<Self>) {
+        let mut queue = lock(&self.queue);
+        if queue.commands.is_empty() {
+            return;
+        }
+        queue.is_awaited = false;
+        if let Err(error) = self.advance(&mut queue) {
+            queue.failure.get_or_insert(error);
+        }
+        self.count(true, &queue);
+    }
+
+    /// The function has returned.
+    pub fn host_is_done(self: &Arc<Self>) {
+        let mut queue = lock(&self.queue);
+        queue.host = Host::Idle;
+        queue.is_awaited = false;
+        if let Err(error) = self.advance(&mut queue) {
+            queue.failure.get_or_insert(error);
+        }
+        self.count(true, &queue);
+    }
+
+    fn forbids_implicit(&self) -> bool {
+        self.kind == Kind::Blocking && lock(&self.captured).as_ref().is_some_and(Captured::forbids_implicit)
+    }
+
+    /// Points of other streams that are not passed and that a command issued now is behind: the order among the streams
+    /// of a context.
+    pub fn implicit_waits(self: &Arc<Self>) -> Outcome<Vec<Point>> {
+        let open = |stream: &Arc<Stream>| Some(stream.point()).filter(|point| !point.is_complete());
+        Ok(match self.kind {
+            Kind::NonBlocking => Vec::new(),
+            Kind::Blocking => self.context.used_legacy().iter().filter_map(open).collect(),
+            Kind::Legacy => {
+                let streams = self.context.streams();
+                streams.iter().filter(|stream| stream.kind == Kind::Blocking).filter_map(open).collect()
+            }
+        })
+    }
+
+    fn count(&self, was_held_back: bool, queue: &Queue) {
+        match (was_held_back, queue.is_held_back()) {
+            (false, true) => drop(HELD_BACK.fetch_add(1, Ordering::AcqRel)),
+            (true, false) => drop(HELD_BACK.fetch_sub(1, Ordering::AcqRel)),
+            _ => {}
+        }
+    }
+
+    /// Carries out commands until one must wait. What it waits for tells the thread that goes on with streams.
+    fn advance(self: &Arc<Self>, queue: &mut Queue) -> Outcome {
+        while queue.host == Host::Idle
+            && let Some(command) = queue.commands.pop_front()
+        {
+            match command {
+                Command::Operation(operation) => {
+                    if let Some(event) = operation.submit(&self.soft).map_err(|error| of_gpu(&error))? {
+                        queue.last = Some(event);
+                    }
+                }
+                Command::Wait(point) if point.is_complete() => {}
+                Command::Wait(point) => {
+                    if let (Point::Soft(event), false) = (&point, queue.is_awaited) {
+                        let _ = event.on_complete(dispatch::kick);
+                    }
+                    queue.is_awaited = true;
+                    queue.commands.push_front(Command::Wait(point));
+                    return Ok(());
+                }
+                Command::Host(call) => match &queue.last {
+                    Some(last) if !last.is_complete() => {
+                        if !queue.is_awaited {
+                            let _ = last.on_complete(dispatch::kick);
+                        }
+                        queue.is_awaited = true;
+                        queue.commands.push_front(Command::Host(call));
+                        return Ok(());
+                    }
+                    _ => {
+                        queue.host = Host::Runs;
+                        dispatch::call(self, call);
+                    }
+                },
+                Command::Record(mark) => self.after_last(queue, PassAtDrop(mark)),
+                Command::Release(memory) => self.after_last(queue, memory),
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops `what` when all operations are complete.
+    fn after_last(&self, queue: &Queue, what: impl Send + 'static) {
+        match &queue.last {
+            // The soft GPU drops what it does not call.
+            Some(last) if !last.is_complete() => drop(last.on_complete(move || drop(what))),
+            _ => drop(what),
+        }
+    }
+}
+
+impl Queue {
+    fn is_held_back(&self) -> bool {
+        !self.commands.is_empty() || self.host == Host::Runs
+    }
+}

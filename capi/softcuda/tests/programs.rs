@@ -1,0 +1,38 @@
+//! Programs of ours and the vendor's Python bindings on the soft driver.
+
+mod support;
+
+use std::process::Command;
+
+use support::{Reach, bindings, on_soft, own_program, python, run, said};
+
+#[test]
+fn wrong_calls_are_answered_as_the_documentation_says_however_the_driver_is_reached() {
+    for reach in Reach::ALL {
+        let program = own_program("errors", reach);
+        let output = run(on_soft(&mut Command::new(program), "errors"));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "end\n", "{reach:?}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let named = errors.matches("cuTexRefCreate is not supported").count();
+        assert_eq!(named, 1, "what is not supported is named once: {errors}");
+        assert!(errors.contains("kernel nothing is no soft kernel and has no time"), "{errors}");
+    }
+}
+
+#[test]
+fn the_official_python_bindings_run_unmodified() {
+    let Some(python) = python() else { return };
+    let mut command = Command::new(python);
+    let text = said(on_soft(command.arg(bindings()), "bindings"));
+    assert_eq!(text, "compute 166096224 550584242 1302484296\norder 1 2\ngraph 3 12\nend\n");
+}
+
+#[test]
+fn a_setting_that_is_wrong_is_named_with_what_can_be() {
+    let program = own_program("errors", Reach::Dlsym);
+    let mut command = Command::new(program);
+    let output = on_soft(&mut command, "settings").env("LAXITY_SOFTCUDA_DEVICES", "many").output().expect("it starts");
+    assert!(!output.status.success());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("LAXITY_SOFTCUDA_DEVICES=\"many\" is not a number from 0 to 16"), "{errors}");
+}
