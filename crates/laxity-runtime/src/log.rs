@@ -17,15 +17,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_model::{CpuId, Instant, LockId, ReplicaId, TaskId};
-use laxity_sched::{Decision, Watch};
+use laxity_sched::{Change, Decision, Grant, Watch};
 use laxity_sys::segment::{Format, HEADER, Segment, SegmentError};
 use laxity_sys::{clock, scheduling};
 
 /// Entries of a ring: a second of a task that leaves one every 30 us, which is far longer than collectors are away.
 const CAPACITY: u64 = 1 << 15;
 
-/// Words of an entry: time; step, lock and job; replica and CPU.
-const WORDS: usize = 3;
+/// Words of an entry: time; step, first number and job; second number and CPU; level.
+const WORDS: usize = 4;
 
 /// The words in front of the ring, a cache line for each side.
 const WRITTEN: usize = 0;
@@ -40,7 +40,7 @@ const RING: usize = 16;
 const LENGTH: usize = RING + WORDS * CAPACITY as usize;
 
 /// Of the memory that processes share.
-const FORMAT: Format = Format { magic: *b"laxitylg", version: 1 };
+const FORMAT: Format = Format { magic: *b"laxitylg", version: 2 };
 
 /// A step of a job, and where it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(crate) enum JobStep {
     Resume,
     /// It requests a lock, and may have it at once.
     Request(LockId),
-    /// It did not get the lock at once, and waits. Noted of resources only.
+    /// It did not get the lock at once, and waits. Noted of resources that Linux locks only.
     Wait(LockId),
     /// It has a replica of the lock, and a CPU.
     Grant(LockId, ReplicaId),
@@ -81,10 +81,18 @@ pub(crate) enum JobStep {
     Resumed,
     /// It executes, having got a CPU from Laxity's scheduler.
     Executes,
-    /// Laxity's scheduler decided that a CPU of the task's cluster is to run the job of that task, or none.
-    Linked(CpuId, Option<TaskId>),
+    /// Laxity's scheduler decided that a CPU of that cluster is to run the job of that task, or none.
+    Linked(u16, CpuId, Option<TaskId>),
     /// The thread of that task got this CPU of the cluster, or lost its CPU.
     Carried(TaskId, Option<CpuId>),
+    /// The job of that task holds the replica from now on, by a lock of Laxity's scheduler.
+    Granted(TaskId, LockId, ReplicaId),
+    /// The job of that task has this effective priority from now on.
+    Prioritized(TaskId, (u64, u32)),
+    /// The job of that task waits for a lock of Laxity's scheduler.
+    Waits(TaskId),
+    /// The job of that task waits no longer.
+    GoesOn(TaskId),
 }
 
 /// The memory of a log.
@@ -166,9 +174,14 @@ impl Writer {
         if is_full || written - words[TAKEN].load(Ordering::Acquire) == CAPACITY {
             return words[IS_FULL].store(1, Ordering::Release);
         }
-        let (number, lock, replica) = step.encode();
+        let Encoded { number, first, second, level } = step.encode();
         let cpu = scheduling::current_cpu() as u64 & u64::from(u32::MAX);
-        let values = [at, number << 48 | u64::from(lock) << 32 | u64::from(index), u64::from(replica) << 32 | cpu];
+        let values = [
+            at,
+            u64::from(number) << 48 | u64::from(first) << 32 | u64::from(index),
+            u64::from(second) << 32 | cpu,
+            level,
+        ];
         for (word, value) in entry(words, written).iter().zip(values) {
             word.store(value, Ordering::Relaxed);
         }
@@ -195,16 +208,43 @@ impl Watch for Decisions<'_> {
         self.log.open();
     }
 
+    fn arbitrated(&mut self, at: Instant, grants: &[Grant]) {
+        self.put_step(at);
+        for &Grant { task, lock, replica } in grants {
+            self.log.put(at, self.index, JobStep::Granted(task, lock, replica));
+        }
+    }
+
     fn decided(&mut self, decision: &Decision) {
         let (at, index) = (decision.at, self.index);
-        self.step.into_iter().for_each(|step| self.log.put(at, index, step));
+        self.put_step(at);
+        for change in &decision.changes {
+            let step = match *change {
+                Change::Prioritized { task, level } => JobStep::Prioritized(task, level),
+                Change::Suspended { task } => JobStep::Waits(task),
+                Change::Resumed { task } => JobStep::GoesOn(task),
+            };
+            self.log.put(at, index, step);
+        }
         for link in &decision.links {
-            self.log.put(at, index, JobStep::Linked(link.cpu, link.task));
+            self.log.put(at, index, JobStep::Linked(decision.cluster as u16, link.cpu, link.task));
         }
         for carried in &decision.carried {
             self.log.put(carried.at, index, JobStep::Carried(carried.task, carried.cpu));
         }
+    }
+
+    fn end(&mut self) {
         self.log.close();
+    }
+}
+
+impl Decisions<'_> {
+    /// What happened to the job itself, once.
+    fn put_step(&mut self, at: Instant) {
+        if let Some(step) = self.step.take() {
+            self.log.put(at, self.index, step);
+        }
     }
 }
 
@@ -247,38 +287,71 @@ impl Entry {
     /// Nothing if no writer of this version wrote it.
     fn decode(words: &[AtomicU64]) -> Option<Entry> {
         let word = |at: usize| words[at].load(Ordering::Relaxed);
-        let step = JobStep::decode((word(1) >> 48) as u8, (word(1) >> 32) as u16, (word(2) >> 32) as u16)?;
+        let step = JobStep::decode(Encoded {
+            number: (word(1) >> 48) as u16,
+            first: (word(1) >> 32) as u16,
+            second: (word(2) >> 32) as u32,
+            level: word(3),
+        })?;
         Some(Entry { at: Instant(word(0)), cpu: word(2) as u32 as usize, index: word(1) as u32, step })
     }
 }
 
+/// A step as an entry has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Encoded {
+    number: u16,
+    /// A lock, a CPU or a task.
+    first: u16,
+    /// A replica, a task, or both.
+    second: u32,
+    level: u64,
+}
+
 impl JobStep {
-    /// Its number, the lock that it is about, and the replica.
-    fn encode(self) -> (u64, u16, u16) {
+    fn encode(self) -> Encoded {
+        let of = |number| Encoded { number, ..Encoded::default() };
+        let on = |number, lock: LockId| Encoded { first: lock.0, ..of(number) };
+        let held = |number, lock, replica: ReplicaId| Encoded { second: replica.0.into(), ..on(number, lock) };
+        // A system has at most 1024 tasks and as many CPUs.
+        let task = |task: TaskId| task.0 as u16;
         match self {
-            JobStep::Begin => (0, 0, 0),
-            JobStep::NonPreemptiveBegin => (1, 0, 0),
-            JobStep::NonPreemptiveEnd => (2, 0, 0),
-            JobStep::Suspend => (3, 0, 0),
-            JobStep::Resume => (4, 0, 0),
-            JobStep::Request(lock) => (5, lock.0, 0),
-            JobStep::Wait(lock) => (6, lock.0, 0),
-            JobStep::Grant(lock, replica) => (7, lock.0, replica.0),
-            JobStep::Unlock(lock, replica) => (8, lock.0, replica.0),
-            JobStep::Complete => (9, 0, 0),
-            JobStep::SpinBegin => (10, 0, 0),
-            JobStep::SpinEnd => (11, 0, 0),
-            JobStep::Ready => (12, 0, 0),
-            JobStep::Resumed => (13, 0, 0),
-            JobStep::Executes => (14, 0, 0),
-            // A system has at most 1024 tasks and as many CPUs.
-            JobStep::Linked(cpu, task) => (15, cpu.0, task.map_or(0, |task| task.0 as u16 + 1)),
-            JobStep::Carried(task, cpu) => (16, cpu.map_or(0, |cpu| cpu.0 + 1), task.0 as u16),
+            JobStep::Begin => of(0),
+            JobStep::NonPreemptiveBegin => of(1),
+            JobStep::NonPreemptiveEnd => of(2),
+            JobStep::Suspend => of(3),
+            JobStep::Resume => of(4),
+            JobStep::Request(lock) => on(5, lock),
+            JobStep::Wait(lock) => on(6, lock),
+            JobStep::Grant(lock, replica) => held(7, lock, replica),
+            JobStep::Unlock(lock, replica) => held(8, lock, replica),
+            JobStep::Complete => of(9),
+            JobStep::SpinBegin => of(10),
+            JobStep::SpinEnd => of(11),
+            JobStep::Ready => of(12),
+            JobStep::Resumed => of(13),
+            JobStep::Executes => of(14),
+            JobStep::Linked(cluster, cpu, task) => {
+                let second = task.map_or(0, |task| task.0 + 1);
+                Encoded { first: cpu.0, second, level: cluster.into(), ..of(15) }
+            }
+            JobStep::Carried(of_task, cpu) => {
+                Encoded { first: cpu.map_or(0, |cpu| cpu.0 + 1), second: of_task.0, ..of(16) }
+            }
+            JobStep::Granted(of_task, lock, replica) => {
+                Encoded { first: lock.0, second: of_task.0 << 16 | u32::from(replica.0), ..of(17) }
+            }
+            JobStep::Prioritized(of_task, (level, tie)) => {
+                Encoded { first: task(of_task), second: tie, level, ..of(18) }
+            }
+            JobStep::Waits(of_task) => Encoded { first: task(of_task), ..of(19) },
+            JobStep::GoesOn(of_task) => Encoded { first: task(of_task), ..of(20) },
         }
     }
 
-    fn decode(number: u8, lock: u16, replica: u16) -> Option<JobStep> {
-        let (lock, replica) = (LockId(lock), ReplicaId(replica));
+    /// Nothing if no step is encoded so.
+    fn decode(Encoded { number, first, second, level }: Encoded) -> Option<JobStep> {
+        let (lock, replica, task) = (LockId(first), ReplicaId(second as u16), TaskId(first.into()));
         Some(match number {
             0 => JobStep::Begin,
             1 => JobStep::NonPreemptiveBegin,
@@ -295,8 +368,12 @@ impl JobStep {
             12 => JobStep::Ready,
             13 => JobStep::Resumed,
             14 => JobStep::Executes,
-            15 => JobStep::Linked(CpuId(lock.0), replica.0.checked_sub(1).map(|task| TaskId(task.into()))),
-            16 => JobStep::Carried(TaskId(replica.0.into()), lock.0.checked_sub(1).map(CpuId)),
+            15 => JobStep::Linked(level as u16, CpuId(first), second.checked_sub(1).map(TaskId)),
+            16 => JobStep::Carried(TaskId(second), first.checked_sub(1).map(CpuId)),
+            17 => JobStep::Granted(TaskId(second >> 16), lock, replica),
+            18 => JobStep::Prioritized(task, (level, second)),
+            19 => JobStep::Waits(task),
+            20 => JobStep::GoesOn(task),
             _ => return None,
         })
     }
@@ -318,6 +395,13 @@ mod tests {
             JobStep::SpinBegin,
             JobStep::SpinEnd,
             JobStep::Unlock(lock, replica),
+            JobStep::Linked(255, CpuId(1023), None),
+            JobStep::Linked(0, CpuId(0), Some(TaskId(1023))),
+            JobStep::Carried(TaskId(1023), None),
+            JobStep::Granted(TaskId(1023), lock, replica),
+            JobStep::Prioritized(TaskId(1023), (u64::MAX - 1, u32::MAX)),
+            JobStep::Waits(TaskId(1023)),
+            JobStep::GoesOn(TaskId(0)),
             JobStep::Complete,
         ];
         for step in steps {

@@ -45,7 +45,6 @@ pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
             device.name
         ));
     }
-    resources(workload, &mut reasons);
     if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
         gpus(workload, &mut reasons);
     }
@@ -55,23 +54,27 @@ pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
     reasons
 }
 
-fn resources(workload: &Workload, reasons: &mut Vec<String>) {
+/// Features of `workload` that Laxity's scheduler can run, and no class of Linux.
+pub(crate) fn beyond_linux(workload: &Workload) -> Vec<String> {
+    let mut reasons = Vec::new();
     let used = |resource: usize| bodies(workload).any(|body| body.iter().any(|step| locks_it(step, resource)));
     for (_, resource) in workload.resources.iter().enumerate().filter(|&(index, _)| used(index)) {
         if resource.replicas > 1 {
             reasons.push(format!(
-                "resource \"{}\": {} replicas, and locks of Linux have one; write replicas = 1, or simulate",
+                "resource \"{}\": {} replicas, and locks of Linux have one; take --scheduler laxity, write replicas = 1, \
+                 or simulate",
                 resource.name, resource.replicas
             ));
         }
         if resource.protocol == ResourceProtocol::Fifo {
             reasons.push(format!(
                 "resource \"{}\": locks of Linux that lend priorities are granted by priority, not first come first \
-                 served; take priority inheritance or a ceiling, or simulate",
+                 served; take --scheduler laxity, priority inheritance or a ceiling, or simulate",
                 resource.name
             ));
         }
     }
+    reasons
 }
 
 fn gpus(workload: &Workload, reasons: &mut Vec<String>) {

@@ -16,6 +16,7 @@
 
 mod cluster_cache;
 mod config;
+mod decision;
 mod details;
 mod layout;
 mod lock_request;
@@ -38,10 +39,11 @@ mod conformance_tests;
 mod repair_tests;
 
 pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, LOCKS_MAX, Rule, TASKS_MAX, parse_clusters};
+pub use decision::{Carried, Change, Decision, Grant, Link, Watch};
 pub use layout::NAME_MAX;
 pub use lock_request::LockRequest;
 pub use registry::{Registry, RegistryError, SystemError};
 pub use snapshot::{Snapshot, TaskSnapshot, TaskState};
-pub use state_lock::{Carried, Decision, Link, StateError};
+pub use state_lock::StateError;
 pub use system::{BeginError, System};
-pub use task::{Job, Parameters, Task, TaskError, Watch};
+pub use task::{Job, Parameters, Task, TaskError};

@@ -7,9 +7,10 @@ use laxity_policy::lock::Event;
 use laxity_sys::futex::Ended;
 use laxity_sys::{clock, futex};
 
+use crate::decision::Watch;
 use crate::locks::{WAITING, granted};
 use crate::state_lock::StateError;
-use crate::task::{LOOK_AGAIN, Phase, Task, TaskError, Watch};
+use crate::task::{LOOK_AGAIN, Phase, Task, TaskError};
 
 /// A request for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,15 +12,16 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
-use laxity_policy::cpu::{self, Priority, Standing};
-use laxity_policy::lock::Event;
+use laxity_policy::cpu::{Priority, Standing};
+use laxity_policy::lock::{Action, Event};
 use laxity_sys::{clock, futex, mutex};
 use smallvec::SmallVec;
 
 use crate::config::Rule;
+use crate::decision::{Change, Decision, Grant};
 use crate::locks_cache::LocksCache;
 use crate::shared::Shared;
-use crate::state_lock::{ClusterGuard, Decision, StateError};
+use crate::state_lock::{ClusterGuard, StateError};
 
 /// Of the word of a request: its thread waits, or may have to. Without a request the word is 0; with a replica, more.
 pub(crate) const WAITING: u32 = 1;
@@ -38,7 +39,18 @@ pub(crate) struct LocksGuard<'a> {
     version: u64,
     now: Instant,
     touched: SmallVec<[TaskId; 4]>,
+    grants: SmallVec<[Grant; 2]>,
     _mutex: mutex::Guard<'a>,
+}
+
+/// What followed from what happened to locks.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// When the arbiter decided.
+    pub at: Instant,
+    pub grants: SmallVec<[Grant; 2]>,
+    /// Those of the clusters, in the order in which they were taken.
+    pub decisions: SmallVec<[Decision; 1]>,
 }
 
 impl Shared {
@@ -52,8 +64,8 @@ impl Shared {
         let cache = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.version(index).load(Ordering::Acquire);
         let is_inherited = mutex.is_inherited;
-        let (now, touched) = (clock::now(), SmallVec::new());
-        let mut locks = LocksGuard { shared: self, cache, version, now, touched, _mutex: mutex };
+        let (touched, grants) = (SmallVec::new(), SmallVec::new());
+        let mut locks = LocksGuard { shared: self, cache, version, now: clock::now(), touched, grants, _mutex: mutex };
         locks.cache.actions.clear();
         if is_inherited || locks.cache.version != Some(version) {
             locks.cache.load(self, version).map_err(StateError::Damaged)?;
@@ -107,23 +119,31 @@ impl LocksGuard<'_> {
         if arbiter.holds(task).next().is_none() && arbiter.waits_for(task).is_none() {
             arbiter.handle(self.now, Event::Complete { task }, actions);
         }
-        let acted = actions.drain(..).map(|action| action.task());
-        for task in [task].into_iter().chain(acted) {
-            if !self.touched.contains(&task) {
-                self.touched.push(task);
+        let touched = &mut self.touched;
+        let mut touch = |task| {
+            if !touched.contains(&task) {
+                touched.push(task);
+            }
+        };
+        touch(task);
+        for action in actions.drain(..) {
+            touch(action.task());
+            if let Action::Grant { task, lock, replica } = action {
+                self.grants.push(Grant { task, lock, replica });
             }
         }
     }
 
     /// Publishes what happened, has the clusters follow, and unlocks the state. The thread of `caller` is the calling one,
-    /// which places itself after this. Answers with the decisions of the clusters, in the order in which they were taken.
+    /// which places itself after this.
     ///
     /// # Errors
     /// [`StateError`].
-    pub fn publish(mut self, caller: Option<TaskId>) -> Result<SmallVec<[Decision; 1]>, StateError> {
+    pub fn publish(mut self, caller: Option<TaskId>) -> Result<Outcome, StateError> {
         let version = self.version;
         self.cache.publish(self.shared, version);
-        self.deliver(caller)
+        let decisions = self.deliver(caller)?;
+        Ok(Outcome { at: self.now, grants: std::mem::take(&mut self.grants), decisions })
     }
 
     /// Brings the tasks that were touched in line with the state.
@@ -160,15 +180,14 @@ impl LocksGuard<'_> {
         }
         let level = arbiter.priority(task).unwrap_or_else(|| self.shared.base(task)).level();
         if priority.level() != level {
-            state.handle(task, cpu::Event::Prioritized { task, level });
+            state.change(Change::Prioritized { task, level });
         }
-        let cpu = state.cpu_of(task);
         let waits = arbiter.waits_for(task).is_some();
         let has_asked = self.shared.request(task).load(Ordering::SeqCst) == WAITING;
         if waits && standing != Standing::Suspended {
-            state.handle(task, cpu::Event::Suspended { cpu, task });
+            state.change(Change::Suspended { task });
         } else if !waits && has_asked && standing == Standing::Suspended {
-            state.handle(task, cpu::Event::Resumed { cpu, task });
+            state.change(Change::Resumed { task });
         }
     }
 

@@ -21,6 +21,7 @@ use laxity_sys::{clock, futex};
 use smallvec::SmallVec;
 
 use crate::cluster_cache::ClusterCache;
+use crate::decision::{Carried, Change, Decision, Link};
 use crate::placement::{Class, Placement};
 use crate::shared::Shared;
 
@@ -33,38 +34,6 @@ pub enum StateError {
     /// Linux refuses.
     #[error("cannot enter the system: {0}")]
     System(#[source] io::Error),
-}
-
-/// A decision: when it was taken, and which links it changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decision {
-    /// When the policy handled the event, on the monotonic clock. Times of a cluster rise strictly.
-    pub at: Instant,
-    /// The links that changed, in the policy's order.
-    pub links: SmallVec<[Link; 4]>,
-    /// The threads that were placed on a CPU or lost it, in the order in which that was done, and when each was. The
-    /// calling thread is not among them.
-    pub carried: SmallVec<[Carried; 4]>,
-}
-
-/// From now on `cpu` is to run the job of `task`, or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// Of the cluster.
-    pub cpu: CpuId,
-    /// Of the system.
-    pub task: Option<TaskId>,
-}
-
-/// The thread of a task was placed by another thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Carried {
-    /// When Linux had done it.
-    pub at: Instant,
-    /// The task.
-    pub task: TaskId,
-    /// The CPU of the cluster on which it runs from now on; `None`: it lost the CPU.
-    pub cpu: Option<CpuId>,
 }
 
 /// How often a thread tries the state lock before it suspends: the lock is held for microseconds.
@@ -105,7 +74,7 @@ impl Shared {
             version,
             touched: SmallVec::new(),
             freed: SmallVec::new(),
-            decision: Decision::default(),
+            decision: Decision { cluster, ..Decision::default() },
             mutex,
         };
         state.cache.actions.clear();
@@ -147,6 +116,21 @@ impl<'a> ClusterGuard<'a> {
         if !self.touched.contains(&task) {
             self.touched.push(task);
         }
+    }
+
+    /// `task`'s job is changed because of locks: the policy takes note of it, and the decision says so.
+    pub fn change(&mut self, change: Change) {
+        let task = change.task();
+        let cpu = self.cpu_of(task);
+        self.handle(
+            task,
+            match change {
+                Change::Prioritized { level, .. } => Event::Prioritized { task, level },
+                Change::Suspended { .. } => Event::Suspended { cpu, task },
+                Change::Resumed { .. } => Event::Resumed { cpu, task },
+            },
+        );
+        self.decision.changes.push(change);
     }
 
     /// The CPU that takes note of what happens to `task`: its own, if it has one.

@@ -19,11 +19,12 @@ use laxity_policy::cpu::{Event, Standing};
 use laxity_sys::{clock, futex};
 
 use crate::config::Rule;
-use crate::locks::LocksGuard;
+use crate::decision::{Decision, Watch};
+use crate::locks::{LocksGuard, Outcome};
 use crate::placement::{Class, Placed, Placement};
 use crate::registration::Registration;
 use crate::shared::Shared;
-use crate::state_lock::{Decision, StateError};
+use crate::state_lock::StateError;
 use crate::system::Membership;
 
 /// What a task is.
@@ -84,20 +85,6 @@ pub struct Job {
     pub release: Instant,
     /// When it is due, on the monotonic clock.
     pub deadline: Instant,
-}
-
-/// Hears of the decisions that a task's events lead to: a recorder.
-pub trait Watch {
-    /// An event is about to happen: whatever is decided is decided after this.
-    fn begin(&mut self) {}
-
-    /// This was decided. Linux has been told of other threads, and not yet of the calling one.
-    fn decided(&mut self, decision: &Decision);
-}
-
-/// Hears nothing.
-impl Watch for () {
-    fn decided(&mut self, _decision: &Decision) {}
 }
 
 /// Why a task cannot do what it was told.
@@ -439,6 +426,7 @@ impl Task {
         let mut state = match shared.lock(self.parameters.cluster) {
             Ok(state) => state,
             Err(error) => {
+                watch.end();
                 shared.settle(self.id, &mut placed);
                 return Err(error.into());
             }
@@ -446,6 +434,7 @@ impl Task {
         event(&mut state);
         let decision = state.publish(Some(self.id));
         watch.decided(&decision);
+        watch.end();
         shared.settle(self.id, &mut placed);
         self.phase.set(after);
         Ok(decision)
@@ -465,7 +454,11 @@ impl Task {
             change(&mut locks)?;
             Ok(locks.publish(Some(self.id))?)
         });
-        changed.iter().flatten().for_each(|decision| watch.decided(decision));
+        if let Ok(Outcome { at, grants, decisions }) = &changed {
+            watch.arbitrated(*at, grants);
+            decisions.iter().for_each(|decision| watch.decided(decision));
+        }
+        watch.end();
         shared.settle(self.id, &mut placed);
         changed.map(drop)
     }

@@ -5,6 +5,7 @@ mod grants;
 mod graphs;
 mod locks;
 mod progress;
+mod told;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
@@ -28,8 +29,10 @@ pub(crate) struct Collector {
     /// The tasks, and then for each GPU the thread that handles its interrupts.
     sources: Vec<Source>,
     tasks: usize,
-    /// Whether jobs note when they suspend to wait for any lock.
+    /// Whether Laxity's scheduler schedules: jobs note when they suspend to wait for any lock.
     is_told: bool,
+    /// Whether its priorities are deadlines.
+    by_deadline: bool,
     occupancy: CpuOccupancy,
     locks: Locks,
     /// Locks with smaller numbers are resources.
@@ -96,6 +99,7 @@ impl Collector {
             sources,
             tasks: plan.tasks.len(),
             is_told: plan.system.is_some(),
+            by_deadline: plan.header().scheduler.rule.goes_by_deadline(),
             occupancy: CpuOccupancy::new(linux.len(), count).told(plan.system.is_some()),
             clusters: plan.placement.clusters.clone(),
             cluster_of: plan.placement.cluster_of.clone(),
@@ -230,7 +234,7 @@ impl Collector {
     }
 
     fn entry(&mut self, task: usize, entry: Entry, sink: &mut impl Sink) {
-        if self.decision(task, entry.step, sink) {
+        if self.decision(&entry, sink) {
             return;
         }
         let progress = self.progress[task];
@@ -265,7 +269,12 @@ impl Collector {
             }
             JobStep::Resumed => record(Event::Resume { cpu, job }),
             JobStep::Executes => self.occupancy.enter(job, cpu, &mut record),
-            JobStep::Linked(..) | JobStep::Carried(..) => unreachable!("they are no steps of a job"),
+            JobStep::Linked(..)
+            | JobStep::Carried(..)
+            | JobStep::Granted(..)
+            | JobStep::Prioritized(..)
+            | JobStep::Waits(_)
+            | JobStep::GoesOn(_) => unreachable!("they are decisions, and no steps of a job"),
             JobStep::NonPreemptiveBegin | JobStep::NonPreemptiveEnd | JobStep::SpinBegin | JobStep::SpinEnd => {
                 self.occupancy.enter(job, cpu, &mut record);
                 record(match entry.step {
@@ -280,7 +289,9 @@ impl Collector {
             JobStep::Request(lock) => {
                 self.occupancy.enter(job, cpu, &mut record);
                 record(Event::Request { job, lock });
-                self.locks.request(task, lock);
+                if !self.is_told_of(lock) {
+                    self.locks.request(task, lock);
+                }
             }
             JobStep::Wait(_) => {
                 // If it was granted meanwhile, it does not wait.
@@ -296,22 +307,6 @@ impl Collector {
                 self.locks.unlock(lock, replica);
             }
         }
-    }
-
-    /// What Laxity's scheduler decided when something happened to `task`, if `step` is that.
-    fn decision(&mut self, task: usize, step: JobStep, sink: &mut impl Sink) -> bool {
-        let at = self.reached;
-        let mut record = |event| sink.record(at, event);
-        let job = |task: TaskId| JobId { task, index: self.current[task.index()] };
-        let cluster = self.cluster_of.get(task).copied().unwrap_or(0);
-        let cpu = |cpu: CpuId| self.clusters[cluster][cpu.index()];
-        match step {
-            JobStep::Linked(on, task) => record(Event::Link { cpu: cpu(on), job: task.map(job) }),
-            JobStep::Carried(task, Some(on)) => self.occupancy.enter(job(task), cpu(on), &mut record),
-            JobStep::Carried(task, None) => self.occupancy.preempt(job(task), &mut record),
-            _ => return false,
-        }
-        true
     }
 
     /// `thread` handles an interrupt of the GPU of that number, for its owner.

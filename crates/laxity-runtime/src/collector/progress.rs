@@ -63,7 +63,11 @@ impl Progress {
             | JobStep::SpinEnd
             | JobStep::Executes
             | JobStep::Linked(..)
-            | JobStep::Carried(..) => return,
+            | JobStep::Carried(..)
+            | JobStep::Granted(..)
+            | JobStep::Prioritized(..)
+            | JobStep::Waits(_)
+            | JobStep::GoesOn(_) => return,
         };
         if step == JobStep::Complete {
             self.completed = self.completed.wrapping_add(1);

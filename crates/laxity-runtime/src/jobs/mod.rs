@@ -12,7 +12,7 @@ mod scheduled;
 use std::sync::Arc;
 
 use laxity_gpu::{Client, Token, TokenRequest};
-use laxity_model::{ExecutionTime, Instant, LockId, Nanos};
+use laxity_model::{ExecutionTime, Instant, LockId, Nanos, ReplicaId};
 use laxity_plan::Op;
 use laxity_sched::System;
 use laxity_sys::clock;
@@ -41,7 +41,7 @@ pub(crate) struct Jobs {
     /// If Laxity's scheduler schedules it.
     scheduled: Option<laxity_sched::Task>,
     /// The resources that the job holds, the last one last.
-    held: Vec<LockId>,
+    held: Vec<(LockId, ReplicaId)>,
     /// The priorities that it raised itself to, the last one last.
     priorities: Vec<u8>,
     /// Which job it is.
@@ -140,7 +140,7 @@ impl Jobs {
                     at = self.with_token(at, TokenRequest { gpu: only, length, deadline: Instant::NEVER }, holding)?;
                 }
                 Op::Unlock(lock) if self.is_pool(lock) => return Ok(at),
-                Op::Lock { lock, .. } => self.lock(lock)?,
+                Op::Lock { lock, length, .. } => self.lock(lock, length)?,
                 Op::Unlock(lock) => self.unlock(lock)?,
                 Op::LockEngine(target) => at = self.with_engine(at, target, holding)?,
                 Op::UnlockEngine(_) => return Ok(at),

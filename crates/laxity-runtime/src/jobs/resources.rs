@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use laxity_model::{LockId, ReplicaId};
+use laxity_model::{LockId, Nanos, ReplicaId};
+use laxity_sched::LockRequest;
 use laxity_sys::scheduling;
 
 use super::{Cut, JobError, Jobs};
@@ -10,37 +11,45 @@ use crate::log::JobStep;
 use crate::plan::Raised;
 
 impl Jobs {
-    pub(super) fn lock(&mut self, lock: LockId) -> Result<(), Cut> {
+    pub(super) fn lock(&mut self, lock: LockId, length: Nanos) -> Result<(), Cut> {
+        let replica = if self.scheduled.is_some() {
+            self.lock_scheduled(LockRequest { length, ..LockRequest::of(lock) })?
+        } else {
+            self.lock_by_linux(lock)?
+        };
+        self.held.push((lock, replica));
+        Ok(())
+    }
+
+    fn lock_by_linux(&mut self, lock: LockId) -> Result<ReplicaId, Cut> {
         self.note(JobStep::Request(lock));
         let ceiling = self.plan.raised.as_ref().and_then(|raised| raised.ceilings[lock.index()]);
         let resources = Arc::clone(&self.resources);
         let guard = &resources[lock.index()];
         if !guard.try_lock() {
-            let refused = |error| JobError::Resource { lock, error };
-            if self.scheduled.is_some() {
-                // Linux lends the holder the priority of this thread, which is above all that run.
-                self.suspended(|_| guard.lock())?.map_err(refused)?;
-            } else {
-                self.note(JobStep::Wait(lock));
-                guard.lock().map_err(refused)?;
-            }
+            self.note(JobStep::Wait(lock));
+            guard.lock().map_err(|error| JobError::Resource { lock, error })?;
         }
-        self.held.push(lock);
         self.note(JobStep::Grant(lock, ReplicaId(0)));
-        self.raise(ceiling)
+        self.raise(ceiling)?;
+        Ok(ReplicaId(0))
     }
 
     pub(super) fn unlock(&mut self, lock: LockId) -> Result<(), Cut> {
-        self.held.retain(|&held| held != lock);
+        let Some(at) = self.held.iter().rposition(|&(held, _)| held == lock) else { return Ok(()) };
+        let (_, replica) = self.held.remove(at);
+        if self.scheduled.is_some() {
+            return self.unlock_scheduled(lock, replica);
+        }
         // Before it is true: no other task is granted the lock earlier.
-        self.note(JobStep::Unlock(lock, ReplicaId(0)));
+        self.note(JobStep::Unlock(lock, replica));
         self.resources[lock.index()].unlock().map_err(|error| JobError::Resource { lock, error })?;
         self.lower()
     }
 
     /// Unlocks all, so that tasks that wait get on to where they are stopped.
     pub(super) fn give_up_resources(&mut self) {
-        while let Some(&lock) = self.held.last() {
+        while let Some(&(lock, _)) = self.held.last() {
             // This thread holds it; and if Linux disagrees, all are stopped anyway.
             let _ = self.unlock(lock);
         }

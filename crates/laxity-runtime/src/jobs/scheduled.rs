@@ -1,7 +1,7 @@
 //! Jobs that Laxity's scheduler schedules: their events become those of its policy.
 
-use laxity_model::Instant;
-use laxity_sched::{Job, Parameters, System, Task};
+use laxity_model::{Instant, LockId, ReplicaId};
+use laxity_sched::{Job, LockRequest, Parameters, System, Task};
 
 use super::{Cut, JobError, Jobs};
 use crate::log::JobStep;
@@ -69,6 +69,24 @@ impl Jobs {
             }
         }
         Ok(result)
+    }
+
+    /// Waits for a lock of the system; the job is suspended while it waits.
+    pub(super) fn lock_scheduled(&mut self, request: LockRequest) -> Result<ReplicaId, Cut> {
+        let task = self.scheduled.as_ref().expect("Laxity's scheduler schedules it");
+        let mut watch = self.log.decisions(self.index, Some(JobStep::Request(request.lock)));
+        let replica = task.lock(request, &mut watch).map_err(JobError::from)?;
+        self.note(JobStep::Executes);
+        Ok(replica)
+    }
+
+    /// Gives up `replica` of a lock of the system.
+    pub(super) fn unlock_scheduled(&mut self, lock: LockId, replica: ReplicaId) -> Result<(), Cut> {
+        let task = self.scheduled.as_ref().expect("Laxity's scheduler schedules it");
+        let mut watch = self.log.decisions(self.index, Some(JobStep::Unlock(lock, replica)));
+        task.unlock(lock, &mut watch).map_err(JobError::from)?;
+        self.note(JobStep::Executes);
+        Ok(())
     }
 
     /// No other task preempts the job from here on.

@@ -54,7 +54,8 @@ impl LivePlan {
         let usable =
             scheduling::usable_cpus().map_err(|error| one(format!("cannot ask which CPUs may be used: {error}")))?;
         let workload = alone(workload, options, usable.len());
-        let reasons = refusal::unsupported(&workload);
+        let mut reasons = refusal::unsupported(&workload);
+        reasons.extend(refusal::beyond_linux(&workload));
         if !reasons.is_empty() {
             return Err(Refusal::of(reasons));
         }

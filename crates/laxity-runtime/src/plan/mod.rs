@@ -8,7 +8,7 @@ use std::sync::Arc;
 use laxity_gpu::Config as Arbitration;
 use laxity_graph::Spec;
 use laxity_model::{
-    EngineOrder, GpuArbitration, GpuId, Graph, Instant, InterruptHandling, LockId, Nanos, OverheadCosts,
+    EngineOrder, GpuArbitration, GpuId, Graph, Instant, InterruptHandling, LockId, Nanos, OverheadCosts, PriorityRule,
     ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
 };
 use laxity_plan::draws::TaskDraws;
@@ -227,7 +227,15 @@ impl LivePlan {
         let models = compiled.models(workload);
         let reserved = |(task, ops): (&Task, &[Op])| Attributes::deadline(task, ops.iter().filter(may_wait).count());
         let reserved: Vec<Attributes> = models.iter().zip(compiled.bodies()).map(reserved).collect();
-        let (linux, note) = linux::choose(&scheduler, options.linux, &models, &reserved, uses_all)?;
+        let beyond_linux = refusal::beyond_linux(workload);
+        let wanted = match options.linux {
+            None if !beyond_linux.is_empty() && scheduler.rule != PriorityRule::Fair => Some(LinuxScheduler::Laxity),
+            wanted => wanted,
+        };
+        let (linux, note) = linux::choose(&scheduler, wanted, &models, &reserved, uses_all)?;
+        if linux != LinuxScheduler::Laxity && !beyond_linux.is_empty() {
+            return Err(beyond_linux.join("\n"));
+        }
         let ranks = compiled.header.tasks[..models.len()].iter().map(|task| task.rank);
         let priorities: Vec<u8> = ranks.map(|rank| linux::priority(rank, models.len())).collect();
         let attributes = match linux {
@@ -271,7 +279,7 @@ impl LivePlan {
         };
         let end = Instant::ZERO.saturating_add(duration);
         let scheduler = compiled.header.scheduler;
-        let system = system(&scheduler, linux, &placement, models.len())?;
+        let system = system(&scheduler, linux, &placement, models.len(), &compiled.locks.configs)?;
         let is_fixed = !scheduler.rule.goes_by_deadline();
         let task_plan = |(number, (task, ops)): (usize, (&Task, &[Op]))| {
             let draws = TaskDraws { seed, task: TaskId(first_task + number as u32) };
@@ -342,12 +350,17 @@ fn system(
     linux: LinuxScheduler,
     placement: &Placement,
     tasks: usize,
+    locks: &[lock::Config],
 ) -> Result<Option<SystemConfig>, String> {
     if linux != LinuxScheduler::Laxity {
         return Ok(None);
     }
     let rule = Rule::of_model(scheduler.rule).expect("the fair class is Linux's own");
-    let config = SystemConfig { tasks: tasks.max(1) as u16, ..SystemConfig::new(rule, placement.linux_clusters()) };
+    let config = SystemConfig {
+        tasks: tasks.max(1) as u16,
+        locks: locks.to_vec(),
+        ..SystemConfig::new(rule, placement.linux_clusters())
+    };
     config.validate().map_err(|error| format!("Laxity's scheduler: {error}"))?;
     Ok(Some(config))
 }
@@ -389,6 +402,9 @@ fn without_modelled_interrupts(workload: &Workload) -> Workload {
 
 fn header(compiled: &laxity_plan::Plan, workload: &Workload, linux: LinuxScheduler) -> TraceHeader {
     let mut header = TraceHeader { origin: Origin::Live, costs: OverheadCosts::default(), ..compiled.header.clone() };
+    if linux == LinuxScheduler::Laxity {
+        return header;
+    }
     // Linux grants its own locks by priority, and has none among threads of `SCHED_OTHER`.
     let order = if linux == LinuxScheduler::Other { EngineOrder::Fifo } else { EngineOrder::Priority };
     for LockInfo { kind, .. } in &mut header.locks[..workload.resources.len()] {
@@ -460,11 +476,10 @@ fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> Vec<S
                 .to_owned(),
         );
     }
-    if linux == LinuxScheduler::Fifo {
+    if matches!(linux, LinuxScheduler::Fifo | LinuxScheduler::Laxity) {
         return notes;
     }
-    let has_sections = linux == LinuxScheduler::Laxity;
-    if !has_sections && refusal::bodies(workload).any(|body| body.iter().any(refusal::is_non_preemptive)) {
+    if refusal::bodies(workload).any(|body| body.iter().any(refusal::is_non_preemptive)) {
         notes.push(format!("non-preemptive sections can be preempted under {linux}"));
     }
     if workload.resources.iter().any(|resource| resource.protocol == ResourceProtocol::PriorityCeiling) {

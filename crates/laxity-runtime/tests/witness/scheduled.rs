@@ -7,7 +7,7 @@ use laxity_testing::skip;
 use laxity_trace::check::PolicyCheck;
 use laxity_trace::{Event, Record, Sink};
 
-use crate::harness::{SEED, completions, live_by, ms, simulated, workload};
+use crate::harness::{SEED, completions, grants, live_by, ms, replicas, simulated, workload};
 
 /// The live records of `workload`, after the policy's checker has seen them.
 fn followed(workload: &Workload, duration: Nanos) -> Option<Vec<Record>> {
@@ -164,4 +164,114 @@ deadline = "30 ms"
     ));
     let Some(records) = followed(&workload, ms(300)) else { return };
     assert!(completions(&records).len() >= 3 * 30, "{}", completions(&records).len());
+}
+
+/// On one CPU under EDF, in ms:
+///
+/// ```text
+///                  0    10   20   30   40   50   60
+///   holder (800)   HHHHHH.........HH...................h     H: holds the door
+///   waiter (400)        w...........ww                       requests it at 10
+///   urgent (200)             uuuuu                           released at 20
+///   middle (600)              ........mmmmm                  released at 25
+/// ```
+///
+/// The holder has the waiter's deadline: `urgent` goes before it, and `middle` after it.
+#[test]
+fn a_holder_is_as_urgent_as_its_waiter_and_no_more() {
+    for protocol in ["priority-inheritance", "priority-ceiling", "fifo"] {
+        let task = |name: &str, phase: u32, deadline: u32, body: &str| {
+            format!(
+                "[[task]]\nname = \"{name}\"\nperiod = \"2 s\"\nphase = \"{phase} ms\"\ndeadline = \"{deadline} ms\"\n\
+                 body = [{body}]\n"
+            )
+        };
+        let door =
+            |cpu: u32| format!("{{ critical = \"door\", body = [{{ cpu = \"{cpu} ms\" }}] }}, {{ cpu = \"2 ms\" }}");
+        let workload = workload(
+            &[
+                format!(
+                    "scheduler = \"G-EDF\"\n[platform]\ncpus = 1\n[[resource]]\nname = \"door\"\n\
+                     protocol = \"{protocol}\"\n"
+                ),
+                task("holder", 0, 800, &door(40)),
+                task("waiter", 10, 400, &door(3)),
+                task("urgent", 20, 200, "{ cpu = \"5 ms\" }"),
+                task("middle", 25, 600, "{ cpu = \"5 ms\" }"),
+            ]
+            .concat(),
+        );
+        let duration = ms(300);
+        let simulation = simulated(&workload, duration);
+        let expected = (completed(&simulation), grants(&simulation));
+        assert_eq!(expected.0, [2, 1, 3, 0], "urgent, waiter, middle, holder");
+        let is_same = (0..4).find_map(|_| {
+            let records = followed(&workload, duration)?;
+            let found = (completed(&records), grants(&records));
+            (found == expected || latest(&records) < ms(2)).then_some((found, records))
+        });
+        let Some((found, records)) = is_same else {
+            skip(format_args!("{protocol}: not permitted, or this machine is too busy for an order of completions"));
+            continue;
+        };
+        assert_eq!(found, expected, "{protocol}");
+        // Holders are lifted at other instants than simulated, but to the same deadlines.
+        if protocol != "priority-ceiling" {
+            assert_eq!(priorities(&records), priorities(&simulation), "{protocol}");
+            assert_eq!(priorities(&records)[0], (0, ms(410).0, 1), "the holder has the waiter's deadline");
+        }
+    }
+}
+
+/// Resources with two replicas and in FIFO order, by tasks of two clusters of one CPU each, or of one if there is but one.
+#[test]
+fn replicas_and_fifo_order_are_granted_live_as_simulated() {
+    let cpus = std::thread::available_parallelism().expect("CPUs").get().min(2);
+    let mut text = format!(
+        "scheduler = \"P-EDF\"\n[platform]\ncpus = {cpus}\n\
+         [[resource]]\nname = \"pair\"\nprotocol = \"priority-inheritance\"\nreplicas = 2\n\
+         [[resource]]\nname = \"queue\"\nprotocol = \"fifo\"\n"
+    );
+    // Each sleeps in its sections, so that the order of requests is that of the phases; the later the more urgent.
+    for (index, deadline) in [900u32, 800, 700, 600].into_iter().enumerate() {
+        text += &format!(
+            "[[task]]\nname = \"t{index}\"\nperiod = \"2 s\"\nphase = \"{} ms\"\ndeadline = \"{deadline} ms\"\n\
+             cluster = {}\nbody = [{{ critical = \"pair\", body = [{{ suspend = \"{} ms\" }}] }}, {{ cpu = \"100 us\" }}, \
+             {{ critical = \"queue\", body = [{{ suspend = \"50 ms\" }}] }}]\n",
+            20 * index,
+            index % cpus,
+            100 + 10 * index,
+        );
+    }
+    let workload = workload(&text);
+    let duration = ms(700);
+    let expected = replicas(&simulated(&workload, duration));
+    assert_eq!(expected.len(), 8);
+    let is_same = (0..4).find_map(|_| {
+        let records = followed(&workload, duration)?;
+        let found = replicas(&records);
+        (found == expected || latest(&records) < ms(3)).then_some(found)
+    });
+    let Some(found) = is_same else {
+        return skip("not permitted, or this machine is too busy for an order of grants");
+    };
+    assert_eq!(found, expected);
+}
+
+/// The tasks in the order in which their jobs completed.
+fn completed(records: &[Record]) -> Vec<u32> {
+    let completion = |record: &Record| match record.event {
+        Event::Complete { job, .. } => Some(job.task.0),
+        _ => None,
+    };
+    records.iter().filter_map(completion).collect()
+}
+
+/// Which task has which level from whom, in the order of the records.
+fn priorities(records: &[Record]) -> Vec<(u32, u64, u32)> {
+    let priority = |record: &Record| match record.event {
+        Event::Priority { job, level, of } => Some((job.task.0, level, of.0)),
+        _ => None,
+    };
+    records.iter().filter_map(priority).collect()
 }
