@@ -104,6 +104,14 @@ fn what_cannot_be_run_live_is_refused_by_name() {
     let refusal = LivePlan::new(&workload, &options).expect_err("a budget");
     assert!(refusal.reasons()[0].starts_with("task \"t\": its budget of 1 ms"), "{refusal}");
     workload.tasks[0].budget = None;
+    let replicated = Resource { name: "pair".to_owned(), protocol: ResourceProtocol::Fifo, replicas: 2 };
+    let mut locks = Workload { resources: vec![replicated], ..workload.clone() };
+    let body = vec![Step::Cpu(ExecutionTime::constant(ms(1)))];
+    locks.tasks[0].body = vec![Step::Critical { resource: 0, body }];
+    let other = Options { linux: Some(LinuxScheduler::Other), ..options };
+    let refusal = LivePlan::new(&locks, &other).expect_err("locks of Linux").to_string();
+    assert!(refusal.contains("2 replicas") && refusal.contains("first come first served"), "{refusal}");
+    assert!(refusal.contains("take --scheduler laxity"), "{refusal}");
     workload.platform = Platform::identical(4_096);
     let refusal = LivePlan::new(&workload, &options).expect_err("so many CPUs");
     assert!(refusal.reasons()[0].contains("for 4096 CPUs"), "{refusal}");
