@@ -228,10 +228,8 @@ impl LivePlan {
         let reserved = |(task, ops): (&Task, &[Op])| Attributes::deadline(task, ops.iter().filter(may_wait).count());
         let reserved: Vec<Attributes> = models.iter().zip(compiled.bodies()).map(reserved).collect();
         let beyond_linux = refusal::beyond_linux(workload);
-        let wanted = match options.linux {
-            None if !beyond_linux.is_empty() && scheduler.rule != PriorityRule::Fair => Some(LinuxScheduler::Laxity),
-            wanted => wanted,
-        };
+        let is_ours = !beyond_linux.is_empty() && scheduler.rule != PriorityRule::Fair;
+        let wanted = options.linux.or(is_ours.then_some(LinuxScheduler::Laxity));
         let (linux, note) = linux::choose(&scheduler, wanted, &models, &reserved, uses_all)?;
         if linux != LinuxScheduler::Laxity && !beyond_linux.is_empty() {
             return Err(beyond_linux.join("\n"));

@@ -267,7 +267,7 @@ fn completed(records: &[Record]) -> Vec<u32> {
     records.iter().filter_map(completion).collect()
 }
 
-/// Which task has which level from whom, in the order of the records.
+/// Which task has which level, and from which task, in the order of the records.
 fn priorities(records: &[Record]) -> Vec<(u32, u64, u32)> {
     let priority = |record: &Record| match record.event {
         Event::Priority { job, level, of } => Some((job.task.0, level, of.0)),
