@@ -310,7 +310,7 @@ fn a_chain_of_equal_rates_takes_the_sum_of_its_response_times() {
     let nodes = vec![node("in", 10, Some(100)), node("work", 70, None), node("out", 20, None)];
     set.graphs.push(Graph::new("g", nodes, vec![edge(0, 1, 1, 1), edge(1, 2, 1, 1)]));
     let report = checked(&set, "G-EDF");
-    assert_eq!(report.tasks.iter().map(|task| task.name.as_str()).collect::<Vec<_>>(), ["g.in", "g.work", "g.out"]);
+    assert_eq!(report.tasks.iter().map(|task| task.name.as_str()).collect::<Vec<_>>(), ["g/in", "g/work", "g/out"]);
     assert_eq!(report.graphs[0].end_to_end, Some(Nanos(100)));
     let nodes = report.graphs[0].nodes.as_ref().expect("bounded");
     assert_eq!(nodes.iter().map(|node| node.offset.0).collect::<Vec<_>>(), [0, 10, 80]);

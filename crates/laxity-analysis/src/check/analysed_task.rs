@@ -11,7 +11,7 @@ use crate::pgm::{TokenGraph, rates};
 /// A task, or a node as the sporadic task that stands for it. Times in ticks (nanoseconds).
 #[derive(Clone, Debug)]
 pub(super) struct AnalysedTask {
-    /// The task's name; of a node, `graph.node`.
+    /// The task's name; of a node, `graph/node`.
     pub name: String,
     /// Worst-case CPU time.
     pub wcet: u64,
@@ -130,7 +130,7 @@ fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Re
             refusals.push(Refusal { subject, reason });
         }
         AnalysedTask {
-            name: format!("{}.{}", graph.name, node.name),
+            name: format!("{}/{}", graph.name, node.name),
             period: period.max(1),
             deadline: node.deadline.map_or(period, |deadline| deadline.0).max(1),
             jitter: 0,

@@ -132,7 +132,7 @@ pub struct Load {
 /// What was found about a task or a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskReport {
-    /// The task's name; of a node, `graph.node`.
+    /// The task's name; of a node, `graph/node`.
     pub name: String,
     /// Index of the cluster it runs on.
     pub cluster: usize,

@@ -276,3 +276,19 @@ fn graphs_get_end_to_end_bounds() {
     assert_eq!(keys(&graph["nodes"][0]), set(&["task", "offset_ns", "completion_ns", "is_sink"]));
     assert_eq!(report["tasks"][2]["period_ns"], 4_200_000);
 }
+
+/// Programs join proven and simulated tables by name.
+#[test]
+fn check_and_simulate_call_tasks_and_nodes_alike() {
+    let names = |verb: &str, flags: &[&str]| -> Vec<String> {
+        let file = example("stabilizer.toml");
+        let words = [&[verb, file.to_str().expect("UTF-8"), "--policy", "C-EDF", "--json"], flags].concat();
+        let report: Value = serde_json::from_str(&run(words).1).expect("JSON");
+        let tasks = report["tasks"].as_array().expect("a list");
+        tasks.iter().map(|task| task["name"].as_str().expect("text").to_owned()).collect()
+    };
+    let proven = names("check", &[]);
+    let simulated = names("simulate", &["--for", "100 ms"]);
+    assert_eq!(proven, simulated);
+    assert_eq!(proven[..2], ["health", "vision/camera"]);
+}
