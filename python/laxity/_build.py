@@ -100,6 +100,7 @@ def workload(
     resources: Iterable[Fields] = (),
     best_effort: Iterable[Fields] = (),
     graphs: Iterable[Fields] = (),
+    chains: Iterable[Fields] = (),
 ) -> Workload:
     """A workload written in Python.
 
@@ -116,12 +117,13 @@ def workload(
         resources: ``[[resource]]``.
         best_effort: ``[[best_effort]]``.
         graphs: ``[[graph]]``.
+        chains: ``[[chain]]``.
 
     Raises:
         WorkloadError: with everything that is wrong.
     """
     platform = {"cpus": cpus, "clusters": clusters, "tick": tick, "quantum": quantum, "overheads": overheads}
-    lists = {"resource": resources, "task": tasks, "best_effort": best_effort, "graph": graphs}
+    lists = {"resource": resources, "task": tasks, "best_effort": best_effort, "graph": graphs, "chain": chains}
     document: dict[str, Any] = {"laxity": 1, "name": name}
     document["platform"] = _given(platform | {"gpu": list(gpus)})
     document |= _given({"scheduler": policy})

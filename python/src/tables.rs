@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use arrow_array::{Float64Array, Int64Array, RecordBatch, StringArray, UInt16Array, UInt32Array, UInt64Array};
 use laxity_model::{OverheadKind, SignedNanos};
 use laxity_trace::TraceHeader;
-use laxity_trace::metrics::{DistributionSummary, EngineSummary, JobSummary, MachineSummary, Summary, WaitSummary};
+use laxity_trace::metrics::{
+    ChainSummary, DistributionSummary, EngineSummary, JobSummary, MachineSummary, Summary, WaitSummary,
+};
 use pyo3::prelude::*;
 
 use crate::arrow::Columns;
@@ -96,6 +98,29 @@ pub fn graphs(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> 
     columns.push("graph", UInt32Array::from_iter_values(0..graphs.len() as u32), false);
     columns.push("name", StringArray::from_iter_values(graphs.iter().map(|graph| &graph.name)), false);
     push_distributions(&mut columns, &graphs.iter().map(|graph| graph.end_to_end).collect::<Vec<_>>());
+    columns.batch(metadata(header, summary))
+}
+
+/// Rows of each chain, one a measure; see `Result.chains`.
+pub fn chains(header: &TraceHeader, summary: &Summary) -> PyResult<RecordBatch> {
+    let measures = |chain: &ChainSummary| {
+        [
+            ("data_age", chain.data_age, chain.data_age_max),
+            ("data_age_first", chain.data_age_first, None),
+            ("reaction_time", chain.reaction_time, chain.reaction_time_max),
+            ("reaction_time_last", chain.reaction_time_last, None),
+        ]
+    };
+    let rows: Vec<_> =
+        summary.chains.iter().flat_map(|chain| measures(chain).map(|measure| (chain, measure))).collect();
+    let mut columns = Columns::default();
+    columns.push("chain", StringArray::from_iter_values(rows.iter().map(|(chain, _)| &chain.name)), false);
+    columns.push("measure", StringArray::from_iter_values(rows.iter().map(|(_, measure)| measure.0)), false);
+    columns.push("outputs", Int64Array::from_iter_values(rows.iter().map(|(chain, _)| int(chain.outputs))), false);
+    columns.push("missed", Int64Array::from_iter_values(rows.iter().map(|(chain, _)| int(chain.missed))), false);
+    let deadlines = rows.iter().map(|(_, (_, _, deadline))| deadline.map(|deadline| int(deadline.0)));
+    columns.push("deadline_ns", deadlines.collect::<Int64Array>(), true);
+    push_distributions(&mut columns, &rows.iter().map(|(_, (_, times, _))| *times).collect::<Vec<_>>());
     columns.batch(metadata(header, summary))
 }
 

@@ -85,6 +85,6 @@ def test_a_graph_has_latencies_from_end_to_end(pedestrians):
 
 def test_without_gpus_the_tables_are_empty(pair):
     result = laxity.simulate(pair, duration="20 ms")
-    tables = (result.inversions, result.waits, result.engines, result.threads, result.graphs)
-    assert [table.num_rows for table in tables] == [0] * 5
+    tables = (result.inversions, result.waits, result.engines, result.threads, result.graphs, result.chains)
+    assert [table.num_rows for table in tables] == [0] * 6
     assert "gpu_management" not in result.summary

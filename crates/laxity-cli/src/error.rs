@@ -102,8 +102,10 @@ pub enum CliError {
         reason: String,
     },
     /// Jobs missed their deadlines, and the command line says that this is a failure.
-    #[error("{missed} of {released} jobs missed their deadlines (--fail-on-miss)")]
+    #[error("{missed} of {released} jobs{} missed their deadlines (--fail-on-miss)", and_outputs(*.outputs))]
     Missed {
+        /// How many outputs of chains did, over all runs.
+        outputs: u64,
         /// How many jobs, over all runs.
         missed: u64,
         /// Of how many released.
@@ -205,6 +207,10 @@ impl From<ParseNanosError> for CliError {
 fn refused(file: &str, refusal: &UnsupportedFeatures) -> String {
     let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
     lines.join("\n")
+}
+
+fn and_outputs(outputs: u64) -> String {
+    if outputs == 0 { String::new() } else { format!(" and {outputs} outputs of chains") }
 }
 
 fn not_proven(unproven: usize, of: usize, only: Option<&str>, criterion: Criterion) -> String {

@@ -2,7 +2,7 @@
 //!
 //! The format is postcard's. Reading checks everything: the bytes are in memory that others can write to.
 
-use laxity_model::{DataObject, Edge, Graph, Nanos, Node, Replicas};
+use laxity_model::{DataObject, Edge, Graph, LatestEdge, Nanos, Node, Replicas};
 use serde::{Deserialize, Serialize};
 
 use crate::data_object::Object;
@@ -24,6 +24,7 @@ struct Description {
     name: String,
     nodes: Vec<BareNode>,
     edges: Vec<Edge>,
+    latest: Vec<LatestEdge>,
     data_objects: Vec<DataObject>,
     replicas: Replicas,
     channels: Vec<Channel>,
@@ -62,6 +63,7 @@ pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
         name: graph.name,
         nodes: graph.nodes.into_iter().map(bare).collect(),
         edges: graph.edges,
+        latest: graph.latest,
         data_objects: graph.objects,
         replicas: graph.replicas,
         channels: spec.channels().to_vec(),
@@ -82,7 +84,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Spec, DescriptionError> {
 }
 
 fn build(description: Description) -> Result<Spec, DescriptionError> {
-    let Description { name, nodes, edges, data_objects, replicas, channels, declared, objects, .. } = description;
+    let Description { name, nodes, edges, latest, data_objects, replicas, channels, declared, objects, .. } =
+        description;
+    if latest.iter().any(|edge| edge.producer.max(edge.consumer) >= nodes.len()) {
+        return Err(DescriptionError::Malformed);
+    }
     let node = |BareNode { name, period, phase, deadline, priority, cluster }| Node {
         name,
         period,
@@ -93,7 +99,7 @@ fn build(description: Description) -> Result<Spec, DescriptionError> {
         body: Vec::new(),
     };
     let nodes = nodes.into_iter().map(node).collect();
-    let graph = Graph { name, nodes, edges, objects: data_objects, replicas };
+    let graph = Graph { name, nodes, edges, latest, objects: data_objects, replicas };
     let spec = if objects.is_empty() {
         Spec::with_channels(graph, channels).map_err(DescriptionError::Spec)?
     } else {
@@ -165,6 +171,7 @@ mod tests {
         );
         graph.objects = vec![DataObject { name: "image".to_owned(), accessors: vec![0, 1], delay: 0 }];
         graph.replicas = Replicas::Count(2);
+        graph.latest = vec![LatestEdge { producer: 1, consumer: 0 }];
         let (message, capacity) = (64, 4);
         let address = "[::1]:65535".parse().expect("an address");
         let channels = vec![

@@ -204,7 +204,20 @@ impl FieldPath {
 
 /// Lists whose elements are things with a place of their own in messages.
 fn is_item_list(key: &str) -> bool {
-    matches!(key, "task" | "best_effort" | "resource" | "graph" | "node" | "edge" | "object" | "gpu" | "device")
+    matches!(
+        key,
+        "task"
+            | "best_effort"
+            | "resource"
+            | "graph"
+            | "node"
+            | "edge"
+            | "latest"
+            | "object"
+            | "chain"
+            | "gpu"
+            | "device"
+    )
 }
 
 fn print_segments(segments: &[PathSegment]) -> String {

@@ -11,8 +11,10 @@ pub struct Graph {
     pub name: String,
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// The edges, back-edges included.
+    /// The edges that carry tokens, back-edges included.
     pub edges: Vec<Edge>,
+    /// The latest-value edges.
+    pub latest: Vec<LatestEdge>,
     /// Data that more than one node touches and that is not carried by edges.
     pub objects: Vec<DataObject>,
     /// How many copies of each object there are, so that consecutive runs of the graph may overlap.
@@ -47,7 +49,31 @@ pub enum Replicas {
 impl Graph {
     /// A graph without data objects.
     pub fn new(name: impl Into<String>, nodes: Vec<Node>, edges: Vec<Edge>) -> Self {
-        Graph { name: name.into(), nodes, edges, objects: Vec::new(), replicas: Replicas::None }
+        let (latest, objects) = (Vec::new(), Vec::new());
+        Graph { name: name.into(), nodes, edges, latest, objects, replicas: Replicas::None }
+    }
+
+    /// Whether each node is released by time: no edge that carries tokens leads to it, besides back-edges.
+    pub fn sources(&self) -> Vec<bool> {
+        let mut is_source = vec![true; self.nodes.len()];
+        for edge in self.edges.iter().filter(|edge| !edge.back_edge) {
+            if let Some(consumer) = is_source.get_mut(edge.consumer) {
+                *consumer = false;
+            }
+        }
+        is_source
+    }
+
+    /// Whether each node is a sink: no edge leads on from it, besides back-edges.
+    pub fn sinks(&self) -> Vec<bool> {
+        let forward = self.edges.iter().filter(|edge| !edge.back_edge).map(|edge| edge.producer);
+        let mut is_sink = vec![true; self.nodes.len()];
+        for producer in forward.chain(self.latest.iter().map(|edge| edge.producer)) {
+            if let Some(producer) = is_sink.get_mut(producer) {
+                *producer = false;
+            }
+        }
+        is_sink
     }
 }
 
@@ -95,6 +121,19 @@ pub enum EdgeKind {
     Back,
     /// Belongs to the feedback graph: says that a replica of a data object is free again (paper 003, section 5.4.1).
     Feedback,
+}
+
+/// A latest-value edge: a register and not a queue. A job of `consumer` reads, when it begins, what the newest complete job
+/// of `producer` wrote. So neither node waits for the other, their rates may differ, and nothing piles up.
+///
+/// Elsewhere: register or last-is-best communication (Feiertag et al., CRTS 2008) with implicit semantics, that is, read at the
+/// beginning and written at the completion of a job (Hamann et al., ECRTS 2017).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LatestEdge {
+    /// Index of the node that writes the value.
+    pub producer: usize,
+    /// Index of the node that reads it.
+    pub consumer: usize,
 }
 
 /// An edge from `producer` to `consumer`.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod chain;
 mod device;
 mod error;
 mod error_details;
@@ -32,13 +33,14 @@ mod validate;
 mod workload;
 
 pub use body::{CopyDirection, GpuOperation, GpuWork, Step, Waiting};
+pub use chain::Chain;
 pub use device::{Device, Server, ServerKind};
 pub use error::{ErrorKind, FieldPath, PathSegment, Position, WorkloadError, WorkloadErrors};
 pub use error_details::{Details, ErrorCode, ErrorDetails};
 pub use execution::{Bin, Distribution, ExecutionTime};
 pub use factor::Factor;
 pub use file::{ParseDistributionError, ParseNanosError, parse_cpus, parse_rate, parse_size, write_rate};
-pub use graph::{DataObject, Edge, EdgeKind, Graph, Node, Replicas};
+pub use graph::{DataObject, Edge, EdgeKind, Graph, LatestEdge, Node, Replicas};
 pub use ids::{CpuId, EdgeId, Engine, GpuId, JobId, LockId, ReplicaId, TaskId};
 pub use management::{
     EngineOrder, GpuArbitration, GpuManagement, GpuSync, InterruptHandling, MigrationPath, ThreadPriority, TokenHold,

@@ -1,6 +1,6 @@
 //! A workload: everything one file says.
 
-use crate::{BestEffortScheduler, BestEffortTask, GpuManagement, Graph, Platform, Scheduler, Task};
+use crate::{BestEffortScheduler, BestEffortTask, Chain, GpuManagement, Graph, Platform, Scheduler, Task};
 
 /// What every verb of Laxity reads: platform, tasks, graphs, and how they are scheduled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Workload {
     pub resources: Vec<Resource>,
     /// PGM graphs.
     pub graphs: Vec<Graph>,
+    /// Paths through them, with deadlines from end to end.
+    pub chains: Vec<Chain>,
 }
 
 /// A shared resource that one job (or `replicas` jobs) may hold at a time.
@@ -60,6 +62,7 @@ impl Workload {
             best_effort_scheduler: BestEffortScheduler::default(),
             resources: Vec::new(),
             graphs: Vec::new(),
+            chains: Vec::new(),
         }
     }
 

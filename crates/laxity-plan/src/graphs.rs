@@ -1,8 +1,8 @@
 //! Graphs as tasks: each node is one, released by time or by tokens.
 
-use laxity_model::{Arrival, Graph, Nanos, Replicas, Task, TaskId, Workload};
-use laxity_policy::graph::CompiledGraph;
-use laxity_trace::{EdgeInfo, GraphInfo, TaskKind};
+use laxity_model::{Arrival, EdgeId, Graph, Nanos, Replicas, Task, TaskId, Workload};
+use laxity_policy::graph::{CompiledGraph, LatestEdge};
+use laxity_trace::{ChainInfo, EdgeInfo, GraphInfo, LatestInfo, TaskKind};
 
 use crate::tasks::ReleasedBy;
 use crate::unsupported::UnsupportedFeatures;
@@ -115,4 +115,33 @@ pub(crate) fn infos(workload: &Workload, plans: &[GraphPlan]) -> (Vec<GraphInfo>
         }));
     }
     (graphs, edges)
+}
+
+/// The latest-value edges of all graphs, numbered after those that carry tokens.
+pub(crate) fn latest(workload: &Workload, plans: &[GraphPlan]) -> Vec<LatestEdge> {
+    let first: usize = plans.iter().map(|plan| plan.plan.edges().len()).sum();
+    let of_graph = |(graph, plan): (&Graph, &GraphPlan)| {
+        let task = |node: usize| TaskId((plan.first_task + node) as u32);
+        let ends: Vec<_> = graph.latest.iter().map(|edge| (task(edge.producer), task(edge.consumer))).collect();
+        ends
+    };
+    let ends = workload.graphs.iter().zip(plans).flat_map(of_graph).enumerate();
+    ends.map(|(index, (producer, consumer))| LatestEdge { edge: EdgeId((first + index) as u32), producer, consumer })
+        .collect()
+}
+
+/// What the trace says of latest-value edges, and of chains.
+pub(crate) fn chain_infos(
+    workload: &Workload,
+    plans: &[GraphPlan],
+    latest: &[LatestEdge],
+) -> (Vec<LatestInfo>, Vec<ChainInfo>) {
+    let edge = |edge: &LatestEdge| LatestInfo { producer: edge.producer, consumer: edge.consumer };
+    let chain = |chain: &laxity_model::Chain| ChainInfo {
+        name: chain.name.clone(),
+        path: chain.path.iter().map(|node| TaskId((plans[chain.graph].first_task + node) as u32)).collect(),
+        data_age_max: chain.data_age_max,
+        reaction_time_max: chain.reaction_time_max,
+    };
+    (latest.iter().map(edge).collect(), workload.chains.iter().map(chain).collect())
 }

@@ -7,6 +7,7 @@
 
 use laxity_model::{CpuId, Gpu, GpuArbitration, Nanos, ReleaseInterrupts, Scheduler, Task, TaskId, Workload};
 use laxity_policy::cpu::Ranking;
+use laxity_policy::graph::LatestEdge;
 use laxity_trace::{DeviceInfo, Origin, TaskInfo, TraceHeader};
 
 use crate::bandwidth::{self, MemoryPlan};
@@ -49,6 +50,8 @@ pub struct Plan {
     pub threads: Threads,
     /// The graphs.
     pub graphs: Vec<GraphPlan>,
+    /// The latest-value edges of all graphs.
+    pub latest: Vec<LatestEdge>,
     /// The best-effort tasks, which come after the threads of the system.
     pub best_effort: BestEffortPlan,
     /// Memory, where traffic slows something down or a lock is held.
@@ -86,7 +89,8 @@ impl Plan {
         unplaced.extend(threads.as_tasks(workload, &devices, &assignment, thread_servers));
         let best_effort = BestEffortPlan::new(workload, &assignment, unplaced.len());
         let memory = MemoryPlan::new(workload, &models, &locks, &best_effort);
-        let header = header(workload, scheduler, seed, &graphs, &assignment, &locks);
+        let latest = graphs::latest(workload, &graphs);
+        let header = header(workload, scheduler, seed, (&graphs, &latest), &assignment, &locks);
         let (mut infos, mut tasks, clusters) = clusters::place(unplaced, assignment.cpus, &ranking, models.len());
         let (more_infos, more_tasks) = best_effort.as_tasks(workload, &clusters);
         infos.extend(more_infos);
@@ -104,6 +108,7 @@ impl Plan {
             spins: workload.gpu_management.arbitration == GpuArbitration::DriverSpinning,
             threads,
             graphs,
+            latest,
             best_effort,
             memory,
         })
@@ -162,12 +167,13 @@ fn header(
     workload: &Workload,
     scheduler: &Scheduler,
     seed: u64,
-    graphs: &[GraphPlan],
+    (graphs, latest): (&[GraphPlan], &[LatestEdge]),
     clusters: &Assignment,
     locks: &Locks,
 ) -> TraceHeader {
     let platform = &workload.platform;
     let tasks = clusters.of_task.len();
+    let (latest, chains) = graphs::chain_infos(workload, graphs, latest);
     let (graphs, edges) = graphs::infos(workload, graphs);
     TraceHeader {
         clusters: clusters.cpus.clone(),
@@ -181,6 +187,8 @@ fn header(
         locks: locks.infos.clone(),
         graphs,
         edges,
+        latest,
+        chains,
         ..TraceHeader::new(Origin::Simulated, &workload.name, platform.cpus, *scheduler)
     }
 }

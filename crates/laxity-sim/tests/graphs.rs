@@ -4,8 +4,8 @@ mod common;
 
 use common::{draw, simulate};
 use laxity_model::{
-    DataObject, Edge, ExecutionTime, Graph, Instant, Nanos, Node, OverheadCosts, OverheadProfile, Platform, Replicas,
-    Step, Workload,
+    DataObject, Edge, ExecutionTime, Graph, Instant, LatestEdge, Nanos, Node, OverheadCosts, OverheadProfile, Platform,
+    Replicas, Step, Workload,
 };
 use laxity_trace::{Event, Record};
 
@@ -132,4 +132,22 @@ fn a_graph_that_never_settles_is_refused_by_name() {
         .map(drop)
         .expect_err("tokens pile up at D");
     assert!(error.to_string().contains("graph \"g\"") && error.to_string().contains('D'), "{error}");
+}
+
+/// ```text
+///          0 1 2 3 4 5 6 7 8 9
+///   A      0 0 . 1 1 . 2 2 . 3     period 3: complete at 2, 5, 8
+///   B      0 . . . 1 . . . 2 .     period 4: begins at 0, 4, 8; at 8 the completion of that instant counts
+/// ```
+#[test]
+fn a_job_reads_the_newest_complete_value_when_it_begins() {
+    let nodes = vec![node("A", 2, Some(3)), node("B", 1, Some(4))];
+    let graph = Graph { latest: vec![LatestEdge { producer: 0, consumer: 1 }], ..Graph::new("g", nodes, Vec::new()) };
+    let records = simulate(&workload(2, graph), "G-EDF", Instant::from_millis(10));
+    let read = |record: &Record| match record.event {
+        Event::Read { job, value, .. } => Some((record.at.0 / MS.0, job.task.0, job.index, value)),
+        _ => None,
+    };
+    let reads: Vec<_> = records.iter().filter_map(read).collect();
+    assert_eq!(reads, [(0, 1, 0, None), (4, 1, 1, Some(0)), (8, 1, 2, Some(2))]);
 }

@@ -13,7 +13,8 @@
 //! `BottomHalfEnd`) or as a job of an interrupt thread, a task of the header, for which `Serve` names the owner.
 //!
 //! Locks: `Request`, `Grant`, `Unlock`. A job whose request is not granted at once suspends (or spins) until it is.
-//! `Priority` says what effective priority a job has from then on. Graphs: `Produce` and `Consume` move tokens.
+//! `Priority` says what effective priority a job has from then on. Graphs: `Produce` and `Consume` move tokens, `Read`
+//! takes the newest value of a latest-value edge.
 //!
 //! Memory: `Regulate`, `Throttle` and `Unthrottle` say what the best-effort tasks of a CPU may do, `EngineRate` how fast an
 //! operation progresses beside the traffic of CPUs.
@@ -257,6 +258,15 @@ pub enum Event {
         /// How many.
         tokens: u32,
     },
+    /// The job, which begins, reads a latest-value edge.
+    Read {
+        /// The job.
+        job: JobId,
+        /// The edge: counted on from those that carry tokens.
+        edge: EdgeId,
+        /// Index of the producer's job that wrote the value; `None`: none has completed yet.
+        value: Option<u32>,
+    },
     /// The job, which has the CPU, waits by spinning.
     SpinBegin {
         /// Where.
@@ -355,6 +365,7 @@ impl Event {
             | Event::Priority { .. }
             | Event::Produce { .. }
             | Event::Consume { .. }
+            | Event::Read { .. }
             | Event::Replenish { .. }
             | Event::EngineRate { .. }
             | Event::End => [None, None],
@@ -383,6 +394,7 @@ impl Event {
             | Event::Priority { job, .. }
             | Event::Produce { job, .. }
             | Event::Consume { job, .. }
+            | Event::Read { job, .. }
             | Event::SpinBegin { job, .. }
             | Event::SpinEnd { job, .. } => [Some(job), None],
             Event::Link { job, .. }

@@ -1,8 +1,8 @@
 //! The header of a trace: its origin, and the workload it shows.
 
 use laxity_model::{
-    CpuId, EdgeKind, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts, Scheduler,
-    Task, TaskId,
+    CpuId, EdgeId, EdgeKind, Engine, EngineOrder, GpuId, GpuManagement, InterruptHandling, Nanos, OverheadCosts,
+    Scheduler, Task, TaskId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,12 @@ pub struct TraceHeader {
     /// The edges of all graphs; an `EdgeId` indexes this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<EdgeInfo>,
+    /// The latest-value edges of all graphs; an `EdgeId` from the number of [`TraceHeader::edges`] on indexes this list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latest: Vec<LatestInfo>,
+    /// The chains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chains: Vec<ChainInfo>,
     /// Memory, where its traffic slows something down or is regulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryInfo>,
@@ -180,6 +186,30 @@ pub struct EdgeInfo {
     pub kind: EdgeKind,
 }
 
+/// A latest-value edge of a trace's graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatestInfo {
+    /// The task that writes the value.
+    pub producer: TaskId,
+    /// The task that reads it.
+    pub consumer: TaskId,
+}
+
+/// A chain of a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainInfo {
+    /// Its name.
+    pub name: String,
+    /// Its nodes, as tasks.
+    pub path: Vec<TaskId>,
+    /// How old the data may be that an output uses.
+    #[serde(rename = "data_age_max_ns", default, skip_serializing_if = "Option::is_none")]
+    pub data_age_max: Option<Nanos>,
+    /// How long an event may take to show in an output.
+    #[serde(rename = "reaction_time_max_ns", default, skip_serializing_if = "Option::is_none")]
+    pub reaction_time_max: Option<Nanos>,
+}
+
 /// What a task of a trace is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -298,10 +328,23 @@ impl TraceHeader {
         edges
     }
 
-    /// Whether each task has no outbound edge that carries tokens downstream, as the sinks of graphs do not.
+    /// Whether each task has no outbound edge that carries tokens downstream or a latest value, as the sinks of graphs do
+    /// not.
     pub(crate) fn lead_nowhere(&self) -> Vec<bool> {
         let carries_tokens = |&edge: &usize| self.edges[edge].kind == EdgeKind::Token;
-        self.edges_by(|edge| edge.producer).iter().map(|edges| !edges.iter().any(carries_tokens)).collect()
+        let mut lead_nowhere: Vec<bool> =
+            self.edges_by(|edge| edge.producer).iter().map(|edges| !edges.iter().any(carries_tokens)).collect();
+        for edge in &self.latest {
+            if let Some(producer) = lead_nowhere.get_mut(edge.producer.index()) {
+                *producer = false;
+            }
+        }
+        lead_nowhere
+    }
+
+    /// The latest-value edge of that number.
+    pub(crate) fn latest_edge(&self, edge: EdgeId) -> Option<LatestInfo> {
+        self.latest.get(edge.index().checked_sub(self.edges.len())?).copied()
     }
 
     /// Whether `task` is a thread whose jobs have the deadlines of those they serve.
@@ -340,6 +383,8 @@ impl TraceHeader {
             locks: Vec::new(),
             graphs: Vec::new(),
             edges: Vec::new(),
+            latest: Vec::new(),
+            chains: Vec::new(),
             memory: None,
         }
     }

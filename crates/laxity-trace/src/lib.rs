@@ -18,8 +18,8 @@ pub mod table;
 
 pub use event::{Event, Record};
 pub use header::{
-    DeviceId, DeviceInfo, EdgeInfo, GpuInfo, GraphInfo, LockInfo, LockKind, MemoryInfo, Origin, TaskInfo, TaskKind,
-    TraceHeader,
+    ChainInfo, DeviceId, DeviceInfo, EdgeInfo, GpuInfo, GraphInfo, LatestInfo, LockInfo, LockKind, MemoryInfo, Origin,
+    TaskInfo, TaskKind, TraceHeader,
 };
 pub use laxity_model::EdgeKind;
 pub use occupancy::CpuOccupancy;

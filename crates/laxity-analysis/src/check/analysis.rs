@@ -4,6 +4,7 @@ use laxity_model::{Nanos, Scheduler, SignedNanos, Workload};
 
 use super::analysed_task::{AnalysedTask, analysed_tasks};
 use super::assign::{Cluster, assign};
+use super::chains;
 use super::context::{Context, Inflation, Machine};
 use super::graphs::graphs;
 use super::hard::{Hard, hard, hard_by_response_times};
@@ -73,6 +74,7 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
         clusters: Vec::new(),
         tasks: Vec::new(),
         graphs: Vec::new(),
+        chains: Vec::new(),
         load: Load { before: utilization(&analysed, 0..analysed.len()), after: None },
         scaling: None,
     };
@@ -141,6 +143,8 @@ impl<'a> Analysis<'a> {
         report.load.after = report.clusters.iter().map(|cluster| cluster.load.after.clone()).sum();
         report.tasks = tasks.into_iter().map(|task| task.expect("every task is in a cluster")).collect();
         report.graphs = graphs(workload, &report.tasks);
+        report.chains = chains::chains(workload, &report.tasks);
+        chains::judge(&report.chains, &report.tasks, &mut report.hard);
         report.scaling = options.scaling.then(|| scaling(self, options));
     }
 }

@@ -33,14 +33,17 @@ fn bounds(graph: &Graph, first: usize, tasks: &[TaskReport]) -> Result<Vec<NodeB
     }
     let tokens = TokenGraph::from(graph);
     let rates = rates(&tokens).map_err(|error| error.to_string())?;
-    // Sources arrive exactly on time, and the bounds count from there.
-    let jitters = vec![whole(0); tasks.len()];
+    // Sources arrive exactly on time, and the bounds count from the first of them to arrive.
+    let sources = graph.nodes.iter().zip(graph.sources()).filter(|(_, is_source)| *is_source);
+    let origin = sources.map(|(node, _)| node.phase).min().unwrap_or(Nanos::ZERO);
+    let jitters: Vec<_> = graph.nodes.iter().map(|node| whole(node.phase.0.saturating_sub(origin.0))).collect();
     let found = end_to_end(&tokens, &rates, &responses, &jitters).map_err(|error| error.to_string())?;
+    let is_sink = graph.sinks();
     let node = |index: usize| NodeBound {
         task: first + index,
         offset: Nanos(ceil_ticks(&found.offsets[index])),
         completion: Nanos(ceil_ticks(&found.completions[index])),
-        is_sink: !graph.edges.iter().any(|edge| edge.producer == index && !edge.back_edge),
+        is_sink: is_sink[index],
     };
     Ok((0..tasks.len()).map(node).collect())
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use laxity_model::{GpuArbitration, InterruptHandling, Nanos, OverheadCosts, OverheadKind};
 use serde::{Serialize, Serializer};
 
-use super::report::{Bound, Load, NodeBound, Report, TaskReport};
+use super::report::{Bound, ChainBounds, Load, NodeBound, Report, TaskReport};
 use super::{Term, Terms};
 use crate::Test;
 
@@ -104,4 +104,16 @@ pub(super) fn nodes<S: Serializer>(nodes: &Result<Vec<NodeBound>, String>, seria
     }
     let reason = nodes.as_ref().err().map(String::as_str);
     Fields { reason, nodes: nodes.as_deref().unwrap_or_default() }.serialize(serializer)
+}
+
+/// The bounds, both `null` where there are none, and the reason for that.
+pub(super) fn chain<S: Serializer>(bounds: &Result<ChainBounds, String>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Fields<'a> {
+        data_age_ns: Option<Nanos>,
+        reaction_time_ns: Option<Nanos>,
+        reason: Option<&'a str>,
+    }
+    let (data_age_ns, reaction_time_ns) = bounds.as_ref().ok().map(|it| (it.data_age, it.reaction_time)).unzip();
+    Fields { data_age_ns, reaction_time_ns, reason: bounds.as_ref().err().map(String::as_str) }.serialize(serializer)
 }

@@ -17,6 +17,7 @@ mod accounting;
 mod analysed_task;
 mod analysis;
 mod assign;
+mod chains;
 mod classes;
 mod context;
 mod explain;
@@ -44,8 +45,8 @@ mod waiting;
 
 pub use json::JsonReport;
 pub use report::{
-    Bound, BoundSource, ChargedOverheads, ClusterReport, Failure, Finding, GraphReport, Load, NodeBound, Refusal,
-    Report, Scaling, Status, TaskReport,
+    Bound, BoundSource, ChainBounds, ChainReport, ChargedOverheads, ClusterReport, Failure, Finding, GraphReport, Load,
+    NodeBound, Refusal, Report, Scaling, Status, TaskReport,
 };
 pub use settle::{Settled, settle};
 pub use terms::{Term, Terms};

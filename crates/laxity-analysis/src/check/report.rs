@@ -42,6 +42,8 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// The graphs.
     pub graphs: Vec<GraphReport>,
+    /// The chains.
+    pub chains: Vec<ChainReport>,
 }
 
 /// The overheads that a check charges.
@@ -212,6 +214,33 @@ pub struct NodeBound {
     pub completion: Nanos,
     /// Whether it feeds no other node.
     pub is_sink: bool,
+}
+
+/// What was found about a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChainReport {
+    /// Its name.
+    pub name: String,
+    /// Its nodes: indices into [`Report::tasks`].
+    pub path: Vec<usize>,
+    /// How old the data may be that an output uses.
+    #[serde(rename = "data_age_max_ns")]
+    pub data_age_max: Option<Nanos>,
+    /// How long an event may take to show in an output.
+    #[serde(rename = "reaction_time_max_ns")]
+    pub reaction_time_max: Option<Nanos>,
+    /// What is bounded; or why nothing is.
+    #[serde(flatten, serialize_with = "json::chain")]
+    pub bounds: Result<ChainBounds, String>,
+}
+
+/// A chain's bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainBounds {
+    /// No output uses data that is older (last-to-last).
+    pub data_age: Nanos,
+    /// No event takes longer to show in an output (first-to-first).
+    pub reaction_time: Nanos,
 }
 
 /// By how much all execution times may grow before the criterion is no longer proven, in thousandths.

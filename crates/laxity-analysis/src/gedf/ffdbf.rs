@@ -1,4 +1,4 @@
-//! FF-DBF: forced-forward demand bound. Baruah, Bonifaci, Marchetti-Spaccamela & Stiller, ECRTS 2009 and Real-Time
+//! FF-DBF: forced-forward demand bound. Baruah, Bonifaci, Marchetti-Spaccamela & Stiller, ECRTS 2008 and Real-Time
 //! Systems 46(1), 2010; here exact over all speeds, in one pass.
 
 use super::gfb::densest;

@@ -1,11 +1,13 @@
 //! PGM graphs as sets of sporadic tasks: rates, end-to-end bounds and replica counts. Paper 003, sections 5.1, 5.4.1;
 //! Goddard's dissertation 1998; Liu & Anderson, RTSS 2010.
 
+mod chains;
 mod details;
 mod end_to_end;
 mod rates;
 mod settle;
 
+pub use chains::{ChainBounds, ChainPath, Hop, chain_bounds};
 pub use end_to_end::{EndToEnd, EndToEndError, completion_delays, end_to_end, replicas, shift, sporadic_source_offset};
 pub use rates::{Rate, RateError, rates};
 pub use settle::{ReplicasError, replicas_needed};

@@ -3,7 +3,7 @@
 use laxity_model::Nanos;
 use laxity_trace::metrics::DistributionSummary;
 
-use super::{Report, devices, tasks};
+use super::{Report, chains, devices, tasks};
 use crate::quantity::{TimeUnit, counted, percent};
 use crate::style;
 use crate::table::{Cell, Table};
@@ -46,8 +46,13 @@ pub fn comparison(reports: &[Report], width: Option<usize>) -> String {
         table.row(cells);
     }
     let header = &first.header;
+    let name = |report: &Report| match with_devices {
+        true => format!("{}, {}", report.header.scheduler, report.management()),
+        false => report.header.scheduler.to_string(),
+    };
+    let chains = chains::comparison(reports, name).map_or(String::new(), |table| format!("\n{}", table.render(width)));
     format!(
-        "{}{}{}\n{}, {}, seed {}, {} simulated\n\n{}",
+        "{}{}{}\n{}, {}, seed {}, {} simulated\n\n{}{chains}",
         style::STRONG,
         header.workload,
         style::RESET,

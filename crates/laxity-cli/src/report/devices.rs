@@ -3,7 +3,7 @@
 use laxity_model::Nanos;
 use laxity_trace::metrics::{DistributionSummary, InversionSummary, Summary, WaitCause};
 
-use super::Report;
+use super::{Report, chains};
 use crate::quantity::{TimeUnit, counted, percent};
 use crate::table::{Cell, Table, cut};
 
@@ -27,6 +27,9 @@ pub fn tables(report: &Report) -> Vec<Table> {
     }
     if !summary.graphs.is_empty() {
         tables.push(graphs(summary));
+    }
+    if !summary.chains.is_empty() {
+        tables.push(chains::table(&summary.chains));
     }
     tables
 }

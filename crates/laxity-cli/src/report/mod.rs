@@ -1,5 +1,6 @@
 //! What was measured, for people and for programs.
 
+pub mod chains;
 mod comparison;
 mod cpu_time;
 mod devices;

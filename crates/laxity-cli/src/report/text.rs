@@ -5,7 +5,7 @@ use laxity_model::{
 };
 use laxity_trace::{Origin, TraceHeader};
 
-use super::{Report, cpu_time, devices, memory, tasks};
+use super::{Report, chains, cpu_time, devices, memory, tasks};
 use crate::quantity::{counted, short};
 use crate::style;
 
@@ -127,6 +127,11 @@ fn overheads(report: &Report) -> String {
 fn verdict(report: &Report) -> String {
     let total = &report.summary.total;
     let released = counted(total.released, "job");
+    let late_chains = chains::verdict(&report.summary);
+    if total.missed == 0 && !late_chains.is_empty() {
+        let (bad, reset) = (style::BAD, style::RESET);
+        return format!("{bad}no job of {released} missed its deadline{reset}{late_chains}\n");
+    }
     if total.missed == 0 {
         let least = total.laxity_min.filter(|laxity| laxity.0 >= 0).map_or(String::new(), |laxity| {
             let task = tightest(report).map_or(String::new(), |name| format!(" ({name})"));
@@ -143,7 +148,7 @@ fn verdict(report: &Report) -> String {
         count => format!(", {count} of them still incomplete at the end"),
     };
     format!(
-        "{}{} of {released} missed{} their deadlines, in {tasks} of {of}{tardiness}{incomplete}\n",
+        "{}{} of {released} missed{} their deadlines, in {tasks} of {of}{tardiness}{incomplete}{late_chains}\n",
         style::BAD,
         total.missed,
         style::RESET

@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod bandwidth;
+mod chains;
 mod check;
 mod check_lines;
 mod export;

@@ -15,7 +15,8 @@ pub(super) fn graph(graph: &Graph, workload: &Workload, at: &FieldPath, findings
         edge(it, graph, &at.key("edge").index(index), findings);
     }
     let edges_are_sound = findings.list.len() == edges_before;
-    let is_source = sources(graph);
+    latest(graph, at, findings);
+    let is_source = graph.sources();
     let consumers = edges_are_sound.then(|| consumers(graph));
     let implicit_deadlines = consumers.as_ref().and_then(|consumers| structure(graph, consumers, at, findings));
     let mut names = Names::new("node");
@@ -43,17 +44,6 @@ fn consumers(graph: &Graph) -> Vec<Vec<usize>> {
         consumers[edge.producer].push(edge.consumer);
     }
     consumers
-}
-
-/// Whether each node has no inbound edge besides back-edges.
-fn sources(graph: &Graph) -> Vec<bool> {
-    let mut is_source = vec![true; graph.nodes.len()];
-    for edge in graph.edges.iter().filter(|edge| !edge.back_edge) {
-        if let Some(consumer) = is_source.get_mut(edge.consumer) {
-            *consumer = false;
-        }
-    }
-    is_source
 }
 
 fn timing(graph: &Graph, index: usize, is_source: bool, at: &FieldPath, findings: &mut Findings) {
@@ -107,6 +97,32 @@ fn edge(edge: &Edge, graph: &Graph, at: &FieldPath, findings: &mut Findings) {
             edge.initial, edge.threshold, edge.threshold
         );
         findings.report(at.key("initial"), ErrorKind::Contradiction, message);
+    }
+}
+
+/// Latest-value edges by themselves.
+fn latest(graph: &Graph, at: &FieldPath, findings: &mut Findings) {
+    let nodes = graph.nodes.len();
+    for (index, edge) in graph.latest.iter().enumerate() {
+        let at = at.key("latest").index(index);
+        let mut report = |key: Option<&'static str>, kind, message: String| {
+            findings.report(key.map_or(at.clone(), |key| at.key(key)), kind, message);
+        };
+        for (key, node) in [("from", edge.producer), ("to", edge.consumer)] {
+            if node >= nodes {
+                let message = format!("there is no node {node}: the graph has {nodes}, counted from 0");
+                report(Some(key), ErrorKind::UnknownName, message);
+            }
+        }
+        let (Some(from), Some(to)) = (graph.nodes.get(edge.producer), graph.nodes.get(edge.consumer)) else { continue };
+        if edge.producer == edge.consumer {
+            let message =
+                format!("leads from \"{}\" to itself; a node has its own last value, so remove it", from.name);
+            report(None, ErrorKind::Contradiction, message);
+        } else if graph.latest[..index].contains(edge) {
+            let message = format!("is a second one from \"{}\" to \"{}\"; remove one of them", from.name, to.name);
+            report(None, ErrorKind::Duplicate, message);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! simulated and written; it may still be overloaded, which is a finding of the analysis and here only a warning.
 
 mod body;
+mod chain;
 mod device;
 mod graph;
 mod management;
@@ -69,6 +70,12 @@ pub(crate) fn workload(workload: &Workload, findings: &mut Findings) {
         let at = FieldPath::item("graph", index);
         graphs.add(&graph.name, &at, findings);
         graph::graph(graph, workload, &at, findings);
+    }
+    let mut chains = Names::new("chain");
+    for (index, chain) in workload.chains.iter().enumerate() {
+        let at = FieldPath::item("chain", index);
+        chains.add(&chain.name, &at, findings);
+        chain::chain(chain, workload, &at, findings);
     }
 }
 
@@ -156,6 +163,7 @@ fn name_at(workload: &Workload, prefix: &[PathSegment]) -> Option<String> {
             "best_effort" => &workload.best_effort.get(*index)?.name,
             "resource" => &workload.resources.get(*index)?.name,
             "graph" => &workload.graphs.get(*index)?.name,
+            "chain" => &workload.chains.get(*index)?.name,
             _ => return None,
         },
         [Key(platform), Key(list), Index(index)] if platform == "platform" => match list.as_ref() {

@@ -160,3 +160,66 @@ fn errors_in_json_have_positions_too() {
          f.json:3:36: task 0 \"t\": `wcet` is null; write a span of time with its unit, as in \"5 ms\""
     );
 }
+
+/// Camera (33 ms) -> detect, lidar (100 ms), fusion (50 ms), with these latest-value edges and chains.
+fn fusion(latest: &str, chains: &str) -> String {
+    format!(
+        "laxity = 1\nname = \"w\"\nplatform.cpus = 1\n\
+         [[graph]]\nname = \"g\"\nedge = [\"camera -> detect\"]\nlatest = [{latest}]\n\
+         node = [{{ name = \"camera\", period = \"33 ms\", wcet = \"1 ms\" }}, {{ name = \"detect\", wcet = \"1 ms\" }}, \
+         {{ name = \"lidar\", period = \"100 ms\", wcet = \"1 ms\" }}, \
+         {{ name = \"fusion\", period = \"50 ms\", wcet = \"1 ms\" }}]\n{chains}"
+    )
+}
+
+#[test]
+fn latest_value_edges_join_rates_that_tokens_cannot_and_their_mistakes_are_placed() {
+    let text = fusion("\"detect -> fusion\", { from = \"lidar\", to = \"fusion\" }", "");
+    Workload::from_text(&text, "f.toml").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(
+        refuse(&fusion("\"detect -> fusion\", \"lidar -> lidar\", \"detect -> fusion\", \"radar -> fusion\"", "")),
+        ["f.toml:7:69: graph 0 \"g\" latest 3: names the unknown node \"radar\"; write one of `camera`, `detect`, \
+          `lidar`, `fusion`"]
+    );
+    assert_eq!(
+        refuse(&fusion("\"detect -> fusion\", \"lidar -> lidar\", \"detect -> fusion\"", "")),
+        [
+            "f.toml:7:31: graph 0 \"g\" latest 1: leads from \"lidar\" to itself; a node has its own last value, so \
+             remove it",
+            "f.toml:7:49: graph 0 \"g\" latest 2: is a second one from \"detect\" to \"fusion\"; remove one of them",
+        ]
+    );
+}
+
+#[test]
+fn a_chain_is_a_path_from_a_source_along_edges() {
+    let chain = |path: &str, more: &str| {
+        let chain = format!("[[chain]]\nname = \"c\"\npath = [{path}]\n{more}");
+        fusion("\"detect -> fusion\"", &chain)
+    };
+    let good = chain("\"g/camera\", \"g/detect\", \"g/fusion\"", "data_age_max = \"200 ms\"\n");
+    let workload = Workload::from_text(&good, "f.toml").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(workload.chains[0].path, [0, 1, 3]);
+    assert_eq!(
+        refuse(&chain("\"g/detect\", \"g/lidar\"", "reaction_time_max = \"0 ms\"\n")),
+        [
+            "f.toml:11:9: chain 0 \"c\" path[0]: begins at \"detect\", which tokens start; a chain begins where data is \
+             sampled, at a node with a period",
+            "f.toml:11:21: chain 0 \"c\" path[1]: follows \"detect\", but no edge leads from there to \"lidar\"; add it, \
+             or write the nodes between",
+            "f.toml:12:21: chain 0 \"c\": `reaction_time_max` is 0 ms; write at least 1 ns",
+        ]
+    );
+    let errors = refuse(&chain("\"g/camera\"", ""));
+    assert_eq!(
+        errors,
+        [
+            "f.toml:11:8: chain 0 \"c\": `path` is shorter than two nodes; write where data is sampled, and where it is used"
+        ]
+    );
+    let errors = refuse(&chain("\"g/camera\", \"camera\"", ""));
+    assert!(errors[0].contains("names the unknown node \"camera\"; write one of `g/camera`"), "{errors:?}");
+    let doubled = good.replace("latest = [", "latest = [\"camera -> detect\", ");
+    let errors = refuse(&doubled);
+    assert!(errors[0].contains("path[1]: 2 edges lead from \"camera\" to \"detect\""), "{errors:?}");
+}

@@ -5,6 +5,7 @@ use laxity_model::{Instant, Nanos, Scope, Step, Warning, Workload};
 /// Every file in `examples/workloads`, with its text.
 pub const EXAMPLES: &[(&str, &str)] = &[
     ("camera.toml", include_str!("../../../../examples/workloads/camera.toml")),
+    ("fusion.toml", include_str!("../../../../examples/workloads/fusion.toml")),
     ("gpu_pool.toml", include_str!("../../../../examples/workloads/gpu_pool.toml")),
     ("interrupts.toml", include_str!("../../../../examples/workloads/interrupts.toml")),
     ("live-gpu.toml", include_str!("../../../../examples/workloads/live-gpu.toml")),

@@ -4,9 +4,9 @@ mod platform;
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
-    Arrival, BestEffortTask, Bin, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Factor,
-    GpuOperation, GpuWork, Graph, Nanos, Node, Replicas, Resource, ResourceProtocol, Scope, Step, Task, Waiting,
-    Workload,
+    Arrival, BestEffortTask, Bin, Chain, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Factor,
+    GpuOperation, GpuWork, Graph, LatestEdge, Nanos, Node, Replicas, Resource, ResourceProtocol, Scope, Step, Task,
+    Waiting, Workload,
 };
 
 /// A valid workload; the same for the same seed. Up to `size` of everything.
@@ -21,6 +21,7 @@ pub fn workload(seed: u64, size: u64) -> Workload {
     workload.tasks = source.several(|source, index| source.task(index, &workload));
     workload.best_effort = source.several(|source, index| source.best_effort(index, &workload));
     workload.graphs = source.several(|source, index| source.graph(index, &workload));
+    workload.chains = source.chains(&workload.graphs);
     workload
 }
 
@@ -265,7 +266,26 @@ impl Source {
             true => Replicas::None,
             false => self.pick(&[Replicas::None, Replicas::Auto, Replicas::Count(copies)]),
         };
-        Graph { name: self.name(index), nodes, edges, objects, replicas }
+        // From each node to the next, and back: that closes no cycle of waits.
+        let pairs = (1..count).flat_map(|node| [(node - 1, node), (node, node - 1)]);
+        let latest = pairs.filter(|_| self.chance()).map(|(producer, consumer)| LatestEdge { producer, consumer });
+        let latest = latest.collect();
+        Graph { name: self.name(index), nodes, edges, latest, objects, replicas }
+    }
+
+    /// One for some of the graphs, along the only edge from node 0 to another.
+    fn chains(&mut self, graphs: &[Graph]) -> Vec<Chain> {
+        let mut chains = Vec::new();
+        for (index, graph) in graphs.iter().enumerate() {
+            let tokens = graph.edges.iter().map(|edge| (edge.producer, edge.consumer));
+            let pairs: Vec<_> = tokens.chain(graph.latest.iter().map(|edge| (edge.producer, edge.consumer))).collect();
+            let is_only = |to: &usize| pairs.iter().filter(|&&pair| pair == (0, *to)).count() == 1;
+            let Some(next) = (1..graph.nodes.len()).find(is_only).filter(|_| self.chance()) else { continue };
+            let (data_age_max, reaction_time_max) = (self.maybe(Self::long_span), self.maybe(Self::long_span));
+            let name = self.name(index);
+            chains.push(Chain { name, graph: index, path: vec![0, next], data_age_max, reaction_time_max });
+        }
+        chains
     }
 
     fn node(&mut self, index: usize, workload: &Workload) -> Node {

@@ -13,12 +13,14 @@
 mod compiled;
 mod details;
 mod error;
+mod latest;
 mod period;
 mod pipeline;
 mod tokens;
 
 pub use compiled::{CompiledGraph, Edge, Node};
 pub use error::CompiledGraphError;
+pub use latest::{LatestEdge, LatestValues};
 pub use laxity_model::EdgeKind;
 pub use period::{Arrival, Period};
 pub use tokens::{Action, Event, Releasing, Tokens};

@@ -12,6 +12,7 @@ use std::iter::Peekable;
 
 use laxity_model::{CpuId, Instant, JobId, TaskId};
 use laxity_plan::Release;
+use laxity_policy::graph::LatestValues;
 use laxity_sys::clock;
 use laxity_trace::{CpuOccupancy, DeviceId, Event, Sink};
 
@@ -38,6 +39,7 @@ pub(crate) struct Collector {
     /// Locks with smaller numbers are resources.
     resources: usize,
     graphs: Graphs,
+    latest: LatestValues,
     gpus: Gpus,
     /// When the jobs are due that were released and are not complete.
     deadlines: BTreeMap<JobId, Instant>,
@@ -107,6 +109,7 @@ impl Collector {
             locks: Locks::new(plan.header().locks.iter().map(|lock| lock.replicas), count),
             resources: plan.resources,
             graphs: Graphs::new(plan),
+            latest: LatestValues::new(&plan.latest, count),
             gpus: Gpus::new(gpus, &streams),
             deadlines: BTreeMap::new(),
             linux,
@@ -251,6 +254,7 @@ impl Collector {
             JobStep::Begin if progress.has_begun() => {
                 progress.end_of_killed(job, before).into_iter().for_each(&mut record);
                 self.occupancy.enter(job, cpu, &mut record);
+                self.latest.read(job.task, |edge, value| record(Event::Read { job, edge, value }));
             }
             JobStep::Begin => {
                 if let Some(gpu) = task.checked_sub(self.tasks) {
@@ -258,6 +262,7 @@ impl Collector {
                 }
                 record(Event::Ready { job, cpu });
                 self.occupancy.enter(job, cpu, &mut record);
+                self.latest.begin(job, |edge, value| record(Event::Read { job, edge, value }));
             }
             JobStep::Resume => {
                 record(Event::Resume { cpu, job });
@@ -268,7 +273,10 @@ impl Collector {
                 record(Event::Ready { job, cpu });
             }
             JobStep::Resumed => record(Event::Resume { cpu, job }),
-            JobStep::Executes => self.occupancy.enter(job, cpu, &mut record),
+            JobStep::Executes => {
+                self.occupancy.enter(job, cpu, &mut record);
+                self.latest.begin(job, |edge, value| record(Event::Read { job, edge, value }));
+            }
             JobStep::Linked(..)
             | JobStep::Carried(..)
             | JobStep::Granted(..)
@@ -329,6 +337,7 @@ impl Collector {
             sink.record(at, event);
         };
         self.occupancy.leave(job, cpu, Event::Complete { cpu, job }, &mut record);
+        self.latest.complete(job);
         self.graphs.complete(task, at, &mut record);
     }
 

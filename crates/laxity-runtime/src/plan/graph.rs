@@ -1,7 +1,7 @@
 //! A graph that runs by itself, with what its user says of each node instead of the workload.
 
 use laxity_graph::Spec;
-use laxity_model::{Graph, Nanos, Platform, Scheduler, Workload};
+use laxity_model::{Chain, Graph, Nanos, Platform, Scheduler, Workload};
 use laxity_policy::graph::Releasing;
 use laxity_sys::scheduling;
 
@@ -100,6 +100,8 @@ fn alone(workload: &Workload, options: &GraphOptions, cpus: usize) -> Workload {
     }
     let name = graph.name.clone();
     let mut alone = Workload { graphs: vec![graph], ..Workload::new(name, Platform::identical(cpus), Vec::new()) };
+    let is_own = |chain: &&Chain| workload.graphs[chain.graph].name == alone.graphs[0].name;
+    alone.chains = workload.chains.iter().filter(is_own).map(|chain| Chain { graph: 0, ..chain.clone() }).collect();
     alone.resources = workload.resources.clone();
     alone.gpu_management = workload.gpu_management.clone();
     alone.platform.gpus = workload.platform.gpus.clone();

@@ -13,7 +13,7 @@ use laxity_model::{
 };
 use laxity_plan::draws::TaskDraws;
 use laxity_plan::{GraphPlan, Op, ReleasePattern, Releases};
-use laxity_policy::graph::Releasing;
+use laxity_policy::graph::{LatestEdge, Releasing};
 use laxity_policy::lock;
 use laxity_sched::{Config as SystemConfig, Parameters, Rule};
 use laxity_sys::scheduling;
@@ -51,6 +51,7 @@ pub struct LivePlan {
     /// Locks with smaller numbers are resources.
     pub(crate) resources: usize,
     pub(crate) graphs: Vec<LiveGraph>,
+    pub(crate) latest: Vec<LatestEdge>,
     pub(crate) ending: Ending,
     /// The GPUs, if a task uses one.
     pub(crate) gpus: Vec<laxity_model::Gpu>,
@@ -316,6 +317,7 @@ impl LivePlan {
             placement,
             resources: workload.resources.len(),
             graphs: graphs(workload, compiled)?,
+            latest: compiled.latest.clone(),
             ending: Ending::AtDuration,
             follows_owners: !pools.is_empty() && matches!(handling, InterruptHandling::Klmirqd { .. }),
             gpus: if use_gpus { workload.platform.gpus.clone() } else { Vec::new() },

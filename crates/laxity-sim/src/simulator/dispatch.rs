@@ -213,6 +213,9 @@ impl<S: Sink> Simulator<S> {
         if let Process::SwitchedIn(_) = state.process {
             state.process = Process::Dispatched(task);
             self.cx.record(Event::Dispatch { cpu, job });
+            if let Some(latest) = &mut self.latest {
+                latest.begin(job, |edge, value| self.cx.record(Event::Read { job, edge, value }));
+            }
             if let Some(before) = run.preempted_on.take() {
                 let costs = &self.plan.header.costs;
                 let (kind, duration) = if before == cpu {

@@ -154,6 +154,9 @@ impl<S: Sink> Simulator<S> {
     fn complete(&mut self, cpu: CpuId, task: TaskId) {
         let job = self.job_id(task);
         self.cx.record(Event::Complete { cpu, job });
+        if let Some(latest) = &mut self.latest {
+            latest.complete(job);
+        }
         let (cluster, local) = self.local(task);
         let event = cpu::Event::Completed { cpu: self.local_cpu(cpu, cluster), task: local };
         self.notify_policy(cluster, event);

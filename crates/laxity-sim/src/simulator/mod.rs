@@ -11,6 +11,7 @@ mod sharing;
 use laxity_model::{CpuId, Instant, Invocation, JobId, Nanos, TaskId};
 use laxity_plan::{NextRelease, Plan};
 use laxity_policy::cpu::{self, Action, ReleaseQueue};
+use laxity_policy::graph::LatestValues;
 use laxity_policy::interrupt::Threads;
 use laxity_trace::{Event, Sink};
 
@@ -58,6 +59,8 @@ pub struct Simulator<S> {
     /// `None` where priorities are base priorities and nothing is locked.
     locks: Option<Box<Locks>>,
     graphs: Graphs,
+    /// `None` without latest-value edges.
+    latest: Option<Box<LatestValues>>,
     /// The bandwidth server of each task and thread; empty if there is none.
     servers: Vec<Option<Server>>,
     /// The scheduler of best-effort tasks; `None` where there are none.
@@ -90,6 +93,7 @@ impl<S: Sink> Simulator<S> {
             threads: Threads::new(plan.threads.of_device.clone(), plan.threads.callbacks.len()),
             locks: Locks::new(plan).map(Box::new),
             graphs: Graphs::new(plan),
+            latest: (!plan.latest.is_empty()).then(|| Box::new(LatestValues::new(&plan.latest, plan.tasks.len()))),
             servers: Server::all(plan),
             best_effort: BestEffort::new(plan).map(Box::new),
             memory: Memory::new(plan).map(Box::new),

@@ -254,6 +254,20 @@ pub enum Problem {
         /// The reader, which is not complete.
         reader: JobId,
     },
+    /// A job read another value than the newest complete one.
+    NotNewest {
+        /// The edge.
+        edge: EdgeId,
+        /// Index of the job whose value it read.
+        read: Option<u32>,
+        /// Index of the producer's last complete job.
+        newest: Option<u32>,
+    },
+    /// A job completed that did not read an inbound latest-value edge.
+    NotRead {
+        /// The edge.
+        edge: EdgeId,
+    },
     /// A job became linked off the boundaries of quanta.
     LinkedWithinQuantum {
         /// The quantum.

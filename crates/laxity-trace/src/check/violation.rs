@@ -122,6 +122,13 @@ impl fmt::Display for Violation {
             Problem::StaleRead { reader } => {
                 write!(f, "{job} is dispatched before {reader} has read the data that it overwrites")
             }
+            Problem::NotNewest { edge, read, newest } => {
+                let value =
+                    |value: &Option<u32>| value.map_or("no value".to_owned(), |job| format!("that of job {job}"));
+                let (read, newest) = (value(read), value(newest));
+                write!(f, "{job} reads {read} from edge {}, where the newest complete one is {newest}", edge.0)
+            }
+            Problem::NotRead { edge } => write!(f, "{job} completes without a read of edge {}", edge.0),
             Problem::LinkedWithinQuantum { quantum } => {
                 write!(f, "{job} is linked to {cpu} within a quantum of {quantum} instead of at its start")
             }

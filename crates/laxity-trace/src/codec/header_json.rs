@@ -63,6 +63,8 @@ fn validate(header: &TraceHeader) -> Result<(), String> {
     let tasks = header.tasks.len();
     let named = header.graphs.iter().flat_map(|graph| graph.nodes.iter().copied());
     let named = named.chain(header.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]));
+    let named = named.chain(header.latest.iter().flat_map(|edge| [edge.producer, edge.consumer]));
+    let named = named.chain(header.chains.iter().flat_map(|chain| chain.path.iter().copied()));
     if let Some(task) = named.into_iter().find(|task| task.index() >= tasks) {
         return Err(format!("a graph names task {} where there are {tasks}", task.0));
     }

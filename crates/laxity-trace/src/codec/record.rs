@@ -53,6 +53,7 @@ mod extended {
     pub const UNTHROTTLE: u8 = 34;
     pub const REGULATE: u8 = 35;
     pub const ENGINE_RATE: u8 = 36;
+    pub const READ: u8 = 37;
 }
 
 /// Flag: the time is the same as the last record's.
@@ -208,6 +209,11 @@ impl Encoder<'_, '_> {
                 self.out.put(engine.index() as u8);
                 varint::write(self.out, rate);
                 kind::EXTENDED
+            }
+            Event::Read { job, edge, value } => {
+                self.out.put(extended::READ);
+                self.option(value.map(u64::from));
+                self.tokens(kind::EXTENDED, job, edge, 0)
             }
             Event::End => kind::END,
         }
@@ -403,6 +409,10 @@ impl Decoder<'_, '_> {
                 extended::ENGINE_RATE => {
                     let (gpu, engine) = (GpuId(self.u16()?), self.engine()?);
                     Event::EngineRate { gpu, engine, rate: self.span()?.0 }
+                }
+                extended::READ => {
+                    let (value, edge, _) = (self.task()?.map(|index| index.0), EdgeId(self.u32()?), self.u32()?);
+                    Event::Read { job: self.job(Role::Between)?, edge, value }
                 }
                 unknown => return Err(Malformed::Kind(unknown)),
             },

@@ -47,6 +47,7 @@ fn named_others(header: &TraceHeader, event: &Event) -> [Option<(&'static str, u
         Event::Produce { edge, .. } | Event::Consume { edge, .. } => {
             [Some(("edge", edge.index(), header.edges.len())), None]
         }
+        Event::Read { edge, .. } => [Some(("edge", edge.index(), header.edges.len() + header.latest.len())), None],
         Event::Priority { of: task, .. } | Event::Replenish { task, .. } => {
             [Some(("task", task.index(), header.tasks.len())), None]
         }

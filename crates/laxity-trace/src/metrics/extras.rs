@@ -2,11 +2,12 @@
 
 use laxity_model::Instant;
 
+use super::chains::Chains;
 use super::devices::{Devices, has_devices};
 use super::graphs::Graphs;
 use super::inversion::{InversionFold, InversionSummary, Search};
 use super::waits::Waits;
-use super::{EngineSummary, GraphSummary, WaitSummary};
+use super::{ChainSummary, EngineSummary, GraphSummary, WaitSummary};
 use crate::replay::{Change, Replay};
 use crate::{Event, TraceHeader};
 
@@ -17,19 +18,21 @@ pub(super) struct Extras {
     inversions: Option<Search<InversionFold>>,
     waits: Waits,
     graphs: Option<Graphs>,
+    chains: Option<Chains>,
 }
 
 impl Extras {
     /// `None` if the header knows none of it.
     pub fn new(header: &TraceHeader) -> Option<Box<Self>> {
         let devices = has_devices(header);
-        let any = devices || !header.locks.is_empty() || !header.graphs.is_empty();
+        let any = devices || !header.locks.is_empty() || !header.graphs.is_empty() || !header.chains.is_empty();
         any.then(|| {
             Box::new(Extras {
                 devices: devices.then(|| Devices::new(header)),
                 inversions: devices.then(|| Search::new(header, InversionFold::default())),
                 waits: Waits::new(header),
                 graphs: (!header.graphs.is_empty()).then(|| Graphs::new(header)),
+                chains: (!header.chains.is_empty()).then(|| Chains::new(header)),
             })
         })
     }
@@ -43,6 +46,9 @@ impl Extras {
         }
         if let Some(graphs) = &mut self.graphs {
             graphs.record(at, event);
+        }
+        if let Some(chains) = &mut self.chains {
+            chains.record(at, event);
         }
         match &mut self.inversions {
             Some(inversions) => inversions.record(at, event, replay),
@@ -65,5 +71,9 @@ impl Extras {
 
     pub fn graphs(&self) -> Vec<GraphSummary> {
         self.graphs.as_ref().map(Graphs::summary).unwrap_or_default()
+    }
+
+    pub fn chains(&self) -> Vec<ChainSummary> {
+        self.chains.as_ref().map(Chains::summary).unwrap_or_default()
     }
 }

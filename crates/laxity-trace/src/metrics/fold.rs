@@ -75,6 +75,7 @@ impl Metrics {
             interrupts: devices.map(|devices| devices.interrupts(&machine, in_threads)),
             inversions: extras.and_then(|extras| extras.inversions(end, &self.replay)),
             graphs: extras.map(Extras::graphs).unwrap_or_default(),
+            chains: extras.map(Extras::chains).unwrap_or_default(),
             memory: self.memory.as_ref().map(|memory| memory.summary(end, &self.replay)),
             machine,
         }

@@ -3,6 +3,7 @@
 //! [`Metrics`] is a [`Sink`]: it runs beside a simulation without a trace being kept, in memory that
 //! depends on the numbers of tasks, CPUs and pending jobs but not on the length of the run.
 
+mod chains;
 mod cpu;
 mod devices;
 mod distribution;
@@ -19,6 +20,7 @@ mod report;
 mod summary;
 mod waits;
 
+pub use chains::ChainSummary;
 pub use devices::{EngineSummary, InterruptSummary};
 pub use distribution::{Distribution, DistributionSummary};
 pub use fold::Metrics;

@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::devices::has_devices;
 use super::{
-    CpuSummary, EngineSummary, GraphSummary, InterruptSummary, InversionSummary, JobSummary, MachineSummary,
-    MemorySummary, Summary, TaskSummary,
+    ChainSummary, CpuSummary, EngineSummary, GraphSummary, InterruptSummary, InversionSummary, JobSummary,
+    MachineSummary, MemorySummary, Summary, TaskSummary,
 };
 use crate::{TaskInfo, TraceHeader};
 
@@ -39,6 +39,8 @@ pub struct Report<'a> {
     inversions: Option<&'a InversionSummary>,
     #[serde(skip_serializing_if = "slice_is_empty")]
     graphs: &'a [GraphSummary],
+    #[serde(skip_serializing_if = "slice_is_empty")]
+    chains: &'a [ChainSummary],
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<&'a MemorySummary>,
 }
@@ -103,6 +105,7 @@ impl<'a> Report<'a> {
             interrupts: summary.interrupts.as_ref(),
             inversions: summary.inversions.as_ref(),
             graphs: &summary.graphs,
+            chains: &summary.chains,
             memory: summary.memory.as_ref(),
         }
     }

@@ -4,7 +4,9 @@ use laxity_model::{CpuId, Nanos, OverheadKind, SignedNanos, TaskId};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{EngineSummary, GraphSummary, InterruptSummary, InversionSummary, MemorySummary, WaitSummary};
+use super::{
+    ChainSummary, EngineSummary, GraphSummary, InterruptSummary, InversionSummary, MemorySummary, WaitSummary,
+};
 use crate::replay::occupies_cpu;
 
 /// All measurements from the start to `duration`.
@@ -36,9 +38,19 @@ pub struct Summary {
     /// Each graph.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub graphs: Vec<GraphSummary>,
+    /// Each chain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chains: Vec<ChainSummary>,
     /// Best-effort tasks, and what memory traffic did; `None` without them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemorySummary>,
+}
+
+impl Summary {
+    /// Deadlines missed: by jobs, and by outputs of chains.
+    pub fn missed(&self) -> u64 {
+        self.total.missed + self.chains.iter().map(|chain| chain.missed).sum::<u64>()
+    }
 }
 
 /// The jobs of one task.

@@ -24,6 +24,7 @@ pub enum Name {
     Throttled,
     Unthrottled,
     Rate,
+    Reads,
     Overhead(OverheadKind),
 }
 
@@ -62,10 +63,11 @@ pub enum Fact {
     BudgetNs,
     Task,
     RatePercent,
+    Value,
 }
 
 impl Name {
-    const SINGLE: [(Name, &'static str); 17] = [
+    const SINGLE: [(Name, &'static str); 18] = [
         (Name::Release, "release"),
         (Name::Deadline, "deadline"),
         (Name::DeadlineMissed, "deadline missed"),
@@ -83,6 +85,7 @@ impl Name {
         (Name::Throttled, "throttled"),
         (Name::Unthrottled, "unthrottled"),
         (Name::Rate, "rate"),
+        (Name::Reads, "reads"),
     ];
 
     /// The number; never 0.
@@ -106,6 +109,7 @@ impl Name {
             Name::Overhead(kind) => 16 + kind as u64,
             Name::Unthrottled => 48,
             Name::Rate => 49,
+            Name::Reads => 50,
         }
     }
 }
@@ -129,7 +133,7 @@ impl Category {
 }
 
 impl Fact {
-    const ALL: [(Fact, &'static str); 19] = [
+    const ALL: [(Fact, &'static str); 20] = [
         (Fact::Job, "job"),
         (Fact::ArrivalNs, "arrival_ns"),
         (Fact::DeadlineNs, "deadline_ns"),
@@ -149,6 +153,7 @@ impl Fact {
         (Fact::BudgetNs, "budget_ns"),
         (Fact::Task, "task"),
         (Fact::RatePercent, "rate_percent"),
+        (Fact::Value, "value"),
     ];
 
     /// The number; never 0.

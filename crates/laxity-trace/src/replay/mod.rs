@@ -272,6 +272,7 @@ impl Details {
             | Event::Ipi { .. }
             | Event::Produce { .. }
             | Event::Consume { .. }
+            | Event::Read { .. }
             | Event::Replenish { .. }
             | Event::Regulate { .. }
             | Event::Throttle { .. }

@@ -154,6 +154,9 @@ fn row<'a>(header: &'a TraceHeader, record: &Record) -> EventRow<'a> {
         Event::Consume { job, edge, tokens } => {
             EventRow { edge: Some(edge.0), tokens: Some(tokens), ..of_job("consume", job) }
         }
+        Event::Read { job, edge, value } => {
+            EventRow { edge: Some(edge.0), level: value.map(u64::from), ..of_job("read", job) }
+        }
         Event::SpinBegin { cpu, job } => on("spin_begin", cpu, job),
         Event::SpinEnd { cpu, job } => on("spin_end", cpu, job),
         Event::Replenish { task, budget, deadline } => EventRow {

@@ -191,6 +191,10 @@ fn an_events_row_has_what_applies_and_nothing_else() {
             Event::EngineRate { gpu: GpuId(1), engine: Engine::Copy(0), rate: 5 },
             EventRow { event: "engine_rate", gpu: Some(1), engine: Some("CE0"), level: Some(5), ..none },
         ),
+        (
+            Event::Read { job: t3, edge, value: Some(4) },
+            EventRow { event: "read", edge: Some(8), level: Some(4), ..job },
+        ),
         (Event::End, none),
     ];
     for (event, expected) in cases {

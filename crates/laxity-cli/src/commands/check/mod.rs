@@ -1,5 +1,6 @@
 //! `laxity check`: is it schedulable, with which bounds, and how much laxity is left?
 
+mod chains;
 mod lines;
 mod tables;
 mod text;

@@ -3,6 +3,7 @@
 use laxity_analysis::check::{Criterion, Failure, Finding, Report, Scaling};
 use laxity_model::{Nanos, OverheadCosts, Workload};
 
+use super::chains;
 use super::tables::{self, tests, word};
 use crate::quantity::{counted, short};
 use crate::report::describe;
@@ -34,6 +35,10 @@ pub fn single(
         out.push('\n');
         out.push_str(&tables::nodes(report).render(width));
     }
+    if !report.chains.is_empty() {
+        out.push('\n');
+        out.push_str(&chains::table(report).render(width));
+    }
     if explain && !report.tasks.is_empty() {
         out.push('\n');
         out.push_str(&tables::terms(report).render(width));
@@ -42,6 +47,7 @@ pub fn single(
     out.push_str(&verdict("hard", &report.hard, hard_bound(report), explain, report));
     out.push_str(&verdict("soft", &report.soft, soft_bound(report), explain, report));
     out.push_str(&graphs(report));
+    out.push_str(&chains::reasons(report));
     out.push_str(&growth(report, criterion));
     out
 }
@@ -52,6 +58,10 @@ pub fn comparison(workload: &Workload, reports: &[Report], criterion: Criterion,
     if let Some(first) = reports.first() {
         out.push_str(&format!("{}, {}\n\n", tasks_and_graphs(workload), cpus(workload)));
         out.push_str(&tables::comparison(reports).render(width));
+        let name = |report: &Report| tables::configuration(report, tables::ways(reports));
+        if let Some(table) = chains::comparison(reports, name) {
+            out.push_str(&format!("\n{}", table.render(width)));
+        }
         if let Some(scaling) = first.scaling {
             let what =
                 if scaling.criterion == Criterion::Hard { "no deadline is missed" } else { "tardiness is bounded" };

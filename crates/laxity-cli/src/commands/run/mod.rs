@@ -239,8 +239,9 @@ fn conclude(arguments: &Arguments, report: &Report, is_whole: bool) -> Result<()
         return Err(CliError::Interrupted { reached: format!("after {ran} of {}{kept}", short(asked)) });
     }
     let (missed, released) = (report.summary.total.missed, report.summary.total.released);
-    if arguments.fail_on_miss && missed > 0 {
-        return Err(CliError::Missed { missed, released });
+    let outputs = report.summary.missed() - missed;
+    if arguments.fail_on_miss && missed + outputs > 0 {
+        return Err(CliError::Missed { outputs, missed, released });
     }
     Ok(())
 }

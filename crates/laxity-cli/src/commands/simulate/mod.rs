@@ -169,10 +169,11 @@ fn conclude(arguments: &Arguments, simulations: &[Simulation], reports: &[Report
         let reached = format!("at {} of {asked} simulated{of}{kept}", quantity::short(report.summary.duration));
         return Err(CliError::Interrupted { reached });
     }
-    let missed = reports.iter().map(|report| report.summary.total.missed).sum();
+    let missed: u64 = reports.iter().map(|report| report.summary.total.missed).sum();
     let released = reports.iter().map(|report| report.summary.total.released).sum();
-    if arguments.fail_on_miss && missed > 0 {
-        return Err(CliError::Missed { missed, released });
+    let outputs: u64 = reports.iter().map(|report| report.summary.missed() - report.summary.total.missed).sum();
+    if arguments.fail_on_miss && missed + outputs > 0 {
+        return Err(CliError::Missed { outputs, missed, released });
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, Findings};
 use crate::file::AUTOMATIC;
 use crate::file::reader::{Fields, Item};
 use crate::file::tree::Value;
-use crate::{DataObject, Edge, Graph, Nanos, Node, Replicas};
+use crate::{DataObject, Edge, Graph, LatestEdge, Nanos, Node, Replicas};
 
 /// An element of `[[graph]]`.
 pub(super) fn graph(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Graph {
@@ -18,10 +18,12 @@ pub(super) fn graph(item: &Item<'_>, names: &Names, findings: &mut Findings) -> 
     let node_names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let edges = fields.tables("edge", findings);
     let edges = edges.iter().filter_map(|item| edge(item, &node_names, findings)).collect();
+    let latest = fields.tables("latest", findings);
+    let latest = latest.iter().filter_map(|item| latest_edge(item, &node_names, findings)).collect();
     let objects = fields.tables("object", findings);
     let objects = objects.iter().filter_map(|item| object(item, &node_names, findings)).collect();
     let replicas = fields.get("replicas").and_then(|item| replicas(&item, findings)).unwrap_or_default();
-    Graph { name, nodes, edges, objects, replicas }
+    Graph { name, nodes, edges, latest, objects, replicas }
 }
 
 fn object(item: &Item<'_>, nodes: &[String], findings: &mut Findings) -> Option<DataObject> {
@@ -63,13 +65,7 @@ fn node(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Node {
 fn edge(item: &Item<'_>, nodes: &[String], findings: &mut Findings) -> Option<Edge> {
     let mut edge = Edge::new(0, 0);
     if let Value::Text(text) = &item.node.value {
-        let Some((from, to)) = split_edge(text) else {
-            let message = format!("\"{text}\" is no edge; write it like \"A -> B\"");
-            item.report(ErrorKind::BadValue, message, findings);
-            return None;
-        };
-        edge.producer = look_up(from, item, nodes, "node", findings)?;
-        edge.consumer = look_up(to, item, nodes, "node", findings)?;
+        (edge.producer, edge.consumer) = ends(text, item, nodes, findings)?;
         return Some(edge);
     }
     let expected = "an edge, as in \"A -> B\" or `{ from = \"A\", to = \"B\", produce = 4, consume = 7 }`";
@@ -89,10 +85,30 @@ fn edge(item: &Item<'_>, nodes: &[String], findings: &mut Findings) -> Option<Ed
     Some(edge)
 }
 
-/// `"A -> B"` as its two names.
-fn split_edge(text: &str) -> Option<(&str, &str)> {
-    let (from, to) = text.split_once("->")?;
-    Some((from.trim(), to.trim()))
+/// A latest-value edge, as a table or `"A -> B"`.
+fn latest_edge(item: &Item<'_>, nodes: &[String], findings: &mut Findings) -> Option<LatestEdge> {
+    if let Value::Text(text) = &item.node.value {
+        let (producer, consumer) = ends(text, item, nodes, findings)?;
+        return Some(LatestEdge { producer, consumer });
+    }
+    let expected = "a latest-value edge, as in \"A -> B\" or `{ from = \"A\", to = \"B\" }`";
+    let fields = item.table(fields::LATEST, expected, findings)?;
+    let producer = fields.require("from", "`from = \"...\"`", findings);
+    let producer = producer.and_then(|item| refer(&item, nodes, "node", findings));
+    let consumer = fields.require("to", "`to = \"...\"`", findings);
+    let consumer = consumer.and_then(|item| refer(&item, nodes, "node", findings));
+    Some(LatestEdge { producer: producer?, consumer: consumer? })
+}
+
+/// `"A -> B"`, the text of `item`, as its two nodes.
+fn ends(text: &str, item: &Item<'_>, nodes: &[String], findings: &mut Findings) -> Option<(usize, usize)> {
+    let Some((from, to)) = text.split_once("->") else {
+        let message = format!("\"{text}\" is no edge; write it like \"A -> B\"");
+        item.report(ErrorKind::BadValue, message, findings);
+        return None;
+    };
+    let producer = look_up(from.trim(), item, nodes, "node", findings)?;
+    Some((producer, look_up(to.trim(), item, nodes, "node", findings)?))
 }
 
 fn tokens(fields: &Fields<'_>, key: &'static str, default: u32, findings: &mut Findings) -> u32 {

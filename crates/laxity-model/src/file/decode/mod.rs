@@ -2,6 +2,7 @@
 //! mistake; the placeholders never leave this crate.
 
 mod body;
+mod chain;
 mod device;
 mod graph;
 mod management;
@@ -17,7 +18,7 @@ use super::reader::{Fields, Item};
 use super::tree::Node;
 use crate::error::{ErrorKind, FieldPath, Findings};
 use crate::suggest;
-use crate::{Resource, ResourceProtocol, Workload};
+use crate::{Graph, Resource, ResourceProtocol, Workload};
 
 /// The version of the format that this crate reads and writes.
 pub(crate) const FORMAT: u64 = 1;
@@ -35,6 +36,7 @@ pub(crate) mod fields {
         "task",
         "best_effort",
         "graph",
+        "chain",
     ];
     pub const PLATFORM: &[&str] = &["cpus", "clusters", "tick", "quantum", "overheads", "memory", "gpu", "device"];
     pub const MEMORY: &[&str] = &["contention", "regulator"];
@@ -102,9 +104,11 @@ pub(crate) mod fields {
         "body",
     ];
     pub const BEST_EFFORT: &[&str] = &["name", "weight", "memory_demand", "cpu", "work"];
-    pub const GRAPH: &[&str] = &["name", "replicas", "object", "node", "edge"];
+    pub const GRAPH: &[&str] = &["name", "replicas", "latest", "object", "node", "edge"];
     pub const NODE: &[&str] = &["name", "period", "phase", "deadline", "priority", "cluster", "wcet", "actual", "body"];
     pub const EDGE: &[&str] = &["from", "to", "produce", "consume", "threshold", "initial", "back_edge", "delay"];
+    pub const LATEST: &[&str] = &["from", "to"];
+    pub const CHAIN: &[&str] = &["name", "path", "data_age_max", "reaction_time_max"];
     pub const OBJECT: &[&str] = &["name", "nodes", "delay"];
 }
 
@@ -135,8 +139,21 @@ pub(super) fn workload(root: &Node, findings: &mut Findings) -> Workload {
     let tasks = fields.tables("task", findings).iter().map(|item| task::task(item, &names, findings)).collect();
     let best_effort =
         fields.tables("best_effort", findings).iter().map(|item| task::best_effort(item, findings)).collect();
-    let graphs = fields.tables("graph", findings).iter().map(|item| graph::graph(item, &names, findings)).collect();
-    Workload { name, platform, scheduler, gpu_management, tasks, best_effort, best_effort_scheduler, resources, graphs }
+    let graphs: Vec<Graph> =
+        fields.tables("graph", findings).iter().map(|item| graph::graph(item, &names, findings)).collect();
+    let chains = fields.tables("chain", findings).iter().map(|item| chain::chain(item, &graphs, findings)).collect();
+    Workload {
+        name,
+        platform,
+        scheduler,
+        gpu_management,
+        tasks,
+        best_effort,
+        best_effort_scheduler,
+        resources,
+        graphs,
+        chains,
+    }
 }
 
 /// The version of the format, in every file.
@@ -223,12 +240,14 @@ mod tests {
             ("graph", fields::GRAPH),
             ("node", fields::NODE),
             ("object", fields::OBJECT),
+            ("chain", fields::CHAIN),
         ];
         let definitions = &schema["$defs"];
         for (name, known) in tables {
             assert_eq!(allowed(&definitions[name]), sorted(known), "{name}");
         }
         assert_eq!(allowed(&definitions["edge"]["oneOf"][1]), sorted(fields::EDGE));
+        assert_eq!(allowed(&definitions["latest"]["oneOf"][1]), sorted(fields::LATEST));
         let alternatives = [
             ("arbitration", 1, fields::PROTOCOL_ALONE),
             ("arbitration", 2, fields::K_FMLP),

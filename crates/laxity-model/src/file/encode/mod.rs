@@ -10,9 +10,9 @@ use super::quantity::{write_picos, write_rate, write_size};
 use super::write::Outline::{self, Boolean, Decimal, Inline, Integer, Lines, List, Section, Sections, Text};
 use super::{ARRIVALS, AUTOMATIC, PROTOCOLS, Words, cpu_list};
 use crate::{
-    Arrival, BestEffortTask, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Factor, Gpu,
-    GpuOperation, GpuWork, Graph, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform, Replicas,
-    Resource, Scheduler, Step, Task, Waiting, Workload,
+    Arrival, BestEffortTask, Chain, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Factor, Gpu,
+    GpuOperation, GpuWork, Graph, LatestEdge, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform,
+    Replicas, Resource, Scheduler, Step, Task, Waiting, Workload,
 };
 
 /// The fields of a table, in the order in which they are written.
@@ -49,6 +49,7 @@ pub(super) fn workload(workload: &Workload) -> Fields {
     list("task", workload.tasks.iter().map(|it| task(it, &names)).collect());
     list("best_effort", workload.best_effort.iter().map(best_effort).collect());
     list("graph", workload.graphs.iter().map(|it| graph(it, &names)).collect());
+    list("chain", workload.chains.iter().map(|it| chain(it, workload)).collect());
     fields
 }
 
@@ -272,6 +273,11 @@ fn graph(graph: &Graph, names: &Names<'_>) -> Fields {
         Replicas::Count(count) => fields.push(("replicas", Integer(u64::from(count)))),
         Replicas::Auto => fields.push(("replicas", Text(AUTOMATIC.to_owned()))),
     }
+    if !graph.latest.is_empty() {
+        let name = |index: usize| node_name(index, &graph.nodes);
+        let edge = |edge: &LatestEdge| Inline(vec![("from", name(edge.producer)), ("to", name(edge.consumer))]);
+        fields.push(("latest", Lines(graph.latest.iter().map(edge).collect())));
+    }
     if !graph.objects.is_empty() {
         fields.push(("object", Lines(graph.objects.iter().map(|it| object(it, &graph.nodes)).collect())));
     }
@@ -310,6 +316,19 @@ fn object(object: &DataObject, nodes: &[Node]) -> Outline {
     let mut fields = vec![("name", Text(object.name.clone())), ("nodes", List(accessors))];
     unless(&mut fields, "delay", object.delay, 0, |jobs| Integer(u64::from(jobs)));
     Inline(fields)
+}
+
+fn chain(chain: &Chain, workload: &Workload) -> Fields {
+    let graph = workload.graphs.get(chain.graph);
+    let node = |&index: &usize| {
+        let graph_name = name_of(graph.map(|graph| &graph.name), chain.graph);
+        let node = graph.and_then(|graph| graph.nodes.get(index));
+        Text(format!("{graph_name}/{}", name_of(node.map(|node| &node.name), index)))
+    };
+    let mut fields = vec![("name", Text(chain.name.clone())), ("path", List(chain.path.iter().map(node).collect()))];
+    fields.extend(chain.data_age_max.map(|limit| ("data_age_max", span(limit))));
+    fields.extend(chain.reaction_time_max.map(|limit| ("reaction_time_max", span(limit))));
+    fields
 }
 
 fn node_name(index: usize, nodes: &[Node]) -> Outline {

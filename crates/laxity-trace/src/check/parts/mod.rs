@@ -1,6 +1,7 @@
 //! What must hold of things other than the life of a job: part of [`LegalityCheck`](super::LegalityCheck).
 
 mod engines;
+mod latest;
 mod locks;
 mod memory;
 mod stacks;
@@ -10,6 +11,7 @@ mod tokens;
 use laxity_model::Instant;
 
 use self::engines::Engines;
+use self::latest::Latest;
 use self::locks::Locks;
 use self::memory::Memory;
 use self::threads::Threads;
@@ -22,6 +24,7 @@ use crate::{Event, TraceHeader};
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     engines: Engines<'a>,
+    latest: Latest<'a>,
     locks: Locks<'a>,
     memory: Memory<'a>,
     threads: Threads<'a>,
@@ -32,6 +35,7 @@ impl<'a> Parts<'a> {
     pub fn new(header: &'a TraceHeader) -> Self {
         Parts {
             engines: Engines::new(header),
+            latest: Latest::new(header),
             locks: Locks::new(header),
             memory: Memory::new(header),
             threads: Threads::new(header),
@@ -41,6 +45,7 @@ impl<'a> Parts<'a> {
 
     /// The recording begins with the first job of every task and lacks none.
     pub fn expect_all_jobs(&mut self) {
+        self.latest.expect_all_jobs();
         self.tokens.expect_all_jobs();
     }
 
@@ -51,6 +56,7 @@ impl<'a> Parts<'a> {
         self.memory.record(at, event, before, report);
         stacks::judge(at, event, before, report);
         self.threads.record(at, event, before, report);
+        self.latest.record(at, event, report);
         self.tokens.record(at, event, report);
     }
 }

@@ -156,6 +156,14 @@ impl<'a, W: io::Write> Exporter<'a, W> {
                 let arrows = self.tokens.consume(edge, tokens);
                 self.move_tokens(at, Name::Consumes, job, edge, tokens, arrows)
             }
+            Event::Read { job, edge, value } => {
+                let mut facts = vec![
+                    fact(Fact::Job, Value::Unsigned(job.index.into())),
+                    fact(Fact::Edge, Value::Text(self.edge_name(edge))),
+                ];
+                facts.extend(value.map(|value| fact(Fact::Value, Value::Unsigned(value.into()))));
+                self.packets.event(at, Track::task(job.task), What::Instant(Name::Reads, Category::Graph), facts)
+            }
             // Written as intervals; the mapping shows in the switches.
             Event::Overhead { .. }
             | Event::LockWait { .. }
@@ -205,8 +213,10 @@ impl<'a, W: io::Write> Exporter<'a, W> {
     /// The tasks at both ends: `camera -> detector`.
     fn edge_name(&self, edge: EdgeId) -> String {
         let task = |task: TaskId| self.header.tasks.get(task.index()).map_or("", |task| task.name.as_str());
-        let info = self.header.edges.get(edge.index());
-        info.map_or(String::new(), |edge| format!("{} -> {}", task(edge.producer), task(edge.consumer)))
+        let tokens = self.header.edges.get(edge.index()).map(|edge| (edge.producer, edge.consumer));
+        let latest = || self.header.latest_edge(edge).map(|edge| (edge.producer, edge.consumer));
+        let ends = tokens.or_else(latest);
+        ends.map_or(String::new(), |(producer, consumer)| format!("{} -> {}", task(producer), task(consumer)))
     }
 
     /// The device that raised an interrupt, and the job whose operation completed.

@@ -22,7 +22,7 @@ use laxity_graph::{Graph, MEMBERS_MAX, RECORDER_DEFAULT, Registry, Spec};
 use laxity_model::{self as model, Instant, Nanos, Platform, Step, Workload};
 use laxity_runtime::{GraphOptions, LivePlan, ProcessOptions, Refusal, Run, StartOptions};
 use laxity_trace::codec::TraceWriter;
-use laxity_trace::metrics::NodeJobs;
+use laxity_trace::metrics::{Metrics, NodeJobs};
 use laxity_trace::{Event, Sink};
 
 use self::attributes::Scheduling;
@@ -255,7 +255,8 @@ fn carry_out(
 ) -> Result<Outcome, CliError> {
     let (trace, write_failed) = open_trace(arguments, plan)?;
     let records = Rc::new(Cell::new(0));
-    let mut sink = (NodeJobs::new(plan.header()), (trace, Counter(Rc::clone(&records))));
+    let chains = (!plan.header().chains.is_empty()).then(|| Metrics::new(plan.header()));
+    let mut sink = (NodeJobs::new(plan.header()), ((trace, chains), Counter(Rc::clone(&records))));
     let processes = arguments.processes.then(|| process_options(registry, arguments, graph, interrupt));
     let start = StartOptions { locks_memory: false, processes };
     let mut run = Run::start(plan, std::slice::from_ref(graph), start).map_err(live)?;
@@ -283,7 +284,7 @@ fn carry_out(
     let (losses, is_broken) = (run.losses().to_vec(), run.is_broken());
     let (ended, failed) = run.finish(&mut sink);
     failed.map_err(live)?;
-    let (jobs, (trace, _)) = sink;
+    let (jobs, ((trace, chains), _)) = sink;
     if let (Some(writer), Some(path)) = (trace, &arguments.trace) {
         writer.finish().map_err(|source| CliError::Write { path: path.clone(), source })?.commit()?;
     }
@@ -300,6 +301,7 @@ fn carry_out(
         ran: ended.reached - Instant::ZERO,
         is_cut_short,
         nodes,
+        chains: chains.map(|metrics| metrics.finish(ended.reached).chains).unwrap_or_default(),
         is_broken,
         lost: if ended.is_whole { 0 } else { lost },
         records: arguments.trace.is_some().then(|| records.get()),
@@ -378,8 +380,9 @@ fn conclude(arguments: &Arguments, outcome: &Outcome) -> Result<(), CliError> {
     if outcome.is_broken {
         return Err(live(format_args!("a node was lost, and the graph ended after {}", counted(released, "job"))));
     }
-    if arguments.fail_on_miss && missed > 0 {
-        return Err(CliError::Missed { missed, released });
+    let outputs: u64 = outcome.chains.iter().map(|chain| chain.missed).sum();
+    if arguments.fail_on_miss && missed + outputs > 0 {
+        return Err(CliError::Missed { outputs, missed, released });
     }
     Ok(())
 }

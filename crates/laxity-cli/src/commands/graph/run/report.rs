@@ -2,10 +2,11 @@
 
 use laxity_graph::Spec;
 use laxity_model::Nanos;
-use laxity_trace::metrics::{DistributionSummary, NodeSpans, Spans};
+use laxity_trace::metrics::{ChainSummary, DistributionSummary, NodeSpans, Spans};
 use serde::Serialize;
 
 use crate::quantity::{TimeUnit, counted, short};
+use crate::report::chains;
 use crate::style::{RESET, STRONG};
 use crate::table::{Cell, Table};
 
@@ -18,6 +19,8 @@ pub struct Outcome {
     pub is_cut_short: bool,
     /// In the order of the graph.
     pub nodes: Vec<NodeOutcome>,
+    /// The chains through the graph.
+    pub chains: Vec<ChainSummary>,
     /// Whether a node was lost for good.
     pub is_broken: bool,
     /// Jobs that are complete and not measured, as what their threads did could not be collected in time.
@@ -106,7 +109,11 @@ pub fn text(spec: &Spec, outcome: &Outcome, width: Option<usize>) -> String {
     let nodes = counted(graph.nodes.len() as u64, "node");
     let interrupted = if outcome.is_cut_short { ": interrupted" } else { "" };
     let heading = format!("{STRONG}{}{RESET}: {nodes}, ran for {}{interrupted}\n\n", graph.name, short(outcome.ran));
-    heading + &table.render(width)
+    let chains = match outcome.chains.as_slice() {
+        [] => String::new(),
+        chains => format!("\n{}", chains::table(chains).render(width)),
+    };
+    heading + &table.render(width) + &chains
 }
 
 /// The fields are described in `docs/reference/json.md` and are stable.
@@ -118,6 +125,8 @@ pub fn json(spec: &Spec, outcome: &Outcome) -> String {
         ran_ns: u64,
         interrupted: bool,
         nodes: Vec<JsonNode<'a>>,
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        chains: &'a [ChainSummary],
         trace: Option<JsonTrace>,
     }
     #[derive(Serialize)]
@@ -166,6 +175,7 @@ pub fn json(spec: &Spec, outcome: &Outcome) -> String {
         ran_ns: outcome.ran.0,
         interrupted: outcome.is_cut_short,
         nodes: nodes.collect(),
+        chains: &outcome.chains,
         trace: outcome.records.map(|records| JsonTrace { records, lost: outcome.lost, late: 0 }),
     })
 }
