@@ -98,7 +98,7 @@ impl<'a> Topology<'a> {
     }
 
     /// The graph in the language of Graphviz: nodes with their periods, edges with produce, consume and threshold, and
-    /// back-edges dashed with their initial tokens.
+    /// back-edges dashed with their initial tokens. Latest-value edges are dotted.
     pub fn dot(&self) -> String {
         let mut text = format!("digraph {} {{\n    rankdir=LR;\n    node [shape=box];\n", quoted(&self.graph.name));
         for (position, node) in self.graph.nodes.iter().enumerate() {
@@ -119,6 +119,10 @@ impl<'a> Topology<'a> {
             }
             let style = if edge.back_edge { ", style=dashed, constraint=false" } else { "" };
             let _ = writeln!(text, "    n{} -> n{} [label=\"{label}\"{style}];", edge.producer, edge.consumer);
+        }
+        for edge in &self.graph.latest {
+            let style = "label=\"latest\", style=dotted";
+            let _ = writeln!(text, "    n{} -> n{} [{style}];", edge.producer, edge.consumer);
         }
         text.push_str("}\n");
         text

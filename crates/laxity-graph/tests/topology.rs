@@ -3,7 +3,7 @@
 mod support;
 
 use laxity_graph::Topology;
-use laxity_model::{Edge, Graph};
+use laxity_model::{Edge, Graph, LatestEdge};
 use support::{back, edge, graph};
 
 /// ```text
@@ -60,7 +60,8 @@ fn depths_are_the_weights_of_the_lightest_and_heaviest_paths() {
 #[test]
 fn dot_draws_rates_thresholds_and_back_edges_and_quotes_names() {
     let edges = vec![Edge { produce: 2, consume: 3, threshold: 5, ..edge(0, 1) }, back(1, 0, 4)];
-    let graph = graph(&["say \"a\\b\"", "b"], edges);
+    let latest = vec![LatestEdge { producer: 1, consumer: 0 }];
+    let graph = Graph { latest, ..graph(&["say \"a\\b\"", "b"], edges) };
     let expected = r#"digraph "g" {
     rankdir=LR;
     node [shape=box];
@@ -68,6 +69,7 @@ fn dot_draws_rates_thresholds_and_back_edges_and_quotes_names() {
     n1 [label="b"];
     n0 -> n1 [label="2:3:5"];
     n1 -> n0 [label="1:1 +4", style=dashed, constraint=false];
+    n1 -> n0 [label="latest", style=dotted];
 }
 "#;
     assert_eq!(Topology::of(&graph).dot(), expected);

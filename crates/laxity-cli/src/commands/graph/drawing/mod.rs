@@ -3,7 +3,7 @@
 mod layers;
 
 use laxity_graph::{Channel, Spec};
-use laxity_model::Edge;
+use laxity_model::{Edge, Graph};
 use svg::Document;
 use svg::node::element::{Definitions, Marker, Path, Rectangle, Text, Title};
 use unicode_width::UnicodeWidthStr;
@@ -47,7 +47,8 @@ type Point = (f64, f64);
 
 /// The graph of `spec` as `look` saw it, as SVG.
 pub fn svg(spec: &Spec, look: &Look) -> String {
-    let plan = Plan::of(spec);
+    let drawn = drawn(spec.graph());
+    let plan = Plan::of(&drawn);
     let mut document = Document::new()
         .set("viewBox", format!("0 0 {} {}", plan.width, plan.height))
         .set("width", plan.width)
@@ -59,14 +60,21 @@ pub fn svg(spec: &Spec, look: &Look) -> String {
         .add(text((MARGIN, MARGIN + 4.0), &spec.graph().name, 15.0, INK, "start").set("font-weight", "bold"));
     let mut labels = Vec::new();
     let mut back_edges = 0;
-    for (number, edge) in spec.graph().edges.iter().enumerate() {
+    for (number, edge) in drawn.edges.iter().enumerate() {
         let (path, middle) = if edge.back_edge {
             back_edges += 1;
             plan.below(edge, f64::from(back_edges))
         } else {
             plan.along(number, edge)
         };
-        let channel = spec.channels()[number];
+        // Latest-value edges come last.
+        let Some(&channel) = spec.channels().get(number) else {
+            let line =
+                line(path, false, Channel::Counter).set("stroke-dasharray", "1.5,4").set("stroke-linecap", "round");
+            document = document.add(line.add(Title::new("the newest value")));
+            labels.push((middle, "latest".to_owned(), 0));
+            continue;
+        };
         document = document.add(line(path, edge.back_edge, channel).add(Title::new(carries(channel))));
         labels.push((middle, rates(edge), look.tokens[number]));
     }
@@ -89,14 +97,37 @@ pub fn svg(spec: &Spec, look: &Look) -> String {
     document.to_string() + "\n"
 }
 
+/// `graph` with its latest-value edges behind the others: as forward edges, or as back-edges where they close a cycle.
+fn drawn(graph: &Graph) -> Graph {
+    let mut drawn = graph.clone();
+    for latest in &graph.latest {
+        let back_edge = leads(&drawn, latest.consumer, latest.producer);
+        drawn.edges.push(Edge { back_edge, ..Edge::new(latest.producer, latest.consumer) });
+    }
+    drawn
+}
+
+/// Whether a path of forward edges leads from one node to another.
+fn leads(graph: &Graph, from: usize, to: usize) -> bool {
+    let mut reached = vec![false; graph.nodes.len()];
+    let mut to_visit = vec![from];
+    while let Some(node) = to_visit.pop() {
+        if !std::mem::replace(&mut reached[node], true) {
+            let onwards = graph.edges.iter().filter(|edge| edge.producer == node && !edge.back_edge);
+            to_visit.extend(onwards.map(|edge| edge.consumer));
+        }
+    }
+    reached[to]
+}
+
 impl Plan {
-    fn of(spec: &Spec) -> Plan {
-        let layers = Layers::of(spec.graph());
+    fn of(graph: &Graph) -> Plan {
+        let layers = Layers::of(graph);
         let mut left = MARGIN;
         let mut columns = Vec::with_capacity(layers.places.len());
         for places in &layers.places {
             let names = places.iter().filter_map(|place| match place {
-                Place::Node(node) => Some(cut(&spec.graph().nodes[*node].name, NAME_MAX).width()),
+                Place::Node(node) => Some(cut(&graph.nodes[*node].name, NAME_MAX).width()),
                 Place::Passing(_) => None,
             });
             let width = (names.max().unwrap_or_default() as f64 * LETTER + 28.0).max(WIDTH_MIN + 34.0);
@@ -105,7 +136,7 @@ impl Plan {
         }
         let most = layers.places.iter().map(Vec::len).max().unwrap_or_default() as f64;
         let bottom = MARGIN + HEADING + most * (HEIGHT + BETWEEN_BOXES) - BETWEEN_BOXES;
-        let back_edges = spec.graph().edges.iter().filter(|edge| edge.back_edge).count() as f64;
+        let back_edges = graph.edges.iter().filter(|edge| edge.back_edge).count() as f64;
         let below = if back_edges > 0.0 { back_edges * BETWEEN_BACK_EDGES + 16.0 } else { 0.0 };
         Plan { layers, columns, width: left - BETWEEN_LAYERS + MARGIN, height: bottom + below + MARGIN, bottom }
     }
