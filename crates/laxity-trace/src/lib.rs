@@ -15,6 +15,7 @@ mod real_time;
 mod replay;
 mod sink;
 pub mod table;
+pub mod why;
 
 pub use event::{Event, Record};
 pub use header::{

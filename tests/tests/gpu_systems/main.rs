@@ -3,6 +3,7 @@
 //!
 //! One test an interrupt handling, so that a failure names the half of the simulator to look at, and one for graphs.
 
+mod accounts;
 mod graphs;
 mod systems;
 

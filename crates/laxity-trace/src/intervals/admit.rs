@@ -6,7 +6,7 @@ use crate::intervals::TrackError;
 use crate::{Event, TraceHeader};
 
 /// Refuses a record that names what the header does not have.
-pub(super) fn admit(header: &TraceHeader, at: Instant, event: &Event) -> Result<(), TrackError> {
+pub(crate) fn admit(header: &TraceHeader, at: Instant, event: &Event) -> Result<(), TrackError> {
     let (cpus, tasks) = (header.cpus, header.tasks.len());
     if let Some(cpu) = event.cpus().into_iter().flatten().find(|cpu| cpu.index() >= cpus) {
         return Err(TrackError::UnknownCpu { at, cpu, cpus });

@@ -13,6 +13,7 @@ mod tracker;
 
 use laxity_model::{CpuId, Engine, GpuId, Instant, JobId, LockId, Nanos, OverheadKind, ReplicaId, TaskId};
 
+pub(crate) use admit::admit;
 pub use error::TrackError;
 pub use job::{JobHistory, Released};
 pub use timeline::{Interrupt, Ipi, Timeline};

@@ -68,6 +68,11 @@ impl Locks {
         self.locks.get(lock.index())?.holders.get(&replica).copied()
     }
 
+    /// The jobs that hold replicas of `lock`, by replica.
+    pub fn holders(&self, lock: LockId) -> impl Iterator<Item = Holder> + '_ {
+        self.locks.get(lock.index()).into_iter().flat_map(|lock| lock.holders.values().copied())
+    }
+
     /// The jobs that wait for `lock`, in the order of their requests.
     pub fn waiting(&self, lock: LockId) -> impl Iterator<Item = JobId> + '_ {
         self.locks.get(lock.index()).into_iter().flat_map(|lock| lock.waiting.iter().copied())

@@ -6,15 +6,17 @@ mod gantt;
 mod info;
 mod metrics;
 mod read;
+mod why;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+pub use self::read::Source;
 use crate::error::CliError;
 use crate::output::Output;
 
-/// Measure, check, draw and convert a recorded trace.
+/// Measure, check, explain, draw and convert a recorded trace.
 ///
 /// A trace that was cut off or damaged is used up to where it broke; the command then says so and exits with 1.
 #[derive(Args)]
@@ -23,6 +25,7 @@ use crate::output::Output;
   laxity trace car.lxt metrics --per-cpu
   laxity trace car.lxt check
   laxity trace car.lxt gantt --from 100ms --to 150ms
+  laxity trace car.lxt why camera#17
   laxity trace car.lxt export -o car.perfetto")]
 pub struct Arguments {
     /// The trace, as `laxity simulate --trace` or `laxity graph run --trace` writes it; - reads standard input
@@ -39,6 +42,7 @@ enum Command {
     Metrics(metrics::Arguments),
     Check(check::Arguments),
     Gantt(gantt::Arguments),
+    Why(why::Arguments),
     Export(export::Arguments),
 }
 
@@ -50,6 +54,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::Metrics(arguments) => metrics::run(file, &arguments, output),
         Command::Check(arguments) => check::run(file, &arguments, output),
         Command::Gantt(arguments) => gantt::run(file, &arguments, output),
+        Command::Why(arguments) => why::run(file, &arguments, output),
         Command::Export(arguments) => export::run(file, &arguments, output),
     }
 }

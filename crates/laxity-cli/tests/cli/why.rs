@@ -1,0 +1,62 @@
+//! `laxity trace FILE why`.
+
+use predicates::prelude::*;
+use serde_json::Value;
+
+use crate::support::{example, folder, laxity, run, trace_of};
+
+#[test]
+fn why_names_what_a_job_waited_for_and_its_parts_sum_to_the_response_time() {
+    let folder = folder();
+    let path = folder.path().join("camera.lxt");
+    laxity()
+        .args(["simulate", "--quiet", "--for", "200ms", "--trace"])
+        .args([&path, &example("camera.toml")])
+        .assert()
+        .success();
+    let path = path.to_str().expect("UTF-8");
+    let (code, out, err) = run(["trace", path, "why", "lidar#0"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.starts_with("lidar#0  took 59.2 ms, 20.8 ms before its deadline\n"), "{out}");
+    assert!(out.contains("A  waits for a CPU  camera has it, more urgent  24.000   40.54"), "{out}");
+    assert!(out.lines().any(|line| line.starts_with("AAAA") && line.contains('█')), "a life on one line: {out}");
+    let (code, out, _) = run(["trace", path, "why", "--worst", "3", "--json"]);
+    assert_eq!(code, 0);
+    let json: Value = serde_json::from_str(&out).expect("JSON");
+    let jobs = json["jobs"].as_array().expect("jobs");
+    assert_eq!(jobs.len(), 3);
+    for job in jobs {
+        let sum =
+            |of: &str, time: &dyn Fn(&Value) -> u64| job[of].as_array().expect("a list").iter().map(time).sum::<u64>();
+        let whole = job["time_ns"].as_u64().expect("a time");
+        assert_eq!(
+            job["completion_ns"].as_u64().map(|end| end - job["arrival_ns"].as_u64().expect("a time")),
+            Some(whole)
+        );
+        assert_eq!(sum("parts", &|part| part["time_ns"].as_u64().expect("a time")), whole, "{job}");
+        let piece =
+            |piece: &Value| piece["to_ns"].as_u64().expect("a time") - piece["from_ns"].as_u64().expect("a time");
+        assert_eq!(sum("pieces", &piece), whole, "{job}");
+    }
+}
+
+#[test]
+fn why_says_the_latest_job_unless_told_which() {
+    let folder = folder();
+    let path = trace_of("overload.toml", "1 s", &folder);
+    let path = path.to_str().expect("UTF-8");
+    let (code, out, _) = run(["trace", path, "why"]);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.lines().next().expect("a line").contains("late"), "{out}");
+    laxity()
+        .args(["trace", path, "why", "nothing#3"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("no task is called `nothing`; the trace has"));
+    let name = out.split('#').next().expect("a name");
+    laxity()
+        .args(["trace", path, "why", &format!("{name}#999999")])
+        .assert()
+        .code(1)
+        .stderr(predicate::str::contains("is not released in this trace"));
+}

@@ -1,0 +1,144 @@
+//! The pieces of a job's life while it lasts; some get their cause only later.
+
+use laxity_model::{Engine, GpuId, Instant, JobId, Nanos, OverheadKind};
+
+use super::{Account, Cause, Piece};
+use crate::replay::Operation;
+
+/// A job that was released and is not complete.
+#[derive(Clone, Debug)]
+pub(super) struct Life {
+    pub arrival: Instant,
+    pub release: Instant,
+    pub deadline: Instant,
+    /// What it still has to execute because it lost its cache.
+    pub refill: Option<(OverheadKind, Nanos)>,
+    /// What is there that it waited for, and it has not gone on since.
+    pub after: After,
+    drafts: Vec<(Instant, Instant, Draft)>,
+    /// The drafts before this one have their causes.
+    settled: usize,
+}
+
+/// What happened since the job last executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// Nothing that would wake it up.
+    Nothing,
+    /// An operation of its own is complete.
+    Operation(GpuId),
+    /// It was granted a lock.
+    Grant,
+}
+
+/// The cause of a piece, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Draft {
+    /// In full.
+    Known(Vec<Cause>),
+    /// It is suspended, or spins, for no lock; none of its operations is on an engine. These operations of others are.
+    Waits(Vec<Operation>, After),
+    /// It is released and not ready.
+    Unready,
+}
+
+impl Life {
+    pub fn new(arrival: Instant, release: Instant, deadline: Instant) -> Life {
+        let mut life =
+            Life { arrival, release, deadline, refill: None, after: After::Nothing, drafts: Vec::new(), settled: 0 };
+        life.push(arrival, release, Draft::Known(vec![Cause::Jitter]));
+        life
+    }
+
+    /// What the job did next. Time before the arrival is left out.
+    pub fn push(&mut self, from: Instant, to: Instant, draft: Draft) {
+        let from = from.max(self.arrival);
+        if from >= to {
+            return;
+        }
+        if matches!(&draft, Draft::Known(causes) if matches!(causes[..], [Cause::Execution(_)])) {
+            return self.execute(from, to, draft);
+        }
+        self.put(from, to, draft);
+    }
+
+    /// The job executes: what it waited for is over, and its cache comes first.
+    fn execute(&mut self, from: Instant, to: Instant, draft: Draft) {
+        self.settle();
+        let Some((kind, left)) = self.refill else { return self.put(from, to, draft) };
+        let Draft::Known(causes) = &draft else { return };
+        let cpu = causes[0].cpu().expect("a job executes on a CPU");
+        let until = from.saturating_add(left).min(to);
+        self.put(from, until, Draft::Known(vec![Cause::CacheRefill(cpu, kind)]));
+        let left = Nanos(left.0.saturating_sub(until.saturating_since(from).0));
+        self.refill = Some((kind, left)).filter(|_| !left.is_zero());
+        if until < to {
+            self.put(until, to, draft);
+        }
+    }
+
+    fn put(&mut self, from: Instant, to: Instant, draft: Draft) {
+        match self.drafts.last_mut() {
+            Some((_, end, last)) if *last == draft && *end == from => *end = to,
+            _ => self.drafts.push((from, to, draft)),
+        }
+    }
+
+    /// An operation of the job begins on the engine: that is what it waited for.
+    pub fn operation_begins(&mut self, gpu: GpuId, engine: Engine) {
+        self.explain(|draft| match draft {
+            Draft::Waits(operations, _) => {
+                let there = operations.iter().find(|operation| (operation.gpu, operation.engine) == (gpu, engine));
+                Some(Cause::Engine { gpu, engine, by: there.map(|operation| operation.job) })
+            }
+            Draft::Known(_) | Draft::Unready => None,
+        });
+    }
+
+    /// The budget of the job's task is replenished: that is what it waited for.
+    pub fn budget_comes(&mut self) {
+        self.explain(|draft| match draft {
+            Draft::Waits(..) | Draft::Unready => Some(Cause::Throttled),
+            Draft::Known(_) => None,
+        });
+    }
+
+    /// The job goes on, and nothing more will be known of why it waited.
+    pub fn settle(&mut self) {
+        self.explain(|draft| match draft {
+            Draft::Waits(_, After::Nothing) => Some(Cause::Suspension),
+            Draft::Waits(_, After::Operation(gpu)) => Some(Cause::WakeUp(Some(*gpu))),
+            Draft::Waits(_, After::Grant) => Some(Cause::WakeUp(None)),
+            Draft::Unready => Some(Cause::Release),
+            Draft::Known(_) => None,
+        });
+        self.after = After::Nothing;
+    }
+
+    /// Gives the open drafts the cause that `of` knows; none stays open.
+    fn explain(&mut self, of: impl Fn(&Draft) -> Option<Cause>) {
+        for (.., draft) in &mut self.drafts[self.settled..] {
+            if let Some(cause) = of(draft) {
+                *draft = Draft::Known(vec![cause]);
+            }
+        }
+        // The last may go on, and be one with what follows.
+        let open = |(.., draft): &(_, _, Draft)| !matches!(draft, Draft::Known(_));
+        let first = self.drafts[self.settled..].iter().position(open);
+        self.settled = first.map_or(self.drafts.len().saturating_sub(1), |index| self.settled + index);
+    }
+
+    pub fn account(mut self, job: JobId, to: Instant, completed: bool) -> Account {
+        self.settle();
+        let mut pieces: Vec<Piece> = Vec::with_capacity(self.drafts.len());
+        for (from, to, draft) in self.drafts {
+            let Draft::Known(causes) = draft else { unreachable!("it was settled") };
+            match pieces.last_mut() {
+                Some(last) if last.causes == causes && last.to == from => last.to = to,
+                _ => pieces.push(Piece { from, to, causes }),
+            }
+        }
+        let Life { arrival, release, deadline, .. } = self;
+        Account { job, arrival, release, deadline, to, completed, pieces }
+    }
+}

@@ -1,0 +1,295 @@
+//! Follows records one by one and says what the jobs in question spent their time with.
+
+use std::collections::BTreeMap;
+
+use laxity_model::{CpuId, EdgeId, Instant, JobId, LockId, Nanos, PriorityRule};
+
+use super::draft::{After, Draft, Life};
+use super::{Account, Cause, Standing};
+use crate::intervals::{TrackError, admit};
+use crate::replay::{Change, Replay, Running, occupies_cpu};
+use crate::{Event, Origin, Record, TaskKind, TraceHeader};
+
+/// Turns records into [`Account`]s as they come, in memory that grows with the pieces of pending jobs.
+#[derive(Clone, Debug)]
+pub struct Explainer<'a, W> {
+    header: &'a TraceHeader,
+    wanted: W,
+    replay: Replay,
+    lives: BTreeMap<JobId, Life>,
+    /// Of each CPU, the overhead or lock wait that ends last, and when.
+    covers: Vec<(Instant, Cause)>,
+    /// On each edge.
+    tokens: Vec<u64>,
+    /// The edges into each task.
+    inbound: Vec<Vec<usize>>,
+    now: Instant,
+}
+
+impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
+    /// For the records of one trace; explains the jobs that `wanted` says yes to.
+    pub fn new(header: &'a TraceHeader, wanted: W) -> Self {
+        let none = |cpu| (Instant::ZERO, Cause::SchedulerLock(CpuId(cpu as u16)));
+        Explainer {
+            header,
+            wanted,
+            replay: Replay::new(header),
+            lives: BTreeMap::new(),
+            covers: (0..header.cpus).map(none).collect(),
+            tokens: header.edges.iter().map(|edge| u64::from(edge.initial)).collect(),
+            inbound: header.edges_by(|edge| edge.consumer),
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Takes the next record. Returns the account of the job that completed.
+    ///
+    /// Errors leave the explainer as it was; the caller may skip the record and go on.
+    pub fn follow(&mut self, record: &Record) -> Result<Option<Account>, TrackError> {
+        let Record { at, event } = *record;
+        if at < self.now {
+            return Err(TrackError::OutOfOrder { at, previous: self.now });
+        }
+        admit(self.header, at, &event)?;
+        self.advance(at);
+        self.cover(at, event);
+        let change = self.replay.apply(at, event);
+        Ok(self.note(at, event, change))
+    }
+
+    /// Ends the trace at the last record. Returns the accounts of the jobs that are pending then, by job.
+    pub fn finish(self) -> Vec<Account> {
+        let end = self.now;
+        self.lives.into_iter().map(|(job, life)| life.account(job, end, false)).collect()
+    }
+
+    /// Nothing happens up to `at` but that overheads end.
+    fn advance(&mut self, at: Instant) {
+        let from = std::mem::replace(&mut self.now, at);
+        if from >= at || self.lives.is_empty() {
+            return;
+        }
+        let ends = self.covers.iter().map(|&(until, _)| until).filter(|&until| from < until && until < at);
+        let mut bounds: Vec<Instant> = ends.chain([at]).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let mut lives = std::mem::take(&mut self.lives);
+        for (&job, life) in &mut lives {
+            let mut from = from;
+            for &to in &bounds {
+                life.push(from, to, self.draft(job, life.after, from));
+                from = to;
+            }
+        }
+        self.lives = lives;
+    }
+
+    /// Notes the overhead that begins.
+    fn cover(&mut self, at: Instant, event: Event) {
+        let (cpu, duration, cause) = match event {
+            Event::Overhead { cpu, kind, duration } if occupies_cpu(kind) => {
+                let source = self.replay.details().interrupts.handled_by(cpu, kind);
+                (cpu, duration, Cause::Overhead { cpu, kind, source })
+            }
+            Event::LockWait { cpu, duration } => (cpu, duration, Cause::SchedulerLock(cpu)),
+            _ => return,
+        };
+        let until = at.saturating_add(duration);
+        let cover = &mut self.covers[cpu.index()];
+        if cover.0 < until {
+            *cover = (until, cause);
+        }
+    }
+
+    /// Notes what the record, which was applied, says of lives.
+    fn note(&mut self, at: Instant, event: Event, change: Change) -> Option<Account> {
+        match event {
+            Event::Release { job, deadline } if change == Change::Released && (self.wanted)(job) => {
+                let info = &self.header.tasks[job.task.index()];
+                let arrival = match info.kind.is_thread() {
+                    true => at,
+                    false => Instant(deadline.0.saturating_sub(info.deadline.0)),
+                };
+                self.lives.insert(job, Life::new(arrival, at, deadline));
+            }
+            Event::Ready { job, .. } | Event::Resume { job, .. } => self.life(job).into_iter().for_each(Life::settle),
+            Event::CacheDelay { job, kind, duration, .. } => {
+                if let Some(life) = self.life(job) {
+                    let left = life.refill.map_or(0, |(_, left)| left.0);
+                    life.refill = Some((kind, Nanos(left.saturating_add(duration.0))));
+                }
+            }
+            Event::EngineBegin { gpu, engine, job } => {
+                self.life(job).into_iter().for_each(|life| life.operation_begins(gpu, engine));
+            }
+            Event::EngineEnd { gpu, job, .. } => {
+                self.life(job).into_iter().for_each(|life| life.after = After::Operation(gpu));
+            }
+            Event::Grant { job, .. } if self.replay.details().queues.suspended(job).is_some() => {
+                self.life(job).into_iter().for_each(|life| life.after = After::Grant);
+            }
+            Event::Replenish { task, .. } => {
+                let lives = self.lives.iter_mut().filter(|(job, _)| job.task == task);
+                lives.for_each(|(_, life)| life.budget_comes());
+            }
+            Event::Produce { edge, tokens, .. } => {
+                let on_edge = &mut self.tokens[edge.index()];
+                *on_edge = on_edge.saturating_add(u64::from(tokens));
+            }
+            Event::Consume { edge, tokens, .. } => {
+                let on_edge = &mut self.tokens[edge.index()];
+                *on_edge = on_edge.saturating_sub(u64::from(tokens));
+            }
+            Event::Complete { job, .. } => return self.lives.remove(&job).map(|life| life.account(job, at, true)),
+            _ => {}
+        }
+        None
+    }
+
+    fn life(&mut self, job: JobId) -> Option<&mut Life> {
+        self.lives.get_mut(&job)
+    }
+
+    /// What `job` does at `at`, where the state is that of the last record.
+    fn draft(&self, job: JobId, after: After, at: Instant) -> Draft {
+        let details = self.replay.details();
+        if let Some(cpu) = self.replay.cpu_of(job) {
+            return self.on_cpu(job, after, cpu, at);
+        }
+        let oldest = self.replay.task(job).map_or(job.index, |task| task.pending().oldest());
+        if oldest != job.index {
+            return Draft::Known(vec![Cause::Predecessor(JobId { index: oldest, ..job })]);
+        }
+        let is_suspended = details.queues.suspended(job).is_some();
+        match details.locks.request(job) {
+            Some(request) if is_suspended => return self.waits_for_lock(job, request.lock, at),
+            None if is_suspended => return self.waits(job, after, at),
+            _ => {}
+        }
+        if details.queues.is_ready(job) {
+            return Draft::Known(self.waits_for_cpu(job, at));
+        }
+        match self.lacking_edge(job) {
+            Some(edge) => Draft::Known(vec![Cause::Tokens(EdgeId(edge as u32))]),
+            // A thread that Linux schedules notes that it is ready once it has a CPU.
+            None if self.is_linux() => Draft::Known(self.waits_for_cpu(job, at)),
+            None => Draft::Unready,
+        }
+    }
+
+    /// Whether Linux schedules: then the trace says when a job goes on, and not since when it could.
+    fn is_linux(&self) -> bool {
+        self.header.origin == Origin::Live && !self.header.is_linked
+    }
+
+    /// What `job`, which has `cpu`, does.
+    fn on_cpu(&self, job: JobId, after: After, cpu: CpuId, at: Instant) -> Draft {
+        let (until, cover) = self.covers[cpu.index()];
+        if at < until {
+            return Draft::Known(vec![cover]);
+        }
+        match self.replay.cpus()[cpu.index()].running().0 {
+            Running::BottomHalf(source) => Draft::Known(vec![Cause::BottomHalf(cpu, source)]),
+            Running::Spinning(_) => match self.replay.details().locks.request(job) {
+                Some(request) => self.waits_for_lock(job, request.lock, at),
+                None => self.waits(job, after, at),
+            },
+            Running::Job(_) | Running::Nothing => Draft::Known(vec![Cause::Execution(cpu)]),
+        }
+    }
+
+    /// `job` waits for `lock`: each of its holders is to blame.
+    fn waits_for_lock(&self, job: JobId, lock: LockId, at: Instant) -> Draft {
+        let holders = self.replay.details().locks.holders(lock).filter(|holder| holder.job != job);
+        let causes: Vec<Cause> = holders.map(|holder| Cause::Lock { lock, holder: Some(holder.job) }).collect();
+        Draft::Known(match causes.is_empty() {
+            false => causes,
+            // The grant is noted once the thread has a CPU.
+            true if self.is_linux() => self.waits_for_cpu(job, at),
+            true => vec![Cause::Lock { lock, holder: None }],
+        })
+    }
+
+    /// `job` waits for no lock: for an operation of its own, or for something that the trace has yet to tell.
+    fn waits(&self, job: JobId, after: After, at: Instant) -> Draft {
+        let engines = &self.replay.details().engines;
+        if let Some(own) = engines.operations().find(|operation| operation.job == job) {
+            return Draft::Known(vec![Cause::Operation(own.gpu, own.engine)]);
+        }
+        if after != After::Nothing && self.is_linux() {
+            let causes = self.waits_for_cpu(job, at);
+            if causes.iter().all(|cause| matches!(cause, Cause::OtherJob { .. })) {
+                return Draft::Known(causes);
+            }
+        }
+        Draft::Waits(engines.operations().collect(), after)
+    }
+
+    /// The first edge on which `job` lacks tokens, if it is a node's.
+    fn lacking_edge(&self, job: JobId) -> Option<usize> {
+        let is_node = matches!(self.header.tasks[job.task.index()].kind, TaskKind::Node { .. });
+        let lacks = |&edge: &usize| self.tokens[edge] < u64::from(self.header.edges[edge].threshold);
+        self.inbound[job.task.index()].iter().copied().filter(|_| is_node).find(lacks)
+    }
+
+    /// What has the CPUs on which `job`, which could run, might.
+    fn waits_for_cpu(&self, job: JobId, at: Instant) -> Vec<Cause> {
+        let linked = self.replay.details().queues.link_of(job.task);
+        if let Some(cpu) = linked.filter(|_| self.replay.details().queues.is_ready(job)) {
+            return vec![self.occupant(job, cpu, at)];
+        }
+        let cluster = self.header.tasks[job.task.index()].cluster;
+        let cpus = self.header.clusters.get(cluster).into_iter().flatten();
+        let causes: Vec<Cause> =
+            cpus.filter(|cpu| cpu.index() < self.header.cpus).map(|&cpu| self.occupant(job, cpu, at)).collect();
+        if let Some(&idle) = causes.iter().find(|cause| matches!(cause, Cause::Unoccupied(_))) {
+            return vec![idle];
+        }
+        let in_the_way = |cause: &&Cause| {
+            matches!(cause, Cause::OtherJob { standing: Standing::NonPreemptive | Standing::LessUrgent, .. })
+        };
+        let less_urgent: Vec<Cause> = causes.iter().filter(in_the_way).copied().collect();
+        match (less_urgent.is_empty(), causes.is_empty()) {
+            (false, _) => less_urgent,
+            (true, false) => causes,
+            // A cluster without CPUs: no legal header.
+            (true, true) => vec![Cause::Release],
+        }
+    }
+
+    /// What has `cpu`, for which `job` waits.
+    fn occupant(&self, job: JobId, cpu: CpuId, at: Instant) -> Cause {
+        let (until, cover) = self.covers[cpu.index()];
+        if at < until {
+            return cover;
+        }
+        match self.replay.cpus()[cpu.index()].running().0 {
+            Running::Nothing => Cause::Unoccupied(cpu),
+            Running::BottomHalf(source) => Cause::BottomHalf(cpu, source),
+            Running::Job(other) | Running::Spinning(other) => {
+                Cause::OtherJob { cpu, job: other, standing: self.standing(other, job) }
+            }
+        }
+    }
+
+    /// Why `other` has a CPU, and not `job`.
+    fn standing(&self, other: JobId, job: JobId) -> Standing {
+        let queues = &self.replay.details().queues;
+        if self.header.is_thread(other.task) {
+            return Standing::InterruptThread;
+        }
+        if self.header.scheduler.rule == PriorityRule::Fair {
+            return Standing::Equal;
+        }
+        let is_more_urgent = match (self.replay.level(other), self.replay.level(job)) {
+            (Some(theirs), Some(own)) => theirs < own && !self.header.is_best_effort(other.task),
+            _ => false,
+        };
+        match queues.named(other) {
+            Some(named) if is_more_urgent && named.level.1 != other.task => Standing::Inherits(named.level.1),
+            _ if is_more_urgent => Standing::MoreUrgent,
+            _ if queues.section(other).is_some() => Standing::NonPreemptive,
+            _ => Standing::LessUrgent,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Which jobs are worth explaining.
+
+use std::cmp::Reverse;
+
+use laxity_model::{Instant, JobId, Nanos, SignedNanos, TaskId};
+
+use crate::replay::{Change, Replay};
+use crate::{Event, Record, TraceHeader};
+
+/// A job that may be worth explaining.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The job.
+    pub job: JobId,
+    /// Completion, or the end of the trace, minus deadline.
+    pub lateness: SignedNanos,
+    /// Completion, or the end of the trace, minus arrival.
+    pub time: Nanos,
+    /// Whether it completed.
+    pub completed: bool,
+}
+
+/// The jobs that `wanted` says yes to, the latest first: by lateness, then by job. Jobs that are pending at the end are
+/// among them only if they missed their deadlines; best-effort jobs and interrupt threads, which have none of their own,
+/// are not.
+pub fn worst(header: &TraceHeader, records: &[Record], wanted: impl Fn(JobId) -> bool) -> Vec<Candidate> {
+    let mut replay = Replay::of_jobs_and_cpus(header);
+    let mut end = Instant::ZERO;
+    let mut candidates = Vec::new();
+    let is_wanted = |job: JobId| !header.lacks_deadlines(job.task) && wanted(job);
+    let candidate = |job, at: Instant, arrival: Instant, deadline: Instant, completed| Candidate {
+        job,
+        lateness: at.signed_since(deadline),
+        time: at.saturating_since(arrival),
+        completed,
+    };
+    for &Record { at, event } in records {
+        end = end.max(at);
+        let change = replay.apply(at, event);
+        if let (Event::Complete { job, .. }, Change::Completed { job: Some(done), .. }) = (event, change)
+            && is_wanted(job)
+        {
+            candidates.push(candidate(job, at, done.arrival, done.deadline, true));
+        }
+    }
+    for (number, (task, info)) in replay.tasks().iter().zip(&header.tasks).enumerate() {
+        for (index, deadline) in task.pending().iter() {
+            let job = JobId { task: TaskId(number as u32), index };
+            let arrival = Instant(deadline.0.saturating_sub(info.deadline.0));
+            if is_wanted(job) && deadline <= end {
+                candidates.push(candidate(job, end, arrival, deadline, false));
+            }
+        }
+    }
+    candidates.sort_by_key(|candidate| (Reverse(candidate.lateness), candidate.job));
+    candidates
+}
