@@ -1,7 +1,7 @@
 //! How far a simulation is, or a run.
 
-#[cfg(target_os = "linux")]
 use std::fmt::Display;
+use std::sync::mpsc;
 use std::time::{Duration, Instant as WallInstant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -42,7 +42,6 @@ impl Progress {
     }
 
     /// It reached `now` and is doing `what`.
-    #[cfg(target_os = "linux")]
     pub fn doing(&self, now: Instant, what: impl Display) {
         self.show(now, |_| what.to_string());
     }
@@ -79,6 +78,43 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.finish();
+    }
+}
+
+/// Shows on standard error, if that is a terminal, what is being done and for how long, of something that does not say how far
+/// it is.
+pub struct Working {
+    bar: ProgressBar,
+    /// Its end tells the thread that would show the bar that there is no need to.
+    is_over: Option<mpsc::Sender<()>>,
+}
+
+impl Working {
+    /// `what` is being done from now on; not shown if `quiet`.
+    pub fn new(what: &str, quiet: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{spinner:.cyan} {msg}, {elapsed}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.set_message(painted(what));
+        let is_over = (!quiet).then(|| {
+            let (sender, receiver) = mpsc::channel::<()>();
+            let bar = bar.clone();
+            std::thread::spawn(move || {
+                if receiver.recv_timeout(SHOWN_AFTER) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+                    bar.enable_steady_tick(Duration::from_millis(200));
+                }
+            });
+            sender
+        });
+        Working { bar, is_over }
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.is_over = None;
+        self.bar.finish_and_clear();
     }
 }
 

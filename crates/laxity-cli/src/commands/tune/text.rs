@@ -1,0 +1,145 @@
+//! What was found, for people.
+
+use std::fmt::Write as _;
+
+use laxity_tune::{Effort, Score};
+
+use super::{Found, Ranked};
+use crate::quantity::{counted, short};
+use crate::style::{FAINT, GOOD, RESET, STRONG};
+use crate::table::{Cell, Table, cut};
+
+/// Lists of changes are cut at this width.
+const CHANGES_WIDTH_MAX: usize = 90;
+/// Bottlenecks named.
+const BOTTLENECKS: usize = 3;
+
+/// The tables.
+pub fn text(found: &Found, effort: &Effort, width: Option<usize>) -> String {
+    let mut out = format!("{STRONG}{}{RESET}\n", found.workload);
+    let load = if found.load_permille == 1_000 {
+        String::new()
+    } else {
+        format!(" at {} of its load", percent(found.load_permille as i64 * 1_000))
+    };
+    let _ = writeln!(
+        out,
+        "{FAINT}tried {} of {}{load}, each simulated for {}, the best for longer; % of deadlines, and for graphs of \
+         periods{RESET}\n",
+        counted(found.tried as u64, "configuration"),
+        found.settings,
+        short(effort.simulated)
+    );
+    let mut table = columns(Table::of("")).text("changes");
+    for (number, ranked) in found.best.iter().enumerate() {
+        table.row(row(&(number + 1).to_string(), &ranked.score, describe(ranked)));
+    }
+    table.total(row("file", &found.own.score, String::new()));
+    out.push_str(&table.render(width));
+    out.push('\n');
+    if !found.changes.is_empty() {
+        let mut table = columns(Table::of("what each change buys"));
+        for effect in &found.changes {
+            let change = cut(&format!("{}: {}", effect.change.what, effect.change.to), CHANGES_WIDTH_MAX);
+            table.row(row(&format!("{change}, alone"), &effect.alone, String::new()));
+            table.row(row("  the best without it", &effect.without, String::new()));
+        }
+        out.push_str(&table.render(width));
+        out.push('\n');
+    }
+    out.push_str(&way_out(found));
+    out
+}
+
+fn columns(table: Table) -> Table {
+    table
+        .group("proven", &["least laxity, %"])
+        .text("of")
+        .group("simulated, %", &["p99", "max"])
+        .text("of")
+        .group("late", &[""])
+}
+
+fn row(name: &str, score: &Score, changes: String) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = vec![name.into()];
+    cells.extend(match &score.proof {
+        Some(proof) => [Cell::good(decimal(proof.laxity_ppm)), proof.tightest.as_str().into()],
+        None => [Cell::faint("not proven"), Cell::default()],
+    });
+    cells.extend(match &score.tail {
+        Some(tail) => [
+            decimal(tail.p99_ppm.min(i64::MAX as u64) as i64).into(),
+            decimal(tail.max_ppm.min(i64::MAX as u64) as i64).into(),
+            tail.worst.as_str().into(),
+            Cell::mishaps(tail.missed),
+        ],
+        None => [Cell::faint("-"), Cell::faint("-"), Cell::default(), Cell::faint("impossible")],
+    });
+    cells.push(cut(&changes, CHANGES_WIDTH_MAX).into());
+    cells
+}
+
+/// `scheduler P-RM, tokens held to the end of the GPU section`.
+fn describe(ranked: &Ranked) -> String {
+    let changes: Vec<String> = ranked.changes.iter().map(|change| format!("{}: {}", change.what, change.to)).collect();
+    if changes.is_empty() { "none: the file's own".to_owned() } else { changes.join("; ") }
+}
+
+/// By how much the best may grow, or what must shrink.
+fn way_out(found: &Found) -> String {
+    let mut out = String::new();
+    let Some(best) = found.best.first() else { return out };
+    match (&best.score.proof, found.growth_permille) {
+        (Some(proof), Some(permille)) => {
+            let factor = format!("{}.{:03}", permille / 1_000, permille % 1_000);
+            let _ = writeln!(
+                out,
+                "{GOOD}the best is proven{RESET} up to {factor} times these execution times; {} is the tightest",
+                proof.tightest
+            );
+        }
+        (Some(proof), None) => {
+            let _ = writeln!(out, "{GOOD}the best is proven{RESET}; {} is the tightest", proof.tightest);
+        }
+        (None, growth) => {
+            let why = best.score.unproven.as_deref().unwrap_or("no test proves it");
+            let _ = writeln!(out, "the best is not proven: {why}");
+            if let Some(permille) = growth.filter(|&permille| permille < 1_000) {
+                let _ = writeln!(out, "it would be with {} of all execution times", percent(permille as i64 * 1_000));
+            }
+            for bottleneck in found.bottlenecks.iter().take(BOTTLENECKS) {
+                let _ = writeln!(
+                    out,
+                    "it would be if {} alone shrank to {}",
+                    bottleneck.name,
+                    percent(bottleneck.permille as i64 * 1_000)
+                );
+            }
+            if let Some(tail) = best.score.tail.as_ref().filter(|_| found.bottlenecks.is_empty()) {
+                let _ = writeln!(out, "{} has the longest tail: that is the one to make shorter", tail.worst);
+            }
+        }
+    }
+    out
+}
+
+/// A score in a few words.
+pub fn brief(score: &Score) -> String {
+    match (&score.proof, &score.tail) {
+        (Some(proof), _) => format!("{} proven laxity", percent(proof.laxity_ppm)),
+        (None, Some(tail)) => {
+            format!("p99 {}, {} late", percent(tail.p99_ppm.min(i64::MAX as u64) as i64), tail.missed)
+        }
+        (None, None) => "none yet".to_owned(),
+    }
+}
+
+/// Millionths as percent, to the tenth.
+fn percent(ppm: i64) -> String {
+    format!("{} %", decimal(ppm))
+}
+
+fn decimal(ppm: i64) -> String {
+    let tenths = ppm.unsigned_abs() / 1_000;
+    format!("{}{}.{}", if ppm < 0 { "-" } else { "" }, tenths / 10, tenths % 10)
+}

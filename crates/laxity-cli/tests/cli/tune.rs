@@ -1,0 +1,50 @@
+//! `laxity tune`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{example, folder, run};
+
+/// The rover at 1.2 times its load is not proven as its file has it; another configuration is, and the file that `tune`
+/// writes passes `check`.
+#[test]
+fn tune_finds_a_configuration_in_which_the_rover_carries_a_fifth_more() {
+    let folder = folder();
+    let out = folder.path().join("better.toml");
+    let rover = example("rover.toml");
+    let words = ["tune".as_ref(), rover.as_os_str(), "--load".as_ref(), "120%".as_ref(), "--within".as_ref()];
+    let (code, said, err) =
+        run(words.into_iter().chain(["2min".as_ref(), "--json".as_ref(), "-o".as_ref(), out.as_os_str()]));
+    assert_eq!(code, 0, "{err}");
+    let found: Value = serde_json::from_str(&said).expect("JSON");
+    let own = &found["own"]["score"]["proof"];
+    let best = &found["best"][0];
+    assert!(best["score"]["proof"]["laxity_ppm"].as_i64().expect("proven") >= own["laxity_ppm"].as_i64().unwrap_or(0));
+    assert!(!best["changes"].as_array().expect("changes").is_empty(), "{found}");
+    assert_eq!(
+        found["changes"].as_array().map(Vec::len),
+        best["changes"].as_array().map(Vec::len),
+        "the effect of each change is shown"
+    );
+    let (code, said, err) = run(["check".as_ref(), out.as_os_str()]);
+    assert_eq!(code, 0, "{said}{err}");
+    assert!(
+        fs::read_to_string(&out).expect("the file").contains("16.8"),
+        "its times are those of the load: 14 ms x 1.2"
+    );
+}
+
+#[test]
+fn tune_says_by_how_much_the_bottleneck_must_shrink() {
+    let folder = folder();
+    let file = folder.path().join("full.toml");
+    let text = "laxity = 1\nname = \"full\"\nscheduler = \"P-EDF\"\n[platform]\ncpus = 1\n\
+                [[task]]\nname = \"a\"\nperiod = \"10 ms\"\nwcet = \"6 ms\"\n\
+                [[task]]\nname = \"b\"\nperiod = \"10 ms\"\nwcet = \"5 ms\"\n";
+    fs::write(&file, text).expect("written");
+    let (code, said, err) = run(["tune".as_ref(), file.as_os_str(), "--within".as_ref(), "1min".as_ref()]);
+    assert_eq!(code, 0, "{err}");
+    assert!(said.contains("it would be if a alone shrank to 83.3 %"), "{said}");
+    assert!(said.contains("it would be with 90.9 % of all execution times"), "{said}");
+}

@@ -1,0 +1,239 @@
+//! How good a configuration is.
+
+use std::cmp::Ordering;
+
+use laxity_analysis::check::{Options, Report, check, settle};
+use laxity_model::{GpuArbitration, Graph, Instant, Invocation, Nanos, Scheduler, Workload};
+use laxity_plan::Plan;
+use laxity_sim::Simulator;
+use laxity_trace::metrics::{EndToEndLatencies, Metrics};
+use serde::Serialize;
+
+/// What an evaluation may cost, and what it is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// How long is simulated.
+    pub simulated: Nanos,
+    /// With which seed.
+    pub seed: u64,
+    /// The end-to-end latency of each graph that has the machine for itself: what no configuration takes from it, as that a
+    /// node waits for frames to come.
+    alone: Vec<Nanos>,
+}
+
+impl Effort {
+    /// For configurations of `workload`: simulates each of its graphs alone, for a while.
+    pub fn new(workload: &Workload, simulated: Nanos, seed: u64) -> Effort {
+        let alone = workload.graphs.iter().map(|graph| alone(workload, graph, seed)).collect();
+        Effort { simulated, seed, alone }
+    }
+
+    /// The same for longer simulations with other draws.
+    pub fn longer(&self, times: u64) -> Effort {
+        Effort {
+            simulated: Nanos(self.simulated.0.saturating_mul(times)),
+            seed: self.seed.wrapping_add(1),
+            alone: self.alone.clone(),
+        }
+    }
+}
+
+/// The least latency of `graph` without anything beside it, over some periods; zero if it cannot be simulated so.
+fn alone(workload: &Workload, graph: &Graph, seed: u64) -> Nanos {
+    const PERIODS: u64 = 40;
+    let mut workload = Workload {
+        tasks: Vec::new(),
+        best_effort: Vec::new(),
+        graphs: vec![graph.clone()],
+        scheduler: Scheduler { invocation: Invocation::EventDriven, ..workload.scheduler },
+        ..workload.clone()
+    };
+    workload.gpu_management.arbitration = GpuArbitration::Driver;
+    let scheduler = workload.scheduler;
+    settle(&mut workload, &scheduler);
+    let Ok(plan) = Plan::new(&workload, &scheduler, seed) else { return Nanos::ZERO };
+    let end = Instant(period(graph).0.saturating_mul(PERIODS));
+    let mut simulator = Simulator::new(&plan, EndToEndLatencies::new(&plan.header));
+    simulator.run_until(end);
+    let latencies = simulator.finish().finish();
+    latencies.iter().map(|found| found.latency).min().unwrap_or(Nanos::ZERO)
+}
+
+/// That of its fastest source.
+fn period(graph: &Graph) -> Nanos {
+    graph.nodes.iter().filter_map(|node| node.period).min().unwrap_or(Nanos(1))
+}
+
+/// How good a configuration is. The better one is the greater: a proven one before any other, then the one with more
+/// proven laxity, then the one with the better simulated tail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Score {
+    /// What is proven, if every deadline is.
+    pub proof: Option<Proof>,
+    /// What was simulated; `None` if the simulator refuses the configuration.
+    pub tail: Option<Tail>,
+    /// Why nothing is proven, if so.
+    pub unproven: Option<String>,
+}
+
+/// That every deadline is met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// The least laxity of all tasks and nodes, in millionths of their deadlines.
+    pub laxity_ppm: i64,
+    /// Whose that is.
+    pub tightest: String,
+    /// The greatest end-to-end bound of a graph, in millionths of its period; 0 without graphs.
+    pub end_to_end_ppm: u64,
+}
+
+/// The end of what was simulated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Tail {
+    /// Jobs of tasks that missed their deadlines. Late nodes of graphs are not counted: the latency of their graph is.
+    pub missed: u64,
+    /// The greatest 99th percentile of a task's response time in millionths of its deadline, and of what a graph's end-to-end
+    /// latency lies above that of the graph alone, in millionths of its period.
+    pub p99_ppm: u64,
+    /// The same of the longest ones.
+    pub max_ppm: u64,
+    /// Whose 99th percentile that is.
+    pub worst: String,
+}
+
+impl Ord for Score {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let proof = |score: &Score| {
+            score.proof.as_ref().map(|proof| (proof.laxity_ppm, std::cmp::Reverse(proof.end_to_end_ppm)))
+        };
+        let tail = |score: &Score| {
+            let tail = score.tail.as_ref();
+            tail.map(|tail| std::cmp::Reverse((tail.missed, tail.p99_ppm, tail.max_ppm)))
+        };
+        // `None` is less than anything.
+        proof(self).cmp(&proof(other)).then_with(|| tail(self).cmp(&tail(other)))
+    }
+}
+
+impl PartialOrd for Score {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Score {
+    /// Whether the configuration can be had at all.
+    pub fn is_possible(&self) -> bool {
+        self.proof.is_some() || self.tail.is_some()
+    }
+}
+
+/// Analyses and simulates `workload` as it is configured. Replicas that are left to the analysis are settled first.
+pub fn evaluate(workload: &Workload, effort: &Effort) -> Score {
+    let impossible = |reason: String| Score { proof: None, tail: None, unproven: Some(reason) };
+    if let Err(errors) = workload.validate() {
+        return impossible(errors.to_string());
+    }
+    let scheduler = workload.scheduler;
+    let mut workload = workload.clone();
+    settle(&mut workload, &scheduler);
+    let report = check(&workload, &scheduler, &Options { scaling: false, ..Options::default() });
+    let proof = proof(&workload, &report);
+    let unproven = proof.is_none().then(|| why_not(&report));
+    match Plan::new(&workload, &scheduler, effort.seed) {
+        Ok(plan) => Score { proof, tail: Some(tail(&workload, &plan, effort)), unproven },
+        Err(refusal) => match proof {
+            // What cannot be carried out is of no use, even if it is proven.
+            Some(_) | None => impossible(refusal.to_string()),
+        },
+    }
+}
+
+fn proof(workload: &Workload, report: &Report) -> Option<Proof> {
+    if !report.hard.is_schedulable() {
+        return None;
+    }
+    let laxities = report.tasks.iter().map(|task| {
+        let laxity = task.laxity.map_or(0, |laxity| laxity.0);
+        ((i128::from(laxity) * 1_000_000 / i128::from(task.deadline.0.max(1))) as i64, task.name.as_str())
+    });
+    let (laxity_ppm, tightest) = laxities.min().unwrap_or((1_000_000, ""));
+    let ends = report
+        .graphs
+        .iter()
+        .zip(&workload.graphs)
+        .map(|(graph, info)| graph.end_to_end.map_or(0, |bound| ppm(bound, period(info))));
+    Some(Proof { laxity_ppm, tightest: tightest.to_owned(), end_to_end_ppm: ends.max().unwrap_or(0) })
+}
+
+fn why_not(report: &Report) -> String {
+    let refusal = report.refusals.first().map(|refusal| format!("{}: {}", refusal.subject, refusal.reason));
+    let failure = || report.hard.failures.first().map(|failure| failure.message.clone());
+    refusal.or_else(failure).unwrap_or_else(|| "no test proves it".to_owned())
+}
+
+fn tail(workload: &Workload, plan: &Plan, effort: &Effort) -> Tail {
+    let end = Instant::ZERO.saturating_add(effort.simulated);
+    let mut simulator = Simulator::new(plan, Metrics::new(&plan.header));
+    simulator.run_until(end);
+    let summary = simulator.finish().finish(end);
+    let mut found = Tail { missed: 0, p99_ppm: 0, max_ppm: 0, worst: String::new() };
+    let mut note = |p99: u64, max: u64, name: &str| {
+        found.max_ppm = found.max_ppm.max(max);
+        if found.worst.is_empty() || p99 > found.p99_ppm {
+            (found.p99_ppm, found.worst) = (p99, name.to_owned());
+        }
+    };
+    let mut missed = 0;
+    for task in summary.tasks.iter().take(workload.tasks.len()) {
+        missed += task.jobs.missed;
+        let deadline = plan.header.tasks[task.task.index()].deadline;
+        if let Some(times) = task.jobs.response_time {
+            note(ppm(times.p99, deadline), ppm(times.max, deadline), &task.name);
+        }
+    }
+    for (index, (graph, info)) in summary.graphs.iter().zip(&workload.graphs).enumerate() {
+        let alone = effort.alone.get(index).map_or(0, |alone| alone.0);
+        let beyond = |latency: Nanos| ppm(Nanos(latency.0.saturating_sub(alone)), period(info));
+        match &graph.end_to_end {
+            Some(latency) => note(beyond(latency.p99), beyond(latency.max), &graph.name),
+            // It never got to its end.
+            None => missed += 1,
+        }
+    }
+    found.missed = missed;
+    found
+}
+
+/// `span` in millionths of `whole`.
+fn ppm(span: Nanos, whole: Nanos) -> u64 {
+    u64::try_from(u128::from(span.0) * 1_000_000 / u128::from(whole.0.max(1))).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(missed: u64, p99_ppm: u64) -> Option<Tail> {
+        Some(Tail { missed, p99_ppm, max_ppm: p99_ppm, worst: "a".to_owned() })
+    }
+
+    fn proof(laxity_ppm: i64) -> Option<Proof> {
+        Some(Proof { laxity_ppm, tightest: "a".to_owned(), end_to_end_ppm: 0 })
+    }
+
+    #[test]
+    fn what_is_proven_comes_first_then_more_laxity_then_the_better_tail() {
+        let score = |proof, tail| Score { proof, tail, unproven: None };
+        let sorted = [
+            score(None, None),
+            score(None, tail(3, 10)),
+            score(None, tail(0, 90)),
+            score(None, tail(0, 80)),
+            score(proof(5), tail(0, 95)),
+            score(proof(7), tail(0, 99)),
+            score(proof(7), tail(0, 98)),
+        ];
+        assert!(sorted.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}
