@@ -39,6 +39,8 @@ pub enum Command {
     Run(commands::run::Arguments),
     Check(commands::check::Arguments),
     Trace(commands::trace::Arguments),
+    Report(commands::report::Arguments),
+    Tune(commands::tune::Arguments),
     Gen(commands::generate::Arguments),
     Validate(commands::validate::Arguments),
     /// Print the JSON Schema of workload files

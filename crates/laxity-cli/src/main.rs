@@ -59,6 +59,8 @@ fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
         Command::Run(arguments) => commands::run::run(arguments, output),
         Command::Check(arguments) => commands::check::run(arguments, output),
         Command::Trace(arguments) => commands::trace::run(arguments, output),
+        Command::Report(arguments) => commands::report::run(arguments, output),
+        Command::Tune(arguments) => commands::tune::run(arguments, output),
         Command::Gen(arguments) => commands::generate::run(arguments, output),
         Command::Validate(arguments) => commands::validate::run(arguments, output),
         Command::Schema => commands::schema::run(output),

@@ -2,6 +2,27 @@
 
 use std::fs;
 
+use laxity_sys::scheduling;
+
+/// This machine, as Linux describes it; empty texts where it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// The name of the processor.
+    pub processor: String,
+    /// The release of Linux.
+    pub kernel: String,
+    /// The frequency governors of the CPUs that this process may use, each once.
+    pub governor: String,
+}
+
+impl Host {
+    /// As it is now.
+    pub fn look() -> Host {
+        let cpus = scheduling::usable_cpus().unwrap_or_default();
+        Host { processor: processor(), kernel: kernel(), governor: governor(&cpus) }
+    }
+}
+
 /// The name of the processor; empty where Linux gives none.
 pub(crate) fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -21,6 +21,7 @@ mod samples;
 mod session;
 
 pub use derive::profiles;
+pub use host::Host;
 pub use options::{MeasureError, Options, Worst};
 pub use probe::{Bytes, Probe};
 pub use samples::Samples;

@@ -15,6 +15,7 @@ pub mod measure;
 mod named;
 pub mod overheads;
 pub mod policies;
+pub mod report;
 #[cfg(target_os = "linux")]
 pub mod run;
 #[cfg(target_os = "linux")]
@@ -22,4 +23,5 @@ pub mod sched;
 pub mod schema;
 pub mod simulate;
 pub mod trace;
+pub mod tune;
 pub mod validate;

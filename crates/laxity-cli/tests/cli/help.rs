@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 37] = [
+const VERBS: [&[&str]; 40] = [
     &["simulate"],
     &["run"],
     &["check"],
@@ -11,7 +11,10 @@ const VERBS: [&[&str]; 37] = [
     &["trace", "x", "metrics"],
     &["trace", "x", "check"],
     &["trace", "x", "gantt"],
+    &["trace", "x", "why"],
     &["trace", "x", "export"],
+    &["report"],
+    &["tune"],
     &["gen"],
     &["validate"],
     &["schema"],

@@ -32,6 +32,7 @@ mod measure;
 mod output_files;
 mod readme;
 mod replicas;
+mod report;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
@@ -43,4 +44,6 @@ mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod trace;
+mod tune;
 mod validate;
+mod why;

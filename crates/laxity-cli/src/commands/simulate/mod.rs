@@ -7,10 +7,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use laxity_model::Nanos;
+use laxity_trace::TraceHeader;
 
 use self::simulations::Simulation;
+pub use self::simulations::default_duration;
 #[cfg(target_os = "linux")]
-pub use self::simulations::{default_duration, settle_replicas};
+pub use self::simulations::settle_replicas;
 use crate::configuration::Alternatives;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -91,6 +93,11 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
             output::warning(format_args!("{file}: without a GPU or another device, --handling changes nothing"));
         }
     }
+    if !quiet {
+        for warning in simulations.iter().filter_map(|simulation| overfull(&simulation.plan.header)) {
+            output::warning(format_args!("{file}: {warning}"));
+        }
+    }
     let duration = arguments.duration.unwrap_or_else(|| simulations::default_duration(&workload));
     let interrupt = Interrupt::watch();
     let mut reports = Vec::with_capacity(simulations.len());
@@ -110,6 +117,33 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     }
     print(&arguments, &simulations, &reports, output)?;
     conclude(&arguments, &simulations, &reports)
+}
+
+/// A cluster whose tasks need more than its CPUs, though all CPUs together would do: assigning tasks to it has failed.
+pub fn overfull(header: &TraceHeader) -> Option<String> {
+    // In thousandths of a CPU, rounded down.
+    let of = |cluster: Option<usize>| -> u128 {
+        let tasks = header.tasks.iter().filter(|task| task.kind.has_deadlines());
+        let tasks = tasks.filter(|task| cluster.is_none_or(|cluster| task.cluster == cluster));
+        tasks.map(|task| u128::from(task.wcet.0) * 1_000_000 / u128::from(task.period.0.max(1))).sum::<u128>() / 1_000
+    };
+    let sizes = || header.clusters.iter().map(|cpus| cpus.len() as u128 * 1_000);
+    if of(None) > sizes().sum() {
+        // No assignment can help; the workload is warned of.
+        return None;
+    }
+    let (cluster, size) = sizes().enumerate().find(|&(cluster, size)| of(Some(cluster)) > size)?;
+    let cpus: Vec<String> = header.clusters[cluster].iter().map(ToString::to_string).collect();
+    let needed = of(Some(cluster));
+    Some(format!(
+        "under {} the tasks on {} need {}.{:03} CPUs of {}, so that jobs get ever later; no placement was found in which all \
+         fit, so give tasks a `cluster`, or schedule globally, as in --policy G-EDF",
+        header.scheduler,
+        cpus.join(", "),
+        needed / 1_000,
+        needed % 1_000,
+        size / 1_000
+    ))
 }
 
 fn print(

@@ -1,0 +1,173 @@
+//! Where the laxity went: what the mean job and the latest one were spent with, up to the deadline.
+
+use std::collections::BTreeMap;
+
+use laxity_model::Nanos;
+use laxity_trace::why::Blame;
+use svg::Document;
+use svg::node::element::{Line, Rectangle, Text, Title};
+
+use crate::commands::report::observed::TaskTimes;
+use crate::quantity::short;
+
+const WIDTH: f64 = 900.0;
+const LEFT: f64 = 240.0;
+const RIGHT: f64 = 60.0;
+const BAR: f64 = 14.0;
+
+/// A kind of spending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Execution,
+    OtherJobs,
+    Locks,
+    OwnGpu,
+    Gpu,
+    Overhead,
+    Suspended,
+    Tokens,
+    NoJob,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 9] = [
+        Kind::Execution,
+        Kind::OwnGpu,
+        Kind::Suspended,
+        Kind::OtherJobs,
+        Kind::Locks,
+        Kind::Gpu,
+        Kind::Overhead,
+        Kind::Tokens,
+        Kind::NoJob,
+    ];
+
+    pub const fn of(blame: Blame) -> Kind {
+        match blame {
+            Blame::Execution | Blame::CacheRefill(_) => Kind::Execution,
+            Blame::Task(..) | Blame::Predecessor => Kind::OtherJobs,
+            Blame::Lock(..) => Kind::Locks,
+            Blame::Operation(..) => Kind::OwnGpu,
+            Blame::Engine(..) => Kind::Gpu,
+            Blame::Suspension | Blame::Throttled | Blame::Jitter => Kind::Suspended,
+            Blame::WakeUp(_) | Blame::BottomHalf(_) | Blame::Overhead(_) | Blame::SchedulerLock | Blame::Release => {
+                Kind::Overhead
+            }
+            Blame::Tokens(_) => Kind::Tokens,
+            Blame::Unoccupied => Kind::NoJob,
+        }
+    }
+
+    pub const fn colour(self) -> &'static str {
+        match self {
+            Kind::Execution => "#0072b2",
+            Kind::OwnGpu => "#009e73",
+            Kind::Suspended => "#b8c4ce",
+            Kind::OtherJobs => "#e69f00",
+            Kind::Locks => "#d55e00",
+            Kind::Gpu => "#8fd3b6",
+            Kind::Overhead => "#5f6368",
+            Kind::Tokens => "#cc79a7",
+            Kind::NoJob => "#f0d442",
+        }
+    }
+
+    pub const fn words(self) -> &'static str {
+        match self {
+            Kind::Execution => "executes",
+            Kind::OwnGpu => "own GPU operations",
+            Kind::Suspended => "suspended, throttled, jitter",
+            Kind::OtherJobs => "other jobs have the CPU",
+            Kind::Locks => "waits for locks and tokens of GPUs",
+            Kind::Gpu => "operation waits for an engine",
+            Kind::Overhead => "scheduler, interrupts, wake-up",
+            Kind::Tokens => "waits for tokens of its graph",
+            Kind::NoJob => "no job has the CPU: scheduler, other threads, hypervisor",
+        }
+    }
+}
+
+/// A bar: its label, what was spent, and the deadline.
+pub struct Bar {
+    pub label: String,
+    pub spent: BTreeMap<Kind, u64>,
+    pub deadline: Nanos,
+}
+
+/// The mean job and the latest job of a task.
+pub fn bars(label: &str, task: &TaskTimes, deadline: Nanos) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    if !task.times.is_empty() {
+        bars.push(Bar { label: format!("{label}, mean job"), spent: sum(task.mean()), deadline });
+    }
+    if let Some(latest) = &task.latest {
+        let parts = latest.parts();
+        let spent = sum(parts.iter().map(|part| (part.blame, part.time.0)));
+        bars.push(Bar { label: format!("{label}, latest job"), spent, deadline });
+    }
+    bars
+}
+
+fn sum(parts: impl Iterator<Item = (Blame, u64)>) -> BTreeMap<Kind, u64> {
+    let mut spent = BTreeMap::new();
+    for (blame, time) in parts {
+        *spent.entry(Kind::of(blame)).or_default() += time;
+    }
+    spent
+}
+
+/// Draws bars whose deadlines all stand at one line: each is relative to its own.
+pub fn draw(bars: &[Bar]) -> String {
+    let share = |bar: &Bar| bar.spent.values().sum::<u64>() as f64 / bar.deadline.0.max(1) as f64;
+    // What takes very long is cut, so that the others remain readable.
+    let end = bars.iter().map(share).fold(1.0, f64::max).min(2.5);
+    let across = |share: f64| LEFT + share.min(end) / end * (WIDTH - LEFT - RIGHT);
+    let height = 20.0 + bars.len() as f64 * (BAR + 6.0) + 6.0;
+    let mut picture = Document::new()
+        .set("viewBox", format!("0 0 {WIDTH} {height}"))
+        .set("width", WIDTH)
+        .set("font-family", "system-ui, sans-serif")
+        .set("font-size", 12)
+        .set("role", "img");
+    for (number, bar) in bars.iter().enumerate() {
+        let y = 20.0 + number as f64 * (BAR + 6.0);
+        picture = picture.add(text(LEFT - 8.0, y + 11.5, "end", &bar.label));
+        let mut spent = 0;
+        for kind in Kind::ALL {
+            let Some(&time) = bar.spent.get(&kind).filter(|&&time| time > 0) else { continue };
+            let scale = |time: u64| across(time as f64 / bar.deadline.0.max(1) as f64);
+            let (from, to) = (scale(spent), scale(spent + time));
+            spent += time;
+            let piece = Rectangle::new()
+                .set("x", format!("{from:.2}"))
+                .set("y", format!("{y:.2}"))
+                .set("width", format!("{:.2}", to - from))
+                .set("height", BAR)
+                .set("fill", kind.colour());
+            picture = picture.add(piece.add(Title::new(format!("{}: {}", kind.words(), short(Nanos(time))))));
+        }
+        let late = spent > bar.deadline.0;
+        let cut = if share(bar) > end { "… " } else { "" };
+        let words = format!("{cut}{}", short(Nanos(spent)));
+        let colour = if late { "#b3261e" } else { "#5f6368" };
+        picture = picture.add(text(across(share(bar)) + 4.0, y + 11.5, "start", &words).set("fill", colour));
+    }
+    let deadline = across(1.0);
+    picture
+        .add(
+            Line::new()
+                .set("x1", deadline)
+                .set("x2", deadline)
+                .set("y1", 14.0)
+                .set("y2", height)
+                .set("stroke", "#b3261e")
+                .set("stroke-dasharray", "4 3"),
+        )
+        .add(text(deadline, 11.0, "middle", "deadline").set("fill", "#b3261e"))
+        .to_string()
+}
+
+fn text(x: f64, y: f64, anchor: &str, words: &str) -> Text {
+    let words: String = words.chars().filter(|letter| !letter.is_control()).collect();
+    Text::new(words).set("x", format!("{x:.2}")).set("y", format!("{y:.2}")).set("text-anchor", anchor)
+}

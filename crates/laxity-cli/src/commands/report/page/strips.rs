@@ -1,0 +1,136 @@
+//! Response times as they are distributed, one strip for each way they were found, on a common axis with bound and deadline.
+//!
+//! ```text
+//!   simulated  ▁▂█▃▁      ▁       |bound   :deadline
+//!   live        ▁▂█▄▂▁  ▁      ▁  |        :
+//!              0            20            40 ms
+//! ```
+
+use laxity_model::Nanos;
+use svg::Document;
+use svg::node::element::{Line, Rectangle, Text, Title};
+
+use crate::quantity::short;
+
+const WIDTH: f64 = 620.0;
+const LEFT: f64 = 92.0;
+const RIGHT: f64 = 24.0;
+const ROW: f64 = 40.0;
+const TOP: f64 = 18.0;
+const BOTTOM: f64 = 22.0;
+/// Columns of a histogram.
+const BINS: usize = 120;
+
+/// The colours of what is beside each other, made for all kinds of colour vision (Okabe and Ito).
+pub const COLOURS: [&str; 4] = ["#56b4e9", "#d55e00", "#009e73", "#cc79a7"];
+
+/// What a strip chart shows.
+pub struct Strips<'a> {
+    /// Each way with its sorted times.
+    pub rows: Vec<(&'a str, &'a [Nanos])>,
+    pub bound: Option<Nanos>,
+    pub deadline: Option<Nanos>,
+}
+
+/// Draws the strips.
+pub fn draw(strips: &Strips) -> String {
+    let longest =
+        strips.rows.iter().filter_map(|(_, times)| times.last().copied()).chain(strips.bound).chain(strips.deadline);
+    let end = longest.max().unwrap_or(Nanos(1)).0.max(1) as f64 * 1.02;
+    let across = |time: f64| LEFT + time / end * (WIDTH - LEFT - RIGHT);
+    let height = TOP + ROW * strips.rows.len() as f64 + BOTTOM;
+    let floor = height - BOTTOM;
+    let mut picture = Document::new()
+        .set("viewBox", format!("0 0 {WIDTH} {height}"))
+        .set("width", WIDTH)
+        .set("font-family", "system-ui, sans-serif")
+        .set("font-size", 12)
+        .set("role", "img")
+        .add(line((LEFT, floor), (WIDTH - RIGHT, floor), "#5f6368", "none", 1.0));
+    for (row, (label, times)) in strips.rows.iter().enumerate() {
+        let base = TOP + ROW * (row as f64 + 1.0);
+        picture = picture.add(text(LEFT - 8.0, base - 8.0, "end", label, "#202124"));
+        picture = picture.add(line((LEFT, base), (WIDTH - RIGHT, base), "#dadce0", "none", 1.0));
+        for (bin, count, most) in histogram(times, end) {
+            let tall = (count as f64 / most as f64 * (ROW - 8.0)).max(2.0);
+            let wide = (WIDTH - LEFT - RIGHT) / BINS as f64;
+            let bar = Rectangle::new()
+                .set("x", format!("{:.2}", LEFT + bin as f64 * wide))
+                .set("y", format!("{:.2}", base - tall))
+                .set("width", format!("{wide:.2}"))
+                .set("height", format!("{tall:.2}"))
+                .set("fill", COLOURS[row % COLOURS.len()]);
+            let said = format!(
+                "{count} of {} jobs, about {}",
+                times.len(),
+                short(Nanos((bin as f64 / BINS as f64 * end) as u64))
+            );
+            picture = picture.add(bar.add(Title::new(said)));
+        }
+    }
+    for (time, colour, dash, name) in
+        [(strips.bound, "#202124", "none", "bound"), (strips.deadline, "#b3261e", "4 3", "deadline")]
+    {
+        let Some(time) = time else { continue };
+        let x = across(time.0 as f64);
+        picture = picture.add(line((x, TOP - 4.0), (x, floor), colour, dash, 1.5));
+        // Names stand on the outer sides of their lines, where they do not meet.
+        let is_left = match (name, strips.bound, strips.deadline) {
+            ("bound", Some(bound), Some(deadline)) => bound <= deadline,
+            ("deadline", Some(bound), Some(deadline)) => deadline < bound,
+            _ => x > WIDTH / 2.0,
+        };
+        let is_left = is_left && x - LEFT > 60.0 || x > WIDTH - RIGHT - 50.0 && strips.bound.is_none();
+        let anchor = if is_left { "end" } else { "start" };
+        let x = if is_left { x - 3.0 } else { x + 3.0 };
+        // At the right edge a name would be cut: it stands left of its line then, one line above the other.
+        let fits = is_left || x + 50.0 < WIDTH;
+        let (x, anchor) = if fits { (x, anchor) } else { (x - 6.0, "end") };
+        picture = picture.add(text(x, TOP - 6.0, anchor, name, colour));
+    }
+    picture = picture.add(text(LEFT, height - 6.0, "start", "0", "#5f6368"));
+    let last = strips.rows.iter().filter_map(|(_, times)| times.last().copied()).max();
+    for (time, name) in [(strips.deadline.or(strips.bound).or(last), "")] {
+        if let Some(time) = time {
+            picture = picture.add(text(
+                across(time.0 as f64),
+                height - 6.0,
+                "end",
+                &format!("{}{name}", short(time)),
+                "#5f6368",
+            ));
+        }
+    }
+    picture.to_string()
+}
+
+/// The columns that are not empty, with their counts and the highest count.
+fn histogram(times: &[Nanos], end: f64) -> Vec<(usize, usize, usize)> {
+    let mut bins = [0usize; BINS];
+    for time in times {
+        let bin = (time.0 as f64 / end * BINS as f64) as usize;
+        bins[bin.min(BINS - 1)] += 1;
+    }
+    let most = bins.iter().copied().max().unwrap_or(1).max(1);
+    bins.into_iter().enumerate().filter(|&(_, count)| count > 0).map(|(bin, count)| (bin, count, most)).collect()
+}
+
+fn line(from: (f64, f64), to: (f64, f64), colour: &str, dash: &str, width: f64) -> Line {
+    Line::new()
+        .set("x1", format!("{:.2}", from.0))
+        .set("y1", format!("{:.2}", from.1))
+        .set("x2", format!("{:.2}", to.0))
+        .set("y2", format!("{:.2}", to.1))
+        .set("stroke", colour)
+        .set("stroke-dasharray", dash)
+        .set("stroke-width", width)
+}
+
+fn text(x: f64, y: f64, anchor: &str, words: &str, colour: &str) -> Text {
+    let words: String = words.chars().filter(|letter| !letter.is_control()).collect();
+    Text::new(words)
+        .set("x", format!("{x:.2}"))
+        .set("y", format!("{y:.2}"))
+        .set("text-anchor", anchor)
+        .set("fill", colour)
+}
