@@ -2,7 +2,8 @@
 // laxity.h: g++ -std=c++17 program.cpp $(pkg-config --cflags --libs laxity) -pthread
 //     vx::Graph graph("tracker");
 //     const auto image = graph.object("image", vx::image<uint8_t>(640, 480));
-//     const auto points = graph.delay("points", vx::array<Point>(1000), 2); // of this frame and of the last
+//     // Of this frame and of the last.
+//     const auto points = graph.delay("points", vx::array<Point>(1000), 2);
 //     graph.input({ vx::output(image) }, [&](vx::Job &job) { return camera.read(job.write(image).data()); });
 //     graph.node("track", { vx::input(image), vx::past(points, 1), vx::output(points) },
 //                [=](vx::Job &job) { track(job.read(image), job.read(points, 1), job.write(points)); });

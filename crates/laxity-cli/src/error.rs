@@ -243,7 +243,7 @@ fn ended(code: Option<i32>, signal: Option<i32>) -> String {
 fn way_out(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space or choose another place; no file was left behind"
+            "free some space or choose another place; no part of this file was left behind"
         }
         io::ErrorKind::NotFound => "create the folder first",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "choose a place you may write to",
@@ -263,8 +263,8 @@ mod tests {
         let write = CliError::Write { path: "out.lxt".into(), source: error };
         assert_eq!(
             write.to_string(),
-            "cannot write out.lxt: no space left on device; free some space or choose another place; no file was left \
-             behind"
+            "cannot write out.lxt: no space left on device; free some space or choose another place; no part of \
+             this file was left behind"
         );
     }
 }

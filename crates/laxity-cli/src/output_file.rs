@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::CliError;
 
 /// A file being written. It grows under a temporary name in the same folder and gets its own name when it is complete,
 /// so neither a kill nor a full disk leaves behind what looks whole. Dropped before that, it is removed.
 ///
-/// A pipe or a device that exists is written in place.
+/// A pipe or a device that exists is written in place. So is a recording, which is of use even if it is cut off: after a kill
+/// it is there, and what reads it says that it is not whole.
 pub struct OutputFile {
     path: PathBuf,
     sink: Sink,
@@ -32,7 +33,15 @@ impl Failed {
 }
 
 enum Sink {
-    Temporary { file: NamedTempFile, target: PathBuf },
+    Temporary {
+        file: NamedTempFile,
+        target: PathBuf,
+    },
+    /// Removed unless it is committed, but by a kill.
+    Recording {
+        file: File,
+        target: TempPath,
+    },
     InPlace(File),
 }
 
@@ -41,6 +50,23 @@ impl OutputFile {
     pub fn create(path: &Path) -> Result<Self, CliError> {
         let sink = open(path).map_err(|source| CliError::Write { path: path.to_owned(), source })?;
         Ok(OutputFile { path: path.to_owned(), sink, failed: Failed::default() })
+    }
+
+    /// Begins to write the recording `path`, under its own name from the start. What was there is gone at once.
+    #[cfg(target_os = "linux")]
+    pub fn record(path: &Path) -> Result<Self, CliError> {
+        let failed = |source| CliError::Write { path: path.to_owned(), source };
+        let target = match fs::canonicalize(path) {
+            Ok(target) => target,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+            Err(error) => return Err(failed(error)),
+        };
+        if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
+            return OutputFile::create(path);
+        }
+        let file = File::options().write(true).create(true).truncate(true).open(&target).map_err(failed)?;
+        let target = TempPath::try_from_path(&target).map_err(failed)?;
+        Ok(OutputFile { path: path.to_owned(), sink: Sink::Recording { file, target }, failed: Failed::default() })
     }
 
     /// Becomes true when a write fails: for writers that keep the error to themselves until they are done.
@@ -55,6 +81,9 @@ impl OutputFile {
             // Some file systems notice only now that the disk is full.
             Sink::Temporary { file, target } => {
                 file.as_file().sync_all().and_then(|()| file.persist(target).map(|_| ()).map_err(|error| error.error))
+            }
+            Sink::Recording { file, target } => {
+                file.sync_all().and_then(|()| target.keep().map(|_| ()).map_err(|error| error.error))
             }
             Sink::InPlace(mut file) => file.flush(),
         };
@@ -73,7 +102,7 @@ impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match &mut self.sink {
             Sink::Temporary { file, .. } => file.write(bytes),
-            Sink::InPlace(file) => file.write(bytes),
+            Sink::Recording { file, .. } | Sink::InPlace(file) => file.write(bytes),
         };
         if let Err(error) = &written
             && error.kind() != io::ErrorKind::Interrupted
@@ -86,7 +115,7 @@ impl Write for OutputFile {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.sink {
             Sink::Temporary { file, .. } => file.flush(),
-            Sink::InPlace(file) => file.flush(),
+            Sink::Recording { file, .. } | Sink::InPlace(file) => file.flush(),
         }
     }
 }

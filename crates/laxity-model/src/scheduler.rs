@@ -43,7 +43,11 @@ impl PriorityRule {
     /// Whether a job's rank is its deadline, so that jobs of a task differ in it. Where the fair class is asked for a rank,
     /// as by locks of GPUs, that is the deadline, too.
     pub const fn goes_by_deadline(self) -> bool {
-        matches!(self, PriorityRule::Edf | PriorityRule::Fair)
+        // Exhaustive: of each new rule it must be said.
+        match self {
+            PriorityRule::Edf | PriorityRule::Fair => true,
+            PriorityRule::RateMonotonic | PriorityRule::DeadlineMonotonic | PriorityRule::Given => false,
+        }
     }
 }
 

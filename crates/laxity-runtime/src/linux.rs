@@ -137,7 +137,12 @@ pub(crate) fn choose(
             )),
         };
     }
-    let is_edf = scheduler.rule == PriorityRule::Edf;
+    // Exhaustive: a class of Linux is taken only for a rule that it is known to follow.
+    let is_edf = match scheduler.rule {
+        PriorityRule::Edf => true,
+        PriorityRule::RateMonotonic | PriorityRule::DeadlineMonotonic | PriorityRule::Given => false,
+        PriorityRule::Fair => unreachable!("it was answered above"),
+    };
     let (probe, ours) = (Attributes::fifo(1), Attributes::fifo(laxity_sched::BASE_PRIORITY + 2));
     match wanted {
         Some(LinuxScheduler::Laxity) => try_out(ours).map(|()| (LinuxScheduler::Laxity, None)),

@@ -132,6 +132,28 @@ fn waits_are_told_apart_by_cause() {
 }
 
 #[test]
+fn waits_for_a_resource_say_which() {
+    let mut header = header();
+    let resource = |name: &str| LockInfo {
+        name: name.to_owned(),
+        kind: LockKind::Resource { order: EngineOrder::Fifo },
+        replicas: 1,
+    };
+    header.locks = vec![resource("map"), resource("log")];
+    let events = [
+        (0, release(A, 10)),
+        (1, request(A, 0)),
+        (4, grant(A, 0, 0)),
+        (5, unlock(A, 0, 0)),
+        (5, request(A, 1)),
+        (6, grant(A, 1, 0)),
+    ];
+    let waits = &measure(&header, &trace(&events), at(10)).tasks[0].waits;
+    let told: Vec<_> = waits.iter().map(|wait| (wait.cause, wait.resource.as_deref(), wait.total)).collect();
+    assert_eq!(told, [(WaitCause::Resource, Some("map"), units(3)), (WaitCause::Resource, Some("log"), units(1))]);
+}
+
+#[test]
 fn a_withdrawn_request_waited_too() {
     let events =
         [(0, release(A, 10)), (1, request(A, 0)), (4, withdraw(A, 0)), (5, request(A, 0)), (7, grant(A, 0, 0))];

@@ -118,10 +118,12 @@ impl Verified {
         Ok(spec.plan().edges().iter().map(dependency).collect())
     }
 
-    /// The graph in the language of Graphviz; back-edges are dashed, and feedback is left out. As a picture, and while it
-    /// runs, `laxity graph show` has it.
+    /// The graph in the language of Graphviz; back-edges are dashed, and feedback is left out. No node has a period yet:
+    /// that is chosen when the graph is spawned. As a picture, and while it runs, `laxity graph show` has it.
     pub fn dot(&self) -> String {
-        Topology::of(&self.graph).dot()
+        let mut graph = self.graph.clone();
+        graph.nodes.iter_mut().for_each(|node| node.period = None);
+        Topology::of(&graph).dot()
     }
 
     /// Objects and slots, one a line: what the memory is for.

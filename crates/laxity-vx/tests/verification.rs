@@ -57,6 +57,7 @@ fn a_delay_that_is_read_upstream_makes_a_back_edge_with_the_tokens_of_its_age() 
     assert_eq!(back.len(), 1);
     assert_eq!((back[0].from.as_str(), back[0].to.as_str(), back[0].initial), ("tracker", "flow", 2));
     assert!(verified.dot().contains("style=dashed"), "back-edges can be told in a drawing");
+    assert!(!verified.dot().contains(" ms"), "no period is chosen yet: {}", verified.dot());
     assert_eq!(verified.describe_objects(), "image: 1 bytes\npoints: a delay of 3 slots, each 1 bytes\n");
 }
 

@@ -15,6 +15,7 @@ use crate::output::{self, Output};
 use crate::output_file::OutputFile;
 use crate::overheads::Overheads;
 use crate::policy::{PolicyChoice, PolicyParser};
+use crate::quantity::counted;
 use crate::style::{FAINT, RESET, STRONG};
 
 /// Generate random task sets as workload files.
@@ -93,17 +94,39 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
             let message = format!("{count} sets need a folder to go to; name it with -o");
             Err(CliError::Argument { message })
         }
+        (Some(count), Some(file)) if is_file_name(file) => {
+            let message = format!(
+                "-o {} names one file, and -n {count} writes a folder of them; name a folder, as in -o {}/",
+                file.display(),
+                file.with_extension("").display()
+            );
+            Err(CliError::Argument { message })
+        }
         (Some(count), Some(folder)) => {
             let failed = |source| CliError::Write { path: folder.clone(), source };
             fs::create_dir_all(folder).map_err(failed)?;
             let digits = (count - 1).to_string().len().max(3);
             for number in 0..count {
                 let path = folder.join(format!("set-{number:0digits$}.toml"));
-                write(&draw(task_set_seed(arguments.seed, 0, number))?, &path)?;
+                let written = write(&draw(task_set_seed(arguments.seed, 0, number))?, &path);
+                written.inspect_err(|_| keep_in_mind(number, folder))?;
             }
             output::note(format_args!("{count} workloads in {}", folder.display()));
             Ok(())
         }
+    }
+}
+
+/// Whether `path` looks like a workload file rather than a folder.
+fn is_file_name(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    matches!(extension.as_deref(), Some("toml" | "json")) && !path.is_dir()
+}
+
+/// Says what is there although the command fails.
+fn keep_in_mind(written: u64, folder: &Path) {
+    if written > 0 {
+        output::note(format_args!("{} already written to {}", counted(written, "workload"), folder.display()));
     }
 }
 

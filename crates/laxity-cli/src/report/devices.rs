@@ -1,7 +1,7 @@
 //! What there is only with GPUs, other devices, locks and graphs.
 
 use laxity_model::Nanos;
-use laxity_trace::metrics::{DistributionSummary, InversionSummary, Summary, WaitCause};
+use laxity_trace::metrics::{DistributionSummary, InversionSummary, Summary, WaitCause, WaitSummary};
 
 use super::{Report, chains};
 use crate::quantity::{TimeUnit, counted, percent};
@@ -91,7 +91,7 @@ fn waits(summary: &Summary) -> Table {
         let mean = Nanos(wait.total.0 / wait.count.max(1));
         table.row(vec![
             cut(&task.name, NAME_WIDTH_MAX).into(),
-            cause(wait.cause).into(),
+            waited_for(wait).into(),
             wait.count.to_string().into(),
             unit.show(mean).into(),
             unit.show(wait.max).into(),
@@ -99,6 +99,14 @@ fn waits(summary: &Summary) -> Table {
         ]);
     }
     table
+}
+
+/// A cause in words, and which resource.
+fn waited_for(wait: &WaitSummary) -> String {
+    match &wait.resource {
+        Some(name) => format!("resource {}", cut(name, NAME_WIDTH_MAX)),
+        None => cause(wait.cause).to_owned(),
+    }
 }
 
 /// A cause in words.

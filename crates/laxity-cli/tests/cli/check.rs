@@ -291,4 +291,22 @@ fn check_and_simulate_call_tasks_and_nodes_alike() {
     let simulated = names("simulate", &["--for", "100 ms"]);
     assert_eq!(proven, simulated);
     assert_eq!(proven[..2], ["health", "vision/camera"]);
+/// Of several thousand tasks: the analysis says nothing for seconds but that it goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_analysis_says_on_a_terminal_that_it_goes_on() {
+    let folder = crate::support::folder();
+    let file = folder.path().join("many.toml");
+    let task = |index: usize| {
+        format!("[[task]]\nname = \"t{index}\"\nperiod = \"{} us\"\nwcet = \"10 us\"\n", 60_000 + 7 * index)
+    };
+    let head = "laxity = 1\nname = \"many\"\nscheduler = \"G-EDF\"\n[platform]\ncpus = 4\n".to_owned();
+    std::fs::write(&file, (0..8_000).map(task).fold(head, |text, task| text + &task)).expect("written");
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("laxity"));
+    command.arg("check").arg(&file);
+    let mut terminal = crate::terminal::Terminal::start(command);
+    terminal.read_until("analyses 8000 tasks under G-EDF/CEm");
+    let id = nix::unistd::Pid::from_raw(terminal.id() as i32);
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).expect("a child of ours");
+    terminal.finish();
 }

@@ -57,6 +57,7 @@ fn what_cannot_be_generated_is_refused_with_the_way_out() {
         (&["gen", "uni-light/short"], "cap is missing"),
         (&["gen", "uni-light/short", "cap=1", "-n", "2"], "2 sets need a folder"),
         (&["gen", "uni-light/short", "cap=1", "-n", "0"], "0 is not in 1..=1000000"),
+        (&["gen", "uni-light/short", "cap=1", "-n", "2", "-o", "sets.json"], "name a folder, as in -o sets/"),
         (&["gen", "uni-light/short", "cap=1", "--policy", "all"], "a file has one scheduler"),
         (&["gen"], "required"),
     ] {

@@ -147,7 +147,7 @@ fn an_interrupted_run_leaves_a_whole_trace() {
         let (folder, _traces, path) = places();
         let words = [&["--for", "80000 h", "--quiet", "--trace", text(&path)], extra].concat();
         let (child, graph) = start(folder.path(), &words);
-        assert!(!path.exists(), "it has its name when it is whole");
+        assert!(path.exists(), "a recording has its name from the start");
         drop(graph);
         assert_eq!(end(child.into_child(), Signal::SIGINT).status.code(), Some(130));
         assert_legal(&path);

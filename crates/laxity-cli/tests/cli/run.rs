@@ -26,6 +26,35 @@ fn a_live_run_is_measured_as_a_simulation_and_leaves_a_trace_that_is_one() {
     }
 }
 
+/// A recording grows under its own name and is written about twice a second, so that SIGKILL loses no more.
+#[test]
+fn the_trace_of_a_killed_run_has_what_happened_up_to_the_last_second() {
+    let folder = folder();
+    let trace = folder.path().join("live.lxt");
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("laxity"))
+        .args(["run", "--quiet", "--for", "60s", "--scheduler", "other", "--trace"])
+        .args([trace.as_path(), fixture("two.toml").as_path()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    // However slow this machine is: until something was written after the header.
+    let info = || run(["trace".as_ref(), trace.as_os_str(), "info".as_ref()]);
+    let has_jobs = || info().1.lines().any(|line| line.contains("completion") && !line.contains(" 0 completions"));
+    while !has_jobs() {
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(child.try_wait().expect("a child of ours"), None, "it runs for a minute");
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGKILL).expect("a child of ours");
+    child.wait().expect("a child of ours");
+    let (code, out, err) = info();
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(out.contains("where it was cut off"), "{out}");
+    let (code, out, err) = run(["trace".as_ref(), trace.as_os_str(), "why".as_ref()]);
+    assert!(code == 1 && out.contains("took") && err.contains("the results are of what was read"), "{out}{err}");
+}
+
 #[test]
 fn what_is_not_run_live_is_refused_by_name() {
     let refused = |name: &str, words: &[&str]| {

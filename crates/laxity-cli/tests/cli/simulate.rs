@@ -258,3 +258,23 @@ fn colour_is_for_terminals_unless_asked_for() {
     assert!(!colours(&["--color", "never"]));
     assert!(colours(&["--color", "always"]));
 }
+
+/// Tasks of utilization 0.7, 0.7 and 0.6 need two CPUs and fit on none together with another: a placement fails, though the
+/// whole set does not need more than there is.
+#[test]
+fn tasks_that_no_placement_fits_are_warned_of() {
+    let folder = crate::support::folder();
+    let file = folder.path().join("three.toml");
+    let task = |name: &str, wcet| format!("[[task]]\nname = \"{name}\"\nperiod = \"10 ms\"\nwcet = \"{wcet} ms\"\n");
+    let head = "laxity = 1\nname = \"three\"\nscheduler = \"P-EDF\"\n[platform]\ncpus = 2\n";
+    std::fs::write(&file, [head, &task("a", 7), &task("b", 7), &task("c", 6)].concat()).expect("written");
+    let warned = |words: &[&str]| {
+        let (code, _, err) = crate::support::run(
+            ["simulate".as_ref(), file.as_os_str()].into_iter().chain(words.iter().map(std::convert::AsRef::as_ref)),
+        );
+        assert_eq!(code, 0, "{err}");
+        err.contains("under P-EDF/CEm the tasks on cpu") && err.contains("need 1.300 CPUs of 1")
+    };
+    assert!(warned(&[]));
+    assert!(!warned(&["--policy", "G-EDF"]));
+}

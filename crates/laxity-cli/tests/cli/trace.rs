@@ -63,6 +63,10 @@ fn missed_deadlines_fail_the_check_unless_they_are_ignored() {
     let listed = out.lines().filter(|line| line.starts_with("         ")).count();
     assert_eq!(listed, 4, "three and how many more:\n{out}");
     assert!(err.starts_with("error: ") && err.trim_end().ends_with("violations"), "{err}");
+    assert!(
+        out.contains('#') && !out.contains(" T0.") && !out.contains(" T1."),
+        "jobs have their tasks' names:\n{out}"
+    );
     assert_eq!(trace(&path, &["check", "--ignore-deadlines"]).0, 0);
 }
 

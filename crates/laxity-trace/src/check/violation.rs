@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use laxity_model::{CpuId, Instant, JobId};
+use laxity_model::{CpuId, Instant, JobId, LockId};
 
 use super::Problem;
+use crate::TraceHeader;
+use crate::why::job_name;
 
 /// Something a schedule must not do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +21,17 @@ pub struct Violation {
     pub what: Problem,
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Violation {
+    /// The violation with the names of tasks and locks, in place of their numbers.
+    pub fn in_words<'a>(&'a self, header: &'a TraceHeader) -> impl fmt::Display + 'a {
+        InWords { violation: self, names: Names::Of(header) }
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, names: &Names<'_>) -> fmt::Result {
+        let job_name = |job: &JobId| names.job(*job);
+        let lock_name = |lock: &LockId| names.lock(*lock);
         let cpu = Named(self.cpu, "no CPU");
-        let job = Named(self.job, "no job");
+        let job = Named(self.job.as_ref().map(job_name), "no job");
         write!(f, "at {} ", self.at)?;
         match &self.what {
             Problem::UnknownTask => write!(f, "{job} is of a task that the header does not list"),
@@ -40,9 +49,9 @@ impl fmt::Display for Violation {
             }
             Problem::OutOfTurn { act, phase } => write!(f, "{job} {act} while {phase}"),
             Problem::BeforePredecessor { act, predecessor } => {
-                write!(f, "{job} {act} before {predecessor} is complete")
+                write!(f, "{job} {act} before {predecessor} is complete", predecessor = job_name(predecessor))
             }
-            Problem::CpuOccupied { by } => write!(f, "{cpu} gets {job} while it has {by}"),
+            Problem::CpuOccupied { by } => write!(f, "{cpu} gets {job} while it has {by}", by = job_name(by)),
             Problem::Elsewhere { act, on } => write!(f, "{job} {act} on {cpu} while it has {on}"),
             Problem::OutsideCluster { act, cluster } => {
                 write!(f, "{job} {act} on {cpu}, which is not of its cluster {cluster}")
@@ -57,24 +66,46 @@ impl fmt::Display for Violation {
             Problem::ExceededWcet { executed, limit } => {
                 write!(f, "{job} completes after {executed} of execution, its worst case is {limit}")
             }
-            Problem::UnknownLock { lock } => write!(f, "{job} names lock {}, which the header does not list", lock.0),
+            Problem::UnknownLock { lock } => {
+                write!(f, "{job} names lock {lock}, which the header does not list", lock = lock_name(lock))
+            }
             Problem::UnknownReplica { lock, replica } => {
-                write!(f, "{job} is granted replica {} of lock {}, which does not have it", replica.0, lock.0)
+                write!(
+                    f,
+                    "{job} is granted replica {} of lock {lock}, which does not have it",
+                    replica.0,
+                    lock = lock_name(lock)
+                )
             }
             Problem::RequestedTwice { lock } => {
-                write!(f, "{job} asks for a lock while it waits for or holds lock {}", lock.0)
+                write!(f, "{job} asks for a lock while it waits for or holds lock {lock}", lock = lock_name(lock))
             }
             Problem::NotRequested { lock } => {
-                write!(f, "{job} is granted or gives up waiting for lock {}, for which it does not wait", lock.0)
+                write!(
+                    f,
+                    "{job} is granted or gives up waiting for lock {lock}, for which it does not wait",
+                    lock = lock_name(lock)
+                )
             }
             Problem::LockHeld { lock, replica, by } => {
-                write!(f, "{job} is granted replica {} of lock {} while {by} holds it", replica.0, lock.0)
+                write!(
+                    f,
+                    "{job} is granted replica {} of lock {lock} while {by} holds it",
+                    replica.0,
+                    by = job_name(by),
+                    lock = lock_name(lock)
+                )
             }
             Problem::GrantOrder { lock, earlier } => {
-                write!(f, "{job} is granted lock {} before {earlier}, which comes first", lock.0)
+                write!(
+                    f,
+                    "{job} is granted lock {lock} before {earlier}, which comes first",
+                    earlier = job_name(earlier),
+                    lock = lock_name(lock)
+                )
             }
             Problem::ReplicaIdle { lock, replica } => {
-                write!(f, "{job} waited for lock {} while replica {} was free", lock.0, replica.0)
+                write!(f, "{job} waited for lock {lock} while replica {} was free", replica.0, lock = lock_name(lock))
             }
             Problem::BudgetExceeded { traffic, allowed } => {
                 write!(f, "best-effort jobs caused {traffic} B of memory traffic in a period of at most {allowed} B")
@@ -84,15 +115,29 @@ impl fmt::Display for Violation {
                 write!(f, "an operation of {job} began without the bandwidth lock at the ceiling priority")
             }
             Problem::NotHeld { lock, replica } => {
-                write!(f, "{job} unlocks replica {} of lock {}, which it does not hold", replica.0, lock.0)
+                write!(
+                    f,
+                    "{job} unlocks replica {} of lock {lock}, which it does not hold",
+                    replica.0,
+                    lock = lock_name(lock)
+                )
             }
-            Problem::CompletedHolding { lock } => write!(f, "{job} completes holding lock {}", lock.0),
-            Problem::CompletedWaiting { lock } => write!(f, "{job} completes waiting for lock {}", lock.0),
+            Problem::CompletedHolding { lock } => {
+                write!(f, "{job} completes holding lock {lock}", lock = lock_name(lock))
+            }
+            Problem::CompletedWaiting { lock } => {
+                write!(f, "{job} completes waiting for lock {lock}", lock = lock_name(lock))
+            }
             Problem::UnknownEngine { gpu, engine } => {
                 write!(f, "{job} uses {} of {gpu}, which the header does not have", engine.name())
             }
             Problem::EngineBusy { gpu, engine, by } => {
-                write!(f, "{job} begins an operation on {} of {gpu} while one of {by} is there", engine.name())
+                write!(
+                    f,
+                    "{job} begins an operation on {} of {gpu} while one of {by} is there",
+                    engine.name(),
+                    by = job_name(by)
+                )
             }
             Problem::NoOperation { gpu, engine } => {
                 write!(f, "{job} ends an operation on {} of {gpu} that had not begun", engine.name())
@@ -104,7 +149,9 @@ impl fmt::Display for Violation {
             Problem::NoBottomHalf => write!(f, "{cpu} ends a bottom half that had not begun"),
             Problem::StackBorrowed { act } => write!(f, "{job} {act} on {cpu} while a bottom half has its stack"),
             Problem::NoThread => write!(f, "{job} serves as a bottom half but is not of an interrupt thread"),
-            Problem::BesideOwner { owner } => write!(f, "{job} runs on {cpu} beside {owner}, whose bottom half it is"),
+            Problem::BesideOwner { owner } => {
+                write!(f, "{job} runs on {cpu} beside {owner}, whose bottom half it is", owner = job_name(owner))
+            }
             Problem::UnknownEdge { edge } => write!(f, "{job} names edge {}, which the header does not list", edge.0),
             Problem::WrongEnd { edge } => write!(f, "{job} moves tokens on edge {}, which is not its own", edge.0),
             Problem::TokensOutOfTurn { edge } => {
@@ -120,7 +167,11 @@ impl fmt::Display for Violation {
                 write!(f, "{job} is dispatched before it consumed from edge {}", edge.0)
             }
             Problem::StaleRead { reader } => {
-                write!(f, "{job} is dispatched before {reader} has read the data that it overwrites")
+                write!(
+                    f,
+                    "{job} is dispatched before {reader} has read the data that it overwrites",
+                    reader = job_name(reader)
+                )
             }
             Problem::NotNewest { edge, read, newest } => {
                 let value =
@@ -133,13 +184,21 @@ impl fmt::Display for Violation {
                 write!(f, "{job} is linked to {cpu} within a quantum of {quantum} instead of at its start")
             }
             Problem::Inversion { urgency, waiting, waiting_urgency } => {
-                write!(f, "{cpu} runs {job} ({urgency}) while {waiting} ({waiting_urgency}) is ready and unlinked")
+                write!(
+                    f,
+                    "{cpu} runs {job} ({urgency}) while {waiting} ({waiting_urgency}) is ready and unlinked",
+                    waiting = job_name(waiting)
+                )
             }
             Problem::NotWorkConserving { waiting, waiting_urgency } => {
-                write!(f, "{cpu} runs nothing while {waiting} ({waiting_urgency}) is ready and unlinked")
+                write!(
+                    f,
+                    "{cpu} runs nothing while {waiting} ({waiting_urgency}) is ready and unlinked",
+                    waiting = job_name(waiting)
+                )
             }
             Problem::RunsUnlinked { linked: Some(linked) } => {
-                write!(f, "{cpu} runs {job} while it is linked to {linked}")
+                write!(f, "{cpu} runs {job} while it is linked to {linked}", linked = job_name(linked))
             }
             Problem::RunsUnlinked { linked: None } => write!(f, "{cpu} runs {job} while it is linked to nothing"),
             Problem::LinkedButIdle => write!(f, "{cpu} runs nothing while it is linked to {job}"),
@@ -149,6 +208,49 @@ impl fmt::Display for Violation {
             }
             Problem::Incomplete { deadline } => write!(f, "{job} is incomplete, its deadline was {deadline}"),
         }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, &Names::Numbers)
+    }
+}
+
+/// A violation to be told with names.
+struct InWords<'a> {
+    violation: &'a Violation,
+    names: Names<'a>,
+}
+
+impl fmt::Display for InWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.violation.write(f, &self.names)
+    }
+}
+
+/// What jobs and locks are called.
+enum Names<'a> {
+    /// By their numbers, as where no header is at hand.
+    Numbers,
+    /// As in the header.
+    Of(&'a TraceHeader),
+}
+
+impl Names<'_> {
+    fn job(&self, job: JobId) -> String {
+        match self {
+            Names::Of(header) if job.task.index() < header.tasks.len() => job_name(header, job),
+            _ => job.to_string(),
+        }
+    }
+
+    fn lock(&self, lock: LockId) -> String {
+        match self {
+            Names::Of(header) => header.locks.get(lock.index()).map(|info| info.name.clone()),
+            Names::Numbers => None,
+        }
+        .unwrap_or_else(|| lock.0.to_string())
     }
 }
 

@@ -54,6 +54,19 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
+    /// Writes the records so far, so that they survive the process. Meant for about once a second: a chunk that is not
+    /// full takes a few bytes more.
+    ///
+    /// Errors, as they occur here or did before, are kept for [`TraceWriter::finish`].
+    pub fn flush(&mut self) {
+        if self.length > FRAME {
+            self.write_chunk();
+        }
+        if self.error.is_none() {
+            self.error = self.out.flush().err();
+        }
+    }
+
     #[cold]
     fn write_chunk(&mut self) {
         if self.error.is_none() {

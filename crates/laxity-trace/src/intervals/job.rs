@@ -9,6 +9,9 @@ pub struct JobHistory {
     pub job: JobId,
     /// Its release; `None` where the trace begins later.
     pub released: Option<Released>,
+    /// Whether it has a deadline of its own: a job of an interrupt thread has that of the job that it serves, and a
+    /// best-effort job none.
+    pub has_deadline: bool,
     /// The CPU that handled its release.
     pub ready_on: Option<CpuId>,
     /// Where it executed last.
@@ -35,10 +38,11 @@ pub struct Released {
 }
 
 impl JobHistory {
-    pub(super) fn new(job: JobId) -> Self {
+    pub(super) fn new(job: JobId, has_deadline: bool) -> Self {
         JobHistory {
             job,
             released: None,
+            has_deadline,
             ready_on: None,
             last_cpu: None,
             completed: None,
@@ -68,10 +72,10 @@ impl JobHistory {
         Some(self.completion()?.saturating_since(self.released?.deadline))
     }
 
-    /// Whether it completed after its deadline, or was incomplete when the trace ended at `end`, no earlier than its
-    /// deadline. The same rule as that of metrics and checkers.
+    /// Whether it completed after its own deadline, or was incomplete when the trace ended at `end`, no earlier than that.
+    /// The same rule as that of metrics and checkers.
     pub fn is_missed(&self, end: Instant) -> bool {
-        let Some(Released { deadline, .. }) = self.released else { return false };
+        let Some(Released { deadline, .. }) = self.released.filter(|_| self.has_deadline) else { return false };
         match self.completion() {
             Some(completion) => completion > deadline,
             None => deadline <= end,

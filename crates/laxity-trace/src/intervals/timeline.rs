@@ -113,7 +113,8 @@ impl Mentions {
     fn mention(&mut self, job: JobId) {
         let next = self.jobs.len();
         if *self.open.entry(job).or_insert(next) == next {
-            self.jobs.push(JobHistory::new(job));
+            // The tracker's history takes its place.
+            self.jobs.push(JobHistory::new(job, true));
         }
     }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use laxity_model::{CpuId, Instant, JobId, LockId, Nanos, TaskId};
 
-use super::admit::admit;
-use super::{Activity, Begin, Interval, JobHistory, Released, Stop, TrackError};
+use super::{Activity, Begin, Interval, JobHistory, Released, Stop, TrackError, admit};
 use crate::replay::{Cpu, Details, Named, Operation, Replay, Running, Section};
 use crate::{Event, Record, TraceHeader};
 
@@ -195,7 +194,7 @@ impl<'a> Tracker<'a> {
                 self.history(job);
             }
             Event::Complete { cpu, job } => {
-                let history = self.jobs.remove(&job).unwrap_or_else(|| JobHistory::new(job));
+                let history = self.jobs.remove(&job).unwrap_or_else(|| self.unknown(job));
                 return Some(JobHistory { completed: Some((cpu, at)), ..history });
             }
             _ => {}
@@ -204,7 +203,13 @@ impl<'a> Tracker<'a> {
     }
 
     fn history(&mut self, job: JobId) -> &mut JobHistory {
-        self.jobs.entry(job).or_insert_with(|| JobHistory::new(job))
+        let unknown = self.unknown(job);
+        self.jobs.entry(job).or_insert(unknown)
+    }
+
+    /// The history of a job that was not named before.
+    fn unknown(&self, job: JobId) -> JobHistory {
+        JobHistory::new(job, !self.header.lacks_deadlines(job.task))
     }
 
     fn cpu(&self, cpu: CpuId) -> &Cpu {

@@ -1,6 +1,8 @@
 //! The waits of jobs, by cause.
 
-use laxity_model::{Instant, JobId, Nanos};
+use std::collections::BTreeMap;
+
+use laxity_model::{Instant, JobId, LockId, Nanos};
 use serde::Serialize;
 
 use crate::replay::Details;
@@ -43,10 +45,13 @@ impl WaitCause {
 
 /// The waits of a task's jobs for one cause: for locks from request to grant or withdrawal, those granted at once
 /// included; otherwise from suspension to resumption.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitSummary {
     /// Their cause.
     pub cause: WaitCause,
+    /// Of waits for a resource its name: each has its own entry.
+    #[serde(rename = "resource", skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
     /// How often.
     pub count: u64,
     /// How long in all.
@@ -62,12 +67,15 @@ pub struct WaitSummary {
 pub(super) struct Waits {
     /// By lock; `None`: no job ever waits for it.
     locks: Vec<Option<WaitCause>>,
+    names: Vec<String>,
     tasks: Vec<TaskWaits>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct TaskWaits {
     by_cause: [Wait; WaitCause::ALL.len()],
+    /// Of `by_cause`, the waits for each resource.
+    by_resource: BTreeMap<LockId, Wait>,
     suspension: Option<(JobId, Suspension)>,
 }
 
@@ -92,6 +100,7 @@ impl Waits {
     pub fn new(header: &TraceHeader) -> Self {
         Waits {
             locks: header.locks.iter().map(|lock| WaitCause::of(&lock.kind)).collect(),
+            names: header.locks.iter().map(|lock| lock.name.clone()).collect(),
             tasks: vec![TaskWaits::default(); header.tasks.len()],
         }
     }
@@ -99,15 +108,18 @@ impl Waits {
     /// The causes that occurred.
     pub fn summary(&self, task: usize) -> Vec<WaitSummary> {
         let Some(waits) = self.tasks.get(task) else { return Vec::new() };
-        let by_cause = WaitCause::ALL.into_iter().zip(waits.by_cause).filter(|(_, wait)| wait.count > 0);
-        by_cause
-            .map(|(cause, wait)| WaitSummary {
-                cause,
-                count: wait.count,
-                total: Nanos(wait.total),
-                max: Nanos(wait.max),
-            })
-            .collect()
+        let summary = |cause, resource, wait: Wait| WaitSummary {
+            cause,
+            resource,
+            count: wait.count,
+            total: Nanos(wait.total),
+            max: Nanos(wait.max),
+        };
+        let name = |lock: &LockId| self.names.get(lock.index()).cloned();
+        let by_resource = waits.by_resource.iter().map(|(lock, &wait)| summary(WaitCause::Resource, name(lock), wait));
+        let by_cause = WaitCause::ALL.into_iter().zip(waits.by_cause);
+        let others = by_cause.filter(|&(cause, wait)| cause != WaitCause::Resource && wait.count > 0);
+        by_resource.chain(others.map(|(cause, wait)| summary(cause, None, wait))).collect()
     }
 
     /// `before`: what was true before the event.
@@ -116,7 +128,12 @@ impl Waits {
             Event::Grant { job, lock, .. } | Event::Withdraw { job, lock } => {
                 let cause = self.locks.get(lock.index()).copied().flatten();
                 if let (Some(since), Some(cause)) = (before.locks.requested(job, lock), cause) {
-                    self.add(job, cause, at.saturating_since(since));
+                    let span = at.saturating_since(since);
+                    self.add(job, cause, span);
+                    let task = self.tasks.get_mut(job.task.index()).filter(|_| cause == WaitCause::Resource);
+                    if let Some(task) = task {
+                        task.by_resource.entry(lock).or_default().add(span);
+                    }
                 }
             }
             Event::Suspend { job, .. } => {

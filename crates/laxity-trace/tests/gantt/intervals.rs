@@ -100,6 +100,24 @@ fn a_job_incomplete_when_the_trace_ends_at_its_deadline_is_missed() {
     assert_eq!(ending_at(40), 1, "metrics and checkers count it as well");
 }
 
+/// A job of an interrupt thread has the deadline of the job that it serves: metrics do not count it twice, and neither do
+/// the chart's misses.
+#[test]
+fn a_late_job_of_an_interrupt_thread_is_not_missed() {
+    let mut header = header("threads", 1, &[("t", 40, 40), ("irq", 40, 40)]);
+    let records = [
+        release(0, job(0, 0), 40),
+        release(0, job(1, 0), 40),
+        dispatch(41, 0, job(0, 0)),
+        complete(50, 0, job(0, 0)),
+        end(60),
+    ];
+    let missed = |header| Timeline::of(header, &records).expect("legal").missed().count();
+    assert_eq!(missed(&header), 2);
+    header.tasks[1].kind = laxity_trace::TaskKind::Thread;
+    assert_eq!(missed(&header), 1);
+}
+
 #[test]
 fn arrival_is_the_deadline_minus_the_relative_deadline() {
     let header = header("jitter", 1, &[("t", 10, 40)]);

@@ -14,6 +14,7 @@ use crate::configuration::{Alternatives, Configuration, configurations};
 use crate::error::CliError;
 use crate::input;
 use crate::output::{self, Output};
+use crate::progress::Working;
 use crate::quantity::counted;
 
 /// Is it schedulable, with which bounds, and how much laxity is left?
@@ -81,7 +82,12 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let workload = input::workload(path)?;
     let configurations = configurations(&arguments.instead, &workload)?;
     let options = options(&arguments);
-    let analyse = |configuration: &Configuration| check(&configuration.workload, &configuration.scheduler, &options);
+    let quiet = arguments.quiet || arguments.json;
+    let analyse = |configuration: &Configuration| {
+        let tasks = counted(configuration.workload.tasks.len() as u64, "task");
+        let _working = Working::new(&format!("analyses {tasks} under {}", configuration.name), quiet);
+        check(&configuration.workload, &configuration.scheduler, &options)
+    };
     let reports: Vec<Report> = configurations.iter().map(analyse).collect();
     print(&arguments, &configurations, &reports, options.criterion, output)?;
     conclude(&reports, options.criterion)

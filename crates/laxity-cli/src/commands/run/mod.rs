@@ -5,7 +5,7 @@ mod view;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant as WallInstant};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -29,6 +29,8 @@ use crate::style::{RESET, STRONG};
 
 /// How often what happened is collected.
 const COLLECT: Duration = Duration::from_millis(20);
+/// How often the trace is written: if this process is killed, no more than that is lost.
+pub const KEEP: Duration = Duration::from_millis(500);
 
 /// Run a workload live, and measure it as a simulation is measured.
 ///
@@ -64,7 +66,7 @@ pub struct Arguments {
     /// Seed of random execution times, arrivals and jitter
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
-    /// Write the trace to OUT
+    /// Write the trace to OUT, as it happens: if the run is killed, OUT has it up to the last second
     #[arg(long, value_name = "OUT")]
     trace: Option<PathBuf>,
     /// Print JSON instead of tables
@@ -160,6 +162,7 @@ fn carry_out(
         output::note(note);
     }
     let mut display = Display::new(None, quiet || !io::stderr().is_terminal());
+    let mut kept = WallInstant::now();
     while !run.is_over() && !write_failed.get() {
         if interrupt.is_requested() {
             run.stop();
@@ -167,6 +170,10 @@ fn carry_out(
         thread::sleep(COLLECT);
         // Threads leave nothing to warn of.
         let _ = run.collect(&mut sink);
+        if let Some(trace) = sink.1.1.as_mut().filter(|_| kept.elapsed() >= KEEP) {
+            trace.flush();
+            kept = WallInstant::now();
+        }
         let view = &sink.1.0;
         if display.is_due() {
             let reached = run.seen().min(Instant::ZERO + duration);
@@ -202,7 +209,7 @@ fn show(display: &mut Display, view: &View, name: &str, (reached, duration): (In
 /// Where the records go, if anywhere, and whether writing them failed.
 fn open_trace(arguments: &Arguments, plan: &LivePlan) -> Result<(Option<TraceWriter<OutputFile>>, Failed), CliError> {
     let Some(path) = &arguments.trace else { return Ok((None, Failed::default())) };
-    let file = OutputFile::create(path)?;
+    let file = OutputFile::record(path)?;
     let failed = file.failed();
     let writer =
         TraceWriter::new(file, plan.header()).map_err(|source| CliError::Write { path: path.clone(), source })?;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use laxity_trace::Origin;
 use laxity_trace::check::{DeadlineCheck, LegalityCheck, PolicyCheck, Report};
+use laxity_trace::{Origin, TraceHeader};
 
 use super::read::Source;
 use crate::error::CliError;
@@ -55,7 +55,7 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
     checks.extend(policy.map(|check| (format!("follows {}", header.scheduler), check.finish())));
     checks.extend(deadlines.map(|check| ("deadlines met".to_owned(), check.finish())));
     for (claim, report) in &checks {
-        print(claim, report, arguments.limit, output)?;
+        print(&header, claim, report, arguments.limit, output)?;
     }
     ending.whole()?;
     let count: u64 = checks.iter().map(|(_, report)| report.count()).sum();
@@ -65,14 +65,20 @@ pub fn run(file: &Path, arguments: &Arguments, output: &mut Output) -> Result<()
     }
 }
 
-fn print(claim: &str, report: &Report, limit: usize, output: &mut Output) -> Result<(), CliError> {
+fn print(
+    header: &TraceHeader,
+    claim: &str,
+    report: &Report,
+    limit: usize,
+    output: &mut Output,
+) -> Result<(), CliError> {
     if report.is_clean() {
         return output.line(format_args!("  {GOOD}yes{RESET}  {claim}"));
     }
     let count = report.count();
     output.line(format_args!("  {BAD}no{RESET}   {claim}: {}", counted(count, "violation")))?;
     for violation in report.violations.iter().take(limit) {
-        output.line(format_args!("         {violation}"))?;
+        output.line(format_args!("         {}", violation.in_words(header)))?;
     }
     match count.saturating_sub(limit as u64) {
         0 => Ok(()),

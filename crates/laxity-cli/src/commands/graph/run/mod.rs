@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::rc::Rc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant as WallInstant};
 
 use clap::Args;
 use laxity_graph::{Graph, MEMBERS_MAX, RECORDER_DEFAULT, Registry, Spec};
@@ -33,6 +33,7 @@ use self::report::{NodeOutcome, Outcome};
 use self::settings::Setting;
 use super::display::Display;
 use super::{live, parse_interval};
+use crate::commands::run::KEEP;
 use crate::commands::simulate::parse_duration;
 use crate::error::CliError;
 use crate::input;
@@ -264,12 +265,17 @@ fn carry_out(
     let mut display = Display::new(arguments.every.map(|every| Duration::from_nanos(every.0)), is_quiet);
     let mut progress = Progress::new(graph, limit(arguments));
     let mut is_cut_short = false;
+    let mut kept = WallInstant::now();
     loop {
         // In this order: what is collected of a run that is over is all there is.
         let is_over = run.is_over();
         run.collect(&mut sink).iter().for_each(|warning| display.warn(warning));
         if is_over {
             break;
+        }
+        if let Some(trace) = sink.1.0.as_mut().filter(|_| kept.elapsed() >= KEEP) {
+            trace.flush();
+            kept = WallInstant::now();
         }
         if (interrupt.is_requested() || write_failed.get()) && !is_cut_short {
             is_cut_short = true;
@@ -336,7 +342,7 @@ fn process_options(registry: &Registry, arguments: &Arguments, graph: &Graph, in
 /// Where the records go, if anywhere, and whether writing them failed.
 fn open_trace(arguments: &Arguments, plan: &LivePlan) -> Result<(Option<TraceWriter<OutputFile>>, Failed), CliError> {
     let Some(path) = &arguments.trace else { return Ok((None, Failed::default())) };
-    let file = OutputFile::create(path)?;
+    let file = OutputFile::record(path)?;
     let failed = file.failed();
     let writer =
         TraceWriter::new(file, plan.header()).map_err(|source| CliError::Write { path: path.clone(), source })?;
