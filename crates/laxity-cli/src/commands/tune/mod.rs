@@ -176,7 +176,9 @@ fn search<'a>(
     interrupt: &Interrupt,
 ) -> Result<(Vec<Ranked<'a>>, usize), CliError> {
     let started = WallInstant::now();
-    let limit = Duration::from_nanos(arguments.within.0);
+    // The rest of the time is for what is shown: simplifying the best, and simulating them for longer.
+    let tenths = |count: u32| Duration::from_nanos(arguments.within.0 / 10) * count;
+    let (limit, limit_of_few) = (tenths(6), tenths(8));
     let is_over = || interrupt.is_requested() || started.elapsed() > limit;
     let progress = Progress::new("tuned  ".to_owned(), arguments.within, arguments.quiet || arguments.json);
     let mut search = Search::new(space, arguments.seed, RESTARTS);
@@ -203,7 +205,9 @@ fn search<'a>(
     }
     progress.finish();
     let tried = search.tried();
-    let mut settings = few(&mut search, space, effort, arguments.best.max(1), interrupt);
+    let mut settings = few(&mut search, space, effort, arguments.best.max(1), &|| {
+        interrupt.is_requested() || started.elapsed() > limit_of_few
+    });
     if !settings.contains(&space.base()) {
         settings.push(space.base());
     }
@@ -214,12 +218,18 @@ fn search<'a>(
 }
 
 /// The best settings without changes that buy nothing.
-fn few(search: &mut Search, space: &Space, effort: &Effort, count: usize, interrupt: &Interrupt) -> Vec<Setting> {
+fn few(
+    search: &mut Search,
+    space: &Space,
+    effort: &Effort,
+    count: usize,
+    is_over: &(dyn Fn() -> bool + Sync),
+) -> Vec<Setting> {
     let candidates: Vec<Setting> =
         search.best().into_iter().take(2 * count).map(|(setting, _)| setting.clone()).collect();
     let mut settings: Vec<Setting> = Vec::new();
     for mut setting in candidates {
-        while !interrupt.is_requested() {
+        while !is_over() {
             let score = search.score(&setting).cloned();
             let known: Vec<(Setting, Score)> = Search::simpler(&setting)
                 .into_par_iter()
