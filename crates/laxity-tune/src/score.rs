@@ -44,6 +44,7 @@ fn alone(workload: &Workload, graph: &Graph, seed: u64) -> Nanos {
     let mut workload = Workload {
         tasks: Vec::new(),
         best_effort: Vec::new(),
+        chains: Vec::new(),
         graphs: vec![graph.clone()],
         scheduler: Scheduler { invocation: Invocation::EventDriven, ..workload.scheduler },
         ..workload.clone()
@@ -79,7 +80,7 @@ pub struct Score {
 /// That every deadline is met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Proof {
-    /// The least laxity of all tasks and nodes, in millionths of their deadlines.
+    /// The least laxity of all tasks, nodes and chains, in millionths of their deadlines.
     pub laxity_ppm: i64,
     /// Whose that is.
     pub tightest: String,
@@ -90,10 +91,12 @@ pub struct Proof {
 /// The end of what was simulated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tail {
-    /// Jobs of tasks that missed their deadlines. Late nodes of graphs are not counted: the latency of their graph is.
+    /// Jobs of tasks and outputs of chains that missed their deadlines. Late nodes of graphs are not counted: the latency of
+    /// their graph is.
     pub missed: u64,
     /// The greatest 99th percentile of a task's response time in millionths of its deadline, and of what a graph's end-to-end
-    /// latency lies above that of the graph alone, in millionths of its period.
+    /// latency lies above that of the graph alone, in millionths of its period; of a chain, of data age and reaction time in
+    /// millionths of their deadlines.
     pub p99_ppm: u64,
     /// The same of the longest ones.
     pub max_ppm: u64,
@@ -155,15 +158,33 @@ fn proof(workload: &Workload, report: &Report) -> Option<Proof> {
     }
     let laxities = report.tasks.iter().map(|task| {
         let laxity = task.laxity.map_or(0, |laxity| laxity.0);
-        ((i128::from(laxity) * 1_000_000 / i128::from(task.deadline.0.max(1))) as i64, task.name.as_str())
+        (relative(laxity, task.deadline), task.name.as_str())
     });
-    let (laxity_ppm, tightest) = laxities.min().unwrap_or((1_000_000, ""));
+    let mut of_chains = Vec::new();
+    for chain in &report.chains {
+        let limits = [chain.data_age_max, chain.reaction_time_max];
+        let bounds = chain.bounds.as_ref().ok().map(|bounds| [bounds.data_age, bounds.reaction_time]);
+        for (index, limit) in limits.into_iter().enumerate().filter_map(|(index, limit)| Some((index, limit?))) {
+            // A deadline of a chain without a bound is not proven.
+            let laxity = i128::from(limit.0) - i128::from(bounds?[index].0);
+            if laxity < 0 {
+                return None;
+            }
+            of_chains.push((relative(laxity as i64, limit), chain.name.as_str()));
+        }
+    }
+    let (laxity_ppm, tightest) = laxities.chain(of_chains).min().unwrap_or((1_000_000, ""));
     let ends = report
         .graphs
         .iter()
         .zip(&workload.graphs)
         .map(|(graph, info)| graph.end_to_end.map_or(0, |bound| ppm(bound, period(info))));
     Some(Proof { laxity_ppm, tightest: tightest.to_owned(), end_to_end_ppm: ends.max().unwrap_or(0) })
+}
+
+/// `laxity` in millionths of `deadline`.
+fn relative(laxity: i64, deadline: Nanos) -> i64 {
+    (i128::from(laxity) * 1_000_000 / i128::from(deadline.0.max(1))) as i64
 }
 
 fn why_not(report: &Report) -> String {
@@ -199,6 +220,14 @@ fn tail(workload: &Workload, plan: &Plan, effort: &Effort) -> Tail {
             Some(latency) => note(beyond(latency.p99), beyond(latency.max), &graph.name),
             // It never got to its end.
             None => missed += 1,
+        }
+    }
+    for chain in &summary.chains {
+        missed += chain.missed;
+        for (limit, seen) in [(chain.data_age_max, &chain.data_age), (chain.reaction_time_max, &chain.reaction_time)] {
+            if let (Some(limit), Some(seen)) = (limit, seen) {
+                note(ppm(seen.p99, limit), ppm(seen.max, limit), &chain.name);
+            }
         }
     }
     found.missed = missed;

@@ -291,6 +291,8 @@ fn check_and_simulate_call_tasks_and_nodes_alike() {
     let simulated = names("simulate", &["--for", "100 ms"]);
     assert_eq!(proven, simulated);
     assert_eq!(proven[..2], ["health", "vision/camera"]);
+}
+
 /// Of several thousand tasks: the analysis says nothing for seconds but that it goes on.
 #[cfg(target_os = "linux")]
 #[test]

@@ -1,5 +1,6 @@
 //! The page.
 
+mod chains;
 mod laxity;
 mod markup;
 mod strips;
@@ -41,6 +42,7 @@ pub fn html(evidence: &Evidence) -> String {
     }
     out.push_str("</div>\n");
     out.push_str(&times(evidence));
+    out.push_str(&chains::table(evidence));
     out.push_str(&spending(evidence));
     out.push_str(&worst(evidence));
     out.push_str(&set_up(evidence));
