@@ -84,7 +84,12 @@ pub fn verdict(evidence: &Evidence) -> Vec<String> {
             let deadline = account.deadline.saturating_since(account.arrival);
             format!("; {name} used most of its deadline: {} of {}", short(account.time()), short(deadline))
         });
-        lines.push(format!("{}: {} of {jobs} late{latest}.", capital(&observed.label), total.missed));
+        let outputs: u64 = observed.summary.chains.iter().map(|chain| chain.missed).sum();
+        let outputs = match outputs {
+            0 => String::new(),
+            count => format!(", {} of chains late", counted(count, "output")),
+        };
+        lines.push(format!("{}: {} of {jobs} late{outputs}{latest}.", capital(&observed.label), total.missed));
         lines.extend(beyond(evidence, observed));
     }
     lines
