@@ -273,7 +273,7 @@ fn carry_out(
         if is_over {
             break;
         }
-        if let Some(trace) = sink.1.0.as_mut().filter(|_| kept.elapsed() >= KEEP) {
+        if let Some(trace) = sink.1.0.0.as_mut().filter(|_| kept.elapsed() >= KEEP) {
             trace.flush();
             kept = WallInstant::now();
         }
