@@ -20,6 +20,7 @@ use laxity_sys::clock;
 use crate::counting::{self, Counting};
 use crate::error::BandwidthError;
 use crate::fair::Lost;
+use crate::observer::Observer;
 use crate::regulator::{Report, SAMPLES_MAX, lock, start_on};
 use crate::source::Source;
 use crate::throttling::{Outcome, Throttling, sleep_until};
@@ -40,6 +41,7 @@ pub(crate) struct Cpu {
     pub is_over: Arc<AtomicBool>,
     pub report: Arc<Mutex<Report>>,
     pub lost: Arc<Lost>,
+    pub observer: Arc<dyn Observer>,
 }
 
 /// A regulated period.
@@ -139,6 +141,7 @@ impl Cpu {
         let allowed = u64::try_from(allowed).unwrap_or(u64::MAX);
         let counted = self.counting.counted(traffic)?;
         let seen = self.counting.allow(traffic, allowed)?;
+        self.observer.regulate(self.number, Some(budget));
         Ok(Period { number, allowed, counted, from: counted, left: allowed, is_first: true, seen, end })
     }
 
@@ -157,7 +160,8 @@ impl Cpu {
             return Ok(None);
         };
         let now = clock::now();
-        let outcome = self.throttling.throttle(now, period.end)?;
+        let (cpu, observer) = (self.number, &self.observer);
+        let outcome = self.throttling.throttle(now, period.end, || observer.throttle(cpu, thread))?;
         let ended = clock::now();
         if outcome == Outcome::LetRun {
             // It has had its share of this period: no second look at the same overflow.
@@ -165,6 +169,7 @@ impl Cpu {
             return Ok(Some((outcome, Nanos::ZERO)));
         }
         let span = ended.saturating_since(now);
+        self.observer.unthrottle(cpu, thread, span);
         self.lost.add(thread, span);
         let mut report = lock(&self.report);
         if report.stops.len() < SAMPLES_MAX {
@@ -202,6 +207,7 @@ impl Cpu {
 
     /// The CPU is not regulated now.
     fn free(&self, traffic: Traffic<'_>) {
+        self.observer.regulate(self.number, None);
         let mut report = lock(&self.report);
         report.regulation.budget = 0;
         traffic.publish(&report.regulation);

@@ -16,7 +16,7 @@ use laxity_sys::scheduling;
 
 use crate::error::BandwidthError;
 use crate::feedback::{Feedback, Sample};
-use crate::group::Group;
+use crate::members::Members;
 use crate::regulator::lock;
 
 /// How often niceness is set.
@@ -50,16 +50,21 @@ pub(crate) struct FairThread {
 }
 
 impl FairThread {
-    /// For the threads of `group`.
-    pub fn start(group: Arc<Group>, lost: Arc<Lost>, punishment: f64) -> Result<FairThread, BandwidthError> {
+    /// For the threads of `members`, below regulators of `priority`.
+    pub fn start(
+        members: Members,
+        lost: Arc<Lost>,
+        punishment: f64,
+        priority: u8,
+    ) -> Result<FairThread, BandwidthError> {
         fairness::usage(scheduling::current_thread()).map_err(|error| BandwidthError::NoTimes { error })?;
         let is_over = Arc::new(AtomicBool::new(false));
         let over = is_over.clone();
         let builder = thread::Builder::new().name("laxity-fair".to_owned());
         let thread = scheduling::spawn(builder, move || {
             // Without the priority it decides when the regulated threads let it.
-            let _ = scheduling::set_fifo(PRIORITY);
-            let mut fair = Fair { group, lost, feedback: Feedback::new(punishment), before: BTreeMap::new() };
+            let _ = scheduling::set_fifo(PRIORITY.min(priority));
+            let mut fair = Fair { members, lost, feedback: Feedback::new(punishment), before: BTreeMap::new() };
             while !over.load(Ordering::SeqCst) {
                 thread::park_timeout(INTERVAL);
                 fair.adjust();
@@ -82,7 +87,7 @@ impl Drop for FairThread {
 }
 
 struct Fair {
-    group: Arc<Group>,
+    members: Members,
     lost: Arc<Lost>,
     feedback: Feedback,
     /// The niceness of each thread when it was first seen.
@@ -91,9 +96,9 @@ struct Fair {
 
 impl Fair {
     fn adjust(&mut self) {
-        // A group that is gone has no threads.
-        let threads = self.group.threads().unwrap_or_default();
-        let samples: Vec<Sample> = threads
+        let samples: Vec<Sample> = self
+            .members
+            .threads()
             .into_iter()
             .filter_map(|thread| {
                 let Usage { ran, waited } = fairness::usage(thread).ok()?;

@@ -42,6 +42,8 @@ mod fair;
 mod feedback;
 mod group;
 mod machine;
+mod members;
+mod observer;
 mod occupancy;
 mod options;
 mod regulator;
@@ -52,6 +54,7 @@ mod throttling;
 
 pub use error::BandwidthError;
 pub use machine::Machine;
+pub use observer::Observer;
 pub use options::{Counter, Options, Throttle};
 pub use regulator::{Regulator, Report, SAMPLES_MAX};
 pub use threshold::{Search, Trial, first_guess};

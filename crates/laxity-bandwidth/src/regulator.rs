@@ -14,6 +14,8 @@ use crate::cpu::Cpu;
 use crate::error::BandwidthError;
 use crate::fair::{FairThread, Lost};
 use crate::group::Group;
+use crate::members::Members;
+use crate::observer::Observer;
 use crate::options::{Options, Throttle};
 use crate::self_test;
 use crate::source::Source;
@@ -61,16 +63,36 @@ impl Regulator {
     /// # Errors
     /// [`BandwidthError`].
     pub fn start(arbitration: &Arbitration, options: Options) -> Result<Regulator, BandwidthError> {
-        Regulator::start_for(arbitration, Arc::new(arbitration.clone()), options)
+        options.check()?;
+        let members = make_group(&options)?.map(Members::Group);
+        Regulator::start_for(arbitration, Arc::new(arbitration.clone()), options, members, Arc::new(()))
+    }
+
+    /// As [`Regulator::start`], where what is regulated are `threads` of this process, which are not in a group that could be
+    /// frozen: their CPUs are throttled by the occupier, and the Throttle Fair Scheduler is theirs. `observer` hears of all.
+    ///
+    /// # Errors
+    /// [`BandwidthError`].
+    pub fn start_for_threads(
+        arbitration: &Arbitration,
+        options: Options,
+        threads: Vec<u32>,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Regulator, BandwidthError> {
+        options.check()?;
+        let options = Options { throttle: Throttle::Occupier, ..options };
+        let members = Some(Members::Threads(threads));
+        Regulator::start_for(arbitration, Arc::new(arbitration.clone()), options, members, observer)
     }
 
     fn start_for(
         arbitration: &Arbitration,
         source: Arc<dyn Source>,
         options: Options,
+        members: Option<Members>,
+        observer: Arc<dyn Observer>,
     ) -> Result<Regulator, BandwidthError> {
-        options.check()?;
-        let group = make_group(&options)?;
+        let group = members.as_ref().and_then(Members::group);
         let lost = Arc::new(Lost::default());
         let mut regulator = Regulator {
             arbitration: arbitration.clone(),
@@ -96,12 +118,13 @@ impl Regulator {
                 is_over: regulator.is_over.clone(),
                 report: report.clone(),
                 lost: lost.clone(),
+                observer: observer.clone(),
             };
             regulator.threads.push((cpu, of_cpu.start(options.priority)?));
             regulator.reports.push(report);
         }
-        if let (Some(punishment), Some(group)) = (options.punishment, group) {
-            regulator.fair = Some(FairThread::start(group, lost, punishment)?);
+        if let (Some(punishment), Some(members)) = (options.punishment, members) {
+            regulator.fair = Some(FairThread::start(members, lost, punishment, options.priority)?);
         }
         Ok(regulator)
     }

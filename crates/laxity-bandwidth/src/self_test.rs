@@ -114,6 +114,7 @@ fn measure(
         is_over: is_over.clone(),
         report: report.clone(),
         lost: Arc::new(Lost::default()),
+        observer: Arc::new(()),
     };
     let thread = regulator.start(options.priority)?;
     thread::sleep(Duration::from_nanos(2 * options.period.0));

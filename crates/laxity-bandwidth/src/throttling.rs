@@ -33,13 +33,15 @@ impl Throttling {
         Throttling { by, group, occupancy: Occupancy::new() }
     }
 
-    /// Throttles the CPU of this thread, which is under `SCHED_FIFO`, from `now` until `until`.
+    /// Throttles the CPU of this thread, which is under `SCHED_FIFO`, from `now` until `until`; calls `begin` when it stands
+    /// still, if it does.
     ///
     /// # Errors
     /// If the group cannot be frozen any more.
-    pub fn throttle(&mut self, now: Instant, until: Instant) -> io::Result<Outcome> {
+    pub fn throttle(&mut self, now: Instant, until: Instant, begin: impl FnOnce()) -> io::Result<Outcome> {
         let may_occupy = self.by != Throttle::Freezer && self.occupancy.may_occupy(now, until);
         if may_occupy {
+            begin();
             while clock::now() < until {
                 std::hint::spin_loop();
             }
@@ -49,6 +51,7 @@ impl Throttling {
         match &self.group {
             Some(group) if self.by != Throttle::Occupier => {
                 group.set_frozen(true)?;
+                begin();
                 sleep_until(until);
                 group.set_frozen(false)?;
                 Ok(Outcome::Throttled)

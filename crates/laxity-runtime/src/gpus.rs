@@ -31,6 +31,8 @@ pub(crate) struct Gpus {
     pub gpus: Vec<SoftGpu>,
     /// For each pool.
     arbitrations: Vec<Arbitration>,
+    /// Where the bandwidth lock is, if there is one.
+    pub bandwidth: Option<Arbitration>,
     /// Threads that handle interrupts and are as urgent as the holders of tokens.
     _followers: Vec<Follower>,
 }
@@ -42,6 +44,8 @@ pub(crate) struct Share {
     pub streams: Vec<Stream>,
     /// That of the pool that the task uses, if GPUs are locked.
     arbitration: Option<Arbitration>,
+    /// That of the bandwidth lock.
+    bandwidth: Option<Arbitration>,
 }
 
 impl Gpus {
@@ -76,7 +80,11 @@ impl Gpus {
             }
             arbitrations.push(arbitration);
         }
-        Ok(Gpus { gpus, arbitrations, _followers: followers })
+        let bandwidth = plan.protection.as_ref().map(|protection| {
+            let created = Registry::default().create(&format!("{run}-bandwidth"), &protection.arbitration);
+            created.map_err(|error| format!("`bandwidth_lock`: {error}"))
+        });
+        Ok(Gpus { gpus, arbitrations, bandwidth: bandwidth.transpose()?, _followers: followers })
     }
 
     /// The share of `task`, if it uses a GPU.
@@ -91,7 +99,8 @@ impl Gpus {
         let streams: Result<Vec<Stream>, _> = self.gpus.iter().map(|gpu| gpu.stream(name)).collect();
         let streams = streams.map_err(|error| format!("task \"{}\": {error}", task.name))?;
         let arbitration = task.pool(plan).map(|pool| self.arbitrations[pool].clone());
-        Ok(Some(Share { streams, arbitration }))
+        let bandwidth = task.bandwidth.and(self.bandwidth.clone());
+        Ok(Some(Share { streams, arbitration, bandwidth }))
     }
 }
 
@@ -101,10 +110,22 @@ impl Share {
     /// # Errors
     /// What is refused.
     pub fn register(&self, task: &TaskPlan) -> Result<Option<Client>, String> {
-        let base = base(task.urgency, Instant::NEVER);
-        let register = |arbitration: &Arbitration| arbitration.register(short(&task.name), base);
-        self.arbitration.as_ref().map(register).transpose().map_err(|error| error.to_string())
+        register(self.arbitration.as_ref(), task)
     }
+
+    /// Registers the calling thread as one that may hold the bandwidth lock, if its jobs do.
+    ///
+    /// # Errors
+    /// What is refused.
+    pub fn register_bandwidth(&self, task: &TaskPlan) -> Result<Option<Client>, String> {
+        register(self.bandwidth.as_ref(), task)
+    }
+}
+
+fn register(arbitration: Option<&Arbitration>, task: &TaskPlan) -> Result<Option<Client>, String> {
+    let base = base(task.urgency, Instant::NEVER);
+    let register = |arbitration: &Arbitration| arbitration.register(short(&task.name), base);
+    arbitration.map(register).transpose().map_err(|error| error.to_string())
 }
 
 /// How urgent a job is that is due at `deadline`.

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod best_effort;
 mod collector;
 mod gpus;
 mod jobs;
@@ -21,10 +22,12 @@ mod linux;
 mod log;
 mod machine;
 mod member;
+mod niceness;
 mod placement;
 mod plan;
 mod processes;
 mod refusal;
+mod regulation;
 mod run;
 mod stop;
 mod work;

@@ -93,6 +93,18 @@ pub(crate) enum JobStep {
     Waits(TaskId),
     /// The job of that task waits no longer.
     GoesOn(TaskId),
+    /// Best-effort tasks of the CPU may cause so much traffic a second from now on, in bytes.
+    Regulate(Option<u64>),
+    /// They stand still from now on, because of that task.
+    Throttle(Option<TaskId>),
+    /// They go on, having stood still for so many nanoseconds.
+    Unthrottle(Option<TaskId>, u64),
+    /// The task is given so large a budget, in nanoseconds,
+    Amount(u64),
+    /// with that deadline.
+    Replenish(u64),
+    /// The job of the task that is not complete has that deadline for Laxity's scheduler.
+    Priority(u64),
 }
 
 /// The memory of a log.
@@ -315,6 +327,7 @@ impl JobStep {
         let held = |number, lock, replica: ReplicaId| Encoded { second: replica.0.into(), ..on(number, lock) };
         // A system has at most 1024 tasks and as many CPUs.
         let task = |task: TaskId| task.0 as u16;
+        let or_none = |task: Option<TaskId>| task.map_or(0, |task| task.0 + 1);
         match self {
             JobStep::Begin => of(0),
             JobStep::NonPreemptiveBegin => of(1),
@@ -346,6 +359,14 @@ impl JobStep {
             }
             JobStep::Waits(of_task) => Encoded { first: task(of_task), ..of(19) },
             JobStep::GoesOn(of_task) => Encoded { first: task(of_task), ..of(20) },
+            JobStep::Regulate(budget) => {
+                Encoded { first: budget.is_some().into(), level: budget.unwrap_or(0), ..of(21) }
+            }
+            JobStep::Throttle(task) => Encoded { second: or_none(task), ..of(22) },
+            JobStep::Unthrottle(task, level) => Encoded { second: or_none(task), level, ..of(23) },
+            JobStep::Amount(level) => Encoded { level, ..of(24) },
+            JobStep::Replenish(level) => Encoded { level, ..of(25) },
+            JobStep::Priority(level) => Encoded { level, ..of(26) },
         }
     }
 
@@ -374,6 +395,12 @@ impl JobStep {
             18 => JobStep::Prioritized(task, (level, second)),
             19 => JobStep::Waits(task),
             20 => JobStep::GoesOn(task),
+            21 => JobStep::Regulate((first != 0).then_some(level)),
+            22 => JobStep::Throttle(second.checked_sub(1).map(TaskId)),
+            23 => JobStep::Unthrottle(second.checked_sub(1).map(TaskId), level),
+            24 => JobStep::Amount(level),
+            25 => JobStep::Replenish(level),
+            26 => JobStep::Priority(level),
             _ => return None,
         })
     }

@@ -161,6 +161,9 @@ impl Orders {
             attributes,
             urgency: None,
             spins: false,
+            bandwidth: None,
+            server: None,
+            deadline: Nanos::ZERO,
             scheduled: None,
             raised: raised.map(|(base, non_preemptive)| Raised { base, non_preemptive, ceilings: Vec::new() }),
         })

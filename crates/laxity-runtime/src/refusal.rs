@@ -24,20 +24,6 @@ impl Refusal {
 /// Features of `workload` that can be simulated and not be run.
 pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
     let mut reasons = Vec::new();
-    for task in &workload.best_effort {
-        reasons.push(format!("best-effort task \"{}\": is not run live yet; leave it out", task.name));
-    }
-    for task in &workload.tasks {
-        if let Some(budget) = task.budget {
-            reasons.push(format!(
-                "task \"{}\": its budget of {budget} is not enforced live yet; leave it out, or simulate",
-                task.name
-            ));
-        }
-    }
-    if workload.gpu_management.bandwidth_lock.is_some() {
-        reasons.push("`bandwidth_lock`: nothing takes it live yet; leave it out, or simulate".to_owned());
-    }
     for device in &workload.platform.devices {
         reasons.push(format!(
             "device \"{}\": its interrupts are those of a model, and live there are only real ones; leave it out, or \
@@ -48,7 +34,8 @@ pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
     if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
         gpus(workload, &mut reasons);
     }
-    if workload.tasks.is_empty() && workload.graphs.is_empty() && reasons.is_empty() {
+    let is_empty = workload.tasks.is_empty() && workload.graphs.is_empty() && workload.best_effort.is_empty();
+    if is_empty && reasons.is_empty() {
         reasons.push("the workload has no task; add a [[task]] or a [[graph]]".to_owned());
     }
     reasons

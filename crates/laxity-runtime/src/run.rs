@@ -3,19 +3,24 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use laxity_bandwidth::Regulator;
+use laxity_gpu::Arbitration;
 use laxity_graph::{Graph, Registry, RegistryError};
-use laxity_model::{Instant, Nanos};
+use laxity_model::{Instant, Nanos, TaskId};
 use laxity_sched::{Config, System};
 use laxity_sys::pi_lock::PiLock;
-use laxity_sys::{clock, memory};
+use laxity_sys::{clock, memory, scheduling};
 use laxity_trace::Sink;
 
+use crate::attributes::Attributes;
+use crate::best_effort::BestEffortJob;
 use crate::collector::Collector;
 use crate::gpus::{Gpus, Share};
 use crate::jobs::Jobs;
 use crate::log::{self, Reader, Writer};
-use crate::plan::{self, Ending, LivePlan, TaskPlan};
+use crate::plan::{self, BestEffortTask, Ending, LivePlan, TaskPlan};
 use crate::processes::{ProcessOptions, Processes};
+use crate::regulation;
 use crate::stop::StopSignal;
 use crate::worker::{self, Started, Worker};
 
@@ -35,6 +40,10 @@ pub struct Run {
     ending: Ending,
     stop: Arc<StopSignal>,
     workers: Workers,
+    /// The threads of best-effort tasks, which end with the run.
+    best_effort: Vec<Started>,
+    /// The regulators of their CPUs, if there is a bandwidth lock.
+    regulator: Option<Regulator>,
     collector: Collector,
     is_stopped: bool,
     warnings: Vec<String>,
@@ -87,11 +96,19 @@ impl Run {
     /// What is refused, of which task, and the way out.
     pub fn start(plan: &LivePlan, graphs: &[Graph], options: StartOptions) -> Result<Run, String> {
         let stop = Arc::new(StopSignal::of_graphs(graphs));
-        let (workers, readers, gpus, streams) = match options.processes {
+        let Parts { workers, best_effort, regulator, readers, gpus, streams } = match options.processes {
             None => start_threads(plan, graphs, &stop)?,
             Some(options) => {
                 let (processes, readers) = Processes::start(plan, graphs, options)?;
-                (Workers::Processes(processes), readers, Gpus::default(), vec![Vec::new(); plan.tasks.len()])
+                let streams = vec![Vec::new(); plan.tasks.len()];
+                Parts {
+                    workers: Workers::Processes(processes),
+                    best_effort: Vec::new(),
+                    regulator: None,
+                    readers,
+                    gpus: Gpus::default(),
+                    streams,
+                }
             }
         };
         // After the stacks of all threads are there.
@@ -106,6 +123,8 @@ impl Run {
             ending: plan.ending,
             stop,
             workers,
+            best_effort,
+            regulator,
             collector,
             is_stopped: false,
             warnings: Vec::new(),
@@ -115,6 +134,7 @@ impl Run {
             Workers::Threads(threads) => threads.iter().for_each(|thread| thread.begin(start)),
             Workers::Processes(processes) => processes.begin(start),
         }
+        run.best_effort.iter().for_each(|thread| thread.begin(start));
         Ok(run)
     }
 
@@ -131,7 +151,7 @@ impl Run {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Whether its time is over and all jobs are done, or it cannot go on.
+    /// Whether its time is over and all jobs but those of best-effort tasks are done, or it cannot go on.
     pub fn is_over(&self) -> bool {
         let are_over = match &self.workers {
             Workers::Threads(threads) => threads.iter().all(Started::is_over),
@@ -172,6 +192,11 @@ impl Run {
         }
     }
 
+    /// Notes to the user on what happened until now and no trace has: periods in which no CPU could be throttled.
+    pub fn remarks(&self) -> Vec<String> {
+        self.regulator.iter().flat_map(|regulator| regulation::remarks(&regulator.reports())).collect()
+    }
+
     /// Whether a node was lost for good, and its graph therefore ended.
     pub fn is_broken(&self) -> bool {
         matches!(&self.workers, Workers::Processes(processes) if processes.is_broken())
@@ -185,6 +210,8 @@ impl Run {
         let is_complete = !self.is_stopped && self.is_over() && !self.stop.is_stopped();
         self.stop();
         let failed = self.join();
+        // What it notes is in the trace.
+        self.regulator = None;
         let now = clock::now();
         let end = if is_complete && self.ending == Ending::AtDuration { self.end } else { now };
         let (reached, is_whole) = self.collector.finish(Instant(end.saturating_since(self.start).0), sink);
@@ -200,21 +227,24 @@ impl Run {
 
     /// Waits until all workers are over.
     fn join(&mut self) -> Result<(), String> {
+        let mut outcome = Ok(());
         match &mut self.workers {
             Workers::Threads(threads) => {
-                let mut outcome = Ok(());
                 for thread in threads.drain(..) {
                     let ended = thread.join();
                     outcome = outcome.and(ended);
                 }
-                outcome
             }
             Workers::Processes(processes) => {
                 processes.wait();
                 self.look_after();
-                Ok(())
             }
         }
+        for thread in self.best_effort.drain(..) {
+            let ended = thread.join();
+            outcome = outcome.and(ended);
+        }
+        outcome
     }
 }
 
@@ -225,14 +255,24 @@ impl Drop for Run {
     }
 }
 
-/// What a run consists of: its workers, the logs of tasks and then of threads that handle interrupts, the GPUs, and the
-/// numbers of each task's streams.
-type Parts = (Workers, Vec<Reader>, Gpus, Vec<Vec<u32>>);
+/// What a run consists of.
+struct Parts {
+    workers: Workers,
+    best_effort: Vec<Started>,
+    regulator: Option<Regulator>,
+    /// The logs: see [`LivePlan::logs`].
+    readers: Vec<Reader>,
+    gpus: Gpus,
+    /// The numbers of each task's streams.
+    streams: Vec<Vec<u32>>,
+}
 
 fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> Result<Parts, String> {
     let resources: Arc<[PiLock]> = (0..plan.resources).map(|_| PiLock::default()).collect();
-    let logs = plan.tasks.len() + plan.gpus.len();
-    let (mut writers, readers): (Vec<_>, Vec<_>) = (0..logs).map(|_| log::log()).unzip();
+    let (mut writers, readers): (Vec<_>, Vec<_>) = (0..plan.logs()).map(|_| log::log()).unzip();
+    let regulated = plan.protection.as_ref().map_or(0, |protection| protection.cpus.len());
+    let of_regulators = writers.split_off(writers.len() - regulated);
+    let of_best_effort = writers.split_off(writers.len() - plan.best_effort.tasks.len());
     let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()))?;
     let shared_plan = Arc::new(plan.clone());
     let (mut threads, mut streams) = (Vec::new(), Vec::new());
@@ -246,7 +286,43 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
         // were started end, as they are never told to begin.
         threads.push(start_thread(task, graphs, share, log, &resources, stop, system.as_ref())?);
     }
-    Ok((Workers::Threads(threads), readers, gpus, streams))
+    let (mut best_effort, mut numbers) = (Vec::new(), Vec::new());
+    for (number, (task, log)) in plan.best_effort.tasks.iter().zip(of_best_effort).enumerate() {
+        let (started, thread) = start_best_effort(task, log, stop, gpus.bandwidth.clone())?;
+        best_effort.push(started);
+        numbers.push((thread, TaskId((plan.best_effort.first_task + number) as u32)));
+    }
+    let protection = plan.protection.as_ref().filter(|protection| !protection.cpus.is_empty());
+    let regulator = protection
+        .zip(gpus.bandwidth.as_ref())
+        .map(|(protection, arbitration)| regulation::start(protection, arbitration, &numbers, of_regulators));
+    let regulator = regulator.transpose()?;
+    Ok(Parts { workers: Workers::Threads(threads), best_effort, regulator, readers, gpus, streams })
+}
+
+/// Starts the thread of a best-effort task, and waits until its memory is there. Answers its number in Linux, too.
+fn start_best_effort(
+    task: &BestEffortTask,
+    log: Writer,
+    stop: &Arc<StopSignal>,
+    counts: Option<Arbitration>,
+) -> Result<(Started, u32), String> {
+    let worker = Worker {
+        name: task.name.clone(),
+        stack: None,
+        cpus: Some(task.cpus.clone()),
+        attributes: Attributes::Other,
+        trigger: worker::Trigger::Timer(Box::new(plan::start())),
+        stop: Arc::clone(stop),
+    };
+    let (own, stop) = (task.clone(), Arc::clone(stop));
+    let (tell, told) = std::sync::mpsc::channel();
+    let started = worker.start(move || {
+        let _ = tell.send(scheduling::current_thread());
+        BestEffortJob::new(own, log, stop, counts)
+    });
+    let started = started.map_err(|error| format!("best-effort task \"{}\": {error}", task.name))?;
+    Ok((started, told.recv().expect("a thread that is ready has told")))
 }
 
 /// The system of Laxity's scheduler that schedules the tasks of this run, under a name of its own.

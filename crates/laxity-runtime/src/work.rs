@@ -87,7 +87,7 @@ impl Work {
     }
 
     /// Arithmetic whose every round needs the result of the one before, on one cache line after the other.
-    fn compute(&mut self, rounds: u64) {
+    pub fn compute(&mut self, rounds: u64) {
         for round in 0..rounds {
             self.state = (self.state.rotate_left(29) ^ round).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             if let Some(word) = self.memory.get_mut(self.position) {

@@ -25,6 +25,7 @@ mod locks_cache;
 mod members;
 mod memory;
 mod placement;
+mod priorities;
 mod registration;
 mod registry;
 mod shared;

@@ -99,7 +99,7 @@ impl Shared {
     }
 
     /// The priority of the present job of `task` in its own right.
-    fn base(&self, task: TaskId) -> Priority {
+    pub fn base(&self, task: TaskId) -> Priority {
         let words = self.task(task);
         let word = if self.config.rule == Rule::Edf { words.deadline } else { words.level };
         Priority::of(self.long(word), task)

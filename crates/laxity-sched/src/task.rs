@@ -118,11 +118,11 @@ pub enum TaskError {
 #[derive(Debug)]
 pub struct Task {
     membership: Arc<Membership>,
-    id: TaskId,
+    pub(crate) id: TaskId,
     parameters: Parameters,
     registration: Rc<Registration>,
     placed: RefCell<Placed>,
-    phase: Cell<Phase>,
+    pub(crate) phase: Cell<Phase>,
     /// How many locks its job holds.
     pub(crate) held: Cell<u32>,
     next: Cell<Next>,
@@ -309,18 +309,6 @@ impl Task {
         })
     }
 
-    /// The present job has this priority from now on: (absolute deadline in nanoseconds or level, tie).
-    ///
-    /// # Errors
-    /// [`TaskError`]; there must be a job.
-    pub fn prioritize(&self, level: (u64, u32)) -> Result<Decision, TaskError> {
-        let phase = self.phase.get();
-        if phase == Phase::Idle {
-            self.expect(Phase::Pending, "a priority", "a job", "wait for one first")?;
-        }
-        self.event(&mut (), phase, |state| state.handle(self.id, Event::Prioritized { task: self.id, level }))
-    }
-
     /// No other task gets this thread's CPU until [`Task::leave_section`]. Waits for a CPU first, if another task just
     /// took it. Sections nest.
     ///
@@ -413,7 +401,7 @@ impl Task {
     }
 
     /// An event happens to this task: its thread has the policy decide, and carries the decision out.
-    fn event(
+    pub(crate) fn event(
         &self,
         watch: &mut impl Watch,
         after: Phase,

@@ -41,6 +41,11 @@ impl CpuOccupancy {
         CpuId(number.min((self.cpus.len() - 1) as u16))
     }
 
+    /// The task whose job is on `cpu`.
+    pub fn running(&self, cpu: CpuId) -> Option<TaskId> {
+        self.cpus[cpu.index()].running.map(|task| TaskId(task as u32))
+    }
+
     /// `job` is on `cpu`. Its task has no other job that began.
     pub fn enter(&mut self, job: JobId, cpu: CpuId, record: &mut impl FnMut(Event)) {
         let task = job.task.index();
@@ -89,6 +94,16 @@ impl CpuOccupancy {
             self.resume_preempted(cpu, record);
         } else {
             there.preempted.retain(|&other| other != task);
+        }
+    }
+
+    /// Jobs of such `tasks` that are on `cpu`, or were preempted there, are no longer: they could go on.
+    pub fn clear(&mut self, cpu: CpuId, tasks: impl Fn(TaskId) -> bool, record: &mut impl FnMut(Event)) {
+        let here = &self.cpus[cpu.index()];
+        // The one that is on the CPU goes last, so that none of the others takes its place.
+        let there: Vec<usize> = here.preempted.iter().chain(&here.running).copied().collect();
+        for task in there.into_iter().map(|task| TaskId(task as u32)).filter(|&task| tasks(task)) {
+            self.withdraw(task, record);
         }
     }
 

@@ -64,7 +64,7 @@ fn what_is_not_run_live_is_refused_by_name() {
         err
     };
     assert!(refused("semaphore.toml", &[]).contains("shared by k_fmlp or gpusync"));
-    assert!(refused("best-effort.toml", &[]).contains("is not run live yet"));
+    assert!(refused("best-effort.toml", &["--policy", "G-CFS"]).contains("\"indexer\" under G-CFS"));
     assert!(refused("two.toml", &["--scheduler", "fifo"]).contains("take --scheduler deadline"));
     assert_eq!(run(["run", "x.toml", "--scheduler", "rr"]).0, 2);
 }
@@ -88,7 +88,7 @@ fn graphs_and_gpus_run_in_one_process_and_leave_one_trace() {
     }
 }
 
-/// In the middle of jobs, with tokens held and waited for.
+/// In the middle of jobs, with tokens held and waited for, and beside work that never ends.
 #[test]
 fn ctrl_c_ends_a_run_at_once_and_leaves_nothing() {
     let folder = folder();
@@ -96,7 +96,9 @@ fn ctrl_c_ends_a_run_at_once_and_leaves_nothing() {
     let file = folder.path().join("long.toml");
     let name = format!("interrupted-{}", std::process::id());
     let text = std::fs::read_to_string(example("live-gpu.toml")).expect("an example");
-    std::fs::write(&file, text.replace("name = \"vision\"", &format!("name = \"{name}\""))).expect("a folder");
+    let text = text.replace("name = \"vision\"", &format!("name = \"{name}\""));
+    let endless = "\n[[best_effort]]\nname = \"endless\"\nmemory_demand = \"100 MB/s\"\n";
+    std::fs::write(&file, text + endless).expect("a folder");
     let child = Command::new(assert_cmd::cargo::cargo_bin!("laxity"))
         .args(["run", "--for", "10 h", "--scheduler", "other", "--trace"])
         .args([&trace, &file])

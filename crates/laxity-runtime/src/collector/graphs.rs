@@ -61,7 +61,7 @@ impl Graphs {
 
     /// The time of a job of `task` has come; answers whether that is a node, whose release this sees to.
     pub fn arrive(&mut self, task: usize, now: Instant, record: &mut impl FnMut(trace::Event)) -> bool {
-        let Some(NodeId { graph, node }) = self.nodes[task] else { return false };
+        let Some(NodeId { graph, node }) = self.nodes.get(task).copied().flatten() else { return false };
         self.graphs[graph].tokens.handle(now, Event::Arrived { node, at: now }, &mut self.actions);
         self.follow(graph, record);
         true

@@ -1,10 +1,12 @@
 //! Makes one trace of the logs of all workers and the histories of all GPUs.
 
+mod budgets;
 mod gpus;
 mod grants;
 mod graphs;
 mod locks;
 mod progress;
+mod regulation;
 mod told;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,15 +23,17 @@ use self::graphs::Graphs;
 use self::locks::Locks;
 use self::progress::Progress;
 use crate::log::{Entry, JobStep, Reader};
-use crate::plan::{LivePlan, ReleaseTimes};
+use crate::plan::{LivePlan, ReleaseTimes, TaskPlan};
 
 /// Merges by time the logs of workers, the histories of GPUs, and the releases of jobs.
 #[derive(Debug)]
 pub(crate) struct Collector {
     start: Instant,
-    /// The tasks, and then for each GPU the thread that handles its interrupts.
+    /// The tasks, then for each GPU the thread that handles its interrupts, the best-effort tasks, and the regulators.
     sources: Vec<Source>,
     tasks: usize,
+    /// Tasks from this number on are best-effort tasks.
+    first_best_effort: usize,
     /// Whether Laxity's scheduler schedules: jobs note when they suspend to wait for any lock.
     is_told: bool,
     /// Whether its priorities are deadlines.
@@ -54,6 +58,8 @@ pub(crate) struct Collector {
     last_seen: Vec<(CpuId, u32)>,
     /// Of each task.
     progress: Vec<Progress>,
+    /// The size of the budget that each task is given.
+    amounts: Vec<u64>,
     /// When the last record was, from the start.
     reached: Instant,
     /// Until when everything is known, from the start.
@@ -82,8 +88,8 @@ enum Next {
 }
 
 impl Collector {
-    /// For threads whose first job is released at `start` or later, in the order of the tasks, and then those that
-    /// handle the interrupts of `gpus`; `streams` are the numbers of each task's streams.
+    /// For threads whose first job is released at `start` or later, which wrote `readers` ([`LivePlan::logs`]); `streams`
+    /// are the numbers of each task's streams.
     pub fn new(
         plan: &LivePlan,
         start: Instant,
@@ -91,15 +97,25 @@ impl Collector {
         gpus: crate::gpus::Gpus,
         streams: Vec<Vec<u32>>,
     ) -> Collector {
-        let releases = plan.tasks.iter().map(|task| task.releases().map(Iterator::peekable));
-        let source = |(releases, reader): (_, Reader)| Source { releases, reader, entries: VecDeque::new() };
+        let mut releases: Vec<Option<ReleaseTimes>> = plan.tasks.iter().map(TaskPlan::releases).collect();
         let count = readers.len();
-        let sources = releases.chain(std::iter::repeat(None)).zip(readers).map(source).collect();
+        let regulated = plan.protection.as_ref().map_or(0, |protection| protection.cpus.len());
+        let first_best_effort = count - regulated - plan.best_effort.tasks.len();
+        releases.resize_with(first_best_effort, || None);
+        releases.extend(plan.best_effort.releases().map(Some));
+        releases.resize_with(count, || None);
+        let source = |(releases, reader): (Option<ReleaseTimes>, Reader)| Source {
+            releases: releases.map(Iterator::peekable),
+            reader,
+            entries: VecDeque::new(),
+        };
+        let sources = releases.into_iter().zip(readers).map(source).collect();
         let linux = plan.placement.linux.clone();
         Collector {
             start,
             sources,
             tasks: plan.tasks.len(),
+            first_best_effort,
             is_told: plan.system.is_some(),
             by_deadline: plan.header().scheduler.rule.goes_by_deadline(),
             occupancy: CpuOccupancy::new(linux.len(), count).told(plan.system.is_some()),
@@ -115,6 +131,7 @@ impl Collector {
             linux,
             last_seen: vec![(CpuId(0), 0); count],
             progress: vec![Progress::default(); count],
+            amounts: vec![0; count],
             reached: Instant::ZERO,
             seen: Instant::ZERO,
             completed: 0,
@@ -237,7 +254,7 @@ impl Collector {
     }
 
     fn entry(&mut self, task: usize, entry: Entry, sink: &mut impl Sink) {
-        if self.decision(&entry, sink) {
+        if self.decision(&entry, sink) || self.regulation(entry, sink) || self.budget(task, entry, sink) {
             return;
         }
         let progress = self.progress[task];
@@ -257,12 +274,12 @@ impl Collector {
                 self.latest.read(job.task, |edge, value| record(Event::Read { job, edge, value }));
             }
             JobStep::Begin => {
-                if let Some(gpu) = task.checked_sub(self.tasks) {
+                if let Some(gpu) = task.checked_sub(self.tasks).filter(|_| task < self.first_best_effort) {
                     self.serve(job, gpu, &mut record);
                 }
                 record(Event::Ready { job, cpu });
-                self.occupancy.enter(job, cpu, &mut record);
-                self.latest.begin(job, |edge, value| record(Event::Read { job, edge, value }));
+                self.execute(job, cpu, sink);
+                self.latest.begin(job, |edge, value| sink.record(at, Event::Read { job, edge, value }));
             }
             JobStep::Resume => {
                 record(Event::Resume { cpu, job });
@@ -274,15 +291,21 @@ impl Collector {
             }
             JobStep::Resumed => record(Event::Resume { cpu, job }),
             JobStep::Executes => {
-                self.occupancy.enter(job, cpu, &mut record);
-                self.latest.begin(job, |edge, value| record(Event::Read { job, edge, value }));
+                self.execute(job, cpu, sink);
+                self.latest.begin(job, |edge, value| sink.record(at, Event::Read { job, edge, value }));
             }
             JobStep::Linked(..)
             | JobStep::Carried(..)
             | JobStep::Granted(..)
             | JobStep::Prioritized(..)
             | JobStep::Waits(_)
-            | JobStep::GoesOn(_) => unreachable!("they are decisions, and no steps of a job"),
+            | JobStep::GoesOn(_)
+            | JobStep::Regulate(_)
+            | JobStep::Throttle(_)
+            | JobStep::Unthrottle(..)
+            | JobStep::Amount(_)
+            | JobStep::Replenish(_)
+            | JobStep::Priority(_) => unreachable!("they are decisions, and no steps of a job"),
             JobStep::NonPreemptiveBegin | JobStep::NonPreemptiveEnd | JobStep::SpinBegin | JobStep::SpinEnd => {
                 self.occupancy.enter(job, cpu, &mut record);
                 record(match entry.step {
@@ -317,6 +340,17 @@ impl Collector {
         }
     }
 
+    /// `job` says that it executes on `cpu`. Where Laxity schedules, a best-effort job says so until Linux has carried out
+    /// that another job has the CPU.
+    fn execute(&mut self, job: JobId, cpu: CpuId, sink: &mut impl Sink) {
+        let is_best_effort = |task: usize| task >= self.first_best_effort;
+        let is_taken = self.occupancy.running(cpu).is_some_and(|task| !is_best_effort(task.index()));
+        if !(self.is_told && is_taken && is_best_effort(job.task.index())) {
+            let at = self.reached;
+            self.occupancy.enter(job, cpu, &mut |event| sink.record(at, event));
+        }
+    }
+
     /// `thread` handles an interrupt of the GPU of that number, for its owner.
     fn serve(&mut self, thread: JobId, gpu: usize, record: &mut impl FnMut(Event)) {
         let owner = self.gpus.handle(gpu);
@@ -336,7 +370,15 @@ impl Collector {
             }
             sink.record(at, event);
         };
+        // As in `execute`: then the other job has the CPU all the while.
+        let above = self
+            .occupancy
+            .running(cpu)
+            .filter(|&above| self.is_told && task >= self.first_best_effort && above.index() < self.first_best_effort);
         self.occupancy.leave(job, cpu, Event::Complete { cpu, job }, &mut record);
+        if let Some(task) = above {
+            self.occupancy.enter(JobId { task, index: self.current[task.index()] }, cpu, &mut record);
+        }
         self.latest.complete(job);
         self.graphs.complete(task, at, &mut record);
     }

@@ -31,6 +31,11 @@ impl Progress {
         index == self.completed
     }
 
+    /// The job that is not complete.
+    pub fn current(self) -> u32 {
+        self.completed
+    }
+
     /// Whether the job has begun before.
     pub fn has_begun(self) -> bool {
         self.state != State::NotBegun
@@ -67,7 +72,13 @@ impl Progress {
             | JobStep::Granted(..)
             | JobStep::Prioritized(..)
             | JobStep::Waits(_)
-            | JobStep::GoesOn(_) => return,
+            | JobStep::GoesOn(_)
+            | JobStep::Regulate(_)
+            | JobStep::Throttle(_)
+            | JobStep::Unthrottle(..)
+            | JobStep::Amount(_)
+            | JobStep::Replenish(_)
+            | JobStep::Priority(_) => return,
         };
         if step == JobStep::Complete {
             self.completed = self.completed.wrapping_add(1);

@@ -39,7 +39,9 @@ impl Jobs {
         self.note(JobStep::Request(lock));
         let token = self.granted(|deadline| client.request(TokenRequest { deadline, ..request }))?;
         self.note(JobStep::Grant(lock, token.replica()));
+        self.sections += 1;
         let outcome = self.steps(at + 1, Holding { client: Some(client), token: Some(&token) });
+        self.sections -= 1;
         self.note(JobStep::Unlock(lock, token.replica()));
         drop(token);
         outcome

@@ -3,6 +3,8 @@
 //! A value on the stack holds a token or an engine: [`Jobs::steps`] executes the steps during which it is held, and ends
 //! where it is given up.
 
+mod bandwidth;
+mod budget;
 mod error;
 mod gpus;
 mod messages;
@@ -18,6 +20,7 @@ use laxity_sched::System;
 use laxity_sys::clock;
 use laxity_sys::pi_lock::PiLock;
 
+use self::budget::Budget;
 pub(crate) use self::error::JobError;
 use self::gpus::Gpus;
 pub(crate) use self::messages::Messages;
@@ -38,8 +41,14 @@ pub(crate) struct Jobs {
     gpus: Option<Gpus>,
     /// If it locks GPUs.
     client: Option<Client>,
+    /// If its jobs hold the bandwidth lock.
+    bandwidth: Option<Client>,
     /// If Laxity's scheduler schedules it.
     scheduled: Option<laxity_sched::Task>,
+    /// If it has one.
+    budget: Option<Budget>,
+    /// Sections, other than of resources, that the job is in: a budget that is exhausted does not end them.
+    sections: u32,
     /// The resources that the job holds, the last one last.
     held: Vec<(LockId, ReplicaId)>,
     /// The priorities that it raised itself to, the last one last.
@@ -72,14 +81,31 @@ impl Jobs {
         system: Option<&System>,
     ) -> Result<Jobs, String> {
         let work = Work::new(task.working_set)?;
+        let budget = task.server.as_ref().map(Budget::new).transpose()?;
         let parameters = task.scheduled.as_ref();
         let scheduled = system.zip(parameters).map(|(system, (number, it))| scheduled::begin(system, it, *number));
         let scheduled = scheduled.transpose()?;
         let (held, priorities) = (Vec::with_capacity(task.ops.len()), Vec::with_capacity(task.ops.len()));
         // When Linux schedules it as it will: threads that inherit from it ask for that.
         let client = gpus.map(|(_, share)| share.register(&task)).transpose()?.flatten();
+        let bandwidth = gpus.map(|(_, share)| share.register_bandwidth(&task)).transpose()?.flatten();
         let gpus = gpus.map(|(plan, share)| Gpus::new(plan, &task, share));
-        Ok(Jobs { plan: task, log, resources, stop, work, gpus, client, scheduled, held, priorities, index: 0 })
+        Ok(Jobs {
+            plan: task,
+            log,
+            resources,
+            stop,
+            work,
+            gpus,
+            client,
+            bandwidth,
+            scheduled,
+            budget,
+            sections: 0,
+            held,
+            priorities,
+            index: 0,
+        })
     }
 
     /// Carries out job `index`, which is due at `deadline`. All its steps are done when this returns. A job that is cut
@@ -145,21 +171,27 @@ impl Jobs {
                 Op::LockEngine(target) => at = self.with_engine(at, target, holding)?,
                 Op::UnlockEngine(_) => return Ok(at),
                 Op::Issue(ref operation) => self.issue(operation, at, holding)?,
-                Op::Wait => self.wait()?,
-                Op::HoldBandwidth | Op::EndBandwidth => unreachable!("a live run refuses the bandwidth lock"),
+                Op::Wait => {
+                    // A job that spins uses its budget.
+                    let before = clock::thread_cpu_time();
+                    self.wait()?;
+                    self.charge_since(before);
+                }
+                Op::HoldBandwidth => self.hold_bandwidth()?,
+                Op::EndBandwidth => self.end_bandwidth()?,
                 Op::UnlessMoved(_) => unreachable!("a plan refuses jobs that move from GPU to GPU"),
             }
             at += 1;
+            // A job that is done needs no more budget.
+            if self.budget.is_some() && at < ops.len() {
+                self.await_budget()?;
+            }
         }
         Ok(at)
     }
 
     fn draw(&self, time: &ExecutionTime, at: usize) -> Nanos {
         self.plan.draws.step(time, self.index, at)
-    }
-
-    fn execute(&mut self, span: Nanos) -> Result<(), Cut> {
-        if self.work.execute(span, &self.stop) { Ok(()) } else { Err(Cut::Stopped) }
     }
 
     fn suspend(&mut self, span: Nanos) -> Result<(), Cut> {
@@ -177,7 +209,9 @@ impl Jobs {
         }
         self.raise(priority)?;
         self.enter_section()?;
+        self.sections += 1;
         let outcome = self.execute(span);
+        self.sections -= 1;
         self.leave_section()?;
         self.lower()?;
         outcome

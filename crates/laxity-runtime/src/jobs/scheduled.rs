@@ -27,11 +27,12 @@ impl Jobs {
     /// Job `index`, due at `deadline`, is ready. Where Laxity schedules, it executes when its policy lets it.
     pub(super) fn begin_job(&mut self, index: u32, deadline: Instant) -> Result<(), Cut> {
         self.index = index;
+        let release = Instant(deadline.0.saturating_sub(self.plan.deadline.0));
+        let deadline = self.begin_budget(release, deadline)?;
         let Some(task) = &self.scheduled else {
             self.note(JobStep::Begin);
             return Ok(());
         };
-        let release = Instant(deadline.0.saturating_sub(task.parameters().deadline.0));
         let job = Job { index: index.into(), release, deadline };
         let mut watch = self.log.decisions(index, Some(JobStep::Ready));
         task.release_watched(job, &mut watch).map_err(JobError::from)?;

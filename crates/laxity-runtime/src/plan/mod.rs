@@ -1,6 +1,10 @@
 //! From a workload to what its workers do.
 
+mod best_effort;
 mod graph;
+mod notes;
+mod pools;
+mod protection;
 
 use std::iter::Take;
 use std::sync::Arc;
@@ -12,14 +16,16 @@ use laxity_model::{
     ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
 };
 use laxity_plan::draws::TaskDraws;
-use laxity_plan::{GraphPlan, Op, ReleasePattern, Releases};
+use laxity_plan::{GraphPlan, Op, ReleasePattern, Releases, ServerPlan};
 use laxity_policy::graph::{LatestEdge, Releasing};
 use laxity_policy::lock;
 use laxity_sched::{Config as SystemConfig, Parameters, Rule};
 use laxity_sys::scheduling;
 use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
 
+pub(crate) use self::best_effort::{BestEffort, BestEffortTask, start};
 pub use self::graph::{GraphOptions, NodeOptions};
+pub(crate) use self::protection::{Hold, Protection};
 use crate::attributes::Attributes;
 use crate::jobs::Messages;
 use crate::linux::{self, LinuxScheduler};
@@ -48,6 +54,9 @@ pub struct LivePlan {
     pub(crate) duration: Nanos,
     pub(crate) placement: Placement,
     pub(crate) tasks: Vec<TaskPlan>,
+    pub(crate) best_effort: BestEffort,
+    /// The bandwidth lock, if there is one.
+    pub(crate) protection: Option<Protection>,
     /// Locks with smaller numbers are resources.
     pub(crate) resources: usize,
     pub(crate) graphs: Vec<LiveGraph>,
@@ -116,6 +125,12 @@ pub(crate) struct TaskPlan {
     pub urgency: Option<u8>,
     /// Jobs spin, rather than suspend, until their GPU operations are complete.
     pub spins: bool,
+    /// The relative deadline.
+    pub deadline: Nanos,
+    /// The bandwidth server that its budget makes of it, if it has one.
+    pub server: Option<ServerPlan>,
+    /// How its jobs hold the bandwidth lock, if they do.
+    pub bandwidth: Option<Hold>,
     /// What it is for Laxity's scheduler, if that schedules it: its number and its parameters.
     pub scheduled: Option<(usize, Parameters)>,
     /// Under `SCHED_FIFO` the priority of non-preemptive sections, and for each lock that of its ceiling, if it has one.
@@ -236,7 +251,10 @@ impl LivePlan {
             return Err(beyond_linux.join("\n"));
         }
         let ranks = compiled.header.tasks[..models.len()].iter().map(|task| task.rank);
-        let priorities: Vec<u8> = ranks.map(|rank| linux::priority(rank, models.len())).collect();
+        // Regulators are below all tasks.
+        let above = if workload.gpu_management.bandwidth_lock.is_some() { protection::BELOW_TASKS } else { 0 };
+        let priority = |rank| (linux::priority(rank, models.len()) + above).min(linux::PRIORITY_MAX - 1);
+        let priorities: Vec<u8> = ranks.map(priority).collect();
         let attributes = match linux {
             LinuxScheduler::Laxity | LinuxScheduler::Other => vec![Attributes::Other; models.len()],
             LinuxScheduler::Deadline => reserved,
@@ -265,6 +283,13 @@ impl LivePlan {
         seed: u64,
         duration: Nanos,
     ) -> Result<LivePlan, String> {
+        let bodies: Vec<&[Op]> = compiled.bodies().collect();
+        let lock = compiled.memory.as_ref().and_then(|memory| memory.lock.as_ref());
+        let (best_effort, mut notes) =
+            BestEffort::new(workload, &compiled.best_effort, &settled.placement, settled.linux);
+        let protection = lock.map(|_| Protection::new(workload, &best_effort, &bodies, &settled));
+        let protection = protection.transpose()?;
+        let holds = lock.map_or_else(|| vec![None; bodies.len()], |lock| protection::holders(lock, &bodies));
         let Settled { linux, attributes, urgencies, cpus, placement, first_task } = settled;
         let models = compiled.models(workload);
         let priority = |task: usize| attributes[task].priority();
@@ -298,6 +323,9 @@ impl LivePlan {
                 urgency: urgencies[number],
                 spins: workload.gpu_management.arbitration == GpuArbitration::DriverSpinning,
                 raised: raised(number),
+                bandwidth: holds[number],
+                deadline: task.deadline,
+                server: compiled.tasks[number].server.as_deref().copied(),
                 scheduled: system
                     .as_ref()
                     .map(|_| (number, parameters(task, &compiled.header.tasks[number], is_fixed))),
@@ -308,11 +336,14 @@ impl LivePlan {
         // Interrupt threads of GPUs are scheduled by Linux.
         let is_linked = system.is_some() && !use_gpus;
         let header = TraceHeader { is_linked, ..header(compiled, workload, linux) };
-        let pools = if use_gpus { pools(&header, &compiled.locks.configs, workload, &tasks)? } else { Vec::new() };
+        let pools = if use_gpus { pools::new(&header, &compiled.locks.configs, workload, &tasks)? } else { Vec::new() };
         let handling = workload.gpu_management.handling;
+        notes.splice(0..0, notes::left_out(workload, linux, use_gpus));
         Ok(LivePlan {
             linux,
-            notes: left_out(workload, linux, use_gpus),
+            notes,
+            best_effort,
+            protection,
             duration,
             placement,
             resources: workload.resources.len(),
@@ -336,6 +367,13 @@ impl LivePlan {
     /// How Linux schedules the threads.
     pub fn linux(&self) -> LinuxScheduler {
         self.linux
+    }
+
+    /// How many logs a run has: those of the tasks, and then those of the threads that handle the interrupts of GPUs, of
+    /// other threads of the trace, which write nothing, of best-effort tasks, and of the regulators of CPUs.
+    pub(crate) fn logs(&self) -> usize {
+        let regulated = self.protection.as_ref().map_or(0, |protection| protection.cpus.len());
+        self.best_effort.logs(self.tasks.len() + self.gpus.len()) + regulated
     }
 
     /// Notes to the user: what is weaker than the workload asks for.
@@ -427,65 +465,9 @@ fn trigger(number: usize, graphs: &[GraphPlan], rule: ReleaseRule) -> Trigger {
     }
 }
 
-/// The pools of GPUs of `header`, whose locks are configured by `locks`.
-fn pools(
-    header: &TraceHeader,
-    locks: &[lock::Config],
-    workload: &Workload,
-    tasks: &[TaskPlan],
-) -> Result<Vec<Pool>, String> {
-    let arbitration = workload.gpu_management.arbitration;
-    let mut pools = Vec::new();
-    for (number, (info, config)) in header.locks.iter().zip(locks).enumerate() {
-        let (LockKind::KFmlp { gpus } | LockKind::Tokens { gpus }) = &info.kind else { continue };
-        let lock = LockId(number as u16);
-        let users = tasks.iter().filter(|task| task.ops.iter().any(|op| is_lock(op, lock))).count();
-        let first = &workload.platform.gpus[gpus[0].index()];
-        let arbitration = Arbitration {
-            cpus: match config {
-                lock::Config::Tokens { cpus, .. } => *cpus,
-                lock::Config::KFmlp { .. } | lock::Config::Queue { .. } => 1,
-            },
-            gpus: gpus.len() as u16,
-            copy_engines: first.copy_engines,
-            arbitration,
-            clients: users.clamp(1, usize::from(u16::MAX)) as u16,
-        };
-        arbitration.validate().map_err(|error| format!("GPUs of \"{}\": {error}", info.name))?;
-        pools.push(Pool { lock, gpus: gpus.clone(), arbitration });
-    }
-    Ok(pools)
-}
-
 /// Whether a job may be suspended there.
 fn may_wait(op: &&Op) -> bool {
     matches!(op, Op::Suspend(_) | Op::Lock { .. } | Op::LockEngine(_) | Op::Wait)
-}
-
-fn is_lock(op: &Op, wanted: LockId) -> bool {
-    matches!(op, Op::Lock { lock, .. } if *lock == wanted)
-}
-
-/// Notes on features of `workload` that `linux` does not have, or has in its own way.
-fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> Vec<String> {
-    let mut notes = Vec::new();
-    if use_gpus {
-        notes.push(
-            "GPUs are soft: operations take the time of the model, on no CPU; each raises one interrupt, which a thread \
-             of this process handles"
-                .to_owned(),
-        );
-    }
-    if matches!(linux, LinuxScheduler::Fifo | LinuxScheduler::Laxity) {
-        return notes;
-    }
-    if refusal::bodies(workload).any(|body| body.iter().any(refusal::is_non_preemptive)) {
-        notes.push(format!("non-preemptive sections can be preempted under {linux}"));
-    }
-    if workload.resources.iter().any(|resource| resource.protocol == ResourceProtocol::PriorityCeiling) {
-        notes.push(format!("there are no ceilings under {linux}: holders inherit priorities instead"));
-    }
-    notes
 }
 
 /// For each resource with a ceiling the highest priority among its users.

@@ -2,6 +2,9 @@
 //!
 //! Nothing here bounds how long anything takes: the machine may be busy, and jobs late.
 
+mod bandwidth;
+mod best_effort;
+mod budgets;
 mod gpus;
 mod graphs;
 mod harness;
@@ -100,10 +103,6 @@ fn a_run_that_is_stopped_leaves_a_whole_trace_up_to_there() {
 fn what_cannot_be_run_live_is_refused_by_name() {
     let mut workload = Workload::new("w", Platform::identical(1), vec![Task::periodic("t", ms(1), ms(10))]);
     let options = Options { scheduler: workload.scheduler, linux: None, seed: 0, duration: ms(10) };
-    workload.tasks[0].budget = Some(ms(1));
-    let refusal = LivePlan::new(&workload, &options).expect_err("a budget");
-    assert!(refusal.reasons()[0].starts_with("task \"t\": its budget of 1 ms"), "{refusal}");
-    workload.tasks[0].budget = None;
     let replicated = Resource { name: "pair".to_owned(), protocol: ResourceProtocol::Fifo, replicas: 2 };
     let mut locks = Workload { resources: vec![replicated], ..workload.clone() };
     let body = vec![Step::Cpu(ExecutionTime::constant(ms(1)))];

@@ -34,7 +34,7 @@ pub const KEEP: Duration = Duration::from_millis(500);
 
 /// Run a workload live, and measure it as a simulation is measured.
 ///
-/// Each task and each node of a graph gets a thread. Timers release jobs, and tokens those of nodes; a job computes for the CPU time that is drawn for it, sleeps where it suspends itself, locks what it locks, and uses soft GPUs under the workload's arbitration. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late.
+/// Each task and each node of a graph gets a thread. Timers release jobs, and tokens those of nodes; a job computes for the CPU time that is drawn for it, sleeps where it suspends itself, locks what it locks, and uses soft GPUs under the workload's arbitration. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late. Best-effort tasks are threads of the fair class, with their weights as niceness and their memory traffic; they end with the run. While a job holds the bandwidth lock their CPUs are throttled beyond its budget.
 ///
 /// Linux schedules: by SCHED_FIFO with the priorities of the policy (RM, DM, FP), or SCHED_DEADLINE for EDF, where this user may, and otherwise by SCHED_OTHER, which is said. On a terminal a table shows what each task does. Ctrl-C ends the run at once; what was measured is printed, and the trace is complete up to there.
 #[derive(Args)]
@@ -180,6 +180,7 @@ fn carry_out(
             show(&mut display, view, &header.workload, (reached, duration), run.completed());
         }
     }
+    run.remarks().into_iter().filter(|_| !quiet).for_each(output::warning);
     let was_interrupted = interrupt.is_requested();
     let (outcome, failed) = run.finish(&mut sink);
     display.clear();

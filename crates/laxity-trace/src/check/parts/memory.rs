@@ -4,10 +4,11 @@ use laxity_model::{CpuId, Instant, JobId};
 
 use super::super::{Problem, Report, Violation};
 use crate::replay::Replay;
-use crate::{Event, LockKind, TraceHeader};
+use crate::{Event, LockKind, Origin, TraceHeader};
 
 /// Finds regulated periods with more traffic than their budget and what the regulator's latency lets through, best-effort
 /// jobs that get a throttled CPU, and GPU operations of jobs that do not hold the bandwidth lock at the ceiling priority.
+/// Of live traces budgets and priorities are not judged.
 ///
 /// Traffic is what a best-effort job executes times its demand, in bytes a second times nanoseconds.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) struct Memory<'a> {
     cpus: Vec<Regulated>,
     has_lock: bool,
     has_ceiling: bool,
+    /// Live programs count what they cause, which is not what a demand says of the time that they execute.
+    judges_budgets: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -34,11 +37,14 @@ struct Regulated {
 impl<'a> Memory<'a> {
     pub fn new(header: &'a TraceHeader) -> Self {
         let is_bandwidth = |info: &crate::LockInfo| info.kind == LockKind::Bandwidth;
+        let is_simulated = header.origin == Origin::Simulated;
         Memory {
             header,
             cpus: vec![Regulated::default(); if header.memory.is_some() { header.cpus } else { 0 }],
             has_lock: header.locks.iter().any(is_bandwidth),
-            has_ceiling: header.scheduler.rule != laxity_model::PriorityRule::Fair,
+            // Live the trace has no priorities that a job gives itself.
+            has_ceiling: is_simulated && header.scheduler.rule != laxity_model::PriorityRule::Fair,
+            judges_budgets: is_simulated,
         }
     }
 
@@ -81,7 +87,7 @@ impl<'a> Memory<'a> {
     fn count(&mut self, at: Instant, cpu: CpuId, before: &Replay, report: &mut Report) {
         let (Some(state), Some(memory)) = (self.cpus.get_mut(cpu.index()), &self.header.memory) else { return };
         let Some((running, job)) = before.cpu(cpu).and_then(|running| Some((running, running.job()?))) else { return };
-        if !self.header.is_best_effort(job.task) {
+        if !self.judges_budgets || !self.header.is_best_effort(job.task) {
             return;
         }
         let executed = running.executed_by(at).0;

@@ -1,0 +1,36 @@
+//! What is weaker live than a workload asks for.
+
+use laxity_model::{ResourceProtocol, Task, Workload};
+
+use crate::linux::LinuxScheduler;
+use crate::refusal;
+
+/// Notes on features of `workload` that `linux` does not have, or has in its own way.
+pub(super) fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if use_gpus {
+        notes.push(
+            "GPUs are soft: operations take the time of the model, on no CPU; each raises one interrupt, which a thread \
+             of this process handles"
+                .to_owned(),
+        );
+    }
+    let is_enforced = |task: &&Task| task.budget.is_some() && task.body.iter().any(refusal::uses_gpu);
+    if let Some(task) = workload.tasks.iter().find(is_enforced).filter(|_| use_gpus) {
+        notes.push(format!(
+            "task \"{}\": a job that has used up its budget goes on to the end of its GPU section; other jobs wait for its \
+             token until then",
+            task.name
+        ));
+    }
+    if matches!(linux, LinuxScheduler::Fifo | LinuxScheduler::Laxity) {
+        return notes;
+    }
+    if refusal::bodies(workload).any(|body| body.iter().any(refusal::is_non_preemptive)) {
+        notes.push(format!("non-preemptive sections can be preempted under {linux}"));
+    }
+    if workload.resources.iter().any(|resource| resource.protocol == ResourceProtocol::PriorityCeiling) {
+        notes.push(format!("there are no ceilings under {linux}: holders inherit priorities instead"));
+    }
+    notes
+}
