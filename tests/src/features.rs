@@ -2,9 +2,9 @@
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
-    EngineOrder, ExecutionTime, Factor, GpuArbitration, GpuOperation, GpuSync, GpuWork, InterruptHandling,
-    MigrationPath, Nanos, OverheadCosts, OverheadProfile, Scheduler, Step, ThreadPriority, TokenHold, Waiting,
-    Workload,
+    Arrival, CpuId, Device, Distribution, EngineOrder, ExecutionTime, Factor, GpuArbitration, GpuOperation, GpuSync,
+    GpuWork, InterruptHandling, MigrationPath, Nanos, OverheadCosts, OverheadProfile, Scheduler, Server, ServerKind,
+    Step, ThreadPriority, TokenHold, Waiting, Workload,
 };
 
 use crate::systems::{self, UNIT, pick};
@@ -16,6 +16,8 @@ pub enum Feature {
     Tokens,
     /// GPUSync with many more tasks than CPUs, all of which use GPUs: requests wait outside, donate and are displaced.
     Donors,
+    /// GPUSync with long bottom halves in klmirqd's threads, and jobs that execute while they hold tokens.
+    Halves,
     /// GPUSync with two GPUs for each cluster, between which tasks' state moves.
     Migration,
     /// GPUSync with requests for GPUs by name, and queues that hold all of them.
@@ -24,12 +26,22 @@ pub enum Feature {
     Callbacks,
     /// Resources with replicas.
     Replicas,
+    /// Devices that serve no job.
+    Devices,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 6] =
-        [Feature::Tokens, Feature::Donors, Feature::Migration, Feature::Named, Feature::Callbacks, Feature::Replicas];
+    pub const ALL: [Feature; 8] = [
+        Feature::Tokens,
+        Feature::Donors,
+        Feature::Halves,
+        Feature::Migration,
+        Feature::Named,
+        Feature::Callbacks,
+        Feature::Replicas,
+        Feature::Devices,
+    ];
 
     /// A system with the feature from `seed`, and its scheduler.
     pub fn system(self, seed: u64) -> (Workload, Scheduler) {
@@ -40,17 +52,22 @@ impl Feature {
                 let gpus = 2 + u64::from(seed.is_multiple_of(9));
                 systems::Size { cpus: 1 + seed % 4, gpus, tasks: 1 + rng.below(7), stretch: 2 }
             }
+            Feature::Halves => systems::Size { cpus: 1 + seed % 3, gpus: 1, tasks: 3 + rng.below(5), stretch: 3 },
             Feature::Named => systems::Size { cpus: 1 + seed % 4, gpus: 2, tasks: 1 + rng.below(6), stretch: 2 },
             _ => systems::Size { cpus: 1 + seed % 4, gpus: 1 + seed / 4 % 2, tasks: 1 + rng.below(6), stretch: 1 },
         };
         let (mut workload, scheduler) = systems::sized(seed, &size);
         match self {
             Feature::Replicas => replicate(&mut workload, rng),
+            Feature::Devices => self.add_devices(&mut workload, rng),
             Feature::Callbacks => self.manage(&mut workload, rng),
             _ => self.share_tokens(&mut workload, rng),
         }
         if self == Feature::Donors {
             contend(&mut workload, rng);
+        }
+        if self == Feature::Halves {
+            interrupt(&mut workload, rng);
         }
         if self == Feature::Named {
             name_gpus(&mut workload, rng);
@@ -107,6 +124,46 @@ impl Feature {
     }
 }
 
+impl Feature {
+    fn add_devices(self, workload: &mut Workload, rng: &mut SplitMix64) {
+        if rng.below(2) == 0 {
+            self.share_tokens(workload, rng);
+        }
+        let cpus = workload.platform.cpus as u64;
+        for index in 0..rng.between(1, 3) {
+            let wcet = Nanos(rng.between(1, 3 * UNIT));
+            let actual = pick(rng, &[true, false]);
+            let half = ExecutionTime {
+                wcet,
+                actual: match actual {
+                    true => Distribution::Uniform { min: Nanos(wcet.0 / 4 + 1), max: wcet },
+                    false => Distribution::WorstCase,
+                },
+            };
+            let budget = Nanos(rng.between(1, 4) * UNIT);
+            let server = Server {
+                kind: pick(rng, &[ServerKind::CbsHard, ServerKind::Sporadic]),
+                budget,
+                period: Nanos(budget.0 * rng.between(2, 20)),
+                priority: None,
+            };
+            let first = CpuId(rng.below(cpus) as u16);
+            let gap = Distribution::Uniform { min: Nanos::ZERO, max: Nanos(20 * UNIT) };
+            let arrival = pick(rng, &[0, 1]);
+            workload.platform.devices.push(Device {
+                name: format!("d{index}"),
+                cluster: workload.platform.clusters.iter().position(|cpus| cpus.contains(&first)).unwrap_or(0),
+                arrival: if arrival == 0 { Arrival::Periodic } else { Arrival::Sporadic { gap } },
+                period: Nanos(rng.between(4, 60) * UNIT),
+                top_half: ExecutionTime::constant(Nanos(rng.below(UNIT / 4))),
+                bottom_half: half,
+                interrupt_cpus: vec![first],
+                server: (rng.below(3) > 0).then_some(server),
+            });
+        }
+    }
+}
+
 fn seed_of(workload: &Workload) -> u64 {
     workload.tasks.first().map_or(0, |task| task.period.0 % UNIT)
 }
@@ -143,6 +200,32 @@ fn contend(workload: &mut Workload, rng: &mut SplitMix64) {
             }
             task.body.push(section);
         }
+    }
+}
+
+/// Short GPU kernels with long bottom halves, and time on a CPU between them.
+fn interrupt(workload: &mut Workload, rng: &mut SplitMix64) {
+    let bottom_half = Nanos(rng.between(1, 3) * UNIT);
+    let costs = OverheadCosts { bottom_half, ..OverheadCosts::default() };
+    workload.platform.overheads = OverheadProfile::constant("halves", costs);
+    workload.graphs.clear();
+    let management = &mut workload.gpu_management;
+    management.handling = InterruptHandling::Klmirqd { threads: None };
+    if let GpuArbitration::GpuSync(sync) = &mut management.arbitration {
+        sync.tokens = rng.between(2, 4) as u32;
+    }
+    for task in &mut workload.tasks {
+        task.jitter = Nanos::ZERO;
+        let cpu = |rng: &mut SplitMix64| Step::Cpu(ExecutionTime::constant(Nanos(rng.between(1, 2 * UNIT))));
+        let mut body = Vec::new();
+        for _ in 0..rng.between(1, 3) {
+            body.extend([kernel(rng.between(1, UNIT / 4)), cpu(rng)]);
+        }
+        let uses_gpu = rng.below(4) > 0;
+        task.body = vec![cpu(rng)];
+        task.body.extend(uses_gpu.then_some(Step::GpuSection { body }));
+        let times = rng.between(1, 4);
+        (task.period, task.deadline) = (Nanos(task.period.0 * times), Nanos(task.deadline.0 * times));
     }
 }
 

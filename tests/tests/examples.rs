@@ -8,7 +8,6 @@ use laxity_model::Workload;
 
 /// The examples of which something is refused, and the subjects.
 const REFUSED: &[(&str, &[&str])] = &[
-    ("gpu_pool.toml", &["device \"network\""]),
     // Operations that raise several interrupts on several CPUs.
     ("interrupts.toml", &["task \"lidar\"", "task \"map\""]),
 ];

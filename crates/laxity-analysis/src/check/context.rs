@@ -119,18 +119,20 @@ impl Machine {
     /// The order of `members` by falling priority under fixed priorities; as given under EDF.
     pub fn by_priority(&self, members: &[usize], analysed: &[AnalysedTask]) -> Vec<usize> {
         let mut order = members.to_vec();
-        let key = |&index: &usize| {
-            let task = &analysed[index];
-            let rank = match self.rule {
-                PriorityRule::Edf | PriorityRule::Fair => 0,
-                PriorityRule::RateMonotonic => task.period,
-                PriorityRule::DeadlineMonotonic => task.deadline,
-                PriorityRule::Given => task.priority.map_or(u64::MAX, u64::from),
-            };
-            (rank, index)
-        };
-        order.sort_by_key(key);
+        order.sort_by_key(|&index| self.rank(index, analysed));
         order
+    }
+
+    /// The place of a task in that order: the smaller comes first.
+    pub fn rank(&self, index: usize, analysed: &[AnalysedTask]) -> (u64, usize) {
+        let task = &analysed[index];
+        let rank = match self.rule {
+            PriorityRule::Edf | PriorityRule::Fair => 0,
+            PriorityRule::RateMonotonic => task.period,
+            PriorityRule::DeadlineMonotonic => task.deadline,
+            PriorityRule::Given => task.priority.map_or(u64::MAX, u64::from),
+        };
+        (rank, index)
     }
 }
 

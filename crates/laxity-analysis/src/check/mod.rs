@@ -20,6 +20,7 @@ mod assign;
 mod chains;
 mod classes;
 mod context;
+mod devices;
 mod explain;
 mod gpu_use;
 mod graphs;
@@ -127,7 +128,7 @@ impl Default for Options {
 ///
 /// Self-suspensions, GPU operations, waits for resources and GPUs, and release jitter count as execution
 /// (suspension-oblivious). Ways to share resources and GPUs that have no bound are refused, and so are waits under quanta
-/// or beside a dedicated interrupt CPU, and devices that serve no job. Graphs become sporadic tasks
+/// or beside a dedicated interrupt CPU. Graphs become sporadic tasks
 /// ([`pgm`](crate::pgm)). Best-effort tasks run only where no real-time job wants the CPU: what is left of them is the memory
 /// traffic by which they slow GPU operations down ([`bwlock`](crate::bwlock)).
 pub fn check(workload: &Workload, scheduler: &Scheduler, options: &Options) -> Report {

@@ -76,10 +76,18 @@ impl<'a> Common<'a> {
         let (classes, sections) = (Classes::new(context, pending), longest_sections(context));
         let mut common = Common { context, pending, halves, classes, sections, scheduling, pair, lag: 0, backlog: 0 };
         let ticks = |length: u64| costs.tick.0.saturating_mul(length.div_ceil(machine.tick));
-        let devices = |length: u64| halves.count(length).saturating_mul(halves.each());
+        // Threads above all jobs wait for a non-preemptive section, and for a CPU.
+        let dispatch = pair.saturating_mul(2).saturating_add(costs.ipi_latency.0);
+        let above = machine.sharing.devices.iter().any(|device| device.is_above(context.index));
+        let section = if above { context.members().map(|task| task.section).max().unwrap_or(0) } else { 0 };
+        let devices = |length: u64| {
+            let others = machine.sharing.devices.iter();
+            let others = others.map(|device| device.handlers(context.index, length, dispatch));
+            others.fold(halves.count(length).saturating_mul(halves.each()), u64::saturating_add)
+        };
         let handlers = |length: u64| {
             let timers = ticks(length).saturating_add(common.interrupts(length));
-            pair.saturating_add(timers).saturating_add(devices(length))
+            pair.saturating_add(section).saturating_add(timers).saturating_add(devices(length))
         };
         let lag = busy_period(handlers).ok_or("ticks and interrupts leave no time to jobs; lower their costs")?;
         if machine.is_dedicated {
@@ -145,7 +153,21 @@ impl<'a> Common<'a> {
         add(Term::TopHalves, halves.count(window), halves.top());
         add(Term::BottomHalves, halves.count(window), halves.each() - halves.top());
         add(Term::BottomHalves, task.interrupts, halves.own());
+        add(Term::BottomHalves, 1, halves.lent(member, window, self.dispatch_of_holders()));
         add(Term::HalfScheduling, 1, halves.scheduling(window, self.pair));
+        let mut others_dispatched = 0u64;
+        for device in &machine.sharing.devices {
+            let delay = device.delay(self.context, task, window);
+            add(Term::TopHalves, 1, delay.top_halves);
+            add(Term::BottomHalves, 1, delay.bottom_halves);
+            add(
+                Term::HalfScheduling,
+                delay.dispatches,
+                self.pair.saturating_mul(2).saturating_add(costs.ipi_latency.0),
+            );
+            others_dispatched = others_dispatched.saturating_add(delay.dispatches);
+        }
+        add(Term::Cache, others_dispatched, machine.cache_delay());
         let costs_nothing = !machine.is_quantum_driven && machine.cache_delay() == 0;
         let preemptions = if costs_nothing { 0 } else { self.preemptions(member, task, urgent) };
         if machine.is_quantum_driven {
@@ -171,24 +193,29 @@ impl<'a> Common<'a> {
 
     /// How often a job, or a bottom half on its behalf, is given a CPU.
     fn dispatches(&self, task: &AnalysedTask) -> u64 {
-        let halves = task.interrupts.saturating_mul(self.context.machine.sharing.schedulings_of_a_half());
-        task.wakeups().saturating_add(halves)
+        let each = self.context.machine.sharing.schedulings_of_a_half().saturating_mul(self.halves.in_a_row());
+        task.wakeups().saturating_add(task.interrupts.saturating_mul(each))
     }
 
-    /// Adds how long jobs wait for holders, which are delayed while they hold something like the job itself.
-    fn add_waits(&self, terms: &mut [Terms]) {
-        let machine = self.context.machine;
-        let costs = &machine.costs;
+    /// What giving a CPU to a job that holds something may take: once it is granted, after each suspension.
+    fn dispatch_of_holders(&self) -> u64 {
+        let costs = &self.context.machine.costs;
         let sections = self.context.members().map(|task| task.section).max().unwrap_or(0);
-        let dispatch = [
+        let parts = [
             self.pair.saturating_mul(4),
             costs.release.0,
             costs.ipi_latency.0,
             sections,
-            machine.cache_delay().saturating_mul(2),
+            self.context.machine.cache_delay().saturating_mul(2),
         ];
-        let dispatch = dispatch.into_iter().fold(0, u64::saturating_add);
-        let scheduled = dispatch.saturating_mul(machine.sharing.schedulings_of_a_half());
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Adds how long jobs wait for holders, which are delayed while they hold something like the job itself.
+    fn add_waits(&self, terms: &mut [Terms]) {
+        let dispatch = self.dispatch_of_holders();
+        let halves = self.context.machine.sharing.schedulings_of_a_half().saturating_mul(self.halves.in_a_row());
+        let scheduled = dispatch.saturating_mul(halves);
         let interrupt = self.pair.saturating_add(self.halves.own()).saturating_add(scheduled);
         let waiting = Waiting::new(self.context, self.pending, Holding { dispatch, interrupt });
         for (member, terms) in terms.iter_mut().enumerate() {

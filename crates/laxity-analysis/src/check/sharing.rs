@@ -6,6 +6,7 @@ use laxity_model::{
 
 use super::analysed_task::AnalysedTask;
 use super::assign::Cluster;
+use super::devices::DeviceLoad;
 use super::tokens::TokenRules;
 use super::uses::{Lock, Operation, Request};
 
@@ -23,6 +24,8 @@ pub(super) struct Sharing {
     pub protocols: Vec<ResourceProtocol>,
     /// How many jobs may hold each resource at once.
     replicas: Vec<u32>,
+    /// Devices that serve no job.
+    pub devices: Vec<DeviceLoad>,
     /// The GPUs that each cluster shares.
     pub pools: Vec<Vec<usize>>,
     /// The GPU of each task under the driver, where an operation names none.
@@ -41,6 +44,21 @@ pub(super) enum Arbitration {
     KFmlp { length_aware: bool },
     /// GPUSync.
     Tokens(TokenRules),
+}
+
+/// Whose CPU time a bottom half takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Its owner's.
+    Owner,
+    /// Its owner's, behind bottom halves of other holders of the GPU's tokens; but its thread has the priority of the
+    /// most urgent holder, which may execute at the same time.
+    OwnerOrHolder {
+        /// Of each GPU.
+        tokens: u64,
+    },
+    /// Any job's: on the stack of any, above all, or in a second thread of the owner.
+    AnyJob,
 }
 
 impl Sharing {
@@ -63,6 +81,7 @@ impl Sharing {
             callback: management.callback.as_ref().map(|time| longest(time).0),
             protocols: workload.resources.iter().map(|resource| resource.protocol).collect(),
             replicas: workload.resources.iter().map(|resource| resource.replicas).collect(),
+            devices: DeviceLoad::all(workload, scheduler, clusters, analysed.len()),
             default_gpus: default_gpus(&pools, clusters, analysed),
             pools,
             copy_engines: workload.platform.gpus.iter().map(|gpu| gpu.copy_engines).collect(),
@@ -95,20 +114,20 @@ impl Sharing {
         }
     }
 
-    /// Whether a bottom half takes a CPU that is not its owner's to spend: on anybody's stack, above all jobs, or with the
-    /// priority of another job that uses it as well.
-    pub fn delays_all(&self) -> bool {
+    /// In whose place bottom halves are executed.
+    pub fn place_of_halves(&self) -> Place {
+        let tokens = self.tokens().map_or(1, |rules| rules.tokens);
         match self.handling {
-            InterruptHandling::Klmirqd { .. } => self.lends_priorities_twice(),
-            _ => true,
+            InterruptHandling::Klmirqd { .. } if self.callback.is_some() => Place::AnyJob,
+            InterruptHandling::Klmirqd { .. } if tokens > 1 => Place::OwnerOrHolder { tokens: tokens.into() },
+            InterruptHandling::Klmirqd { .. } => Place::Owner,
+            _ => Place::AnyJob,
         }
     }
 
-    /// Whether a klmirqd thread may have a priority with which another entity runs meanwhile: that of a job that holds
-    /// another token of the GPU, or of the owner of two operations, one of which is called back.
+    /// Whether a klmirqd thread may have a priority with which another entity runs meanwhile.
     pub fn lends_priorities_twice(&self) -> bool {
-        matches!(self.handling, InterruptHandling::Klmirqd { .. })
-            && (self.tokens().is_some_and(|rules| rules.tokens > 1) || self.callback.is_some())
+        matches!(self.handling, InterruptHandling::Klmirqd { .. }) && self.place_of_halves() != Place::Owner
     }
 
     /// What is executed after the top half, by one thread or two.

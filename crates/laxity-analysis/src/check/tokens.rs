@@ -94,6 +94,8 @@ struct Ahead {
     holds: u64,
     /// Of one task, but no more than it makes.
     of_a_task: u64,
+    /// Whether no job of the cluster ever waits for a token.
+    none_waits: bool,
 }
 
 impl Waiting<'_> {
@@ -123,7 +125,9 @@ impl Waiting<'_> {
             sum.saturating_add(count.saturating_mul(hold))
         });
         let engines = if by_priority {
-            self.operations_of_others(rules, member, window)
+            let all = self.operations_of_others(rules, member, window);
+            // Where no job ever waits for a token, priorities are lent to holders of engines only.
+            if ahead.none_waits { all.min(self.more_urgent_operations(rules, member, window)) } else { all }
         } else {
             self.engine_waits(rules, member, &self.task(member).uses.demand)
         };
@@ -139,35 +143,64 @@ impl Waiting<'_> {
         let in_queue = queues.ahead(requesters, !rules.is_predicted && !names(member));
         let any_names = self.pool() > 1 && users().any(names);
         if queues.never_fill(requesters, any_names) {
-            return Some(Ahead { holds: own.saturating_mul(in_queue), of_a_task: own });
+            let none_waits = in_queue == 0 && !users().any(names);
+            return Some(Ahead { holds: own.saturating_mul(in_queue), of_a_task: own, none_waits });
         }
         if any_names || queues.places < queues.cpus {
             return None;
         }
         let displaced = self.higher_requests(member, window);
         let phases = own.saturating_mul(2).saturating_add(displaced);
-        Some(Ahead { holds: phases.saturating_mul(in_queue + 1).saturating_sub(own), of_a_task: phases })
+        let holds = phases.saturating_mul(in_queue + 1).saturating_sub(own);
+        Some(Ahead { holds, of_a_task: phases, none_waits: false })
     }
 
     /// Requests for tokens of jobs that may be pending in the window and have a higher base priority.
     fn higher_requests(&self, member: usize, window: u64) -> u64 {
-        let is_edf = self.rule() == PriorityRule::Edf;
-        let task = self.task(member);
-        let higher = |other: usize| {
+        self.others(member).fold(0, |sum: u64, other| {
             let requests = self.requests(other, Lock::Gpu).count() as u64;
-            let urgent = self.task(other);
-            let jobs = if is_edf {
-                // Their deadlines are no later than this job's, nor so early that they are complete.
-                let late = self.pending(other).saturating_sub(urgent.deadline);
-                let due = task.deadline.saturating_add(late) / urgent.period;
-                due.saturating_add(1).min(jobs(urgent, self.pending(other), window))
-            } else {
-                jobs(urgent, self.pending(other), window)
-            };
-            requests.saturating_mul(jobs)
+            sum.saturating_add(requests.saturating_mul(self.higher_jobs(member, other, window)))
+        })
+    }
+
+    /// Jobs of `other` that may be pending in the window of a job of `member` and have a higher base priority.
+    fn higher_jobs(&self, member: usize, other: usize, window: u64) -> u64 {
+        let (task, urgent) = (self.task(member), self.task(other));
+        let pending = jobs(urgent, self.pending(other), window);
+        if self.rule() != PriorityRule::Edf {
+            return if self.precedes(other, member) { pending } else { 0 };
+        }
+        // Their deadlines are no later than this job's, nor so early that they are complete.
+        let late = self.pending(other).saturating_sub(urgent.deadline);
+        (task.deadline.saturating_add(late) / urgent.period).saturating_add(1).min(pending)
+    }
+
+    /// What operations of `member` wait for in order of priority if no job waits for tokens: at each, the one that its
+    /// engine is at, then those of jobs of higher base priority. If state is copied from GPU to GPU, a holder may itself
+    /// wait for the next GPU's engine, with the priority of a job that waits for it: each wait counts so many times as
+    /// there are GPUs, and each operation of a higher job may let a copy go ahead.
+    fn more_urgent_operations(&self, rules: &TokenRules, member: usize, window: u64) -> u64 {
+        let own = &self.task(member).uses.demand.operations;
+        let engines = self.sharing().copy_engines_of(self.cluster());
+        let of = |other: usize| self.requests(other, Lock::Gpu).flat_map(|request| &request.demand.operations);
+        let longest = |work: Work| {
+            let met = self.others(member).flat_map(of).filter(|one| one.work.meets(work, engines));
+            met.map(|one| self.engine_hold(one)).max().unwrap_or(0)
         };
-        let others = self.others(member).filter(|&other| is_edf || self.precedes(other, member));
-        others.fold(0, |sum: u64, other| sum.saturating_add(higher(other)))
+        let times = |work: Work| {
+            let gpus = if rules.copies_to_peers && work != Work::Kernel { self.pool() as u64 } else { 1 };
+            if work == Work::Peer { 2 * gpus } else { gpus }
+        };
+        let amid =
+            own.iter().fold(0, |sum: u64, one| sum.saturating_add(longest(one.work).saturating_mul(times(one.work))));
+        self.others(member).fold(amid, |sum: u64, other| {
+            let met = of(other).filter(|one| own.iter().any(|own| own.work.meets(one.work, engines)));
+            let time = met.fold(0, |sum: u64, one| {
+                let behind = if rules.copies_to_peers { longest(one.work).saturating_mul(times(one.work)) } else { 0 };
+                sum.saturating_add(self.engine_hold(one)).saturating_add(behind)
+            });
+            sum.saturating_add(self.higher_jobs(member, other, window).saturating_mul(time))
+        })
     }
 
     /// What the operations of `demand` wait for in FIFO order, the job holding a token.

@@ -1,8 +1,8 @@
 //! What of a workload and its configuration cannot be analysed.
 
 use laxity_model::{
-    CpuId, GpuArbitration, InterruptHandling, Invocation, Nanos, PriorityRule, ResourceProtocol, Scheduler, Task,
-    ThreadPriority, Workload,
+    CpuId, GpuArbitration, InterruptHandling, Invocation, Nanos, PriorityRule, ResourceProtocol, Scheduler, ServerKind,
+    Task, ThreadPriority, Workload,
 };
 
 use super::analysed_task::AnalysedTask;
@@ -36,10 +36,7 @@ impl UnsupportedFeatures<'_> {
                           its competitors did before; simulate it, or choose another scheduler for bounds";
             return self.add(self.scheduler.to_string(), reason);
         }
-        for device in &self.workload.platform.devices {
-            let reason = "the interrupts of devices that serve no job are not analysed yet; leave it out, or simulate";
-            self.add(format!("device \"{}\"", device.name), reason);
-        }
+        self.devices();
         for task in &self.workload.tasks {
             self.budget(task);
         }
@@ -54,6 +51,31 @@ impl UnsupportedFeatures<'_> {
         if uses_gpus {
             self.management();
             self.pools();
+        }
+    }
+
+    /// Devices that serve no job.
+    fn devices(&mut self) {
+        let has_threads =
+            matches!(self.sharing.handling, InterruptHandling::PreemptRt(_) | InterruptHandling::Klmirqd { .. });
+        for device in &self.workload.platform.devices {
+            let has_server = matches!(self.sharing.handling, InterruptHandling::Klmirqd { .. });
+            let server = device.server.filter(|_| has_server);
+            let reason = if is_dedicated(self.scheduler) {
+                "its interrupts would queue on the CPU dedicated to interrupts, which is not analysed; take interrupts on \
+                 all CPUs (m instead of 1)"
+            } else if has_threads && self.scheduler.invocation == Invocation::QuantumDriven {
+                "threads that execute bottom halves are analysed for event-driven scheduling only; choose that (E instead \
+                 of Q)"
+            } else if self.accounting == Accounting::Published {
+                "no accounting of devices that serve no job is published; take the safe accounting"
+            } else if server.is_some_and(|server| server.kind == ServerKind::CbsSoft) {
+                "its server may use budget after budget at once, with later deadlines, so that nothing bounds what one that \
+                 was starved takes then; take \"cbs_hard\" or \"sporadic\""
+            } else {
+                continue;
+            };
+            self.add(format!("device \"{}\"", device.name), reason);
         }
     }
 

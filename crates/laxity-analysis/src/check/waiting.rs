@@ -51,8 +51,6 @@ pub(super) struct Waiting<'a> {
     pub(super) holding: Holding,
     /// Locks that are nested in one another, through any number of requests.
     components: Vec<Vec<Lock>>,
-    /// The place of each member in the order of fixed priorities.
-    ranks: Vec<usize>,
     /// Of each member: the declared lengths that may be ahead of it in the queue it joins, by the exact program.
     declared_ahead: Vec<u64>,
 }
@@ -69,12 +67,7 @@ impl<'a> Waiting<'a> {
     /// `pending`: how long a job of each member may be pending.
     pub fn new(context: &'a Context<'a>, pending: &'a [u64], holding: Holding) -> Self {
         let components = components(context.members().flat_map(|task| &task.uses.requests));
-        let mut ranks = vec![0; pending.len()];
-        for (rank, index) in context.machine.by_priority(&context.cluster.members, context.analysed).iter().enumerate()
-        {
-            ranks[context.member(*index)] = rank;
-        }
-        let mut waiting = Waiting { context, pending, holding, components, ranks, declared_ahead: Vec::new() };
+        let mut waiting = Waiting { context, pending, holding, components, declared_ahead: Vec::new() };
         waiting.declared_ahead = waiting.shortest_queues();
         waiting
     }
@@ -143,7 +136,8 @@ impl<'a> Waiting<'a> {
 
     /// Whether the fixed priority of one member is higher than that of the other.
     pub(super) fn precedes(&self, one: usize, other: usize) -> bool {
-        self.ranks[one] < self.ranks[other]
+        let (machine, members) = (self.context.machine, &self.context.cluster.members);
+        machine.rank(members[one], self.context.analysed) < machine.rank(members[other], self.context.analysed)
     }
 
     pub(super) fn task(&self, member: usize) -> &'a AnalysedTask {
