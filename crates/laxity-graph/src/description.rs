@@ -34,6 +34,7 @@ struct Description {
     recorder: u32,
     node_data: Vec<u32>,
     edge_data: Vec<u32>,
+    latest_bytes: Vec<u32>,
     swapping: Vec<Vec<usize>>,
 }
 
@@ -72,6 +73,7 @@ pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
         recorder: spec.recorder(),
         node_data: spec.node_data().to_vec(),
         edge_data: spec.edge_data().to_vec(),
+        latest_bytes: spec.latest_bytes().to_vec(),
         swapping: spec.swapping().to_vec(),
     };
     postcard::to_allocvec(&description).expect("vectors take any number of bytes")
@@ -86,9 +88,6 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Spec, DescriptionError> {
 fn build(description: Description) -> Result<Spec, DescriptionError> {
     let Description { name, nodes, edges, latest, data_objects, replicas, channels, declared, objects, .. } =
         description;
-    if latest.iter().any(|edge| edge.producer.max(edge.consumer) >= nodes.len()) {
-        return Err(DescriptionError::Malformed);
-    }
     let node = |BareNode { name, period, phase, deadline, priority, cluster }| Node {
         name,
         period,
@@ -105,8 +104,10 @@ fn build(description: Description) -> Result<Spec, DescriptionError> {
     } else {
         pipelined(graph, channels, objects, declared)?
     };
+    let latest = description.latest_bytes.iter().enumerate();
+    let spec = latest.fold(Ok(spec), |spec, (edge, &bytes)| spec?.with_latest(edge, bytes));
     let (node_data, edge_data) = (description.node_data, description.edge_data);
-    with_extras(spec, description.recorder, &node_data, &edge_data, &description.swapping)
+    spec.and_then(|spec| with_extras(spec, description.recorder, &node_data, &edge_data, &description.swapping))
         .map_err(DescriptionError::Spec)
 }
 
@@ -183,7 +184,7 @@ mod tests {
         ];
         let spec = Spec::with_channels(graph, channels).and_then(|spec| spec.with_recorder(16));
         let spec = spec.and_then(|spec| spec.with_node_data("b", 40)).and_then(|spec| spec.with_edge_data(1, 3));
-        spec.and_then(|spec| spec.with_swapping(&[0])).expect("it is valid")
+        spec.and_then(|spec| spec.with_latest(0, 100)?.with_swapping(&[0])).expect("it is valid")
     }
 
     fn pipelined() -> Spec {

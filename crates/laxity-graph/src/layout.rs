@@ -7,6 +7,7 @@
 //! rings          lengths of the messages, then the messages
 //! swapped rings  for each: words of filled and of free buffers; for each group of them: the buffers
 //! objects        replicas, or the slots of a delay
+//! registers      for each latest-value edge: its words, then four slots
 //! identity       two random numbers
 //! links          for each edge through a channel of Linux: its words, then what was sent with each token
 //! recorder       for each node the last jobs, one cache line each
@@ -20,7 +21,7 @@ use crate::recorder::SLOT;
 use crate::spec::{Channel, Spec};
 
 /// Our segments.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 7 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgraph", version: 8 };
 
 /// Length of the description, in bytes: 64 bits.
 pub(crate) const DESCRIPTION_LENGTH: usize = CONTENTS;
@@ -43,6 +44,7 @@ pub(crate) struct Layout {
     rings: Vec<Option<RingLayout>>,
     swaps: Vec<Option<SwapLayout>>,
     objects: Vec<ObjectLayout>,
+    registers: Vec<RegisterLayout>,
     recorder: usize,
     /// Slots of a node, a power of two or 0.
     recorded: u64,
@@ -103,6 +105,17 @@ pub(crate) struct ObjectLayout {
     pub copies: u64,
 }
 
+/// The offsets of a latest-value edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RegisterLayout {
+    /// Words of 32 bits; the reader's in a line of its own.
+    pub words: usize,
+    /// The first slot.
+    start: usize,
+    /// From one slot to the next; a multiple of a cache line.
+    stride: usize,
+}
+
 /// The offsets of an edge through a channel of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LinkLayout {
@@ -123,6 +136,30 @@ pub(crate) struct UserDataLayout {
     pub version: usize,
     /// How many bytes there are.
     pub bytes: usize,
+}
+
+impl RegisterLayout {
+    /// The pair that the reader uses, among the words.
+    pub const READING: usize = 0;
+    /// The pair that was written last.
+    pub const LATEST: usize = PAIR;
+    /// For each pair the slot that was written last.
+    pub const SLOTS: usize = PAIR + 4;
+    /// What is in front of the value in a slot: job and length. A cache line, for which values are aligned.
+    pub const HEAD: usize = LINE;
+
+    /// A slot: its head, then the value.
+    pub fn slot(&self, pair: u32, slot: u32) -> usize {
+        self.start + self.stride * (2 * pair + slot) as usize
+    }
+
+    /// From `start` on, for values of up to `bytes`, and where it ends; `None` if that exceeds the address space.
+    fn place(start: usize, bytes: u32) -> Option<(RegisterLayout, usize)> {
+        let first = start.checked_add(2 * PAIR)?;
+        let stride = Self::HEAD.checked_add((bytes as usize).checked_next_multiple_of(LINE)?)?;
+        let end = first.checked_add(stride.checked_mul(4)?)?.checked_next_multiple_of(PAIR)?;
+        Some((RegisterLayout { words: start, start: first, stride }, end))
+    }
 }
 
 impl LinkLayout {
@@ -185,6 +222,12 @@ impl Layout {
             end = start.checked_add(stride.checked_mul(usize::try_from(copies).ok()?)?)?;
             objects.push(ObjectLayout { start, stride, copies });
         }
+        let mut registers = Vec::with_capacity(spec.latest_bytes().len());
+        for &bytes in spec.latest_bytes() {
+            let (register, next) = RegisterLayout::place(end.checked_next_multiple_of(PAIR)?, bytes)?;
+            registers.push(register);
+            end = next;
+        }
         let (identity, secret) = (end, end.checked_add(8)?);
         end = end.checked_add(PAIR)?;
         let mut links = Vec::with_capacity(spec.channels().len());
@@ -215,6 +258,7 @@ impl Layout {
             rings,
             swaps,
             objects,
+            registers,
             identity,
             secret,
             links,
@@ -260,6 +304,11 @@ impl Layout {
     /// A data object, by its position in the spec.
     pub fn object(&self, object: usize) -> ObjectLayout {
         self.objects[object]
+    }
+
+    /// A latest-value edge, by its position in the graph.
+    pub fn register(&self, edge: usize) -> RegisterLayout {
+        self.registers[edge]
     }
 
     /// What users keep with a node.

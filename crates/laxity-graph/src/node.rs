@@ -13,8 +13,9 @@ use crate::hooks::{self, HookError, Hooks};
 use crate::objects::{ObjectInputs, ObjectOutputs, ObjectPorts};
 use crate::owner::Owner;
 use crate::parking;
-use crate::peer_progress::{self, PeerProgress, look};
+use crate::peer_progress::{self, PeerProgress, look, spin_until};
 use crate::poll::PollBell;
+use crate::registers::Registers;
 use crate::releases::{NoRecorder, Releases, Releasing};
 use crate::ring::{Inputs, Outputs, Ports};
 use crate::shared::Shared;
@@ -42,6 +43,7 @@ pub struct Node {
     spins: bool,
     ports: Ports,
     objects: ObjectPorts,
+    registers: Registers,
     /// How long to look before parking.
     spin: Nanos,
     /// If it polls.
@@ -79,6 +81,7 @@ impl Node {
         let peers = shared.conditions(node).iter().map(|condition| PeerProgress::first(&condition.rule)).collect();
         let ports = Ports::new(shared, node);
         let objects = ObjectPorts::new(shared, node);
+        let registers = Registers::new(shared, node);
         let releases = (shared.recorded() != 0).then(|| Releases::of(shared, node));
         // Its last owner may have been killed while they were set.
         shared.flags(node).store(0, Ordering::Relaxed);
@@ -95,6 +98,7 @@ impl Node {
             spins: false,
             ports,
             objects,
+            registers,
             spin: Nanos::ZERO,
             bell: None,
             releases,
@@ -258,6 +262,9 @@ impl Node {
             self.note_begin(arrival, now);
         }
         self.ports.begin(&self.membership.shared, self.index);
+        if !self.registers.is_empty() {
+            self.registers.begin(&self.membership.shared);
+        }
         if self.hooks.is_some() {
             self.tell_hooks();
         }
@@ -383,22 +390,6 @@ fn note_cpu(shared: &Shared, node: usize) {
     shared.segment.u32(shared.words(node).cpu).store(cpu, Ordering::Relaxed);
 }
 
-/// Looks until `end` without giving up the CPU.
-fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    loop {
-        // The clock costs more than a look.
-        for _ in 0..16 {
-            if let Some(found) = look() {
-                return Some(found);
-            }
-            std::hint::spin_loop();
-        }
-        if clock::now() >= end {
-            return None;
-        }
-    }
-}
-
 impl Job<'_> {
     /// Its number, from 0.
     pub fn index(&self) -> u64 {
@@ -445,6 +436,12 @@ impl Job<'_> {
         (ports.messages(&membership.shared), objects.of_job(&membership.shared, *index))
     }
 
+    /// The latest-value edges at its node.
+    pub(crate) fn registers(&mut self) -> (&mut Registers, &Shared) {
+        let Node { membership, registers, .. } = &mut *self.node;
+        (registers, &membership.shared)
+    }
+
     /// The rings and channels at its node.
     pub(crate) fn ports(&mut self) -> &mut Ports {
         &mut self.node.ports
@@ -483,6 +480,9 @@ impl Job<'_> {
         node.index = index + 1;
         let shared = &node.membership.shared;
         node.ports.complete(shared, index);
+        if !node.registers.is_empty() {
+            node.registers.complete(shared, index);
+        }
         if node.releases.is_some() {
             note_completion(shared, node.node, index);
         }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use laxity_model::Instant;
 use laxity_policy::graph::Edge;
-use laxity_sys::scheduling;
+use laxity_sys::{clock, scheduling};
 
 use crate::link::Ends;
 use crate::owner::{Owner, State};
@@ -124,6 +124,22 @@ fn absence(shared: &Shared, condition: &Condition, reported: u64) -> Absence {
         Absence::Lost(owner)
     } else {
         Absence::None
+    }
+}
+
+/// Looks until `end` without giving up the CPU.
+pub(crate) fn spin_until<T>(end: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    loop {
+        // The clock costs more than a look.
+        for _ in 0..16 {
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            std::hint::spin_loop();
+        }
+        if clock::now() >= end {
+            return None;
+        }
     }
 }
 

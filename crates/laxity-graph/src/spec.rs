@@ -66,6 +66,8 @@ pub struct Spec {
     node_data: Vec<u32>,
     /// Bytes of user data of each edge of the graph.
     edge_data: Vec<u32>,
+    /// The longest value of each latest-value edge, in bytes.
+    latest: Vec<u32>,
     /// Groups of rings that exchange buffers; no ring is in two.
     swapping: Vec<Vec<usize>>,
 }
@@ -229,6 +231,7 @@ impl Spec {
             return Err(SpecError::Channels { edges: graph.edges.len(), channels: channels.len() });
         }
         let plan = plan(&graph)?;
+        check_latest(&graph)?;
         for (edge, &channel) in plan.edges().iter().zip(&channels) {
             let Some(capacity) = channel.capacity() else { continue };
             // The consumer may wait with phi - 1 tokens there, and then the producer needs room for rho more.
@@ -242,8 +245,9 @@ impl Spec {
         check_addresses(&graph, &channels)?;
         let declared = channels.len();
         let (node_data, edge_data) = (vec![0; graph.nodes.len()], vec![0; graph.edges.len()]);
+        let latest = vec![0; graph.latest.len()];
         let (objects, swapping, recorder) = (Vec::new(), Vec::new(), RECORDER_DEFAULT);
-        Ok(Spec { graph, channels, plan, objects, declared, recorder, node_data, edge_data, swapping })
+        Ok(Spec { graph, channels, plan, objects, declared, recorder, node_data, edge_data, latest, swapping })
     }
 
     /// `graph` as a pipeline derived it of its `objects`, from which all but the first `declared` edges follow.
@@ -294,6 +298,17 @@ impl Spec {
         Ok(self)
     }
 
+    /// The same, with values of up to `bytes` on the latest-value edge at `edge` of [`Graph::latest`](model::Graph::latest):
+    /// see [`Job::latest`](crate::Job::latest). Each takes four times as many.
+    ///
+    /// # Errors
+    /// [`SpecError::NoEdge`].
+    pub fn with_latest(mut self, edge: usize, bytes: u32) -> Result<Spec, SpecError> {
+        let edges = self.latest.len();
+        *self.latest.get_mut(edge).ok_or(SpecError::NoEdge { edge, edges })? = bytes;
+        Ok(self)
+    }
+
     /// The same, whose rings at `edges` exchange buffers: a job may [swap](crate::Job::swap) a message that came over
     /// one of them with one that goes over another, without a copy. Their longest messages are of one length. It costs
     /// another 8 bytes a message.
@@ -324,6 +339,11 @@ impl Spec {
             self.swapping.push(edges.to_vec());
         }
         Ok(self)
+    }
+
+    /// The longest value of each latest-value edge of [`Spec::graph`], in bytes.
+    pub fn latest_bytes(&self) -> &[u32] {
+        &self.latest
     }
 
     /// Bytes of user data of each node.
@@ -376,6 +396,19 @@ fn check_addresses(graph: &model::Graph, channels: &[Channel]) -> Result<(), Spe
             return Err(SpecError::Address { from: name(edge.producer), to: name(edge.consumer), address });
         }
         taken.push(address);
+    }
+    Ok(())
+}
+
+fn check_latest(graph: &model::Graph) -> Result<(), SpecError> {
+    let nodes = graph.nodes.len();
+    if graph.latest.len() > COUNT_MAX {
+        return Err(SpecError::TooLarge { count: graph.latest.len() });
+    }
+    for (edge, ends) in graph.latest.iter().enumerate() {
+        if let Some(node) = [ends.producer, ends.consumer].into_iter().find(|&node| node >= nodes) {
+            return Err(SpecError::Graph(CompiledGraphError::UnknownNode { edge, node, nodes }));
+        }
     }
     Ok(())
 }
