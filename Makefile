@@ -8,7 +8,7 @@
 #   make bench-trace   cost of judging traces, and its growth with the number of CPUs
 #   make bench-gpu   live GPU arbitration: uncontended locks, hand-over against a raw futex, the video stabilizer with it
 #   make bench-sched  Laxity's own scheduler against SCHED_FIFO and SCHED_DEADLINE, in rounds
-#   make bench-interpose   what the OpenCL layer adds to calls, kernels and an OpenCV pipeline, with and without in turns
+#   make bench-interpose   what the OpenCL and the CUDA layer add to calls, kernels and an OpenCV pipeline, in turns
 #   make bench-bandwidth  the bandwidth lock, its regulator, and a stream beside a hog: alone, unprotected, protected
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs, GPU arbitration and scheduled systems killed at random, thousands of
@@ -93,7 +93,7 @@ target/debug/laxity: $(STAMPS)/tools $(RUST_SOURCES)
 
 # For use: target/release/laxity and a wheel in target/wheels/.
 release: $(STAMPS)/venv
-	cargo build --release -p laxity-cli -p laxity-opencl -p laxity-softcuda -p laxity-softgpu
+	cargo build --release -p laxity-cli -p laxity-opencl -p laxity-cuda -p laxity-softcuda -p laxity-softgpu
 	$(VENV)/bin/maturin build --release -m python/Cargo.toml
 
 # The C library, below PREFIX: `make capi PREFIX=$HOME/.local`.
@@ -214,7 +214,7 @@ bench-sched: $(STAMPS)/tools
 	@mkdir -p $(OUT)/bench && target/release/bench-sched | tee $(OUT)/bench/sched.txt
 
 bench-interpose: $(STAMPS)/tools opencl
-	@cargo build --release --quiet -p laxity-benches -p laxity-opencl
+	@cargo build --release --quiet -p laxity-benches -p laxity-opencl -p laxity-cuda -p laxity-softcuda -p laxity-softgpu
 	@mkdir -p $(OUT)/bench && target/release/bench-interpose | tee $(OUT)/bench/interpose.txt
 
 bench-bandwidth: $(STAMPS)/tools

@@ -1,5 +1,5 @@
-//! What interposers add to programs: calls and kernels of a C program, and a pipeline of OpenCV, with the layer and without
-//! in turns. The arbitration is free: no other program wants the GPU.
+//! What interposers add to programs: calls and kernels of C programs in OpenCL and, on the soft driver, in CUDA, and a
+//! pipeline of OpenCV, with the layer and without in turns. The arbitration is free: no other program wants the GPU.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::Command;
 use clap::Parser;
 use laxity_gpu::{Config, Registry};
 
-/// Measures what the OpenCL layer adds.
+/// Measures what the layers add.
 #[derive(Parser)]
 struct Arguments {
     /// Turns of each side
@@ -30,12 +30,55 @@ fn main() -> Result<(), Failure> {
     let layer = arguments.layer.clone().unwrap_or(beside).canonicalize()?;
     let place = env::temp_dir().join(format!("laxity-bench-interpose-{}", std::process::id()));
     std::fs::create_dir_all(&place)?;
-    let result = measure(&arguments, &layer, &place);
+    let result = measure_cuda(&arguments, &place).and_then(|cuda| measure(&arguments, &layer, &place, &cuda));
     std::fs::remove_dir_all(&place)?;
     result
 }
 
-fn measure(arguments: &Arguments, layer: &Path, place: &Path) -> Result<(), Failure> {
+/// What the CUDA layer adds, as words of the last line.
+fn measure_cuda(arguments: &Arguments, place: &Path) -> Result<String, Failure> {
+    let name = format!("bench-cuda-{}", std::process::id());
+    let _arbitration = Registry::default().create(&name, &Config::new(4, 1))?;
+    let beside =
+        |file: &str| -> Result<PathBuf, Failure> { Ok(env::current_exe()?.with_file_name(file).canonicalize()?) };
+    let (layer, driver) = (beside("liblaxity_cuda.so")?, beside("liblaxity_softcuda.so")?);
+    let library = place.join("driver");
+    std::fs::create_dir_all(&library)?;
+    std::os::unix::fs::symlink(driver, library.join("libcuda.so.1"))?;
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let soft = here.join("../capi/softcuda");
+    let compile = |out: &str, source: PathBuf, options: &[&str]| {
+        let out = place.join(out);
+        let mut compile = Command::new("cc");
+        compile.args(["-std=gnu11", "-O2", "-I"]).arg(soft.join("include")).arg("-I").arg(soft.join("tests/c"));
+        said(compile.arg("-o").arg(&out).arg(source).args(options)).map(|_| out)
+    };
+    let kernels = compile("kernels.so", soft.join("tests/c/kernels.c"), &["-shared", "-fPIC"])?;
+    let program = compile("cuda_calls", here.join("interpose/cuda_calls.c"), &[])?;
+    let mut costs: [Vec<Vec<f64>>; 2] = Default::default();
+    for _ in 0..arguments.turns {
+        for with in [false, true] {
+            let mut command = Command::new(&program);
+            command.env("LD_LIBRARY_PATH", &library).env("LAXITY_SOFTCUDA_KERNELS", &kernels);
+            command.env("LAXITY_SOFTCUDA_NAME", &name);
+            if with {
+                command.env("LD_AUDIT", &layer).env("LD_PRELOAD", &layer).env("LAXITY_GPU_ARBITRATION", &name);
+            }
+            let row = said(&mut command)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+            costs[usize::from(with)].push(row);
+        }
+    }
+    let median_of =
+        |column: usize, with: bool| median(costs[usize::from(with)].iter().map(|row| row[column]).collect());
+    let rows = ["CUDA call, ns", "kernel and wait, us", "its launch, us", "each of 100 kernels, us"];
+    for (column, what) in rows.iter().enumerate() {
+        println!("{what:<26} without {:>9.2}   with {:>9.2}", median_of(column, false), median_of(column, true));
+    }
+    let added = |column| median_of(column, true) - median_of(column, false);
+    Ok(format!("cuda_call_ns={:.1} cuda_kernel_us={:.2}", added(0), added(1)))
+}
+
+fn measure(arguments: &Arguments, layer: &Path, place: &Path, cuda: &str) -> Result<(), Failure> {
     let name = format!("bench-{}", std::process::id());
     let _arbitration = Registry::default().create(&name, &Config::new(4, 1))?;
     let side = |command: &mut Command, with: bool| {
@@ -83,7 +126,7 @@ fn measure(arguments: &Arguments, layer: &Path, place: &Path) -> Result<(), Fail
     println!("{:<26} without {without:>9.2}   with {with:>9.2}", "OpenCV pipeline, ms");
     let added = |column| median_of(column, true) - median_of(column, false);
     println!(
-        "interpose opencl_call_ns={:.1} opencl_kernel_us={:.2} opencl_queued_kernel_us={:.2} opencl_program_percent={:.2}",
+        "interpose opencl_call_ns={:.1} opencl_kernel_us={:.2} opencl_queued_kernel_us={:.2} opencl_program_percent={:.2} {cuda}",
         added(0),
         added(1),
         added(2),

@@ -216,7 +216,7 @@ impl Stream {
         }
     }
 
-    /// Carries out commands until one must wait. What it waits for tells the thread that goes on with streams.
+    /// Carries out commands until one must wait. The thread that goes on with streams is told when the wait is over.
     fn advance(self: &Arc<Self>, queue: &mut Queue) -> Outcome {
         while queue.host == Host::Idle
             && let Some(command) = queue.commands.pop_front()

@@ -11,7 +11,7 @@ use laxity_sys::clock;
 
 use crate::log::Line;
 use crate::operation::Operation;
-use crate::state::{Home, State};
+use crate::state::{Home, State, Why};
 use crate::stream::Inner;
 
 /// How often it asks the driver about operations that are under way: some drivers call no callback for one that failed.
@@ -165,13 +165,14 @@ fn clean_up<'a, O: Operation>(inner: &'a Inner<O>, mut state: MutexGuard<'a, Sta
     if !lines.is_empty() {
         inner.process.log(&lines);
     }
-    for name in late {
-        let limit = inner.process.settings.policy.hold_limit;
-        inner.process.notice(format_args!(
-            "{}: {name} was not complete after {limit}: its engine is unlocked, and it runs unarbitrated; raise \
-             LAXITY_GPU_HOLD_LIMIT if it takes so long",
-            inner.name
-        ));
+    let limit = inner.process.settings.policy.hold_limit;
+    for (name, why) in late {
+        let what = match why {
+            Why::Late => format!("was not complete after {limit}: its engine is unlocked, and it"),
+            Why::Forced => format!("waited {limit} for something that its program may have to do first: it"),
+        };
+        let way_out = "raise LAXITY_GPU_HOLD_LIMIT if it takes so long";
+        inner.process.notice(format_args!("{}: {name} {what} runs unarbitrated; {way_out}", inner.name));
     }
     inner.lock()
 }

@@ -31,8 +31,8 @@ pub(crate) struct State<O> {
     /// Threads that wait for news of operations.
     pub waiters: u32,
     pub lines: Option<Vec<Line>>,
-    /// Operations that were late, to be told to the user by the home thread.
-    pub late: Vec<String>,
+    /// Operations that run without their engine, to be told to the user by the home thread.
+    pub late: Vec<(String, Why)>,
     actions: Vec<Action>,
     next: u64,
     stream: u32,
@@ -51,6 +51,15 @@ pub(crate) enum Home {
     Ending,
     /// It ended.
     Ended,
+}
+
+/// Why an operation runs without its engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It kept the engine for too long.
+    Late,
+    /// It waited too long for something that its program may have to do first.
+    Forced,
 }
 
 /// What the machine wants to hold.
@@ -186,9 +195,11 @@ impl<O: Operation> State<O> {
                 Action::Retire(id) => self.retire(now, id),
                 Action::Late(id) => {
                     self.note(|stream| Line::Late { at: now.0, stream, operation: id.0 });
-                    let label = self.entries.iter().find(|entry| entry.id == id).and_then(|entry| entry.label.clone());
-                    let name = label.map_or_else(|| format!("operation {}", id.0), |label| label.0.to_string());
-                    self.late.push(name);
+                    self.late.push((self.name(id), Why::Late));
+                }
+                Action::Forced(id) => {
+                    self.note_open(id);
+                    self.late.push((self.name(id), Why::Forced));
                 }
                 Action::Job(JobEvent::Began { number, release, deadline }) => {
                     let level = settings.level(deadline);
@@ -200,6 +211,11 @@ impl<O: Operation> State<O> {
                 }
             }
         }
+    }
+
+    fn name(&self, id: OperationId) -> String {
+        let label = self.entries.iter().find(|entry| entry.id == id).and_then(|entry| entry.label.clone());
+        label.map_or_else(|| format!("operation {}", id.0), |label| label.0.to_string())
     }
 
     fn open(&mut self, id: OperationId) {

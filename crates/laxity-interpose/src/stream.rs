@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use laxity_gpu::MobileClient;
 use laxity_policy::program::{Admission, Event, OperationId, Order, Passage, Policy, Stream, Work};
@@ -180,6 +181,34 @@ impl<O: Operation> LiveStream<O> {
             let held_back: Vec<_> = state.attached().into_iter().filter(|(_, _, is_open)| !is_open).collect();
             drop(state);
             held_back.iter().for_each(|(_, operation, _)| operation.open());
+        }
+    }
+
+    /// Before a thread of the program gives its own operation to the driver: waits until that may run. It is the gate
+    /// itself. While the operation waits for something that perhaps this very thread is to do, it waits for `hold_limit` at
+    /// most; then the operation runs without its engine.
+    pub fn wait_for_turn(&self, id: OperationId) {
+        let process = &self.inner.process;
+        let limit = Duration::from_nanos(process.settings.policy.hold_limit.0);
+        let mut state = self.inner.lock();
+        let mut since = None;
+        while !state.machine.is_open(id) && !process.is_exiting() && state.home != Home::Ended {
+            let waited = match state.machine.waits_for_program() {
+                true => since.get_or_insert_with(std::time::Instant::now).elapsed(),
+                false => {
+                    since = None;
+                    Duration::ZERO
+                }
+            };
+            let Some(left) = limit.checked_sub(waited).filter(|left| !left.is_zero()) else {
+                state.handle(&process.settings, Event::Forced(id));
+                self.inner.work.notify_one();
+                return;
+            };
+            state.waiters += 1;
+            let wait = self.inner.news.wait_timeout(state, left);
+            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+            state.waiters -= 1;
         }
     }
 

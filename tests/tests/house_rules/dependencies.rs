@@ -16,6 +16,7 @@ const LAYERS: &[(u8, &[&str])] = &[
         &[
             "laxity-cli",
             "laxity-capi",
+            "laxity-cuda",
             "laxity-opencl",
             "laxity-python",
             "laxity-examples",

@@ -70,7 +70,7 @@ unsafe fn put_text(value: &str, to: *mut c_char, length: c_int) -> Outcome {
     Ok(())
 }
 
-/// `CUdevice_attribute`. What is not named here is 0: a limit that no kernel of the host reaches, or a feature that there
+/// `CUdevice_attribute`. Others are 0: a limit that no kernel of the host reaches, or a feature that there
 /// is not.
 fn of_device(device: &Device, attribute: c_int) -> Outcome<c_int> {
     let copy_engines = c_int::from(Driver::get()?.settings.config.copy_engines);

@@ -112,7 +112,8 @@ static inline void open_driver(void)
 	do { \
 		void *function = NULL; \
 		const char *base = strstr(#symbol, "WithFlags") ? #symbol : #name; \
-		address(base, &function, version, DEFAULT_STREAM, NULL); \
+		/* Default streams of threads are from CUDA 7 on. */ \
+		address(base, &function, DEFAULT_STREAM == 2 && version < 7000 ? 7000 : version, DEFAULT_STREAM, NULL); \
 		name = found(function, base); \
 	} while (0);
 #ifndef DEFAULT_STREAM

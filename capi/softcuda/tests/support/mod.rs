@@ -1,10 +1,11 @@
 //! Programs on the soft driver.
 #![allow(dead_code, reason = "each test uses a part")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 /// The folder of what tests build.
 pub fn target() -> PathBuf {
@@ -61,9 +62,12 @@ pub enum Reach {
     Dlsym,
     /// By cuGetProcAddress, as the static runtime.
     ProcAddress,
+    /// As above, and each thread has a default stream of its own.
+    PerThread,
 }
 
 impl Reach {
+    /// Those that share a default stream.
     pub const ALL: [Reach; 3] = [Reach::Linked, Reach::Dlsym, Reach::ProcAddress];
 }
 
@@ -74,6 +78,7 @@ pub fn program(name: &str, source: &Path, reach: Reach) -> PathBuf {
         Reach::Linked => &["-DLINKED", &library, "-l:libcuda.so.1"],
         Reach::Dlsym => &["-DBY_DLSYM"],
         Reach::ProcAddress => &[],
+        Reach::PerThread => &["-DDEFAULT_STREAM=2"],
     };
     compile(&format!("{name}-{reach:?}"), source, options)
 }
@@ -84,12 +89,19 @@ pub fn own_program(name: &str, reach: Reach) -> PathBuf {
 }
 
 fn compile(name: &str, source: &Path, options: &[&str]) -> PathBuf {
+    // One at a time, and each once: a program that runs cannot be written.
+    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().expect("no panic");
+    if let Some(out) = built.get(name) {
+        return out.clone();
+    }
     let out = target().join(format!("{}-{name}", std::process::id()));
     let mut compile = Command::new("cc");
     compile.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread"]);
     compile.arg("-I").arg(sources().join("include")).arg("-I").arg(sources().join("tests/c"));
     compile.arg("-o").arg(&out).arg(source).args(options);
     run(&mut compile);
+    built.insert(name.to_owned(), out.clone());
     out
 }
 

@@ -16,11 +16,11 @@ fn exec(place: &Directory, words: &[&str]) -> (i32, String, String) {
 const NO_LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
 
 #[test]
-fn a_program_that_uses_no_opencl_is_not_taken_for_an_arbitrated_one() {
+fn a_program_that_uses_no_gpu_is_not_taken_for_an_arbitrated_one() {
     let place = Directory::new("exec-none");
     let (code, out, err) = exec(&place, &["--layer", NO_LAYER, "--", "echo", "hello"]);
     assert_eq!((code, out.as_str()), (1, "hello\n"));
-    assert!(err.contains("echo ran without the OpenCL layer"), "{err}");
+    assert!(err.contains("echo ran without a layer: it uses neither CUDA nor OpenCL"), "{err}");
     let (code, out, err) = exec(&place, &["--layer", NO_LAYER, "--optional", "--", "echo", "hello"]);
     assert_eq!((code, out.as_str(), err.as_str()), (0, "hello\n", ""));
     assert!(place.is_empty(), "the arbitration ended with the last program: {:?}", place.files());
@@ -45,6 +45,7 @@ fn wrong_settings_and_missing_things_are_bad_usage() {
         (&["--layer", NO_LAYER, "--priority", "100", "--", "true"], "--priority: priority = \"100\" is not 1 to 99"),
         (&["--layer", NO_LAYER, "--job-period", "often", "--", "true"], "a period such as 33 ms"),
         (&["--layer", "/none.so", "--", "true"], "no OpenCL layer"),
+        (&["--cuda-layer", "/none.so", "--only", "cuda", "--", "true"], "no CUDA layer: liblaxity_cuda.so"),
         (&["--layer", NO_LAYER, "--name", "car", "--", "true"], "arbitration car: does not exist"),
         (&["--layer", NO_LAYER, "--", "/no/such/program"], "cannot start /no/such/program"),
     ];

@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 40] = [
+const VERBS: [&[&str]; 41] = [
     &["simulate"],
     &["run"],
     &["check"],
@@ -26,6 +26,7 @@ const VERBS: [&[&str]; 40] = [
     &["gpu", "list"],
     &["gpu", "top"],
     &["gpu", "exec"],
+    &["gpu", "irq"],
     &["gpu", "trace"],
     &["gpu", "gc"],
     &["bandwidth"],

@@ -10,6 +10,7 @@ mod generate;
 #[cfg(target_os = "linux")]
 mod gpu;
 #[cfg(target_os = "linux")]
+mod gpu_irq;
 mod gpu_programs;
 mod gpus;
 #[cfg(target_os = "linux")]

@@ -62,6 +62,9 @@ pub enum Event {
     Cancelled(OperationId),
     /// The operation is complete, or failed.
     Completed(OperationId),
+    /// Whatever has its gate gave up waiting: the operation goes to the driver without its engine. For gates in which a
+    /// thread of the program waits, which perhaps is to do what the operation waits for.
+    Forced(OperationId),
     /// What was acquired is held.
     Granted,
     /// It cannot be acquired: the arbitration is damaged or gone. The operation runs without.
@@ -102,6 +105,8 @@ pub enum Action {
     Retire(OperationId),
     /// The operation kept its engine for longer than [`Policy::hold_limit`](super::Policy::hold_limit): to be reported.
     Late(OperationId),
+    /// The operation runs without its engine, after [`Event::Forced`]: to be reported.
+    Forced(OperationId),
     /// A job began or ended.
     Job(JobEvent),
 }

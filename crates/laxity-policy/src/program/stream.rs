@@ -173,6 +173,7 @@ impl Stream {
             }
             Event::Ready(id) => self.make_ready(id),
             Event::Cancelled(id) | Event::Completed(id) => self.retire(now, id, event, actions),
+            Event::Forced(id) => self.force(id, actions),
             Event::Granted => self.granted(now, true, actions),
             Event::Refused => self.granted(now, false, actions),
             Event::Waits => self.rests = true,
@@ -265,6 +266,14 @@ impl Stream {
         match &mut self.pending[at].state {
             State::Gated { is_ready } | State::Loose { is_ready } => *is_ready = true,
             State::Held => {}
+        }
+    }
+
+    fn force(&mut self, id: OperationId, actions: &mut Vec<Action>) {
+        let Some(at) = self.find(id) else { return };
+        if matches!(self.pending[at].state, State::Gated { .. }) {
+            self.pending[at].state = State::Loose { is_ready: true };
+            actions.push(Action::Forced(id));
         }
     }
 

@@ -21,6 +21,7 @@ pub struct World {
     is_exiting: bool,
     pub retired: Vec<OperationId>,
     pub late: Vec<OperationId>,
+    pub forced: Vec<OperationId>,
     pub jobs: Vec<JobEvent>,
     pub grants: Vec<Engine>,
 }
@@ -51,6 +52,7 @@ impl World {
             is_exiting: false,
             retired: Vec::new(),
             late: Vec::new(),
+            forced: Vec::new(),
             jobs: Vec::new(),
             grants: Vec::new(),
         }
@@ -178,6 +180,12 @@ impl World {
                     if let Some(command) = self.commands.iter_mut().find(|command| command.id == id) {
                         command.was_late = true;
                     }
+                }
+                Action::Forced(id) => {
+                    self.forced.push(id);
+                    let command = self.commands.iter_mut().find(|command| command.id == id).expect("it is pending");
+                    assert!(std::mem::take(&mut command.is_gated), "only an operation with a gate is forced");
+                    command.was_late = true;
                 }
                 Action::Job(event) => self.jobs.push(event),
             }

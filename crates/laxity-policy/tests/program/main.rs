@@ -209,6 +209,27 @@ fn a_late_operation_is_reported_once_and_keeps_no_engine() {
 }
 
 #[test]
+fn an_operation_that_is_forced_through_its_gate_uses_no_engine_and_holds_up_what_is_behind_it() {
+    let mut world = World::new(single(), Order::InOrder);
+    world.issue(Work::Marker, false, true);
+    let (forced, passage) = world.issue(KERNEL, true, true);
+    assert_eq!((passage, world.requested), (Passage::Gated, None), "it is behind the marker");
+    world.tell(Event::Forced(forced));
+    world.tell(Event::Forced(forced));
+    assert_eq!((&world.forced[..], world.holds, world.requested), (&[forced][..], None, None));
+    world.issue(KERNEL, true, true);
+    world.resolve(0);
+    world.complete(0);
+    assert_eq!(world.requested, None, "the next one cannot run before the forced one");
+    world.complete(0);
+    assert_eq!(world.requested, Some((Engine::Execution, true)));
+    world.grant();
+    world.tell(Event::Forced(world.stream.last().expect("it runs")));
+    assert_eq!(world.forced.len(), 1, "one that may run is not forced");
+    world.drain(|| 0);
+}
+
+#[test]
 fn a_job_keeps_its_token_between_operations_but_not_while_it_waits() {
     let policy = Policy { token: TokenRule::Job, ..single() };
     let mut world = World::new(policy, Order::InOrder);

@@ -1,10 +1,9 @@
 //! `laxity gpu exec`: a program that knows nothing of Laxity, under an arbitration.
 
-use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
@@ -12,27 +11,28 @@ use std::time::Duration;
 use clap::Args;
 use laxity_gpu::{Arbitration, Config, Registry, RegistryError};
 use laxity_interpose::settings::{PREFIX, Settings};
-use laxity_interpose::{Report, ReportState};
 use laxity_model::{EngineOrder, GpuArbitration, GpuSync};
 use laxity_sys::{process, scheduling};
 
+use super::layers::{self, Interface};
 use super::refused;
 use crate::commands::named::live;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
 
-/// Start any OpenCL program under an arbitration, unmodified.
+/// Start any CUDA or OpenCL program under an arbitration, unmodified.
 ///
-/// Its kernels and copies wait for the token and the engine locks of a GPU, beside those of other programs, live tasks and soft GPUs under the same arbitration. An OpenCL layer does it, which the OpenCL loader puts between program and driver; results do not change. Without NAME the programs share the arbitration `programs`, which the first one creates: one GPU, granted to the most urgent. See docs/guides/programs.md for what is guaranteed and what is not.
+/// Its kernels and copies wait for the token and the engine locks of a GPU, beside those of other programs, live tasks and soft GPUs under the same arbitration. A layer between program and driver does it: for OpenCL its loader puts it there, for CUDA the dynamic linker (LD_AUDIT); results do not change. Without NAME the programs share the arbitration `programs`, which the first one creates: one GPU, granted to the most urgent. See docs/guides/programs.md for what is guaranteed and what is not.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity gpu exec --priority 50 -- ffmpeg -init_hw_device opencl -i in.mp4 ... out.mp4
   laxity gpu exec --priority 10 -- python3 train.py
+  laxity gpu exec --only cuda --suspend -- ./planner
   laxity gpu exec --name car --job-period 33ms --priority deadline -- ./detector
   laxity gpu exec --log run -- ./detector; laxity gpu trace run -o run.lxt
 
-Exit codes: that of the program, 128 and the signal that ended it; 1 it ran without the layer, or the layer refused;
+Exit codes: that of the program, 128 and the signal that ended it; 1 it ran without a layer, or a layer refused;
 2 bad usage.")]
 pub struct Arguments {
     /// The arbitration; it must exist, unless it is left out
@@ -83,7 +83,13 @@ pub struct Arguments {
     /// The OpenCL layer [default: liblaxity_opencl.so beside this command, or in ../lib]
     #[arg(long, value_name = "FILE")]
     layer: Option<PathBuf>,
-    /// It is no failure if the program uses no OpenCL
+    /// The CUDA layer [default: liblaxity_cuda.so beside this command, or in ../lib]
+    #[arg(long, value_name = "FILE")]
+    cuda_layer: Option<PathBuf>,
+    /// Only the layer of this interface: opencl or cuda [default: those that are found]
+    #[arg(long, value_name = "INTERFACE")]
+    only: Option<Interface>,
+    /// It is no failure if the program uses neither CUDA nor OpenCL
     #[arg(long)]
     optional: bool,
     /// The program and its arguments
@@ -97,15 +103,12 @@ const DEFAULT_NAME: &str = "programs";
 /// Streams of all its programs at a time.
 const CLIENTS: u16 = 128;
 
-/// The layer's file.
-const LAYER: &str = "liblaxity_opencl.so";
-
 /// How often to look whether the program ended.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Runs the program to its end.
 pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
-    let layer = layer(arguments)?;
+    let layers = layers::find(arguments.layer.as_deref(), arguments.cuda_layer.as_deref(), arguments.only)?;
     let settings = settings(arguments)?;
     let (name, arbitration) = arbitration(registry, arguments.name.as_deref())?;
     let reports = tempfile::tempdir().map_err(live)?;
@@ -113,7 +116,7 @@ pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
         fs::create_dir_all(folder).map_err(|source| CliError::Write { path: folder.clone(), source })?;
     }
     let mut command = Command::new(&arguments.program[0]);
-    command.args(&arguments.program[1..]).env("OPENCL_LAYERS", layers(&layer));
+    command.args(&arguments.program[1..]).envs(layers::environment(&layers));
     command.envs(settings.iter().map(|(key, value)| (variable(key), value)));
     command.env(variable("arbitration"), &name).env(variable("folder"), registry.directory());
     command.env(variable("report"), reports.path());
@@ -129,7 +132,7 @@ pub fn run(registry: &Registry, arguments: &Arguments) -> Result<(), CliError> {
         command.spawn().map_err(|error| CliError::Argument { message: format!("cannot start {shown}: {error}") })?;
     let status = wait(child, &interrupt).map_err(live)?;
     drop(arbitration);
-    let found = judge(&read(reports.path()), &shown, arguments.optional);
+    let found = layers::judge(&layers::read(reports.path()), &shown, arguments.optional);
     match (status.code(), status.signal()) {
         (Some(0), _) => found,
         (code, signal) => {
@@ -193,31 +196,6 @@ fn arbitration(registry: &Registry, name: Option<&str>) -> Result<(String, Arbit
     found.map(|arbitration| (wanted.to_owned(), arbitration)).map_err(|error| refused(registry, error))
 }
 
-/// Where the layer is: loaders skip one that they cannot load without a word.
-fn layer(arguments: &Arguments) -> Result<PathBuf, CliError> {
-    let beside = || {
-        let command = env::current_exe().ok()?;
-        let folder = command.parent()?;
-        let places = [folder.join(LAYER), folder.join("../lib").join(LAYER)];
-        places.into_iter().find(|place| place.is_file())
-    };
-    let found = arguments.layer.clone().or_else(beside);
-    let path = found.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
-    path.ok_or_else(|| CliError::Argument {
-        message: format!("no OpenCL layer: {LAYER} is not beside this command; build it, or name it with --layer"),
-    })
-}
-
-/// Those that the user has, and ours: loaders put later ones on top.
-fn layers(ours: &Path) -> OsString {
-    let mut layers = env::var_os("OPENCL_LAYERS").filter(|layers| !layers.is_empty()).unwrap_or_default();
-    if !layers.is_empty() {
-        layers.push(":");
-    }
-    layers.push(ours);
-    layers
-}
-
 /// Until it ends. A terminal's Ctrl-C reaches the program, too; a request to terminate is passed on.
 fn wait(mut child: Child, interrupt: &Interrupt) -> std::io::Result<ExitStatus> {
     let mut was_asked = false;
@@ -230,30 +208,4 @@ fn wait(mut child: Child, interrupt: &Interrupt) -> std::io::Result<ExitStatus> 
         }
         thread::sleep(LOOK);
     }
-}
-
-/// What the layer said in all processes of the program.
-fn read(folder: &Path) -> Vec<Report> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let texts = entries.filter_map(|entry| fs::read_to_string(entry.path()).ok());
-    texts.flat_map(|text| text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<_>>()).collect()
-}
-
-fn judge(reports: &[Report], program: &str, is_optional: bool) -> Result<(), CliError> {
-    let is = |state| move |report: &&Report| report.state == state;
-    if let Some(refusal) = reports.iter().find(is(ReportState::Refused)) {
-        return Err(live(format_args!("{} ran without arbitration: {}", refusal.program, refusal.text)));
-    }
-    if reports.iter().any(|report| report.state == ReportState::Attached) || is_optional {
-        return Ok(());
-    }
-    Err(live(match reports.iter().find(is(ReportState::Loaded)) {
-        Some(_) => {
-            format!("{program} issued nothing to an OpenCL queue: nothing was arbitrated (--optional accepts that)")
-        }
-        None => format!(
-            "{program} ran without the OpenCL layer: it uses no OpenCL, or is linked to a vendor's library instead of a \
-             loader that knows OPENCL_LAYERS (--optional accepts that)"
-        ),
-    }))
 }

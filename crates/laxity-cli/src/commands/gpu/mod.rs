@@ -3,7 +3,10 @@
 mod create;
 mod exec;
 mod gc;
+mod interrupts;
+mod irq;
 mod json;
+mod layers;
 mod list;
 mod rules;
 mod soft;
@@ -31,7 +34,8 @@ use crate::output::Output;
   laxity gpu create car --file car.toml    as its [gpu_management] says
   laxity gpu list
   laxity gpu top car
-  laxity gpu exec --priority 50 -- ./detector    any OpenCL program, under an arbitration
+  laxity gpu exec --priority 50 -- ./detector    any CUDA or OpenCL program, under an arbitration
+  laxity gpu irq                           its interrupts, and the threads that handle them
   laxity gpu gc                            remove what killed processes left
 
 Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such arbitration.")]
@@ -50,6 +54,7 @@ enum Command {
     List(list::Arguments),
     Top(top::Arguments),
     Exec(Box<exec::Arguments>),
+    Irq(irq::Arguments),
     Trace(trace::Arguments),
     Gc(gc::Arguments),
 }
@@ -62,6 +67,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::List(arguments) => list::run(&registry, &arguments, output),
         Command::Top(arguments) => top::run(&registry, &arguments, output),
         Command::Exec(arguments) => exec::run(&registry, &arguments),
+        Command::Irq(arguments) => irq::run(&arguments, output),
         Command::Trace(arguments) => trace::run(&arguments, output),
         Command::Gc(arguments) => gc::run(&registry, &arguments, output),
     }

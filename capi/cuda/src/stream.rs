@@ -1,0 +1,96 @@
+//! A stream of a program, under arbitration.
+
+use std::sync::Arc;
+
+use laxity_interpose::{LiveStream, Process};
+use laxity_policy::program::{OperationId, Order, Policy};
+
+use crate::operation::{CudaOperation, Event, Pool};
+use crate::types::*;
+use crate::watch::{Position, Watch, Watched};
+
+/// How a stream is ordered among those of its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The one that all threads share: it waits for blocking streams, and they for it.
+    Legacy,
+    Blocking,
+    NonBlocking,
+}
+
+/// A stream.
+pub struct Stream {
+    pub live: LiveStream<CudaOperation>,
+    pub kind: Kind,
+    pub context: usize,
+    /// What the driver calls it, on the threads that may use it.
+    pub handle: usize,
+    watch: Arc<Watch>,
+    watched: Watched,
+}
+
+impl Stream {
+    pub fn new(
+        process: &Arc<Process>,
+        policy: Policy,
+        gpu: u16,
+        kind: Kind,
+        context: CUcontext,
+        handle: CUstream,
+    ) -> Self {
+        let live = LiveStream::new(process, policy, Order::InOrder, gpu);
+        let (context, pool) = (context as usize, Arc::<Pool>::default());
+        let watched = Watched { live: live.clone(), context, pool };
+        Stream { live, kind, context, handle: handle as usize, watch: Arc::default(), watched }
+    }
+
+    /// An event behind all that the driver has of this stream.
+    pub fn record(&self) -> Option<Arc<Event>> {
+        self.watched.pool.record(self.handle as CUstream)
+    }
+
+    /// Operation `id` is under way, with `event` behind it.
+    pub fn watch(&self, id: OperationId, event: Arc<Event>) {
+        self.watch.add(&self.watched, id, event);
+    }
+
+    /// A thread of the program waits for its turn behind what is under way.
+    pub fn hurry(&self) {
+        self.watch.hurry();
+    }
+
+    /// The last operation that the driver has; `None`: it never had one.
+    pub fn position(&self) -> Option<Position> {
+        self.watch.position()
+    }
+
+    /// A thread is about to wait for the stream: waits until no operation that was issued is held back.
+    pub fn wait_until_open(&self) {
+        if let Some(last) = self.live.last() {
+            self.live.wait_until_open(last, false);
+        }
+    }
+
+    /// Whether something is not known to be complete.
+    pub fn is_busy(&self) -> bool {
+        self.live.last().is_some()
+    }
+
+    /// The driver said that the operations up to that place are complete.
+    pub fn settle(&self, until: Position) {
+        self.watch.settle(&self.live, until);
+        self.live.synchronized();
+    }
+
+    /// The program gives it up: what was issued is still watched.
+    pub fn close(&self) {
+        self.watch.end_later();
+        self.live.close();
+    }
+
+    /// Its context is about to be destroyed: waits for all that was issued, and keeps nothing of the driver.
+    pub fn end(&self) {
+        self.watch.end();
+        self.live.close();
+    }
+}

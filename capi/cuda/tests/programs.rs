@@ -1,0 +1,114 @@
+//! Programs that know nothing of Laxity compute under arbitration what they compute without, however they reach the driver.
+
+mod support;
+
+use laxity_model::EngineOrder;
+use support::{Place, Reach, bindings, operations, plain, program, python, said};
+
+#[test]
+fn results_are_those_without_the_layer_however_the_driver_is_reached() {
+    for reach in Reach::ALL {
+        let (program, test) = (program(reach), format!("results-{reach:?}"));
+        let without = said(&mut plain(&program, &test));
+        for settings in [&[("batch", "16")][..], &[("chunk", "64 KiB"), ("token", "job")], &[("wait", "suspend")]] {
+            let place = Place::new(&test, EngineOrder::Fifo);
+            let with = said(place.arbitrate(&mut plain(&program, &test), settings));
+            assert_eq!(with, without, "{reach:?}, {settings:?}");
+            place.assert_attached(1);
+            assert!(place.is_free(), "{reach:?}");
+            let (_, records) = place.trace();
+            let [kernels, into, out] = operations(&records);
+            assert!(kernels >= 20 && into >= 4 && out >= 4, "{reach:?}: {kernels} {into} {out}");
+        }
+    }
+}
+
+#[test]
+fn the_official_python_bindings_compute_the_same() {
+    let Some(python) = python() else { return };
+    let without = said(plain(&python, "bindings").arg(bindings()));
+    let place = Place::new("bindings", EngineOrder::Fifo);
+    let with = said(place.arbitrate(plain(&python, "bindings").arg(bindings()), &[]));
+    assert_eq!(with, without);
+    place.assert_attached(1);
+    let (header, records) = place.trace();
+    assert!(operations(&records)[0] >= 20, "{:?}", operations(&records));
+    assert!(header.tasks.iter().any(|task| task.name.starts_with("bindings.py")), "{:?}", header.tasks);
+}
+
+#[test]
+fn threads_compute_the_same_with_streams_of_their_own_and_with_one_for_all() {
+    for (reach, tasks) in [(Reach::PerThread, 4), (Reach::ProcAddress, 1)] {
+        let place = Place::new("threads", EngineOrder::Fifo);
+        let text = said(place.arbitrate(plain(program(reach), "threads").arg("threads"), &[]));
+        assert_eq!(text, "threads 1 1\nend\n");
+        place.assert_attached(1);
+        let (header, _) = place.trace();
+        assert_eq!(header.tasks.len(), tasks, "{reach:?}: {:?}", header.tasks);
+    }
+}
+
+#[test]
+fn two_programs_at_a_time_compute_the_same_and_no_engine_does_two_operations_at_once() {
+    let place = Place::by_priority("two");
+    let program = program(Reach::ProcAddress);
+    let start = |priority| {
+        let mut command = plain(&program, "two");
+        let command = command.args(["kernels", "30", "2000"]);
+        place.arbitrate(command, &[("priority", priority)]).spawn().expect("it starts")
+    };
+    for mut child in [start("10"), start("50"), start("background")] {
+        assert!(child.wait().expect("it is ours").success());
+    }
+    let (_, records) = place.trace();
+    assert!(operations(&records)[0] >= 3 * 30, "{:?}", operations(&records));
+    assert!(place.is_free());
+}
+
+#[test]
+fn copies_are_broken_into_chunks_that_are_granted_one_by_one() {
+    let place = Place::new("chunks", EngineOrder::Fifo);
+    let settings = [("chunk", "4 KiB"), ("batch", "1")];
+    said(place.arbitrate(plain(program(Reach::Dlsym), "chunks").args(["kernels", "1", "10"]), &settings));
+    let (_, whole) = place.trace();
+    let place = Place::new("chunks", EngineOrder::Fifo);
+    let settings = [("chunk", "1 KiB"), ("batch", "1")];
+    said(place.arbitrate(plain(program(Reach::Dlsym), "chunks").args(["kernels", "1", "10"]), &settings));
+    let (_, parts) = place.trace();
+    // 4,000 bytes in, 4,000 bytes out.
+    assert_eq!((operations(&whole)[1], operations(&whole)[2]), (1, 1));
+    assert_eq!((operations(&parts)[1], operations(&parts)[2]), (4, 4));
+}
+
+#[test]
+fn threads_are_made_to_wait_suspended_where_settings_ask() {
+    let program = program(Reach::Linked);
+    assert_eq!(said(plain(&program, "flags").arg("flags")), "flags 0 1\nend\n");
+    let place = Place::new("flags", EngineOrder::Fifo);
+    let settings = [("wait", "suspend")];
+    assert_eq!(said(place.arbitrate(plain(&program, "flags").arg("flags"), &settings)), "flags 4 4\nend\n");
+}
+
+/// The thread that issues is to do what the stream waits for: it goes on after the limit, and the user is told.
+#[test]
+fn a_thread_that_is_held_back_for_something_of_its_own_goes_on_after_a_limit() {
+    let place = Place::new("own", EngineOrder::Fifo);
+    let mut command = plain(program(Reach::ProcAddress), "own");
+    let text = said(place.arbitrate(command.arg("needs_its_thread"), &[("hold_limit", "50 ms")]));
+    assert_eq!(text, "end\n");
+    let notices: Vec<String> = place.reports().into_iter().map(|report| report.text).collect();
+    let is_told =
+        |text: &String| text.contains("spin waited 50 ms for something that its program may have to do first");
+    assert!(notices.iter().any(is_told), "{notices:?}");
+    assert!(place.is_free());
+}
+
+#[test]
+fn without_an_arbitration_the_layer_does_nothing() {
+    let place = Place::new("idle", EngineOrder::Fifo);
+    let program = program(Reach::ProcAddress);
+    let without = said(&mut plain(&program, "idle"));
+    let mut command = plain(&program, "idle");
+    let text = said(place.arbitrate(&mut command, &[]).env_remove("LAXITY_GPU_ARBITRATION"));
+    assert_eq!(text, without);
+}
