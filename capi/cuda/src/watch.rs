@@ -1,4 +1,4 @@
-//! A thread for each stream that learns when operations are complete: CUDA calls nobody back without holding up the stream.
+//! A thread for each stream that learns when operations are complete: a callback of CUDA holds up the stream.
 //!
 //! ```text
 //!   Parked --issue--> looks every 100 us --an operation is older--> waits for its event, suspended --complete--> looks
