@@ -52,7 +52,7 @@ impl OutputFile {
         Ok(OutputFile { path: path.to_owned(), sink, failed: Failed::default() })
     }
 
-    /// Begins to write the recording `path`, under its own name from the start. What was there is gone at once.
+    /// Begins to write the recording `path`, under its own name from the start. A file that was there is gone at once.
     #[cfg(target_os = "linux")]
     pub fn record(path: &Path) -> Result<Self, CliError> {
         let failed = |source| CliError::Write { path: path.to_owned(), source };

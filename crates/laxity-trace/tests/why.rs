@@ -7,7 +7,9 @@ use check_reference::strange::any_records;
 use check_reference::{Setup, any_setup};
 use laxity_model::{Engine, EngineOrder, GpuId, JobId, Nanos, OverheadKind};
 use laxity_trace::why::{Account, Explainer, Wanted, explain, job_name, line, row, wanted, worst};
-use laxity_trace::{DeviceInfo, Event, GpuInfo, LockInfo, LockKind, Origin, TraceHeader};
+use laxity_trace::{
+    DeviceInfo, EdgeInfo, EdgeKind, Event, GpuInfo, GraphInfo, LockInfo, LockKind, Origin, TaskKind, TraceHeader,
+};
 use proptest::prelude::*;
 
 const A: JobId = job(0, 0);
@@ -293,6 +295,32 @@ fn a_live_job_waits_for_a_cpu_from_its_release() {
             "2-4 waits for a CPU: no job of the trace has it: other threads or the hypervisor",
             "4-5 executes",
         ]
+    );
+}
+
+/// A node's job whose feedback token is missing waits for it; once it has taken its tokens it waits for the rest of its release.
+#[test]
+fn a_job_of_a_node_waits_for_tokens_until_it_takes_them() {
+    let mut header = header(2);
+    for (index, source) in [(0, true), (1, false)] {
+        header.tasks[index].kind = TaskKind::Node { graph: 0, source };
+    }
+    let (producer, consumer) = (A.task, B.task);
+    let kind = EdgeKind::Token;
+    header.edges = vec![EdgeInfo { producer, consumer, produce: 1, consume: 1, threshold: 1, initial: 0, kind }];
+    header.graphs = vec![GraphInfo { name: "graph".to_owned(), nodes: vec![producer, consumer] }];
+    let events = [
+        (0, release(B, 20)),
+        (2, produce(A, 0, 1)),
+        (2, consume(B, 0, 1)),
+        (3, ready(B)),
+        (3, dispatch(1, B)),
+        (5, complete(1, B)),
+        (5, Event::End),
+    ];
+    assert_eq!(
+        told(&header, &account(&header, &events, B)),
+        ["0-2 waits for tokens: from task0", "2-3 its release: not handled yet", "3-5 executes"]
     );
 }
 

@@ -18,9 +18,16 @@ proptest! {
             Just(InterruptHandling::Linux),
             Just(InterruptHandling::ProcessAware),
             Just(InterruptHandling::PreemptRt(ThreadPriority::High)),
-            Just(InterruptHandling::Klmirqd { threads: None }),
         ]),
         scheduler in systems::scheduler(true), seed in any::<u64>(),
+    ) {
+        account_for_all(&workload, &scheduler, seed)?;
+    }
+
+    #[test]
+    fn the_causes_of_a_job_sum_to_its_response_time_under_klmirqd(
+        workload in systems::workload(prop::option::of(1u32..3).prop_map(|threads| InterruptHandling::Klmirqd { threads })),
+        scheduler in systems::scheduler(false), seed in any::<u64>(),
     ) {
         account_for_all(&workload, &scheduler, seed)?;
     }

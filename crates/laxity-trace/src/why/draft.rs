@@ -13,6 +13,8 @@ pub(super) struct Life {
     pub deadline: Instant,
     /// What it still has to execute because it lost its cache.
     pub refill: Option<(OverheadKind, Nanos)>,
+    /// Whether it has taken its tokens, if it is a node's: it waits for none any more.
+    pub has_tokens: bool,
     /// What is there that it waited for, and it has not gone on since.
     pub after: After,
     drafts: Vec<(Instant, Instant, Draft)>,
@@ -44,8 +46,16 @@ pub(super) enum Draft {
 
 impl Life {
     pub fn new(arrival: Instant, release: Instant, deadline: Instant) -> Life {
-        let mut life =
-            Life { arrival, release, deadline, refill: None, after: After::Nothing, drafts: Vec::new(), settled: 0 };
+        let mut life = Life {
+            arrival,
+            release,
+            deadline,
+            refill: None,
+            has_tokens: false,
+            after: After::Nothing,
+            drafts: Vec::new(),
+            settled: 0,
+        };
         life.push(arrival, release, Draft::Known(vec![Cause::Jitter]));
         life
     }

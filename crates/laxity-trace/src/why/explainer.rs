@@ -77,7 +77,8 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
         for (&job, life) in &mut lives {
             let mut from = from;
             for &to in &bounds {
-                life.push(from, to, self.draft(job, life.after, from));
+                let draft = self.draft(job, life, from);
+                life.push(from, to, draft);
                 from = to;
             }
         }
@@ -136,9 +137,10 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
                 let on_edge = &mut self.tokens[edge.index()];
                 *on_edge = on_edge.saturating_add(u64::from(tokens));
             }
-            Event::Consume { edge, tokens, .. } => {
+            Event::Consume { job, edge, tokens } => {
                 let on_edge = &mut self.tokens[edge.index()];
                 *on_edge = on_edge.saturating_sub(u64::from(tokens));
+                self.life(job).into_iter().for_each(|life| life.has_tokens = true);
             }
             Event::Complete { job, .. } => return self.lives.remove(&job).map(|life| life.account(job, at, true)),
             _ => {}
@@ -151,7 +153,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
     }
 
     /// What `job` does at `at`, where the state is that of the last record.
-    fn draft(&self, job: JobId, after: After, at: Instant) -> Draft {
+    fn draft(&self, job: JobId, &Life { after, has_tokens, .. }: &Life, at: Instant) -> Draft {
         let details = self.replay.details();
         if let Some(cpu) = self.replay.cpu_of(job) {
             return self.on_cpu(job, after, cpu, at);
@@ -169,7 +171,7 @@ impl<'a, W: Fn(JobId) -> bool> Explainer<'a, W> {
         if details.queues.is_ready(job) {
             return Draft::Known(self.waits_for_cpu(job, at));
         }
-        match self.lacking_edge(job) {
+        match self.lacking_edge(job).filter(|_| !has_tokens) {
             Some(edge) => Draft::Known(vec![Cause::Tokens(EdgeId(edge as u32))]),
             // A thread that Linux schedules notes that it is ready once it has a CPU.
             None if self.is_linux() => Draft::Known(self.waits_for_cpu(job, at)),

@@ -24,8 +24,8 @@ use crate::output_file::OutputFile;
 ///
 /// Of a workload file: proves bounds, simulates, runs live on this machine, and writes one HTML page that needs no network:
 /// bounds beside simulated and live response times of each task and graph, the worst jobs with a picture and an account of
-/// each nanosecond, where the laxity went, and what it was measured on. What cannot be done here is left out, and the page
-/// says why. Of traces: the same from them alone, side by side.
+/// each nanosecond, where the laxity went, and what it was measured on. Parts that cannot be done here are left out, and the
+/// page says why. Of traces: the same from them alone, side by side.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity report car.toml
