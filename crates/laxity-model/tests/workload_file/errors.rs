@@ -218,7 +218,7 @@ fn a_chain_is_a_path_from_a_source_along_edges() {
         ]
     );
     let errors = refuse(&chain("\"g/camera\", \"camera\"", ""));
-    assert!(errors[0].contains("names the unknown node \"camera\"; write one of `g/camera`"), "{errors:?}");
+    assert!(errors[0].contains("names the unknown node \"camera\"; did you mean `g/camera`?"), "{errors:?}");
     let doubled = good.replace("latest = [", "latest = [\"camera -> detect\", ");
     let errors = refuse(&doubled);
     assert!(errors[0].contains("path[1]: 2 edges lead from \"camera\" to \"detect\""), "{errors:?}");
