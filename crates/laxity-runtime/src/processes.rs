@@ -76,6 +76,9 @@ impl Processes {
         graphs: &[Graph],
         options: ProcessOptions,
     ) -> Result<(Processes, Vec<Reader>), String> {
+        if plan.system.is_some() {
+            return Err("processes of nodes are not tasks of Laxity's scheduler yet; leave out --processes".to_owned());
+        }
         let graph = graphs.first().expect("nodes are those of a graph").clone();
         let orders = plan.tasks.iter().map(member::orders).collect::<Result<Vec<_>, _>>()?;
         let no_log = |error| format!("cannot share memory with the process of each node: {error}");

@@ -8,7 +8,7 @@ use laxity_sys::scheduling;
 use super::{Ending, LiveGraph, LivePlan, Settled, Trigger, without_modelled_interrupts};
 use crate::attributes::Attributes;
 use crate::jobs::Messages;
-use crate::linux::LinuxScheduler;
+use crate::linux::{self, LinuxScheduler};
 use crate::placement::Placement;
 use crate::refusal::{self, Refusal};
 
@@ -31,6 +31,8 @@ pub struct GraphOptions {
     pub jobs: u64,
     /// Whether the jobs of all nodes wait for their releases, not only those of sources.
     pub on_time: bool,
+    /// Laxity's scheduler schedules the nodes by this policy, on all CPUs; classes and CPUs of `nodes` mean nothing then.
+    pub laxity: Option<Scheduler>,
 }
 
 /// How to run a node.
@@ -59,18 +61,17 @@ impl LivePlan {
         if !reasons.is_empty() {
             return Err(Refusal::of(reasons));
         }
-        let compiled =
-            laxity_plan::Plan::new(&without_modelled_interrupts(&workload), &Scheduler::GLOBAL_EDF, options.seed)
-                .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
+        let scheduler = options.laxity.map_or(Scheduler::GLOBAL_EDF, |Scheduler { rule, scope, .. }| Scheduler {
+            rule,
+            scope,
+            ..Scheduler::GLOBAL_EDF
+        });
+        let compiled = laxity_plan::Plan::new(&without_modelled_interrupts(&workload), &scheduler, options.seed)
+            .map_err(|refusal| Refusal::of(refusal.reasons().to_vec()))?;
         let placement = Placement::new(&compiled.header, &usable).map_err(one)?;
-        let attributes: Vec<Attributes> = options.nodes.iter().map(|node| node.attributes).collect();
-        let settled = Settled {
-            linux: strongest(&attributes),
-            urgencies: attributes.iter().map(|attributes| attributes.priority()).collect(),
-            cpus: options.nodes.iter().map(|node| node.cpus.clone()).collect(),
-            attributes,
-            placement,
-            first_task: options.first_task,
+        let settled = match options.laxity {
+            Some(_) => by_laxity(&compiled, placement, options).map_err(one)?,
+            None => by_classes(placement, options),
         };
         let mut plan =
             LivePlan::assemble(&workload, &compiled, settled, options.seed, options.duration).map_err(one)?;
@@ -91,12 +92,44 @@ impl LivePlan {
     }
 }
 
+/// As Linux's classes schedule each node.
+fn by_classes(placement: Placement, options: &GraphOptions) -> Settled {
+    let attributes: Vec<Attributes> = options.nodes.iter().map(|node| node.attributes).collect();
+    Settled {
+        linux: strongest(&attributes),
+        urgencies: attributes.iter().map(|attributes| attributes.priority()).collect(),
+        cpus: options.nodes.iter().map(|node| node.cpus.clone()).collect(),
+        attributes,
+        placement,
+        first_task: options.first_task,
+    }
+}
+
+/// As Laxity's scheduler schedules all nodes.
+///
+/// # Errors
+/// Why it cannot.
+fn by_laxity(compiled: &laxity_plan::Plan, placement: Placement, options: &GraphOptions) -> Result<Settled, String> {
+    let scheduler = compiled.header.scheduler;
+    let (linux, _) = linux::choose(&scheduler, Some(LinuxScheduler::Laxity), &[], &[], false)?;
+    let nodes = options.nodes.len();
+    let rank = |node: usize| linux::priority(compiled.header.tasks[node].rank, nodes);
+    Ok(Settled {
+        linux,
+        urgencies: (0..nodes).map(|node| (!scheduler.rule.goes_by_deadline()).then(|| rank(node))).collect(),
+        cpus: vec![None; nodes],
+        attributes: vec![Attributes::Other; nodes],
+        placement,
+        first_task: options.first_task,
+    })
+}
+
 /// A workload of nothing but the graph, on all CPUs that this process may use.
 fn alone(workload: &Workload, options: &GraphOptions, cpus: usize) -> Workload {
     let mut graph = options.graph.clone();
     for node in &mut graph.nodes {
-        // Linux schedules by the options.
-        (node.priority, node.cluster) = (None, None);
+        // Linux schedules by the options. Clusters are those of the workload's platform.
+        (node.priority, node.cluster) = (node.priority.filter(|_| options.laxity.is_some()), None);
     }
     let name = graph.name.clone();
     let mut alone = Workload { graphs: vec![graph], ..Workload::new(name, Platform::identical(cpus), Vec::new()) };
@@ -180,6 +213,7 @@ node = [
             duration: Nanos::from_millis(100),
             jobs: 4,
             on_time: false,
+            laxity: None,
         };
         let plan = LivePlan::of_graph(&workload, &options).expect("it can be run");
         assert_eq!(plan.tasks.len(), 2);

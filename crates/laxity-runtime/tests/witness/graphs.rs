@@ -1,9 +1,13 @@
 //! Graphs: the same firings simulated and live.
 
+use laxity_graph::Spec;
 use laxity_model::{Instant, JobId, Nanos, TaskId};
-use laxity_trace::{Event, Record};
+use laxity_runtime::{GraphOptions, LivePlan, NodeOptions};
+use laxity_testing::{Alone, skip};
+use laxity_trace::check::PolicyCheck;
+use laxity_trace::{Event, Record, Sink};
 
-use crate::harness::{completions, live, ms, releases, same_live, simulated, workload};
+use crate::harness::{SEED, completions, live, ms, releases, same_live, simulated, start, workload};
 
 /// camera forks into two that are joined; track needs every other of sense's, and a plain task runs beside.
 const VISION: &str = r#"
@@ -119,4 +123,58 @@ wcet = "1 ms"
         releases(&records).into_iter().filter(|(job, ..)| job.task == TaskId(1)).map(|(_, _, due)| due).collect();
     assert_eq!(due.len(), 12);
     assert!(due.windows(2).all(|pair| pair[1].saturating_since(pair[0]) >= Nanos::from_millis(20)), "{due:?}");
+}
+
+/// A chain whose second node is due beyond its period: no class of Linux has that.
+#[test]
+fn a_graph_by_itself_is_scheduled_by_laxity_as_its_policy_says() {
+    let name = format!("ours-{}", std::process::id());
+    let workload = workload(&format!(
+        r#"
+[platform]
+cpus = 1
+[[graph]]
+name = "{name}"
+edge = ["camera -> show"]
+[[graph.node]]
+name = "camera"
+period = "20 ms"
+wcet = "2 ms"
+[[graph.node]]
+name = "show"
+deadline = "30 ms"
+wcet = "2 ms"
+"#
+    ));
+    let _alone = Alone::with_the_scheduler();
+    let options = GraphOptions {
+        graph: workload.graphs[0].clone(),
+        spec: Spec::new(workload.graphs[0].clone()).expect("it can be"),
+        nodes: vec![NodeOptions::default(); 2],
+        first_task: 0,
+        seed: SEED,
+        duration: ms(200),
+        jobs: 6,
+        on_time: false,
+        laxity: Some(workload.scheduler),
+    };
+    let plan = match LivePlan::of_graph(&workload, &options) {
+        Ok(plan) => plan,
+        Err(refusal) if refusal.to_string().contains("is not permitted") => return skip(refusal),
+        Err(refusal) => panic!("{refusal}"),
+    };
+    assert!(plan.header().is_linked);
+    let mut records = Vec::new();
+    let mut run = start(&plan).expect("threads");
+    while !run.is_over() {
+        run.collect(&mut records);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let (outcome, failed) = run.finish(&mut records);
+    assert!(failed.is_ok() && outcome.is_whole, "{failed:?}");
+    assert_eq!(completions(&records).len(), 12, "six of each node");
+    let mut check = PolicyCheck::new(plan.header());
+    records.iter().for_each(|record| check.record(record.at, record.event));
+    let report = check.finish();
+    assert!(report.is_clean(), "{:?}", report.violations);
 }

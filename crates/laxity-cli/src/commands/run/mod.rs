@@ -83,7 +83,7 @@ pub struct Arguments {
     quiet: bool,
 }
 
-fn parse_policy(text: &str) -> Result<Scheduler, String> {
+pub fn parse_policy(text: &str) -> Result<Scheduler, String> {
     text.parse::<Scheduler>().map_err(|error| error.to_string())
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use clap::Args;
 use laxity_graph::Spec;
 use laxity_graph::hooks::Fifo;
-use laxity_model::Nanos;
+use laxity_model::{Nanos, Scheduler};
 use laxity_runtime::{Attributes, NodeOptions};
 use laxity_sys::scheduling;
 
@@ -34,6 +34,12 @@ pub struct Scheduling {
     /// CPUs for all nodes, or for one, as in 0-1,3; can be repeated
     #[arg(long, value_name = "[NODE=]CPUS")]
     cpus: Vec<Setting<Cpus>>,
+    /// Laxity's own scheduler for all nodes, by --policy: jobs have the deadlines of the graph's rule, however far away
+    #[arg(long, value_name = "CLASS", value_parser = ["laxity"], conflicts_with_all = ["priorities", "priority", "cpus", "deadline_scheduling", "processes"])]
+    scheduler: Option<String>,
+    /// With --scheduler laxity: the policy, as in P-EDF [default: that of the file]
+    #[arg(long, value_name = "POLICY", requires = "scheduler", value_parser = super::super::super::run::parse_policy)]
+    policy: Option<Scheduler>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +85,11 @@ impl FromStr for Rule {
 }
 
 impl Scheduling {
+    /// The policy of Laxity's scheduler, if that is to schedule; that of the file unless another is named.
+    pub fn laxity(&self, of_file: Scheduler) -> Option<Scheduler> {
+        self.scheduler.as_ref().map(|_| self.policy.unwrap_or(of_file))
+    }
+
     /// How each node of `spec`, whose jobs need `costs` of CPU time, is scheduled, and on which CPUs.
     ///
     /// # Errors
@@ -217,6 +228,8 @@ mod tests {
             priorities: rule.map(|rule| rule.parse().expect(rule)),
             priority: priority.iter().map(|text| text.parse().expect(text)).collect(),
             deadline_scheduling: false,
+            scheduler: None,
+            policy: None,
             cpus: Vec::new(),
         };
         let nodes = scheduling.nodes(&spec(), &[Nanos::ZERO; 3])?;
@@ -225,8 +238,14 @@ mod tests {
 
     #[test]
     fn linux_reserves_the_cost_and_a_little_or_the_deadline_is_too_short() {
-        let scheduling =
-            Scheduling { priorities: None, priority: Vec::new(), deadline_scheduling: true, cpus: Vec::new() };
+        let scheduling = Scheduling {
+            priorities: None,
+            priority: Vec::new(),
+            deadline_scheduling: true,
+            cpus: Vec::new(),
+            scheduler: None,
+            policy: None,
+        };
         let nodes = |cost| scheduling.nodes(&spec(), &[Nanos::ZERO, cost, Nanos::ZERO]);
         let runtime = |node: NodeOptions| match node.attributes {
             Attributes::Deadline { runtime, .. } => runtime,
@@ -258,7 +277,14 @@ mod tests {
     #[test]
     fn unknown_cpus_are_refused_with_the_list_of_usable_ones() {
         let cpus = vec!["C=1023".parse().expect("a set")];
-        let scheduling = Scheduling { priorities: None, priority: Vec::new(), deadline_scheduling: false, cpus };
+        let scheduling = Scheduling {
+            priorities: None,
+            priority: Vec::new(),
+            deadline_scheduling: false,
+            cpus,
+            scheduler: None,
+            policy: None,
+        };
         let error = scheduling.nodes(&spec(), &[Nanos::ZERO; 3]).expect_err("so many CPUs");
         assert!(error.starts_with("--cpus: CPU 1023 cannot be used; those that can are "), "{error}");
     }

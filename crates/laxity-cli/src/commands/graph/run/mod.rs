@@ -46,7 +46,7 @@ use crate::quantity::{counted, short};
 ///
 /// The graph is one of a workload file, or written as edges after -g: FROM[.PRODUCE]:TO[.CONSUME[.THRESHOLD]] between commas. An edge that ends in +2 starts with two tokens; one that ends in @2 does, too, and is a back-edge, as in A:B,B:A@1.
 ///
-/// Each node gets a thread, or with --processes a process, that Linux schedules as any other unless --priorities or --priority is there. Sources are released by time, all other nodes when their tokens are there; each job goes through its working set and computes for as long as is said there. All releases before the end are carried out, however late, and all that they led to.
+/// Each node gets a thread, or with --processes a process, that Linux schedules as any other unless --priorities or --priority is there, or by Laxity's own scheduler (--scheduler laxity). Sources are released by time, all other nodes when their tokens are there; each job goes through its working set and computes for as long as is said there. All releases before the end are carried out, however late, and all that they led to.
 ///
 /// A job arrives when it is released or its last token is there; from then to its completion is its response time. The end-to-end latency of a job of a sink is from the arrival of a job of a source to its completion: the earliest of those whose tokens, directly or through other nodes, it takes away. Tokens that only raise a threshold, tokens from the start, and back-edges do not count.
 ///
@@ -61,6 +61,7 @@ use crate::quantity::{counted, short};
   laxity graph run car.toml --processes --restart  a process a node; one that is killed is replaced
   laxity graph run -g camera:detector,detector.2:planner.4 --period 33ms --cost 9ms
   laxity graph run -g A:B,B:C,C:A@2 --rate 100 --cost 'B={ uniform = [\"1 ms\", \"4 ms\"] }' --jobs 500
+  laxity graph run car.toml --scheduler laxity     Laxity's scheduler instead of a class of Linux
   laxity graph run -g A:B --rate 50 --priorities depth --cpus 0-1 --cpus B=1 --working-set B=2MB
 
 Exit codes: 0 it ran; 1 it cannot, a process was killed and not replaced, or jobs missed deadlines
@@ -234,6 +235,7 @@ fn plan(
         duration: arguments.duration.unwrap_or(default),
         jobs: arguments.jobs.unwrap_or(u64::MAX),
         on_time: arguments.on_time,
+        laxity: arguments.scheduling.laxity(workload.scheduler),
     };
     let refused = |refusal: Refusal| {
         let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
