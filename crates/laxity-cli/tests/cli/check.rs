@@ -281,8 +281,8 @@ fn graphs_get_end_to_end_bounds() {
 #[test]
 fn check_and_simulate_call_tasks_and_nodes_alike() {
     let names = |verb: &str, flags: &[&str]| -> Vec<String> {
-        let file = example("stabilizer.toml");
-        let words = [&[verb, file.to_str().expect("UTF-8"), "--policy", "C-EDF", "--json"], flags].concat();
+        let file = example("fusion.toml");
+        let words = [&[verb, file.to_str().expect("UTF-8"), "--json"], flags].concat();
         let report: Value = serde_json::from_str(&run(words).1).expect("JSON");
         let tasks = report["tasks"].as_array().expect("a list");
         tasks.iter().map(|task| task["name"].as_str().expect("text").to_owned()).collect()
@@ -290,7 +290,7 @@ fn check_and_simulate_call_tasks_and_nodes_alike() {
     let proven = names("check", &[]);
     let simulated = names("simulate", &["--for", "100 ms"]);
     assert_eq!(proven, simulated);
-    assert_eq!(proven[..2], ["health", "vision/camera"]);
+    assert_eq!(proven[..2], ["car/camera", "car/detect"]);
 }
 
 /// Of several thousand tasks: the analysis says nothing for seconds but that it goes on.
