@@ -112,7 +112,7 @@ fn a_late_job_of_an_interrupt_thread_is_not_missed() {
         complete(50, 0, job(0, 0)),
         end(60),
     ];
-    let missed = |header| Timeline::of(header, &records).expect("legal").missed().count();
+    let missed = |header: &laxity_trace::TraceHeader| Timeline::of(header, &records).expect("legal").missed().count();
     assert_eq!(missed(&header), 2);
     header.tasks[1].kind = laxity_trace::TaskKind::Thread;
     assert_eq!(missed(&header), 1);
