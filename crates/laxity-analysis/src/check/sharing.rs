@@ -38,7 +38,7 @@ pub(super) struct Sharing {
 pub(super) enum Arbitration {
     /// They do not hold them: the driver takes operations one at a time.
     Driver,
-    /// They hold one, without a say in who waits for it.
+    /// They hold one, and inherit nothing from jobs that wait for it.
     Semaphore,
     /// The k-FMLP; whether requests join the queue of the shortest declared lengths.
     KFmlp { length_aware: bool },
