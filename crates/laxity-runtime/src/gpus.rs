@@ -3,18 +3,20 @@
 //! A run has GPUs of its own, whose servers are threads of this process: it leaves none behind, however it ends.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::{fmt, process, thread};
+use std::sync::{Arc, Mutex};
+use std::{process, thread};
 
 use laxity_gpu::{Arbitration, Base, Client, Follower, Registry};
-use laxity_model::{Instant, Nanos};
+use laxity_model::{Instant, Nanos, TaskId};
+use laxity_sched::{Parameters, System, Urgency};
 use laxity_softgpu::server::Server;
-use laxity_softgpu::{Config, Handling, HandlingThread, Options, SoftGpu, Stream};
-use laxity_sys::scheduling;
+use laxity_softgpu::{Config, Options, SoftGpu, Stream};
+use laxity_trace::LockKind;
 
+use crate::handler::{Class, Handler, owners_name};
 use crate::linux::{LinuxScheduler, PRIORITY_MAX};
-use crate::log::{JobStep, Writer};
-use crate::plan::{LivePlan, TaskPlan};
+use crate::log::Writer;
+use crate::plan::{LivePlan, Pool, TaskPlan};
 
 /// How long the server of a GPU stays while it has no client: longer than it takes to open it, however busy the machine.
 const LINGER: Nanos = Nanos::from_secs(10);
@@ -30,7 +32,7 @@ static RUNS: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Gpus {
     pub gpus: Vec<SoftGpu>,
     /// For each pool.
-    arbitrations: Vec<Arbitration>,
+    arbitrations: Vec<Option<Arbitration>>,
     /// Where the bandwidth lock is, if there is one.
     pub bandwidth: Option<Arbitration>,
     /// Threads that handle interrupts and are as urgent as the holders of tokens.
@@ -42,43 +44,49 @@ pub(crate) struct Gpus {
 pub(crate) struct Share {
     /// A stream of each GPU.
     pub streams: Vec<Stream>,
-    /// That of the pool that the task uses, if GPUs are locked.
+    /// That of the pool that the task uses, if GPUs are locked, and not by Laxity's scheduler.
     arbitration: Option<Arbitration>,
     /// That of the bandwidth lock.
     bandwidth: Option<Arbitration>,
 }
 
 impl Gpus {
-    /// Opens those of `plan`; `writers` note what the threads do that handle their interrupts, one each.
+    /// Opens those of `plan`; `writers` note what the threads do that handle their interrupts, one each. `system` is that
+    /// of Laxity's scheduler, if that schedules.
     ///
     /// # Errors
     /// What is refused.
-    pub fn open(plan: &LivePlan, writers: Vec<Writer>) -> Result<Gpus, String> {
+    pub fn open(plan: &LivePlan, writers: Vec<Writer>, system: Option<&System>) -> Result<Gpus, String> {
         if plan.gpus.is_empty() {
             return Ok(Gpus::default());
         }
         let run = format!("run-{}-{}", process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
         let mut gpus = Vec::new();
         for (number, (gpu, writer)) in plan.gpus.iter().zip(writers).enumerate() {
-            let thread = plan.tasks.len() + number;
-            // Threads of `SCHED_DEADLINE` go before it, others must not.
-            let is_fixed = plan.linux() != LinuxScheduler::Other && !plan.follows_owners;
-            let priority = is_fixed.then_some(PRIORITY_MAX);
-            let handler = Handler { cpus: plan.placement.cpus(thread), priority, log: Mutex::new((0, writer)) };
+            let handler = Handler {
+                cpus: plan.placement.cpus(plan.tasks.len() + number),
+                class: class(plan, number, system),
+                log: Mutex::new((0, writer)),
+                failed: Mutex::new(None),
+            };
             let config = Config { copy_engines: gpu.copy_engines, memory: MEMORY, copy_rate: None, linger: LINGER };
             let opened = open(format!("{run}-{number}"), config, handler);
             gpus.push(opened.map_err(|error| format!("GPU \"{}\": {error}", gpu.name))?);
         }
         let (mut arbitrations, mut followers) = (Vec::new(), Vec::new());
         for (number, pool) in plan.pools.iter().enumerate() {
-            let created = Registry::default().create(&format!("{run}-{number}"), &pool.arbitration);
+            let Some(config) = &pool.arbitration else {
+                arbitrations.push(None);
+                continue;
+            };
+            let created = Registry::default().create(&format!("{run}-{number}"), config);
             let arbitration = created.map_err(|error| format!("GPUs cannot be shared: {error}"))?;
             for (position, gpu) in pool.gpus.iter().enumerate().filter(|_| plan.follows_owners) {
                 let [interrupts, _] = gpus[gpu.index()].handling_threads();
                 let follower = arbitration.follow(position as u16, interrupts);
                 followers.push(follower.map_err(|error| format!("GPU \"{}\": {error}", plan.gpus[gpu.index()].name))?);
             }
-            arbitrations.push(arbitration);
+            arbitrations.push(Some(arbitration));
         }
         let bandwidth = plan.protection.as_ref().map(|protection| {
             let created = Registry::default().create(&format!("{run}-bandwidth"), &protection.arbitration);
@@ -87,18 +95,20 @@ impl Gpus {
         Ok(Gpus { gpus, arbitrations, bandwidth: bandwidth.transpose()?, _followers: followers })
     }
 
-    /// The share of `task`, if it uses a GPU.
+    /// The share of `task`, which has that number, if it uses a GPU.
     ///
     /// # Errors
     /// What is refused.
-    pub fn share(&self, plan: &LivePlan, task: &TaskPlan) -> Result<Option<Share>, String> {
+    pub fn share(&self, plan: &LivePlan, number: usize, task: &TaskPlan) -> Result<Option<Share>, String> {
         if !task.uses_gpu() {
             return Ok(None);
         }
-        let name = short(&task.name);
+        // Threads that handle interrupts know owners by the names of their streams.
+        let name = if plan.system.is_some() { owners_name(number, &task.name) } else { task.name.clone() };
+        let name = short(&name);
         let streams: Result<Vec<Stream>, _> = self.gpus.iter().map(|gpu| gpu.stream(name)).collect();
         let streams = streams.map_err(|error| format!("task \"{}\": {error}", task.name))?;
-        let arbitration = task.pool(plan).map(|pool| self.arbitrations[pool].clone());
+        let arbitration = task.pool(plan).and_then(|pool| self.arbitrations[pool].clone());
         let bandwidth = task.bandwidth.and(self.bandwidth.clone());
         Ok(Some(Share { streams, arbitration, bandwidth }))
     }
@@ -141,58 +151,53 @@ fn open(name: String, config: Config, handler: Handler) -> Result<SoftGpu, Strin
     // Threads are scheduled as the one is that starts them: a thread that is like them, and goes.
     let opener = thread::spawn(move || {
         handler.take_place()?;
-        SoftGpu::open_with(&name, config, &Options { handling: Arc::new(handler), ..Options::default() })
-            .map_err(|error| error.to_string())
+        let handler = Arc::new(handler);
+        let options = Options { handling: handler.clone(), ..Options::default() };
+        let opened = SoftGpu::open_with(&name, config, &options).map_err(|error| error.to_string());
+        handler.failure().map_or(opened, Err)
     });
     opener.join().unwrap_or_else(|_| Err("its thread panicked".to_owned()))
 }
 
-/// Handles the interrupts of a GPU.
-struct Handler {
-    cpus: Vec<usize>,
-    /// Where tasks are real-time threads.
-    priority: Option<u8>,
-    /// How many interrupts it has handled, and where it notes that it does.
-    log: Mutex<(u32, Writer)>,
+/// How the thread that handles the interrupts of GPU `number` is scheduled.
+fn class(plan: &LivePlan, number: usize, system: Option<&System>) -> Class {
+    let Some(system) = system else {
+        // Threads of `SCHED_DEADLINE` go before it, others must not.
+        let is_fixed = plan.linux() != LinuxScheduler::Other && !plan.follows_owners;
+        return is_fixed.then_some(PRIORITY_MAX).map_or(Class::Inherited, Class::Fifo);
+    };
+    let thread = plan.tasks.len() + number;
+    let info = &plan.header().tasks[thread];
+    // Its jobs have no deadlines of their own; the name is that of the trace.
+    let parameters =
+        Parameters { cluster: info.cluster, ..Parameters::periodic(truncated(&info.name), Nanos::from_secs(1)) };
+    let urgency = if plan.follows_owners { owners_urgency(plan, number) } else { Urgency::Fixed };
+    Class::Laxity { system: system.clone(), parameters, number: TaskId(thread as u32), urgency }
 }
 
-impl Handler {
-    /// Schedules the calling thread as one that handles interrupts.
-    fn take_place(&self) -> Result<(), String> {
-        let place = || {
-            scheduling::keep_on(&self.cpus)?;
-            self.priority.map_or(Ok(()), scheduling::set_fifo)
-        };
-        place().map_err(|error: std::io::Error| format!("the thread that handles interrupts: {error}"))
-    }
-}
-
-impl Handling for Handler {
-    fn serve(&self, thread: HandlingThread, _stream: &str) {
-        if thread == HandlingThread::Interrupts {
-            let (handled, log) = &mut *self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            log.note(*handled, JobStep::Begin);
-        }
-    }
-
-    fn done(&self, thread: HandlingThread) {
-        if thread == HandlingThread::Interrupts {
-            let (handled, log) = &mut *self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            log.note(*handled, JobStep::Complete);
-            *handled = handled.wrapping_add(1);
-        }
-    }
-}
-
-impl fmt::Debug for Handler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handler").field("cpus", &self.cpus).field("priority", &self.priority).finish_non_exhaustive()
-    }
+/// How urgent klmirqd's thread for that GPU is: as the holders of its tokens are, where there are any.
+fn owners_urgency(plan: &LivePlan, gpu: usize) -> Urgency {
+    let holders = |pool: &Pool| {
+        let position = pool.gpus.iter().position(|other| other.index() == gpu)?;
+        let has_tokens = matches!(plan.header().locks[pool.lock.index()].kind, LockKind::Tokens { .. });
+        let gpus = pool.gpus.len() as u16;
+        has_tokens.then_some(Urgency::Holders { lock: pool.lock, gpu: position as u16, gpus })
+    };
+    plan.pools.iter().find_map(holders).unwrap_or(Urgency::Owner)
 }
 
 /// The part of a name that the libraries of GPUs take.
 fn short(name: &str) -> &str {
-    let end = (0..=name.len().min(SHORT)).rev().find(|&end| name.is_char_boundary(end));
+    up_to(name, SHORT)
+}
+
+/// The part of a name that Laxity's scheduler takes.
+fn truncated(name: &str) -> &str {
+    up_to(name, laxity_sched::NAME_MAX)
+}
+
+fn up_to(name: &str, bytes: usize) -> &str {
+    let end = (0..=name.len().min(bytes)).rev().find(|&end| name.is_char_boundary(end));
     &name[..end.unwrap_or(0)]
 }
 

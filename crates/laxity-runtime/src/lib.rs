@@ -17,6 +17,7 @@ mod attributes;
 mod best_effort;
 mod collector;
 mod gpus;
+mod handler;
 mod jobs;
 mod linux;
 mod log;

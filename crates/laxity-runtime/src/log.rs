@@ -105,6 +105,8 @@ pub(crate) enum JobStep {
     Replenish(u64),
     /// The job of the task that is not complete has that deadline for Laxity's scheduler.
     Priority(u64),
+    /// The thread, which handles interrupts, has one to handle.
+    Serves,
 }
 
 /// The memory of a log.
@@ -232,6 +234,11 @@ impl Watch for Decisions<'_> {
         self.put_step(at);
         for change in &decision.changes {
             let step = match *change {
+                Change::Woken { task, level, .. } => {
+                    self.log.put(at, index, JobStep::Prioritized(task, level));
+                    // Only a thread itself says that it has work.
+                    JobStep::Ready
+                }
                 Change::Prioritized { task, level } => JobStep::Prioritized(task, level),
                 Change::Suspended { task } => JobStep::Waits(task),
                 Change::Resumed { task } => JobStep::GoesOn(task),
@@ -367,6 +374,7 @@ impl JobStep {
             JobStep::Amount(level) => Encoded { level, ..of(24) },
             JobStep::Replenish(level) => Encoded { level, ..of(25) },
             JobStep::Priority(level) => Encoded { level, ..of(26) },
+            JobStep::Serves => of(27),
         }
     }
 
@@ -401,6 +409,7 @@ impl JobStep {
             24 => JobStep::Amount(level),
             25 => JobStep::Replenish(level),
             26 => JobStep::Priority(level),
+            27 => JobStep::Serves,
             _ => return None,
         })
     }
@@ -429,6 +438,7 @@ mod tests {
             JobStep::Prioritized(TaskId(1023), (u64::MAX - 1, u32::MAX)),
             JobStep::Waits(TaskId(1023)),
             JobStep::GoesOn(TaskId(0)),
+            JobStep::Serves,
             JobStep::Complete,
         ];
         for step in steps {

@@ -61,22 +61,20 @@ pub(crate) fn beyond_linux(workload: &Workload) -> Vec<String> {
             ));
         }
     }
+    if bodies(workload).any(|body| body.iter().any(uses_gpu)) {
+        shared_gpus(workload, &mut reasons);
+    }
     reasons
 }
 
-fn gpus(workload: &Workload, reasons: &mut Vec<String>) {
-    match workload.gpu_management.arbitration {
-        GpuArbitration::Semaphore => reasons.push(
-            "arbitration semaphore: live GPUs are shared by k_fmlp or gpusync, or left to the driver; choose one of \
-             these, or simulate"
+/// GPUs that `laxity-gpu` does not share, though the simulator's arbiter would.
+fn shared_gpus(workload: &Workload, reasons: &mut Vec<String>) {
+    if workload.gpu_management.arbitration == GpuArbitration::Semaphore {
+        reasons.push(
+            "arbitration semaphore: without Laxity's scheduler live GPUs are shared by k_fmlp or gpusync, or left to the \
+             driver; choose one of these, take --scheduler laxity, or simulate"
                 .to_owned(),
-        ),
-        GpuArbitration::GpuSync(sync) if sync.migration.is_some() => reasons.push(
-            "arbitration gpusync: live tasks have no state that moves with them from GPU to GPU; leave migration out, or \
-             simulate"
-                .to_owned(),
-        ),
-        _ => {}
+        );
     }
     let engines = |gpu: &laxity_model::Gpu| gpu.copy_engines;
     let gpus = &workload.platform.gpus;
@@ -85,9 +83,21 @@ fn gpus(workload: &Workload, reasons: &mut Vec<String>) {
     if let Some(other) = gpus.iter().find(|gpu| engines(gpu) != engines(&gpus[0])).filter(|_| is_managed) {
         reasons.push(format!(
             "GPU \"{}\": {} copy engines where \"{}\" has {}, and GPUs that are shared live are alike; give both as \
-             many, or simulate",
+             many, take --scheduler laxity, or simulate",
             other.name, other.copy_engines, gpus[0].name, gpus[0].copy_engines
         ));
+    }
+}
+
+fn gpus(workload: &Workload, reasons: &mut Vec<String>) {
+    if let GpuArbitration::GpuSync(sync) = workload.gpu_management.arbitration
+        && sync.migration.is_some()
+    {
+        reasons.push(
+            "arbitration gpusync: live tasks have no state that moves with them from GPU to GPU; leave migration out, or \
+             simulate"
+                .to_owned(),
+        );
     }
 }
 

@@ -273,12 +273,12 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
     let regulated = plan.protection.as_ref().map_or(0, |protection| protection.cpus.len());
     let of_regulators = writers.split_off(writers.len() - regulated);
     let of_best_effort = writers.split_off(writers.len() - plan.best_effort.tasks.len());
-    let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()))?;
+    let system = plan.system.as_ref().map(create_system).transpose()?;
+    let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()), system.as_ref())?;
     let shared_plan = Arc::new(plan.clone());
     let (mut threads, mut streams) = (Vec::new(), Vec::new());
-    let system = plan.system.as_ref().map(create_system).transpose()?;
-    for (task, log) in plan.tasks.iter().zip(writers) {
-        let share = gpus.share(plan, task)?;
+    for (number, (task, log)) in plan.tasks.iter().zip(writers).enumerate() {
+        let share = gpus.share(plan, number, task)?;
         let numbers = share.as_ref().map(|share| share.streams.iter().map(|stream| stream.number()).collect());
         streams.push(numbers.unwrap_or_default());
         let share = share.map(|share| (Arc::clone(&shared_plan), share));

@@ -22,6 +22,15 @@ pub struct Decision {
 /// What locks change about the job of a task, as its policy hears of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
+    /// It has work on behalf of a job ([`Task::serve`](crate::Task::serve)).
+    Woken {
+        /// Of the system.
+        task: TaskId,
+        /// The task of the same cluster whose job it goes before.
+        owner: Option<TaskId>,
+        /// As of [`Change::Prioritized`].
+        level: (u64, u32),
+    },
     /// It has this effective priority from now on.
     Prioritized {
         /// Of the system.
@@ -45,7 +54,10 @@ impl Change {
     /// The task.
     pub const fn task(&self) -> TaskId {
         match *self {
-            Change::Prioritized { task, .. } | Change::Suspended { task } | Change::Resumed { task } => task,
+            Change::Woken { task, .. }
+            | Change::Prioritized { task, .. }
+            | Change::Suspended { task }
+            | Change::Resumed { task } => task,
         }
     }
 }

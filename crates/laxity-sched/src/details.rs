@@ -30,7 +30,7 @@ impl ErrorDetails for BeginError {
     fn code(&self) -> ErrorCode {
         match self {
             BeginError::Name { .. } | BeginError::Cluster { .. } | BeginError::Zero { .. } => ErrorCode::Config,
-            BeginError::Full { .. } => ErrorCode::Full,
+            BeginError::Full { .. } | BeginError::Taken { .. } => ErrorCode::Full,
             BeginError::Refused { .. } => ErrorCode::System,
             BeginError::NotAttached => ErrorCode::Forked,
             BeginError::State(error) => error.code(),

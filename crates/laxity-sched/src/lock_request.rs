@@ -94,6 +94,6 @@ impl Task {
         let holders = replicas.filter_map(|replica| locks.cache.arbiter.holder(lock, replica));
         let ended: Vec<_> = holders.filter(|&task| shared.has_ended(task)).collect();
         drop(locks);
-        ended.into_iter().try_for_each(|task| shared.unlock_all_of(task))
+        ended.into_iter().try_for_each(|task| shared.unlock_all_if(task, || shared.has_ended(task)))
     }
 }

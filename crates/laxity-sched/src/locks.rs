@@ -17,6 +17,7 @@ use laxity_policy::lock::{Action, Event};
 use laxity_sys::{clock, futex, mutex};
 use smallvec::SmallVec;
 
+use crate::cluster_cache::ClusterCache;
 use crate::config::Rule;
 use crate::decision::{Change, Decision, Grant};
 use crate::locks_cache::LocksCache;
@@ -37,7 +38,7 @@ pub(crate) struct LocksGuard<'a> {
     shared: &'a Shared,
     pub cache: MutexGuard<'a, LocksCache>,
     version: u64,
-    now: Instant,
+    pub now: Instant,
     touched: SmallVec<[TaskId; 4]>,
     grants: SmallVec<[Grant; 2]>,
     _mutex: mutex::Guard<'a>,
@@ -82,12 +83,25 @@ impl Shared {
     /// # Errors
     /// [`StateError`].
     pub fn unlock_all_of(&self, task: TaskId) -> Result<(), StateError> {
-        if self.config.locks.is_empty() {
+        self.unlock_all_if(task, || true)
+    }
+
+    /// The same if that `is_so`, asked when no lock can change hands. Another thread may have got the number of one that has
+    /// ended since that was last looked at.
+    ///
+    /// # Errors
+    /// [`StateError`].
+    pub fn unlock_all_if(&self, task: TaskId, is_so: impl Fn() -> bool) -> Result<(), StateError> {
+        let mut locks = self.lock_locks()?;
+        if !is_so() {
             return Ok(());
         }
-        let mut locks = self.lock_locks()?;
-        if locks.cache.arbiter.base(task).is_none() {
+        let serves = locks.cache.service(task).is_some();
+        if locks.cache.arbiter.base(task).is_none() && !serves {
             return Ok(());
+        }
+        if serves {
+            locks.end_service(task);
         }
         if let Some(lock) = locks.cache.arbiter.waits_for(task) {
             locks.handle(Event::Withdraw { task, lock });
@@ -119,19 +133,30 @@ impl LocksGuard<'_> {
         if arbiter.holds(task).next().is_none() && arbiter.waits_for(task).is_none() {
             arbiter.handle(self.now, Event::Complete { task }, actions);
         }
-        let touched = &mut self.touched;
-        let mut touch = |task| {
-            if !touched.contains(&task) {
-                touched.push(task);
-            }
-        };
-        touch(task);
-        for action in actions.drain(..) {
-            touch(action.task());
+        let acted: SmallVec<[Action; 4]> = actions.drain(..).collect();
+        self.touch(task);
+        for action in acted {
+            self.touch(action.task());
             if let Action::Grant { task, lock, replica } = action {
                 self.grants.push(Grant { task, lock, replica });
             }
         }
+    }
+
+    pub fn shared(&self) -> &Shared {
+        self.shared
+    }
+
+    /// `task` is to be brought in line.
+    pub fn touch(&mut self, task: TaskId) {
+        if !self.touched.contains(&task) {
+            self.touched.push(task);
+        }
+    }
+
+    /// The effective level of the job of `task`.
+    pub fn level_of_job(&self, task: TaskId) -> (u64, u32) {
+        self.cache.arbiter.priority(task).unwrap_or_else(|| self.shared.base(task)).level()
     }
 
     /// Publishes what happened, has the clusters follow, and unlocks the state. The thread of `caller` is the calling one,
@@ -149,6 +174,11 @@ impl LocksGuard<'_> {
     /// Brings the tasks that were touched in line with the state.
     fn deliver(&mut self, caller: Option<TaskId>) -> Result<SmallVec<[Decision; 1]>, StateError> {
         let mut decisions = SmallVec::new();
+        if !self.touched.is_empty() {
+            // They follow owners and holders, whose priorities or holds may have changed.
+            let threads: SmallVec<[TaskId; 4]> = self.cache.threads().collect();
+            threads.into_iter().for_each(|thread| self.touch(thread));
+        }
         let touched = std::mem::take(&mut self.touched);
         for cluster in self.shared.clusters() {
             if !touched.iter().any(|&task| self.is_of(task, cluster)) {
@@ -175,10 +205,16 @@ impl LocksGuard<'_> {
     fn bring_in_line(&self, state: &mut ClusterGuard<'_>, task: TaskId) {
         let arbiter = &self.cache.arbiter;
         let (standing, priority) = state.cache.policy.standing(task);
-        if standing == Standing::Inactive {
-            return;
+        let service = self.cache.service(task);
+        let level = service.map_or_else(|| self.level_of_job(task), |service| self.level_of_service(task, service));
+        match (standing, service) {
+            (Standing::Inactive, None) => return,
+            (Standing::Inactive, Some(service)) => {
+                let owner = service.owner.filter(|&owner| self.are_one_entity(state, task, owner));
+                return state.change(Change::Woken { task, owner, level });
+            }
+            _ => {}
         }
-        let level = arbiter.priority(task).unwrap_or_else(|| self.shared.base(task)).level();
         if priority.level() != level {
             state.change(Change::Prioritized { task, level });
         }
@@ -189,6 +225,14 @@ impl LocksGuard<'_> {
         } else if !waits && has_asked && standing == Standing::Suspended {
             state.change(Change::Resumed { task });
         }
+    }
+
+    /// Whether `thread` goes before the job of `owner`. Only a thread of the owner's own cluster can be kept from running
+    /// beside it, and an entity has two levels: a task that works for another one is no owner, and an owner works for none.
+    fn are_one_entity(&self, state: &ClusterGuard<'_>, thread: TaskId, owner: TaskId) -> bool {
+        let ClusterCache { policy, .. } = &*state.cache;
+        let is_here = self.is_of(owner, state.cluster()) && state.cache.is_member(owner);
+        is_here && policy.owner(owner).is_none() && policy.occupant(thread).is_none()
     }
 
     /// Tells the thread of `task` which replica it has, if it asked and does not wait any more.

@@ -79,20 +79,23 @@ impl Shared {
         let mut remaining = Vec::new();
         // One at a time, so that other threads get the state lock in between.
         for task in self.tasks() {
-            let slot = self.number(self.task(task).member) as usize;
+            let slot = || self.number(self.task(task).member) as usize;
             let is_ours = self.number(self.task(task).cluster) as usize == cluster;
             let has_ended = is_ours && self.has_ended(task);
             // A thread that calls `exec` gets the number of its process first, so that Linux does not recognize its locks.
-            let is_replaced = is_ours && !has_ended && is_dead(slot) && !self.is_thread(task);
-            if has_ended || is_replaced {
+            let is_replaced = || is_ours && !self.has_ended(task) && is_dead(slot()) && !self.is_thread(task);
+            let was_replaced = is_replaced();
+            if has_ended || was_replaced {
                 // While the number is still its own. A thread that ends from here on is found the next time.
-                self.unlock_all_of(task)?;
+                self.unlock_all_if(task, || self.has_ended(task) || is_replaced())?;
             }
             let mut state = self.lock(cluster)?;
             if !state.cache.is_member(task) {
                 continue;
             }
-            if is_replaced {
+            let slot = slot();
+            // Asked again, as another thread may have got the number meanwhile: that takes the state lock.
+            if was_replaced && is_replaced() {
                 self.remake_liveness(task).map_err(StateError::System)?;
                 self.restore_successor(task);
                 state.retire(task);

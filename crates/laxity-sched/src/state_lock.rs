@@ -105,16 +105,26 @@ impl<'a> ClusterGuard<'a> {
         self.shared
     }
 
+    pub fn cluster(&self) -> usize {
+        self.cluster
+    }
+
     /// The policy takes note of `event`, which happened to `task`.
     pub fn handle(&mut self, task: TaskId, event: Event) {
+        // Before, too: a thread that has no work any more leaves its owner.
+        self.touch(task);
         self.cache.version = None;
         self.cache.policy.handle(self.now, event);
         self.touch(task);
     }
 
+    /// The placement of `task` may have changed, and that of the task it works for with it.
     fn touch(&mut self, task: TaskId) {
-        if !self.touched.contains(&task) {
-            self.touched.push(task);
+        let owner = self.cache.policy.owner(task);
+        for task in [task].into_iter().chain(owner) {
+            if !self.touched.contains(&task) {
+                self.touched.push(task);
+            }
         }
     }
 
@@ -125,6 +135,7 @@ impl<'a> ClusterGuard<'a> {
         self.handle(
             task,
             match change {
+                Change::Woken { owner, level, .. } => Event::Woken { cpu, thread: task, owner, level },
                 Change::Prioritized { level, .. } => Event::Prioritized { task, level },
                 Change::Suspended { .. } => Event::Suspended { cpu, task },
                 Change::Resumed { .. } => Event::Resumed { cpu, task },
@@ -210,9 +221,19 @@ impl<'a> ClusterGuard<'a> {
             }
             Standing::Linked(_) | Standing::Ready | Standing::Held => match self.placed_on(task) {
                 Some(cpu) => on(Class::Running, Some(cpu)),
-                None => on(Class::Waiting, self.only_cpu()),
+                None => on(Class::Waiting, self.only_cpu().or_else(|| self.cpu_of_entity(task))),
             },
         }
+    }
+
+    /// The CPU of a task and the interrupt threads that work for it, if that is what `task` is one of: they keep to one
+    /// while they wait, as they must not run side by side.
+    fn cpu_of_entity(&self, task: TaskId) -> Option<CpuId> {
+        let policy = &self.cache.policy;
+        let owner = policy.owner(task).unwrap_or(task);
+        let occupant = policy.occupant(owner)?;
+        let is_held = |task| policy.standing(task).0 == Standing::Held;
+        (is_held(task) || is_held(owner)).then(|| self.placed_on(occupant).unwrap_or(CpuId(0)))
     }
 
     /// Decides, publishes, has Linux do what follows, and unlocks the state. The thread of `caller` is the calling one,

@@ -72,6 +72,16 @@ pub enum BeginError {
         /// How many.
         tasks: u16,
     },
+    /// Another thread has the number, or the system has no such one.
+    #[error("task {task}: number {} of {tasks} is not free; end its thread, or take another", number.0)]
+    Taken {
+        /// The task.
+        task: String,
+        /// The number.
+        number: TaskId,
+        /// How many numbers there are.
+        tasks: u16,
+    },
     /// Linux does not let the thread have its priority or its CPUs.
     #[error(
         "task {task}: cannot {action}: {error}; allow SCHED_FIFO (CAP_SYS_NICE, or `ulimit -r 99`) and the system's CPUs"
@@ -129,12 +139,24 @@ impl System {
         Snapshot::of(&self.membership.shared)
     }
 
+    /// As [`System::begin`], as the task of that number.
+    ///
+    /// # Errors
+    /// [`BeginError`]; another thread may have the number.
+    pub fn begin_as(&self, parameters: Parameters, number: TaskId) -> Result<Task, BeginError> {
+        self.begin_any(parameters, Some(number))
+    }
+
     /// The calling thread becomes a task. From now on it is urgent until its first job, has the CPUs of its cluster, and
     /// what it starts is scheduled as usual.
     ///
     /// # Errors
     /// [`BeginError`].
     pub fn begin(&self, parameters: Parameters) -> Result<Task, BeginError> {
+        self.begin_any(parameters, None)
+    }
+
+    fn begin_any(&self, parameters: Parameters, number: Option<TaskId>) -> Result<Task, BeginError> {
         let Membership { shared, slot, .. } = &*self.membership;
         check(&parameters, &shared.config)?;
         if !self.membership.is_ours() {
@@ -152,15 +174,20 @@ impl System {
         if shared.members().holder(*slot) != Holder::Alive {
             return Err(BeginError::NotAttached);
         }
-        let mut found = state.free_task()?;
+        let mut found = state.free_task(number)?;
         if found.is_none() {
             drop(state);
             shared.retire_ended(parameters.cluster, |_| false)?;
             state = shared.lock(parameters.cluster)?;
-            found = state.free_task()?;
+            found = state.free_task(number)?;
         }
         let Some((task, liveness)) = found else {
-            return Err(BeginError::Full { task: parameters.name, tasks: shared.config.tasks });
+            let (task, tasks) = (parameters.name, shared.config.tasks);
+            return Err(number.map_or(BeginError::Full { task: task.clone(), tasks }, |number| BeginError::Taken {
+                task,
+                number,
+                tasks,
+            }));
         };
         shared.store_task(task, &parameters, Identity { slot: *slot, thread, own, cpus });
         shared.own_threads[task.index()].store(thread, Ordering::Relaxed);
@@ -205,10 +232,10 @@ fn check(parameters: &Parameters, config: &Config) -> Result<(), BeginError> {
 }
 
 impl<'a> ClusterGuard<'a> {
-    /// A number that no thread has, and its liveness lock.
-    fn free_task(&self) -> Result<Option<(TaskId, Guard<'a>)>, StateError> {
+    /// A number that no thread has, that one if one is wanted, and its liveness lock.
+    fn free_task(&self, wanted: Option<TaskId>) -> Result<Option<(TaskId, Guard<'a>)>, StateError> {
         let shared = self.shared();
-        for task in shared.tasks() {
+        for task in shared.tasks().filter(|&task| wanted.is_none_or(|wanted| wanted == task)) {
             if self.cache.is_member(task) || !self.claim(task) {
                 continue;
             }

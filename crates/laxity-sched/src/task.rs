@@ -121,7 +121,7 @@ pub struct Task {
     pub(crate) id: TaskId,
     parameters: Parameters,
     registration: Rc<Registration>,
-    placed: RefCell<Placed>,
+    pub(crate) placed: RefCell<Placed>,
     pub(crate) phase: Cell<Phase>,
     /// How many locks its job holds.
     pub(crate) held: Cell<u32>,
@@ -134,6 +134,8 @@ pub(crate) enum Phase {
     Idle,
     Pending,
     Suspended,
+    /// Its thread works for another task.
+    Serves,
 }
 
 /// The next job of [`Task::wait_for_next_job`].
@@ -255,7 +257,11 @@ impl Task {
     /// # Errors
     /// [`TaskError`].
     pub fn complete_watched(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
-        self.expect(Phase::Pending, "completion", "a job", "wait for one first")?;
+        if self.phase.get() == Phase::Serves {
+            self.end_service()?;
+        } else {
+            self.expect(Phase::Pending, "completion", "a job", "wait for one first")?;
+        }
         if self.held.get() > 0 {
             return Err(self.out_of_order("completion", "no lock to be held", "unlock all first"));
         }

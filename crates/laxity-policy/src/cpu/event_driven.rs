@@ -50,6 +50,16 @@ impl<Q: ReadyQueue> EventDriven<Q> {
         self.core.scheduled(cpu)
     }
 
+    /// The task that the active interrupt thread `thread` works for.
+    pub fn owner(&self, thread: TaskId) -> Option<TaskId> {
+        self.core.owner(thread)
+    }
+
+    /// The interrupt thread that goes before the job of `owner`.
+    pub fn occupant(&self, owner: TaskId) -> Option<TaskId> {
+        self.core.occupant(owner)
+    }
+
     /// Where the job of `task` is, and its priority, which means something only while one is pending.
     pub fn standing(&self, task: TaskId) -> (Standing, Priority) {
         self.core.standing(task)

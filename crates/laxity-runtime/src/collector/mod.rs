@@ -285,6 +285,10 @@ impl Collector {
                 record(Event::Resume { cpu, job });
                 self.occupancy.enter(job, cpu, &mut record);
             }
+            JobStep::Serves => {
+                self.current[task] = entry.index;
+                self.serve(job, task - self.tasks, &mut record);
+            }
             JobStep::Ready => {
                 self.current[task] = entry.index;
                 record(Event::Ready { job, cpu });
@@ -320,7 +324,7 @@ impl Collector {
             JobStep::Request(lock) => {
                 self.occupancy.enter(job, cpu, &mut record);
                 record(Event::Request { job, lock });
-                if !self.is_told_of(lock) {
+                if !self.is_told {
                     self.locks.request(task, lock);
                 }
             }

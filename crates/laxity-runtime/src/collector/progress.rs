@@ -56,9 +56,12 @@ impl Progress {
             JobStep::NonPreemptiveBegin => State::IsNonPreemptive,
             JobStep::Suspend => State::IsSuspended,
             JobStep::Complete => State::NotBegun,
-            JobStep::Begin | JobStep::Ready | JobStep::NonPreemptiveEnd | JobStep::Resume | JobStep::Resumed => {
-                State::Executes
-            }
+            JobStep::Begin
+            | JobStep::Serves
+            | JobStep::Ready
+            | JobStep::NonPreemptiveEnd
+            | JobStep::Resume
+            | JobStep::Resumed => State::Executes,
             // Processes neither lock nor use GPUs.
             JobStep::Request(_)
             | JobStep::Wait(_)

@@ -1,20 +1,13 @@
 //! What Laxity's scheduler decided, as the threads noted that had it decide.
 
-use laxity_model::{CpuId, Instant, JobId, LockId, TaskId};
+use laxity_model::{CpuId, Instant, JobId, TaskId};
+use laxity_sched::{ABOVE_ALL, BELOW_ALL};
 use laxity_trace::{Event, Sink};
 
 use super::Collector;
 use crate::log::{Entry, JobStep};
 
-/// Levels from here on are below all jobs, and no deadlines.
-const BELOW_ALL: u64 = u64::MAX - 1;
-
 impl Collector {
-    /// Whether the system of Laxity's scheduler grants `lock`, so that its grants are noted.
-    pub(super) fn is_told_of(&self, lock: LockId) -> bool {
-        self.is_told && lock.index() < self.resources
-    }
-
     /// Whether `entry` is what Laxity's scheduler decided when something happened to a task; if so it is recorded.
     pub(super) fn decision(&mut self, entry: &Entry, sink: &mut impl Sink) -> bool {
         let at = self.reached;
@@ -38,7 +31,7 @@ impl Collector {
             }
             JobStep::Granted(task, lock, replica) => record(Event::Grant { job: self.current(task), lock, replica }),
             JobStep::Prioritized(task, (level, tie)) => {
-                let is_of_none = level == 0 || level >= BELOW_ALL;
+                let is_of_none = level == ABOVE_ALL || level >= BELOW_ALL;
                 let of = if is_of_none { task } else { TaskId(tie) };
                 record(Event::Priority { job: self.current(task), level: self.level(level), of });
             }
@@ -63,7 +56,7 @@ impl Collector {
 
     /// As traces have it: deadlines count from the start.
     fn level(&self, level: u64) -> u64 {
-        let is_deadline = self.by_deadline && level != 0 && level < BELOW_ALL;
+        let is_deadline = self.by_deadline && level != ABOVE_ALL && level < BELOW_ALL;
         if is_deadline { self.since(Instant(level)).0 } else { level }
     }
 }

@@ -1,12 +1,13 @@
 //! Tokens, engines, and operations of GPUs.
 
-use laxity_gpu::{EngineLock, LockError, Token, TokenRequest};
+use laxity_gpu::{EngineLock, TokenRequest};
 use laxity_model::{Engine, Gpu, GpuId, Instant, LockId, ReplicaId};
 use laxity_plan::{EngineKind, EngineTarget, GpuChoice, Op, Operation, OperationTime};
+use laxity_sched::LockRequest;
 use laxity_softgpu::{Event, Stream, Wait};
 use laxity_trace::{LockInfo, LockKind};
 
-use super::{Cut, Holding, JobError, Jobs};
+use super::{Cut, Held, Holding, JobError, Jobs};
 use crate::gpus::Share;
 use crate::log::JobStep;
 use crate::plan::{LivePlan, TaskPlan};
@@ -35,28 +36,25 @@ impl Jobs {
     /// Executes the steps during which the job holds a token; answers which step gives it up.
     pub(super) fn with_token(&mut self, at: usize, request: TokenRequest, holding: Holding<'_>) -> Result<usize, Cut> {
         let Op::Lock { lock, .. } = self.plan.ops[at] else { unreachable!("it is about a token") };
+        let TokenRequest { gpu, length, .. } = request;
+        if self.scheduled.is_some() {
+            let replica = self.lock_scheduled(LockRequest { lock, length, only: gpu })?;
+            self.sections += 1;
+            let outcome = self.steps(at + 1, Holding { token: Some(Held::Scheduled(replica)), ..holding });
+            self.sections -= 1;
+            self.unlock_scheduled(lock, replica)?;
+            return outcome;
+        }
         let client = holding.client.expect("a thread that locks GPUs is registered");
         self.note(JobStep::Request(lock));
-        let token = self.granted(|deadline| client.request(TokenRequest { deadline, ..request }))?;
+        let token = client.request(request).map_err(JobError::from)?;
         self.note(JobStep::Grant(lock, token.replica()));
         self.sections += 1;
-        let outcome = self.steps(at + 1, Holding { client: Some(client), token: Some(&token) });
+        let outcome = self.steps(at + 1, Holding { client: Some(client), token: Some(Held::Arbitrated(&token)) });
         self.sections -= 1;
         self.note(JobStep::Unlock(lock, token.replica()));
         drop(token);
         outcome
-    }
-
-    /// Waits for what `request` asks for. Laxity's scheduler is told that the job suspends, if it must wait.
-    fn granted<T>(&mut self, request: impl Fn(Instant) -> Result<T, LockError>) -> Result<T, Cut> {
-        let result = match self.scheduled {
-            None => request(Instant::NEVER),
-            Some(_) => match request(Instant::ZERO) {
-                Err(LockError::TimedOut { .. }) => self.suspended(|_| request(Instant::NEVER))?,
-                result => result,
-            },
-        };
-        Ok(result.map_err(JobError::from)?)
     }
 
     /// Executes the steps during which the job holds an engine; answers which step gives it up.
@@ -67,8 +65,17 @@ impl Jobs {
         let gpu = gpus.granted(token);
         let engine = wanted.on(gpus.models[gpu.index()].copy_engines);
         let lock = gpus.engine_lock(gpu, engine);
+        let token = match token {
+            Held::Arbitrated(token) => token,
+            Held::Scheduled(_) => {
+                let replica = self.lock_scheduled(LockRequest::of(lock))?;
+                let outcome = self.steps(at + 1, holding);
+                self.unlock_scheduled(lock, replica)?;
+                return outcome;
+            }
+        };
         self.note(JobStep::Request(lock));
-        let locked: EngineLock<'_> = self.granted(|deadline| token.engine(engine, deadline))?;
+        let locked: EngineLock<'_> = token.engine(engine, Instant::NEVER).map_err(JobError::from)?;
         self.note(JobStep::Grant(lock, ReplicaId(0)));
         let outcome = self.steps(at + 1, holding);
         self.note(JobStep::Unlock(lock, ReplicaId(0)));
@@ -140,9 +147,12 @@ impl Gpus {
     }
 
     /// The GPU that `token` is one of.
-    fn granted(&self, token: &Token<'_>) -> GpuId {
+    fn granted(&self, token: Held<'_>) -> GpuId {
         let (_, gpus) = self.pool.as_ref().expect("a token is one of a pool");
-        gpus[usize::from(token.gpu())]
+        match token {
+            Held::Arbitrated(token) => gpus[usize::from(token.gpu())],
+            Held::Scheduled(replica) => gpus[replica.index() % gpus.len()],
+        }
     }
 
     fn engine_lock(&self, gpu: GpuId, engine: Engine) -> LockId {

@@ -64,7 +64,16 @@ type Cut = Interrupted<JobError>;
 #[derive(Clone, Copy)]
 struct Holding<'a> {
     client: Option<&'a Client>,
-    token: Option<&'a Token<'a>>,
+    token: Option<Held<'a>>,
+}
+
+/// A token that the job holds.
+#[derive(Clone, Copy)]
+enum Held<'a> {
+    /// By the arbitration of its pool of GPUs.
+    Arbitrated(&'a Token<'a>),
+    /// By the system of Laxity's scheduler: this replica of the pool's lock.
+    Scheduled(ReplicaId),
 }
 
 impl Jobs {

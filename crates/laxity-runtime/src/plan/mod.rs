@@ -9,10 +9,9 @@ mod protection;
 use std::iter::Take;
 use std::sync::Arc;
 
-use laxity_gpu::Config as Arbitration;
 use laxity_graph::Spec;
 use laxity_model::{
-    EngineOrder, GpuArbitration, GpuId, Graph, Instant, InterruptHandling, LockId, Nanos, OverheadCosts, PriorityRule,
+    EngineOrder, GpuArbitration, Graph, Instant, InterruptHandling, Nanos, OverheadCosts, PriorityRule,
     ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
 };
 use laxity_plan::draws::TaskDraws;
@@ -25,6 +24,7 @@ use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
 
 pub(crate) use self::best_effort::{BestEffort, BestEffortTask, start};
 pub use self::graph::{GraphOptions, NodeOptions};
+pub(crate) use self::pools::Pool;
 pub(crate) use self::protection::{Hold, Protection};
 use crate::attributes::Attributes;
 use crate::jobs::Messages;
@@ -65,7 +65,7 @@ pub struct LivePlan {
     /// The GPUs, if a task uses one.
     pub(crate) gpus: Vec<laxity_model::Gpu>,
     pub(crate) pools: Vec<Pool>,
-    /// Threads that handle interrupts are as urgent as the holder of the GPU: klmirqd.
+    /// Threads that handle interrupts are as urgent as the holder of the GPU, or its owner: klmirqd.
     pub(crate) follows_owners: bool,
     /// The system of Laxity's scheduler, if that schedules.
     pub(crate) system: Option<SystemConfig>,
@@ -87,14 +87,6 @@ pub(crate) struct LiveGraph {
     pub plan: GraphPlan,
     /// Whether jobs of nodes that are no sources may begin before their releases.
     pub releasing: Releasing,
-}
-
-/// GPUs that are granted by one lock.
-#[derive(Clone, Debug)]
-pub(crate) struct Pool {
-    pub lock: LockId,
-    pub gpus: Vec<GpuId>,
-    pub arbitration: Arbitration,
 }
 
 /// Settings of the tasks, in their order, that the simulator does not know.
@@ -303,7 +295,7 @@ impl LivePlan {
         };
         let end = Instant::ZERO.saturating_add(duration);
         let scheduler = compiled.header.scheduler;
-        let system = system(&scheduler, linux, &placement, models.len(), &compiled.locks.configs)?;
+        let system = system(&scheduler, linux, &placement, compiled.header.tasks.len(), &compiled.locks.configs)?;
         let is_fixed = !scheduler.rule.goes_by_deadline();
         let task_plan = |(number, (task, ops)): (usize, (&Task, &[Op]))| {
             let draws = TaskDraws { seed, task: TaskId(first_task + number as u32) };
@@ -333,11 +325,11 @@ impl LivePlan {
         };
         let tasks: Vec<TaskPlan> = models.iter().zip(compiled.bodies()).enumerate().map(task_plan).collect();
         let use_gpus = tasks.iter().any(TaskPlan::uses_gpu);
-        // Interrupt threads of GPUs are scheduled by Linux.
-        let is_linked = system.is_some() && !use_gpus;
-        let header = TraceHeader { is_linked, ..header(compiled, workload, linux) };
-        let pools = if use_gpus { pools::new(&header, &compiled.locks.configs, workload, &tasks)? } else { Vec::new() };
-        let handling = workload.gpu_management.handling;
+        let is_ours = system.is_some();
+        let header = TraceHeader { is_linked: is_ours, ..header(compiled, workload, linux) };
+        let locks = &compiled.locks.configs;
+        let pools = if use_gpus { pools::new(&header, locks, workload, &tasks, is_ours)? } else { Vec::new() };
+        let is_klmirqd = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
         notes.splice(0..0, notes::left_out(workload, linux, use_gpus));
         Ok(LivePlan {
             linux,
@@ -350,7 +342,7 @@ impl LivePlan {
             graphs: graphs(workload, compiled)?,
             latest: compiled.latest.clone(),
             ending: Ending::AtDuration,
-            follows_owners: !pools.is_empty() && matches!(handling, InterruptHandling::Klmirqd { .. }),
+            follows_owners: (is_ours || !pools.is_empty()) && is_klmirqd,
             gpus: if use_gpus { workload.platform.gpus.clone() } else { Vec::new() },
             pools,
             tasks,
@@ -441,6 +433,10 @@ fn without_modelled_interrupts(workload: &Workload) -> Workload {
 fn header(compiled: &laxity_plan::Plan, workload: &Workload, linux: LinuxScheduler) -> TraceHeader {
     let mut header = TraceHeader { origin: Origin::Live, costs: OverheadCosts::default(), ..compiled.header.clone() };
     if linux == LinuxScheduler::Laxity {
+        if matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. }) {
+            // One a GPU.
+            header.handling = InterruptHandling::Klmirqd { threads: None };
+        }
         return header;
     }
     // Linux grants its own locks by priority, and has none among threads of `SCHED_OTHER`.

@@ -1,41 +1,64 @@
-//! GPUs that are granted by one lock.
+//! GPUs that are granted by one lock, and by which arbiter.
 
 use laxity_gpu::Config as Arbitration;
-use laxity_model::{LockId, Workload};
+use laxity_model::{GpuId, LockId, Workload};
 use laxity_plan::Op;
 use laxity_policy::lock;
 use laxity_trace::{LockKind, TraceHeader};
 
-use super::{Pool, TaskPlan};
+use super::TaskPlan;
 
-/// The pools of GPUs of `header`, whose locks are configured by `locks`.
+/// GPUs that are granted by one lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    pub lock: LockId,
+    pub gpus: Vec<GpuId>,
+    /// How `laxity-gpu` grants it; `None`: Laxity's scheduler does.
+    pub arbitration: Option<Arbitration>,
+}
+
+/// The pools of GPUs of `header`, whose locks are configured by `locks`; `is_ours`: Laxity's scheduler grants them.
+///
+/// # Errors
+/// What `laxity-gpu` refuses.
 pub(super) fn new(
     header: &TraceHeader,
     locks: &[lock::Config],
     workload: &Workload,
     tasks: &[TaskPlan],
+    is_ours: bool,
 ) -> Result<Vec<Pool>, String> {
-    let arbitration = workload.gpu_management.arbitration;
     let mut pools = Vec::new();
     for (number, (info, config)) in header.locks.iter().zip(locks).enumerate() {
-        let (LockKind::KFmlp { gpus } | LockKind::Tokens { gpus }) = &info.kind else { continue };
-        let lock = LockId(number as u16);
-        let users = tasks.iter().filter(|task| task.ops.iter().any(|op| is_lock(op, lock))).count();
-        let first = &workload.platform.gpus[gpus[0].index()];
-        let arbitration = Arbitration {
-            cpus: match config {
-                lock::Config::Tokens { cpus, .. } => *cpus,
-                lock::Config::KFmlp { .. } | lock::Config::Queue { .. } => 1,
-            },
-            gpus: gpus.len() as u16,
-            copy_engines: first.copy_engines,
-            arbitration,
-            clients: users.clamp(1, usize::from(u16::MAX)) as u16,
+        let (LockKind::KFmlp { gpus } | LockKind::Tokens { gpus } | LockKind::Semaphore { gpus }) = &info.kind else {
+            continue;
         };
-        arbitration.validate().map_err(|error| format!("GPUs of \"{}\": {error}", info.name))?;
+        let lock = LockId(number as u16);
+        let arbitration = if is_ours {
+            None
+        } else {
+            let users = tasks.iter().filter(|task| task.ops.iter().any(|op| is_lock(op, lock))).count();
+            let arbitration = arbitration(workload, gpus, config, users);
+            arbitration.validate().map_err(|error| format!("GPUs of \"{}\": {error}", info.name))?;
+            Some(arbitration)
+        };
         pools.push(Pool { lock, gpus: gpus.clone(), arbitration });
     }
     Ok(pools)
+}
+
+/// How `laxity-gpu` grants `gpus`, whose lock is configured by `config`, to so many `users`.
+fn arbitration(workload: &Workload, gpus: &[GpuId], config: &lock::Config, users: usize) -> Arbitration {
+    Arbitration {
+        cpus: match config {
+            lock::Config::Tokens { cpus, .. } => *cpus,
+            lock::Config::KFmlp { .. } | lock::Config::Queue { .. } => 1,
+        },
+        gpus: gpus.len() as u16,
+        copy_engines: workload.platform.gpus[gpus[0].index()].copy_engines,
+        arbitration: workload.gpu_management.arbitration,
+        clients: users.clamp(1, usize::from(u16::MAX)) as u16,
+    }
 }
 
 fn is_lock(op: &Op, wanted: LockId) -> bool {

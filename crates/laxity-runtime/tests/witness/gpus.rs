@@ -161,7 +161,7 @@ fn what_live_gpus_cannot_do_is_refused_with_the_way_out() {
         let workload = workload(&format!("{GPU}[gpu_management]\narbitration = {arbitration}\n{task}"));
         plan(&workload).expect_err("refused").to_string()
     };
-    assert!(refused("\"semaphore\"").contains("shared by k_fmlp or gpusync"));
+    assert!(refused("\"semaphore\"").contains("take --scheduler laxity"));
     assert!(refused("{ protocol = \"gpusync\", migration = \"1 ms\" }").contains("leave migration out"));
 }
 

@@ -9,6 +9,7 @@ mod gpus;
 mod graphs;
 mod harness;
 mod scheduled;
+mod scheduled_gpus;
 mod schedulers;
 
 use harness::{completions, grants, live, live_by, ms, releases, simulated, start, uniform};

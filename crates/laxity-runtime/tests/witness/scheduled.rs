@@ -10,7 +10,7 @@ use laxity_trace::{Event, Record, Sink};
 use crate::harness::{SEED, completions, grants, live_by, ms, replicas, simulated, workload};
 
 /// The live records of `workload`, after the policy's checker has seen them.
-fn followed(workload: &Workload, duration: Nanos) -> Option<Vec<Record>> {
+pub fn followed(workload: &Workload, duration: Nanos) -> Option<Vec<Record>> {
     let records = live_by(workload, duration, LinuxScheduler::Laxity)?;
     let options = Options { scheduler: workload.scheduler, linux: Some(LinuxScheduler::Laxity), seed: SEED, duration };
     let plan = LivePlan::new(workload, &options).expect("it ran");
@@ -86,7 +86,7 @@ fn twenty_workloads_are_linked_live_in_the_simulated_order_and_follow_their_poli
 }
 
 /// The longest time from a release to the decision about it.
-fn latest(records: &[Record]) -> Nanos {
+pub fn latest(records: &[Record]) -> Nanos {
     let mut releases: Vec<(JobId, Instant)> = Vec::new();
     let mut latest = Nanos::ZERO;
     for record in records {
@@ -259,7 +259,7 @@ fn replicas_and_fifo_order_are_granted_live_as_simulated() {
 }
 
 /// The tasks in the order in which their jobs completed.
-fn completed(records: &[Record]) -> Vec<u32> {
+pub fn completed(records: &[Record]) -> Vec<u32> {
     let completion = |record: &Record| match record.event {
         Event::Complete { job, .. } => Some(job.task.0),
         _ => None,
@@ -268,7 +268,7 @@ fn completed(records: &[Record]) -> Vec<u32> {
 }
 
 /// Which task has which level, and from which task, in the order of the records.
-fn priorities(records: &[Record]) -> Vec<(u32, u64, u32)> {
+pub fn priorities(records: &[Record]) -> Vec<(u32, u64, u32)> {
     let priority = |record: &Record| match record.event {
         Event::Priority { job, level, of } => Some((job.task.0, level, of.0)),
         _ => None,

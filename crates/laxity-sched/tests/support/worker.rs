@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use laxity_model::{EngineOrder, LockId, Nanos};
+use laxity_model::{EngineOrder, LockId, Nanos, TaskId};
 use laxity_policy::lock;
-use laxity_sched::{Config, Job, LockRequest, Parameters, Registry, Rule, System, Task};
+use laxity_sched::{Config, Job, LockRequest, Parameters, Registry, Rule, Service, System, Task, Urgency};
 use laxity_sys::clock::{now, sleep_until};
 use laxity_sys::cpu_mask::CpuMask;
 use laxity_sys::scheduling::{Attributes, current_thread};
@@ -22,6 +22,9 @@ use crate::support::{execute, release, task, usable};
 pub const THREADS: u64 = 3;
 /// Jobs of a thread before it leaves the system and becomes a task again.
 const JOBS: u64 = 20;
+
+/// The lock that is GPUSync's: one token of one GPU.
+const TOKEN: LockId = LockId(2);
 
 /// What the system is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +60,10 @@ impl Shape {
             Shape::Partitioned => Config::new(Rule::RateMonotonic, cpus.into_iter().map(|cpu| vec![cpu]).collect()),
         };
         let lock = |order| lock::Config::Queue { replicas: 1, order, progress: lock::Progress::Inheritance };
-        Config { locks: [EngineOrder::Priority, EngineOrder::Fifo].map(lock).into(), ..config }
+        let token =
+            lock::Config::Tokens { gpus: 1, tokens: 1, fifo_length: 2, fifo_requests: 2, cpus: 2, migration: None };
+        let [door, engine] = [EngineOrder::Priority, EngineOrder::Fifo].map(lock);
+        Config { locks: vec![door, engine, token], ..config }
     }
 }
 
@@ -210,12 +216,15 @@ impl Worker<'_> {
     /// One job, which does what jobs may do.
     fn job(&self, task: &Task, index: u64, random: &mut Random) {
         random.pause(6000);
+        if random.below(4) == 0 {
+            return self.serve(task, index, random);
+        }
         let release = now();
         let deadline = release + task.parameters().deadline;
         task.release(Job { index, release, deadline }).expect("no job is pending");
         self.point();
         execute(Nanos::from_micros(random.below(300)));
-        match random.below(6) {
+        match random.below(7) {
             0 => {
                 task.suspend().expect("it has a job");
                 self.point();
@@ -235,12 +244,35 @@ impl Worker<'_> {
                 self.lock(task, LockId(1), random);
                 task.unlock(LockId(0), &mut ()).expect("it holds it");
             }
-            4 => drop(task.prioritize((deadline.0 / 2, task.id().0)).expect("it has a job")),
+            4 => {
+                // A token, and then an engine.
+                task.lock(LockRequest { length: Nanos(1), ..LockRequest::of(TOKEN) }, &mut ()).expect("it has a job");
+                self.lock(task, LockId(1), random);
+                self.point();
+                task.unlock(TOKEN, &mut ()).expect("it holds it");
+            }
+            5 => drop(task.prioritize((deadline.0 / 2, task.id().0)).expect("it has a job")),
             _ => {}
         }
         self.point();
         task.complete().expect("it has a job");
         self.point();
+    }
+
+    /// One piece of work for another task, as a thread of klmirqd has it. The other may end meanwhile.
+    fn serve(&self, task: &Task, index: u64, random: &mut Random) {
+        let other = TaskId(random.below(self.system.config().tasks.into()) as u32);
+        let owner = Some(other).filter(|&other| other != task.id() && random.below(4) > 0);
+        let urgency = match random.below(3) {
+            0 => Urgency::Fixed,
+            1 => Urgency::Owner,
+            _ => Urgency::Holders { lock: TOKEN, gpu: 0, gpus: 1 },
+        };
+        task.serve(index, Service { owner, urgency }, &mut ()).expect("no job is pending");
+        self.point();
+        execute(Nanos::from_micros(random.below(300)));
+        self.point();
+        task.complete().expect("it has work");
     }
 
     /// Holds `lock` for a while, as the only one.

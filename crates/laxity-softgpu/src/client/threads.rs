@@ -49,6 +49,9 @@ pub enum Server {
 /// It is called on the thread itself. To raise a thread that waits for a CPU, use its number:
 /// [`SoftGpu::handling_threads`](crate::SoftGpu::handling_threads).
 pub trait Handling: fmt::Debug + Send + Sync {
+    /// The calling thread is that one, and begins. The GPU is open once this returned.
+    fn begin(&self, _thread: Server) {}
+
     /// The thread works on behalf of the owner of the stream from now on.
     fn serve(&self, _thread: Server, _stream: &str) {}
 
@@ -117,11 +120,13 @@ impl Threads {
             }
             let (h, begin) = (handling.clone(), threads.begin(|numbers| &numbers.handling[1]));
             threads.others.push(spawn("softgpu-callback".to_owned(), stack, move || {
+                h.begin(Server::Callbacks);
                 begin();
                 call_back(&calls, &*h);
             })?);
             let (s, h, begin) = (shared.clone(), handling.clone(), threads.begin(|numbers| &numbers.handling[0]));
             threads.others.push(spawn("softgpu-handling".to_owned(), stack, move || {
+                h.begin(Server::Interrupts);
                 begin();
                 handle(&s, &interrupts, &*h);
             })?);

@@ -31,11 +31,11 @@ impl<Q: ReadyQueue> Core<Q> {
         }
     }
 
-    pub(super) fn owner(&self, thread: TaskId) -> Option<TaskId> {
+    pub fn owner(&self, thread: TaskId) -> Option<TaskId> {
         self.entities.get(thread.index())?.owner
     }
 
-    pub(super) fn occupant(&self, owner: TaskId) -> Option<TaskId> {
+    pub fn occupant(&self, owner: TaskId) -> Option<TaskId> {
         self.entities.get(owner.index())?.occupant
     }
 
@@ -61,6 +61,10 @@ impl<Q: ReadyQueue> Core<Q> {
     /// `thread` has no work any more: the next member of its entity may run.
     pub(super) fn retire(&mut self, cpu: CpuId, thread: TaskId) {
         let Some(owner) = self.entities.get_mut(thread.index()).and_then(|it| it.owner.take()) else { return };
+        if self.entities[owner.index()].occupant != Some(thread) {
+            // It was held back by another one, which goes on.
+            return;
+        }
         self.entities[owner.index()].occupant = None;
         let waits = |(it, task): (&EntityLinks, &TaskState)| it.owner == Some(owner) && task.state == State::Held;
         if let Some(next) = self.entities.iter().zip(&self.tasks).position(waits) {

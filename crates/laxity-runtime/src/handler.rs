@@ -1,0 +1,141 @@
+//! The threads that handle the interrupts of soft GPUs, and how they are scheduled.
+//!
+//! Under Laxity's scheduler such a thread is a task of the system, each interrupt a job of it: klmirqd. Under classes of
+//! Linux it has a priority, or follows the holders of tokens (`laxity-gpu`).
+
+use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
+
+use laxity_model::TaskId;
+use laxity_sched::{Parameters, Service, System, Task, Urgency};
+use laxity_softgpu::{Handling, HandlingThread};
+use laxity_sys::scheduling;
+
+use crate::log::{JobStep, Writer};
+
+/// Handles the interrupts of a GPU.
+pub(crate) struct Handler {
+    pub cpus: Vec<usize>,
+    pub class: Class,
+    /// How many interrupts it has handled, and where it notes that it does.
+    pub log: Mutex<(u32, Writer)>,
+    /// Why it cannot be scheduled.
+    pub failed: Mutex<Option<String>>,
+}
+
+/// How it is scheduled.
+pub(crate) enum Class {
+    /// As the thread that opens the GPU.
+    Inherited,
+    /// By `SCHED_FIFO`, at this priority.
+    Fifo(u8),
+    /// By Laxity's scheduler, as the task of that number.
+    Laxity { system: System, parameters: Parameters, number: TaskId, urgency: Urgency },
+}
+
+thread_local! {
+    /// The calling thread as a task.
+    static TASK: RefCell<Option<Task>> = const { RefCell::new(None) };
+}
+
+impl Handler {
+    /// Schedules the calling thread as one that handles interrupts.
+    pub fn take_place(&self) -> Result<(), String> {
+        let place = || {
+            scheduling::keep_on(&self.cpus)?;
+            match self.class {
+                Class::Fifo(priority) => scheduling::set_fifo(priority),
+                Class::Inherited | Class::Laxity { .. } => Ok(()),
+            }
+        };
+        place().map_err(|error: io::Error| in_words(error))
+    }
+
+    /// Why the thread cannot be scheduled as it is to be.
+    pub fn failure(&self) -> Option<String> {
+        lock(&self.failed).clone()
+    }
+
+    fn begin_task(&self) -> Result<(), String> {
+        let Class::Laxity { system, parameters, number, .. } = &self.class else { return Ok(()) };
+        let task = system.begin_as(parameters.clone(), *number).map_err(in_words)?;
+        TASK.set(Some(task));
+        Ok(())
+    }
+}
+
+impl Handling for Handler {
+    fn begin(&self, thread: HandlingThread) {
+        if thread == HandlingThread::Interrupts {
+            *lock(&self.failed) = self.begin_task().err();
+        }
+    }
+
+    fn serve(&self, thread: HandlingThread, stream: &str) {
+        if thread != HandlingThread::Interrupts {
+            return;
+        }
+        let (handled, log) = &mut *lock(&self.log);
+        let Class::Laxity { urgency, .. } = self.class else { return log.note(*handled, JobStep::Begin) };
+        TASK.with_borrow(|task| {
+            let owner = owner_of(stream).filter(|_| urgency != Urgency::Fixed);
+            let mut watch = log.decisions(*handled, Some(JobStep::Serves));
+            let task = task.as_ref().expect("the GPU is open only if it is a task");
+            // If the system is damaged its tasks say so.
+            let _ = task.serve((*handled).into(), Service { owner, urgency }, &mut watch);
+            log.note(*handled, JobStep::Executes);
+        });
+    }
+
+    fn done(&self, thread: HandlingThread) {
+        if thread != HandlingThread::Interrupts {
+            return;
+        }
+        let (handled, log) = &mut *lock(&self.log);
+        if let Class::Laxity { .. } = self.class {
+            TASK.with_borrow(|task| {
+                let mut watch = log.decisions(*handled, Some(JobStep::Complete));
+                let _ = task.as_ref().expect("it served").complete_watched(&mut watch);
+            });
+        } else {
+            log.note(*handled, JobStep::Complete);
+        }
+        *handled = handled.wrapping_add(1);
+    }
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handler").field("cpus", &self.cpus).finish_non_exhaustive()
+    }
+}
+
+/// The name of the streams of task `number`, by which the thread that handles their interrupts knows the owner.
+pub(crate) fn owners_name(number: usize, task: &str) -> String {
+    format!("{number} {task}")
+}
+
+fn owner_of(stream: &str) -> Option<TaskId> {
+    let (number, _) = stream.split_once(' ')?;
+    number.parse().ok().map(TaskId)
+}
+
+fn in_words(error: impl fmt::Display) -> String {
+    format!("the thread that handles interrupts: {error}")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_known_by_the_names_of_their_streams() {
+        assert_eq!(owner_of(&owners_name(12, "detect 3")), Some(TaskId(12)));
+        assert_eq!(owner_of("another program"), None);
+    }
+}
