@@ -161,7 +161,7 @@ fn open(name: String, config: Config, handler: Handler) -> Result<SoftGpu, Strin
 
 /// How the thread that handles the interrupts of GPU `number` is scheduled.
 fn class(plan: &LivePlan, number: usize, system: Option<&System>) -> Class {
-    let Some(system) = system else {
+    let Some(system) = system.filter(|_| plan.header().is_linked) else {
         // Threads of `SCHED_DEADLINE` go before it, others must not.
         let is_fixed = plan.linux() != LinuxScheduler::Other && !plan.follows_owners;
         return is_fixed.then_some(PRIORITY_MAX).map_or(Class::Inherited, Class::Fifo);

@@ -326,7 +326,9 @@ impl LivePlan {
         let tasks: Vec<TaskPlan> = models.iter().zip(compiled.bodies()).enumerate().map(task_plan).collect();
         let use_gpus = tasks.iter().any(TaskPlan::uses_gpu);
         let is_ours = system.is_some();
-        let header = TraceHeader { is_linked: is_ours, ..header(compiled, workload, linux) };
+        // Where jobs spin, Linux schedules the threads that handle interrupts.
+        let is_linked = is_ours && !(use_gpus && tasks.iter().any(|task| task.spins));
+        let header = TraceHeader { is_linked, ..header(compiled, workload, linux) };
         let locks = &compiled.locks.configs;
         let pools = if use_gpus { pools::new(&header, locks, workload, &tasks, is_ours)? } else { Vec::new() };
         let is_klmirqd = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
@@ -342,7 +344,7 @@ impl LivePlan {
             graphs: graphs(workload, compiled)?,
             latest: compiled.latest.clone(),
             ending: Ending::AtDuration,
-            follows_owners: (is_ours || !pools.is_empty()) && is_klmirqd,
+            follows_owners: (is_linked || !pools.is_empty()) && is_klmirqd,
             gpus: if use_gpus { workload.platform.gpus.clone() } else { Vec::new() },
             pools,
             tasks,
