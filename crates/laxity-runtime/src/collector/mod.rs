@@ -12,11 +12,11 @@ mod told;
 use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
-use laxity_model::{CpuId, Instant, JobId, TaskId};
+use laxity_model::{CpuId, Instant, JobId, LockId, TaskId};
 use laxity_plan::Release;
 use laxity_policy::graph::LatestValues;
 use laxity_sys::clock;
-use laxity_trace::{CpuOccupancy, DeviceId, Event, Sink};
+use laxity_trace::{CpuOccupancy, DeviceId, Event, LockKind, Sink};
 
 use self::gpus::{GpuRecord, Gpus};
 use self::graphs::Graphs;
@@ -36,6 +36,8 @@ pub(crate) struct Collector {
     first_best_effort: usize,
     /// Whether Laxity's scheduler schedules: jobs note when they suspend to wait for any lock.
     is_told: bool,
+    /// The lock that Laxity's scheduler does not grant: that of the memory bandwidth.
+    bandwidth: Option<LockId>,
     /// Whether its priorities are deadlines.
     by_deadline: bool,
     occupancy: CpuOccupancy,
@@ -99,6 +101,7 @@ impl Collector {
     ) -> Collector {
         let mut releases: Vec<Option<ReleaseTimes>> = plan.tasks.iter().map(TaskPlan::releases).collect();
         let count = readers.len();
+        let bandwidth = plan.header().locks.iter().position(|lock| matches!(lock.kind, LockKind::Bandwidth));
         let regulated = plan.protection.as_ref().map_or(0, |protection| protection.cpus.len());
         let first_best_effort = count - regulated - plan.best_effort.tasks.len();
         releases.resize_with(first_best_effort, || None);
@@ -117,6 +120,7 @@ impl Collector {
             tasks: plan.tasks.len(),
             first_best_effort,
             is_told: plan.system.is_some(),
+            bandwidth: bandwidth.map(|lock| LockId(lock as u16)),
             by_deadline: plan.header().scheduler.rule.goes_by_deadline(),
             occupancy: CpuOccupancy::new(linux.len(), count).told(plan.system.is_some()),
             clusters: plan.placement.clusters.clone(),
@@ -324,7 +328,7 @@ impl Collector {
             JobStep::Request(lock) => {
                 self.occupancy.enter(job, cpu, &mut record);
                 record(Event::Request { job, lock });
-                if !self.is_told {
+                if !self.is_told || self.bandwidth == Some(lock) {
                     self.locks.request(task, lock);
                 }
             }
