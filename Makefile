@@ -12,9 +12,9 @@
 #   make bench-bandwidth  the bandwidth lock, its regulator, and a stream beside a hog: alone, unprotected, protected
 #   make bench-graph  live graphs against a raw futex, an eventfd and iceoryx2, in rounds
 #   make test-kill   processes of live graphs, GPU arbitration and scheduled systems killed at random, thousands of
-#                    times; those of graphs and systems also stopped and replaced by exec, and those of graphs forked and
-#                    starved of descriptors (minutes)
-#   make fuzz        arbitrary input for parsers, traces, shared memory and soft GPUs; EACH=600 seconds a target
+#                    times; also stopped and replaced by exec, and those of graphs and GPUs forked and starved of descriptors
+#                    (minutes)
+#   make fuzz        inputs guided by coverage for parsers, traces, shared memory, soft GPUs; EACH=600 seconds a target
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
@@ -155,16 +155,15 @@ test-python: venv
 
 test-kill: $(STAMPS)/tools
 	cargo test -p laxity-graph --test kills -- --ignored --nocapture
-	cargo test -p laxity-gpu --test deaths -- --ignored --nocapture
+	cargo test -p laxity-gpu --test deaths --test misbehaviour -- --ignored --nocapture
 	cargo test -p laxity-sched --test deaths -- --ignored --nocapture
 	cargo test -p laxity-gpu --test bandwidth -- --ignored --nocapture
 	cargo test -p laxity-bandwidth --test kills -- --ignored --nocapture
 
-# Targets of one program run side by side, so each program takes EACH seconds.
+# All targets run side by side, guided by coverage.
 EACH ?= 600
 fuzz: $(STAMPS)/tools
-	BOLERO_RANDOM_TEST_TIME_MS=$(EACH)000 BOLERO_RANDOM_ITERATIONS=1000000000 cargo test -p laxity-fuzz --no-fail-fast
-	LAXITY_FUZZ_SECONDS=$(EACH) cargo test -p laxity-softgpu --lib mutated
+	@python3 scripts/fuzz.py $(EACH)
 
 test-races: $(STAMPS)/tools
 	@scripts/races.sh

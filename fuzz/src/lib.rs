@@ -1,11 +1,11 @@
 //! Fuzz targets: arbitrary bytes, and arbitrary edits of valid bytes, go into the parsers of texts and traces and into
 //! the readers of shared memory.
 //!
-//! Each target is a test. `make test` gives it a thousand random inputs (fewer where one takes long), `make fuzz EACH=3600` as
-//! many as fit; a failure prints the input and the seed that repeats it. A target asserts that nothing panics and that what
-//! was read can be used: written and read again, checked, drawn, measured. The protocol of soft GPUs has its own in
-//! `laxity-softgpu`, beside the types that it decodes. The inputs are not guided by coverage; bolero, which runs the
-//! targets, can have libFuzzer do that (`cargo bolero test TARGET`).
+//! Each target is a test. `make test` gives it its committed inputs (`__fuzz__/TARGET/corpus`) and a thousand random ones
+//! (fewer where one takes long); a failure prints the input and the seed that repeats it. `make fuzz EACH=3600` has libFuzzer
+//! find inputs that reach more, with the stable compiler (`scripts/fuzz.py`, decision 82). A target asserts that nothing
+//! panics and that what was read can be used: written and read again, checked, drawn, measured. The protocol of soft GPUs and
+//! the frames of channels have theirs in `laxity-softgpu` and `laxity-graph`, beside the types that they decode.
 #![forbid(unsafe_code)]
 
 /// Frames `payload` as the trace format does: its length, its CRC-32, and then itself.

@@ -1,8 +1,9 @@
 //! Shared memory that another process has damaged: graphs are attached to and used all the same, and
-//! arbitrations are looked at.
+//! arbitrations and systems are looked at.
 //!
 //! Nothing may panic, hang or touch memory outside the segment. Errors are expected.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -70,28 +71,53 @@ fn graph() {
     });
 }
 
-/// What watches an arbitration (`laxity gpu list`, `top`) reads memory that it takes no lock of.
+/// The name and the bytes of the one file below `folder`.
+fn whole(folder: &Path) -> (OsString, Vec<u8>) {
+    let path = segment(folder);
+    (path.file_name().expect("a file has a name").to_owned(), fs::read(&path).expect("readable"))
+}
+
+/// A directory of its own with the file `original`, changed by the edits `input`.
 ///
 /// Members are no target: a mutex of the C library that a peer has overwritten ends the process by an assertion of that
 /// library, and peers are processes of the same user (decision 33).
+fn copy<R: From<PathBuf>>(original: &(OsString, Vec<u8>), input: &[u8]) -> TestRegistry<R> {
+    let copy: TestRegistry<R> = TestRegistry::new("fuzz-copy");
+    let (name, mut bytes) = original.clone();
+    edit(&mut bytes, input);
+    let file = copy.as_ref().join(&name);
+    fs::write(&file, bytes).expect("writable");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    copy
+}
+
+/// What watches an arbitration (`laxity gpu list`, `top`) reads memory that it takes no lock of.
 #[test]
 fn arbitration() {
     let original: TestRegistry<laxity_gpu::Registry> = TestRegistry::new("fuzz-gpus");
     let arbitration = original.create("g", &Config::new(2, 2)).expect("the name is free");
     let client = arbitration.register("first", Base::Background).expect("room");
     let token = client.token().expect("it is free");
-    let path = segment(original.as_ref());
-    let name = path.file_name().expect("a file has a name").to_owned();
-    let bytes = fs::read(path).expect("readable");
+    let bytes = whole(original.as_ref());
     bolero::check!().for_each(|input: &[u8]| {
-        let copy: TestRegistry<laxity_gpu::Registry> = TestRegistry::new("fuzz-gpus-copy");
-        let mut bytes = bytes.clone();
-        edit(&mut bytes, input);
-        let file = copy.as_ref().join(&name);
-        fs::write(&file, bytes).expect("writable");
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        let copy: TestRegistry<laxity_gpu::Registry> = copy(&bytes, input);
         let _ = copy.look("g");
         let _ = copy.is_in_use("g");
     });
     drop(token);
+}
+
+/// What watches a system of the own scheduler (`laxity sched list`, `top`) does so, too.
+#[test]
+fn system() {
+    let original: TestRegistry<laxity_sched::Registry> = TestRegistry::new("fuzz-systems");
+    let config = laxity_sched::Config::new(laxity_sched::Rule::Edf, vec![vec![0], vec![1]]);
+    let system = original.create("s", &config).expect("the name is free");
+    let bytes = whole(original.as_ref());
+    bolero::check!().for_each(|input: &[u8]| {
+        let copy: TestRegistry<laxity_sched::Registry> = copy(&bytes, input);
+        let _ = copy.look("s");
+        let _ = copy.is_in_use("s");
+    });
+    drop(system);
 }

@@ -367,19 +367,23 @@ fn a_thread_that_ended_unnoticed_is_found_by_the_next_request() {
 }
 
 #[test]
-fn a_thread_that_ends_unnoticed_is_found_by_a_waiter_that_looks_now_and_then() {
-    let place: TestRegistry<Registry> = TestRegistry::new("noticed");
-    let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
-    thread::scope(|scope| {
-        let end = leak(scope, &arbitration);
-        let waits = scope.spawn(|| {
-            let client = arbitration.register("us", Base::Background).expect("there is room");
-            drop(client.request_while(TokenRequest::default(), &|| true).expect("its holder ends"));
+fn a_thread_that_ends_unnoticed_is_found_by_a_waiter_whether_or_not_it_would_wait_for_ever() {
+    for is_for_ever in [false, true] {
+        let place: TestRegistry<Registry> = TestRegistry::new(&format!("noticed-{is_for_ever}"));
+        let arbitration = place.create("g", &Config::new(2, 1)).expect("the name is free");
+        thread::scope(|scope| {
+            let end = leak(scope, &arbitration);
+            let waits = scope.spawn(|| {
+                let client = arbitration.register("us", Base::Background).expect("there is room");
+                let granted =
+                    if is_for_ever { client.token() } else { client.request_while(TokenRequest::default(), &|| true) };
+                drop(granted.expect("its holder ends"));
+            });
+            until("it waits", || arbitration.snapshot().expect("whole").tokens.waiting.len() == 1);
+            end();
+            waits.join().expect("no panic");
         });
-        until("it waits", || arbitration.snapshot().expect("whole").tokens.waiting.len() == 1);
-        end();
-        waits.join().expect("no panic");
-    });
+    }
 }
 
 #[test]

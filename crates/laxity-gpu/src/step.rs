@@ -6,7 +6,7 @@ use laxity_model::{Instant, TaskId};
 use laxity_sys::futex::{self, Ended};
 
 #[cfg(test)]
-use crate::simulation;
+use laxity_testing::simulation;
 
 /// Another thread may come here, and this one may be killed.
 #[inline(always)]
@@ -19,7 +19,7 @@ pub(crate) fn point() {
 #[inline(always)]
 pub(crate) fn sleep(task: TaskId, word: &AtomicU32, seen: u32, until: Instant) -> Ended {
     #[cfg(test)]
-    if let Some(ended) = simulation::sleep(task, word, seen, until) {
+    if let Some(ended) = simulation::sleep(task.0.into(), word, seen, until) {
         return ended;
     }
     let _ = task;
@@ -30,7 +30,7 @@ pub(crate) fn sleep(task: TaskId, word: &AtomicU32, seen: u32, until: Instant) -
 #[inline(always)]
 pub(crate) fn wake(task: TaskId, word: &AtomicU32) {
     #[cfg(test)]
-    simulation::wake(task);
+    simulation::wake(task.0.into(), usize::MAX);
     let _ = task;
     futex::wake_all(word);
 }

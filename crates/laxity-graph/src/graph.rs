@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 
 use laxity_membership::MemberId;
 use laxity_model::{Instant, Nanos};
-use laxity_sys::clock;
 
 use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
 use crate::link::Channels;
@@ -14,6 +13,7 @@ use crate::node::Node;
 use crate::owner::{Owner, State};
 use crate::shared::Shared;
 use crate::spec::Spec;
+use crate::step;
 
 /// A graph that this process is attached to, until the last copy of this and the last of its nodes are dropped. The last
 /// process to leave takes the graph's name and memory with it.
@@ -123,6 +123,18 @@ impl Ownership {
 const ENDING: Nanos = Nanos::from_secs(1);
 
 impl Graph {
+    /// As a simulation attaches: without a guardian.
+    #[cfg(test)]
+    pub(crate) fn simulated(member: laxity_membership::Membership<Shared>) -> Self {
+        let channels = Channels::open(member.memory()).expect("no channels of Linux");
+        Graph::new((member, channels))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn member(&self) -> MemberId {
+        self.membership.member.id()
+    }
+
     pub(crate) fn new((member, channels): (laxity_membership::Membership<Shared>, Channels)) -> Self {
         let shared = member.memory().clone();
         Graph { membership: Arc::new(Membership { shared, member, channels }) }
@@ -205,7 +217,7 @@ impl Graph {
         if found.state == State::Claimed {
             return Err(ClaimError::Claimed { node: name(), pid: pid() });
         }
-        if found.state == State::Lost && !shared.await_end(found, clock::now().saturating_add(ENDING)) {
+        if found.state == State::Lost && !shared.await_end(found, step::now().saturating_add(ENDING)) {
             return Err(ClaimError::Ending { node: name(), pid: pid() });
         }
         let MemberId { slot, generation } = self.membership.member.id();

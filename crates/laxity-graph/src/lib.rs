@@ -90,7 +90,10 @@ mod releases;
 mod responses;
 mod ring;
 mod shared;
+#[cfg(all(test, debug_assertions))]
+mod simulation;
 mod spec;
+mod step;
 mod swap;
 mod topology;
 mod user_data;

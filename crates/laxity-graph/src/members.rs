@@ -1,21 +1,20 @@
 //! A graph is memory with members: what is done about those that died. Decision 13 has the reasons.
 
 use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::Duration;
 
 use laxity_membership::{Home, Kind, MemberId, Reaped};
 use laxity_model::{Instant, Nanos};
 use laxity_sys::backoff::Backoff;
+use laxity_sys::membarrier;
 use laxity_sys::robust::Holder;
 use laxity_sys::segment::{Format, Segment};
-use laxity_sys::{clock, membarrier};
 
 use crate::layout::FORMAT;
 use crate::link::{self, Channels};
 use crate::owner::{Owner, State};
 use crate::registry::{NoChannel, RegistryError, describe};
 use crate::shared::Shared;
+use crate::step;
 
 impl Kind for Shared {
     const PREFIX: &'static str = "laxity-graph.";
@@ -65,9 +64,13 @@ impl Shared {
     pub fn reap(&self) -> Reaped {
         let mut reaped = Reaped::Done;
         for dead in self.members().dead() {
+            // Asked before: until then its threads may claim a node, or complete a job and not come to wake others.
+            let has_ended = dead.has_ended();
+            step::point();
             self.lose_nodes(dead.id);
             self.rouse_all();
-            if dead.has_ended() {
+            step::point();
+            if has_ended {
                 dead.forget();
             } else {
                 reaped = Reaped::Pending;
@@ -98,10 +101,10 @@ impl Shared {
             if !has_died {
                 return true;
             }
-            if clock::now() >= deadline {
+            if step::now() >= deadline {
                 return false;
             }
-            thread::sleep(Duration::from_nanos(backoff.pause().0));
+            step::pause(backoff.pause());
         }
     }
 }

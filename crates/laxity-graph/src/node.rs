@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use laxity_model::{Instant, Nanos};
 use laxity_policy::graph::Arrival;
-use laxity_sys::{clock, scheduling};
+use laxity_sys::scheduling;
 
 use crate::flags::{TOKEN_SENDING, TOKEN_WAIT};
 use crate::graph::{ClaimError, Membership};
@@ -19,6 +19,7 @@ use crate::registers::Registers;
 use crate::releases::{NoRecorder, Releases, Releasing};
 use crate::ring::{Inputs, Outputs, Ports};
 use crate::shared::Shared;
+use crate::step;
 use crate::wait_error::WaitError;
 
 /// A claimed node. Dropping it releases the node; in the middle of a job that counts as a loss.
@@ -179,7 +180,7 @@ impl Node {
     /// # Errors
     /// [`WaitError`].
     pub fn wait_for(&mut self, span: Nanos) -> Result<Job<'_>, WaitError> {
-        self.wait_until(clock::now().saturating_add(span))
+        self.wait_until(step::now().saturating_add(span))
     }
 
     /// The next job if it may run now.
@@ -212,14 +213,14 @@ impl Node {
             && deadline != Instant::ZERO
             && peers.iter().any(|progress| progress.jobs <= index && progress.is_close_behind())
         {
-            let _: Option<()> = spin_until(deadline.min(clock::now().saturating_add(LEAD)), || None);
+            let _: Option<()> = spin_until(deadline.min(step::now().saturating_add(LEAD)), || None);
         }
         let links = &mut self.ports.links;
         let mut look = || look(shared, node, index, peers, links, deadline).transpose();
         let mut found = look();
         if found.is_none() && deadline != Instant::ZERO {
             if !self.spin.is_zero() && peer_progress::are_elsewhere(shared, node, index) {
-                found = spin_until(deadline.min(clock::now().saturating_add(self.spin)), &mut look);
+                found = spin_until(deadline.min(step::now().saturating_add(self.spin)), &mut look);
             }
             self.spins = found.is_some();
             if found.is_none() {
@@ -285,7 +286,7 @@ impl Node {
     fn await_release(&mut self, deadline: Instant) -> Result<(Arrival, Instant), WaitError> {
         let shared = &self.membership.shared;
         let releases = self.releases.as_ref().expect("asked for where there is a recorder");
-        let mut now = clock::now();
+        let mut now = step::now();
         let arrival = releases.arrival(shared, self.index, now);
         if releases.is_too_early(arrival, now) {
             now = await_release(shared, self.node, arrival.at, deadline)?;
@@ -354,7 +355,7 @@ impl Drop for Node {
 /// Suspends until `look` finds something; until the deadline.
 fn park<T>(shared: &Shared, node: usize, deadline: Instant, look: impl FnMut() -> Option<T>) -> Option<T> {
     shared.flags(node).store(TOKEN_WAIT, Ordering::Relaxed);
-    let found = parking::wait_until(shared.parked(node), deadline, look);
+    let found = parking::wait_until(&shared.parked(node), deadline, look);
     shared.flags(node).store(0, Ordering::Relaxed);
     found
 }
@@ -366,7 +367,7 @@ fn await_release(shared: &Shared, node: usize, release: Instant, deadline: Insta
     if park(shared, node, release.min(deadline), has_ended).is_some() {
         return Err(WaitError::Terminated { node: shared.name(node), edge: None });
     }
-    let now = clock::now();
+    let now = step::now();
     if now < release { Err(WaitError::TimedOut { node: shared.name(node), in_flight: None }) } else { Ok(now) }
 }
 
@@ -377,7 +378,7 @@ fn deadline_of(shared: &Shared, node: usize, release: Instant) -> Instant {
 /// Job `index` of `node` completes, there being a recorder.
 #[inline(never)]
 fn note_completion(shared: &Shared, node: usize, index: u64) {
-    shared.record_completion(node, index, clock::now(), current_cpu());
+    shared.record_completion(node, index, step::now(), current_cpu());
 }
 
 /// As recorders have it.

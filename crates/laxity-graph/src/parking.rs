@@ -20,10 +20,12 @@
 //! therefore sees PARKED. Two wakers see each other's stores as they would with fences. (C++20,
 //! [atomics.order] 4.)
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use laxity_model::Instant;
-use laxity_sys::futex::{self, Ended};
+use laxity_sys::futex::Ended;
+
+use crate::step;
 
 const RUNNING: u32 = 0;
 const PARKED: u32 = 1;
@@ -70,6 +72,7 @@ pub(crate) fn wait_until<T>(word: &impl Word, deadline: Instant, look: impl FnMu
 /// on x86, which costs less than a store and a fence.
 #[inline]
 pub(crate) fn publish(word: &AtomicU64, value: u64) {
+    step::point();
     word.store(value, Ordering::SeqCst);
 }
 
@@ -117,27 +120,36 @@ pub(crate) fn rouse(word: &impl Word) {
     word.wake();
 }
 
-impl Word for std::sync::atomic::AtomicU32 {
+/// The word of a node in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parked<'a> {
+    pub word: &'a AtomicU32,
+    pub node: usize,
+}
+
+impl Word for Parked<'_> {
     #[inline]
     fn load(&self) -> u32 {
-        self.load(Ordering::SeqCst)
+        step::point();
+        self.word.load(Ordering::SeqCst)
     }
 
     fn store(&self, value: u32) {
-        self.store(value, Ordering::Relaxed);
+        step::point();
+        self.word.store(value, Ordering::Relaxed);
     }
 
     fn exchange(&self, current: u32, new: u32) -> bool {
-        self.compare_exchange(current, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        step::point();
+        self.word.compare_exchange(current, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     fn wait(&self, value: u32, deadline: Instant) -> Ended {
-        futex::wait(self, value, deadline)
+        step::sleep(self.node, self.word, value, deadline)
     }
 
     fn wake(&self) {
-        // All: a thread of a killed process may still be queued, and would swallow a single wake-up.
-        futex::wake_all(self);
+        step::wake(self.node, self.word);
     }
 
     #[inline]

@@ -62,7 +62,7 @@ impl PollBell {
         if found.is_none() {
             self.bell.silence();
             self.is_rung = false;
-            *found = parking::arm(shared.parked(node), look);
+            *found = parking::arm(&shared.parked(node), look);
         }
         // There may be more.
         if found.is_some() && !self.is_rung {

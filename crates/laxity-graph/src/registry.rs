@@ -125,7 +125,7 @@ impl Registry {
     }
 
     /// The memory of a graph in its initial state, without a name.
-    fn draft(&self, spec: &Spec) -> Result<Shared, RegistryError> {
+    pub(crate) fn draft(&self, spec: &Spec) -> Result<Shared, RegistryError> {
         let path = self.names.path::<Shared>(&spec.graph().name)?;
         let description = description::encode(spec);
         let too_large = || SegmentError::Memory { path: path.clone(), length: usize::MAX };

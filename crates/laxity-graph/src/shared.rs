@@ -15,8 +15,9 @@ use laxity_sys::segment::Segment;
 
 use crate::layout::{Layout, NodeWords, START};
 use crate::owner::{Owner, State};
-use crate::parking;
+use crate::parking::{self, Parked};
 use crate::spec::Spec;
+use crate::step;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -77,14 +78,17 @@ impl Shared {
 
     #[inline]
     pub fn completed(&self, node: usize) -> u64 {
+        step::point();
         self.segment.u64(self.words(node).completed).load(Ordering::Acquire)
     }
 
     pub fn started(&self, node: usize) -> u64 {
+        step::point();
         self.segment.u64(self.words(node).started).load(Ordering::Relaxed)
     }
 
     pub fn owner_word(&self, node: usize) -> &AtomicU64 {
+        step::point();
         self.segment.u64(self.words(node).owner)
     }
 
@@ -93,8 +97,8 @@ impl Shared {
     }
 
     #[inline]
-    pub fn parked(&self, node: usize) -> &AtomicU32 {
-        self.segment.u32(self.words(node).parked)
+    pub fn parked(&self, node: usize) -> Parked<'_> {
+        Parked { word: self.segment.u32(self.words(node).parked), node }
     }
 
     /// When the graph's sources start, if that is settled.
@@ -120,6 +124,7 @@ impl Shared {
     /// Whether the node was ended, by its owner or from outside. Its owner may be in the middle of a job, the last.
     #[inline]
     pub fn has_terminated(&self, node: usize) -> bool {
+        step::point();
         self.segment.u32(self.words(node).terminated).load(Ordering::Acquire) != 0
     }
 
@@ -145,6 +150,7 @@ impl Shared {
     pub fn begin(&self, node: usize, index: u64) -> Option<bool> {
         let started = self.segment.u64(self.words(node).started);
         let before = started.load(Ordering::Relaxed);
+        step::point();
         started.store(index + 1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         if self.has_terminated(node) {
@@ -158,6 +164,7 @@ impl Shared {
     #[cold]
     fn withdraw(&self, node: usize, before: u64) {
         // A waiter that saw the job waits for its end.
+        step::point();
         self.segment.u64(self.words(node).started).store(before, Ordering::Release);
         self.rouse_all();
     }
@@ -167,12 +174,13 @@ impl Shared {
     pub fn complete(&self, node: usize, index: u64) {
         let (completed, dependents) = (self.segment.u64(self.words(node).completed), &self.dependents[node]);
         if dependents.is_empty() {
+            step::point();
             completed.store(index + 1, Ordering::Release);
         } else {
             parking::publish(completed, index + 1);
         }
         for &dependent in dependents {
-            if parking::wake_if(self.parked(dependent), || self.is_ready(dependent)) {
+            if parking::wake_if(&self.parked(dependent), || self.is_ready(dependent)) {
                 self.ring(dependent);
             }
         }
@@ -186,13 +194,17 @@ impl Shared {
 
     /// Whether the next job of a node that waits may run: for wakers, see [`parking::publish`].
     fn is_ready(&self, node: usize) -> bool {
-        let completed = |node: usize| self.segment.u64(self.words(node).completed).load(Ordering::SeqCst);
+        let completed = |node: usize| {
+            step::point();
+            self.segment.u64(self.words(node).completed).load(Ordering::SeqCst)
+        };
         let index = completed(node);
         self.conditions[node].iter().all(|condition| condition.rule.suffices(completed(condition.peer), index))
     }
 
     /// Nothing more will come from the node, but for the job that it has begun, if its owner lives.
     pub fn terminate(&self, node: usize) {
+        step::point();
         self.segment.u32(self.words(node).terminated).store(1, Ordering::Release);
         self.rouse_all();
     }
@@ -215,8 +227,8 @@ impl Shared {
 
     /// Makes a waiter look again.
     pub fn rouse(&self, node: usize) {
-        parking::published::<AtomicU32>();
-        parking::rouse(self.parked(node));
+        parking::published::<Parked<'_>>();
+        parking::rouse(&self.parked(node));
         if self.has_bell(node) {
             self.ring(node);
         }

@@ -8,18 +8,13 @@
 mod relay;
 mod support;
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use laxity_graph::{ChannelKind, Registry, Spec, WaitError};
-use laxity_sys::fault;
-use laxity_testing::{Directory, HANG, Process, Random, role};
+use laxity_testing::{Directory, HANG, Misbehaviour, NOTES, Process, Random, role};
 use relay::{exchange, one_job, pipeline, pipeline_of, swapping_pipeline};
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use rustix::process::{Pid, Signal, kill_process};
 use support::Place;
 
 /// Not a test by itself: what the processes do that tests start.
@@ -56,21 +51,8 @@ fn misbehave(registry: &Registry, name: &str) {
         match node.wait_for(HANG) {
             Ok(mut job) => {
                 exchange(&mut job);
-                match random.below(60) {
-                    0 => {
-                        note(Event::Exec);
-                        become_another_program();
-                    }
-                    // With all its memory and descriptors.
-                    1 => {
-                        note(Event::Fork);
-                        drop(fault::fork_idle(50));
-                    }
-                    2 => {
-                        note(Event::Starve);
-                        starve(registry, random.below(12));
-                    }
-                    _ => {}
+                if let Some(kind) = Misbehaviour::ALL.get(random.below(60) as usize) {
+                    kind.carry_out(random.below(12), || drop(registry.attach("g")));
                 }
                 job.complete();
             }
@@ -78,51 +60,6 @@ fn misbehave(registry: &Registry, name: &str) {
             Err(error) => panic!("{error}"),
         }
     }
-}
-
-/// This very one, with the same number.
-fn become_another_program() {
-    let program = std::env::current_exe().expect("this test");
-    panic!("{}", Command::new(program).args(std::env::args_os().skip(1)).exec());
-}
-
-/// Attaches once more with so many descriptors left, or fails.
-fn starve(registry: &Registry, free: u64) {
-    let used = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
-    let limit = getrlimit(Resource::Nofile);
-    let set = |current| setrlimit(Resource::Nofile, Rlimit { current, ..limit }).expect("less than the maximum");
-    set(Some(used + free));
-    drop(registry.attach("g"));
-    set(limit.current);
-}
-
-/// What a process does to itself in the middle of a job.
-#[derive(Clone, Copy)]
-enum Event {
-    Exec,
-    Fork,
-    Starve,
-}
-
-impl Event {
-    fn letter(self) -> u8 {
-        match self {
-            Event::Exec => b'e',
-            Event::Fork => b'f',
-            Event::Starve => b's',
-        }
-    }
-}
-
-/// The file that counts [`Event`]s of all processes: a letter each.
-const NOTES: &str = "LAXITY_TEST_NOTES";
-
-/// Counts `event`, just before it happens: the process may be killed at any time.
-fn note(event: Event) {
-    let path = std::env::var_os(NOTES).expect("the test says where");
-    let mut file = OpenOptions::new().append(true).create(true).open(path).expect("its directory is there");
-    // One byte is appended as a whole.
-    file.write_all(&[event.letter()]).expect("there is memory");
 }
 
 /// What is done to a worker.
@@ -148,11 +85,10 @@ impl Counts {
         self.kills >= goal.kills && self.stops >= goal.stops && self.execs >= goal.execs
     }
 
-    /// With the events that are noted in `file`.
+    /// With what is noted in `file`.
     fn with_notes(self, file: &std::path::Path) -> Counts {
-        let notes = fs::read(file).unwrap_or_default();
-        let count = |event: Event| notes.iter().filter(|&&letter| letter == event.letter()).count();
-        Counts { execs: count(Event::Exec), forks: count(Event::Fork), starvations: count(Event::Starve), ..self }
+        let [execs, forks, starvations] = Misbehaviour::ALL.map(|kind| kind.count(file));
+        Counts { execs, forks, starvations, ..self }
     }
 }
 

@@ -78,6 +78,12 @@ impl<K: Kind> Guardian<K> {
         Ok(guardian)
     }
 
+    /// No thread, for a simulated member.
+    #[cfg(debug_assertions)]
+    pub fn none(memory: &Arc<K>) -> Guardian<K> {
+        Guardian { memory: memory.clone(), is_over: Arc::default(), threads: Vec::new(), may_raise: false }
+    }
+
     /// Ends the membership. The reaper ends when its channel is closed.
     pub fn end(&mut self) {
         for thread in self.threads.drain(..) {

@@ -175,6 +175,12 @@ impl<'a> Members<'a> {
         self.segment.leave(start(slot));
     }
 
+    /// As when all threads of the simulated member at `slot` have ended.
+    #[cfg(debug_assertions)]
+    pub fn simulate_end(&self, slot: usize) {
+        self.leave(slot);
+    }
+
     /// The process `pid` of `boot` is at `slot`.
     pub(crate) fn write(&self, slot: usize, pid: u32, boot: u64) {
         self.segment.u64(start(slot) + PID).store(pid.into(), Ordering::Relaxed);
@@ -198,7 +204,8 @@ impl<'a> Members<'a> {
 }
 
 impl Dead<'_> {
-    /// Whether its process carries out no instruction any more.
+    /// Whether its process carries out no instruction any more. To be asked before what it left is seen to: until it has
+    /// ended it may leave more.
     pub fn has_ended(&self) -> bool {
         self.members.judge(self.id.slot, self.value) == Standing::Ended
     }

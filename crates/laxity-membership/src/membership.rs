@@ -1,8 +1,12 @@
 //! This process as a member.
 
 use std::sync::Arc;
+#[cfg(debug_assertions)]
+use std::sync::atomic::Ordering;
 
 use laxity_sys::process;
+#[cfg(debug_assertions)]
+use laxity_sys::segment::SegmentError;
 
 use crate::error::RegistryError;
 use crate::guardian::Guardian;
@@ -38,6 +42,20 @@ impl<K: Kind> Membership<K> {
             Ok((Membership { memory: memory.clone(), id, guardian, forks }, tools))
         });
         joined.inspect_err(|_| members.leave(id.slot))
+    }
+
+    /// Makes this process a member once more for a simulation, with no thread that stands for it: the test says when it
+    /// dies, by its word, and when it has ended. `None`: there is no free slot.
+    ///
+    /// # Errors
+    /// [`SegmentError`].
+    #[cfg(debug_assertions)]
+    pub fn simulated(memory: &Arc<K>) -> Result<Option<Membership<K>>, SegmentError> {
+        let Some(id) = memory.members().take_slot(std::process::id())? else { return Ok(None) };
+        // As a thread's number would be there.
+        memory.members().word(id.slot).store(id.slot as u32 + 1, Ordering::SeqCst);
+        let guardian = Guardian::none(memory);
+        Ok(Some(Membership { memory: memory.clone(), id, guardian, forks: process::forks() }))
     }
 
     /// What it is a member of.

@@ -84,6 +84,22 @@ fn a_member_that_is_killed_is_found_by_the_reapers_of_the_others() {
     a_member_that_is_killed_is_found::<true>("killed-reaper");
 }
 
+/// Threads of a killed process do not end at once: one that goes on for a moment after its guardian must not take its own
+/// process for one that has ended, and give away what another of its threads still has.
+#[test]
+fn a_process_whose_guardian_has_ended_does_not_take_itself_for_ended() {
+    let (_directory, names) = scene("itself");
+    let member = Plain::create(&names);
+    let memory = std::sync::Arc::new(names.open::<Plain>("m").expect("it is there"));
+    let dying = Membership::simulated(&memory).expect("Linux lets it").expect("there is a slot");
+    let (members, slot) = (memory.members(), dying.id().slot);
+    members.word(slot).fetch_or(0x4000_0000, Ordering::SeqCst);
+    assert_eq!(member.memory().members().standing(slot), Standing::Ending, "as another process sees it");
+    assert_eq!(members.standing(slot), Standing::Ending, "as it sees itself");
+    members.simulate_end(slot);
+    assert_eq!(members.standing(slot), Standing::Ended);
+}
+
 #[test]
 fn what_all_left_by_being_killed_is_collected_or_replaced_or_continued() {
     let (directory, names) = scene("left");

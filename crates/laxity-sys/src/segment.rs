@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use laxity_model::Nanos;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, RawMode, Stat};
@@ -161,6 +161,8 @@ pub struct Segment {
     path: PathBuf,
     /// The boot of the machine.
     boot: u64,
+    /// Where the presence byte is that this process holds.
+    presence: AtomicUsize,
     /// `flock` keeps processes apart, this the threads of this one.
     threads: Mutex<()>,
 }
@@ -419,6 +421,7 @@ fn map(file: OwnedFd, path: &Path, length: usize) -> Result<Segment, SegmentErro
         file: locks,
         path: path.to_owned(),
         boot,
+        presence: AtomicUsize::new(lock::NO_PRESENCE),
         threads: Mutex::new(()),
     })
 }

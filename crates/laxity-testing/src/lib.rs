@@ -9,7 +9,11 @@ mod chance;
 mod directory;
 #[cfg(debug_assertions)]
 mod faults;
+#[cfg(debug_assertions)]
+mod misbehaviour;
 mod process;
+#[cfg(debug_assertions)]
+pub mod simulation;
 mod skipped;
 
 use std::thread;
@@ -23,6 +27,8 @@ pub use chance::Random;
 pub use directory::{Alone, Directory, TestRegistry};
 #[cfg(debug_assertions)]
 pub use faults::{Failed, each_call_fails};
+#[cfg(debug_assertions)]
+pub use misbehaviour::{Misbehaviour, NOTES};
 pub use process::{Process, role};
 pub use skipped::skip;
 

@@ -31,6 +31,24 @@ impl Witness {
         self.word(PLACES + worker as usize % WORKERS)
     }
 
+    /// The process that came last to the `at`-th place among the processes, by its number.
+    pub fn number_word(&self, at: usize) -> &AtomicU64 {
+        self.word(PLACES - 1 - at)
+    }
+
+    /// That number, if one is there.
+    pub fn number(&self, at: usize) -> Option<u64> {
+        Some(self.number_word(at).load(Ordering::SeqCst)).filter(|&number| number != 0)
+    }
+
+    /// Gives the calling process the next number, from 1.
+    pub fn come(&self, at: usize) -> u64 {
+        // No worker has the number 0.
+        let number = self.progress(0).fetch_add(1, Ordering::SeqCst) + 1;
+        self.number_word(at).store(number, Ordering::SeqCst);
+        number
+    }
+
     /// How many times `worker` held something.
     pub fn progress(&self, worker: u64) -> &AtomicU64 {
         self.word(PLACES + WORKERS + worker as usize % WORKERS)

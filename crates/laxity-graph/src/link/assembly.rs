@@ -160,3 +160,29 @@ mod tests {
         assert_eq!((assembly.progress(0, 2, 5), assembly.message(0)), (Progress::There, &b"hello"[..]));
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::super::frame::{HEADER, Start};
+    use super::*;
+
+    /// What comes out of a channel is bytes that any process of this user may have written, in pieces of any length.
+    #[test]
+    fn frames_from_a_channel() {
+        const LONGEST: u32 = 16;
+        bolero::check!().for_each(|input: &[u8]| {
+            let mut assembly = Assembly::new(LONGEST, 3);
+            let mut rest = input;
+            while let Start::Frame(frame, length) = Frame::at_start(rest, HEADER + 64) {
+                assembly.accept(frame, frame.token.saturating_sub(1));
+                rest = &rest[length..];
+                for token in [0, frame.token, u64::MAX] {
+                    let progress = assembly.progress(token, frame.epoch, frame.total.min(LONGEST));
+                    if progress == Progress::There {
+                        assert_eq!(assembly.message(token).len(), frame.total.min(LONGEST) as usize);
+                    }
+                }
+            }
+        });
+    }
+}

@@ -5,7 +5,6 @@ use std::thread::{self, JoinHandle};
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{Engine, Nanos};
-use laxity_sys::clock;
 use laxity_sys::packets::{Packets, Received};
 
 use super::{Server, address};
@@ -14,8 +13,6 @@ use crate::message::{Issue, Message, PACKET_MAX, Reply, Request, VERSION};
 
 /// More than the server lets any process leave unheard.
 const OPERATIONS: u64 = 100_000;
-/// The variable of the environment that has packets mutated for longer.
-const SECONDS: &str = "LAXITY_FUZZ_SECONDS";
 /// Packets of one hostile process, if the server does not disconnect it before.
 const PACKETS: u64 = 40;
 
@@ -139,6 +136,27 @@ fn packet(rng: &mut SplitMix64) -> Vec<u8> {
     bytes
 }
 
+/// Sends what `packet` gives, through a connection that got past the hello or not, and leaves; then asks, for another
+/// process, whether the engine goes on.
+fn attack(server: &Serving, careful: &Packets, own: u32, operation: u64, packets: impl Iterator<Item = Vec<u8>>) {
+    let mut packets = packets.peekable();
+    let is_welcome = packets.peek().is_none_or(|first| first.len() % 2 == 0);
+    let hostile = if is_welcome { server.welcome().0 } else { server.connect() };
+    let _sent = packets.take_while(|packet| hostile.send(packet).is_ok()).count();
+    drop(hostile);
+    let done = ask(careful, &issue(operation, own, false));
+    assert_eq!(done, Some(Reply::Complete(operation)), "the interrupt of the other process's operation comes");
+}
+
+/// Waits until the server has released what disconnected processes had.
+fn freed(careful: &Packets) {
+    let is_freed = (0..OPERATIONS).any(|_| match ask(careful, &Request::Look(VERSION)) {
+        Some(Reply::Seen(usage)) => (usage.streams, usage.used, usage.processes) == (1, 0, 1),
+        reply => panic!("{reply:?}"),
+    });
+    assert!(is_freed, "streams and memory of disconnected processes are released");
+}
+
 #[test]
 fn mutated_packets_harm_neither_the_server_nor_another_process() {
     let server = Serving::serve("mutated");
@@ -147,22 +165,46 @@ fn mutated_packets_harm_neither_the_server_nor_another_process() {
     let seed = u64::from(std::process::id());
     println!("seed {seed}");
     let mut rng = SplitMix64::new(seed);
-    let seconds = std::env::var(SECONDS).ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
-    let end = clock::now().saturating_add(Nanos::from_secs(seconds));
-    for operation in (0..).take_while(|&operation| operation < 200 || clock::now() < end) {
-        // Every second process gets past the hello.
-        let hostile = if rng.below(2) == 0 { server.welcome().0 } else { server.connect() };
-        let _sent = (0..PACKETS).take_while(|_| hostile.send(&packet(&mut rng)).is_ok()).count();
-        drop(hostile);
-        // The engine goes on: the interrupt of this process's operation comes.
-        let done = ask(&careful, &issue(operation, own, false));
-        assert_eq!(done, Some(Reply::Complete(operation)));
+    for operation in 0..200 {
+        attack(&server, &careful, own, operation, (0..PACKETS).map(|_| packet(&mut rng)));
     }
-    let freed = (0..OPERATIONS).any(|_| match ask(&careful, &Request::Look(VERSION)) {
-        Some(Reply::Seen(usage)) => (usage.streams, usage.used, usage.processes) == (1, 0, 1),
-        reply => panic!("{reply:?}"),
-    });
-    assert!(freed, "streams and memory of disconnected processes are released");
+    freed(&careful);
     drop(careful);
     server.end();
+}
+
+mod fuzz {
+    use std::panic::AssertUnwindSafe;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// The packets that `input` is: each a byte that says how long it is, and then itself.
+    fn packets(mut input: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+        std::iter::from_fn(move || {
+            let (&length, rest) = input.split_first()?;
+            let (packet, rest) = rest.split_at(rest.len().min(usize::from(length)));
+            input = rest;
+            // None of these can be sent.
+            Some(if packet.is_empty() { vec![0] } else { packet.to_vec() })
+        })
+    }
+
+    /// The protocol of soft GPUs, guided by coverage under `make fuzz`. Each input is one hostile process.
+    #[test]
+    fn packets_of_a_hostile_process() {
+        let server = Serving::serve("fuzz");
+        let (careful, _engines) = server.welcome();
+        let (own, operations) = (stream(&careful), AtomicU64::new(0));
+        // A panic ends the test, so that no later input sees what it left.
+        let shared = AssertUnwindSafe((&server, &careful));
+        bolero::check!().with_iterations(100).for_each(|input: &[u8]| {
+            let (server, careful) = *shared;
+            let operation = operations.fetch_add(1, Ordering::Relaxed);
+            attack(server, careful, own, operation, packets(input).take(64));
+            freed(careful);
+        });
+        drop(careful);
+        server.end();
+    }
 }

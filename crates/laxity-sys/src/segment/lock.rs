@@ -12,6 +12,7 @@
 
 use std::fs;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -28,6 +29,9 @@ use crate::{clock, fault};
 const PATIENCE: Nanos = Nanos::from_secs(10);
 /// Pauses between attempts, the first and the longest.
 const PAUSES: [Nanos; 2] = [Nanos::from_micros(20), Nanos::from_millis(1)];
+
+/// What [`Segment::presence`] is while the process holds no presence byte.
+pub(super) const NO_PRESENCE: usize = usize::MAX;
 
 /// The lock of a segment: one holder in all processes. Released when dropped, and by Linux if the process dies.
 #[derive(Debug)]
@@ -85,8 +89,11 @@ impl Segment {
     /// # Errors
     /// [`SegmentError::System`].
     pub fn enter(&self, offset: usize) -> Result<bool, SegmentError> {
-        match self.presence(libc::F_OFD_SETLK, libc::F_WRLCK, offset) {
-            Ok(_) => Ok(true),
+        match self.ask_presence(libc::F_OFD_SETLK, libc::F_WRLCK, offset) {
+            Ok(_) => {
+                self.presence.store(offset, Ordering::SeqCst);
+                Ok(true)
+            }
             Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
             Err(error) => Err(system(&self.path, "take a presence lock of it", error)),
         }
@@ -95,17 +102,20 @@ impl Segment {
     /// Gives the presence byte at `offset` back.
     pub fn leave(&self, offset: usize) {
         // Cannot fail: the descriptor is open. If Linux should refuse, the byte is free when the segment is closed.
-        let _ = self.presence(libc::F_OFD_SETLK, libc::F_UNLCK, offset);
+        let _ = self.ask_presence(libc::F_OFD_SETLK, libc::F_UNLCK, offset);
+        let _ = self.presence.compare_exchange(offset, NO_PRESENCE, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Whether the presence byte at `offset` is held through another descriptor than this segment's. A byte that Linux
-    /// says nothing of counts as held.
+    /// Whether the presence byte at `offset` is held. A byte that Linux says nothing of counts as held.
     pub fn is_present(&self, offset: usize) -> bool {
-        self.presence(libc::F_OFD_GETLK, libc::F_WRLCK, offset) != Ok(libc::F_UNLCK)
+        // Linux tells of the locks of other descriptors only. A thread that goes on for a moment in a process that is
+        // being killed must not take that process, whose guardian has ended, for one that has ended.
+        self.presence.load(Ordering::SeqCst) == offset
+            || self.ask_presence(libc::F_OFD_GETLK, libc::F_WRLCK, offset) != Ok(libc::F_UNLCK)
     }
 
     /// Answers with the type of the lock that Linux reports.
-    fn presence(&self, command: libc::c_int, kind: libc::c_int, offset: usize) -> Result<libc::c_int, Errno> {
+    fn ask_presence(&self, command: libc::c_int, kind: libc::c_int, offset: usize) -> Result<libc::c_int, Errno> {
         // SAFETY: the structure consists of integers.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = kind as libc::c_short;
