@@ -164,6 +164,7 @@ pub unsafe extern "C" fn laxity_spec_edge(
             initial: edge.initial,
             back_edge: edge.back_edge,
             delay: 0,
+            message: 0,
         });
         draft.channels.push(channel);
         Ok(())

@@ -32,6 +32,13 @@ pub enum CliError {
     /// A workload is wrong.
     #[error(transparent)]
     Workload(#[from] WorkloadErrors),
+    /// Code that a workload names cannot be called.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "live runs are for Linux"))]
+    #[error("{message}")]
+    Code {
+        /// A line for each, with its place in the file.
+        message: String,
+    },
     /// Several files are wrong; each was reported.
     #[error("{wrong} of {files} files are wrong")]
     Invalid {
@@ -172,6 +179,7 @@ impl CliError {
             CliError::Read { .. }
             | CliError::NotText { .. }
             | CliError::Workload(_)
+            | CliError::Code { .. }
             | CliError::Invalid { .. }
             | CliError::Profile(_)
             | CliError::Spec(_)

@@ -21,14 +21,19 @@ pub fn name(path: &Path) -> String {
 /// The extension says whether it is TOML or JSON; without one, a text that begins with a brace is JSON, as no TOML does.
 pub fn workload(path: &Path) -> Result<Workload, CliError> {
     let (name, text) = (name(path), text(path)?);
+    let workload =
+        if is_json(path, &text) { Workload::from_json(&text, &name) } else { Workload::from_toml(&text, &name) };
+    Ok(workload?)
+}
+
+/// Whether the workload `text`, which was read from `path`, is JSON.
+pub fn is_json(path: &Path, text: &str) -> bool {
     let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
-    let is_json = match extension.as_deref().and_then(|extension| extension.to_str()) {
+    match extension.as_deref().and_then(|extension| extension.to_str()) {
         Some("json") => true,
         Some("toml") => false,
         _ => text.trim_start().starts_with('{'),
-    };
-    let workload = if is_json { Workload::from_json(&text, &name) } else { Workload::from_toml(&text, &name) };
-    Ok(workload?)
+    }
 }
 
 /// The text in `path`; `-` is standard input.

@@ -102,6 +102,15 @@ impl Registry {
         self.names.gc::<Shared>()
     }
 
+    /// Takes the name of the arbitration called `name` away, used or not: it is not found any more, attached processes go on, and
+    /// its memory goes with the last of them, however that ends. For a creator that cannot wait.
+    ///
+    /// # Errors
+    /// [`RegistryError`]; that there is none is no error.
+    pub fn unlink(&self, name: &str) -> Result<(), RegistryError> {
+        self.names.unlink::<Shared>(name)
+    }
+
     /// Where the names are.
     pub fn directory(&self) -> &Path {
         self.names.directory()

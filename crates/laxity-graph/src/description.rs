@@ -52,7 +52,7 @@ struct BareNode {
 /// `spec` as bytes.
 pub(crate) fn encode(spec: &Spec) -> Vec<u8> {
     let graph = spec.graph().clone();
-    let bare = |Node { name, period, phase, deadline, priority, cluster, body: _ }| BareNode {
+    let bare = |Node { name, period, phase, deadline, priority, cluster, body: _, run: _ }| BareNode {
         name,
         period,
         phase,
@@ -96,6 +96,7 @@ fn build(description: Description) -> Result<Spec, DescriptionError> {
         priority,
         cluster,
         body: Vec::new(),
+        run: None,
     };
     let nodes = nodes.into_iter().map(node).collect();
     let graph = Graph { name, nodes, edges, latest, objects: data_objects, replicas };

@@ -320,6 +320,25 @@ impl<'a> Outputs<'a> {
         Ok(unsafe { self.shared.segment.bytes_mut(port.message_of(slot), port.longest as usize) })
     }
 
+    /// All messages that are written to rings, as long as can be, with their edges, in the order of the edges and then of
+    /// their numbers. Rings that exchange buffers are left out: their messages are had by [`Outputs::get`].
+    pub fn into_messages(self) -> impl Iterator<Item = (usize, &'a mut [u8])> {
+        let shared = self.shared;
+        let is_swapped = |edge: usize| self.swaps.iter().any(|port| port.edge == edge);
+        let swapped: Vec<bool> = self.ports.iter().map(|port| is_swapped(port.edge)).collect();
+        let own = self.ports.iter_mut().zip(swapped).filter(|(_, is_swapped)| !is_swapped);
+        own.flat_map(move |(port, _)| {
+            port.lengths.fill(port.longest);
+            let port: &'a Port = port;
+            (0..port.count).map(move |number| {
+                let slot = port.message_of(port.slot(number));
+                // SAFETY: as in `Outputs::into_message`, for all messages at once: each is in a slot of its own, as a ring
+                // holds what a job writes, and no other way leads there, as `self` is consumed.
+                (port.edge, unsafe { shared.segment.bytes_mut(slot, port.longest as usize) })
+            })
+        })
+    }
+
     /// Sets the length of a message, which starts as the longest when it is asked for and is 0 if it never is.
     ///
     /// # Errors

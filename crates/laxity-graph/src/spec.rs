@@ -224,8 +224,10 @@ impl Spec {
     /// [`SpecError`].
     pub fn with_channels(mut graph: model::Graph, channels: Vec<Channel>) -> Result<Spec, SpecError> {
         for node in &mut graph.nodes {
-            node.body = Vec::new();
+            (node.body, node.run) = (Vec::new(), None);
         }
+        // Channels say it.
+        graph.edges.iter_mut().for_each(|edge| edge.message = 0);
         check_nodes(&graph)?;
         if channels.len() != graph.edges.len() {
             return Err(SpecError::Channels { edges: graph.edges.len(), channels: channels.len() });

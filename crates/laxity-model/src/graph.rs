@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Step};
+use crate::{Nanos, OwnCode, Step};
 
 /// A dataflow graph. Each node is a thread whose jobs wait for tokens on all inbound edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +94,8 @@ pub struct Node {
     pub cluster: Option<usize>,
     /// What a job of the node does.
     pub body: Vec<Step>,
+    /// The user's code that its jobs run live; `None`: they use up CPU time as the body says.
+    pub run: Option<OwnCode>,
 }
 
 impl Node {
@@ -107,6 +109,7 @@ impl Node {
             priority: None,
             cluster: None,
             body: Vec::new(),
+            run: None,
         }
     }
 }
@@ -155,6 +158,10 @@ pub struct Edge {
     pub back_edge: bool,
     /// Size M of the delay this edge carries: the consumer reads the data of M jobs ago.
     pub delay: u32,
+    /// The longest message that comes with a token in a live run, in bytes; 0: tokens alone. Live graphs describe what
+    /// their edges carry apart from the graph.
+    #[serde(skip)]
+    pub message: u32,
 }
 
 impl Edge {
@@ -165,6 +172,16 @@ impl Edge {
 
     /// An edge on which each job writes `produce` tokens and reads `consume`.
     pub const fn rated(producer: usize, consumer: usize, produce: u32, consume: u32) -> Self {
-        Edge { producer, consumer, produce, consume, threshold: consume, initial: 0, back_edge: false, delay: 0 }
+        Edge {
+            producer,
+            consumer,
+            produce,
+            consume,
+            threshold: consume,
+            initial: 0,
+            back_edge: false,
+            delay: 0,
+            message: 0,
+        }
     }
 }

@@ -20,6 +20,7 @@ mod management;
 mod measurement;
 mod memory;
 mod overheads;
+mod own_code;
 mod platform;
 mod published;
 mod rates;
@@ -51,6 +52,7 @@ pub use memory::{
     ONE_Q32, RegulatorPhase,
 };
 pub use overheads::{OverheadCosts, OverheadKind, OverheadProfile, OverheadTable};
+pub use own_code::{CodeSource, OwnCode};
 pub use platform::{Gpu, Platform};
 pub use published::{Statistic, UnknownProfile};
 pub use rates::{Rate, RateError, TokenRate};

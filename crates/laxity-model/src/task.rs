@@ -1,6 +1,6 @@
 //! Tasks: templates from which jobs are released.
 
-use crate::{Distribution, ExecutionTime, Nanos, Step};
+use crate::{Distribution, ExecutionTime, Nanos, OwnCode, Step};
 
 /// A real-time task. Its jobs are sequential: one starts only after its predecessor completed, and a tardy job does
 /// not move later arrivals.
@@ -39,6 +39,8 @@ pub struct Task {
     pub memory_budget: Option<u64>,
     /// What a job does.
     pub body: Vec<Step>,
+    /// The user's code that its jobs run live; `None`: they use up CPU time as the body says.
+    pub run: Option<OwnCode>,
 }
 
 /// The arrival pattern of a task's jobs.
@@ -92,6 +94,7 @@ impl Task {
             memory_demand: 0,
             memory_budget: None,
             body: vec![Step::Cpu(ExecutionTime::constant(wcet))],
+            run: None,
         }
     }
 

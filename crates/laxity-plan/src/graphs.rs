@@ -75,6 +75,7 @@ pub(crate) fn nodes(workload: &Workload, plans: &[GraphPlan]) -> Vec<Task> {
                 memory_budget: None,
                 budget: None,
                 body: node.body.clone(),
+                run: node.run.clone(),
             });
         }
     }

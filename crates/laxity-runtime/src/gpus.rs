@@ -35,6 +35,7 @@ pub(crate) struct Gpus {
     arbitrations: Vec<Option<Arbitration>>,
     /// Where the bandwidth lock is, if there is one.
     pub bandwidth: Option<Arbitration>,
+    names: Vec<String>,
     /// Threads that handle interrupts and are as urgent as the holders of tokens.
     _followers: Vec<Follower>,
 }
@@ -74,12 +75,13 @@ impl Gpus {
             gpus.push(opened.map_err(|error| format!("GPU \"{}\": {error}", gpu.name))?);
         }
         let (mut arbitrations, mut followers) = (Vec::new(), Vec::new());
+        let names: Vec<String> = (0..plan.pools.len()).map(|number| format!("{run}-{number}")).collect();
         for (number, pool) in plan.pools.iter().enumerate() {
             let Some(config) = &pool.arbitration else {
                 arbitrations.push(None);
                 continue;
             };
-            let created = Registry::default().create(&format!("{run}-{number}"), config);
+            let created = Registry::default().create(&names[number], config);
             let arbitration = created.map_err(|error| format!("GPUs cannot be shared: {error}"))?;
             for (position, gpu) in pool.gpus.iter().enumerate().filter(|_| plan.follows_owners) {
                 let [interrupts, _] = gpus[gpu.index()].handling_threads();
@@ -92,7 +94,13 @@ impl Gpus {
             let created = Registry::default().create(&format!("{run}-bandwidth"), &protection.arbitration);
             created.map_err(|error| format!("`bandwidth_lock`: {error}"))
         });
-        Ok(Gpus { gpus, arbitrations, bandwidth: bandwidth.transpose()?, _followers: followers })
+        let names = names.into_iter().chain(plan.protection.as_ref().map(|_| format!("{run}-bandwidth"))).collect();
+        Ok(Gpus { gpus, arbitrations, names, bandwidth: bandwidth.transpose()?, _followers: followers })
+    }
+
+    /// The names of the arbitrations.
+    pub fn names(&self) -> Vec<String> {
+        self.names.clone()
     }
 
     /// The share of `task`, which has that number, if it uses a GPU.

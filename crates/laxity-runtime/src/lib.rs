@@ -15,6 +15,7 @@
 
 mod attributes;
 mod best_effort;
+pub mod code;
 mod collector;
 mod gpus;
 mod handler;

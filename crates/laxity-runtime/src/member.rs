@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::attributes::Attributes;
 use crate::jobs::{Jobs, Messages};
 use crate::log::Writer;
-use crate::plan::{Raised, ReleaseRule, TaskPlan, Trigger};
+use crate::plan::{CodeEdges, Raised, ReleaseRule, TaskPlan, Trigger};
 use crate::run::worker;
 use crate::stop::StopSignal;
 use crate::worker::Started;
@@ -80,7 +80,7 @@ impl Member {
         let stop = Arc::new(StopSignal::of_node(graph, node));
         let worker = worker(&task, std::slice::from_ref(graph), Arc::clone(&stop));
         let of_jobs = Arc::clone(&stop);
-        let make = move || Jobs::new(task, None, log, Arc::default(), of_jobs, None);
+        let make = move || Jobs::new(task, None, log, Arc::default(), of_jobs, None, None);
         let worker = worker.start(make).map_err(|error| error.to_string())?;
         Ok(Member { stop, worker })
     }
@@ -165,6 +165,9 @@ impl Orders {
             server: None,
             deadline: Nanos::ZERO,
             scheduled: None,
+            run: None,
+            code: None,
+            edges: CodeEdges::default(),
             raised: raised.map(|(base, non_preemptive)| Raised { base, non_preemptive, ceilings: Vec::new() }),
         })
     }

@@ -9,11 +9,12 @@ use laxity_graph::{Graph, Registry, RegistryError};
 use laxity_model::{Instant, Nanos, TaskId};
 use laxity_sched::{Config, System};
 use laxity_sys::pi_lock::PiLock;
-use laxity_sys::{clock, memory, scheduling};
+use laxity_sys::{clock, memory, scheduling, stack};
 use laxity_trace::Sink;
 
 use crate::attributes::Attributes;
 use crate::best_effort::BestEffortJob;
+use crate::code::{Watch, Watches};
 use crate::collector::Collector;
 use crate::gpus::{Gpus, Share};
 use crate::jobs::Jobs;
@@ -53,8 +54,8 @@ pub struct Run {
 /// The workers of a run.
 #[derive(Debug)]
 enum Workers {
-    /// Threads of this process, one a task.
-    Threads(Vec<Started>),
+    /// Threads of this process, one a task; those that call code of the user are watched.
+    Threads(Vec<Started>, Watches),
     /// Processes, one a node.
     Processes(Processes),
 }
@@ -85,6 +86,17 @@ impl LivePlan {
     /// Which graph is refused, and why.
     pub fn create_graphs(&self, registry: &Registry) -> Result<Vec<Graph>, RegistryError> {
         self.graphs.iter().map(|graph| registry.create(&graph.spec)).collect()
+    }
+}
+
+impl LivePlan {
+    /// Takes the names of the graphs away, used or not: after a run that failed, whose threads may be stuck in the
+    /// user's code, and their memory with them until the process ends.
+    pub fn unlink_graphs(&self, registry: &Registry) {
+        for graph in &self.graphs {
+            // What cannot be removed has no remedy here; `laxity graph gc` removes it later.
+            let _ = registry.unlink(&graph.spec.graph().name);
+        }
     }
 }
 
@@ -131,7 +143,7 @@ impl Run {
             note,
         };
         match &mut run.workers {
-            Workers::Threads(threads) => threads.iter().for_each(|thread| thread.begin(start)),
+            Workers::Threads(threads, _) => threads.iter().for_each(|thread| thread.begin(start)),
             Workers::Processes(processes) => processes.begin(start),
         }
         run.best_effort.iter().for_each(|thread| thread.begin(start));
@@ -154,7 +166,8 @@ impl Run {
     /// Whether its time is over and all jobs but those of best-effort tasks are done, or it cannot go on.
     pub fn is_over(&self) -> bool {
         let are_over = match &self.workers {
-            Workers::Threads(threads) => threads.iter().all(Started::is_over),
+            Workers::Threads(_, watches) if watches.are_lost(self.stop.is_stopped()) => return true,
+            Workers::Threads(threads, _) => threads.iter().all(Started::is_over),
             Workers::Processes(processes) => processes.are_over(),
         };
         let is_due = match self.ending {
@@ -187,7 +200,7 @@ impl Run {
     /// For each task how often its process was killed.
     pub fn losses(&self) -> &[u64] {
         match &self.workers {
-            Workers::Threads(_) => &[],
+            Workers::Threads(..) => &[],
             Workers::Processes(processes) => processes.losses(),
         }
     }
@@ -208,11 +221,12 @@ impl Run {
     /// Why a worker could not go on. The trace is whole up to there all the same.
     pub fn finish(mut self, sink: &mut impl Sink) -> (Outcome, Result<(), String>) {
         let is_complete = !self.is_stopped && self.is_over() && !self.stop.is_stopped();
+        // What the workers do until they are over is in the trace, too.
+        let now = clock::now();
         self.stop();
         let failed = self.join();
-        // What it notes is in the trace.
+        // The last of its notes is in the trace.
         self.regulator = None;
-        let now = clock::now();
         let end = if is_complete && self.ending == Ending::AtDuration { self.end } else { now };
         let (reached, is_whole) = self.collector.finish(Instant(end.saturating_since(self.start).0), sink);
         (Outcome { reached, is_whole }, failed)
@@ -229,12 +243,7 @@ impl Run {
     fn join(&mut self) -> Result<(), String> {
         let mut outcome = Ok(());
         match &mut self.workers {
-            Workers::Threads(threads) => {
-                for thread in threads.drain(..) {
-                    let ended = thread.join();
-                    outcome = outcome.and(ended);
-                }
-            }
+            Workers::Threads(threads, watches) => outcome = watches.join(std::mem::take(threads)),
             Workers::Processes(processes) => {
                 processes.wait();
                 self.look_after();
@@ -277,6 +286,9 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
     let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()), system.as_ref())?;
     let shared_plan = Arc::new(plan.clone());
     let (mut threads, mut streams) = (Vec::new(), Vec::new());
+    let mut watches = Watches::default();
+    watches.system = system.as_ref().map(|system| system.name().to_owned());
+    watches.arbitrations = gpus.names();
     for (number, (task, log)) in plan.tasks.iter().zip(writers).enumerate() {
         let share = gpus.share(plan, number, task)?;
         let numbers = share.as_ref().map(|share| share.streams.iter().map(|stream| stream.number()).collect());
@@ -284,7 +296,9 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
         let share = share.map(|share| (Arc::clone(&shared_plan), share));
         // One is ready before the next is started, so that equals are registered in their order. If one fails, those that
         // were started end, as they are never told to begin.
-        threads.push(start_thread(task, graphs, share, log, &resources, stop, system.as_ref())?);
+        let watch = task.code.as_ref().map(|_| Arc::new(Watch::new(&task.name)));
+        watches.list.extend(watch.clone());
+        threads.push(start_thread(task, graphs, share, log, &resources, stop, system.as_ref(), watch)?);
     }
     let (mut best_effort, mut numbers) = (Vec::new(), Vec::new());
     for (number, (task, log)) in plan.best_effort.tasks.iter().zip(of_best_effort).enumerate() {
@@ -297,7 +311,7 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
         .zip(gpus.bandwidth.as_ref())
         .map(|(protection, arbitration)| regulation::start(protection, arbitration, &numbers, of_regulators));
     let regulator = regulator.transpose()?;
-    Ok(Parts { workers: Workers::Threads(threads), best_effort, regulator, readers, gpus, streams })
+    Ok(Parts { workers: Workers::Threads(threads, watches), best_effort, regulator, readers, gpus, streams })
 }
 
 /// Starts the thread of a best-effort task, and waits until its memory is there. Answers its number in Linux, too.
@@ -333,6 +347,7 @@ fn create_system(config: &Config) -> Result<System, String> {
 }
 
 /// Starts the worker of `task` as a thread of this process, and waits until it is ready.
+#[allow(clippy::too_many_arguments, reason = "all that the threads of a run share")]
 fn start_thread(
     task: &TaskPlan,
     graphs: &[Graph],
@@ -341,15 +356,18 @@ fn start_thread(
     resources: &Arc<[PiLock]>,
     stop: &Arc<StopSignal>,
     system: Option<&System>,
+    watch: Option<Arc<Watch>>,
 ) -> Result<Started, String> {
     let system = system.cloned();
     let (plan, resources, stop) = (task.clone(), Arc::clone(resources), Arc::clone(stop));
     let worker = worker(task, graphs, Arc::clone(&stop));
+    let crashed = watch.clone();
+    let crashed = move || crashed.as_ref().and_then(|watch| watch.crashed());
     let make = move || {
         let gpus = share.as_ref().map(|(plan, share)| (&**plan, share));
-        Jobs::new(plan, gpus, log, resources, stop, system.as_ref())
+        Jobs::new(plan, gpus, log, resources, stop, system.as_ref(), watch)
     };
-    worker.start(make).map_err(|error| format!("task \"{}\": {error}", task.name))
+    worker.start_watched(make, crashed).map_err(|error| format!("task \"{}\": {error}", task.name))
 }
 
 /// The worker of `task`.
@@ -363,5 +381,7 @@ pub(crate) fn worker(task: &TaskPlan, graphs: &[Graph], stop: Arc<StopSignal>) -
     };
     // A node's thread has the name of the node.
     let name = task.trigger.node().map_or(&task.name, |id| &graphs[id.graph].spec().graph().nodes[id.node].name);
-    Worker { name: name.clone(), stack: None, cpus: task.cpus.clone(), attributes: task.attributes, trigger, stop }
+    // Code of the user expects the stack of an ordinary thread.
+    let stack = task.code.as_ref().map(|_| stack::ordinary());
+    Worker { name: name.clone(), stack, cpus: task.cpus.clone(), attributes: task.attributes, trigger, stop }
 }

@@ -11,8 +11,9 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, Builder, JoinHandle};
+use std::time::Duration;
 
 use laxity_graph::{ClaimError, Graph, Node, Releasing, WaitError};
 use laxity_model::{Instant, Nanos};
@@ -22,6 +23,9 @@ use thiserror::Error;
 
 use crate::attributes::Attributes;
 use crate::stop::StopSignal;
+
+/// Until a thread that is not ready is looked at again.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The body of a worker: it executes jobs. It is made on the worker's thread and stays there.
 pub trait Body {
@@ -155,6 +159,18 @@ impl Worker {
         self,
         make: impl FnOnce() -> Result<B, String> + Send + 'static,
     ) -> Result<Started, StartError> {
+        self.start_watched(make, || None)
+    }
+
+    /// As [`Worker::start`], unless `crashed` says that the thread will never be ready: it is left behind then.
+    ///
+    /// # Errors
+    /// As [`Worker::start`], or how it crashed.
+    pub(crate) fn start_watched<B: Body>(
+        self,
+        make: impl FnOnce() -> Result<B, String> + Send + 'static,
+        crashed: impl Fn() -> Option<String>,
+    ) -> Result<Started, StartError> {
         let (ready, readiness) = mpsc::channel();
         let (begin, begins) = mpsc::channel();
         // Linux shows the first 15 bytes; names of threads end at a NUL.
@@ -179,9 +195,17 @@ impl Worker {
         let thread = builder.spawn(life).map_err(StartError::Thread)?;
         // If it is not ready this is dropped, which waits for the thread: then nothing of the worker is left.
         let started = Started { begin: Some(begin), thread: Some(thread) };
-        let is_ready = readiness.recv();
-        is_ready.unwrap_or_else(|_| Err(StartError::Body("its thread ended".to_owned())))?;
-        Ok(started)
+        loop {
+            match readiness.recv_timeout(LOOK) {
+                Ok(is_ready) => return is_ready.map(|()| started),
+                Err(RecvTimeoutError::Disconnected) => return Err(StartError::Body("its thread ended".to_owned())),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(crash) = crashed() {
+                started.abandon();
+                return Err(StartError::Body(crash));
+            }
+        }
     }
 
     /// Makes the calling thread that of the worker. Claiming comes last: a claimed node is ready.
@@ -316,6 +340,12 @@ impl Started {
     /// Why it could not go on.
     pub fn join(mut self) -> Result<(), String> {
         self.wait()
+    }
+
+    /// Leaves it behind, if it cannot end: it stays until the process ends.
+    pub(crate) fn abandon(mut self) {
+        self.begin = None;
+        drop(self.thread.take());
     }
 
     fn wait(&mut self) -> Result<(), String> {

@@ -18,6 +18,7 @@
 //! | [`process`] | the boot, the PID namespace, whether this is a forked copy | `/proc` |
 //! | [`peer`], [`peers`] | whether a process belongs to this user | `pidfd_open` (5.3), `/proc` |
 //! | [`cpu_mask`] | the CPUs that a thread may use | |
+//! | [`own_code`], [`crash`] | shared libraries of users, and threads that crash in them | `dlopen` |
 //! | [`backoff`], [`fault`] | pauses between attempts; failing calls, for tests | |
 //! | [`inherit`] | programs that inherit no descriptors | `close_range` (5.11) |
 //! | [`stack`] | the size of ordinary stacks | |
@@ -34,6 +35,7 @@ pub mod channel;
 pub mod clock;
 pub mod counter;
 pub mod cpu_mask;
+pub mod crash;
 pub mod directory;
 pub mod event;
 pub mod fairness;
@@ -44,6 +46,7 @@ pub mod inherit;
 pub mod membarrier;
 pub mod memory;
 pub mod mutex;
+pub mod own_code;
 pub mod packets;
 pub mod peer;
 pub mod peers;

@@ -318,6 +318,7 @@ fn read_edge(edge: &Bound<'_, PyAny>, nodes: &[model::Node]) -> PyResult<(model:
         initial: channel::number(edge, "initial", &name)?,
         back_edge,
         delay: 0,
+        message: 0,
     };
     Ok((read, channel::read(&edge.getattr("channel")?, &name)?))
 }

@@ -31,6 +31,7 @@ mod lists;
 #[cfg(target_os = "linux")]
 mod measure;
 mod output_files;
+mod own_code;
 mod readme;
 mod replicas;
 mod report;

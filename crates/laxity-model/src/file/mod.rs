@@ -23,7 +23,7 @@ mod write;
 
 use std::collections::BTreeSet;
 
-use crate::error::{ErrorKind, FieldPath, Finding, Findings, PathSegment, WorkloadError, WorkloadErrors};
+use crate::error::{ErrorKind, FieldPath, Finding, Findings, PathSegment, Position, WorkloadError, WorkloadErrors};
 use crate::{
     BestEffortRule, EngineOrder, Factor, GpuArbitration, GpuSync, InterruptHandling, Invocation, LockHeed,
     MigrationPath, PriorityRule, Quanta, ReadyQueueKind, RegulatorPhase, ReleaseInterrupts, ResourceProtocol, Scope,
@@ -134,6 +134,34 @@ impl Workload {
     /// An invalid workload is written too; its dangling references become names that no reader accepts.
     pub fn to_json(&self) -> String {
         write::json(&encode::workload(self))
+    }
+}
+
+/// Where the field at `path` stands in `text`, the text of a valid workload in TOML or, if `is_json`, in JSON; of a field
+/// that is not there, the place of the table that lacks it. `None` without a text.
+fn position(text: &str, is_json: bool, path: &FieldPath) -> Option<Position> {
+    if text.is_empty() {
+        return None;
+    }
+    let tree = if is_json { json::parse(text).ok()? } else { toml::parse(text).ok()? };
+    Some(Lines::of(text).position(tree.locate(path).offset))
+}
+
+impl WorkloadError {
+    /// That `message` is wrong with a field of the `run` of task `number`, counted over tasks and then nodes, of
+    /// `workload`, which was read from `text` of the `file`: for what only shows where the code runs.
+    pub fn of_own_code(
+        workload: &Workload,
+        (text, file, is_json): (&str, &str, bool),
+        (number, field): (usize, &'static str),
+        message: String,
+    ) -> WorkloadError {
+        let item = validate::path_of(workload, number);
+        let path = item.key("run").key(field);
+        let finding = Finding { path, offset: None, kind: ErrorKind::BadValue, message };
+        let position = position(text, is_json, &finding.path);
+        let name = |prefix: &[PathSegment]| validate::name_at(workload, prefix);
+        WorkloadError { file: Some(file.to_owned()), position, ..WorkloadError::new(finding, name) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Rules of PGM graphs.
 
+use super::own_code::own_code;
 use super::task::{feasibility, placement};
 use super::{Names, body, object, positive_span, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
@@ -25,6 +26,7 @@ pub(super) fn graph(graph: &Graph, workload: &Workload, at: &FieldPath, findings
         names.add(&node.name, &at, findings);
         timing(graph, index, is_source[index], &at, findings);
         placement(node.priority, node.cluster, workload, &at, findings);
+        own_code(node.run.as_ref(), &node.body, &at, findings);
         let demand = body::body(&node.body, node.cluster, workload, &at, findings);
         if let Some(deadline) = node.deadline {
             positive_span("deadline", deadline, &at, findings);

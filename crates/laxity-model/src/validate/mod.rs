@@ -10,6 +10,7 @@ mod graph;
 mod management;
 mod memory;
 mod object;
+mod own_code;
 mod platform;
 mod task;
 mod warnings;
@@ -154,8 +155,20 @@ fn interrupt_half(time: &ExecutionTime, at: &FieldPath, findings: &mut Findings)
     }
 }
 
+/// Where task `number` is in the file, counted over tasks and then the nodes of all graphs.
+pub(crate) fn path_of(workload: &Workload, number: usize) -> FieldPath {
+    let Some(mut node) = number.checked_sub(workload.tasks.len()) else { return FieldPath::item("task", number) };
+    for (index, graph) in workload.graphs.iter().enumerate() {
+        match node.checked_sub(graph.nodes.len()) {
+            None => return FieldPath::item("graph", index).key("node").index(node),
+            Some(left) => node = left,
+        }
+    }
+    FieldPath::root()
+}
+
 /// The names of the items that messages speak of.
-fn name_at(workload: &Workload, prefix: &[PathSegment]) -> Option<String> {
+pub(crate) fn name_at(workload: &Workload, prefix: &[PathSegment]) -> Option<String> {
     use PathSegment::{Index, Key};
     let name = match prefix {
         [Key(list), Index(index)] => match list.as_ref() {

@@ -1,6 +1,7 @@
 //! Rules of tasks.
 
 use super::body::{self, Demand};
+use super::own_code::own_code;
 use super::platform::no_such_cluster;
 use super::{memory, positive_span, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
@@ -23,6 +24,7 @@ pub(super) fn task(task: &Task, workload: &Workload, at: &FieldPath, findings: &
     }
     let demand = body::body(&task.body, task.cluster, workload, at, findings);
     feasibility(&demand, task.deadline, at, findings);
+    own_code(task.run.as_ref(), &task.body, at, findings);
 }
 
 fn budget(task: &Task, at: &FieldPath, findings: &mut Findings) {

@@ -4,9 +4,9 @@ mod platform;
 
 use laxity_model::rng::SplitMix64;
 use laxity_model::{
-    Arrival, BestEffortTask, Bin, Chain, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Factor,
-    GpuOperation, GpuWork, Graph, LatestEdge, Nanos, Node, Replicas, Resource, ResourceProtocol, Scope, Step, Task,
-    Waiting, Workload,
+    Arrival, BestEffortTask, Bin, Chain, CodeSource, CopyDirection, CpuId, DataObject, Distribution, Edge,
+    ExecutionTime, Factor, GpuOperation, GpuWork, Graph, LatestEdge, Nanos, Node, OwnCode, Replicas, Resource,
+    ResourceProtocol, Scope, Step, Task, Waiting, Workload,
 };
 
 /// A valid workload; the same for the same seed. Up to `size` of everything.
@@ -226,7 +226,22 @@ impl Source {
             memory_demand: if self.chance() { 0 } else { self.rate() },
             memory_budget: self.maybe(Source::rate),
             body: self.body(workload, cluster),
+            run: self.maybe(Source::own_code),
         }
+    }
+
+    /// No command, which goes with bodies of one step only.
+    fn own_code(&mut self) -> OwnCode {
+        let source = match self.chance() {
+            true => CodeSource::Python { function: "a.b:c".to_owned() },
+            false => CodeSource::Library {
+                library: format!("lib{}.so", self.name(0)),
+                symbol: self.name(1),
+                init: self.maybe(|source| source.name(2)),
+                exit: self.maybe(|source| source.name(3)),
+            },
+        };
+        OwnCode { source, warm: self.chance() }
     }
 
     fn best_effort(&mut self, index: usize, workload: &Workload) -> BestEffortTask {
@@ -299,6 +314,7 @@ impl Source {
             priority: Some(self.below(100) as u32),
             cluster,
             body: self.body(workload, cluster),
+            run: self.maybe(Source::own_code),
         }
     }
 
@@ -307,7 +323,8 @@ impl Source {
         let threshold = tokens + self.below(3) as u32;
         let initial = if back_edge { threshold + self.below(3) as u32 } else { self.below(3) as u32 };
         let delay = self.below(3) as u32;
-        Edge { producer, consumer, produce: tokens, consume: tokens, threshold, initial, back_edge, delay }
+        let message = self.maybe(|source| source.rng.next_u64() as u32).unwrap_or(0);
+        Edge { producer, consumer, produce: tokens, consume: tokens, threshold, initial, back_edge, delay, message }
     }
 }
 

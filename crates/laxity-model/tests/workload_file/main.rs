@@ -8,6 +8,7 @@ mod generate;
 mod gpus;
 mod memory;
 mod objects;
+mod own_code;
 mod read;
 mod reference;
 mod round_trip;

@@ -27,6 +27,9 @@ pub(crate) enum JobError {
     Gpu(#[from] GpuError),
     #[error("resource {} cannot be locked or unlocked: {error}{}", .lock.0, way_out(.error))]
     Resource { lock: LockId, error: io::Error },
+    /// The user's code failed.
+    #[error("job {index}: its code failed: {message}")]
+    Code { index: u32, message: String },
     #[error("cannot go from SCHED_FIFO priority {from} to {to}: {error}")]
     Priority { from: u8, to: u8, error: io::Error },
 }

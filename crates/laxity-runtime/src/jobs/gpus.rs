@@ -50,7 +50,8 @@ impl Jobs {
         let token = client.request(request).map_err(JobError::from)?;
         self.note(JobStep::Grant(lock, token.replica()));
         self.sections += 1;
-        let outcome = self.steps(at + 1, Holding { client: Some(client), token: Some(Held::Arbitrated(&token)) });
+        let outcome =
+            self.steps(at + 1, Holding { client: Some(client), token: Some(Held::Arbitrated(&token)), ..holding });
         self.sections -= 1;
         self.note(JobStep::Unlock(lock, token.replica()));
         drop(token);

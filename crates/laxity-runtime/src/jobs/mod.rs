@@ -8,9 +8,11 @@ mod budget;
 mod error;
 mod gpus;
 mod messages;
+mod own_code;
 mod resources;
 mod scheduled;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use laxity_gpu::{Client, Token, TokenRequest};
@@ -18,12 +20,15 @@ use laxity_model::{ExecutionTime, Instant, LockId, Nanos, ReplicaId};
 use laxity_plan::Op;
 use laxity_sched::System;
 use laxity_sys::clock;
+use laxity_sys::own_code::StepKind;
 use laxity_sys::pi_lock::PiLock;
 
 use self::budget::Budget;
 pub(crate) use self::error::JobError;
 use self::gpus::Gpus;
 pub(crate) use self::messages::Messages;
+use self::own_code::{Calls, Exchange};
+use crate::code::Watch;
 use crate::gpus::{Share, base};
 use crate::log::{JobStep, Writer};
 use crate::plan::{LivePlan, TaskPlan};
@@ -38,6 +43,8 @@ pub(crate) struct Jobs {
     resources: Arc<[PiLock]>,
     stop: Arc<StopSignal>,
     work: Work,
+    /// The user's code, where that is what jobs run.
+    code: Option<Calls>,
     gpus: Option<Gpus>,
     /// If it locks GPUs.
     client: Option<Client>,
@@ -60,9 +67,10 @@ pub(crate) struct Jobs {
 /// Why a step did not come to its end.
 type Cut = Interrupted<JobError>;
 
-/// The client and the token of GPUs that the job has.
+/// The client and the token of GPUs that the job has, and a way to its messages if it is one of a node.
 #[derive(Clone, Copy)]
 struct Holding<'a> {
+    job: Option<&'a dyn Exchange>,
     client: Option<&'a Client>,
     token: Option<Held<'a>>,
 }
@@ -88,8 +96,10 @@ impl Jobs {
         resources: Arc<[PiLock]>,
         stop: Arc<StopSignal>,
         system: Option<&System>,
+        watch: Option<Arc<Watch>>,
     ) -> Result<Jobs, String> {
-        let work = Work::new(task.working_set)?;
+        // Code of the user has a working set of its own.
+        let work = Work::new(if task.code.is_some() { 0 } else { task.working_set })?;
         let budget = task.server.as_ref().map(Budget::new).transpose()?;
         let parameters = task.scheduled.as_ref();
         let scheduled = system.zip(parameters).map(|(system, (number, it))| scheduled::begin(system, it, *number));
@@ -99,12 +109,14 @@ impl Jobs {
         let client = gpus.map(|(_, share)| share.register(&task)).transpose()?.flatten();
         let bandwidth = gpus.map(|(_, share)| share.register_bandwidth(&task)).transpose()?.flatten();
         let gpus = gpus.map(|(plan, share)| Gpus::new(plan, &task, share));
+        let code = Calls::new(&task, watch)?;
         Ok(Jobs {
             plan: task,
             log,
             resources,
             stop,
             work,
+            code,
             gpus,
             client,
             bandwidth,
@@ -122,16 +134,19 @@ impl Jobs {
     fn carry_out(
         &mut self,
         index: u32,
-        deadline: Instant,
-        node_job: Option<&mut laxity_graph::Job<'_>>,
+        (release, deadline): (Instant, Instant),
+        mut node_job: Option<&mut laxity_graph::Job<'_>>,
     ) -> Result<(), Cut> {
         self.begin_job(index, deadline)?;
         self.work.begin_job();
-        if let Some(job) = node_job {
-            messages::exchange(job, &self.plan.messages);
+        match (&mut self.code, &mut node_job) {
+            (Some(code), _) => code.begin_job(release, deadline),
+            (None, Some(job)) => messages::exchange(job, &self.plan.messages),
+            (None, None) => {}
         }
         let mut client = self.client.take();
-        let outcome = self.with_client(client.as_mut(), deadline);
+        let job = node_job.map(RefCell::new);
+        let outcome = self.with_client(client.as_mut(), deadline, job.as_ref().map(|job| job as &dyn Exchange));
         self.client = client;
         match outcome {
             Ok(end) => assert_eq!(end, self.plan.ops.len(), "a job gives up what it took, and nothing else"),
@@ -144,7 +159,12 @@ impl Jobs {
         Ok(())
     }
 
-    fn with_client(&mut self, client: Option<&mut Client>, deadline: Instant) -> Result<usize, Cut> {
+    fn with_client(
+        &mut self,
+        client: Option<&mut Client>,
+        deadline: Instant,
+        job: Option<&dyn Exchange>,
+    ) -> Result<usize, Cut> {
         let client = match client {
             // A fixed urgency is that of all jobs.
             Some(client) if self.plan.urgency.is_none() => {
@@ -153,7 +173,7 @@ impl Jobs {
             }
             client => client.map(|client| &*client),
         };
-        self.steps(0, Holding { client, token: None })
+        self.steps(0, Holding { job, client, token: None })
     }
 
     fn note(&mut self, step: JobStep) {
@@ -168,9 +188,9 @@ impl Jobs {
         while let Some(op) = ops.get(at) {
             match *op {
                 Op::Dispatch => {}
-                Op::Run(ref time) => self.execute(self.draw(time, at))?,
-                Op::NonPreemptive(ref time) => self.non_preemptive(self.draw(time, at))?,
-                Op::Suspend(ref time) => self.suspend(self.draw(time, at))?,
+                Op::Run(ref time) => self.use_cpu(time, at, StepKind::Cpu, holding)?,
+                Op::NonPreemptive(ref time) => self.non_preemptive(time, at, holding)?,
+                Op::Suspend(ref time) => self.suspend(time, at, holding)?,
                 Op::Lock { lock, length, only } if self.is_pool(lock) => {
                     at = self.with_token(at, TokenRequest { gpu: only, length, deadline: Instant::NEVER }, holding)?;
                 }
@@ -203,7 +223,11 @@ impl Jobs {
         self.plan.draws.step(time, self.index, at)
     }
 
-    fn suspend(&mut self, span: Nanos) -> Result<(), Cut> {
+    fn suspend(&mut self, time: &ExecutionTime, at: usize, holding: Holding<'_>) -> Result<(), Cut> {
+        if self.code.is_some() {
+            return self.suspended(|jobs| jobs.call_code(at, StepKind::Suspend, holding))?;
+        }
+        let span = self.draw(time, at);
         let until = clock::now().saturating_add(span);
         let stop = Arc::clone(&self.stop);
         if self.suspended(|_| stop.suspend_until(until))? { Ok(()) } else { Err(Cut::Stopped) }
@@ -211,15 +235,16 @@ impl Jobs {
 
     /// A section that no other task preempts: noted where it is one, which is under `SCHED_FIFO` and
     /// Laxity's scheduler.
-    fn non_preemptive(&mut self, span: Nanos) -> Result<(), Cut> {
+    fn non_preemptive(&mut self, time: &ExecutionTime, at: usize, holding: Holding<'_>) -> Result<(), Cut> {
+        let kind = StepKind::NonPreemptive;
         let priority = self.plan.raised.as_ref().map(|raised| raised.non_preemptive);
         if priority.is_none() && self.scheduled.is_none() {
-            return self.execute(span);
+            return self.use_cpu(time, at, kind, holding);
         }
         self.raise(priority)?;
         self.enter_section()?;
         self.sections += 1;
-        let outcome = self.execute(span);
+        let outcome = self.use_cpu(time, at, kind, holding);
         self.sections -= 1;
         self.leave_section()?;
         self.lower()?;
@@ -233,13 +258,14 @@ impl Body for Jobs {
     fn execute(&mut self, job: Job<'_>) -> Result<(), Cut> {
         match job {
             Job::Timer { index, deadline } => {
-                self.carry_out(index, deadline, None)?;
+                let release = Instant(deadline.0.saturating_sub(self.plan.deadline.0));
+                self.carry_out(index, (release, deadline), None)?;
                 self.end_job()?;
             }
             Job::Node(mut job) => {
-                let deadline = job.deadline().unwrap_or(Instant::NEVER);
+                let times = (job.release().unwrap_or(Instant::ZERO), job.deadline().unwrap_or(Instant::NEVER));
                 // Jobs of a trace have 32 bits, too.
-                self.carry_out(job.index() as u32, deadline, Some(&mut job))?;
+                self.carry_out(job.index() as u32, times, Some(&mut job))?;
                 // Before the tokens are there, so that in the log no consumer begins before its producer completes.
                 self.end_job()?;
                 job.complete();
@@ -249,6 +275,7 @@ impl Body for Jobs {
     }
 
     fn end(self, outcome: Result<(), JobError>) -> Result<(), String> {
+        self.code.into_iter().for_each(Calls::end);
         outcome.map_err(|error| format!("task \"{}\": {error}", self.plan.name))
     }
 }

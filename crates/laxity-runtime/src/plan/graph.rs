@@ -5,9 +5,9 @@ use laxity_model::{Chain, Graph, Nanos, Platform, Scheduler, Workload};
 use laxity_policy::graph::Releasing;
 use laxity_sys::scheduling;
 
+use super::edges::{self, CodeEdges};
 use super::{Ending, LiveGraph, LivePlan, Settled, Trigger, without_modelled_interrupts};
 use crate::attributes::Attributes;
-use crate::jobs::Messages;
 use crate::linux::{self, LinuxScheduler};
 use crate::placement::Placement;
 use crate::refusal::{self, Refusal};
@@ -80,7 +80,8 @@ impl LivePlan {
         plan.graphs = vec![LiveGraph { spec: options.spec.clone(), plan: compiled.graphs[0].clone(), releasing }];
         for (number, (task, node)) in plan.tasks.iter_mut().zip(&options.nodes).enumerate() {
             task.working_set = node.working_set;
-            task.messages = messages(&options.spec, number);
+            task.messages = edges::messages(&options.spec, number);
+            task.edges = CodeEdges::default();
             match &mut task.trigger {
                 Trigger::Source(_, rule) => rule.jobs = options.jobs,
                 Trigger::Tokens(_, of_task) => *of_task = releasing,
@@ -153,15 +154,6 @@ fn strongest(attributes: &[Attributes]) -> LinuxScheduler {
     } else {
         LinuxScheduler::Other
     }
-}
-
-/// The messages of the edges of `node`, where edges carry any.
-fn messages(spec: &Spec, node: usize) -> Messages {
-    let carries = |edge: &usize| spec.channels()[*edge] != laxity_graph::Channel::Counter;
-    let edges = spec.graph().edges.iter().enumerate().filter(|(edge, _)| carries(edge));
-    let inputs = edges.clone().filter(|(_, edge)| edge.consumer == node).map(|(at, edge)| (at, edge.threshold));
-    let outputs = edges.filter(|(_, edge)| edge.producer == node).map(|(at, edge)| (at, edge.produce));
-    Messages { inputs: inputs.collect(), outputs: outputs.collect() }
 }
 
 /// Where there are priorities, the trace ranks the nodes by them.

@@ -1,21 +1,20 @@
 //! From a workload to what its workers do.
 
 mod best_effort;
+mod edges;
 mod graph;
 mod notes;
 mod pools;
 mod protection;
-
-use std::iter::Take;
-use std::sync::Arc;
+mod task;
 
 use laxity_graph::Spec;
 use laxity_model::{
-    EngineOrder, GpuArbitration, Graph, Instant, InterruptHandling, Nanos, OverheadCosts, PriorityRule,
-    ResourceProtocol, Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
+    EngineOrder, GpuArbitration, Instant, InterruptHandling, Nanos, OverheadCosts, PriorityRule, ResourceProtocol,
+    Scheduler, Scope, Step, Task, TaskId, ThreadPriority, Workload,
 };
 use laxity_plan::draws::TaskDraws;
-use laxity_plan::{GraphPlan, Op, ReleasePattern, Releases, ServerPlan};
+use laxity_plan::{GraphPlan, Op, ReleasePattern};
 use laxity_policy::graph::{LatestEdge, Releasing};
 use laxity_policy::lock;
 use laxity_sched::{Config as SystemConfig, Parameters, Rule};
@@ -23,9 +22,11 @@ use laxity_sys::scheduling;
 use laxity_trace::{LockInfo, LockKind, Origin, TaskInfo, TraceHeader};
 
 pub(crate) use self::best_effort::{BestEffort, BestEffortTask, start};
+pub(crate) use self::edges::CodeEdges;
 pub use self::graph::{GraphOptions, NodeOptions};
 pub(crate) use self::pools::Pool;
 pub(crate) use self::protection::{Hold, Protection};
+pub(crate) use self::task::{NodeId, Raised, ReleaseRule, ReleaseTimes, TaskPlan, Trigger};
 use crate::attributes::Attributes;
 use crate::jobs::Messages;
 use crate::linux::{self, LinuxScheduler};
@@ -98,106 +99,6 @@ struct Settled {
     placement: Placement,
     /// The number of the first task where draws are concerned.
     first_task: u32,
-}
-
-/// The work of one worker.
-#[derive(Clone, Debug)]
-pub(crate) struct TaskPlan {
-    pub name: String,
-    pub ops: Arc<[Op]>,
-    pub draws: TaskDraws,
-    pub trigger: Trigger,
-    pub working_set: u64,
-    /// The CPUs that it keeps to, numbered as Linux does; `None`: it may use all.
-    pub cpus: Option<Vec<usize>>,
-    pub attributes: Attributes,
-    /// The messages of a node's edges.
-    pub messages: Messages,
-    /// How urgent its requests for GPUs are; `None`: as its deadline is.
-    pub urgency: Option<u8>,
-    /// Jobs spin, rather than suspend, until their GPU operations are complete.
-    pub spins: bool,
-    /// The relative deadline.
-    pub deadline: Nanos,
-    /// The bandwidth server that its budget makes of it, if it has one.
-    pub server: Option<ServerPlan>,
-    /// How its jobs hold the bandwidth lock, if they do.
-    pub bandwidth: Option<Hold>,
-    /// What it is for Laxity's scheduler, if that schedules it: its number and its parameters.
-    pub scheduled: Option<(usize, Parameters)>,
-    /// Under `SCHED_FIFO` the priority of non-preemptive sections, and for each lock that of its ceiling, if it has one.
-    pub raised: Option<Raised>,
-}
-
-/// The trigger of jobs.
-#[derive(Clone, Debug)]
-pub(crate) enum Trigger {
-    /// Timers.
-    Time(ReleaseRule),
-    /// Timers, and there must be room: a source of a graph.
-    Source(NodeId, ReleaseRule),
-    /// Tokens: any other node.
-    Tokens(NodeId, Releasing),
-}
-
-/// When timers release jobs.
-#[derive(Clone, Debug)]
-pub(crate) struct ReleaseRule {
-    pub pattern: ReleasePattern,
-    /// Jobs that are released before it, from the start, are executed.
-    pub end: Instant,
-    /// Of these, so many.
-    pub jobs: u64,
-}
-
-/// Releases from the start, in order.
-pub(crate) type ReleaseTimes = Take<Releases>;
-
-/// A node of a graph, by their positions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NodeId {
-    pub graph: usize,
-    pub node: usize,
-}
-
-/// Priorities of sections.
-#[derive(Clone, Debug)]
-pub(crate) struct Raised {
-    pub base: u8,
-    pub non_preemptive: u8,
-    pub ceilings: Vec<Option<u8>>,
-}
-
-impl Trigger {
-    /// The node, if it is one.
-    pub fn node(&self) -> Option<NodeId> {
-        match self {
-            Trigger::Time(_) => None,
-            Trigger::Source(node, _) | Trigger::Tokens(node, _) => Some(*node),
-        }
-    }
-}
-
-impl TaskPlan {
-    /// The releases that time alone decides, from the start.
-    pub fn releases(&self) -> Option<ReleaseTimes> {
-        let (Trigger::Time(rule) | Trigger::Source(_, rule)) = &self.trigger else { return None };
-        let jobs = usize::try_from(rule.jobs).unwrap_or(usize::MAX);
-        Some(Releases::new(rule.pattern.clone(), self.draws, rule.end).take(jobs))
-    }
-
-    pub fn uses_gpu(&self) -> bool {
-        self.ops.iter().any(|op| matches!(op, Op::Issue(_)))
-    }
-
-    /// The pool of GPUs that its jobs lock.
-    pub fn pool(&self, plan: &LivePlan) -> Option<usize> {
-        let pool = |op: &Op| match op {
-            Op::Lock { lock, .. } => plan.pools.iter().position(|pool| pool.lock == *lock),
-            _ => None,
-        };
-        self.ops.iter().find_map(pool)
-    }
 }
 
 impl LivePlan {
@@ -302,6 +203,9 @@ impl LivePlan {
             TaskPlan {
                 name: task.name.clone(),
                 messages: Messages::default(),
+                run: task.run.clone(),
+                code: None,
+                edges: CodeEdges::default(),
                 ops: ops.into(),
                 draws,
                 trigger: trigger(
@@ -323,7 +227,7 @@ impl LivePlan {
                     .map(|_| (number, parameters(task, &compiled.header.tasks[number], is_fixed))),
             }
         };
-        let tasks: Vec<TaskPlan> = models.iter().zip(compiled.bodies()).enumerate().map(task_plan).collect();
+        let mut tasks: Vec<TaskPlan> = models.iter().zip(compiled.bodies()).enumerate().map(task_plan).collect();
         let use_gpus = tasks.iter().any(TaskPlan::uses_gpu);
         let is_ours = system.is_some();
         // Where jobs spin, Linux schedules the threads that handle interrupts.
@@ -333,6 +237,8 @@ impl LivePlan {
         let pools = if use_gpus { pools::new(&header, locks, workload, &tasks, is_ours)? } else { Vec::new() };
         let is_klmirqd = matches!(workload.gpu_management.handling, InterruptHandling::Klmirqd { .. });
         notes.splice(0..0, notes::left_out(workload, linux, use_gpus));
+        let graphs = edges::graphs(workload, compiled)?;
+        edges::set_messages(&mut tasks, &graphs);
         Ok(LivePlan {
             linux,
             notes,
@@ -341,7 +247,7 @@ impl LivePlan {
             duration,
             placement,
             resources: workload.resources.len(),
-            graphs: graphs(workload, compiled)?,
+            graphs,
             latest: compiled.latest.clone(),
             ending: Ending::AtDuration,
             follows_owners: (is_linked || !pools.is_empty()) && is_klmirqd,
@@ -412,15 +318,6 @@ fn parameters(task: &Task, info: &TaskInfo, is_fixed: bool) -> Parameters {
         level: is_fixed.then(|| u64::from(info.rank) + 1),
         ..Parameters::periodic(name, task.period)
     }
-}
-
-/// The graphs of `workload`, with a recorder each.
-fn graphs(workload: &Workload, compiled: &laxity_plan::Plan) -> Result<Vec<LiveGraph>, String> {
-    let graph = |(graph, plan): (&Graph, &GraphPlan)| {
-        let spec = Spec::new(graph.clone()).map_err(|error| format!("graph \"{}\": {error}", graph.name))?;
-        Ok(LiveGraph { spec, plan: plan.clone(), releasing: Releasing::Early })
-    };
-    workload.graphs.iter().zip(&compiled.graphs).map(graph).collect()
 }
 
 /// Live each GPU has a thread that handles its interrupts; what the halves of interrupts take there is measured and not

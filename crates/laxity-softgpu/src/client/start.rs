@@ -83,8 +83,11 @@ fn find() -> PathBuf {
         return path.into();
     }
     let beside = env::current_exe().ok().and_then(|program| Some(program.parent()?.join(SERVER)));
+    // Where `liblaxity` is installed in PREFIX/lib, the server is in PREFIX/bin.
+    let installed =
+        laxity_sys::own_code::own_file().and_then(|own| Some(own.parent()?.parent()?.join("bin").join(SERVER)));
     // Otherwise the one in PATH.
-    beside.filter(|path| path.exists()).unwrap_or_else(|| SERVER.into())
+    beside.into_iter().chain(installed).find(|path| path.exists()).unwrap_or_else(|| SERVER.into())
 }
 
 /// Starts the server and waits until it listens, or another one does.

@@ -1,6 +1,7 @@
 //! `laxity measure`: what scheduling costs on this machine.
 
 mod memory;
+mod nodes;
 mod tables;
 
 use std::io::Write;
@@ -25,6 +26,8 @@ use crate::quantity::short;
 ///
 /// With --memory a stream on the first CPU is measured alone and beside a hog on the second one, in turn, at eight rates of the hog: the curve that [platform.memory] of workload files has as `contention`.
 ///
+/// With --nodes FILE each task of the workload that names code (`run = ...`) runs alone, each graph on one CPU with longer periods, and then the whole workload as it is. The worst case is the longest time that was seen and --margin percent more, which proves nothing: it is what a proof may start from.
+///
 /// What runs beside is part of what is measured: measure on the machine as it will be. Ctrl-C ends it, and then nothing is written.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -32,6 +35,7 @@ use crate::quantity::short;
   laxity measure --out profile.toml
   laxity measure --for 5min --cpus 2-3 --working-set '256 KiB' --worst p99.9 --out profile.toml
   laxity measure --memory --for 10s --out memory.toml      the contention of [platform.memory]
+  laxity measure --nodes car.toml --for 1min --out car-measured.toml      execution times of the user's code
   laxity check car.toml --overheads profile.toml
   laxity simulate car.toml --overheads profile.toml:average
 
@@ -55,6 +59,13 @@ pub struct Arguments {
     /// Measure instead how much slower memory-bound work is beside traffic of another CPU
     #[arg(long, conflicts_with_all = ["working_set", "worst"])]
     memory: bool,
+    /// Measure instead how long the code takes that workload FILE names, alone and beside the rest; --out has the same
+    /// workload with these times
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["memory", "cpus", "working_set", "worst"])]
+    nodes: Option<PathBuf>,
+    /// With --nodes, so many percent more than the longest time that was seen are the worst case
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, requires = "nodes")]
+    margin: u32,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -75,6 +86,9 @@ fn parse_cpu_list(text: &str) -> Result<CpuList, String> {
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     if arguments.memory {
         return memory::run(&arguments, output);
+    }
+    if let Some(file) = &arguments.nodes {
+        return nodes::run(&arguments, file, output);
     }
     let quiet = arguments.quiet || arguments.json;
     let session = Session::new(options(&arguments)?).map_err(refused)?;

@@ -1,5 +1,6 @@
 //! `laxity run`: a workload, live on this machine.
 
+pub mod own_code;
 mod view;
 
 use std::io::{self, IsTerminal};
@@ -34,7 +35,7 @@ pub const KEEP: Duration = Duration::from_millis(500);
 
 /// Run a workload live, and measure it as a simulation is measured.
 ///
-/// Each task and each node of a graph gets a thread. Timers release jobs, and tokens those of nodes; a job computes for the CPU time that is drawn for it, sleeps where it suspends itself, locks what it locks, and uses soft GPUs under the workload's arbitration. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late. Best-effort tasks are threads of the fair class, with their weights as niceness and their memory traffic; they end with the run. While a job holds the bandwidth lock their CPUs are throttled beyond its budget.
+/// Each task and each node of a graph gets a thread. Timers release jobs, and tokens those of nodes; a job calls the code that the file names for it (`run = ...`), or else computes for the CPU time that is drawn for it, sleeps where it suspends itself, locks what it locks, and uses soft GPUs under the workload's arbitration. With one seed, draws are those of `laxity simulate`. All jobs that are released before the end are carried out, however late. Best-effort tasks are threads of the fair class, with their weights as niceness and their memory traffic; they end with the run. While a job holds the bandwidth lock their CPUs are throttled beyond its budget.
 ///
 /// Linux schedules: by SCHED_FIFO with the priorities of the policy (RM, DM, FP), or SCHED_DEADLINE for EDF, where this user may, and otherwise by SCHED_OTHER, which is said. On a terminal a table shows what each task does. Ctrl-C ends the run at once; what was measured is printed, and the trace is complete up to there.
 #[derive(Args)]
@@ -66,6 +67,9 @@ pub struct Arguments {
     /// Seed of random execution times, arrivals and jitter
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
+    /// Use up CPU time where the file names code to run: what analysis and simulation suppose
+    #[arg(long)]
+    no_code: bool,
     /// Write the trace to OUT, as it happens: if the run is killed, OUT has it up to the last second
     #[arg(long, value_name = "OUT")]
     trace: Option<PathBuf>,
@@ -117,10 +121,14 @@ fn workload(arguments: &Arguments, file: &str) -> Result<Workload, CliError> {
 
 fn plan(arguments: &Arguments, file: &str, workload: &Workload, duration: Nanos) -> Result<LivePlan, CliError> {
     let options = Options { scheduler: workload.scheduler, linux: arguments.scheduler, seed: arguments.seed, duration };
-    LivePlan::new(workload, &options).map_err(|refusal| {
+    let mut plan = LivePlan::new(workload, &options).map_err(|refusal| {
         let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
         CliError::Live { message: lines.join("\n") }
-    })
+    })?;
+    if !arguments.no_code {
+        own_code::load(&mut plan, workload, &arguments.file)?;
+    }
+    Ok(plan)
 }
 
 /// What weakens what is measured.
@@ -155,7 +163,8 @@ fn carry_out(
     let (trace, write_failed) = open_trace(arguments, plan)?;
     let mut sink = (Metrics::new(header), (View::new(header), trace));
     let refused = |message| CliError::Live { message };
-    let graphs = plan.create_graphs(&Registry::default()).map_err(|error| refused(error.to_string()))?;
+    let registry = Registry::default();
+    let graphs = plan.create_graphs(&registry).map_err(|error| refused(error.to_string()))?;
     let start = StartOptions { locks_memory: true, processes: None };
     let mut run = Run::start(plan, &graphs, start).map_err(refused)?;
     if let Some(note) = run.note().filter(|_| !quiet) {
@@ -183,6 +192,10 @@ fn carry_out(
     run.remarks().into_iter().filter(|_| !quiet).for_each(output::warning);
     let was_interrupted = interrupt.is_requested();
     let (outcome, failed) = run.finish(&mut sink);
+    if failed.is_err() {
+        // A thread that is stuck in code of the user holds them.
+        plan.unlink_graphs(&registry);
+    }
     display.clear();
     let (metrics, (_, trace)) = sink;
     if let (Some(writer), Some(path)) = (trace, &arguments.trace) {

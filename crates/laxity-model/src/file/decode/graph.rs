@@ -1,6 +1,7 @@
 //! PGM graphs: nodes, edges and data objects by name.
 
 use super::body::body;
+use super::own_code::own_code;
 use super::{Names, fields, look_up, refer};
 use crate::error::{ErrorKind, Findings};
 use crate::file::AUTOMATIC;
@@ -58,6 +59,7 @@ fn node(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Node {
     node.priority = fields.get("priority").and_then(|item| item.integer_u32(findings));
     node.cluster = fields.get("cluster").and_then(|item| item.integer_u32(findings)).map(|index| index as usize);
     node.body = body(&fields, names, findings);
+    node.run = own_code(&fields, findings);
     node
 }
 
@@ -79,6 +81,7 @@ fn edge(item: &Item<'_>, nodes: &[String], findings: &mut Findings) -> Option<Ed
     edge.threshold = tokens(&fields, "threshold", edge.consume, findings);
     edge.initial = tokens(&fields, "initial", 0, findings);
     edge.delay = tokens(&fields, "delay", 0, findings);
+    edge.message = message(&fields, findings);
     edge.back_edge = fields.get("back_edge").and_then(|item| item.boolean(findings)).unwrap_or(false);
     edge.producer = producer?;
     edge.consumer = consumer?;
@@ -109,6 +112,17 @@ fn ends(text: &str, item: &Item<'_>, nodes: &[String], findings: &mut Findings) 
     };
     let producer = look_up(from.trim(), item, nodes, "node", findings)?;
     Some((producer, look_up(to.trim(), item, nodes, "node", findings)?))
+}
+
+/// The longest message of a token, which has 32 bits.
+fn message(fields: &Fields<'_>, findings: &mut Findings) -> u32 {
+    let Some(item) = fields.get("message") else { return 0 };
+    let Some(bytes) = item.size(findings) else { return 0 };
+    u32::try_from(bytes).unwrap_or_else(|_| {
+        let message = format!("is {bytes} bytes, and a message has at most {}; send it in pieces", u32::MAX);
+        item.report(ErrorKind::BadValue, message, findings);
+        0
+    })
 }
 
 fn tokens(fields: &Fields<'_>, key: &'static str, default: u32, findings: &mut Findings) -> u32 {

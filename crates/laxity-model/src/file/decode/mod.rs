@@ -7,6 +7,7 @@ mod device;
 mod graph;
 mod management;
 mod memory;
+mod own_code;
 mod platform;
 mod scheduler;
 mod task;
@@ -102,11 +103,14 @@ pub(crate) mod fields {
         "wcet",
         "actual",
         "body",
+        "run",
     ];
     pub const BEST_EFFORT: &[&str] = &["name", "weight", "memory_demand", "cpu", "work"];
     pub const GRAPH: &[&str] = &["name", "replicas", "latest", "object", "node", "edge"];
-    pub const NODE: &[&str] = &["name", "period", "phase", "deadline", "priority", "cluster", "wcet", "actual", "body"];
-    pub const EDGE: &[&str] = &["from", "to", "produce", "consume", "threshold", "initial", "back_edge", "delay"];
+    pub const NODE: &[&str] =
+        &["name", "period", "phase", "deadline", "priority", "cluster", "wcet", "actual", "body", "run"];
+    pub const EDGE: &[&str] =
+        &["from", "to", "produce", "consume", "threshold", "initial", "back_edge", "delay", "message"];
     pub const LATEST: &[&str] = &["from", "to"];
     pub const CHAIN: &[&str] = &["name", "path", "data_age_max", "reaction_time_max"];
     pub const OBJECT: &[&str] = &["name", "nodes", "delay"];
@@ -260,6 +264,10 @@ mod tests {
         ];
         for (name, alternative, known) in alternatives {
             assert_eq!(allowed(&definitions[name]["oneOf"][alternative]), sorted(known), "{name} {alternative}");
+        }
+        let sources = definitions["own_code"]["oneOf"].as_array().expect("alternatives");
+        for (source, known) in sources.iter().zip(own_code::SOURCES) {
+            assert_eq!(allowed(source), sorted(known));
         }
         let steps = definitions["step"]["oneOf"].as_array().expect("alternatives");
         assert_eq!(steps.len(), body::STEPS.len());

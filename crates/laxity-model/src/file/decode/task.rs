@@ -1,6 +1,7 @@
 //! Tasks, real-time and best-effort.
 
 use super::body::{body, distribution};
+use super::own_code::own_code;
 use super::{Names, fields};
 use crate::error::{ErrorKind, Findings};
 use crate::file::ARRIVALS;
@@ -30,6 +31,7 @@ pub(super) fn task(item: &Item<'_>, names: &Names, findings: &mut Findings) -> T
         memory_demand: fields.get("memory_demand").and_then(|item| item.rate(findings)).unwrap_or(0),
         memory_budget: fields.get("memory_budget").and_then(|item| item.rate(findings)),
         body: body(&fields, names, findings),
+        run: own_code(&fields, findings),
     }
 }
 

@@ -4,6 +4,7 @@
 mod device;
 mod management;
 mod memory;
+mod own_code;
 
 use super::decode::FORMAT;
 use super::quantity::{write_picos, write_rate, write_size};
@@ -167,6 +168,7 @@ fn task(task: &Task, names: &Names<'_>) -> Fields {
     unless(&mut fields, "memory_demand", task.memory_demand, 0, |demand| Text(write_rate(demand)));
     fields.extend(task.memory_budget.map(|budget| ("memory_budget", Text(write_rate(budget)))));
     body(&task.body, names, &mut fields);
+    fields.extend(task.run.as_ref().map(|run| ("run", own_code::own_code(run))));
     fields
 }
 
@@ -295,6 +297,7 @@ fn node(node: &Node, names: &Names<'_>) -> Fields {
     fields.extend(node.deadline.map(|deadline| ("deadline", span(deadline))));
     placement(node.priority, node.cluster, &mut fields);
     body(&node.body, names, &mut fields);
+    fields.extend(node.run.as_ref().map(|run| ("run", own_code::own_code(run))));
     fields
 }
 
@@ -308,6 +311,7 @@ fn edge(edge: &Edge, nodes: &[Node]) -> Fields {
     unless(&mut fields, "initial", edge.initial, 0, tokens);
     unless(&mut fields, "back_edge", edge.back_edge, false, Boolean);
     unless(&mut fields, "delay", edge.delay, 0, tokens);
+    unless(&mut fields, "message", edge.message, 0, |bytes| Text(write_size(bytes.into())));
     fields
 }
 

@@ -16,7 +16,7 @@ pub fn graph(text: &str) -> Result<Graph, String> {
     let edges = text.split(',').map(|part| edge(part, &mut names)).collect::<Result<Vec<_>, _>>()?;
     let node = |name| {
         let (phase, deadline, priority, cluster) = (Nanos::ZERO, None, None, None);
-        Node { name, period: None, phase, deadline, priority, cluster, body: Vec::new() }
+        Node { name, period: None, phase, deadline, priority, cluster, body: Vec::new(), run: None }
     };
     Ok(Graph::new(NAME, names.into_iter().map(node).collect(), edges))
 }
@@ -45,7 +45,7 @@ fn edge(part: &str, names: &mut Vec<String>) -> Result<Edge, String> {
             "edge {part:?}: numbers of tokens start at 1, and a threshold is at least what is consumed"
         ));
     }
-    Ok(Edge { producer, consumer, produce, consume, threshold, initial, back_edge, delay: 0 })
+    Ok(Edge { producer, consumer, produce, consume, threshold, initial, back_edge, delay: 0, message: 0 })
 }
 
 /// The position of the node called `name`, which may be new.

@@ -1,0 +1,94 @@
+//! Programs that are started anew for each job.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::{env, fs};
+
+use laxity_sys::own_code::View;
+
+use super::{Code, Edges, MakeCode};
+use crate::linux::LinuxScheduler;
+
+/// A program and its arguments.
+#[derive(Clone)]
+struct Started {
+    program: PathBuf,
+    arguments: Vec<String>,
+    folder: PathBuf,
+}
+
+/// Finds the program of `words`; answers with the field that is wrong, and why, if it cannot be started. `class` schedules
+/// the thread that starts it, which hands down its priority and its CPUs.
+pub(super) fn load(words: &[String], folder: &Path, class: LinuxScheduler) -> Result<MakeCode, (&'static str, String)> {
+    let wrong = |message| ("command", message);
+    let [program, arguments @ ..] = words else { return Err(wrong("it names no program".to_owned())) };
+    if matches!(class, LinuxScheduler::Laxity | LinuxScheduler::Deadline) {
+        return Err(wrong(format!(
+            "a program that is started for each job is a thread of its own, which {class} does not schedule; take \
+             --scheduler fifo with fixed priorities, as in --policy P-RM, or --scheduler other, or make it a library"
+        )));
+    }
+    let program = find(program, folder, env::var_os("PATH")).map_err(wrong)?;
+    let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
+    let started = Started { program, arguments: arguments.to_vec(), folder };
+    Ok(Arc::new(move |_: &str, _: &Edges| Ok(Box::new(started.clone()) as Box<dyn Code>)))
+}
+
+/// The file of `program`: with a slash from `folder`, without one from the folders of `path`.
+fn find(program: &str, folder: &Path, path: Option<OsString>) -> Result<PathBuf, String> {
+    let is_program =
+        |path: &PathBuf| fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
+    if program.contains('/') {
+        let file = std::path::absolute(folder.join(program)).map_err(|error| format!("{program}: {error}"))?;
+        return match is_program(&file) {
+            true => Ok(file),
+            false if file.exists() => Err(format!("{} is no program; make it executable (chmod +x)", file.display())),
+            false => Err(format!("there is no file {}; build the program, or correct the name", file.display())),
+        };
+    }
+    let found = path.iter().flat_map(env::split_paths).map(|folder| folder.join(program)).find(is_program);
+    found.ok_or_else(|| {
+        format!("no folder of PATH has a program {program}; write ./{program} for one beside the workload file")
+    })
+}
+
+impl Code for Started {
+    /// The job executes as long as the program does: its CPU time is the job's, as it has the thread's priority and CPUs.
+    fn call(&mut self, view: &mut View<'_>) -> Result<(), String> {
+        let Started { program, arguments, folder } = self;
+        let name = program.display().to_string();
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder).stdin(Stdio::null()).env("LAXITY_JOB", view.job().to_string());
+        // Tables and JSON on standard output are the run's own.
+        command.stdout(Stdio::null());
+        let status = command.status().map_err(|error| format!("cannot start {name}: {error}"))?;
+        match (status.code(), status.signal()) {
+            (Some(0), _) => Ok(()),
+            (Some(code), _) => Err(format!("{name} ended with exit code {code}")),
+            (None, Some(signal)) => Err(format!("{name} was ended by signal {signal}")),
+            (None, None) => Err(format!("{name} did not end properly")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_with_a_slash_is_in_the_folder_and_one_without_in_path() {
+        let folder = Path::new("/bin");
+        assert_eq!(find("./sh", folder, None), Ok(PathBuf::from("/bin/sh")));
+        assert_eq!(find("sh", Path::new("/nowhere"), Some("/none:/bin".into())), Ok(PathBuf::from("/bin/sh")));
+        let error = find("sh", folder, Some("/none".into())).expect_err("it is not in PATH");
+        assert!(error.contains("write ./sh"), "{error}");
+        let error = find("./no-program", folder, None).expect_err("it is not there");
+        assert!(error.contains("there is no file /bin/no-program"), "{error}");
+        let error = find("./hostname", Path::new("/etc"), None).expect_err("a file that is no program");
+        assert!(error.contains("chmod +x"), "{error}");
+    }
+}

@@ -1,0 +1,125 @@
+//! Looks after threads that are in code of the user, which may crash or not come back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use laxity_sys::crash::Crash;
+
+use crate::worker::Started;
+
+/// No job: the thread is not in code of the user.
+const OUTSIDE: u64 = u64::MAX;
+
+/// How long code of the user may go on when all is over, before its thread is left behind.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Until threads are looked at again.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// All threads of a run that call code, and what they would leave behind with them.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    pub list: Vec<Arc<Watch>>,
+    /// The system that schedules them, if that is Laxity's.
+    pub system: Option<String>,
+    /// The arbitrations of their GPUs.
+    pub arbitrations: Vec<String>,
+}
+
+/// One thread that calls code.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    task: String,
+    crash: Crash,
+    job: AtomicU64,
+}
+
+impl Watches {
+    /// How one crashed, if one did.
+    pub fn crashed(&self) -> Option<String> {
+        self.list.iter().find_map(|watch| watch.crashed())
+    }
+
+    /// Whether one crashed, or is in code of the user although all were told to end.
+    pub fn are_lost(&self, is_stopped: bool) -> bool {
+        self.crashed().is_some() || is_stopped && self.stuck().is_some()
+    }
+
+    fn stuck(&self) -> Option<String> {
+        self.list.iter().find_map(|watch| watch.is_stuck())
+    }
+
+    /// Waits until all `threads` are over, which have been told to end; but not for ever for those that code of the user
+    /// does not give back, and those that wait for a lock of these: they are left behind, and their shared memory loses
+    /// its names; that of the graphs is removed by the caller, which has their registry: [`LivePlan::unlink_graphs`].
+    ///
+    /// [`LivePlan::unlink_graphs`]: crate::LivePlan::unlink_graphs
+    ///
+    /// # Errors
+    /// Why a worker could not go on, or which was left behind.
+    pub fn join(&self, threads: Vec<Started>) -> Result<(), String> {
+        let mut waited = Duration::ZERO;
+        while !self.list.is_empty() && !threads.iter().all(Started::is_over) {
+            if waited >= PATIENCE && (self.crashed().is_some() || self.stuck().is_some()) {
+                break;
+            }
+            thread::sleep(LOOK);
+            waited += LOOK;
+        }
+        let held_up = self.crashed().or_else(|| self.stuck());
+        let outcome = held_up.map_or(Ok(()), Err);
+        let is_left = |thread: &Started| outcome.is_err() && !thread.is_over();
+        let (left, over): (Vec<_>, Vec<_>) = threads.into_iter().partition(is_left);
+        if !left.is_empty() {
+            self.unlink();
+        }
+        left.into_iter().for_each(Started::abandon);
+        over.into_iter().map(Started::join).fold(outcome, Result::and)
+    }
+
+    /// The memory goes with the process, which its names would outlast.
+    fn unlink(&self) {
+        // What cannot be removed has no remedy here; `laxity gc` removes it later.
+        for arbitration in &self.arbitrations {
+            let _ = laxity_gpu::Registry::default().unlink(arbitration);
+        }
+        if let Some(system) = &self.system {
+            let _ = laxity_sched::Registry::default().unlink(system);
+        }
+    }
+}
+
+impl Watch {
+    pub fn new(task: &str) -> Watch {
+        Watch { task: task.to_owned(), crash: Crash::default(), job: AtomicU64::new(OUTSIDE) }
+    }
+
+    /// Does `call`, a part of job `job`; `None` before the first.
+    pub fn during<R>(&self, job: Option<u32>, call: impl FnOnce() -> R) -> R {
+        self.job.store(job.map_or(OUTSIDE - 1, u64::from), Ordering::Release);
+        let result = self.crash.watch(call);
+        self.job.store(OUTSIDE, Ordering::Release);
+        result
+    }
+
+    /// How it crashed, if it did.
+    pub fn crashed(&self) -> Option<String> {
+        let signal = self.crash.signal()?;
+        Some(format!("{}: its code was ended by {signal}; the trace is complete up to there", self.place()))
+    }
+
+    /// That it has not come back, if it is in code.
+    pub fn is_stuck(&self) -> Option<String> {
+        let is_inside = self.job.load(Ordering::Acquire) != OUTSIDE;
+        is_inside.then(|| format!("{}: its code has not returned although the run has ended", self.place()))
+    }
+
+    fn place(&self) -> String {
+        match self.job.load(Ordering::Acquire) {
+            OUTSIDE => format!("task \"{}\"", self.task),
+            job if job == OUTSIDE - 1 => format!("task \"{}\": before its first job", self.task),
+            job => format!("task \"{}\": job {job}", self.task),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Jobs that run the user's code: each step that has a time, and is not the GPU's, is a call.
+
+use std::cell::RefCell;
+use std::iter;
+use std::sync::Arc;
+
+use laxity_graph::{Inputs, Outputs};
+use laxity_model::{ExecutionTime, Instant};
+use laxity_plan::Op;
+use laxity_sys::own_code::{Frame, Head, StepKind, View, WARM_UP};
+
+use super::{Cut, Holding, JobError, Jobs};
+use crate::code::{Code, Edge, Edges, Watch};
+use crate::plan::{CodeEdges, TaskPlan};
+
+/// The code of a task.
+pub(super) struct Calls {
+    code: Box<dyn Code>,
+    frame: Frame,
+    edges: CodeEdges,
+    watch: Arc<Watch>,
+    /// For each step of the job which call it is, if it is one.
+    steps: Vec<Option<u32>>,
+    /// How long the messages are that the job wrote so far; none before its first call.
+    lengths: Vec<usize>,
+    release: Instant,
+    deadline: Instant,
+}
+
+/// A way to the messages of the node's job.
+pub(super) trait Exchange {
+    fn exchange(&self, with: &mut dyn FnMut(Inputs<'_>, Outputs<'_>));
+}
+
+impl Exchange for RefCell<&mut laxity_graph::Job<'_>> {
+    fn exchange(&self, with: &mut dyn FnMut(Inputs<'_>, Outputs<'_>)) {
+        let mut job = self.borrow_mut();
+        let (inputs, outputs) = job.messages();
+        with(inputs, outputs);
+    }
+}
+
+impl Calls {
+    /// Those of `task`, if it has code, which is warmed up if it is to be. Made on the thread of the task.
+    ///
+    /// # Errors
+    /// Why it cannot begin.
+    pub fn new(task: &TaskPlan, watch: Option<Arc<Watch>>) -> Result<Option<Calls>, String> {
+        let (Some(bound), Some(watch)) = (&task.code, watch) else { return Ok(None) };
+        let of = |edges: &[(usize, Edge)]| edges.iter().map(|(_, edge)| edge.clone()).collect::<Vec<_>>();
+        let edges = Edges { inputs: of(&task.edges.inputs), outputs: of(&task.edges.outputs) };
+        let code = watch.during(None, || (bound.make)(&task.name, &edges))?;
+        let frame = Frame::new(&task.name, edges.inputs, edges.outputs);
+        let mut calls = Calls {
+            code,
+            frame,
+            edges: task.edges.clone(),
+            watch,
+            steps: numbered(&task.ops),
+            lengths: Vec::new(),
+            release: Instant::ZERO,
+            deadline: Instant::NEVER,
+        };
+        if bound.warm {
+            calls.warm_up(&task.ops)?;
+        }
+        Ok(Some(calls))
+    }
+
+    /// Calls each step once, without messages.
+    fn warm_up(&mut self, ops: &[Op]) -> Result<(), String> {
+        let Calls { frame, code, watch, .. } = self;
+        for (op, step) in ops.iter().zip(&self.steps) {
+            let (Some(step), Some(kind)) = (*step, kind(op)) else { continue };
+            let head = Head { job: WARM_UP, release_ns: 0, deadline_ns: u64::MAX, step, kind };
+            let call = || frame.with(head, iter::empty(), iter::empty(), &[], |view| code.call(view));
+            watch.during(None, call).map_err(|what| format!("its code failed when it was warmed up: {what}"))?;
+        }
+        Ok(())
+    }
+
+    /// A job begins.
+    pub fn begin_job(&mut self, release: Instant, deadline: Instant) {
+        (self.release, self.deadline) = (release, deadline);
+        self.lengths.clear();
+    }
+
+    /// Calls the code for step `at` of job `index`, if that step is a call.
+    fn call(&mut self, index: u32, at: usize, kind: StepKind, job: Option<&dyn Exchange>) -> Result<(), String> {
+        let Some(step) = self.steps[at] else { return Ok(()) };
+        let head = Head { job: index.into(), release_ns: self.release.0, deadline_ns: self.deadline.0, step, kind };
+        let Calls { frame, code, watch, lengths, edges, .. } = self;
+        let mut call = |view: &mut View<'_>| watch.during(Some(index), || code.call(view));
+        let Some(job) = job.filter(|_| !edges.is_empty()) else {
+            return frame.with(head, iter::empty(), iter::empty(), &[], call);
+        };
+        let mut outcome = Ok(());
+        job.exchange(&mut |inputs, outputs| {
+            let read = edges.inputs.iter().flat_map(|(edge, it)| (0..it.count).map(move |number| (*edge, number)));
+            // A job sees as many messages as the plan says.
+            let read = read.map(|(edge, number)| inputs.get(edge, number).unwrap_or(&[]));
+            let written = outputs.into_messages().map(|(_, message)| message);
+            outcome = frame.with(head, read, written, lengths, &mut call);
+        });
+        lengths.clear();
+        lengths.extend(frame.lengths());
+        job.exchange(&mut |_, mut outputs| {
+            let messages = edges.outputs.iter().flat_map(|(edge, it)| (0..it.count).map(move |number| (*edge, number)));
+            for ((edge, number), &length) in messages.zip(&*lengths) {
+                // The frame says no more than fits.
+                let _ = outputs.truncate(edge, number, length);
+            }
+        });
+        outcome
+    }
+
+    /// There are no more jobs.
+    pub fn end(self) {
+        let Calls { code, watch, .. } = self;
+        watch.during(None, || code.end());
+    }
+}
+
+impl Jobs {
+    /// Uses the CPU for step `at`: by the user's code, or else for as long as is drawn.
+    pub(super) fn use_cpu(
+        &mut self,
+        time: &ExecutionTime,
+        at: usize,
+        kind: StepKind,
+        holding: Holding<'_>,
+    ) -> Result<(), Cut> {
+        if self.code.is_some() { self.call_code(at, kind, holding) } else { self.execute(self.draw(time, at)) }
+    }
+
+    /// Calls the code of the task for step `at`.
+    pub(super) fn call_code(&mut self, at: usize, kind: StepKind, holding: Holding<'_>) -> Result<(), Cut> {
+        if self.stop.is_stopped() {
+            return Err(Cut::Stopped);
+        }
+        let index = self.index;
+        let Some(code) = &mut self.code else { return Ok(()) };
+        let called = code.call(index, at, kind, holding.job);
+        Ok(called.map_err(|message| JobError::Code { index, message })?)
+    }
+}
+
+/// For each of `ops` which call it is, if it is one: steps that take no time are there for the executor alone.
+fn numbered(ops: &[Op]) -> Vec<Option<u32>> {
+    let mut calls = 0;
+    let number = |op: &Op| {
+        let (Op::Run(time) | Op::NonPreemptive(time) | Op::Suspend(time)) = op else { return None };
+        if time.wcet.is_zero() {
+            return None;
+        }
+        calls += 1;
+        Some(calls - 1)
+    };
+    ops.iter().map(number).collect()
+}
+
+fn kind(op: &Op) -> Option<StepKind> {
+    match op {
+        Op::Run(_) => Some(StepKind::Cpu),
+        Op::NonPreemptive(_) => Some(StepKind::NonPreemptive),
+        Op::Suspend(_) => Some(StepKind::Suspend),
+        _ => None,
+    }
+}
