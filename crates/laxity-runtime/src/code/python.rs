@@ -44,7 +44,9 @@ pub(super) fn load(function: &str, folder: &Path) -> Result<MakeCode, String> {
             interpreter.version
         ));
     }
-    let own = std::path::absolute(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    // A file without a folder is in the present one.
+    let own =
+        std::path::absolute(Path::new(".").join(folder)).map_err(|error| format!("{}: {error}", folder.display()))?;
     let path: Vec<String> = [own.display().to_string()].into_iter().chain(interpreter.path).collect();
     let python = Python::open(&PathBuf::from(&interpreter.library), &interpreter.home, &path)
         .map_err(|error| format!("{program}: {error}"))?;
