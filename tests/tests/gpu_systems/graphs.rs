@@ -19,7 +19,7 @@ fn edge(rates: &[u32], producer: usize, consumer: usize, initial: u32) -> Edge {
     let (produce, consume) = (rates[consumer], rates[producer]);
     let back_edge = consumer <= producer;
     let initial = if back_edge { 2 * consume * rates[consumer] + initial } else { initial % consume.max(1) };
-    Edge { producer, consumer, produce, consume, threshold: consume, initial, back_edge, delay: 0 }
+    Edge { producer, consumer, produce, consume, threshold: consume, initial, back_edge, delay: 0, message: 0 }
 }
 
 /// The first node is the only source; every other node has one or two producers before it.

@@ -30,7 +30,7 @@ fn edge(rng: &mut SplitMix64, periods: &[u64], producer: usize, consumer: usize)
     let back_edge = consumer <= producer;
     let initial = rng.below(u64::from(threshold)) as u32
         + if back_edge { threshold + rng.below(12 * u64::from(consume)) as u32 } else { 0 };
-    Edge { producer, consumer, produce, consume, threshold, initial, back_edge, delay: 0 }
+    Edge { producer, consumer, produce, consume, threshold, initial, back_edge, delay: 0, message: 0 }
 }
 
 fn case(seed: u64) -> Case {
