@@ -101,6 +101,19 @@ struct laxity_code_call {
     void *state;
 };
 
+// The layout, which Laxity's own side of the interface asserts, too.
+#ifdef __cplusplus
+#define LAXITY_CODE_LAYOUT static_assert
+#else
+#define LAXITY_CODE_LAYOUT _Static_assert
+#endif
+LAXITY_CODE_LAYOUT(sizeof(struct laxity_code_message) == 24 && offsetof(struct laxity_code_message, capacity) == 16, "messages");
+LAXITY_CODE_LAYOUT(sizeof(struct laxity_code_edge) == 24 && offsetof(struct laxity_code_edge, messages) == 16, "edges");
+LAXITY_CODE_LAYOUT(sizeof(struct laxity_code_call) == 80 && offsetof(struct laxity_code_call, job) == 16 &&
+                       offsetof(struct laxity_code_call, step) == 40 && offsetof(struct laxity_code_call, inputs) == 56 &&
+                       offsetof(struct laxity_code_call, state) == 72,
+                   "calls");
+
 // The function of jobs. Another result than 0 ends the run with an error that names task, job and result.
 typedef int laxity_code_function(struct laxity_code_call *call);
 

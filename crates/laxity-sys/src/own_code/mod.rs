@@ -6,7 +6,7 @@
 //!                                        '-> Function::call(view, state)
 //! ```
 //!
-//! The interface is that of `laxity/code.h`; a test of the C interface compares the layout of its structs with those here.
+//! The interface is that of `laxity/code.h`. The header asserts the same layout of its structs as is asserted here.
 
 mod library;
 mod python;
@@ -88,6 +88,15 @@ struct RawCall {
     outputs: *mut RawEdge,
     state: *mut c_void,
 }
+
+// As in `laxity/code.h`.
+const _: () = {
+    use std::mem::offset_of;
+    assert!(size_of::<RawMessage>() == 24 && offset_of!(RawMessage, capacity) == 16);
+    assert!(size_of::<RawEdge>() == 24 && offset_of!(RawEdge, messages) == 16);
+    assert!(size_of::<RawCall>() == 80 && offset_of!(RawCall, job) == 16 && offset_of!(RawCall, step) == 40);
+    assert!(offset_of!(RawCall, inputs) == 56 && offset_of!(RawCall, state) == 72);
+};
 
 /// An edge of a node, as the node sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
