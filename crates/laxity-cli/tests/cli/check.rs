@@ -210,6 +210,7 @@ fn the_json_has_exactly_the_documented_keys() {
         set(&[
             "laxity",
             "workload",
+            "chains",
             "scheduler",
             "arbitration",
             "handling",

@@ -228,7 +228,7 @@ fn code_that_cannot_be_called_is_an_error_with_file_line_and_field() {
         err
     };
     let (code, _, err) = run_live(&file, &[]);
-    assert!(code == 2 && err.contains("own.toml:9:38: task 0 \"t\" run: "), "{err}");
+    assert!(code == 2 && err.contains("own.toml:9:41: task 0 \"t\" run: "), "{err}");
     assert!(err.contains("has no symbol nothing") && err.contains("nm -D"), "{err}");
     let err = wrong("{ library = \"libnone.so\", symbol = \"x\" }");
     assert!(err.contains("there is no file") && err.contains("libnone.so"), "{err}");
@@ -267,7 +267,8 @@ fn a_program_is_started_for_each_job_and_its_failure_is_the_jobs() {
 fn python_functions_are_called_with_messages_in_place() {
     let Some((folder, file)) = workload("") else { return };
     let name = format!("python-{}", std::process::id());
-    let code = "
+    let code = "import ctypes
+
 class Camera:
     def __init__(self):
         self.calls, self.warm = 0, False
@@ -292,7 +293,7 @@ def fail(job):
 
 kept = []
 def keep(job):
-    kept.append(memoryview(job.output()[0]))
+    kept.append((ctypes.c_char * 4).from_buffer(job.output()[0]))
 ";
     let code = code.replace("FOLDER", &folder.path().display().to_string());
     fs::write(folder.path().join("own_fusion.py"), code).expect("a folder");

@@ -63,7 +63,7 @@ fn what_is_not_run_live_is_refused_by_name() {
         assert_eq!((code, out.as_str()), (1, ""), "{err}");
         err
     };
-    assert!(refused("semaphore.toml", &[]).contains("shared by k_fmlp or gpusync"));
+    assert!(refused("semaphore.toml", &["--scheduler", "other"]).contains("take --scheduler laxity, or simulate"));
     assert!(refused("best-effort.toml", &["--policy", "G-CFS"]).contains("\"indexer\" under G-CFS"));
     assert!(refused("two.toml", &["--scheduler", "fifo"]).contains("take --scheduler deadline"));
     assert_eq!(run(["run", "x.toml", "--scheduler", "rr"]).0, 2);

@@ -127,4 +127,6 @@ def end(state):
 def _words(error):
     where = traceback.extract_tb(error.__traceback__)
     place = f" ({where[-1].filename}:{where[-1].lineno})" if where else ""
-    return f"{type(error).__name__}: {error}{place}"
+    text = str(error)
+    text = text if len(text) <= 300 else f"{text[:300]}... ({len(text)} characters)"
+    return f"{type(error).__name__}: {text}{place}"
