@@ -119,7 +119,7 @@ fn turn(client: &Client, number: usize, witness: &Witness, random: &mut Random) 
     witness.leave(held, number);
 }
 
-/// An arbitration and who uses it.
+/// An arbitration and the threads that use it.
 struct Scene<'a> {
     simulation: Simulation,
     place: &'a TestRegistry<Registry>,

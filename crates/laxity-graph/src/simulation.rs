@@ -1,7 +1,7 @@
 //! Whole graphs under a deterministic schedule ([`laxity_testing::simulation`]): processes of two threads each that claim
 //! nodes, exchange messages, let go and end; any interleaving of their accesses to shared memory; kills at any of them, of
 //! one process or all, threads of killed processes that go on for a while, programs that execute another, threads that
-//! are stopped, waits that end late, and processes that come anew. What must hold after each step is in [`witness`].
+//! are stopped, waits that end late, and processes that come anew. The rules that must hold after each step are in [`witness`].
 //!
 //! Each simulated process attaches by itself, to a mapping and a presence byte of its own; a guardian of the simulation
 //! stands for the thread that Linux would have mark the liveness word. Of those that sleep Linux wakes one when a process

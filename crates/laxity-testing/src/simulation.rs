@@ -62,7 +62,7 @@ struct Stage {
     play: Mutex<Play>,
 }
 
-/// Changed by whoever has the turn.
+/// Changed by the thread that has the turn.
 struct Play {
     random: Random,
     actors: Vec<Actor>,
@@ -117,7 +117,7 @@ pub fn point() {
     }
 }
 
-/// Sleeps on `word`, which is `key` for all who have it, while it is `seen`: until it is woken, or is late. `None`: this
+/// Sleeps on `word`, which is `key` for all threads that use it, while it is `seen`: until it is woken, or is late. `None`: this
 /// thread is no actor.
 pub fn sleep(key: u64, word: &AtomicU32, seen: u32, until: Instant) -> Option<Ended> {
     if !is_simulated() {

@@ -186,7 +186,7 @@ fn devices(workload: &Workload) -> Vec<Dimension> {
 }
 
 /// The driver, the k-FMLP, and GPUSync's tokens and queues: rho of 1, 2, 3 and 6, f from 1 to 3 and m / (rho g), both orders (paper 003,
-/// section 5.5.3 tries these). What else GPUSync is told stays as the file has it.
+/// section 5.5.3 tries these). GPUSync's other parameters stay as the file has them.
 fn arbitrations(own: GpuArbitration) -> Vec<GpuArbitration> {
     let own_sync = match own {
         GpuArbitration::GpuSync(sync) => sync,

@@ -47,7 +47,7 @@ fn unknown_fields_are_refused_with_a_suggestion() {
         refuse_task("period = \"20 ms\"\nwcet = \"12 ms\"\ncolour = 3\n"),
         ["f.toml:8:1: task 0 \"lidar\": unknown field `colour`; write one of `name`, `arrival`, `gap`, `period`, \
           `deadline`, `phase`, `jitter`, `priority`, `cluster`, `working_set`, `budget`, `memory_demand`, \
-          `memory_budget`, `wcet`, `actual`, `body`"]
+          `memory_budget`, `wcet`, `actual`, `body` and 1 more"]
     );
 }
 

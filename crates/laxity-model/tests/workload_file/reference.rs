@@ -14,7 +14,12 @@ fn blocks(language: &str) -> Vec<&'static str> {
 #[test]
 fn every_toml_block_is_read() {
     let blocks = blocks("toml");
-    assert_eq!(blocks.len(), 10);
+    assert_eq!(blocks.len(), 12);
+    let car = blocks.iter().find(|block| block.contains("name = \"car\"")).expect("the graph with latest values");
+    let node = |name: &str, rest: &str| format!("[[graph.node]]\nname = \"{name}\"\nwcet = \"1 ms\"\n{rest}\n");
+    let source = |name: &str| node(name, "period = \"50 ms\"");
+    // The reference shows one node of this graph.
+    let others = [source("camera"), source("lidar"), node("detect", ""), node("planner", "")].concat();
     for block in blocks {
         // A part of a file becomes a file.
         let head = "laxity = 1\nname = \"w\"\nplatform.cpus = 4\n";
@@ -31,6 +36,8 @@ fn every_toml_block_is_read() {
                 "{head}[[platform.gpu]]\nname = \"g\"\nbandwidth = \"1 GB/s\"\n[[resource]]\nname = \"frame-pool\"\n\
                  [[task]]\nname = \"t\"\nperiod = \"1 s\"\n{block}"
             ),
+            Some("[[chain]]") => format!("{head}{car}{others}{block}"),
+            Some("[[graph]]") if block == *car => format!("{head}{car}{others}"),
             _ => format!("{head}{block}"),
         };
         Workload::from_toml(&text, "block.toml").unwrap_or_else(|errors| panic!("{errors}\n{text}"));

@@ -88,7 +88,7 @@ mod tests {
         assert!(error.contains("write ./sh"), "{error}");
         let error = find("./no-program", folder, None).expect_err("it is not there");
         assert!(error.contains("there is no file /bin/no-program"), "{error}");
-        let error = find("./hostname", Path::new("/etc"), None).expect_err("a file that is no program");
+        let error = find("./version", Path::new("/proc"), None).expect_err("a file that is no program");
         assert!(error.contains("chmod +x"), "{error}");
     }
 }
