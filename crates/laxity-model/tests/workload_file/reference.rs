@@ -20,11 +20,11 @@ fn every_toml_block_is_read() {
     let source = |name: &str| node(name, "period = \"50 ms\"");
     // The reference shows one node of this graph.
     let others = [source("camera"), source("lidar"), node("detect", ""), node("planner", "")].concat();
-    for block in blocks {
+    for block in &blocks {
         // A part of a file becomes a file.
         let head = "laxity = 1\nname = \"w\"\nplatform.cpus = 4\n";
         let text = match block.split_whitespace().next() {
-            Some("laxity") => block.to_owned(),
+            Some("laxity") => (*block).to_owned(),
             // The source of the reference's graph is its camera.
             Some("object") => {
                 let node = |name| format!("[[graph.node]]\nname = \"{name}\"\nwcet = \"1 ms\"\n");
@@ -37,7 +37,7 @@ fn every_toml_block_is_read() {
                  [[task]]\nname = \"t\"\nperiod = \"1 s\"\n{block}"
             ),
             Some("[[chain]]") => format!("{head}{car}{others}{block}"),
-            Some("[[graph]]") if block == *car => format!("{head}{car}{others}"),
+            Some("[[graph]]") if block == car => format!("{head}{car}{others}"),
             _ => format!("{head}{block}"),
         };
         Workload::from_toml(&text, "block.toml").unwrap_or_else(|errors| panic!("{errors}\n{text}"));
