@@ -267,7 +267,7 @@ fn a_program_is_started_for_each_job_and_its_failure_is_the_jobs() {
 fn python_functions_are_called_with_messages_in_place() {
     let Some((folder, file)) = workload("") else { return };
     let name = format!("python-{}", std::process::id());
-    let code = "import ctypes
+    let code = "import pickle
 
 class Camera:
     def __init__(self):
@@ -293,7 +293,7 @@ def fail(job):
 
 kept = []
 def keep(job):
-    kept.append((ctypes.c_char * 4).from_buffer(job.output()[0]))
+    kept.append(pickle.PickleBuffer(job.output()[0]))
 ";
     let code = code.replace("FOLDER", &folder.path().display().to_string());
     fs::write(folder.path().join("own_fusion.py"), code).expect("a folder");
