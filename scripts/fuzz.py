@@ -3,10 +3,10 @@
 
     python3 scripts/fuzz.py SECONDS [--keep] [TARGET...]
 
-Builds the targets with libFuzzer, which is part of bolero, and with the coverage counters of the stable compiler; no other
-tool is needed. All targets run side by side, at the lowest priority. A target begins with its committed inputs
-(`__fuzz__/TARGET/corpus` beside its source); what it finds lies in out/fuzz/TARGET, and a failure's input, too. `--keep`
-adds to the committed inputs those that reach what no committed input reaches.
+Builds the targets with libFuzzer, which is part of bolero, and with the coverage counters of the stable compiler; no
+other tool is needed. All targets run side by side, at the lowest priority. A target begins with its committed inputs
+(`__fuzz__/TARGET/corpus` beside its source); what it finds lies in out/fuzz/TARGET, and a failure's input, too.
+`--keep` adds to the committed inputs those that reach what no committed input reaches.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "out/fuzz"
-# Targets are all tests of laxity-fuzz below tests/, and tests in modules called `fuzz` of libraries whose types are private.
+# Targets are all tests of laxity-fuzz below tests/, and tests in modules called `fuzz` of libraries with private types.
 PACKAGES = {"laxity-fuzz": "--test=*", "laxity-graph": "--lib", "laxity-softgpu": "--lib"}
 FLAGS = [
     "--cfg fuzzing",
@@ -42,15 +42,19 @@ KEPT, KEPT_BYTES = 64, 2048
 
 @dataclass
 class Target:
+    """A test that makes its input of the bytes that libFuzzer gives it."""
+
     name: str
     program: Path
     committed: Path
 
     @property
     def found(self) -> Path:
+        """The folder of what it found."""
         return OUT / self.name
 
     def command(self, *options: str) -> tuple[list[str], dict[str, str]]:
+        """The arguments and the environment that run it with these options of libFuzzer."""
         arguments = [str(self.program), self.name, "--exact", "--nocapture", "--quiet", "--test-threads", "1"]
         environment = {
             **os.environ,
@@ -171,6 +175,7 @@ def keep(target: Target) -> None:
 
 
 def main() -> int:
+    """Builds and runs the targets. Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seconds", type=int)
     parser.add_argument("--keep", action="store_true")

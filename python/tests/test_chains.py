@@ -1,7 +1,8 @@
 """Chains: data age and reaction time, as read off the sums of a schedule without contention."""
 
-import laxity
 import pytest
+
+import laxity
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def fusion():
 
 
 def test_a_chain_has_a_row_for_each_measure(fusion):
-    result = laxity.simulate(fusion, duration="100 ms")
+    result = laxity.simulate(fusion, duration="100 ms", trace=True)
     rows = {row["measure"]: row for row in result.chains.to_pylist()}
     assert list(rows) == ["data_age", "data_age_first", "reaction_time", "reaction_time_last"]
     # The planner begins at 30, 60 and 90 ms, with the sample of 10 ms before, and takes 5 ms.
@@ -29,7 +30,7 @@ def test_a_chain_has_a_row_for_each_measure(fusion):
 
 
 def test_the_path_is_checked(fusion):
+    chain = {"name": "c", "path": ["car/planner", "car/camera"]}
+    graph = {"name": "car", "node": [{"name": n, "period": "9 ms", "wcet": "1 ms"} for n in ("camera", "planner")]}
     with pytest.raises(laxity.WorkloadError, match="no edge leads from there"):
-        chain = {"name": "c", "path": ["car/planner", "car/camera"]}
-        graph = {"name": "car", "node": [{"name": n, "period": "9 ms", "wcet": "1 ms"} for n in ("camera", "planner")]}
         laxity.workload("w", cpus=1, graphs=[graph], chains=[chain])
