@@ -105,8 +105,8 @@ fn build(description: Description) -> Result<Spec, DescriptionError> {
     } else {
         pipelined(graph, channels, objects, declared)?
     };
-    let latest = description.latest_bytes.iter().enumerate();
-    let spec = latest.fold(Ok(spec), |spec, (edge, &bytes)| spec?.with_latest(edge, bytes));
+    let mut latest = description.latest_bytes.iter().enumerate();
+    let spec = latest.try_fold(spec, |spec, (edge, &bytes)| spec.with_latest(edge, bytes));
     let (node_data, edge_data) = (description.node_data, description.edge_data);
     spec.and_then(|spec| with_extras(spec, description.recorder, &node_data, &edge_data, &description.swapping))
         .map_err(DescriptionError::Spec)

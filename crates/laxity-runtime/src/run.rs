@@ -286,9 +286,8 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
     let gpus = Gpus::open(plan, writers.split_off(plan.tasks.len()), system.as_ref())?;
     let shared_plan = Arc::new(plan.clone());
     let (mut threads, mut streams) = (Vec::new(), Vec::new());
-    let mut watches = Watches::default();
-    watches.system = system.as_ref().map(|system| system.name().to_owned());
-    watches.arbitrations = gpus.names();
+    let system_name = system.as_ref().map(|system| system.name().to_owned());
+    let mut watches = Watches { system: system_name, arbitrations: gpus.names(), ..Watches::default() };
     for (number, (task, log)) in plan.tasks.iter().zip(writers).enumerate() {
         let share = gpus.share(plan, number, task)?;
         let numbers = share.as_ref().map(|share| share.streams.iter().map(|stream| stream.number()).collect());

@@ -43,7 +43,7 @@ impl<'a> Search<'a> {
     }
 
     /// The settings to try next, none twice; empty once the search is over. All must be told before it is asked again.
-    pub fn next(&mut self) -> Vec<Setting> {
+    pub fn propose(&mut self) -> Vec<Setting> {
         if self.known.is_empty() {
             return vec![self.space.base()];
         }

@@ -208,7 +208,7 @@ fn fill(
         Value::Word(_) => 4,
     };
     let row = width.checked_mul(size).ok_or(INVALID_VALUE)?;
-    let is_aligned = to % size as u64 == 0 && pitch % size == 0;
+    let is_aligned = to.is_multiple_of(size as u64) && pitch.is_multiple_of(size);
     if !is_aligned || (height > 1 && pitch < row) {
         return Err(INVALID_VALUE);
     }

@@ -75,7 +75,7 @@ unsafe fn put_text(value: &str, to: *mut c_char, length: c_int) -> Outcome {
 fn of_device(device: &Device, attribute: c_int) -> Outcome<c_int> {
     let copy_engines = c_int::from(Driver::get()?.settings.config.copy_engines);
     Ok(match attribute {
-        1 | 2 | 3 => 1024,                // threads of a thread block, and in x and y
+        1..=3 => 1024,                    // threads of a thread block, and in x and y
         4 => 64,                          // in z
         5 => c_int::MAX,                  // thread blocks in x
         6 | 7 => 65_535,                  // in y and z

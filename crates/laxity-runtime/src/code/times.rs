@@ -10,9 +10,12 @@ use laxity_sys::own_code::{StepKind, View, WARM_UP};
 use super::{Bound, Code, Edges, MakeCode};
 use crate::plan::LivePlan;
 
+/// Times of the calls of each step of each task.
+type Times = BTreeMap<(String, u32), Vec<Nanos>>;
+
 /// Times of calls while a plan runs.
 #[derive(Clone, Debug, Default)]
-pub struct CallTimes(Arc<Mutex<BTreeMap<(String, u32), Vec<Nanos>>>>);
+pub struct CallTimes(Arc<Mutex<Times>>);
 
 /// Code whose calls are timed.
 struct Timed {

@@ -34,11 +34,12 @@ pub fn line(account: &Account, columns: usize) -> Line {
     let mut cells: Vec<BTreeMap<Blame, u64>> = vec![BTreeMap::new(); account.time().0.div_ceil(step) as usize];
     for piece in &account.pieces {
         let last = Instant(piece.to.0 - 1);
-        for column in column_of(piece.from)..=column_of(last) {
+        let first = column_of(piece.from);
+        for (column, cell) in (first..).zip(&mut cells[first..=column_of(last)]) {
             let left = account.arrival.0 + column as u64 * step;
             let overlap = piece.to.0.min(left.saturating_add(step)) - piece.from.0.max(left);
             for cause in &piece.causes {
-                *cells[column].entry(cause.blame()).or_default() += overlap / piece.causes.len() as u64 + 1;
+                *cell.entry(cause.blame()).or_default() += overlap / piece.causes.len() as u64 + 1;
             }
         }
     }

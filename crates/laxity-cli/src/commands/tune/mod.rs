@@ -185,7 +185,7 @@ fn search<'a>(
     // The file's own configuration is always evaluated: the others are compared with it.
     let mut is_first = true;
     loop {
-        let batch = search.next();
+        let batch = search.propose();
         if batch.is_empty() {
             break;
         }

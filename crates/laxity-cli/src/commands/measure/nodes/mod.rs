@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments, file: &Path, output: &mut Output) -> Result<()
     let mut times = Vec::new();
     let mut passed = Nanos::ZERO;
     for part in &parts {
-        progress.doing(Instant::ZERO + passed, &format!("{} alone", part.name));
+        progress.doing(Instant::ZERO + passed, format!("{} alone", part.name));
         times.push(carry_out(&part.workload, file, part.duration(each), &interrupt)?);
         passed = Nanos(passed.0 + each.0);
     }
