@@ -36,7 +36,7 @@ impl Tightness {
 /// Simulates the largest scale of a system that is proven.
 fn judge(feature: Feature, seed: u64, tightness: &mut Tightness) {
     let (workload, scheduler) = feature.system(seed);
-    let criterion = if seed % 3 == 0 { Criterion::Soft } else { Criterion::Hard };
+    let criterion = if seed.is_multiple_of(3) { Criterion::Soft } else { Criterion::Hard };
     let Some((workload, report)) = just_proven(&workload, &scheduler, criterion) else { return };
     tightness.proven += 1;
     let mut worst = vec![0; report.tasks.len()];

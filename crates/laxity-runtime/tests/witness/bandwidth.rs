@@ -57,8 +57,8 @@ fn best_effort_cpus_are_throttled_while_a_job_uses_the_gpu_and_only_then() {
         assert!(memory.cpus[1].periods >= memory.cpus[1].throttled_periods, "{linux}: {:?}", memory.cpus);
         assert_eq!(memory.cpus[0].periods, 0, "{linux}: no best-effort task may be there");
         // From the first period in which the lock was held until the one after it was unlocked.
-        let regulated = records.iter().filter(|record| matches!(record.event, Event::Regulate { .. }));
-        let last = regulated.last().map(|record| record.event);
+        let mut regulated = records.iter().filter(|record| matches!(record.event, Event::Regulate { .. }));
+        let last = regulated.next_back().map(|record| record.event);
         assert!(matches!(last, Some(Event::Regulate { budget: None, .. })), "{linux}: {last:?}");
         let budgets = records.iter().filter_map(|record| match record.event {
             Event::Regulate { budget, .. } => budget,
