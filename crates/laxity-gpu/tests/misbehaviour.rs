@@ -10,6 +10,7 @@ mod turns;
 #[path = "support/witness.rs"]
 mod witness;
 
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -99,9 +100,14 @@ struct Goal {
 
 /// Stops a process, which is a child of this one, with all its threads; whether it was there to be stopped.
 fn stop(process: Pid) -> bool {
-    kill_process(process, Signal::STOP).expect("it is ours");
-    let stopped = waitpid(Some(process), WaitOptions::UNTRACED).expect("it is a child");
-    stopped.is_some_and(|(_, status)| status.stopped())
+    let is_stopped = OnceCell::new();
+    until("a process is stopped", || {
+        // Again and again: Linux forgets a stop that comes while a process with other threads executes a program.
+        kill_process(process, Signal::STOP).expect("it is ours");
+        let changed = waitpid(Some(process), WaitOptions::UNTRACED | WaitOptions::NOHANG).expect("it is a child");
+        changed.is_some_and(|(_, status)| is_stopped.set(status.stopped()).is_ok())
+    });
+    is_stopped.into_inner().unwrap_or(false)
 }
 
 /// Harms processes that share GPUs of `config` at random until `goal` is reached.

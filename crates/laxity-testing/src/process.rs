@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Signal, set_parent_process_death_signal};
+
 const ROLE: &str = "LAXITY_TEST_ROLE";
 const PLACE: &str = "LAXITY_TEST_PLACE";
 
@@ -81,6 +83,11 @@ impl Drop for Process {
 }
 
 /// What this process is to do, and where; nothing in the process that runs the tests.
+///
+/// It does not outlive the thread that started it, however that ends: a process that works for ever would disturb all later
+/// tests.
 pub fn role() -> Option<(String, PathBuf)> {
-    Some((std::env::var(ROLE).ok()?, std::env::var_os(PLACE)?.into()))
+    let role = (std::env::var(ROLE).ok()?, std::env::var_os(PLACE)?.into());
+    set_parent_process_death_signal(Some(Signal::KILL)).expect("any process may");
+    Some(role)
 }
