@@ -37,6 +37,8 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 PYTEST := PYTHONPATH=scripts $(PYTHON) -m pytest -p skipped
 STAMPS := target/make
+# As cargo spells what it builds for in variables of the environment: X86_64_UNKNOWN_LINUX_GNU.
+TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
 OUT := out
 
 # For PyO3: what the Python package is built for (`abi3-py311` in its Cargo.toml). maturin would tell it in a file of its
@@ -139,16 +141,18 @@ demo:
 	@$(MAKE) --no-print-directory -j2 $(STAMPS)/python demo-vision
 	@$(PYTHON) -m examples.demo --laxity target/debug/laxity --stabilize $(OUT)/dev/vision/stabilize --out $(OUT)/demo
 
-# Tests that this machine cannot run are listed at the end, each with its reason; also when a test has failed.
+# One run tells of all that fails. Tests that this machine cannot run are listed at the end, each with its reason; also
+# when a test has failed.
 test:
 	@mkdir -p $(OUT) && rm -f $(OUT)/skipped.txt; \
 	status=0; export LAXITY_SKIPPED=$(abspath $(OUT))/skipped.txt; \
-	$(MAKE) --no-print-directory test-rust test-python test-vision-short || status=$$?; \
+	$(MAKE) --no-print-directory --keep-going test-rust test-python test-vision-short || status=$$?; \
 	python3 scripts/skipped.py $(OUT)/skipped.txt; \
 	exit $$status
 
+# A test program that hangs is ended, with its name in what cargo prints, and the others go on.
 test-rust: $(STAMPS)/tools $(STAMPS)/venv-dev opencl
-	cargo test --workspace
+	CARGO_TARGET_$(TRIPLE)_RUNNER="timeout --verbose --kill-after=10 900" cargo test --workspace --no-fail-fast
 
 test-python: venv
 	$(PYTEST) python/tests studies/tests tests/python
