@@ -6,6 +6,7 @@
     result = laxity.simulate(workload, duration="60 s", trace=True)
     print(result.tasks.to_pandas())
     result.trace.jobs()                     # a pyarrow.Table: so do polars and pandas take it
+    laxity.check(workload).tasks            # what is proven
     laxity.plots.cdf(result).figure.savefig("response-times.svg")
 
 `laxity.live` takes part in live graphs: processes that exchange tokens and data.
@@ -18,6 +19,7 @@ the same schedule as the ``laxity`` command, byte for byte.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from laxity._answers import Account, Check, Effect, Finding, Part, Ranked, Score, Tuned, check, tune, why, worst
 from laxity._build import Task, workload
 from laxity._errors import LaxityError, SimulationError, TraceError, WorkloadError, WorkloadIssue
 from laxity._generate import generate, generate_many
@@ -40,17 +42,26 @@ if TYPE_CHECKING:
     from laxity import live, plots
 
 __all__ = [
+    "Account",
+    "Check",
+    "Effect",
+    "Finding",
     "LaxityError",
+    "Part",
+    "Ranked",
     "Result",
+    "Score",
     "SimulationError",
     "Task",
     "Trace",
     "TraceError",
+    "Tuned",
     "Violation",
     "Workload",
     "WorkloadError",
     "WorkloadIssue",
     "__version__",
+    "check",
     "generate",
     "generate_many",
     "live",
@@ -62,7 +73,10 @@ __all__ = [
     "read_trace",
     "simulate",
     "simulate_many",
+    "tune",
+    "why",
     "workload",
+    "worst",
 ]
 
 

@@ -70,12 +70,15 @@ __all__ = [
     "_VxRun",
     "_VxVerified",
     "__version__",
+    "_check",
     "_generate",
     "_generate_many",
     "_overhead_points",
     "_restore_trace",
     "_restore_workload",
     "_serve_soft_gpu",
+    "_tune",
+    "_why",
     "gc",
     "load",
     "look",
@@ -246,7 +249,7 @@ def simulate(
     workload: Workload,
     policy: str | None = None,
     *,
-    duration: str = "1 s",
+    duration: str | None = None,
     seed: int = 0,
     trace: bool = False,
     overheads: _Path | None = None,
@@ -259,7 +262,7 @@ def simulate_many(
     workloads: Sequence[Workload],
     policy: str | Sequence[str] | None = None,
     *,
-    duration: str = "1 s",
+    duration: str | None = None,
     seed: int = 0,
     overheads: _Path | None = None,
     per: Literal["workload", "task"] = "workload",
@@ -285,6 +288,27 @@ def _generate_many(
     policy: str,
     threads: int | None,
 ) -> list[Workload]: ...
+def _check(
+    workload: Workload,
+    policy: str | None,
+    overheads: _Path | None,
+    arbitration: str | None,
+    handling: str | None,
+    accounting: str,
+    soft: bool,
+    scaling: bool,
+) -> dict[str, Any]: ...
+def _why(trace: Trace, job: str | None, count: int, by: str) -> list[dict[str, Any]]: ...
+def _tune(
+    workload: Workload,
+    load_permille: int,
+    within: str,
+    duration: str | None,
+    seed: int,
+    overheads: _Path | None,
+    best: int,
+    threads: int | None,
+) -> tuple[dict[str, Any], Workload]: ...
 def _restore_workload(json: str, provenance: str | None) -> Workload: ...
 def _restore_trace(bytes: bytes) -> Trace: ...
 

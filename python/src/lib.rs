@@ -1,6 +1,8 @@
 //! The extension module of the `laxity` Python package: conversions between Python and the crates that decide.
 //!
 //! ```text
+//! Python   check, why, tune   ->   answers   ->   laxity-analysis, laxity-trace, laxity-tune
+//!
 //! Python   Workload   simulate, simulate_many   generate_many   Trace               live, vx                 gpu                 sched
 //! here     workload   simulate, study, pace     generate        trace, violation    live/, vx/               gpu/, device/       sched/
 //!            |  errors, json, arrow + tables (pyarrow), parallel (GIL released, Ctrl-C) for all of them
@@ -8,6 +10,7 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod answers;
 mod arrow;
 mod completions;
 mod device;
@@ -35,6 +38,8 @@ mod workload;
 /// The native part of `laxity`; import from `laxity` instead.
 #[pyo3::pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::answers::{_check, _tune, _why};
     #[pymodule_export]
     use crate::device::{_serve_soft_gpu, PyBuffer, PyDevice};
     #[pymodule_export]

@@ -2,7 +2,7 @@
 
 use laxity_analysis::check::settle;
 use laxity_model::{Instant, Nanos, Workload};
-use laxity_plan::Plan;
+use laxity_plan::{Plan, default_duration};
 use laxity_sim::Simulator;
 use laxity_trace::metrics::{Metrics, Summary};
 use laxity_trace::{Record, TraceHeader};
@@ -46,9 +46,12 @@ pub fn run<E>(plan: &Plan, end: Instant, keep: Keep, look: impl FnMut() -> Resul
     Ok(Outcome { summary: metrics.finish(end), header, records, completions })
 }
 
-/// The time at which a simulation of `duration` ends.
-pub fn end_of(duration: &str) -> PyResult<Instant> {
-    let duration: Nanos = duration.parse().map_err(value_error)?;
+/// The time at which a simulation of `duration` ends; without one, as the command does.
+pub fn end_of(duration: Option<&str>, workload: &Workload) -> PyResult<Instant> {
+    let duration: Nanos = match duration {
+        Some(duration) => duration.parse().map_err(value_error)?,
+        None => default_duration(workload),
+    };
     Ok(Instant::ZERO.saturating_add(duration))
 }
 
@@ -64,7 +67,7 @@ pub fn end_of(duration: &str) -> PyResult<Instant> {
 ///     workload: what to simulate.
 ///     policy: "G-EDF", "C-RM", "P-DM", "G-FP", a realization such as "CE1" or "S-CQm", or both as "C-RM/FEm";
 ///         None: the workload's own.
-///     duration: simulated time with its unit, such as "60 s" or "250 ms".
+///     duration: simulated time with its unit, such as "60 s" or "250 ms"; None: ten of the longest periods, at least 1 s.
 ///     seed: decides random execution times, gaps between arrivals and jitter; 0 to 2**64 - 1.
 ///     trace: whether to keep every event. Takes about 40 bytes of memory an event, some ten events a job.
 ///     overheads: a published profile such as "brandenburg2009-worst" (that of the policy) or "none"; the path of a
@@ -82,7 +85,7 @@ pub fn end_of(duration: &str) -> PyResult<Instant> {
 /// profile that cannot be read, SimulationError for what cannot be simulated yet.
 #[pyfunction]
 #[pyo3(signature = (
-    workload, policy=None, *, duration="1 s", seed=0, trace=false, overheads=None, arbitration=None, handling=None,
+    workload, policy=None, *, duration=None, seed=0, trace=false, overheads=None, arbitration=None, handling=None,
     completions=vec![], stop=None
 ))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -90,7 +93,7 @@ pub fn simulate(
     py: Python<'_>,
     workload: &PyWorkload,
     policy: Option<&str>,
-    duration: &str,
+    duration: Option<&str>,
     seed: u64,
     trace: bool,
     overheads: Option<Overheads>,
@@ -99,7 +102,7 @@ pub fn simulate(
     completions: Vec<String>,
     stop: Option<Py<StudyStop>>,
 ) -> PyResult<SimulationResult> {
-    let end = end_of(duration)?;
+    let end = end_of(duration, &workload.workload)?;
     let mut workload = configured(py, &workload.workload, policy, overheads.as_ref())?;
     manage(&mut workload, arbitration, handling)?;
     let plan = prepare(py, &mut workload, seed)?;

@@ -21,6 +21,7 @@ struct Job {
     workload: usize,
     overheads: String,
     plan: Plan,
+    end: Instant,
 }
 
 /// A policy or several; None is the workload's own.
@@ -38,7 +39,7 @@ pub enum Policies {
 /// Args:
 ///     workloads: what to simulate.
 ///     policy: one or several, as `laxity.simulate` takes them; None: each workload's own.
-///     duration: simulated time of each, with its unit.
+///     duration: simulated time of each, with its unit; None: ten of its longest periods, at least 1 s.
 ///     seed: of every simulation: two policies see the same jobs.
 ///     overheads: as in `laxity.simulate`.
 ///     per: "workload" for a row a simulation, "task" for a row a task of each.
@@ -51,13 +52,13 @@ pub enum Policies {
 ///
 /// Raises what `laxity.simulate` does, before anything is simulated.
 #[pyfunction]
-#[pyo3(signature = (workloads, policy=None, *, duration="1 s", seed=0, overheads=None, per="workload", threads=None))]
+#[pyo3(signature = (workloads, policy=None, *, duration=None, seed=0, overheads=None, per="workload", threads=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn simulate_many<'py>(
     py: Python<'py>,
     workloads: Vec<PyRef<'py, PyWorkload>>,
     policy: Option<Policies>,
-    duration: &str,
+    duration: Option<&str>,
     seed: u64,
     overheads: Option<Overheads>,
     per: &str,
@@ -68,7 +69,6 @@ pub fn simulate_many<'py>(
         "task" => tables::tasks_of_runs,
         _ => return Err(value_error(format!("per=\"{per}\" is unknown; write \"workload\" or \"task\""))),
     };
-    let end = end_of(duration)?;
     let policies: Vec<Option<String>> = match policy {
         None => vec![None],
         Some(Policies::One(name)) => vec![Some(name)],
@@ -76,27 +76,28 @@ pub fn simulate_many<'py>(
     };
     let mut jobs = Vec::with_capacity(workloads.len() * policies.len());
     for (index, workload) in workloads.iter().enumerate() {
+        let end = end_of(duration, &workload.workload)?;
         for policy in &policies {
             let workload = configured(py, &workload.workload, policy.as_deref(), overheads.as_ref())?;
-            jobs.push(prepare(py, index, workload, seed)?);
+            jobs.push(prepare(py, index, workload, seed, end)?);
         }
     }
-    let runs = parallel::interruptible(py, threads, |stop| simulate_all(jobs, end, stop))?;
+    let runs = parallel::interruptible(py, threads, |stop| simulate_all(jobs, stop))?;
     table(py, rows(&runs)?)
 }
 
-fn prepare(py: Python<'_>, index: usize, mut workload: Workload, seed: u64) -> PyResult<Job> {
+fn prepare(py: Python<'_>, index: usize, mut workload: Workload, seed: u64, end: Instant) -> PyResult<Job> {
     let scheduler = workload.scheduler;
     settle(&mut workload, &scheduler);
     let plan = Plan::new(&workload, &workload.scheduler, seed)
         .map_err(|error| refusal(py, &error, Some(&format!("{index} \"{}\"", workload.name))))?;
-    Ok(Job { workload: index, overheads: workload.platform.overheads.name, plan })
+    Ok(Job { workload: index, overheads: workload.platform.overheads.name, plan, end })
 }
 
 /// The runs in the order of the jobs.
-fn simulate_all(jobs: Vec<Job>, end: Instant, stop: &AtomicBool) -> Result<Vec<Run>, Stopped> {
+fn simulate_all(jobs: Vec<Job>, stop: &AtomicBool) -> Result<Vec<Run>, Stopped> {
     jobs.into_par_iter()
-        .map(|Job { workload, overheads, plan }| {
+        .map(|Job { workload, overheads, plan, end }| {
             let outcome = run(&plan, end, Keep::default(), || Stopped::check(stop))?;
             Ok(Run { workload, overheads, outcome })
         })

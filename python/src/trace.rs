@@ -29,8 +29,8 @@ use crate::violation::PyViolation;
 /// From `Result.trace` or `laxity.read_trace`. In a notebook it shows itself as a Gantt chart.
 #[pyclass(frozen, module = "laxity", name = "Trace")]
 pub struct PyTrace {
-    header: Arc<TraceHeader>,
-    records: Arc<Vec<Record>>,
+    pub header: Arc<TraceHeader>,
+    pub records: Arc<Vec<Record>>,
     damage: Option<String>,
 }
 

@@ -11,7 +11,8 @@
 //! A [`Setting`] is one choice of each [`Dimension`]. [`Search`] does not evaluate anything itself: it hands out settings
 //! and is told their scores, so that the caller decides how many threads evaluate, and when to stop. It climbs: of one
 //! dimension after the other it takes the best choice, until no single change is better; then it starts again elsewhere.
-//! The same workload, seed and scores give the same search.
+//! The same workload, seed and scores give the same search. [`tune()`] does all of it, with the threads and the clock of a
+//! [`Host`].
 //!
 //! A configuration is *proven* if [`laxity_analysis::check`] proves that no deadline is missed. Where the analysis says
 //! nothing, as for features that it does not treat, the simulator's tail counts; it never outranks a proof.
@@ -24,6 +25,7 @@ mod scale;
 mod score;
 mod search;
 mod space;
+mod tune;
 
 pub use bottleneck::{Bottleneck, bottlenecks, growth};
 pub use edit::Edit;
@@ -31,3 +33,4 @@ pub use scale::{Part, scaled};
 pub use score::{Effort, Proof, Score, Tail, evaluate};
 pub use search::Search;
 pub use space::{Choice, Dimension, Setting, Space};
+pub use tune::{Change, Effect, Host, Ranked, Tuned, tune};

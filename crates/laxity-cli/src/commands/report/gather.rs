@@ -10,7 +10,6 @@ use laxity_trace::{Origin, Record};
 
 use super::observed::Observed;
 use super::{Arguments, Missing};
-use crate::commands::simulate::default_duration;
 use crate::commands::trace::Source;
 use crate::error::CliError;
 use crate::input;
@@ -53,7 +52,7 @@ pub fn of_workload(arguments: &Arguments, file: &Path, interrupt: &Interrupt) ->
             output::note(format_args!("{name}: graph \"{}\" has {} replicas", settled.graph, settled.replicas));
         }
     }
-    let duration = arguments.duration.unwrap_or_else(|| default_duration(&workload));
+    let duration = arguments.duration.unwrap_or_else(|| laxity_plan::default_duration(&workload));
     let mut evidence = Evidence {
         name: workload.name.clone(),
         files: vec![name.clone()],

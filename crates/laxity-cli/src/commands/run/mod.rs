@@ -18,7 +18,7 @@ use laxity_trace::metrics::Metrics;
 
 use self::view::View;
 use super::graph::display::Display;
-use super::simulate::{default_duration, parse_duration, settle_replicas};
+use super::simulate::{parse_duration, settle_replicas};
 use crate::error::CliError;
 use crate::input;
 use crate::interrupt::Interrupt;
@@ -95,7 +95,7 @@ pub fn parse_policy(text: &str) -> Result<Scheduler, String> {
 pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
     let file = input::name(&arguments.file);
     let workload = workload(&arguments, &file)?;
-    let duration = arguments.duration.unwrap_or_else(|| default_duration(&workload));
+    let duration = arguments.duration.unwrap_or_else(|| laxity_plan::default_duration(&workload));
     let plan = plan(&arguments, &file, &workload, duration)?;
     if !arguments.quiet && !arguments.json {
         say(&file, &workload, &plan);

@@ -10,7 +10,6 @@ use laxity_model::Nanos;
 use laxity_trace::TraceHeader;
 
 use self::simulations::Simulation;
-pub use self::simulations::default_duration;
 #[cfg(target_os = "linux")]
 pub use self::simulations::settle_replicas;
 use crate::configuration::Alternatives;
@@ -98,7 +97,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
             output::warning(format_args!("{file}: {warning}"));
         }
     }
-    let duration = arguments.duration.unwrap_or_else(|| simulations::default_duration(&workload));
+    let duration = arguments.duration.unwrap_or_else(|| laxity_plan::default_duration(&workload));
     let interrupt = Interrupt::watch();
     let mut reports = Vec::with_capacity(simulations.len());
     for (number, simulation) in simulations.iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use laxity_analysis::check::{Settled, settle};
-use laxity_model::{Nanos, OverheadCosts, Scheduler, Workload};
+use laxity_model::{OverheadCosts, Scheduler, Workload};
 
 use super::Arguments;
 use crate::configuration::{Configuration, configurations};
@@ -71,20 +71,8 @@ fn insert(path: &Path, name: &str) -> PathBuf {
     path.with_file_name(format!("{stem}-{}{extension}", name.replace(['/', ' '], "-")))
 }
 
-/// Long enough for every task and source of a graph to have released ten jobs, and at least 1 s.
-pub fn default_duration(workload: &Workload) -> Nanos {
-    let tasks = workload.tasks.iter().map(|task| (task.phase, task.period));
-    let nodes = workload.graphs.iter().flat_map(|graph| &graph.nodes);
-    let sources = nodes.filter_map(|node| Some((node.phase, node.period?)));
-    let longest =
-        tasks.chain(sources).map(|(phase, period)| Nanos(phase.0.saturating_add(period.0.saturating_mul(10)))).max();
-    longest.unwrap_or(Nanos::ZERO).clamp(Nanos::from_secs(1), Nanos::LONGEST)
-}
-
 #[cfg(test)]
 mod tests {
-    use laxity_model::{Platform, Task};
-
     use super::*;
 
     #[test]
@@ -92,15 +80,5 @@ mod tests {
         assert_eq!(insert(Path::new("out/run.1.lxt"), "C-RM/FEm"), Path::new("out/run.1-C-RM-FEm.lxt"));
         assert_eq!(insert(Path::new("run.lxt"), "CEm pai"), Path::new("run-CEm-pai.lxt"));
         assert_eq!(insert(Path::new("trace"), "CEm"), Path::new("trace-CEm"));
-    }
-
-    #[test]
-    fn by_default_every_task_releases_ten_jobs() {
-        let mut slow = Task::periodic("slow", Nanos(1), Nanos::from_secs(2));
-        slow.phase = Nanos::from_secs(3);
-        let fast = Task::periodic("fast", Nanos(1), Nanos::from_millis(1));
-        let workload = |tasks| Workload::new("w", Platform::identical(1), tasks);
-        assert_eq!(default_duration(&workload(vec![fast.clone()])), Nanos::from_secs(1));
-        assert_eq!(default_duration(&workload(vec![fast, slow])), Nanos::from_secs(23));
     }
 }

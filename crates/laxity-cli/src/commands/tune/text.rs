@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use laxity_tune::{Effort, Score};
+use laxity_tune::{Effort, Ranked, Score};
 
-use super::{Found, Ranked};
+use super::Found;
 use crate::quantity::{counted, short};
 use crate::style::{FAINT, GOOD, RESET, STRONG};
 use crate::table::{Cell, Table, cut};
@@ -26,20 +26,20 @@ pub fn text(found: &Found, effort: &Effort, width: Option<usize>) -> String {
         out,
         "{FAINT}tried {} of {}{load}, each simulated for {}, the best for longer; % of deadlines, and for graphs of \
          periods{RESET}\n",
-        counted(found.tried as u64, "configuration"),
-        found.settings,
+        counted(found.tuned.tried as u64, "configuration"),
+        found.tuned.settings,
         short(effort.simulated)
     );
     let mut table = columns(Table::of("")).text("changes");
-    for (number, ranked) in found.best.iter().enumerate() {
+    for (number, ranked) in found.tuned.best.iter().enumerate() {
         table.row(row(&(number + 1).to_string(), &ranked.score, describe(ranked)));
     }
-    table.total(row("file", &found.own.score, String::new()));
+    table.total(row("file", &found.tuned.own.score, String::new()));
     out.push_str(&table.render(width));
     out.push('\n');
-    if !found.changes.is_empty() {
+    if !found.tuned.changes.is_empty() {
         let mut table = columns(Table::of("what each change buys"));
-        for effect in &found.changes {
+        for effect in &found.tuned.changes {
             let change = cut(&format!("{}: {}", effect.change.what, effect.change.to), CHANGES_WIDTH_MAX);
             table.row(row(&format!("{change}, alone"), &effect.alone, String::new()));
             table.row(row("  the best without it", &effect.without, String::new()));
@@ -88,8 +88,8 @@ fn describe(ranked: &Ranked) -> String {
 /// By how much the best may grow, or what must shrink.
 fn way_out(found: &Found) -> String {
     let mut out = String::new();
-    let Some(best) = found.best.first() else { return out };
-    match (&best.score.proof, found.growth_permille) {
+    let Some(best) = found.tuned.best.first() else { return out };
+    match (&best.score.proof, found.tuned.growth_permille) {
         (Some(proof), Some(permille)) => {
             let factor = format!("{}.{:03}", permille / 1_000, permille % 1_000);
             let _ = writeln!(
@@ -107,7 +107,7 @@ fn way_out(found: &Found) -> String {
             if let Some(permille) = growth.filter(|&permille| permille < 1_000) {
                 let _ = writeln!(out, "it would be with {} of all execution times", percent(permille as i64 * 1_000));
             }
-            for bottleneck in found.bottlenecks.iter().take(BOTTLENECKS) {
+            for bottleneck in found.tuned.bottlenecks.iter().take(BOTTLENECKS) {
                 let _ = writeln!(
                     out,
                     "it would be if {} alone shrank to {}",
@@ -115,7 +115,7 @@ fn way_out(found: &Found) -> String {
                     percent(bottleneck.permille as i64 * 1_000)
                 );
             }
-            if let Some(tail) = best.score.tail.as_ref().filter(|_| found.bottlenecks.is_empty()) {
+            if let Some(tail) = best.score.tail.as_ref().filter(|_| found.tuned.bottlenecks.is_empty()) {
                 let _ = writeln!(out, "{} has the longest tail: that is the one to make shorter", tail.worst);
             }
         }

@@ -1,0 +1,202 @@
+//! A whole search: climbs, simplifies the best, simulates them for longer, and says what each change buys.
+
+use laxity_model::Workload;
+use serde::Serialize;
+
+use crate::{Bottleneck, Dimension, Effort, Score, Search, Setting, Space, bottlenecks, evaluate, growth};
+
+/// How often the search starts anew, if there is time.
+const RESTARTS: u32 = 8;
+/// The longer simulations that decide between the best are so many times as long.
+const LONGER: u64 = 4;
+/// Tenths of its time after which the search ends; the rest is for what is shown.
+const SEARCHED: u32 = 6;
+/// The same for simplifying the best.
+const SIMPLIFIED: u32 = 8;
+
+/// The threads and the clock, which the caller has.
+pub trait Host: Sync {
+    /// What `score` says of each of `settings`, in their order; several at once, if the caller likes.
+    fn map(&self, settings: &[Setting], score: &(dyn Fn(&Setting) -> Option<Score> + Sync)) -> Vec<Option<Score>>;
+    /// Whether `tenths` of the time that the search may take have passed, or [`is_stopped`](Host::is_stopped).
+    fn is_over(&self, tenths: u32) -> bool;
+    /// Whether to end as soon as possible, with what was found by then.
+    fn is_stopped(&self) -> bool;
+    /// So many settings were tried, and this is the best of them.
+    fn progress(&self, tried: usize, best: Option<&Score>);
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tuned {
+    /// How many settings there are.
+    pub settings: u64,
+    /// How many of them were tried.
+    pub tried: usize,
+    /// The workload's own configuration.
+    pub own: Ranked,
+    /// The best, in order; empty if no configuration is possible.
+    pub best: Vec<Ranked>,
+    /// What each change of the best buys.
+    pub changes: Vec<Effect>,
+    /// By how many thousandths all execution times of the best may be multiplied before it is no longer proven.
+    pub growth_permille: Option<u64>,
+    /// What alone may shrink so that the best is proven, if it is not.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// The workload as the best configures it.
+    #[serde(skip)]
+    pub workload: Workload,
+}
+
+/// A setting and its score.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ranked {
+    /// Where it differs from the workload's own configuration.
+    pub changes: Vec<Change>,
+    /// How good it is.
+    pub score: Score,
+    /// The setting itself.
+    #[serde(skip)]
+    pub setting: Setting,
+}
+
+/// One choice that differs from the workload's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The dimension: `scheduler`.
+    pub what: String,
+    /// The choice: `P-RM`.
+    pub to: String,
+    #[serde(skip)]
+    dimension: usize,
+}
+
+/// What a change buys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Effect {
+    /// The change.
+    pub change: Change,
+    /// The workload's own configuration with this change alone.
+    pub alone: Score,
+    /// The best without it.
+    pub without: Score,
+}
+
+/// Searches `space` and keeps the `count` best, at least one. The search and its simulations are seeded by `effort`; how far
+/// they get depends on the time that `host` has.
+pub fn tune(space: &Space, effort: &Effort, count: usize, host: &impl Host) -> Tuned {
+    let count = count.max(1);
+    let mut search = Search::new(space, effort.seed, RESTARTS);
+    climb(&mut search, space, effort, host);
+    let tried = search.tried();
+    let mut settings = few(&mut search, space, effort, count, host);
+    let base = space.base();
+    if !settings.contains(&base) {
+        settings.push(base.clone());
+    }
+    // Other draws, and more of them, so that the best is not the one that the first draws happened to suit.
+    let longer = effort.longer(LONGER);
+    let scores = scores(space, &settings, &longer, host);
+    let ranked = |(setting, score): (Setting, Score)| Ranked { changes: changes(space, &setting), score, setting };
+    let mut all: Vec<Ranked> = settings.into_iter().zip(scores).map(ranked).collect();
+    all.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.setting.cmp(&b.setting)));
+    let own = all.iter().find(|ranked| ranked.setting == base).cloned().expect("the base is among them");
+    all.retain(|ranked| ranked.score.is_possible());
+    all.truncate(count);
+    let best = all.first().unwrap_or(&own).clone();
+    let workload = space.workload(&best.setting);
+    Tuned {
+        settings: space.size(),
+        tried,
+        changes: if host.is_stopped() { Vec::new() } else { effects(space, &best, &longer, host) },
+        growth_permille: growth(&workload),
+        bottlenecks: bottlenecks(&workload),
+        own,
+        best: all,
+        workload,
+    }
+}
+
+/// Tries settings until there are no better ones, or no time.
+fn climb(search: &mut Search, space: &Space, effort: &Effort, host: &impl Host) {
+    // The workload's own configuration is always evaluated: the others are compared with it.
+    let mut is_first = true;
+    loop {
+        let batch = search.propose();
+        if batch.is_empty() {
+            return;
+        }
+        let score = |setting: &Setting| {
+            (is_first || !host.is_over(SEARCHED)).then(|| evaluate(&space.workload(setting), effort))
+        };
+        let told = host.map(&batch, &score);
+        let is_whole = told.iter().all(Option::is_some);
+        for (setting, score) in batch.into_iter().zip(told) {
+            if let Some(score) = score {
+                search.tell(setting, score);
+            }
+        }
+        is_first = false;
+        host.progress(search.tried(), search.best().first().map(|(_, score)| *score));
+        if !is_whole || host.is_over(SEARCHED) {
+            return;
+        }
+    }
+}
+
+/// The best settings without changes that buy nothing.
+fn few(search: &mut Search, space: &Space, effort: &Effort, count: usize, host: &impl Host) -> Vec<Setting> {
+    let candidates: Vec<Setting> =
+        search.best().into_iter().take(2 * count).map(|(setting, _)| setting.clone()).collect();
+    let mut settings: Vec<Setting> = Vec::new();
+    for mut setting in candidates {
+        while !host.is_over(SIMPLIFIED) {
+            let score = search.score(&setting).cloned();
+            let simpler = Search::simpler(&setting);
+            let unknown: Vec<Setting> =
+                simpler.iter().filter(|setting| search.score(setting).is_none()).cloned().collect();
+            for (setting, score) in unknown.iter().zip(scores(space, &unknown, effort, host)) {
+                search.tell(setting.clone(), score);
+            }
+            let no_worse =
+                simpler.into_iter().find(|simpler| score.is_some() && search.score(simpler) >= score.as_ref());
+            match no_worse {
+                Some(simpler) => setting = simpler,
+                None => break,
+            }
+        }
+        if !settings.contains(&setting) {
+            settings.push(setting);
+        }
+    }
+    settings.truncate(count);
+    settings
+}
+
+fn scores(space: &Space, settings: &[Setting], effort: &Effort, host: &impl Host) -> Vec<Score> {
+    host.map(settings, &|setting| Some(evaluate(&space.workload(setting), effort))).into_iter().flatten().collect()
+}
+
+fn changes(space: &Space, setting: &Setting) -> Vec<Change> {
+    let chosen = space.dimensions().iter().zip(setting).enumerate().filter(|(_, (_, choice))| **choice != 0);
+    let change = |(dimension, (of, &choice)): (usize, (&Dimension, &u16))| Change {
+        what: of.name.clone(),
+        to: of.choices[usize::from(choice)].label.clone(),
+        dimension,
+    };
+    chosen.map(change).collect()
+}
+
+fn effects(space: &Space, best: &Ranked, effort: &Effort, host: &impl Host) -> Vec<Effect> {
+    let pair = |change: &Change| {
+        let (mut alone, mut without) = (space.base(), best.setting.clone());
+        alone[change.dimension] = best.setting[change.dimension];
+        without[change.dimension] = 0;
+        [alone, without]
+    };
+    let settings: Vec<Setting> = best.changes.iter().flat_map(pair).collect();
+    let mut scores = scores(space, &settings, effort, host).into_iter();
+    let effect =
+        |change: &Change| Some(Effect { change: change.clone(), alone: scores.next()?, without: scores.next()? });
+    best.changes.iter().filter_map(effect).collect()
+}
