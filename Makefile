@@ -14,6 +14,7 @@
 #   make test-kill   processes of live graphs, GPU arbitration and scheduled systems killed at random, thousands of
 #                    times; also stopped and replaced by exec, and those of graphs and GPUs forked and starved of descriptors
 #                    (minutes)
+#   make test-kernel the policy core for the kernel beside the policies in Rust: ten million random events
 #   make fuzz        inputs guided by coverage for parsers, traces, shared memory, soft GPUs; EACH=600 seconds a target
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
@@ -52,7 +53,7 @@ export CARGO_PROFILE_DEV_INCREMENTAL ?= false
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name 'Cargo.toml' -o -name '*.csv' 2>/dev/null)
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
-.PHONY: help doctor demo test test-rust test-python check fuzz test-kill test-races bench-analysis bench-bandwidth \
+.PHONY: help doctor demo test test-rust test-python check fuzz test-kernel test-kill test-races bench-analysis bench-bandwidth \
         bench-gpu bench-graph bench-interpose bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
         test-vision test-vision-short requirements clean venv opencl opencv demo-vision
 
@@ -164,6 +165,9 @@ test-kill: $(STAMPS)/tools
 	cargo test -p laxity-sched --test deaths -- --ignored --nocapture
 	cargo test -p laxity-gpu --test bandwidth -- --ignored --nocapture
 	cargo test -p laxity-bandwidth --test kills -- --ignored --nocapture
+
+test-kernel: $(STAMPS)/tools
+	cargo test -p laxity-scx -- --ignored --nocapture
 
 # All targets run side by side, guided by coverage.
 EACH ?= 600

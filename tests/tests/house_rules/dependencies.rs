@@ -7,7 +7,10 @@ const LAYERS: &[(u8, &[&str])] = &[
     (0, &["laxity-model"]),
     (1, &["laxity-policy", "laxity-trace", "laxity-analysis", "laxity-gen", "laxity-sys"]),
     (2, &["laxity-plan", "laxity-membership", "laxity-testing"]),
-    (3, &["laxity-sim", "laxity-measure", "laxity-graph", "laxity-gpu", "laxity-sched", "laxity-softgpu"]),
+    (
+        3,
+        &["laxity-sim", "laxity-measure", "laxity-graph", "laxity-gpu", "laxity-sched", "laxity-scx", "laxity-softgpu"],
+    ),
     (4, &["laxity-study", "laxity-tune", "laxity-device", "laxity-interpose", "laxity-bandwidth", "laxity-softcuda"]),
     (5, &["laxity-runtime"]),
     (6, &["laxity-vx"]),

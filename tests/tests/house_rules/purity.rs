@@ -64,6 +64,7 @@ fn unsafe_code_stays_where_it_argues_its_case() {
         "crates/laxity-graph/",
         "crates/laxity-gpu/",
         "crates/laxity-sched/",
+        "crates/laxity-scx/src/native/",
         "crates/laxity-softgpu/src/client/view.rs",
         "capi/",
         "python/src/live/message.rs",

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0 */
+/*
+ * The core as a native library, for tests that drive it beside laxity-policy. LAXITY_PREFIX tells the builds apart: with
+ * LAXITY_MUTANTS one can break a rule.
+ */
+#include "dispatch.h"
+#include "policy.h"
+
+#define PASTE(prefix, name) prefix##name
+#define JOIN(prefix, name) PASTE(prefix, name)
+#define NATIVE(name) JOIN(LAXITY_PREFIX, name)
+
+typedef struct laxity_core core;
+typedef laxity_u32 u32;
+typedef laxity_u64 u64;
+
+/* clang-format off */
+u64 NATIVE(size)(void) { return sizeof(core); }
+
+int NATIVE(init)(core *c, u32 tasks, u32 cpus, u32 rule, u32 invocation, u32 mutant)
+{
+#ifdef LAXITY_MUTANTS
+	c->mutant = mutant;
+#else
+	(void)mutant;
+#endif
+	return laxity_init(c, tasks, cpus, rule, invocation);
+}
+
+int NATIVE(set_rank)(core *c, u32 task, u64 level, u32 position) { return laxity_set_rank(c, task, level, position); }
+int NATIVE(release)(core *c, u32 task, u64 major) { return laxity_release(c, task, major); }
+int NATIVE(complete)(core *c, u32 cpu, u32 task) { return laxity_complete(c, cpu, task); }
+int NATIVE(suspend)(core *c, u32 cpu, u32 task) { return laxity_suspend(c, cpu, task); }
+int NATIVE(resume)(core *c, u32 task) { return laxity_resume(c, task); }
+int NATIVE(prioritize)(core *c, u32 task, u64 major, u32 tie) { return laxity_prioritize(c, task, major, tie); }
+int NATIVE(wake)(core *c, u32 thread, u32 owner, u64 major, u32 tie) { return laxity_wake(c, thread, owner, major, tie); }
+int NATIVE(tick)(core *c, u32 cpu, u64 quantum) { return laxity_tick(c, cpu, quantum); }
+int NATIVE(switch)(core *c, u32 cpu, u32 task) { return laxity_switch(c, cpu, task); }
+int NATIVE(enter)(core *c, u32 task) { return laxity_enter(c, task); }
+int NATIVE(exit)(core *c, u32 task) { return laxity_exit(c, task); }
+u64 NATIVE(decide)(core *c) { laxity_decide(c); return laxity_announce(c); }
+u64 NATIVE(kicks)(core *c, u64 changed) { return laxity_kicks(c, changed); }
+u32 NATIVE(next)(core *c, u32 cpu) { return laxity_next(c, cpu); }
+u32 NATIVE(linked)(core *c, u32 cpu) { return laxity_cpu_at(c, cpu)->linked; }
+/* clang-format on */

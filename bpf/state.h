@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT OR Apache-2.0 */
+/*
+ * The state of one cluster's job scheduling, in memory of fixed size.
+ *
+ * Freestanding C, compiled for BPF and natively: no allocation, no recursion, no pointer in the state, every loop
+ * bounded by a constant, every index masked where it is used, so that the verifier of Linux knows the bounds.
+ */
+#ifndef LAXITY_STATE_H
+#define LAXITY_STATE_H
+
+typedef __UINT64_TYPE__ laxity_u64;
+typedef __UINT32_TYPE__ laxity_u32;
+typedef __UINT16_TYPE__ laxity_u16;
+
+/* Powers of two, because indices are masked with them less one. */
+#define LAXITY_TASKS 256
+#define LAXITY_CPUS 64
+/* Matches that a CPU plays in the tournament of the mapping: log2 of LAXITY_CPUS. */
+#define LAXITY_MATCHES 6
+/* Levels of the heap of ready jobs, for positions from 1 to LAXITY_TASKS. */
+#define LAXITY_LEVELS 9
+/* No task or no CPU. */
+#define LAXITY_NONE 0xffffu
+
+#define LAXITY_FN static inline __attribute__((always_inline, unused))
+/* Too large to be copied to each of its callers; under a lock of BPF, a function of its own may still be called. */
+#define LAXITY_SUB static __attribute__((noinline, unused))
+
+/*
+ * Where a task's job is, or an interrupt thread's work; laxity-policy, cpu/core/mod.rs, has the drawing.
+ * HELD: it could run, but an interrupt thread that works on behalf of the same job goes first.
+ */
+enum laxity_job_state {
+	LAXITY_INACTIVE,
+	LAXITY_READY,
+	LAXITY_LINKED,
+	LAXITY_SUSPENDED,
+	LAXITY_HELD,
+};
+
+/* How jobs rank; ties go to the task listed first. */
+enum laxity_rule {
+	/* By what the release says: the absolute deadline under EDF, any number under job-level priorities. */
+	LAXITY_BY_JOB,
+	/* By the level of the task: rate- or deadline-monotonic, or given. User space computes the levels. */
+	LAXITY_BY_TASK,
+};
+
+/* When jobs are linked (paper 002: S1, and S2 with aligned or with staggered quanta). */
+enum laxity_invocation {
+	LAXITY_EVENT_DRIVEN,
+	LAXITY_ALIGNED,
+	LAXITY_STAGGERED,
+};
+
+/* An event that cannot have happened. The state is as before. */
+enum laxity_error {
+	/* No such task, CPU, rule or size. */
+	LAXITY_NO_SUCH = -1,
+	/* Jobs of a task are sequential, and so is the work of an interrupt thread. */
+	LAXITY_IS_PENDING = -2,
+	/* Only a suspended job resumes. */
+	LAXITY_NOT_SUSPENDED = -3,
+	/* Only a ready, linked or held job leaves its CPU. */
+	LAXITY_NOT_PENDING = -4,
+	/* A linked job is never on another CPU, and a process occupies one CPU at a time. */
+	LAXITY_ELSEWHERE = -5,
+	/* A second tick of a CPU before the decision. */
+	LAXITY_TICKED = -6,
+};
+
+struct laxity_task {
+	/* Its job's effective priority: the smaller is the more urgent. Absolute deadline in ns, or level. */
+	laxity_u64 major;
+	/* Breaks ties: the place in the list of all tasks of the task whose priority this is. */
+	laxity_u32 tie;
+	/* Its own place in the list of all tasks, those of other clusters included. */
+	laxity_u32 position;
+	/* Under LAXITY_BY_TASK, at least 1: level 0 is above all jobs. */
+	laxity_u64 level;
+	laxity_u16 state;
+	/* Where it is linked; means something only in that state. */
+	laxity_u16 linked_to;
+	/* The CPU its process occupies, linked there or not; LAXITY_NONE. */
+	laxity_u16 on;
+	/* The CPU its process last occupied. */
+	laxity_u16 last_cpu;
+	/* Of an active interrupt thread: the task it works for. */
+	laxity_u16 owner;
+	/* The interrupt thread that goes before this task's job. */
+	laxity_u16 occupant;
+	/* Its position in the heap of ready jobs, from 1; 0: it is not there. */
+	laxity_u16 queued_at;
+	/* Whether its process is in a non-preemptive section. */
+	laxity_u16 is_non_preemptive;
+};
+
+struct laxity_cpu {
+	/* The key by which it gives way: the larger first. */
+	laxity_u64 key_major;
+	laxity_u64 key_minor;
+	/* The job that is linked to it; LAXITY_NONE. */
+	laxity_u16 linked;
+	/* What was linked when changes were last announced. */
+	laxity_u16 announced;
+	/* The task whose process occupies it. */
+	laxity_u16 process;
+	laxity_u16 unused;
+};
+
+struct laxity_core {
+	struct laxity_task task[LAXITY_TASKS];
+	struct laxity_cpu cpu[LAXITY_CPUS];
+	/* Ready jobs that have no link: a binary heap, the most urgent at position 1. */
+	laxity_u16 heap[2 * LAXITY_TASKS];
+	/* Of the matches among CPUs, see mapping.h. */
+	laxity_u16 winner[2 * LAXITY_CPUS];
+	/* CPUs whose quantum began since the last decision, in that order. */
+	laxity_u16 ticked[LAXITY_CPUS];
+	laxity_u64 next_quantum;
+	/* A bit a CPU: its link may have changed since changes were last announced; its quantum began. */
+	laxity_u64 touched;
+	laxity_u64 ticked_mask;
+	laxity_u32 queued;
+	laxity_u32 ticks;
+	laxity_u32 tasks;
+	laxity_u32 cpus;
+	laxity_u32 rule;
+	laxity_u32 invocation;
+	/* See LAXITY_FORGET. */
+	laxity_u32 scratch;
+	laxity_u32 unused;
+#ifdef LAXITY_MUTANTS
+	laxity_u32 mutant;
+#endif
+};
+
+/*
+ * Tests break one rule at a time and must notice. Only the build for tests can: elsewhere the condition is a constant.
+ */
+#ifdef LAXITY_MUTANTS
+#define LAXITY_MUTANT(core, number) ((core)->mutant == (number))
+#else
+#define LAXITY_MUTANT(core, number) 0
+#endif
+
+/*
+ * For the verifier: `number` comes from memory, so that nothing is known of it. It follows each path through a loop that
+ * it cannot prove to be like one that it has seen, and what it knows of an index differs from round to round.
+ */
+#ifdef __bpf__
+#define LAXITY_FORGET(core, number)                                       \
+	do {                                                              \
+		*(volatile laxity_u32 *)&(core)->scratch = (number);      \
+		(number) = *(volatile laxity_u32 *)&(core)->scratch;      \
+	} while (0)
+#else
+#define LAXITY_FORGET(core, number) ((void)(core), (void)(number))
+#endif
+
+LAXITY_FN struct laxity_task *laxity_task_at(struct laxity_core *core, laxity_u32 task)
+{
+	return &core->task[task & (LAXITY_TASKS - 1)];
+}
+
+LAXITY_FN struct laxity_cpu *laxity_cpu_at(struct laxity_core *core, laxity_u32 cpu)
+{
+	return &core->cpu[cpu & (LAXITY_CPUS - 1)];
+}
+
+/* Whether the job of task `a` ranks before that of task `b`: a total order, as no two are the same task. */
+LAXITY_FN int laxity_precedes(struct laxity_core *core, laxity_u32 a, laxity_u32 b)
+{
+	struct laxity_task *first = laxity_task_at(core, a), *second = laxity_task_at(core, b);
+
+	if (first->major != second->major)
+		return first->major < second->major;
+	if (first->tie != second->tie && !LAXITY_MUTANT(core, 1))
+		return first->tie < second->tie;
+	return LAXITY_MUTANT(core, 2) ? a > b : a < b;
+}
+
+#endif

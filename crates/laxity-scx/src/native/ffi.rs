@@ -1,0 +1,55 @@
+//! The functions of `bpf/native.c`, in two builds.
+
+/// The memory of a core: its size and layout are C's business.
+pub type Memory = *mut u64;
+
+/// Declares the functions of a build, and a table of them.
+macro_rules! builds {
+    ($($table:ident: $prefix:literal { $($name:ident: fn($($argument:ident: $kind:ty),*) -> $result:ty;)* })*) => {$(
+        pub mod $table {
+            use super::{Functions, Memory};
+
+            unsafe extern "C" {
+                $(#[link_name = concat!($prefix, stringify!($name))] fn $name($($argument: $kind),*) -> $result;)*
+            }
+
+            /// The functions of this build.
+            pub static FUNCTIONS: Functions = Functions { $($name),* };
+        }
+    )*};
+}
+
+/// The same functions for each build.
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {
+        /// A build's functions. Each takes the memory of a core that `init` has filled.
+        pub struct Functions {
+            $(pub $name: unsafe extern "C" fn($($argument: $kind),*) -> $result,)*
+        }
+
+        builds! {
+            whole: "laxity_core_" { $($name: fn($($argument: $kind),*) -> $result;)* }
+            breakable: "laxity_mutant_" { $($name: fn($($argument: $kind),*) -> $result;)* }
+        }
+    };
+}
+
+functions! {
+    size: fn() -> u64;
+    init: fn(core: Memory, tasks: u32, cpus: u32, rule: u32, invocation: u32, mutant: u32) -> i32;
+    set_rank: fn(core: Memory, task: u32, level: u64, position: u32) -> i32;
+    release: fn(core: Memory, task: u32, major: u64) -> i32;
+    complete: fn(core: Memory, cpu: u32, task: u32) -> i32;
+    suspend: fn(core: Memory, cpu: u32, task: u32) -> i32;
+    resume: fn(core: Memory, task: u32) -> i32;
+    prioritize: fn(core: Memory, task: u32, major: u64, tie: u32) -> i32;
+    wake: fn(core: Memory, thread: u32, owner: u32, major: u64, tie: u32) -> i32;
+    tick: fn(core: Memory, cpu: u32, quantum: u64) -> i32;
+    switch: fn(core: Memory, cpu: u32, task: u32) -> i32;
+    enter: fn(core: Memory, task: u32) -> i32;
+    exit: fn(core: Memory, task: u32) -> i32;
+    decide: fn(core: Memory) -> u64;
+    kicks: fn(core: Memory, changed: u64) -> u64;
+    next: fn(core: Memory, cpu: u32) -> u32;
+    linked: fn(core: Memory, cpu: u32) -> u32;
+}
