@@ -153,7 +153,7 @@ test:
 
 # A test program that hangs is ended, with its name in what cargo prints, and the others go on.
 test-rust: $(STAMPS)/tools $(STAMPS)/venv-dev opencl
-	CARGO_TARGET_$(TRIPLE)_RUNNER="timeout --foreground --verbose --kill-after=10 900" cargo test --workspace --no-fail-fast
+	CARGO_TARGET_$(TRIPLE)_RUNNER="timeout --foreground --verbose --kill-after=10 1800" cargo test --workspace --no-fail-fast
 
 test-python: venv
 	$(PYTEST) python/tests studies/tests tests/python
