@@ -76,6 +76,8 @@ pub(crate) struct TaskWords {
     pub refused: usize,
     /// Non-preemptive sections that the thread is in, and whether it is to give up its CPU after them: 32 bits each.
     pub sections: usize,
+    /// Whether its job gave itself the top priority, which locks do not change: 32 bits.
+    pub above: usize,
     pub is_due: usize,
     /// The number of the cluster that has the task, and one more; 0: none. 32 bits.
     pub claim: usize,
@@ -136,6 +138,7 @@ impl Layout {
             claim: shared + 28,
             request: shared + 32,
             sections: own,
+            above: own + 4,
             job: own + 8,
             release: own + 16,
             deadline: own + 24,

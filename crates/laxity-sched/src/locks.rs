@@ -32,6 +32,11 @@ pub(crate) fn granted(word: u32) -> Option<ReplicaId> {
     word.checked_sub(WAITING + 1).map(|replica| ReplicaId(replica as u16))
 }
 
+/// The level above all jobs.
+fn top(task: TaskId) -> (u64, u32) {
+    (0, task.0)
+}
+
 /// The state lock of the locks, held. Unpublished changes did not happen.
 #[derive(Debug)]
 pub(crate) struct LocksGuard<'a> {
@@ -112,6 +117,11 @@ impl Shared {
         locks.publish(None).map(drop)
     }
 
+    /// The level that the present job of `task` gave itself, or that of its own right.
+    pub fn own_level(&self, task: TaskId) -> (u64, u32) {
+        if self.is_above(task) { top(task) } else { self.base(task).level() }
+    }
+
     /// The priority of the present job of `task` in its own right.
     pub fn base(&self, task: TaskId) -> Priority {
         let words = self.task(task);
@@ -154,8 +164,11 @@ impl LocksGuard<'_> {
         }
     }
 
-    /// The effective level of the job of `task`.
+    /// The effective level of the job of `task`: a job that gave itself the top priority keeps it, whatever locks say.
     pub fn level_of_job(&self, task: TaskId) -> (u64, u32) {
+        if self.shared.is_above(task) {
+            return top(task);
+        }
         self.cache.arbiter.priority(task).unwrap_or_else(|| self.shared.base(task)).level()
     }
 

@@ -201,6 +201,16 @@ impl Memory {
         }
     }
 
+    /// Whether the job of `task` gave itself the top priority.
+    pub fn is_above(&self, task: TaskId) -> bool {
+        self.number(self.task(task).above) != 0
+    }
+
+    /// The job of `task` gives itself the top priority, or back. Only its thread says so.
+    pub fn set_above(&self, task: TaskId, is_above: bool) {
+        self.segment.u32(self.task(task).above).store(is_above.into(), Ordering::Relaxed);
+    }
+
     /// The job of `task` completed at `now`. Only its thread says so.
     pub fn end_job(&self, task: TaskId, now: Instant) {
         let words = self.task(task);

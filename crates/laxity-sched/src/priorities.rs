@@ -4,6 +4,7 @@ use laxity_model::Instant;
 use laxity_policy::cpu::Event;
 
 use crate::decision::{Decision, Watch};
+use crate::state_lock::ClusterGuard;
 use crate::task::{Phase, Task, TaskError};
 
 impl Task {
@@ -19,15 +20,28 @@ impl Task {
         self.event(&mut (), phase, |state| state.handle(self.id, Event::Prioritized { task: self.id, level }))
     }
 
-    /// The present job, which is not suspended, is above all others (`true`), or has its own priority again; `watch` hears of
-    /// the decision before the thread may have to wait for its CPU.
+    /// The present job, which is not suspended, is above all others (`true`), or has its effective priority again; `watch`
+    /// hears of the decision before the thread may have to wait for its CPU. It stays above them whatever happens to the
+    /// locks that it holds or requests, until it says so or is complete.
     ///
     /// # Errors
     /// [`TaskError`]; there must be a job that is not suspended.
-    pub fn top_priority_watched(&self, is_above: bool, watch: &mut impl Watch) -> Result<Decision, TaskError> {
+    pub fn top_priority_watched(&self, is_above: bool, watch: &mut impl Watch) -> Result<(), TaskError> {
         self.expect(Phase::Pending, "a priority", "a job that is not suspended", "wait for one first")?;
-        let level = if is_above { (0, self.id.0) } else { self.shared().base(self.id).level() };
-        self.event(watch, Phase::Pending, |state| state.handle(self.id, Event::Prioritized { task: self.id, level }))
+        let (shared, task) = (self.shared(), self.id);
+        if is_above || shared.config.locks.is_empty() {
+            let event = |state: &mut ClusterGuard<'_>| {
+                shared.set_above(task, is_above);
+                state.handle(task, Event::Prioritized { task, level: shared.own_level(task) });
+            };
+            return self.event(watch, Phase::Pending, event).map(drop);
+        }
+        // It may have inherited a priority meanwhile.
+        self.change_locks(watch, |locks| {
+            shared.set_above(task, false);
+            locks.touch(task);
+            Ok(())
+        })
     }
 
     /// The present job is due at `deadline` from now on, and goes by that under EDF: it has another budget.
@@ -42,7 +56,7 @@ impl Task {
         let job = self.job();
         self.event(&mut (), phase, |state| {
             self.shared().begin_job(self.id, job.index, job.release, deadline);
-            state.handle(self.id, Event::Prioritized { task: self.id, level: self.shared().base(self.id).level() });
+            state.handle(self.id, Event::Prioritized { task: self.id, level: self.shared().own_level(self.id) });
         })
     }
 }

@@ -237,6 +237,7 @@ impl Task {
         let shared = self.shared();
         let decision = self.event(watch, Phase::Pending, |state| {
             shared.begin_job(self.id, job.index, job.release, job.deadline);
+            shared.set_above(self.id, false);
             let (task, cpu) = (self.id, state.cpu_of(self.id));
             state.cache.policy.set_level(task, shared.long(shared.task(task).level));
             state.handle(task, Event::Released { cpu, task, deadline: job.deadline });

@@ -90,6 +90,55 @@ fn a_holder_has_the_deadline_of_its_most_urgent_waiter_until_it_unlocks() {
     assert_eq!(*order.lock().expect("no panic"), ["unlock", "early", "middle", "late"]);
 }
 
+/// The holder of a bandwidth lock is above all others; a lock of the system that is requested or unlocked meanwhile leaves it
+/// there.
+#[test]
+fn a_job_that_gave_itself_the_top_priority_keeps_it_whatever_locks_say() {
+    let cpus = usable();
+    let [.., first, second] = cpus[..] else { return laxity_testing::skip("two jobs at once need two CPUs") };
+    let door = lock::Config::Queue { replicas: 1, order: EngineOrder::Priority, progress: lock::Progress::Inheritance };
+    let config = Config { locks: vec![door; 2], ..Config::new(Rule::Edf, vec![vec![first, second]]) };
+    let Some((_place, system)) = on("top", config) else { return };
+    let look = || system.snapshot().expect("whole");
+    let level = |name| named(&look(), name).expect("it is a task").level;
+    let holds = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let late = task(&system, "late", 60_000);
+            let job = release(&late, 0);
+            late.lock(LockRequest::of(DOOR), &mut ()).expect("free");
+            late.top_priority_watched(true, &mut ()).expect("it has a job");
+            holds.store(true, Ordering::SeqCst);
+            spin_until(|| named(&look(), "early").is_some_and(|task| task.state == TaskState::Suspended));
+            let early = level("early");
+            assert_eq!(level("late"), 0, "above all, whatever it inherits");
+            late.lock(LockRequest::of(LockId(1)), &mut ()).expect("free");
+            late.unlock(LockId(1), &mut ()).expect("held");
+            assert_eq!(level("late"), 0, "its own locks do not lower it");
+            late.top_priority_watched(false, &mut ()).expect("it has a job");
+            assert_eq!(level("late"), early, "what it inherited meanwhile");
+            late.top_priority_watched(true, &mut ()).expect("it has a job");
+            late.unlock(DOOR, &mut ()).expect("held");
+            assert_eq!(level("late"), 0);
+            late.top_priority_watched(false, &mut ()).expect("it has a job");
+            assert_eq!(level("late"), job.deadline.0, "its own again");
+            late.top_priority_watched(true, &mut ()).expect("it has a job");
+            late.complete().expect("it has a job");
+            let next = release(&late, 1);
+            assert_eq!(level("late"), next.deadline.0, "the next job begins with its own");
+            late.complete().expect("it has a job");
+        });
+        until("the lock is held", || holds.load(Ordering::SeqCst));
+        scope.spawn(|| {
+            let early = task(&system, "early", 20_000);
+            release(&early, 0);
+            early.lock(LockRequest::of(DOOR), &mut ()).expect("granted");
+            early.unlock(DOOR, &mut ()).expect("held");
+            early.complete().expect("it has a job");
+        });
+    });
+}
+
 #[test]
 fn a_lock_of_a_killed_process_goes_to_the_next_job() {
     let Some((place, system)) = with_door("killed") else { return };
