@@ -15,7 +15,10 @@ from studies.common.store import Store, import_csv
 from studies.common.study import STUDIES, Choices, Work, study
 
 VISION = "elliott2015vision"
-LIVE_FOR = "60s"
+BWLOCK = "ali2018bwlock"
+LIVE_FOR = {VISION: "60s", BWLOCK: "2s"}
+"""Studies that run live, and how long a run of each is."""
+
 INSTANCES = 17
 
 BY_OPTION = 50
@@ -49,10 +52,11 @@ def parser() -> argparse.ArgumentParser:
     )
     whole.add_argument("--figures", choices=("all", "main", "none"), help="default: all, with --quick main")
     live = whole.add_argument_group(
-        "live runs", f"of {VISION}: seventeen processes under each configuration of this machine"
+        "live runs",
+        f"of {VISION}, seventeen processes under each configuration of this machine; of {BWLOCK}, a kernel beside hogs",
     )
     live.add_argument("--live", action="store_true", help="run what is missing of them before the simulations")
-    live.add_argument("--for", dest="length", default=LIVE_FOR, metavar="SPAN", help=f"of a run; default: {LIVE_FOR}")
+    live.add_argument("--for", dest="length", metavar="SPAN", help=f"of a run; default: {LIVE_FOR}")
     live.add_argument("--size", default="320x240", metavar="WxH", help="of the frames; default: 320x240")
     live.add_argument("--instances", type=int, default=INSTANCES, metavar="N", help="only the first so many graphs")
     live.add_argument("--periods", type=float, metavar="FACTOR", help="times Table 5.2; default: measured")
@@ -116,13 +120,30 @@ def _live(args: argparse.Namespace, folder: Path) -> None:
     from studies.elliott2015vision.live import Live, seconds  # noqa: PLC0415
     from studies.elliott2015vision.stabilizers import Programs, Stabilizers  # noqa: PLC0415 (needs Linux)
 
-    if args.study != VISION:
-        raise ValueError(f"--live is for {VISION}; {args.study} has no live runs")
+    if args.study not in LIVE_FOR:
+        raise ValueError(f"--live is for {' and '.join(LIVE_FOR)}; {args.study} has no live runs")
+    span_s = seconds(args.length or LIVE_FOR[args.study])
+    laxity = args.laxity or _command()
+    if args.study == BWLOCK:
+        return _live_bwlock(args, folder, laxity.absolute(), span_s)
     if not 1 <= args.instances <= INSTANCES:
         raise ValueError(f"--instances is {args.instances}; it must be 1 to {INSTANCES}")
-    laxity = args.laxity or _command()
     programs = Programs(args.stabilize.absolute(), laxity.absolute(), args.clip.absolute())
-    print(Live(folder, programs, Stabilizers(seconds(args.length), args.size, args.instances)).run(args.periods))
+    print(Live(folder, programs, Stabilizers(span_s, args.size, args.instances)).run(args.periods))
+    return None
+
+
+def _live_bwlock(args: argparse.Namespace, folder: Path, laxity: Path, span_s: float) -> None:
+    """A kernel beside hogs, once: what is there stays."""
+    from studies.ali2018bwlock.live import LIVE, Bench  # noqa: PLC0415 (needs Linux)
+
+    if (folder / LIVE).exists():
+        print(f"{folder / LIVE} is there; delete it to run again", file=sys.stderr)
+        return
+    if not laxity.exists():
+        raise ValueError(f"there is no laxity command at {laxity}; build it, or name it with --laxity")
+    folder.mkdir(parents=True, exist_ok=True)
+    print(Bench(laxity, Path("/dev/shm"), span_s, 1 if args.quick else 3).observe().write(folder))
 
 
 def _command() -> Path:

@@ -20,7 +20,7 @@ from typing import Any
 import laxity
 from laxity import report
 
-from examples.demo import children, machine, simulated, stabilized, stabilizers, workloads
+from examples.demo import children, machine, protected, simulated, stabilized, stabilizers, workloads
 
 GPU = "soft: a process that stands in for one, with an engine for kernels and two for copies"
 
@@ -52,6 +52,7 @@ def demonstrate(arguments: argparse.Namespace) -> Path:
     demo.part("a rover on two CPUs", "workloads", lambda: workloads.rover(command, out))
     demo.part("a graph under global EDF", "workloads", lambda: workloads.pipeline(command, out))
     demo.part("a camera pipeline on a soft GPU", "workloads", lambda: workloads.live_gpu(command, out))
+    demo.part("a kernel beside a memory hog", "sections", lambda: protected.run(command, out))
     if why := no_video(arguments.stabilize):
         demo.leave_out("video stabilizers", why)
     else:

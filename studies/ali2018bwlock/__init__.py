@@ -1,4 +1,4 @@
-"""Ali and Yun 2018: BWLOCK++ and the Throttle Fair Scheduler, simulated under two readings of the budget."""
+"""Ali and Yun 2018: BWLOCK++ and the Throttle Fair Scheduler, simulated under two readings of the budget, and live."""
 
 from studies.ali2018bwlock.claims import CLAIMS
 from studies.ali2018bwlock.plan import chosen

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+from studies.ali2018bwlock import live_view
 from studies.ali2018bwlock.plan import FIG8_MBPS, Case
 from studies.ali2018bwlock.published import (
     SHARES_FIG6,
@@ -249,4 +250,5 @@ CLAIMS = (
         _most,
         f"the most of the six within {POINTS} points under both readings; partly under one",
     ),
+    *live_view.CLAIMS,
 )

@@ -9,6 +9,7 @@ import numpy as np
 from laxity.plots._style import GRAY, tidy
 from matplotlib.axes import Axes
 
+from studies.ali2018bwlock.live import SLOWDOWN_MAX, Observed
 from studies.ali2018bwlock.plan import FIG8_MBPS, Case
 from studies.ali2018bwlock.published import SLOWDOWN_FIG1, thresholds, throttled_less_percent, two_co_runners
 from studies.ali2018bwlock.results import BwlockResults
@@ -26,6 +27,9 @@ def draw_all(canvas: Canvas[BwlockResults], *, every: bool) -> Iterator[tuple[st
         yield "Figure 6", "periods used by a memory task and a CPU task", _periods(canvas)
         yield "Figure 8", "slowdown of histo by threshold", _thresholds(canvas)
         yield "Figure 10", "how much less CPUs are throttled under TFS", _throttling(canvas)
+        live = canvas.results.live
+        if live is not None and live.curve:
+            yield "Live", "a copying kernel beside hogs on this machine, without and with the lock", _live(canvas, live)
 
 
 def _finish(ax: Axes) -> None:
@@ -105,3 +109,28 @@ def _throttling(canvas: Canvas[BwlockResults]) -> Path:
     axes[1].legend(frameon=False, fontsize=7, loc="lower right")
     note(fig, f"Fig. 10. {canvas.caption}")
     return save(fig, canvas, "figure-010")
+
+
+def _live(canvas: Canvas[BwlockResults], observed: Observed) -> Path:
+    fig = figure(5.6, 3.0)
+    curve, bars = fig.subplots(1, 2, sharey=True)
+    points = sorted(observed.curve)
+    curve.plot([budget / 1e6 for budget, _ in points], [it for _, it in points], "o-", color=BLUE, markersize=3)
+    curve.plot([observed.hog_rate / 1e6], [observed.interference], "x", color=VERMILION, label="unhindered")
+    curve.set_xscale("log")
+    curve.set(xlabel="budget of each CPU [MB/s]", ylabel="times the time alone", ylim=(0.9, None), title="lock")
+    curve.legend(frameon=False, fontsize=7)
+    values = {"no lock": observed.interference}
+    if observed.threshold is not None:
+        values["lock"] = dict(observed.curve)[observed.threshold]
+    for rho, one in (observed.shares or {}).items():
+        values[f"TFS-{rho}" if rho else "fair"] = one.slowdown
+    colours = [VERMILION, *[GREEN] * (len(values) - 1)]
+    bars.bar(np.arange(len(values)), list(values.values()), 0.6, color=colours)
+    bars.set_xticks(np.arange(len(values)), list(values))
+    bars.set(title="at the threshold")
+    for ax in (curve, bars):
+        ax.axhline(SLOWDOWN_MAX, color=GRAY, linewidth=0.8, linestyle=(0, (2, 2)))
+        _finish(ax)
+    note(fig, f"{observed.machine}, {observed.date}: medians of {observed.repeats} runs of {observed.seconds:g} s.")
+    return save(fig, canvas, "live")

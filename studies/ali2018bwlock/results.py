@@ -9,17 +9,20 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from studies.ali2018bwlock import live_view
+from studies.ali2018bwlock.live import Observed
 from studies.ali2018bwlock.plan import BwlockPlan, Case
 from studies.common.claims import csv_text
 from studies.common.results import NotRunError
 
 
 class BwlockResults:
-    """A result file, read."""
+    """A result file, read, and the live runs beside it."""
 
     def __init__(self, path: Path) -> None:
         self.table = pq.read_table(path)
         self.run: dict[str, Any] = json.loads(pq.read_schema(path).metadata[b"laxity.study"])
+        self.live = Observed.read(path.parent)
 
     @cached_property
     def _values(self) -> dict[tuple[str, str], float]:
@@ -61,9 +64,11 @@ class BwlockResults:
             ("systems", f"{len(set(self.table['case'].to_pylist()))} simulations of the paper's, under two readings"),
             ("simulated", f"{self.run['seconds']} s each for Fig. 10; a kernel of 1 s, or 1,000 periods, for others"),
             ("Laxity", self.run["laxity"]),
+            *live_view.facts(self.live),
         ]
 
     def published(self) -> dict[str, str]:
         """What a repository keeps of the numbers."""
         rows = [[row["case"], row["measure"], f"{row['value']:.6g}"] for row in self.table.to_pylist()]
-        return {"values.csv": csv_text([["case", "measure", "value"], *rows])}
+        simulated = {"values.csv": csv_text([["case", "measure", "value"], *rows])}
+        return simulated | live_view.published(self.live)

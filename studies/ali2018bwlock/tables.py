@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from studies.ali2018bwlock import live_view
 from studies.ali2018bwlock.plan import FIG8_MBPS, Case
 from studies.ali2018bwlock.published import thresholds, throttled_less_percent, two_co_runners
 from studies.ali2018bwlock.results import BwlockResults
@@ -13,7 +14,8 @@ TITLE = "Ali & Yun, Protecting real-time GPU kernels on integrated CPU-GPU SoC p
 
 def tables(results: BwlockResults) -> list[Table]:
     """All of them."""
-    return [_periods(results), _slowdowns(results), _thresholds(results), _throttling(results)]
+    simulated = [_periods(results), _slowdowns(results), _thresholds(results), _throttling(results)]
+    return simulated + live_view.tables(results.live)
 
 
 def _periods(results: BwlockResults) -> Table:
