@@ -1,5 +1,5 @@
 //! `check` against the simulator: what is proven schedulable under a configuration misses no deadline where the same
-//! overheads are executed, and no bound is exceeded (analysis notes, I7); both assign tasks to the same clusters.
+//! overheads are executed, and no bound is exceeded; both assign tasks to the same clusters.
 
 use laxity_analysis::check::{Accounting, Criterion, Options, Report, check};
 use laxity_model::{

@@ -1,5 +1,5 @@
 //! `check` against the simulator where tasks share resources and GPUs: under every arbitration and every handling of
-//! interrupts that is accounted for, with overheads and without, no simulated job exceeds what is proven (I7).
+//! interrupts that is accounted for, with overheads and without, no simulated job exceeds what is proven.
 
 use laxity_analysis::check::Criterion;
 use laxity_model::{Edge, ExecutionTime, Graph, Nanos, Node, Platform, Step, Task, Workload};

@@ -1,5 +1,5 @@
 //! Analysis and simulation are independent witnesses: no simulated job of a set that a test accepts misses its deadline,
-//! and no observed tardiness or response time exceeds its bound (analysis notes, I1-I3 and I10).
+//! and no observed tardiness or response time exceeds its bound.
 
 use laxity_analysis::gedf::{HardMode, hard, rta};
 use laxity_analysis::soft::tardiness;
@@ -92,14 +92,14 @@ proptest! {
     }
 }
 
-/// I10, at the resolution of a tick: a hard schedulable set has the same schedule quantum- and event-driven.
+/// At the resolution of a tick: a hard schedulable set has the same schedule quantum- and event-driven.
 #[test]
 fn a_schedulable_set_runs_the_same_with_quanta_of_one_tick() {
     let task = |wcet, period| Task::periodic("t", Nanos(wcet * UNIT), Nanos(period * UNIT));
     let tasks = vec![task(1, 4), task(2, 5), task(3, 10), task(2, 8), task(5, 20)];
     let accepted = hard(&analysed(2, &tasks), HardMode::FirstAcceptance, &Limits::default()).accepted;
     assert!(!accepted.is_empty());
-    let mut workload = Workload::new("I10", Platform::identical(2), tasks);
+    let mut workload = Workload::new("at ticks", Platform::identical(2), tasks);
     workload.platform.quantum = Nanos(UNIT);
     workload.platform.tick = Nanos(UNIT);
     let run = |name: &str| {

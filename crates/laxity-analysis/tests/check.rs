@@ -49,7 +49,7 @@ fn first_failure(report: &Report) -> &Failure {
     report.hard.failures.first().expect("a failure is explained")
 }
 
-/// The set `base4` of the analysis notes: GFB accepts, response-time analysis yields 3, 4, 7, 6.
+/// A set of four tasks: GFB accepts, response-time analysis yields 3, 4, 7, 6.
 #[test]
 fn the_deciding_test_is_named_and_bounds_come_from_response_time_analysis() {
     let tasks = vec![task("a", 1, 4), task("b", 2, 5), task("c", 3, 10), task("d", 2, 8)];

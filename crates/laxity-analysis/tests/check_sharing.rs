@@ -75,7 +75,7 @@ fn five(gpus: usize, arbitration: GpuArbitration) -> Workload {
     managed(workload(2, gpus, tasks.collect()), arbitration, InterruptHandling::Linux)
 }
 
-/// The worked example of the analysis notes, l = 6, 5, 4, 3, 3: with two GPUs the exact blocking is 7, 7, 8, 9, 9, with
+/// A worked example with l = 6, 5, 4, 3, 3: with two GPUs the exact blocking is 7, 7, 8, 9, 9, with
 /// three 4, 4, 5, 5, 5; by number of requests 2 or 1 of the longest others.
 #[test]
 fn requests_for_a_gpu_wait_for_the_queue_that_others_make_longest() {

@@ -1,6 +1,6 @@
 //! Memory that CPUs and GPUs share: how its traffic slows GPU work down, and how CPUs are kept from it.
 //!
-//! Source: paper 004; what it leaves out, from `spec/BWLOCK.md`.
+//! Source: paper 004; what it leaves out, from `docs/reference/bandwidth-model.md`.
 
 use crate::{Factor, Nanos};
 
@@ -137,7 +137,7 @@ impl Contention {
     }
 
     /// How many times as long work of `sensitivity`, from 0 to 1, takes beside `traffic`, in units of 2^-32, rounded up:
-    /// 1 + s (phi(X) - 1), the reciprocal of formula 7 of `spec/BWLOCK.md`.
+    /// 1 + s (phi(X) - 1), the reciprocal of formula 7 of `docs/reference/bandwidth-model.md`.
     pub fn slowdown_q32(&self, sensitivity: Factor, traffic: u64) -> u64 {
         let excess = u128::from(self.factor_q32(traffic).saturating_sub(ONE_Q32));
         let part = (excess * u128::from(sensitivity.0)).div_ceil(u128::from(Factor::ONE.0));

@@ -1,9 +1,9 @@
 //! How fast GPU operations progress beside the memory traffic of CPUs.
 //!
 //! Work left is counted in 2^-32 ns, and what is done in a nanosecond is rounded down: 2^32 / (1 + s (phi(X) - 1))
-//! (formula 7 of `spec/BWLOCK.md`). When the traffic X changes, the next milestone of each operation (an interrupt on the
-//! way, or its end) is put where it belongs now. Timers cannot be taken back: one that goes off at another time than the
-//! milestone's is ignored.
+//! (formula 7 of `docs/reference/bandwidth-model.md`). When the traffic X changes, the next milestone of each operation
+//! (an interrupt on the way, or its end) is put where it belongs now. Timers cannot be taken back: one that goes off at
+//! another time than the milestone's is ignored.
 
 use laxity_model::{Contention, Engine, Factor, GpuId, Instant, Nanos};
 use laxity_plan::Plan;

@@ -1,4 +1,4 @@
-//! What must hold of every simulation, whatever the workload (analysis notes, I8-I11 and I33).
+//! What must hold of every simulation, whatever the workload.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn schedule(records: &[Record]) -> Vec<(u64, u64, u16, JobId)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// I8: at every instant the m ready jobs of earliest deadline run, no CPU idles while a job waits, and every
+    /// At every instant the m ready jobs of earliest deadline run, no CPU idles while a job waits, and every
     /// completed job executed exactly its cost.
     #[test]
     fn the_m_most_urgent_jobs_run_at_every_instant(tasks in tasks(7, 12), cpus in 1usize..5) {
@@ -85,7 +85,7 @@ proptest! {
         }
     }
 
-    /// I9: the same releases and pointwise smaller costs: no job finishes later.
+    /// The same releases and pointwise smaller costs: no job finishes later.
     #[test]
     fn shorter_jobs_never_delay_any_job(tasks in tasks(6, 10), cpus in 1usize..4, seed in any::<u64>()) {
         let end = Instant(150 * UNIT);
@@ -101,7 +101,7 @@ proptest! {
         }
     }
 
-    /// I33: multiplying all times by a constant scales the schedule.
+    /// Multiplying all times by a constant scales the schedule.
     #[test]
     fn the_schedule_scales_with_time(tasks in tasks(6, 10), cpus in 1usize..4, factor in 2u64..50) {
         let scaled = |task: &Task| Task {
@@ -117,7 +117,7 @@ proptest! {
         prop_assert_eq!(schedule(&large), stretched);
     }
 
-    /// I33: permuting the tasks together with the tie order (here: no two jobs ever tie) permutes the schedule.
+    /// Permuting the tasks together with the tie order (here: no two jobs ever tie) permutes the schedule.
     #[test]
     fn the_order_of_tasks_matters_only_for_ties(tasks in tasks(5, 10), cpus in 1usize..4) {
         // Deadlines distinct by a nanosecond or more a task break every tie the same way in both orders.
@@ -138,7 +138,7 @@ proptest! {
         prop_assert_eq!(forward, renamed);
     }
 
-    /// I33: one more CPU, same releases and costs: no job finishes later.
+    /// One more CPU, same releases and costs: no job finishes later.
     #[test]
     fn another_cpu_never_delays_any_job(tasks in tasks(8, 10), cpus in 1usize..4) {
         let end = Instant(150 * UNIT);
@@ -149,7 +149,7 @@ proptest! {
         }
     }
 
-    /// I10: with a quantum of one time unit, quantum-driven scheduling is event-driven scheduling.
+    /// With a quantum of one time unit, quantum-driven scheduling is event-driven scheduling.
     #[test]
     fn a_quantum_of_one_unit_gives_the_event_driven_schedule(tasks in tasks(6, 9), cpus in 1usize..4) {
         let mut workload = workload(cpus, tasks);
@@ -218,7 +218,7 @@ fn common_overheads() -> laxity_model::OverheadProfile {
     laxity_model::OverheadProfile::constant("test", costs)
 }
 
-/// I11: periodic tasks with U > m: tardiness grows without bound, linearly.
+/// Periodic tasks with U > m: tardiness grows without bound, linearly.
 #[test]
 fn tardiness_grows_linearly_under_overload() {
     let task = || Task::periodic("t", Nanos(8 * UNIT), Nanos(10 * UNIT));

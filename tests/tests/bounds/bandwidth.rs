@@ -1,4 +1,4 @@
-//! Equation 4 of paper 004 with formula 9 of `spec/BWLOCK.md`, through `check`, against the simulator.
+//! Equation 4 of paper 004 with formula 9 of `docs/reference/bandwidth-model.md`, through `check`, against the simulator.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! How long protected GPU work takes beside the memory traffic of regulated CPUs: formula 9 of `spec/BWLOCK.md`.
+//! How long protected GPU work takes beside the memory traffic of regulated CPUs: formula 9 of
+//! `docs/reference/bandwidth-model.md`.
 //!
 //! Work of length G progresses, beside traffic X, at the rate 1/(1 + s (phi(X) - 1)) = 1 - loss(X) (formula 7). In an
 //! interval of length R in which the bandwidth lock is held

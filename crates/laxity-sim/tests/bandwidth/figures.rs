@@ -127,7 +127,7 @@ fn of_1000_periods_cfs_gives_the_throttled_task_750_and_tfs_fewer() {
     let tfs = |punishment| BestEffortRule::Tfs { punishment: Factor::whole(punishment) };
     for (rule, expected) in [(BestEffortRule::Cfs, 750), (tfs(1), 500), (tfs(3), 300)] {
         let [mem, cpu] = periods_used(rule);
-        // Formula 5 of spec/BWLOCK.md: 1 / (1 + beta + rho (1 - beta)) with beta = 1/3.
+        // Formula 5 of docs/reference/bandwidth-model.md: 1 / (1 + beta + rho (1 - beta)) with beta = 1/3.
         assert!(mem.abs_diff(expected) <= 10, "{rule:?}: {mem} and {cpu}, where {expected} were expected");
         assert!((mem + cpu).abs_diff(1_000) <= 260, "{rule:?}: a period may be used by both, {mem} and {cpu}");
     }
