@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from laxity._answers import Account, Check, Effect, Finding, Part, Ranked, Score, Tuned, check, tune, why, worst
 from laxity._build import Task, workload
-from laxity._errors import LaxityError, SimulationError, TraceError, WorkloadError, WorkloadIssue
+from laxity._errors import LaxityError, RunError, SimulationError, TraceError, WorkloadError, WorkloadIssue
 from laxity._generate import generate, generate_many
 from laxity._native import (
     Result,
@@ -37,6 +37,7 @@ from laxity._native import (
     simulate,
     simulate_many,
 )
+from laxity._run import Job, Messages, run
 
 if TYPE_CHECKING:
     from laxity import live, plots
@@ -46,10 +47,13 @@ __all__ = [
     "Check",
     "Effect",
     "Finding",
+    "Job",
     "LaxityError",
+    "Messages",
     "Part",
     "Ranked",
     "Result",
+    "RunError",
     "Score",
     "SimulationError",
     "Task",
@@ -71,6 +75,7 @@ __all__ = [
     "overhead_profiles",
     "plots",
     "read_trace",
+    "run",
     "simulate",
     "simulate_many",
     "tune",

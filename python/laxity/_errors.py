@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from laxity._native import Result
 
 
 class LaxityError(Exception):
@@ -51,6 +55,14 @@ class SimulationError(LaxityError, ValueError):
 
     def __str__(self) -> str:
         return "\n".join(self.reasons)
+
+
+class RunError(LaxityError):
+    """A live run cannot begin, or ended as a job's code failed. ``result`` is what was measured until then, or None."""
+
+    def __init__(self, message: str, result: Result | None = None) -> None:
+        self.result = result
+        super().__init__(message)
 
 
 class TraceError(LaxityError, ValueError):

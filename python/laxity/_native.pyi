@@ -76,6 +76,7 @@ __all__ = [
     "_overhead_points",
     "_restore_trace",
     "_restore_workload",
+    "_run",
     "_serve_soft_gpu",
     "_tune",
     "_why",
@@ -309,6 +310,17 @@ def _tune(
     best: int,
     threads: int | None,
 ) -> tuple[dict[str, Any], Workload]: ...
+def _run(
+    workload: Workload,
+    bodies: Sequence[tuple[str, str, bool]],
+    folder: _Path | None,
+    policy: str | None,
+    scheduler: str | None,
+    duration: str | None,
+    seed: int,
+    trace: bool,
+    arbitration: str | None,
+) -> Result: ...
 def _restore_workload(json: str, provenance: str | None) -> Workload: ...
 def _restore_trace(bytes: bytes) -> Trace: ...
 

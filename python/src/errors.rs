@@ -10,6 +10,8 @@ use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::result::SimulationResult;
+
 /// The exception that `laxity._errors.FACTORY(*args)` makes; whatever is raised on the way, otherwise.
 fn exception<'py>(py: Python<'py>, factory: &str, args: impl PyCallArgs<'py>) -> PyErr {
     exception_of(py, "laxity._errors", factory, args)
@@ -54,6 +56,11 @@ pub fn refusal(py: Python<'_>, refusal: &UnsupportedFeatures, workload: Option<&
     };
     let reasons: Vec<String> = refusal.reasons().iter().map(of).collect();
     exception(py, "SimulationError", (reasons,))
+}
+
+/// `laxity.RunError`, with what was measured until then.
+pub fn run_error(py: Python<'_>, text: &str, result: Option<SimulationResult>) -> PyErr {
+    exception(py, "RunError", (text, result))
 }
 
 /// `laxity.TraceError`.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Python   check, why, tune   ->   answers   ->   laxity-analysis, laxity-trace, laxity-tune
+//! Python   run                ->   run       ->   laxity-runtime
 //!
 //! Python   Workload   simulate, simulate_many   generate_many   Trace               live, vx                 gpu                 sched
 //! here     workload   simulate, study, pace     generate        trace, violation    live/, vx/               gpu/, device/       sched/
@@ -23,6 +24,7 @@ mod overheads;
 mod pace;
 mod parallel;
 mod result;
+mod run;
 mod runtime_study;
 mod sched;
 mod simulate;
@@ -52,6 +54,8 @@ mod _native {
     use crate::live::{PyGraph, PyJob, PyNode, PyPipeline, PyRecording, PyRegistry, PySpec, PyUserData};
     #[pymodule_export]
     use crate::result::SimulationResult;
+    #[pymodule_export]
+    use crate::run::_run;
     #[pymodule_export]
     use crate::runtime_study::PyRuntimeStudy;
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use laxity_trace::metrics::{Report, Summary};
-use laxity_trace::{Record, TraceHeader};
+use laxity_trace::{Origin, Record, TraceHeader};
 use pyo3::prelude::*;
 
 use crate::arrow::table;
@@ -14,7 +14,7 @@ use crate::simulate::Outcome;
 use crate::tables;
 use crate::trace::PyTrace;
 
-/// What a simulation yields: measurements, and the trace if it was kept.
+/// What a simulation or a live run yields: measurements, and the trace if it was kept.
 #[pyclass(frozen, module = "laxity", name = "Result")]
 pub struct SimulationResult {
     header: Arc<TraceHeader>,
@@ -34,6 +34,11 @@ impl SimulationResult {
             completions: outcome.completions,
         }
     }
+
+    /// The profile that a simulation charged; a live run pays what the machine asks.
+    fn charged(&self) -> Option<&str> {
+        (self.header.origin != Origin::Live).then_some(self.overheads.as_str())
+    }
 }
 
 #[pymethods]
@@ -50,7 +55,7 @@ impl SimulationResult {
         self.header.scheduler.to_string()
     }
 
-    /// The name of the overhead profile in force.
+    /// The name of the overhead profile in force; "none" for a live run.
     #[getter]
     fn overheads(&self) -> &str {
         &self.overheads
@@ -62,7 +67,7 @@ impl SimulationResult {
         self.header.seed
     }
 
-    /// Simulated time in ns.
+    /// Time that was simulated or run, in ns.
     #[getter]
     fn duration_ns(&self) -> u64 {
         self.summary.duration.0
@@ -75,7 +80,7 @@ impl SimulationResult {
     /// total, cpus (a list), machine. Times are ints in ns and their names end in `_ns`.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::to_python(py, &Report::new(&self.header, &self.summary, Some(&self.overheads), false))
+        json::to_python(py, &Report::new(&self.header, &self.summary, self.charged(), false))
     }
 
     /// All jobs together: released, completed, missed, preemptions, migrations, response_time_ns ... as a dict.
@@ -199,9 +204,10 @@ impl SimulationResult {
     fn __repr__(&self) -> String {
         let (header, total) = (&self.header, &self.summary.total);
         format!(
-            "<laxity.Result \"{}\": {}, simulated {} with seed {}: {} jobs released, {} completed, {} missed>",
+            "<laxity.Result \"{}\": {}, {} {} with seed {}: {} jobs released, {} completed, {} missed>",
             header.workload,
             header.scheduler,
+            if header.origin == Origin::Live { "live for" } else { "simulated" },
             self.summary.duration,
             header.seed,
             total.released,

@@ -20,6 +20,7 @@ pub use laxity_sys::own_code::{Edge, Function, Head, StepKind, View, WARM_UP};
 use thiserror::Error;
 
 pub use self::library::of_function;
+pub use self::python::of_python;
 pub use self::times::CallTimes;
 pub(crate) use self::watch::{Watch, Watches};
 use crate::plan::LivePlan;

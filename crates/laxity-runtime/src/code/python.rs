@@ -1,4 +1,4 @@
-//! Functions of Python modules, in an interpreter that this process loads.
+//! Functions of Python modules, in the interpreter of this process or in one that it loads.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -34,8 +34,26 @@ struct Interpreter {
 /// A function of Python's that jobs call.
 struct Called(PythonCode);
 
-/// Loads the interpreter and finds `function`; answers why, if it cannot be called.
+/// Finds `function` in the interpreter that runs in this process, which looks for modules as it does, or else in one that it
+/// loads, which looks in `folder` first; answers why, if it cannot be called.
 pub(super) fn load(function: &str, folder: &Path) -> Result<MakeCode, String> {
+    match Python::of_process() {
+        Some(python) => code(python?, function),
+        None => code(start(folder)?, function),
+    }
+}
+
+/// The function `function`, as `module:function`, of the Python program that this is. The thread must not hold the
+/// interpreter's lock.
+///
+/// # Errors
+/// Why it cannot be called.
+pub fn of_python(function: &str) -> Result<MakeCode, String> {
+    let python = Python::of_process().ok_or("no interpreter runs in this process")?;
+    code(python?, function)
+}
+
+fn start(folder: &Path) -> Result<&'static Python, String> {
     let (program, interpreter) = ask()?;
     if interpreter.library.is_empty() {
         return Err(format!(
@@ -48,8 +66,11 @@ pub(super) fn load(function: &str, folder: &Path) -> Result<MakeCode, String> {
     let own =
         std::path::absolute(Path::new(".").join(folder)).map_err(|error| format!("{}: {error}", folder.display()))?;
     let path: Vec<String> = [own.display().to_string()].into_iter().chain(interpreter.path).collect();
-    let python = Python::open(&PathBuf::from(&interpreter.library), &interpreter.home, &path)
-        .map_err(|error| format!("{program}: {error}"))?;
+    let python = Python::open(&PathBuf::from(&interpreter.library), &interpreter.home, &path);
+    python.map_err(|error| format!("{program}: {error}"))
+}
+
+fn code(python: &'static Python, function: &str) -> Result<MakeCode, String> {
     python.find(function)?;
     let function = function.to_owned();
     Ok(Arc::new(move |task: &str, edges: &Edges| {

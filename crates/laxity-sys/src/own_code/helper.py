@@ -1,4 +1,4 @@
-"""What jobs of Laxity are for the functions that run them. Run inside the `laxity` command."""
+"""What jobs of Laxity are for the functions that run them. Run inside the `laxity` command, or a program of Python."""
 
 import importlib
 import sys

@@ -1,5 +1,5 @@
-//! Functions of a Python interpreter in this process, whose shared library is loaded at run time: the command needs none
-//! itself. All functions are of Python's stable interface (3.10 or newer).
+//! Functions of the Python interpreter in this process: the one that runs already, or one whose shared library is loaded at
+//! run time, so that the command needs none itself. All functions are of Python's stable interface (3.10 or newer).
 //!
 //! Threads call Python one at a time: the interpreter has a lock, which a thread holds while it is in `call`.
 
@@ -108,6 +108,10 @@ pub struct PythonCode {
     state: Object,
 }
 
+static PYTHON: OnceLock<Python> = OnceLock::new();
+/// Held by the thread that makes it.
+static OPENING: Mutex<()> = Mutex::new(());
+
 impl Python {
     /// The interpreter whose shared library is `library`, whose standard modules are below `home`, and which looks for
     /// modules in the folders of `path`, which are texts. There is one interpreter in a process: another library than that of
@@ -116,14 +120,48 @@ impl Python {
     /// # Errors
     /// Why there is none.
     pub fn open(library: &Path, home: &str, path: &[String]) -> Result<&'static Python, String> {
-        static PYTHON: OnceLock<Python> = OnceLock::new();
-        static OPENING: Mutex<()> = Mutex::new(());
         let _only = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(python) = PYTHON.get() {
             return Ok(python);
         }
         let python = Python::start(library, home, path)?;
         Ok(PYTHON.get_or_init(|| python))
+    }
+
+    /// The interpreter that runs in this process already, if one does. The thread must not hold the interpreter's lock.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn of_process() -> Option<Result<&'static Python, String>> {
+        // SAFETY: without a name it is the handle of the process, in which all that is global is looked up.
+        let handle = unsafe { libc::dlopen(ptr::null(), libc::RTLD_NOW) };
+        // SAFETY: the handle is from `dlopen`, and the name ends with NUL.
+        let is_there = unsafe { libc::dlsym(handle, c"Py_IsInitialized".as_ptr()) };
+        if is_there.is_null() {
+            return None;
+        }
+        let missing = |name| format!("this process's interpreter has no {name}; take Python 3.10 or newer");
+        let functions = match Functions::of(handle).map_err(missing) {
+            Ok(functions) => functions,
+            Err(error) => return Some(Err(error)),
+        };
+        // SAFETY: it may be called at any time.
+        if unsafe { (functions.Py_IsInitialized)() } == 0 {
+            return None;
+        }
+        let _only = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(python) = PYTHON.get() {
+            return Some(Ok(python));
+        }
+        let mut python = Python { functions, prepare: ptr::null_mut(), call: ptr::null_mut(), end: ptr::null_mut() };
+        // SAFETY: the lock is held from the first of these calls to the last.
+        let loaded = unsafe {
+            let ensured = (python.functions.PyGILState_Ensure)();
+            let loaded = python.load_helper(None);
+            (python.functions.PyGILState_Release)(ensured);
+            loaded
+        };
+        Some(loaded.map(|()| PYTHON.get_or_init(|| python)))
     }
 
     fn start(library: &Path, home: &str, path: &[String]) -> Result<Python, String> {
@@ -146,18 +184,18 @@ impl Python {
                 (python.functions.Py_InitializeEx)(0);
                 libc::unsetenv(c"PYTHONHOME".as_ptr());
             }
-            let outcome = python.load_helper(path);
+            let outcome = python.load_helper(Some(path));
             (python.functions.PyEval_SaveThread)();
             outcome?;
         }
         Ok(python)
     }
 
-    /// Runs the helper, and has it look for modules in `path`.
+    /// Runs the helper, and has it look for modules in `path`, if there is one.
     ///
     /// # Safety
     /// The thread holds the interpreter's lock.
-    unsafe fn load_helper(&mut self, path: &[String]) -> Result<(), String> {
+    unsafe fn load_helper(&mut self, path: Option<&[String]>) -> Result<(), String> {
         let f = &self.functions;
         let source = CString::new(HELPER).expect("the helper has no NUL");
         // SAFETY: the caller holds the lock; texts end with NUL. Objects of the module are borrowed, and stay with
@@ -172,6 +210,7 @@ impl Python {
             }
             let named = |name: &CStr| (f.PyDict_GetItemString)(dict, name.as_ptr());
             (self.prepare, self.call, self.end) = (named(c"prepare"), named(c"call"), named(c"end"));
+            let Some(path) = path else { return Ok(()) };
             let texts: Vec<Object> = path.iter().map(|folder| self.text(folder)).collect();
             let answer = self.call_with(named(c"set_path"), &[self.list(&texts)]);
             self.drop_answer(answer);

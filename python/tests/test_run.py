@@ -1,0 +1,121 @@
+"""Live runs of workloads whose jobs call functions of this program."""
+
+import array
+import os
+import signal
+import threading
+
+import pytest
+
+import laxity
+
+
+@pytest.fixture
+def fusion():
+    """A camera that sends each frame to a detector, and a task beside them."""
+    edge = {"from": "camera", "to": "detect", "message": "64 B"}
+    nodes = [{"name": "camera", "period": "20 ms", "wcet": "1 ms"}, {"name": "detect", "wcet": "1 ms"}]
+    graph = {"name": f"fusion-{os.getpid()}", "edge": [edge], "node": nodes}
+    control = laxity.Task("control", wcet="1 ms", period="50 ms")
+    return laxity.workload("fusion", cpus=1, tasks=[control], graphs=[graph], policy="P-RM")
+
+
+def _graph(workload):
+    return next(name for name in workload.to_json().split('"') if name.startswith("fusion-"))
+
+
+def test_bodies_are_called_with_messages_in_place(fusion):
+    graph, warm, got, threads = _graph(fusion), [], [], set()
+
+    def camera(job):
+        if job.is_warm_up:
+            warm.append(job.task)
+            return
+        values = array.array("q", [job.index * 3, job.deadline_ns - job.release_ns])
+        job.output("detect")[0][:16] = values.tobytes()
+        job.output().resize(16)
+
+    def detect(job):
+        message = job.input("camera")[0]
+        assert message.readonly
+        got.append((job.index, *memoryview(bytes(message)).cast("q")))
+        threads.add(threading.get_ident())
+
+    bodies = {f"{graph}/camera": camera, f"{graph}/detect": detect}
+    result = laxity.run(fusion, bodies, scheduler="other", duration="200 ms", trace=True, warm=[f"{graph}/camera"])
+    assert warm == [f"{graph}/camera"]
+    assert got == [(job, job * 3, 20_000_000) for job in range(10)]
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+    counts = {task["name"]: task["completed"] for task in result.tasks.to_pylist()}
+    assert counts == {"control": 4, f"{graph}/camera": 10, f"{graph}/detect": 10}
+    assert (result.summary["origin"], result.trace.origin) == ("live", "live")
+    assert result.summary["overheads"]["profile"] is None
+    assert "live for" in repr(result)
+    assert [found for found in result.trace.check() if found.checker == "legality"] == []
+    # Nothing of the run is left, and there can be another.
+    assert laxity.run(fusion, bodies, scheduler="other", duration="20 ms").total["completed"] == 3
+    assert not [name for name in os.listdir("/dev/shm") if graph in name]
+
+
+def test_an_object_is_made_and_closed_on_the_thread_of_its_task(pair):
+    log = []
+
+    class Fast:
+        def __init__(self):
+            log.append(("made", threading.get_ident()))
+
+        def __call__(self, job):
+            log.append((job.index, threading.get_ident()))
+
+        def close(self):
+            log.append(("closed", threading.get_ident()))
+
+    laxity.run(pair, {"fast": Fast}, scheduler="other", duration="8 ms")
+    assert [what for what, _ in log] == ["made", 0, 1, "closed"]
+    assert len({thread for _, thread in log}) == 1
+
+
+def test_an_exception_ends_the_run_with_what_was_measured(pair, capfd):
+    def fails(job):
+        if job.index == 2:
+            raise RuntimeError("the lens is dirty")
+
+    with pytest.raises(laxity.RunError, match=r"job 2: its code failed: RuntimeError: the lens is dirty") as raised:
+        laxity.run(pair, {"fast": fails}, scheduler="other", duration="10 s")
+    assert raised.value.result.tasks["completed"].to_pylist()[0] == 2
+    assert "Traceback" in capfd.readouterr().err
+
+
+def test_what_cannot_be_run_is_refused(pair):
+    with pytest.raises(laxity.RunError, match='no task or node "slower"; write one of fast, slow') as raised:
+        laxity.run(pair, {"slower": print}, scheduler="other")
+    assert raised.value.result is None
+    with pytest.raises(laxity.RunError, match=r'task "fast": .* is no function, but 5'):
+        laxity.run(pair, {"fast": 5}, scheduler="other")
+    with pytest.raises(ValueError, match="write laxity, fifo, deadline or other"):
+        laxity.run(pair, scheduler="idle")
+    with pytest.raises(ValueError, match='warm: "slow" has no body'):
+        laxity.run(pair, {"fast": print}, warm=["slow"])
+
+
+def test_ctrl_c_ends_a_run(pair):
+    def interrupts(job):
+        if job.index == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        laxity.run(pair, {"fast": interrupts}, scheduler="other", duration="10 min")
+
+
+def test_code_that_the_workload_names_is_run_in_this_interpreter(tmp_path, monkeypatch):
+    (tmp_path / "seen_by_laxity.py").write_text("jobs = []\n\n\ndef body(job):\n    jobs.append(job.index)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    task = {"name": "t", "period": "10 ms", "wcet": "1 ms", "run": {"python": "seen_by_laxity:body"}}
+    named = laxity.workload("named", cpus=1, tasks=[task])
+    laxity.run(named, scheduler="other", duration="30 ms")
+    import seen_by_laxity  # noqa: PLC0415
+
+    assert seen_by_laxity.jobs == []
+    laxity.run(named, scheduler="other", duration="30 ms", folder=tmp_path)
+    assert seen_by_laxity.jobs == [0, 1, 2]
