@@ -1,8 +1,9 @@
 """Prints the README's table of speed, from the last lines of the benchmarks in out/bench/*.txt.
 
-    make bench-sim bench-analysis bench-gpu bench-graph && python3 scripts/speed.py
+    make bench-sim bench-analysis bench-gpu bench-graph bench-sched && python3 scripts/speed.py
 
-The last line of a benchmark is its name and `key=value` pairs. A figure that no file has is left out.
+The last line of a benchmark is its name and `key=value` pairs; `-` stands for what could not be measured. A figure that no
+file has is left out.
 """
 
 import os
@@ -29,13 +30,22 @@ FIGURES = [
     ("graph", "counter_tokens_per_s", "tokens a second through an edge", "{:,.0f}"),
     ("graph", "ring64_per_s", "messages of 64 B a second through an edge", "{:,.0f}"),
     ("graph", "zero_copy_1MiB_ratio", "a message of 1 MiB, against one of 64 B", "{:.2f} times"),
+    ("sched", "release_ratio_fifo", "Laxity's scheduler: release to first instruction, against SCHED_FIFO", "{:.2f} times"),
+    ("sched", "decision_us", "a decision of it, with the links carried out", "{:.1f} µs"),
+    ("bandwidth", "lock_ns", "an uncontended bandwidth lock and unlock", "{:,.0f} ns"),
+    ("bandwidth", "stop_us", "from a budget used up to the CPU's standstill, median", "{:,.0f} µs"),
+    ("interpose", "opencl_call_ns", "a call passed through the OpenCL layer", "{:,.0f} ns"),
+    ("interpose", "opencl_kernel_us", "a launch under arbitration that is free, OpenCL", "{:.1f} µs"),
+    ("interpose", "cuda_call_ns", "a call passed through the CUDA layer", "{:,.0f} ns"),
+    ("interpose", "cuda_kernel_us", "a launch under arbitration that is free, CUDA", "{:.1f} µs"),
 ]
 
 
 def results(text: str) -> tuple[str, dict[str, float]]:
     """Name and values of a benchmark's last line."""
     name, *pairs = text.strip().splitlines()[-1].split(" ")
-    return name, {key: float(value) for key, value in (pair.split("=") for pair in pairs)}
+    values = dict(pair.split("=") for pair in pairs)
+    return name, {key: float(value) for key, value in values.items() if value != "-"}
 
 
 def machine() -> str:
@@ -59,6 +69,6 @@ def table(values: dict[str, dict[str, float]], where: str, when: date) -> str:
 if __name__ == "__main__":
     files = sorted(FOLDER.glob("*.txt"))
     if not files:
-        sys.exit(f"{FOLDER} is empty: run make bench-sim bench-analysis bench-gpu bench-graph first")
+        sys.exit(f"{FOLDER} is empty: run make bench-sim bench-analysis first")
     latest = date.fromtimestamp(max(file.stat().st_mtime for file in files))
     print(table(dict(results(file.read_text()) for file in files), machine(), latest))
