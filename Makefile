@@ -23,6 +23,7 @@
 #   make release     the optimized command, and a wheel of the Python package
 #   make capi        the C library, its header and laxity.pc, installed below PREFIX (out/capi)
 #   make vision      the video stabilizer of examples/vision; as root it installs OpenCV
+#   make fusion      camera and lidar fused by code of its own, examples/fusion; as root it installs OpenCV
 #   make test-vision   it on a real clip: live graph against loop, and a known shake (minutes)
 #   make test-vision-short   the same on few frames, and the live study in small; part of `make test`; skipped where
 #                    OpenCV is not to be had
@@ -55,7 +56,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
 .PHONY: help doctor demo test test-rust test-python check fuzz test-kernel test-kill test-races bench-analysis bench-bandwidth \
         bench-gpu bench-graph bench-interpose bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
-        test-vision test-vision-short requirements clean venv opencl opencv demo-vision
+        test-vision test-vision-short fusion requirements clean venv opencl opencv demo-vision
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -108,6 +109,10 @@ capi: $(STAMPS)/tools
 vision: capi
 	@scripts/vision.sh $(PREFIX) $(OUT)/vision
 
+# Camera and lidar, in C++ and OpenCV, and in Python.
+fusion: capi
+	@scripts/fusion.sh $(PREFIX) $(OUT)/fusion
+
 test-vision: vision venv
 	STABILIZE=$(OUT)/vision/stabilize $(PYTEST) examples/vision/tests
 
@@ -117,8 +122,9 @@ test-vision-short: venv
 	@scripts/capi.sh $(OUT)/dev/capi dev; \
 	status=0; scripts/vision.sh $(OUT)/dev/capi $(OUT)/dev/vision || status=$$?; \
 	case $$status in \
-	0) STABILIZE=$(OUT)/dev/vision/stabilize $(PYTEST) examples/vision/tests/test_{short,delays,study}.py ;; \
-	77) echo "examples/vision: all tests: OpenCV is not installed" | tee -a "$${LAXITY_SKIPPED:-/dev/null}" ;; \
+	0) scripts/fusion.sh $(OUT)/dev/capi $(OUT)/dev/fusion && FUSION=$(OUT)/dev/fusion $(PYTEST) examples/fusion/tests && \
+	   STABILIZE=$(OUT)/dev/vision/stabilize $(PYTEST) examples/vision/tests/test_{short,delays,study}.py ;; \
+	77) echo "examples/vision, examples/fusion: all tests: OpenCV is not installed" | tee -a "$${LAXITY_SKIPPED:-/dev/null}" ;; \
 	*) exit $$status ;; \
 	esac
 
