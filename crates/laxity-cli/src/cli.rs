@@ -58,6 +58,8 @@ pub enum Command {
     Graph(commands::graph::Arguments),
     #[cfg(target_os = "linux")]
     Sched(commands::sched::Arguments),
+    #[cfg(target_os = "linux")]
+    Exec(commands::exec::Arguments),
     Completions(commands::completions::Arguments),
 }
 

@@ -76,6 +76,8 @@ fn run(command: Command, output: &mut Output) -> Result<(), CliError> {
         Command::Graph(arguments) => commands::graph::run(arguments, output),
         #[cfg(target_os = "linux")]
         Command::Sched(arguments) => commands::sched::run(arguments, output),
+        #[cfg(target_os = "linux")]
+        Command::Exec(arguments) => commands::exec::run(arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments, output),
     }
 }

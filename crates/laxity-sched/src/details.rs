@@ -2,6 +2,7 @@
 
 use laxity_model::{ErrorCode, ErrorDetails};
 
+use crate::program::ProgramError;
 use crate::registry::SystemError;
 use crate::state_lock::StateError;
 use crate::system::BeginError;
@@ -29,11 +30,24 @@ impl ErrorDetails for SystemError {
 impl ErrorDetails for BeginError {
     fn code(&self) -> ErrorCode {
         match self {
-            BeginError::Name { .. } | BeginError::Cluster { .. } | BeginError::Zero { .. } => ErrorCode::Config,
+            BeginError::Name { .. }
+            | BeginError::Cluster { .. }
+            | BeginError::Zero { .. }
+            | BeginError::Short { .. }
+            | BeginError::Deadline { .. } => ErrorCode::Config,
             BeginError::Full { .. } | BeginError::Taken { .. } => ErrorCode::Full,
             BeginError::Refused { .. } => ErrorCode::System,
             BeginError::NotAttached => ErrorCode::Forked,
             BeginError::State(error) => error.code(),
+        }
+    }
+}
+
+impl ErrorDetails for ProgramError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            ProgramError::Task(error) => error.code(),
+            ProgramError::Refused { .. } => ErrorCode::System,
         }
     }
 }

@@ -13,7 +13,7 @@ use laxity_sys::mutex;
 use laxity_sys::segment::Format;
 
 /// What a segment must be to hold a system.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxsched", version: 2 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxsched", version: 3 };
 
 /// The longest name of a task, in bytes.
 pub const NAME_MAX: usize = 64;
@@ -95,6 +95,8 @@ pub(crate) struct TaskWords {
     pub pid: usize,
     /// The cluster: 32 bits.
     pub cluster: usize,
+    /// The number of the process whose first thread is scheduled in place of the task's own; 0: none. 32 bits.
+    pub program: usize,
     /// Period, relative deadline, worst-case execution time, budget, level: 64 bits each.
     pub period: usize,
     pub relative: usize,
@@ -155,6 +157,7 @@ impl Layout {
             budget: cold + 40,
             level: cold + 48,
             name_length: cold + 56,
+            program: cold + 60,
             own: rest,
             name: start + 5 * LINE,
             own_cpus: start + 6 * LINE,

@@ -10,6 +10,7 @@ use laxity_membership::{Dead, Home, Kind, MEMBERS_MAX, Reaped};
 use laxity_model::TaskId;
 use laxity_policy::cpu::{Event, Standing};
 use laxity_sys::mutex::Attempt;
+use laxity_sys::process;
 use laxity_sys::robust::Holder;
 use laxity_sys::scheduling::{self, Attributes};
 use laxity_sys::segment::{Format, Segment};
@@ -145,17 +146,35 @@ impl Shared {
     /// a task is, no task left it so on purpose. Before the task is retired: if this thread is killed in between, another
     /// one finds the task and does both.
     fn restore_successor(&self, task: TaskId) {
+        if self.program(task).is_some() {
+            return self.restore_program(task);
+        }
         let words = self.task(task);
         let (slot, pid) = (self.number(words.member) as usize, self.number(words.pid));
         if slot >= MEMBERS_MAX || self.members().holder(slot) != Holder::Died {
             // A thread of a process that goes on: its first thread may be a task.
             return;
         }
-        let is_members = self.pid(slot) == pid && self.peers.has_thread(pid, pid).is_ok_and(|is_thread| is_thread);
-        let is_placed = |attributes: &Attributes| self.attributes_of_classes.contains(attributes);
-        if is_members && Attributes::of(pid).is_ok_and(|attributes| is_placed(&attributes)) {
+        if self.pid(slot) == pid && self.is_placed(pid) {
             self.restore(task, pid);
         }
+    }
+
+    /// The program of `task`, if it lives, is scheduled as before, and goes on if it was stopped: the process that kept it
+    /// leaves, or was killed and the program does not end with it. As above, one that is not scheduled as a task is left
+    /// alone: its number may be another process's.
+    pub fn restore_program(&self, task: TaskId) {
+        if let Some(program) = self.program(task).filter(|&program| self.is_placed(program)) {
+            self.restore(task, program);
+            // An error means that it ended.
+            let _ = process::go_on(program);
+        }
+    }
+
+    /// Whether the first thread of the process `pid`, one of this user, is scheduled as a task is.
+    fn is_placed(&self, pid: u32) -> bool {
+        let is_peer = self.peers.has_thread(pid, pid).is_ok_and(|is_thread| is_thread);
+        is_peer && Attributes::of(pid).is_ok_and(|attributes| self.attributes_of_classes.contains(&attributes))
     }
 }
 

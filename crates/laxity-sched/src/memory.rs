@@ -138,7 +138,7 @@ impl Memory {
     /// Stores what `task` is, and which thread. Under the state lock, before it is a task.
     pub fn store_task(&self, task: TaskId, parameters: &Parameters, identity: Identity) {
         let words = self.task(task);
-        let Identity { slot, thread, own, cpus } = identity;
+        let Identity { slot, thread, program, own, cpus } = identity;
         let level = parameters.level(self.config.rule);
         let short = [
             (words.sections, 0),
@@ -150,6 +150,7 @@ impl Memory {
             (words.thread, thread),
             (words.pid, std::process::id()),
             (words.cluster, parameters.cluster as u32),
+            (words.program, program.unwrap_or(0)),
             (words.name_length, parameters.name.len() as u32),
         ];
         short.into_iter().for_each(|(offset, value)| self.segment.u32(offset).store(value, Ordering::Relaxed));
@@ -183,6 +184,11 @@ impl Memory {
         let attributes = Attributes::from_words([0, 8].map(|word| self.long(words.own + word)));
         let cpus: [u64; cpu_mask::WORDS] = std::array::from_fn(|word| self.long(words.own_cpus + 8 * word));
         (attributes, CpuMask::from_words(cpus))
+    }
+
+    /// The process whose first thread is scheduled for `task`, if that is not the task's own thread.
+    pub fn program(&self, task: TaskId) -> Option<u32> {
+        Some(self.number(self.task(task).program)).filter(|&pid| pid != 0)
     }
 
     /// The name of `task`.
@@ -230,6 +236,8 @@ pub(crate) struct Identity {
     /// The member slot of its process.
     pub slot: usize,
     pub thread: u32,
+    /// The program whose first thread it is to be scheduled for.
+    pub program: Option<u32>,
     pub own: Attributes,
     pub cpus: CpuMask,
 }

@@ -61,13 +61,18 @@ impl Shared {
     pub fn carry(&self, task: TaskId, before: Option<Placement>, demand: Placement) {
         let words = self.task(task);
         self.carried(task).fetch_add(1, Ordering::SeqCst);
-        let thread = self.number(words.thread);
+        let thread = self.scheduled_thread(task);
         let outcome = match self.may_schedule(task) {
             Ok(true) => self.place(self.number(words.cluster) as usize, thread, before, demand),
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         };
         self.note_refusal(task, outcome);
+    }
+
+    /// The thread that gets what `task` is due: its own, or the first one of its program.
+    pub fn scheduled_thread(&self, task: TaskId) -> u32 {
+        self.program(task).unwrap_or_else(|| self.number(self.task(task).thread))
     }
 
     /// Has Linux schedule a thread.
@@ -95,7 +100,7 @@ impl Shared {
     /// is how it is placed if no other thread placed it since the count that goes with it.
     pub fn settle(&self, task: TaskId, placed: &mut Placed) {
         let words = self.task(task);
-        let (cluster, thread) = (self.number(words.cluster) as usize, self.number(words.thread));
+        let (cluster, thread) = (self.number(words.cluster) as usize, self.scheduled_thread(task));
         loop {
             let demand = Placement::of_word(self.demand(task).load(Ordering::SeqCst));
             let carried = self.carried(task).load(Ordering::SeqCst);
@@ -147,14 +152,15 @@ impl Shared {
     /// Whether the thread of `task`, which shared memory names, is one of a member of this user; `Ok(false)`: it ended.
     pub fn may_schedule(&self, task: TaskId) -> io::Result<bool> {
         let words = self.task(task);
-        // A thread of this process that became this task, as this process itself remembers, needs no system call.
-        if self.own_threads[task.index()].load(Ordering::Relaxed) == self.number(words.thread) && !self.has_ended(task)
-        {
+        // A thread of this process that became this task, or a program that it started for it and has not waited for, needs
+        // no system call: this process itself remembers it.
+        let thread = self.scheduled_thread(task);
+        if self.own_threads[task.index()].load(Ordering::Relaxed) == thread && !self.has_ended(task) {
             return Ok(true);
         }
         let (slot, pid) = (self.number(words.member) as usize, self.number(words.pid));
         let is_members = slot < MEMBERS_MAX && self.pid(slot) == pid;
-        if is_members { self.peers.has_thread(pid, self.number(words.thread)) } else { Ok(false) }
+        if is_members { self.peers.has_thread(self.program(task).unwrap_or(pid), thread) } else { Ok(false) }
     }
 }
 

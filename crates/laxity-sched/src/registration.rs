@@ -55,7 +55,10 @@ impl Registration {
             state.publish(None);
         }
         shared.own_threads[self.task.index()].store(0, Ordering::Relaxed);
-        shared.restore(self.task, 0);
+        match shared.program(self.task) {
+            None => shared.restore(self.task, 0),
+            Some(_) => shared.restore_program(self.task),
+        }
     }
 
     /// Ends it before its thread does.

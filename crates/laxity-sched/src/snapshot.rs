@@ -24,7 +24,7 @@ pub struct TaskSnapshot {
     pub id: TaskId,
     /// Its name.
     pub name: String,
-    /// The process and the thread, by number.
+    /// The process, by number: that of the task, or the program that it stands for.
     pub pid: u32,
     /// The thread.
     pub thread: u32,
@@ -89,7 +89,8 @@ fn of_task(shared: &Shared, cluster: usize, cache: &ClusterCache, task: TaskId) 
     let words = shared.task(task);
     let cpus = (0..shared.config.clusters[cluster].len() as u16).map(CpuId);
     let cpu = { cpus }.find(|&cpu| cache.policy.scheduled(cpu) == Some(task));
-    let (pid, thread) = (shared.number(words.pid), shared.number(words.thread));
+    let pid = shared.program(task).unwrap_or_else(|| shared.number(words.pid));
+    let thread = shared.scheduled_thread(task);
     let refused = shared.number(words.refused);
     TaskSnapshot {
         id: task,

@@ -214,6 +214,10 @@ impl<'a> ClusterGuard<'a> {
     fn demand(&self, task: TaskId) -> Placement {
         let on = |class, cpu| Placement { class, cpu };
         match self.cache.policy.standing(task).0 {
+            // A program is not about to wait, but is stopped, soon.
+            Standing::Inactive | Standing::Suspended if self.shared.program(task).is_some() => {
+                on(Class::Waiting, self.only_cpu())
+            }
             // It keeps its CPU: it would come back there.
             Standing::Inactive | Standing::Suspended => {
                 let before = Placement::of_word(self.shared.demand(task).load(Ordering::Relaxed));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use laxity_membership::Kind;
-use laxity_model::TaskId;
+use laxity_model::{Nanos, TaskId};
 use laxity_sys::cpu_mask::CpuMask;
 use laxity_sys::mutex::{Attempt, Guard};
 use laxity_sys::robust::Holder;
@@ -64,6 +64,31 @@ pub enum BeginError {
         /// Which time.
         what: &'static str,
     },
+    /// A program's budget is too short to be enforced.
+    #[error("task {task}: a wcet of {wcet} cannot be enforced; a program's must be longer than {least}")]
+    Short {
+        /// The task.
+        task: String,
+        /// Of each job.
+        wcet: Nanos,
+        /// What is too short.
+        least: Nanos,
+    },
+    /// A program's budget is not one of each period.
+    #[error(
+        "task {task}: deadline {deadline}, period {period}, wcet {wcet}: a program gets its wcet in each period, so it \
+         needs wcet <= deadline <= period"
+    )]
+    Deadline {
+        /// The task.
+        task: String,
+        /// Of each job.
+        wcet: Nanos,
+        /// Relative.
+        deadline: Nanos,
+        /// Of releases.
+        period: Nanos,
+    },
     /// As many threads as can be are tasks.
     #[error("task {task}: {tasks} threads are tasks, which is all that the system was created for; raise `tasks`")]
     Full {
@@ -116,7 +141,6 @@ impl System {
         System { membership: Arc::new(Membership { shared, slot, member }) }
     }
 
-    #[cfg(test)]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.membership.shared
     }
@@ -144,7 +168,7 @@ impl System {
     /// # Errors
     /// [`BeginError`]; another thread may have the number.
     pub fn begin_as(&self, parameters: Parameters, number: TaskId) -> Result<Task, BeginError> {
-        self.begin_any(parameters, Some(number))
+        self.begin_any(parameters, Some(number), None)
     }
 
     /// The calling thread becomes a task. From now on it is urgent until its first job, has the CPUs of its cluster, and
@@ -153,10 +177,21 @@ impl System {
     /// # Errors
     /// [`BeginError`].
     pub fn begin(&self, parameters: Parameters) -> Result<Task, BeginError> {
-        self.begin_any(parameters, None)
+        self.begin_any(parameters, None, None)
     }
 
-    fn begin_any(&self, parameters: Parameters, number: Option<TaskId>) -> Result<Task, BeginError> {
+    /// As [`System::begin`], but the thread that the policy places is the first one of `program`, a child that the caller
+    /// has not waited for.
+    pub(crate) fn begin_for(&self, parameters: Parameters, program: u32) -> Result<Task, BeginError> {
+        self.begin_any(parameters, None, Some(program))
+    }
+
+    fn begin_any(
+        &self,
+        parameters: Parameters,
+        number: Option<TaskId>,
+        program: Option<u32>,
+    ) -> Result<Task, BeginError> {
         let Membership { shared, slot, .. } = &*self.membership;
         check(&parameters, &shared.config)?;
         if !self.membership.is_ours() {
@@ -167,8 +202,9 @@ impl System {
             move |error| BeginError::Refused { task, action, error }
         };
         let thread = scheduling::current_thread();
-        let own = Attributes::of(thread).map_err(refused("read its scheduling class"))?;
-        let cpus = CpuMask::of_thread(thread).map_err(refused("read its CPUs"))?;
+        let scheduled = program.unwrap_or(thread);
+        let own = Attributes::of(scheduled).map_err(refused("read its scheduling class"))?;
+        let cpus = CpuMask::of_thread(scheduled).map_err(refused("read its CPUs"))?;
         let mut state = shared.lock(parameters.cluster)?;
         // Once the word of a dead process is cleared, no process would look for this task.
         if shared.members().holder(*slot) != Holder::Alive {
@@ -189,9 +225,10 @@ impl System {
                 tasks,
             }));
         };
-        shared.store_task(task, &parameters, Identity { slot: *slot, thread, own, cpus });
-        shared.own_threads[task.index()].store(thread, Ordering::Relaxed);
-        let demand = Placement { class: Class::Urgent, cpu: None };
+        shared.store_task(task, &parameters, Identity { slot: *slot, thread, program, own, cpus });
+        shared.own_threads[task.index()].store(scheduled, Ordering::Relaxed);
+        let class = if program.is_some() { Class::Waiting } else { Class::Urgent };
+        let demand = Placement { class, cpu: None };
         shared.demand(task).store(demand.to_word(), Ordering::SeqCst);
         state.cache.set_member(task, true);
         state.publish(None);

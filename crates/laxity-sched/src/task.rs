@@ -267,12 +267,17 @@ impl Task {
             return Err(self.out_of_order("completion", "no lock to be held", "unlock all first"));
         }
         self.end_sections();
-        let decision = self.event(watch, Phase::Idle, |state| {
-            let (task, cpu) = (self.id, state.cpu_of(self.id));
-            state.handle(task, Event::Completed { cpu, task });
-        })?;
+        let decision = self.end_pending(watch)?;
         self.shared().end_job(self.id, decision.at);
         Ok(decision)
+    }
+
+    /// The policy hears that the present job is complete.
+    pub(crate) fn end_pending(&self, watch: &mut impl Watch) -> Result<Decision, TaskError> {
+        self.event(watch, Phase::Idle, |state| {
+            let (task, cpu) = (self.id, state.cpu_of(self.id));
+            state.handle(task, Event::Completed { cpu, task });
+        })
     }
 
     /// The present job suspends itself. The thread stays urgent, and is expected to wait.
@@ -415,22 +420,24 @@ impl Task {
         event: impl FnOnce(&mut crate::state_lock::ClusterGuard<'_>),
     ) -> Result<Decision, TaskError> {
         let shared = self.shared();
+        // The thread of a program is another one than the calling thread, which is urgent all the time.
+        let caller = shared.program(self.id).is_none().then_some(self.id);
         let mut placed = self.placed.borrow_mut();
         watch.begin();
-        shared.rise(self.id, &mut placed);
+        caller.into_iter().for_each(|task| shared.rise(task, &mut placed));
         let mut state = match shared.lock(self.parameters.cluster) {
             Ok(state) => state,
             Err(error) => {
                 watch.end();
-                shared.settle(self.id, &mut placed);
+                caller.into_iter().for_each(|task| shared.settle(task, &mut placed));
                 return Err(error.into());
             }
         };
         event(&mut state);
-        let decision = state.publish(Some(self.id));
+        let decision = state.publish(caller);
         watch.decided(&decision);
         watch.end();
-        shared.settle(self.id, &mut placed);
+        caller.into_iter().for_each(|task| shared.settle(task, &mut placed));
         self.phase.set(after);
         Ok(decision)
     }

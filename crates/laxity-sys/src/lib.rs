@@ -23,6 +23,7 @@
 //! | [`inherit`] | programs that inherit no descriptors | `close_range` (5.11) |
 //! | [`stack`] | the size of ordinary stacks | |
 //! | [`start`] | programs that begin on given CPUs, in a control group | control groups v2 for that |
+//! | [`started`], [`signals`] | a child that ends with this process, and signals to be passed on to it | `pidfd_open` (5.3) |
 //! | [`counter`] | hardware counters of a CPU, with limits | counters that Linux sees, `CAP_PERFMON` |
 //! | [`fairness`] | niceness of threads, and how long they ran | `CONFIG_SCHED_INFO` |
 //! | [`clock`], [`scheduling`], [`random`] | time, priorities, CPUs, numbers | |
@@ -56,7 +57,9 @@ pub mod random;
 pub mod robust;
 pub mod scheduling;
 pub mod segment;
+pub mod signals;
 pub mod sparse;
 pub mod stack;
 pub mod start;
+pub mod started;
 pub mod timer;

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 
+use laxity_model::Nanos;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 
 use crate::fault;
@@ -82,8 +83,57 @@ pub fn end_with(parent: u32) -> io::Result<bool> {
 /// # Errors
 /// If there is no such process, or it belongs to another user.
 pub fn ask_to_end(pid: u32) -> io::Result<()> {
+    signal(pid, Signal::TERM)
+}
+
+/// All threads of the process `pid` stop, soon: SIGSTOP.
+///
+/// # Errors
+/// As [`ask_to_end`].
+pub fn stop(pid: u32) -> io::Result<()> {
+    signal(pid, Signal::STOP)
+}
+
+/// The process `pid` goes on if it is stopped: SIGCONT.
+///
+/// # Errors
+/// As [`ask_to_end`].
+pub fn go_on(pid: u32) -> io::Result<()> {
+    signal(pid, Signal::CONT)
+}
+
+fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
-    Ok(kill_process(pid, Signal::TERM)?)
+    Ok(kill_process(pid, signal)?)
+}
+
+/// The CPU time that all threads of the process `pid` have used, to the nanosecond.
+///
+/// # Errors
+/// If there is no such process.
+pub fn cpu_time(pid: u32) -> io::Result<Nanos> {
+    let pid = libc::pid_t::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: the clock's number is written only.
+    match unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } {
+        0 => {}
+        error => return Err(io::Error::from_raw_os_error(error)),
+    }
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is written only.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // Neither part of a CPU time is negative.
+    Ok(Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
+}
+
+/// Whether the first thread of the process `pid` runs or is ready to, rather than waiting for something; not if there is
+/// none.
+pub fn is_ready(pid: u32) -> bool {
+    // Field 3, after the name in parentheses, which may have any characters.
+    let state = |stat: &str| stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).is_ok_and(|stat| state(&stat) == Some('R'))
 }
 
 #[cfg(test)]

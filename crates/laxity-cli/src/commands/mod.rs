@@ -4,6 +4,8 @@
 pub mod bandwidth;
 pub mod check;
 pub mod completions;
+#[cfg(target_os = "linux")]
+pub mod exec;
 pub mod generate;
 #[cfg(target_os = "linux")]
 pub mod gpu;

@@ -25,6 +25,7 @@ const VERBS: [&[&str]; 41] = [
     &["gpu", "create"],
     &["gpu", "list"],
     &["gpu", "top"],
+    &["exec"],
     &["gpu", "exec"],
     &["gpu", "irq"],
     &["gpu", "trace"],

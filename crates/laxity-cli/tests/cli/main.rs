@@ -5,6 +5,8 @@ mod bandwidth;
 mod chains;
 mod check;
 mod check_lines;
+#[cfg(target_os = "linux")]
+mod exec;
 mod export;
 mod generate;
 #[cfg(target_os = "linux")]

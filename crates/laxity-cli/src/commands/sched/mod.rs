@@ -52,6 +52,6 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
 }
 
 /// `error`, with the name that was meant if it is about one that does not exist.
-fn refused(registry: &Registry, error: RegistryError) -> CliError {
+pub fn refused(registry: &Registry, error: RegistryError) -> CliError {
     named::refused(error, registry.names())
 }

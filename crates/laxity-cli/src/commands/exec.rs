@@ -1,0 +1,196 @@
+//! `laxity exec`: a program that knows nothing of Laxity, as a task of a system of its own scheduler.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use clap::{Args, ValueEnum};
+use laxity_model::Nanos;
+use laxity_sched::{
+    BeginError, Config, NAME_MAX, Parameters, Program, Registry, RegistryError, Rule, System, parse_clusters,
+};
+use laxity_sys::scheduling;
+use laxity_sys::signals::Signals;
+use laxity_sys::started::Started;
+
+use super::named::live;
+use super::sched::refused;
+use crate::error::CliError;
+
+/// Run any program as a task of Laxity's own scheduler.
+///
+/// In each period the program gets WCET of CPU time, by the system's policy among its other tasks, and no more: when it has used that, it is stopped (SIGSTOP) until its next release. Its first thread is what the policy places; other threads are scheduled by Linux as usual, count against the same budget and are stopped with it. Processes that it starts are not limited. The first program of a system creates it, and the last one to end removes it. If this process ends, however that is, the program is killed. See docs/guides/scheduling.md.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity exec --system robot --period 10ms --wcet 2ms -- ./control
+  laxity exec --system robot --period 33ms --wcet 12ms --deadline 20ms -- python3 detect.py
+  laxity exec --system robot --cpus 2,3 --policy rm --period 10ms --wcet 2ms -- ./control
+  laxity exec --system robot --clusters '0;1' --cluster 1 --period 5ms --wcet 1ms -- ./motor
+  laxity sched top robot                   which of them has a CPU
+
+Exit codes: that of the program, 128 and the signal that ended it; 1 the system or Linux refuses; 2 bad usage.")]
+pub struct Arguments {
+    /// The system; it is created if it does not exist
+    #[arg(long, value_name = "NAME")]
+    system: String,
+    /// Between two releases, as in 10ms
+    #[arg(long, value_name = "DURATION")]
+    period: Nanos,
+    /// The CPU time that it gets in each period
+    #[arg(long, value_name = "DURATION")]
+    wcet: Nanos,
+    /// When it is to have got that, after each release [default: the period]
+    #[arg(long, value_name = "DURATION")]
+    deadline: Option<Nanos>,
+    /// The CPUs of the system, one cluster of them, as in 0-3 [default: those that this process may use]
+    #[arg(long, value_name = "LIST", conflicts_with = "clusters")]
+    cpus: Option<String>,
+    /// The CPUs of each cluster of the system, as in "0,1;2,3"
+    #[arg(long, value_name = "LISTS")]
+    clusters: Option<String>,
+    /// The cluster that schedules the program
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    cluster: usize,
+    /// How the system's jobs are ranked [default: edf]
+    #[arg(long, value_name = "POLICY", ignore_case = true)]
+    policy: Option<Policy>,
+    /// Its priority under fp: the smaller the more urgent
+    #[arg(long, value_name = "N")]
+    priority: Option<u32>,
+    /// The name of the task [default: that of the program]
+    #[arg(long, value_name = "NAME")]
+    task: Option<String>,
+    /// Where systems have their names
+    #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
+    folder: PathBuf,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// A rule of the scheduler, as it is written here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Policy {
+    /// The earliest deadline first
+    Edf,
+    /// The shortest period first
+    Rm,
+    /// The shortest relative deadline first
+    Dm,
+    /// The smallest --priority first
+    Fp,
+}
+
+/// Runs the program to its end.
+pub fn run(arguments: Arguments) -> Result<(), CliError> {
+    // Before any other thread: they are to keep the signals from this process, too.
+    let signals = Signals::requests().map_err(live)?;
+    let system = system(&arguments)?;
+    let shown = arguments.program[0].to_string_lossy().into_owned();
+    let mut command = Command::new(&arguments.program[0]);
+    command.args(&arguments.program[1..]);
+    let started = Started::new(&mut command, &signals);
+    let mut started =
+        started.map_err(|error| CliError::Argument { message: format!("cannot start {shown}: {error}") })?;
+    let mut program = match Program::begin(&system, parameters(&arguments, &shown), started.pid()) {
+        Ok(program) => program,
+        // It ended at once, so that there is nothing to schedule.
+        Err(BeginError::Refused { .. }) if started.has_ended() => return ended(shown, wait(&mut started)?),
+        Err(error) => return Err(begin(error)),
+    };
+    while !started.has_ended() {
+        let next = match program.look() {
+            Ok(next) => next,
+            Err(_) if started.has_ended() => break,
+            Err(error) => return Err(live(error)),
+        };
+        started.wait(&signals, next);
+        while let Some(signal) = signals.take() {
+            // A terminal's Ctrl-C reaches the program by itself.
+            if !signal.is_from_linux {
+                let _ = started.pass_on(signal);
+            }
+        }
+    }
+    // Its task ends while the program still has its number.
+    drop(program);
+    ended(shown, wait(&mut started)?)
+}
+
+/// How a program ended that did.
+fn wait(started: &mut Started) -> Result<ExitStatus, CliError> {
+    let status = started.ended().map_err(live)?;
+    status.ok_or_else(|| CliError::Live { message: "the program ended without a status".to_owned() })
+}
+
+fn ended(program: String, status: ExitStatus) -> Result<(), CliError> {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (code, signal) => Err(CliError::Program { program, code, signal }),
+    }
+}
+
+fn parameters(arguments: &Arguments, program: &str) -> Parameters {
+    let Arguments { cluster, period, wcet, deadline, priority, .. } = *arguments;
+    let name = arguments.task.clone().unwrap_or_else(|| task_name(program));
+    let deadline = deadline.unwrap_or(period);
+    Parameters { cluster, deadline, wcet, budget: Some(wcet), priority, ..Parameters::periodic(name, period) }
+}
+
+/// The name of the program without its folders, as far as it fits.
+fn task_name(program: &str) -> String {
+    let name = Path::new(program).file_name().map_or(program.into(), |name| name.to_string_lossy());
+    let fits = name.char_indices().take_while(|(at, letter)| at + letter.len_utf8() <= NAME_MAX);
+    fits.map(|(_, letter)| letter).collect()
+}
+
+/// The system of that name, created if need be. What the options say of it must be so.
+fn system(arguments: &Arguments) -> Result<System, CliError> {
+    let registry = Registry::at(&arguments.folder);
+    let Arguments { cpus, clusters, policy, .. } = arguments;
+    let is_described = cpus.is_some() || clusters.is_some() || policy.is_some();
+    let attached = if is_described { None } else { Some(registry.attach(&arguments.system)) };
+    let system = match attached {
+        None | Some(Err(RegistryError::NotFound { .. })) => {
+            registry.create_or_attach(&arguments.system, &config(arguments)?)
+        }
+        Some(attached) => attached,
+    };
+    system.map_err(|error| refused(&registry, error))
+}
+
+fn config(arguments: &Arguments) -> Result<Config, CliError> {
+    let written = arguments.clusters.as_deref().or(arguments.cpus.as_deref());
+    let clusters = match written {
+        Some(text) if arguments.cpus.is_some() && text.contains(';') => {
+            let message = format!("--cpus {text}: one cluster has no semicolons; use --clusters for several");
+            return Err(CliError::Argument { message });
+        }
+        Some(text) => parse_clusters(text).map_err(|error| CliError::Argument { message: error.to_string() })?,
+        None => {
+            let cpus = scheduling::usable_cpus().map_err(live)?;
+            vec![cpus.into_iter().filter_map(|cpu| u16::try_from(cpu).ok()).collect()]
+        }
+    };
+    let rule = match arguments.policy {
+        None | Some(Policy::Edf) => Rule::Edf,
+        Some(Policy::Rm) => Rule::RateMonotonic,
+        Some(Policy::Dm) => Rule::DeadlineMonotonic,
+        Some(Policy::Fp) => Rule::Given,
+    };
+    Ok(Config::new(rule, clusters))
+}
+
+/// Impossible parameters are bad usage.
+fn begin(error: BeginError) -> CliError {
+    let is_usage = matches!(
+        error,
+        BeginError::Name { .. }
+            | BeginError::Cluster { .. }
+            | BeginError::Zero { .. }
+            | BeginError::Short { .. }
+            | BeginError::Deadline { .. }
+    );
+    if is_usage { CliError::Argument { message: error.to_string() } } else { live(error) }
+}

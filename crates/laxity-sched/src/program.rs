@@ -1,0 +1,237 @@
+//! A program that knows nothing of Laxity as a task of a system: its keeper, the process that started it, has a job released
+//! for it in each period, and stops it when the job's budget is used up.
+//!
+//! ```text
+//!             release: a budget, SIGCONT           linked: first thread has the CPU
+//! (stopped) ----------------------------> (ready) <--------------------------------> (runs)
+//!     ^                                      |                                         |
+//!     '------- budget used up: SIGSTOP ------'-----------------------------------------'
+//! ```
+//!
+//! The budget is CPU time of the whole process. Decision 88 has the reasons.
+
+use std::io;
+
+use laxity_model::{Instant, Nanos};
+use laxity_sys::scheduling::{self, Attributes};
+use laxity_sys::{clock, process};
+
+use crate::placement::Class;
+use crate::system::{BeginError, System};
+use crate::task::{Job, Parameters, Task, TaskError};
+
+/// A program as a task. Dropped, the program is scheduled as before and goes on. If the keeper's thread ends without that,
+/// other members of the system do the same.
+#[derive(Debug)]
+pub struct Program {
+    task: Task,
+    pid: u32,
+    budget: Budget,
+    has_job: bool,
+    /// The next release, and the number of its job.
+    next: Instant,
+    index: u64,
+    /// After the task: the keeper is urgent while it ends that.
+    _keeper: Keeper,
+}
+
+/// The calling thread is urgent while this lives.
+#[derive(Debug)]
+struct Keeper {
+    /// How it was scheduled.
+    own: Attributes,
+}
+
+/// What the program may use, in CPU time that it used since it was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Budget {
+    /// Of each job.
+    length: Nanos,
+    /// Where the present one ends.
+    end: Nanos,
+    /// Whether it was found to be used up.
+    is_used_up: bool,
+}
+
+/// Why a program cannot be kept any longer.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// The state of the task.
+    #[error("{0}")]
+    Task(#[from] TaskError),
+    /// Linux refuses to stop the program, or to let it go on.
+    #[error("task {task}: cannot {action} the program, process {pid}: {error}; run it as the user of `laxity exec`")]
+    Refused {
+        /// The task.
+        task: String,
+        /// What was tried.
+        action: &'static str,
+        /// The process.
+        pid: u32,
+        /// Why not.
+        #[source]
+        error: io::Error,
+    },
+}
+
+/// So little of a budget is not waited for: waking up for it would take as long. The next budget is longer by it.
+const CRUMB: Nanos = Nanos::from_micros(50);
+
+impl Budget {
+    fn left(&self, used: Nanos) -> Nanos {
+        self.end.saturating_sub(used)
+    }
+
+    /// Whether it is used up after `used`, or nearly so.
+    fn look(&mut self, used: Nanos) -> bool {
+        self.is_used_up |= self.left(used) <= CRUMB;
+        self.is_used_up
+    }
+
+    /// Another one. What was used of it in advance, because the program was stopped late, is taken from it; what was left
+    /// of the one before by stopping it early is added; what the program did not want is lost.
+    fn replenish(&mut self, used: Nanos) {
+        let from = if self.look(used) { self.end } else { used };
+        *self = Budget { end: sum(from, self.length), is_used_up: false, ..*self };
+    }
+}
+
+/// CPU times do not overflow: 584 years.
+const fn sum(a: Nanos, b: Nanos) -> Nanos {
+    Nanos(a.0.saturating_add(b.0))
+}
+
+impl Program {
+    /// The process `pid`, a child of this process that the caller does not wait for before this is dropped, is a task of
+    /// `system` from now on: each of its jobs may use `wcet` of CPU time, and the first is released at the first
+    /// [`Program::look`]. The calling thread becomes as urgent as threads of the system that wait for their jobs.
+    ///
+    /// # Errors
+    /// [`BeginError`]; among others if the budget is zero.
+    pub fn begin(system: &System, parameters: Parameters, pid: u32) -> Result<Program, BeginError> {
+        let name = || parameters.name.clone();
+        if parameters.wcet <= CRUMB {
+            return Err(BeginError::Short { task: name(), wcet: parameters.wcet, least: CRUMB });
+        }
+        let Parameters { wcet, deadline, period, .. } = parameters;
+        if wcet > deadline || deadline > period {
+            return Err(BeginError::Deadline { task: name(), wcet, deadline, period });
+        }
+        let refused = |action| move |error| BeginError::Refused { task: name(), action, error };
+        let used = process::cpu_time(pid).map_err(refused("read the CPU time of its program"))?;
+        let own = Attributes::of(scheduling::current_thread()).map_err(refused("read its scheduling class"))?;
+        let urgent = system.shared().attributes(Class::Urgent);
+        urgent.give_to(0).map_err(refused("have its priority"))?;
+        let keeper = Keeper { own };
+        let task = system.begin_for(parameters, pid)?;
+        let budget = Budget { length: wcet, end: sum(used, wcet), is_used_up: false };
+        Ok(Program { task, pid, budget, has_job: false, next: clock::now(), index: 0, _keeper: keeper })
+    }
+
+    /// Does what is due now: has a job released, or stops the program because its budget is used up. Answers when to look
+    /// again, at the latest; never, if the program has ended.
+    ///
+    /// # Errors
+    /// [`ProgramError`].
+    pub fn look(&mut self) -> Result<Instant, ProgramError> {
+        loop {
+            let now = clock::now();
+            let Ok(used) = process::cpu_time(self.pid) else { return Ok(Instant::NEVER) };
+            if now < self.next {
+                if self.has_job && self.budget.look(used) {
+                    self.signal("stop", process::stop)?;
+                    self.end_job(true)?;
+                }
+                let left = if self.has_job { self.budget.left(used) } else { Nanos(u64::MAX) };
+                return Ok(self.next.min(now.saturating_add(left)));
+            }
+            self.begin_job(now, used)?;
+        }
+    }
+
+    /// The next release has come.
+    fn begin_job(&mut self, now: Instant, used: Nanos) -> Result<(), ProgramError> {
+        if self.has_job {
+            // It had its chance if it waited for something else than a CPU.
+            self.end_job(process::is_ready(self.pid))?;
+        }
+        self.budget.replenish(used);
+        let release = self.next;
+        let period = self.task.parameters().period;
+        // Releases that this process slept through are lost.
+        let missed = now.saturating_since(release).0 / period.0;
+        self.next = release.saturating_add(Nanos(period.0.saturating_mul(missed + 1)));
+        let release = release.saturating_add(Nanos(period.0.saturating_mul(missed)));
+        let deadline = release.saturating_add(self.task.parameters().deadline);
+        let job = Job { index: self.index, release, deadline };
+        self.index += 1;
+        if self.budget.look(used) {
+            // It owes more than a budget, as if another process had let it go on.
+            return self.signal("stop", process::stop);
+        }
+        self.task.release(job)?;
+        self.has_job = true;
+        self.signal("continue", process::go_on)
+    }
+
+    /// The present job is over: it used its budget, or has no time left for it. Unless it wanted more, it is complete at
+    /// its deadline at the latest.
+    fn end_job(&mut self, wanted_all: bool) -> Result<(), ProgramError> {
+        self.has_job = false;
+        let decision = self.task.end_pending(&mut ())?;
+        let deadline = self.task.job().deadline;
+        let at = if wanted_all { decision.at } else { decision.at.min(deadline) };
+        self.task.shared().end_job(self.task.id(), at);
+        Ok(())
+    }
+
+    fn signal(&self, action: &'static str, send: fn(u32) -> io::Result<()>) -> Result<(), ProgramError> {
+        let task = || self.task.parameters().name.clone();
+        send(self.pid).map_err(|error| ProgramError::Refused { task: task(), action, pid: self.pid, error })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // An ordinary user cannot take back that what the thread starts is scheduled as usual.
+        let _ = self.own.give_to(0).or_else(|_| self.own.not_inherited().give_to(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Nanos {
+        Nanos::from_millis(ms)
+    }
+
+    #[test]
+    fn over_many_periods_a_busy_program_gets_its_budget_exactly_however_late_it_is_stopped() {
+        let mut budget = Budget { length: ms(2), end: ms(2), is_used_up: false };
+        assert!(!budget.look(ms(1)));
+        // Stopped 0.7 ms late, which the next budget pays back.
+        assert!(budget.look(Nanos::from_micros(2_700)));
+        budget.replenish(Nanos::from_micros(2_700));
+        assert_eq!(budget.left(Nanos::from_micros(2_700)), Nanos::from_micros(1_300));
+        // Stopped 0.03 ms early, which the next budget has in addition.
+        assert!(budget.look(Nanos::from_micros(3_970)));
+        budget.replenish(Nanos::from_micros(3_970));
+        assert_eq!(budget.left(Nanos::from_micros(3_970)), Nanos::from_micros(2_030));
+    }
+
+    #[test]
+    fn what_a_program_does_not_want_is_lost_and_what_it_owes_is_paid_by_several_budgets() {
+        let mut budget = Budget { length: ms(2), end: ms(2), is_used_up: false };
+        budget.replenish(ms(1));
+        assert_eq!(budget.left(ms(1)), ms(2), "no more than one");
+        assert!(budget.look(ms(8)));
+        budget.replenish(ms(8));
+        assert!(budget.look(ms(8)), "it owes 3 ms");
+        budget.replenish(ms(8));
+        assert!(budget.look(ms(8)), "it owes 1 ms");
+        budget.replenish(ms(8));
+        assert!(!budget.look(ms(8)));
+        assert_eq!(budget.left(ms(8)), ms(1));
+    }
+}
