@@ -242,6 +242,8 @@ impl Watch for Decisions<'_> {
                 Change::Prioritized { task, level } => JobStep::Prioritized(task, level),
                 Change::Suspended { task } => JobStep::Waits(task),
                 Change::Resumed { task } => JobStep::GoesOn(task),
+                // Only a job itself says that it is.
+                Change::Completed { .. } => JobStep::Complete,
             };
             self.log.put(at, index, step);
         }

@@ -48,6 +48,11 @@ pub enum Change {
         /// Of the system.
         task: TaskId,
     },
+    /// It is complete, with the unlock that was its last step.
+    Completed {
+        /// Of the system.
+        task: TaskId,
+    },
 }
 
 impl Change {
@@ -57,7 +62,8 @@ impl Change {
             Change::Woken { task, .. }
             | Change::Prioritized { task, .. }
             | Change::Suspended { task }
-            | Change::Resumed { task } => task,
+            | Change::Resumed { task }
+            | Change::Completed { task } => task,
         }
     }
 }

@@ -8,7 +8,7 @@ use laxity_sys::futex::Ended;
 use laxity_sys::{clock, futex};
 
 use crate::decision::Watch;
-use crate::locks::{WAITING, granted};
+use crate::locks::{LocksGuard, WAITING, granted};
 use crate::state_lock::StateError;
 use crate::task::{LOOK_AGAIN, Phase, Task, TaskError};
 
@@ -75,15 +75,38 @@ impl Task {
     /// [`TaskError`]; its job must hold the lock and not be suspended.
     pub fn unlock(&self, lock: LockId, watch: &mut impl Watch) -> Result<(), TaskError> {
         self.expect(Phase::Pending, "an unlock", "a job that is not suspended", "wait for one first")?;
-        let task = self.id();
-        self.change_locks(watch, |locks| {
-            if locks.cache.arbiter.holds(task).all(|(held, _)| held != lock) {
-                return Err(self.out_of_order("an unlock", "a lock that its job holds", "lock it first"));
-            }
-            locks.handle(Event::Unlock { task, lock });
-            self.held.set(self.held.get().saturating_sub(1));
+        self.change_locks(watch, |locks| self.give_up(lock, locks)).map(drop)
+    }
+
+    /// Unlocks `lock`, the only one that the job holds, and completes the job by the same decision: the job is not preempted
+    /// in between by the next holder.
+    ///
+    /// # Errors
+    /// [`TaskError`]; its job must hold the lock and no other, and not be suspended.
+    pub fn unlock_and_complete(&self, lock: LockId, watch: &mut impl Watch) -> Result<(), TaskError> {
+        self.expect(Phase::Pending, "an unlock", "a job that is not suspended", "wait for one first")?;
+        if self.held.get() > 1 {
+            return Err(self.out_of_order("completion", "no other lock to be held", "unlock the others first"));
+        }
+        self.end_sections();
+        let at = self.change_locks(watch, |locks| {
+            self.give_up(lock, locks)?;
+            locks.complete(self.id());
             Ok(())
-        })
+        })?;
+        self.phase.set(Phase::Idle);
+        self.shared().end_job(self.id(), at);
+        Ok(())
+    }
+
+    fn give_up(&self, lock: LockId, locks: &mut LocksGuard<'_>) -> Result<(), TaskError> {
+        let task = self.id();
+        if locks.cache.arbiter.holds(task).all(|(held, _)| held != lock) {
+            return Err(self.out_of_order("an unlock", "a lock that its job holds", "lock it first"));
+        }
+        locks.handle(Event::Unlock { task, lock });
+        self.held.set(self.held.get().saturating_sub(1));
+        Ok(())
     }
 
     /// The holder of `lock` may have ended by itself, or a thread that was to tell us may have been killed.

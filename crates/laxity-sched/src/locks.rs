@@ -46,6 +46,8 @@ pub(crate) struct LocksGuard<'a> {
     pub now: Instant,
     touched: SmallVec<[TaskId; 4]>,
     grants: SmallVec<[Grant; 2]>,
+    /// The task whose job completes with this.
+    completes: Option<TaskId>,
     _mutex: mutex::Guard<'a>,
 }
 
@@ -71,7 +73,9 @@ impl Shared {
         let version = self.version(index).load(Ordering::Acquire);
         let is_inherited = mutex.is_inherited;
         let (touched, grants) = (SmallVec::new(), SmallVec::new());
-        let mut locks = LocksGuard { shared: self, cache, version, now: clock::now(), touched, grants, _mutex: mutex };
+        let now = clock::now();
+        let mut locks =
+            LocksGuard { shared: self, cache, version, now, touched, grants, completes: None, _mutex: mutex };
         locks.cache.actions.clear();
         if is_inherited || locks.cache.version != Some(version) {
             locks.cache.load(self, version).map_err(StateError::Damaged)?;
@@ -157,6 +161,12 @@ impl LocksGuard<'_> {
         self.shared
     }
 
+    /// The job of `task`, which holds no lock any more, is complete by the decision that follows from this.
+    pub fn complete(&mut self, task: TaskId) {
+        self.touch(task);
+        self.completes = Some(task);
+    }
+
     /// `task` is to be brought in line.
     pub fn touch(&mut self, task: TaskId) {
         if !self.touched.contains(&task) {
@@ -202,6 +212,9 @@ impl LocksGuard<'_> {
                 if state.cache.is_member(task) {
                     self.bring_in_line(&mut state, task);
                 }
+            }
+            if let Some(task) = self.completes.filter(|&task| self.is_of(task, cluster)) {
+                state.change(Change::Completed { task });
             }
             decisions.push(state.publish(caller.filter(|&task| self.is_of(task, cluster))));
         }

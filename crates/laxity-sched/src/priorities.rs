@@ -42,6 +42,7 @@ impl Task {
             locks.touch(task);
             Ok(())
         })
+        .map(drop)
     }
 
     /// The present job is due at `deadline` from now on, and goes by that under EDF: it has another budget.

@@ -139,6 +139,7 @@ impl<'a> ClusterGuard<'a> {
                 Change::Prioritized { level, .. } => Event::Prioritized { task, level },
                 Change::Suspended { .. } => Event::Suspended { cpu, task },
                 Change::Resumed { .. } => Event::Resumed { cpu, task },
+                Change::Completed { .. } => Event::Completed { cpu, task },
             },
         );
         self.decision.changes.push(change);

@@ -442,12 +442,12 @@ impl Task {
         Ok(decision)
     }
 
-    /// Something happens to the locks that this task holds or requests.
+    /// Something happens to the locks that this task holds or requests. Answers when that was arbitrated.
     pub(crate) fn change_locks(
         &self,
         watch: &mut impl Watch,
         change: impl FnOnce(&mut LocksGuard<'_>) -> Result<(), TaskError>,
-    ) -> Result<(), TaskError> {
+    ) -> Result<Instant, TaskError> {
         let shared = self.shared();
         let mut placed = self.placed.borrow_mut();
         watch.begin();
@@ -462,7 +462,7 @@ impl Task {
         }
         watch.end();
         shared.settle(self.id, &mut placed);
-        changed.map(drop)
+        Ok(changed?.at)
     }
 
     /// The thread is placed as is demanded.

@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use laxity_model::{EngineOrder, LockId, ReplicaId};
+use laxity_model::{CpuId, EngineOrder, LockId, ReplicaId};
 use laxity_policy::lock;
-use laxity_sched::{Config, LockRequest, Registry, Rule, Snapshot, System, TaskSnapshot, TaskState};
+use laxity_sched::{
+    Change, Config, Decision, Link, LockRequest, Registry, Rule, Snapshot, System, TaskSnapshot, TaskState, Watch,
+};
 use laxity_testing::{Process, role, until};
 use support::{Place, on, release, spin_until, task, usable};
 
@@ -137,6 +139,57 @@ fn a_job_that_gave_itself_the_top_priority_keeps_it_whatever_locks_say() {
             early.complete().expect("it has a job");
         });
     });
+}
+
+/// Hears what was decided.
+#[derive(Default)]
+struct Heard(Vec<Decision>);
+
+impl Watch for Heard {
+    fn decided(&mut self, decision: &Decision) {
+        self.0.push(decision.clone());
+    }
+}
+
+/// With two decisions, the waiter would have the only CPU between them, and complete first.
+#[test]
+fn a_job_whose_last_step_is_an_unlock_completes_by_the_same_decision() {
+    let Some((_place, system)) = with_door("last-step") else { return };
+    let (order, holds) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let note = |what: &'static str| order.lock().expect("no panic").push(what);
+    thread::scope(|scope| {
+        let (system, note, holds) = (&system, &note, &holds);
+        scope.spawn(move || {
+            let late = task(system, "late", 60_000);
+            release(&late, 0);
+            late.lock(LockRequest::of(DOOR), &mut ()).expect("free");
+            holds.store(true, Ordering::SeqCst);
+            let of = |name| named(&system.snapshot().expect("whole"), name);
+            spin_until(|| of("early").is_some_and(|task| task.state == TaskState::Suspended));
+            let early = of("early").expect("it waits").id;
+            let mut heard = Heard::default();
+            late.unlock_and_complete(DOOR, &mut heard).expect("held");
+            note("late");
+            let [decision] = &heard.0[..] else { panic!("one decision: {:?}", heard.0) };
+            assert!(decision.changes.contains(&Change::Resumed { task: early }), "{decision:?}");
+            assert_eq!(decision.changes.last(), Some(&Change::Completed { task: late.id() }), "{decision:?}");
+            assert_eq!(decision.links[..], [Link { cpu: CpuId(0), task: Some(early) }], "{decision:?}");
+            assert_eq!(of("late").map(|task| (task.state, task.completed)), Some((TaskState::Parked, 1)));
+            assert!(late.complete().is_err(), "it is complete");
+            // The next one is as usual.
+            release(&late, 1);
+            late.complete().expect("it has a job");
+        });
+        until("the lock is held", || holds.load(Ordering::SeqCst));
+        scope.spawn(move || {
+            let early = task(system, "early", 20_000);
+            release(&early, 0);
+            early.lock(LockRequest::of(DOOR), &mut ()).expect("granted");
+            note("early");
+            early.unlock_and_complete(DOOR, &mut ()).expect("held");
+        });
+    });
+    assert_eq!(*order.lock().expect("no panic"), ["late", "early"]);
 }
 
 #[test]

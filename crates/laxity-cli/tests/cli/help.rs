@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 41] = [
+const VERBS: [&[&str]; 42] = [
     &["simulate"],
     &["run"],
     &["check"],

@@ -42,7 +42,8 @@ impl Jobs {
             self.sections += 1;
             let outcome = self.steps(at + 1, Holding { token: Some(Held::Scheduled(replica)), ..holding });
             self.sections -= 1;
-            self.unlock_scheduled(lock, replica)?;
+            // A job that is cut, at no step, is not complete.
+            self.unlock_scheduled_at(*outcome.as_ref().unwrap_or(&0), lock, replica)?;
             return outcome;
         }
         let client = holding.client.expect("a thread that locks GPUs is registered");

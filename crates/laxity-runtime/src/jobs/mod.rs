@@ -62,6 +62,8 @@ pub(crate) struct Jobs {
     priorities: Vec<u8>,
     /// Which job it is.
     index: u32,
+    /// Whether it completed with its last unlock.
+    is_complete: bool,
 }
 
 /// Why a step did not come to its end.
@@ -126,6 +128,7 @@ impl Jobs {
             held,
             priorities,
             index: 0,
+            is_complete: false,
         })
     }
 
@@ -196,7 +199,7 @@ impl Jobs {
                 }
                 Op::Unlock(lock) if self.is_pool(lock) => return Ok(at),
                 Op::Lock { lock, length, .. } => self.lock(lock, length)?,
-                Op::Unlock(lock) => self.unlock(lock)?,
+                Op::Unlock(lock) => self.unlock_at(at, lock)?,
                 Op::LockEngine(target) => at = self.with_engine(at, target, holding)?,
                 Op::UnlockEngine(_) => return Ok(at),
                 Op::Issue(ref operation) => self.issue(operation, at, holding)?,

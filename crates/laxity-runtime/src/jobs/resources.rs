@@ -35,9 +35,16 @@ impl Jobs {
         Ok(ReplicaId(0))
     }
 
-    pub(super) fn unlock(&mut self, lock: LockId) -> Result<(), Cut> {
-        let Some(at) = self.held.iter().rposition(|&(held, _)| held == lock) else { return Ok(()) };
-        let (_, replica) = self.held.remove(at);
+    /// Unlocks by step `at`.
+    pub(super) fn unlock_at(&mut self, at: usize, lock: LockId) -> Result<(), Cut> {
+        if self.scheduled.is_none() {
+            return self.unlock(lock);
+        }
+        self.forget(lock).map_or(Ok(()), |replica| self.unlock_scheduled_at(at, lock, replica))
+    }
+
+    fn unlock(&mut self, lock: LockId) -> Result<(), Cut> {
+        let Some(replica) = self.forget(lock) else { return Ok(()) };
         if self.scheduled.is_some() {
             return self.unlock_scheduled(lock, replica);
         }
@@ -45,6 +52,12 @@ impl Jobs {
         self.note(JobStep::Unlock(lock, replica));
         self.resources[lock.index()].unlock().map_err(|error| JobError::Resource { lock, error })?;
         self.lower()
+    }
+
+    /// It is not held any more; the replica that was.
+    fn forget(&mut self, lock: LockId) -> Option<ReplicaId> {
+        let at = self.held.iter().rposition(|&(held, _)| held == lock)?;
+        Some(self.held.remove(at).1)
     }
 
     /// Unlocks all, so that tasks that wait get on to where they are stopped.

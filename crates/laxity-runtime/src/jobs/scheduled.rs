@@ -40,8 +40,11 @@ impl Jobs {
         Ok(())
     }
 
-    /// The job is complete.
+    /// The job is complete, unless its last unlock said so.
     pub(super) fn end_job(&mut self) -> Result<(), Cut> {
+        if std::mem::take(&mut self.is_complete) {
+            return Ok(());
+        }
         let Some(task) = &self.scheduled else {
             self.note(JobStep::Complete);
             return Ok(());
@@ -79,6 +82,21 @@ impl Jobs {
         let replica = task.lock(request, &mut watch).map_err(JobError::from)?;
         self.note(JobStep::Executes);
         Ok(replica)
+    }
+
+    /// Gives up `replica` of a lock of the system by step `at`. If that is the last step, the job completes with it, by one
+    /// decision, as when it is simulated.
+    pub(super) fn unlock_scheduled_at(&mut self, at: usize, lock: LockId, replica: ReplicaId) -> Result<(), Cut> {
+        if at + 1 < self.plan.ops.len() {
+            return self.unlock_scheduled(lock, replica);
+        }
+        // Which it would do after its last step.
+        self.work.end_job();
+        let task = self.scheduled.as_ref().expect("Laxity's scheduler schedules it");
+        let mut watch = self.log.decisions(self.index, Some(JobStep::Unlock(lock, replica)));
+        task.unlock_and_complete(lock, &mut watch).map_err(JobError::from)?;
+        self.is_complete = true;
+        Ok(())
     }
 
     /// Gives up `replica` of a lock of the system.

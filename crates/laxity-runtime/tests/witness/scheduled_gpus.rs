@@ -112,9 +112,7 @@ fn a_holder_of_a_token_has_its_waiters_deadline() {
             skip(format_args!("{arbitration}: not permitted, or this machine is too busy"));
             continue;
         };
-        if arbitration == "k_fmlp" {
-            assert_eq!(tasks(&completed(&records)), tasks(&expected), "{arbitration}");
-        }
+        assert_eq!(tasks(&completed(&records)), tasks(&expected), "{arbitration}");
         let lifted = priorities(&records).into_iter().find(|&(task, _, of)| task == 0 && of == 1);
         assert_eq!(lifted, Some((0, ms(520).0, 1)), "{arbitration}: the holder has the waiter's deadline");
     }
