@@ -194,9 +194,7 @@ fn a_program_that_outlives_its_killed_wrapper_is_neither_stopped_nor_raised() {
     assert!(Attributes::of(program.pid).expect("it lives").fixed_priority().is_some(), "it is placed");
     kill(killed.wrapper(), Signal::SIGKILL).expect("it lives");
     until("its task is gone", || task(folder.path(), "killed").is_none());
-    until("it is scheduled as before", || {
-        Attributes::of(program.pid).expect("it lives").fixed_priority().is_none()
-    });
+    until("it is scheduled as before", || Attributes::of(program.pid).expect("it lives").fixed_priority().is_none());
     let used = cpu_time(program.pid).expect("it lives");
     until("it goes on without a budget", || cpu_time(program.pid).expect("it lives") > used + Nanos::from_millis(10));
     kill(pid(&program), Signal::SIGKILL).expect("it lives");
