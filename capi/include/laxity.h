@@ -154,6 +154,12 @@ enum laxity_result {
     LAXITY_ERROR_FAILED = 71,
     // No system of scheduled tasks has the name.
     LAXITY_ERROR_NO_SYSTEM = 80,
+    // A workload file is wrong, or cannot be run on this machine.
+    LAXITY_ERROR_WORKLOAD = 85,
+    // The workload has no such task.
+    LAXITY_ERROR_NO_TASK = 86,
+    // A function that jobs call failed or crashed, and the run has ended.
+    LAXITY_ERROR_CODE = 87,
     // A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 };
@@ -197,6 +203,20 @@ enum laxity_engine {
     LAXITY_ENGINE_COPY_IN = 1,
     // The one that copies from the GPU; with one copy engine, the same.
     LAXITY_ENGINE_COPY_OUT = 2,
+};
+
+// What schedules the threads of a run.
+enum laxity_live_scheduler {
+    // The strongest that is permitted and does what the file's policy says.
+    LAXITY_SCHEDULER_STRONGEST = 0,
+    // Laxity's own scheduler.
+    LAXITY_SCHEDULER_LAXITY = 1,
+    // SCHED_FIFO, for fixed priorities.
+    LAXITY_SCHEDULER_FIFO = 2,
+    // SCHED_DEADLINE, for global EDF.
+    LAXITY_SCHEDULER_DEADLINE = 3,
+    // SCHED_OTHER, without guarantees.
+    LAXITY_SCHEDULER_OTHER = 4,
 };
 
 // Whether a job may run before its release.
@@ -249,6 +269,9 @@ struct laxity_budget;
 
 // Memory of a GPU. Threads share it.
 struct laxity_buffer;
+
+// What a function of jobs is given: see laxity/code.h.
+struct laxity_code_call;
 
 // The soft GPUs that this process uses. Threads share it.
 struct laxity_device;
@@ -308,6 +331,9 @@ struct laxity_vx_run;
 
 // A vision graph that can be spawned, again when it has ended. Threads share it.
 struct laxity_vx_verified;
+
+// A workload file. Threads may share it; one at a time runs it.
+struct laxity_workload;
 
 // An error. It and its texts belong to the library. They are valid until the next call of the same thread that does
 // not return LAXITY_OK, or until the thread ends.
@@ -555,6 +581,36 @@ struct laxity_vx_frame {
     uint64_t completion_ns;
 };
 
+// A function that jobs call: see laxity/code.h.
+typedef int32_t (*laxity_code_pointer)(struct laxity_code_call*);
+
+// How to run a workload. All zero but for the duration is good.
+struct laxity_run_options {
+    // Jobs that are released within it are run.
+    uint64_t duration_ns;
+    // Decides random execution times, gaps and jitter of tasks that run no code.
+    uint64_t seed;
+    // One of laxity_live_scheduler.
+    uint32_t scheduler;
+    // The trace file to write, which is replaced; NULL for none.
+    const char *trace;
+};
+
+// What the jobs of one task did in the last run. Times are 0 if no job completed.
+struct laxity_task_result {
+    // Jobs that were released, that completed, and that missed their deadlines.
+    uint64_t released;
+    uint64_t completed;
+    uint64_t missed;
+    // Completion minus arrival.
+    uint64_t response_mean_ns;
+    uint64_t response_max_ns;
+    // How late the latest job was.
+    uint64_t tardiness_max_ns;
+    // The least time that a job had to spare; negative if one was late.
+    int64_t laxity_min_ns;
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -614,6 +670,14 @@ enum laxity_result laxity_spec_edge(struct laxity_spec *spec,
                                     const char *from,
                                     const char *to,
                                     const struct laxity_edge *edge);
+
+// Adds a latest-value edge between two nodes that were added before, with values of up to `bytes` bytes: a job of `to`
+// reads, when it begins, what the newest complete job of `from` wrote. Neither waits for the other. Latest-value edges are
+// numbered from 0 in the order in which they are added, apart from those with tokens.
+enum laxity_result laxity_spec_latest(struct laxity_spec *spec,
+                                      const char *from,
+                                      const char *to,
+                                      uint32_t bytes);
 
 // Makes each node of the graph remember its last `jobs`, rounded up to a power of two, for traces and releases; 64
 // bytes each. 256 unless this says otherwise; with 0 the graph cannot be traced, and knows no releases and deadlines.
@@ -827,6 +891,26 @@ enum laxity_result laxity_job_swap(struct laxity_job *job,
 // Completes a job: its inputs are consumed, and its outputs and tokens reach its consumers, all at once. Pointers to
 // its messages are invalid from now on.
 enum laxity_result laxity_job_complete(struct laxity_job *job);
+
+// What the newest complete job of the producer wrote over the latest-value edge numbered `edge`, as it was when this job
+// began: in place, valid until the job is complete. `value` is NULL if no job was complete then. `length` and `writer`, the
+// number of the job that wrote it, may be NULL.
+enum laxity_result laxity_job_latest(const struct laxity_job *job,
+                                     size_t edge,
+                                     const void **value,
+                                     size_t *length,
+                                     uint64_t *writer);
+
+// What this job writes over the latest-value edge numbered `edge`: in place, to be written until the job is complete, which
+// makes it the newest value. Its content is undefined at first. It has the greatest length, written to `length` (which may be
+// NULL), unless laxity_job_latest_truncate shortens it; a value that is never asked for is empty.
+enum laxity_result laxity_job_latest_output(struct laxity_job *job,
+                                            size_t edge,
+                                            void **value,
+                                            size_t *length);
+
+// Sets the length of what this job writes over the latest-value edge numbered `edge`.
+enum laxity_result laxity_job_latest_truncate(struct laxity_job *job, size_t edge, size_t length);
 
 // The object called `object`, which the job's node reads, as it was `ago` jobs ago (0: in this job of the graph): in
 // place, valid until the job is complete. `length` may be NULL.
@@ -1375,6 +1459,45 @@ enum laxity_result laxity_vx_run_graph(const struct laxity_vx_run *run,
 // Terminates a run that has not ended, and releases it: its threads have ended then. `*run` is NULL then; if it is
 // already, nothing happens.
 enum laxity_result laxity_vx_run_release(struct laxity_vx_run **run);
+
+// Reads and validates the workload file `path`, TOML or JSON by its extension. LAXITY_ERROR_WORKLOAD if it is wrong: the
+// message has a line for each mistake.
+enum laxity_result laxity_workload_load(const char *path,
+                                        struct laxity_workload **workload);
+
+// Releases a workload. Sets `*workload` to NULL; does nothing if it is NULL already.
+enum laxity_result laxity_workload_release(struct laxity_workload **workload);
+
+// Has the jobs of the task called `name`, or of the node called GRAPH/NODE, call `function` with `user` as state, whatever
+// the file names; if `warm`, once before time 0, too. Tasks that are bound to no function run the code that the file names,
+// or else use up CPU time. LAXITY_ERROR_NO_TASK if there is no such task.
+enum laxity_result laxity_workload_bind(struct laxity_workload *workload,
+                                        const char *name,
+                                        laxity_code_pointer function,
+                                        void *user,
+                                        bool warm);
+
+// Runs the workload on threads of this process, and returns when all its jobs are done. The results of its tasks are there
+// then, also if it failed. LAXITY_ERROR_WORKLOAD if it cannot be run here, LAXITY_ERROR_CODE if a function failed or
+// crashed: the message names task and job. After a crash the process should end: the thread stays where it crashed.
+enum laxity_result laxity_workload_run(struct laxity_workload *workload,
+                                       const struct laxity_run_options *options);
+
+// Ends the run of the workload where it is, from another thread.
+enum laxity_result laxity_workload_stop(const struct laxity_workload *workload);
+
+// The number of tasks and nodes: tasks come first, then the nodes of each graph.
+enum laxity_result laxity_workload_tasks(const struct laxity_workload *workload, uint32_t *count);
+
+// The name of task `number`, or GRAPH/NODE; it belongs to the workload.
+enum laxity_result laxity_workload_name(const struct laxity_workload *workload,
+                                        uint32_t number,
+                                        const char **name);
+
+// What the jobs of task `number` did in the last run; all zero before.
+enum laxity_result laxity_workload_result(const struct laxity_workload *workload,
+                                          uint32_t number,
+                                          struct laxity_task_result *result);
 
 #ifdef __cplusplus
 }  // extern "C"

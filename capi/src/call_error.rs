@@ -83,6 +83,15 @@ pub(crate) enum CallError {
     NotEnded,
     #[error("cannot read which CPUs this thread may use: {0}; name them")]
     Cpus(io::Error),
+    /// A workload file that is wrong, or cannot be run here.
+    #[error("{text}")]
+    Workload { text: String },
+    /// No task of this name or number.
+    #[error("{text}")]
+    NoTask { text: String },
+    /// The user's code failed.
+    #[error("{text}")]
+    Code { text: String },
     /// A panic.
     #[error("a fault in Laxity: {text}; please report it")]
     Internal { text: String },
@@ -120,6 +129,9 @@ impl CallError {
             CallError::HasToken => LAXITY_ERROR_ORDER,
             CallError::NoObject { .. } => LAXITY_ERROR_NO_OBJECT,
             CallError::Undeclared { .. } => LAXITY_ERROR_ACCESS,
+            CallError::Workload { .. } => LAXITY_ERROR_WORKLOAD,
+            CallError::NoTask { .. } => LAXITY_ERROR_NO_TASK,
+            CallError::Code { .. } => LAXITY_ERROR_CODE,
             CallError::NotEnded => LAXITY_TIMED_OUT,
             CallError::Internal { .. } => LAXITY_ERROR_INTERNAL,
         }

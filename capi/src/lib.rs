@@ -2,11 +2,12 @@
 //! programmers: `include/laxity.h` is generated from it.
 //!
 //! ```text
-//! C  ->  functions (registry, spec, graph, node, job, recording)  ->  laxity-graph
+//! C  ->  functions (registry, spec, graph, node, latest, recording)  ->  laxity-graph
 //!        gpu, gpu_client, bandwidth, budget         ->  laxity-gpu
 //!        system, task                               ->  laxity-sched
 //!        device, kernel                             ->  laxity-device
 //!        vx, vx_job, vx_run                         ->  laxity-vx
+//!        workload                                   ->  laxity-runtime
 //!        error::answer    a panic or an error becomes a number; the thread keeps the details
 //!        handle::get      a pointer becomes a reference, if it is a handle
 //! ```
@@ -23,6 +24,7 @@ mod gpu_client;
 mod graph;
 mod handle;
 mod kernel;
+mod latest;
 mod node;
 mod object;
 mod of_thread;
@@ -38,3 +40,4 @@ mod user_data;
 mod vx;
 mod vx_job;
 mod vx_run;
+mod workload;

@@ -138,6 +138,10 @@ impl State {
         &self.graph
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub fn no_recorder(&self) -> Error {
         NoRecorder { graph: self.graph.spec().graph().name.clone() }.into()
     }

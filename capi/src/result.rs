@@ -138,6 +138,13 @@ pub enum laxity_result {
     /// No system of scheduled tasks has the name.
     LAXITY_ERROR_NO_SYSTEM = 80,
 
+    /// A workload file is wrong, or cannot be run on this machine.
+    LAXITY_ERROR_WORKLOAD = 85,
+    /// The workload has no such task.
+    LAXITY_ERROR_NO_TASK = 86,
+    /// A function that jobs call failed or crashed, and the run has ended.
+    LAXITY_ERROR_CODE = 87,
+
     /// A fault in Laxity. The process may go on, but please report it.
     LAXITY_ERROR_INTERNAL = 99,
 }
@@ -257,6 +264,9 @@ const TEXTS: &[(laxity_result, &CStr)] = &[
     (LAXITY_ERROR_VERIFY, c"the vision graph cannot be executed"),
     (LAXITY_ERROR_FAILED, c"a node of the vision graph has failed"),
     (LAXITY_ERROR_NO_SYSTEM, c"the system of scheduled tasks does not exist"),
+    (LAXITY_ERROR_WORKLOAD, c"the workload is wrong, or cannot be run here"),
+    (LAXITY_ERROR_NO_TASK, c"the workload has no such task"),
+    (LAXITY_ERROR_CODE, c"a function that jobs call failed"),
     (LAXITY_ERROR_INTERNAL, c"a fault in Laxity"),
 ];
 

@@ -23,6 +23,8 @@ pub(crate) struct Draft {
     /// Bytes of user data of nodes, by name, and of edges.
     node_data: Vec<(String, u32)>,
     edge_data: Vec<(usize, u32)>,
+    /// Bytes of the value of each latest-value edge.
+    latest: Vec<u32>,
     /// Groups of edges that exchange buffers.
     swapping: Vec<Vec<usize>>,
     /// The description that a pipeline derived, to which nothing can be added.
@@ -171,6 +173,28 @@ pub unsafe extern "C" fn laxity_spec_edge(
     })
 }
 
+/// Adds a latest-value edge between two nodes that were added before, with values of up to `bytes` bytes: a job of `to`
+/// reads, when it begins, what the newest complete job of `from` wrote. Neither waits for the other. Latest-value edges are
+/// numbered from 0 in the order in which they are added, apart from those with tokens.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_spec_latest(
+    spec: *mut laxity_spec,
+    from: *const c_char,
+    to: *const c_char,
+    bytes: u32,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that the handle is not released meanwhile, and that the names end with NUL.
+        let (spec, from, to) = unsafe { (handle::get(spec.cast_const())?, text(from, "from")?, text(to, "to")?) };
+        let mut draft = lock(spec);
+        let draft = draft.open()?;
+        let (producer, consumer) = (draft.position(from)?, draft.position(to)?);
+        draft.graph.latest.push(model::LatestEdge { producer, consumer });
+        draft.latest.push(bytes);
+        Ok(())
+    })
+}
+
 /// The channel of `edge`.
 ///
 /// # Safety
@@ -272,6 +296,7 @@ impl Draft {
             recorder: RECORDER_DEFAULT,
             node_data: Vec::new(),
             edge_data: Vec::new(),
+            latest: Vec::new(),
             swapping: Vec::new(),
             derived,
         }
@@ -307,6 +332,9 @@ pub(crate) fn check(spec: &Mutex<Draft>) -> Result<Spec, Error> {
     }
     for &(edge, bytes) in &draft.edge_data {
         spec = spec.with_edge_data(edge, bytes)?;
+    }
+    for (edge, &bytes) in draft.latest.iter().enumerate() {
+        spec = spec.with_latest(edge, bytes)?;
     }
     for edges in &draft.swapping {
         spec = spec.with_swapping(edges)?;

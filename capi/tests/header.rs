@@ -13,6 +13,7 @@ const SOURCES: &[&str] = &[
     "graph",
     "user_data",
     "node",
+    "latest",
     "object",
     "schedule",
     "recording",
@@ -27,6 +28,7 @@ const SOURCES: &[&str] = &[
     "vx",
     "vx_job",
     "vx_run",
+    "workload",
 ];
 
 const BEGINNING: &str = "\

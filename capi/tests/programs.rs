@@ -74,7 +74,7 @@ fn fork_and_join_are_processes_that_start_in_any_order() {
 
 #[test]
 fn every_process_reads_user_data_and_messages_are_passed_on_without_a_copy() {
-    for source in ["capi/tests/c/data.c", "capi/tests/c/swap.c"] {
+    for source in ["capi/tests/c/data.c", "capi/tests/c/swap.c", "capi/tests/c/latest.c"] {
         let program = build(source, Linked::Shared);
         let place = Directory::new(program.file_name().and_then(OsStr::to_str).expect("a name"));
         assert_eq!(stdout(&run(command(&program).arg(place.path()))), "ok\n");
@@ -116,6 +116,39 @@ fn jobs_have_releases_and_deadlines_and_leave_a_trace() {
     assert!(check::legality(&trace.header, &trace.records, |_| None).violations.is_empty());
     fs::remove_file(path).expect("it is there");
     assert!(place.is_empty());
+}
+
+/// The program checks its messages and results; this test reads the trace that it wrote.
+#[test]
+fn a_workload_file_runs_functions_of_the_program() {
+    let program = build("capi/tests/c/workload.c", Linked::Shared);
+    let place = Directory::new("workload");
+    let graph = format!("c-workload-{}", std::process::id());
+    let text = format!(
+        r#"laxity = 1
+name = "car"
+scheduler = "P-RM"
+platform.cpus = 1
+task = [{{ name = "beside", period = "50 ms", wcet = "1 ms" }}]
+[[graph]]
+name = "{graph}"
+edge = [{{ from = "camera", to = "fuse", message = "64 B" }}]
+node = [{{ name = "camera", period = "20 ms", wcet = "1 ms" }}, {{ name = "fuse", wcet = "1 ms" }}]
+"#
+    );
+    let (file, path) = (place.path().join("car.toml"), place.path().join("car.lxt"));
+    fs::write(&file, text).expect("a folder");
+    assert_eq!(stdout(&run(command(&program).arg(&file).arg(&path))), "ok\n");
+    let trace = read_all(&*fs::read(&path).expect("it was recorded")).expect("it is a trace");
+    assert!(trace.damage.is_none());
+    let completed = trace.records.iter().filter(|record| matches!(record.event, Event::Complete { .. })).count();
+    assert_eq!(completed, 5 + 5 + 2);
+    assert!(check::legality(&trace.header, &trace.records, |_| None).violations.is_empty());
+    let left = fs::read_dir("/dev/shm")
+        .expect("Linux")
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().contains(&graph));
+    assert_eq!(left.count(), 0, "the graph is gone");
 }
 
 /// The output of all processes, one for each role, started in this order. They leave no file.

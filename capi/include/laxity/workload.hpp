@@ -1,0 +1,84 @@
+// Workload files for C++17, run in the program's own process. Headers only, on laxity.h.
+//
+//     laxity::Workload car("car.toml");
+//     car.bind("vision/detect", [&](laxity::Job &job) { detector.run(job.input<uint8_t>("camera")); });
+//     car.run(std::chrono::seconds(10));
+//     for (const laxity::TaskResult &task : car.results())
+//         std::printf("%s: %llu of %llu late\n", task.name.c_str(), task.missed, task.released);
+
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <laxity/code.hpp>
+#include <laxity/laxity.hpp>
+#include <memory>
+#include <vector>
+
+namespace laxity
+{
+
+// What the jobs of one task did.
+struct TaskResult : laxity_task_result {
+    // The name of the task, or GRAPH/NODE.
+    std::string name;
+};
+
+// A workload file. Calls that fail throw laxity::Error.
+class Workload
+{
+public:
+    // Reads and validates the file.
+    explicit Workload(const std::string &path) { check(laxity_workload_load(path.c_str(), handle_.out())); }
+
+    // Has the jobs of the task, or of the node GRAPH/NODE, call `body`; if `warm`, once before time 0, too.
+    void bind(const std::string &name, std::function<void(Job &)> body, bool warm = false)
+    {
+        bodies_.push_back(std::make_unique<std::function<void(Job &)>>(std::move(body)));
+        check(laxity_workload_bind(handle_.get(), name.c_str(), call, bodies_.back().get(), warm));
+    }
+
+    // Runs it, and returns when all its jobs are done.
+    void run(std::chrono::nanoseconds duration, laxity_live_scheduler scheduler = LAXITY_SCHEDULER_STRONGEST,
+             const std::string &trace = {}, uint64_t seed = 0)
+    {
+        laxity_run_options options = {};
+
+        options.duration_ns = static_cast<uint64_t>(duration.count());
+        options.seed = seed;
+        options.scheduler = scheduler;
+        options.trace = trace.empty() ? nullptr : trace.c_str();
+        check(laxity_workload_run(handle_.get(), &options));
+    }
+
+    // Ends a run, from another thread.
+    void stop() { check(laxity_workload_stop(handle_.get())); }
+
+    // What the tasks and then the nodes did in the last run, also if that failed.
+    std::vector<TaskResult> results() const
+    {
+        uint32_t count = 0;
+
+        check(laxity_workload_tasks(handle_.get(), &count));
+        std::vector<TaskResult> results(count);
+        for (uint32_t number = 0; number < count; number++) {
+            const char *name = nullptr;
+
+            check(laxity_workload_result(handle_.get(), number, &results[number]));
+            check(laxity_workload_name(handle_.get(), number, &name));
+            results[number].name = name;
+        }
+        return results;
+    }
+
+private:
+    static int32_t call(laxity_code_call *call)
+    {
+        return laxity::run(call, *static_cast<std::function<void(Job &)> *>(call->state));
+    }
+
+    Handle<laxity_workload, laxity_workload_release> handle_;
+    std::vector<std::unique_ptr<std::function<void(Job &)>>> bodies_;
+};
+
+} // namespace laxity
