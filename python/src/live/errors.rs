@@ -86,6 +86,17 @@ pub fn message_error(py: Python<'_>, spec: &Spec, position: usize, error: &Messa
     }
 }
 
+/// `laxity.live.MessageError`, about the latest-value edge called `edge`.
+pub fn message_of_register(py: Python<'_>, edge: &str, error: &MessageError) -> PyErr {
+    let text = match error {
+        MessageError::TooLong { length, longest, .. } => {
+            format!("latest-value edge {edge}: a value of {length} bytes exceeds its {longest} bytes; enlarge it")
+        }
+        _ => format!("latest-value edge {edge}: {error}"),
+    };
+    exception(py, "MessageError", (text,))
+}
+
 /// `laxity.live.UnknownError`: nothing has this name.
 pub fn unknown(py: Python<'_>, text: impl Display) -> PyErr {
     exception(py, "UnknownError", (text.to_string(),))

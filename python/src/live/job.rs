@@ -11,6 +11,7 @@ use pyo3::types::{PyMemoryView, PySlice, PyType};
 use super::claimed::{Claimed, State};
 use super::edges::{self, Direction, EdgeOfNode};
 use super::errors::{live_error, message_error};
+use super::latest;
 use super::message::Message;
 
 /// A job that has its tokens, and room for what it produces. A context manager: it is complete at the end of `with`,
@@ -237,6 +238,58 @@ impl PyJob {
         message.set_item(PySlice::new(py, 0, end, 1), bytes)?;
         message.call_method0("release")?;
         self.truncate(py, edge, length, number)
+    }
+
+    /// What the newest complete job of `producer` wrote over the latest-value edge from it, as it was when this job began:
+    /// a read-only memoryview of bytes, in place, and the number of the job that wrote it; None if none was complete then.
+    ///
+    /// Raises UnknownError if there is no such edge.
+    fn latest<'py>(&self, py: Python<'py>, producer: &str) -> PyResult<Option<(Bound<'py, PyMemoryView>, u64)>> {
+        let found = {
+            let mut held = self.claimed.hold(py)?;
+            let state = held.begun(py, self.ticket, self.index)?;
+            let edge = latest::position(py, state, producer, true)?;
+            latest::read(py, &self.claimed, state, edge)?
+        };
+        found.map(|(value, job)| Ok((self.hand_out(py, value)?, job))).transpose()
+    }
+
+    /// What this job writes over the latest-value edge to `consumer`, to be written in place: a memoryview of bytes, with
+    /// whatever was in it before. It is the newest value when the job completes; a value that is never asked for is empty.
+    ///
+    /// Args:
+    ///     consumer: the node that reads it.
+    ///     length: how many bytes it has; None: as many as can be.
+    ///
+    /// Raises UnknownError if there is no such edge, MessageError for a value that does not fit.
+    #[pyo3(signature = (consumer, length=None))]
+    fn latest_output<'py>(
+        &self,
+        py: Python<'py>,
+        consumer: &str,
+        length: Option<usize>,
+    ) -> PyResult<Bound<'py, PyMemoryView>> {
+        let made = {
+            let mut held = self.claimed.hold(py)?;
+            let state = held.begun(py, self.ticket, self.index)?;
+            let edge = latest::position(py, state, consumer, false)?;
+            latest::write(py, &self.claimed, state, edge, length)?
+        };
+        let view = self.hand_out(py, made.ok_or_else(nothing)?)?;
+        Ok(view)
+    }
+
+    /// Copies `data`, bytes or anything else in contiguous memory, to the latest-value edge to `consumer`.
+    ///
+    /// Raises UnknownError if there is no such edge, MessageError if it does not fit.
+    fn write_latest(&self, py: Python<'_>, consumer: &str, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let bytes = PyMemoryView::from(data)?.call_method1("cast", ("B",))?;
+        let length = bytes.len()?;
+        let value = self.latest_output(py, consumer, Some(length))?;
+        let end = isize::try_from(length).map_err(|_| PyBufferError::new_err("longer than any memory"))?;
+        value.set_item(PySlice::new(py, 0, end, 1), bytes)?;
+        value.call_method0("release")?;
+        Ok(())
     }
 
     /// A data object that the node reads, in place: a read-only memoryview of bytes, shape (size,).

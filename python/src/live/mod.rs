@@ -18,6 +18,7 @@ mod edges;
 mod errors;
 mod graph;
 mod job;
+mod latest;
 pub mod message;
 mod node;
 mod pipeline;

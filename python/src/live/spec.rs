@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyType};
 use super::channel;
 use super::edges::{self, EdgeOfGraph};
 use super::errors::{spec_error, unknown};
+use super::latest;
 use crate::workload::PyWorkload;
 
 /// What a live graph is made of: nodes, and edges with what they carry. Checked and immutable; compares by value.
@@ -18,6 +19,8 @@ use crate::workload::PyWorkload;
 ///     name: of the graph; processes meet by it.
 ///     nodes: each a `NodeSpec`, or a name for a node without a period. Sources need one.
 ///     edges: each an `EdgeSpec`.
+///     latest: latest-value edges, each the names of its producer and consumer and the longest value in bytes: a job reads,
+///         when it begins, what the newest complete job of the producer wrote, and neither waits for the other.
 ///
 /// Raises SpecError, for instance for an edge to no node, rates that do not fit together, or a ring on which two nodes
 /// would wait for each other for ever.
@@ -77,13 +80,46 @@ pub fn node(py: Python<'_>, spec: &Spec, name: &str) -> PyResult<usize> {
 #[pymethods]
 impl PySpec {
     #[new]
-    #[pyo3(signature = (name, nodes, edges=Vec::new()))]
-    fn new(py: Python<'_>, name: &str, nodes: Vec<Bound<'_, PyAny>>, edges: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
+    #[pyo3(signature = (name, nodes, edges=Vec::new(), latest=Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        name: &str,
+        nodes: Vec<Bound<'_, PyAny>>,
+        edges: Vec<Bound<'_, PyAny>>,
+        latest: Vec<latest::Described>,
+    ) -> PyResult<Self> {
         let nodes: Vec<model::Node> = nodes.iter().map(read_node).collect::<PyResult<_>>()?;
         let (edges, channels): (Vec<_>, Vec<_>) =
             edges.iter().map(|edge| read_edge(edge, &nodes)).collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
-        let spec = Spec::with_channels(model::Graph::new(name, nodes, edges), channels);
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let registers = latest::read_edges(py, name, &names, &latest)?;
+        let graph = model::Graph { latest: registers, ..model::Graph::new(name, nodes, edges) };
+        let mut spec = Spec::with_channels(graph, channels).map_err(|error| spec_error(py, &error))?;
+        for (edge, &(.., bytes)) in latest.iter().enumerate() {
+            spec = spec.with_latest(edge, bytes).map_err(|error| spec_error(py, &error))?;
+        }
+        Ok(PySpec { spec })
+    }
+
+    /// The same, whose values over the latest-value edge from `producer` to `consumer` have up to `size` bytes; 0 if nothing
+    /// says more.
+    ///
+    /// Raises UnknownError.
+    fn with_latest(&self, py: Python<'_>, producer: &str, consumer: &str, size: u32) -> PyResult<Self> {
+        let ends = (self.node(py, producer)?, self.node(py, consumer)?);
+        let found = self.spec.graph().latest.iter().position(|edge| (edge.producer, edge.consumer) == ends);
+        let edge =
+            found.ok_or_else(|| unknown(py, format!("there is no latest-value edge from {producer} to {consumer}")))?;
+        let spec = self.spec.clone().with_latest(edge, size);
         Ok(PySpec { spec: spec.map_err(|error| spec_error(py, &error))? })
+    }
+
+    /// Its latest-value edges: the names of producer and consumer, and the longest value in bytes.
+    #[getter]
+    fn latest(&self) -> Vec<latest::Described> {
+        let name = |node: usize| self.spec.graph().nodes[node].name.clone();
+        let edges = self.spec.graph().latest.iter().zip(self.spec.latest_bytes());
+        edges.map(|(edge, &bytes)| (name(edge.producer), name(edge.consumer), bytes)).collect()
     }
 
     /// A graph of a workload, with its data objects, delays and replicas. The bodies of its nodes do not matter here.
