@@ -17,6 +17,9 @@ pub struct TraceHeader {
     pub workload: String,
     /// Number of CPUs.
     pub cpus: usize,
+    /// How many CPUs the workload is for, where it was run live on fewer: each stands for several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folded_from: Option<usize>,
     /// The CPUs that share a ready queue, one list per queue; a dedicated interrupt CPU is in none.
     pub clusters: Vec<Vec<CpuId>>,
     /// The scheduler.
@@ -369,6 +372,7 @@ impl TraceHeader {
             origin,
             workload: workload.to_owned(),
             cpus,
+            folded_from: None,
             clusters: vec![(0..cpus).map(|cpu| CpuId(cpu as u16)).collect()],
             scheduler,
             quantum: Nanos::from_millis(1),

@@ -84,7 +84,8 @@ fn platform(header: &TraceHeader) -> String {
         Origin::Simulated => format!(", quantum {}", header.quantum),
         Origin::Live => String::new(),
     };
-    format!("{cpus}{clusters}{dedicated}{quantum}")
+    let folded = header.folded_from.map_or(String::new(), |from| format!(", in place of {from}"));
+    format!("{cpus}{clusters}{dedicated}{quantum}{folded}")
 }
 
 /// A scheduler in words.

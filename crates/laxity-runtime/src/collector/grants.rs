@@ -1,12 +1,59 @@
 //! When locks were granted, and which jobs were suspended until then.
 
-use laxity_model::{CpuId, Instant, JobId, LockId, ReplicaId, TaskId};
+use laxity_model::{CpuId, Instant, JobId, LockId, Nanos, ReplicaId, TaskId};
 use laxity_trace::{Event, Sink};
 
 use super::{Collector, Source};
 use crate::log::{Entry, JobStep};
 
+/// Whether a later request got what an earlier one asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overtaken {
+    No,
+    /// A request that its thread noted at that time.
+    Until(Instant),
+    /// Which job got the lock is not known yet.
+    Unknown,
+}
+
 impl Collector {
+    /// Whether the next entry of `task` is a request for a lock that is free, and that another task gets which has not
+    /// requested it yet. A thread notes its request before it makes it, and may be stopped in between by an interrupt,
+    /// another thread or the hypervisor; so it made its request after the other had made its own.
+    pub(super) fn overtaken(&self, task: usize, horizon: Instant, is_last: bool) -> Overtaken {
+        let Some(&Entry { step: JobStep::Request(lock), at, .. }) = self.sources[task].entries.front() else {
+            return Overtaken::No;
+        };
+        if self.is_told && self.bandwidth != Some(lock) {
+            return Overtaken::No;
+        }
+        let has_one = self.locks.replicas(lock) == 1;
+        let own = self.first_grant(task, lock);
+        for replica in self.locks.free(lock) {
+            match self.next_holder(lock, replica, horizon) {
+                Some(other) if other != task && !self.locks.waits(other, lock) && (has_one || own == Some(replica)) => {
+                    let is_request = |entry: &&Entry| entry.step == JobStep::Request(lock);
+                    let request = self.sources[other].entries.iter().find(is_request);
+                    if let Some(request) = request.filter(|request| request.at >= at) {
+                        return Overtaken::Until(request.at);
+                    }
+                }
+                None if has_one && !is_last && own.is_none() => return Overtaken::Unknown,
+                _ => {}
+            }
+        }
+        Overtaken::No
+    }
+
+    /// The next entry of `task` happened after `later`.
+    pub(super) fn put_off(&mut self, task: usize, later: Instant) {
+        let after = later.saturating_add(Nanos(1));
+        // What follows is later anyway, but for the grain of the clock.
+        for entry in self.sources[task].entries.iter_mut().take_while(|entry| entry.at < after) {
+            entry.at = after;
+        }
+    }
+
     /// Grants replicas that are free and requested. Answers whether it is known of all of them which task got them.
     pub(super) fn decide(&mut self, horizon: Instant, is_last: bool, sink: &mut impl Sink) -> bool {
         loop {

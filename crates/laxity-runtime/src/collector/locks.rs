@@ -57,6 +57,17 @@ impl Locks {
         self.holders[lock.index()][replica.index()] = None;
     }
 
+    /// How many replicas `lock` has.
+    pub fn replicas(&self, lock: LockId) -> usize {
+        self.holders[lock.index()].len()
+    }
+
+    /// The replicas of `lock` that are free.
+    pub fn free(&self, lock: LockId) -> impl Iterator<Item = ReplicaId> {
+        let holders = self.holders[lock.index()].iter().enumerate();
+        holders.filter(|(_, holder)| holder.is_none()).map(|(at, _)| ReplicaId(at as u16))
+    }
+
     /// The replicas that are free, of locks that are wanted.
     pub fn undecided(&self) -> impl Iterator<Item = (LockId, ReplicaId)> {
         let wanted = self.wanted.iter().flatten().filter(|wanted| !wanted.granted).map(|wanted| wanted.lock);

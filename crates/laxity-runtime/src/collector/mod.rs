@@ -19,6 +19,7 @@ use laxity_sys::clock;
 use laxity_trace::{CpuOccupancy, DeviceId, Event, LockKind, Sink};
 
 use self::gpus::{GpuRecord, Gpus};
+use self::grants::Overtaken;
 use self::graphs::Graphs;
 use self::locks::Locks;
 use self::progress::Progress;
@@ -203,6 +204,16 @@ impl Collector {
             let Some((at, next)) = self.next() else { break };
             if at > until {
                 break;
+            }
+            if let Next::Entry(task) = next {
+                match self.overtaken(task, horizon, is_last) {
+                    Overtaken::No => {}
+                    Overtaken::Until(later) => {
+                        self.put_off(task, later);
+                        continue;
+                    }
+                    Overtaken::Unknown => break,
+                }
             }
             self.reached = self.reached.max(at);
             self.carry_on(next, sink);

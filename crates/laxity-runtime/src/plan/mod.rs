@@ -2,6 +2,7 @@
 
 mod best_effort;
 mod edges;
+mod fold;
 mod graph;
 mod notes;
 mod pools;

@@ -37,7 +37,8 @@ pub fn run(
     interrupt: &Interrupt,
 ) -> Result<Result<Live, String>, CliError> {
     let options = Options { scheduler: workload.scheduler, linux: arguments.scheduler, seed: arguments.seed, duration };
-    let plan = match LivePlan::new(workload, &options) {
+    let cpus = arguments.cpus.map_or(usize::MAX, usize::from);
+    let plan = match LivePlan::folded(workload, cpus, &options) {
         Ok(plan) => plan,
         Err(refusal) => {
             let reasons: Vec<String> = refusal.reasons().iter().map(ToString::to_string).collect();

@@ -42,6 +42,7 @@ pub const KEEP: Duration = Duration::from_millis(500);
 #[command(after_help = "Examples:
   laxity run car.toml
   laxity run car.toml --for 10s --policy P-RM --scheduler fifo
+  laxity run examples/workloads/stabilizer.toml --cpus 2           eight CPUs folded onto two
   laxity run examples/workloads/live-gpu.toml --for 10s --arbitration driver
   laxity run car.toml --trace live.lxt && laxity trace live.lxt gantt
   laxity simulate car.toml --json > model.json; laxity run car.toml --json > machine.json
@@ -61,6 +62,9 @@ pub struct Arguments {
     /// else laxity, as far as permitted]
     #[arg(long, value_name = "CLASS")]
     scheduler: Option<LinuxScheduler>,
+    /// Run on NUMBER CPUs though the workload is for more: neighbours share one, and clusters that then share a CPU are one
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    cpus: Option<u16>,
     /// Run for DURATION, as in 60s or "2 min" [default: ten of the longest periods, at least 1 s]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
@@ -121,7 +125,8 @@ fn workload(arguments: &Arguments, file: &str) -> Result<Workload, CliError> {
 
 fn plan(arguments: &Arguments, file: &str, workload: &Workload, duration: Nanos) -> Result<LivePlan, CliError> {
     let options = Options { scheduler: workload.scheduler, linux: arguments.scheduler, seed: arguments.seed, duration };
-    let mut plan = LivePlan::new(workload, &options).map_err(|refusal| {
+    let cpus = arguments.cpus.map_or(usize::MAX, usize::from);
+    let mut plan = LivePlan::folded(workload, cpus, &options).map_err(|refusal| {
         let lines: Vec<String> = refusal.reasons().iter().map(|reason| format!("{file}: {reason}")).collect();
         CliError::Live { message: lines.join("\n") }
     })?;
