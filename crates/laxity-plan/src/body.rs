@@ -21,6 +21,7 @@ use crate::clusters::Assignment;
 use crate::devices::DevicePlan;
 use crate::locks::{Locks, Pool, reachable_gpus};
 use crate::op::{EngineKind, EngineTarget, GpuChoice, Op, Operation, OperationTime};
+use crate::unsupported::UnsupportedFeatures;
 
 /// What the lowering of one body depends on.
 struct Context<'a> {
@@ -91,6 +92,38 @@ pub(crate) fn lower(
         bandwidth::protect(context.lower(&task.body), workload.gpu_management.bandwidth_lock)
     };
     tasks.iter().zip(&clusters.of_task).map(&mut body).collect()
+}
+
+/// Adds the tasks that use GPUs and were put where none is. A file is judged for its own scheduler, and another one may
+/// put its tasks elsewhere.
+pub(crate) fn refuse_out_of_reach(
+    workload: &Workload,
+    scheduler: &Scheduler,
+    tasks: &[Task],
+    clusters: &Assignment,
+    unsupported: &mut UnsupportedFeatures,
+) {
+    let reachable = reachable_gpus(workload, scheduler, &clusters.cpus);
+    for (task, &cluster) in tasks.iter().zip(&clusters.of_task) {
+        if reachable[cluster].is_empty() && task.body.iter().any(takes_any_gpu) {
+            let cpus: Vec<String> = clusters.cpus[cluster].iter().map(ToString::to_string).collect();
+            unsupported.add(format!(
+                "task \"{}\": under {scheduler} it is on {}, and no GPU of the platform belongs there; put it into the \
+                 `cluster` of a GPU, or take a global scheduler",
+                task.name,
+                cpus.join(", ")
+            ));
+        }
+    }
+}
+
+/// Whether `step` or a step inside uses a GPU that it does not name.
+fn takes_any_gpu(step: &Step) -> bool {
+    match step {
+        Step::Critical { body, .. } | Step::GpuSection { body } => body.iter().any(takes_any_gpu),
+        Step::Gpu(operation) => operation.gpu.is_none(),
+        Step::Cpu(_) | Step::NonPreemptive(_) | Step::Suspend(_) => false,
+    }
 }
 
 /// What an interrupt of a GPU and the callback that follows take at most. All GPUs have the same.

@@ -72,6 +72,7 @@ impl Plan {
         let assignment = clusters::assign(workload, &models, scheduler, dedicated, &mut unsupported);
         unsupported::check(workload, &models, scheduler, &mut unsupported);
         best_effort::check(workload, scheduler, &assignment, &mut unsupported);
+        body::refuse_out_of_reach(workload, scheduler, &models, &assignment, &mut unsupported);
         unsupported.none()?;
 
         let ranking = Ranking::new(scheduler.rule, models.iter().chain(&servers::as_tasks(workload)));

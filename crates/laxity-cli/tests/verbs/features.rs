@@ -172,8 +172,18 @@ fn arbitration() -> Vec<(&'static str, String)> {
         ("GPUs that are not alike", gpus(&unlike, "arbitration = { protocol = \"gpusync\" }", "G-RM", KERNEL)),
         ("GPUSync under EDF", gpu("arbitration = { protocol = \"gpusync\" }", "G-EDF", KERNEL)),
         ("under SCHED_OTHER", gpu("arbitration = \"driver\"", "SCHED_OTHER", KERNEL)),
+        ("shared across CPUs that are scheduled apart", gpu("arbitration = \"k_fmlp\"", "P-RM", KERNEL)),
+        ("interrupts on CPUs of another cluster", apart()),
         ("under quanta", gpu("arbitration = \"k_fmlp\"", "G-EDF/CQm", KERNEL)),
     ]
+}
+
+/// A GPU that interrupts a CPU of the other cluster.
+fn apart() -> String {
+    let gpu = format!("{GPU}interrupt_cpus = [1]\n");
+    let user = task("a", &format!("{KERNEL}\ncluster = 0"));
+    let management = "[gpu_management]\narbitration = \"k_fmlp\"\n";
+    on("cpus = 2\nclusters = 2", &["scheduler = \"C-RM\"", &gpu, management, &user])
 }
 
 fn operations() -> Vec<(&'static str, String)> {
@@ -201,6 +211,7 @@ fn interrupts() -> Vec<(&'static str, String)> {
     };
     let shared = "arbitration = \"driver\"\nhandling = \"klmirqd\"\nbottom_half = \"20 us\"";
     let both = format!("{GPU}{SECOND}");
+    let several = "arbitration = \"k_fmlp\"\nhandling = \"klmirqd\"\nbottom_half = \"20 us\"";
     let threads = "arbitration = \"k_fmlp\"\nhandling = { method = \"klmirqd\", threads = 1 }\nbottom_half = \"20 us\"";
     vec![
         ("linux", by("\"linux\"", "")),
@@ -210,6 +221,18 @@ fn interrupts() -> Vec<(&'static str, String)> {
         ("klmirqd", by("\"klmirqd\"", "")),
         ("klmirqd, GPU left to the driver", gpu(shared, "G-RM", KERNEL)),
         ("klmirqd, one thread for two GPUs", gpus(&both, threads, "G-RM", KERNEL)),
+        (
+            "klmirqd, several interrupts on several CPUs",
+            gpu(several, "G-RM", &KERNEL.replace("\"200 us\"", "\"200 us\", interrupts = 3")),
+        ),
+        (
+            "pai, several interrupts on several CPUs",
+            gpu(
+                &several.replace("klmirqd", "pai"),
+                "G-RM",
+                &KERNEL.replace("\"200 us\"", "\"200 us\", interrupts = 3"),
+            ),
+        ),
         ("callback", by("\"linux\"", "callback = \"10 us\"")),
         ("callback under klmirqd", by("\"klmirqd\"", "callback = \"10 us\"")),
     ]

@@ -4,3 +4,4 @@
 mod features;
 mod table;
 mod verb;
+mod workloads;
