@@ -100,9 +100,10 @@ impl Fair {
             .members
             .threads()
             .into_iter()
-            .filter_map(|thread| {
-                let Usage { ran, waited } = fairness::usage(thread).ok()?;
-                Some(Sample { thread, ran, waited, lost: self.lost.of(thread) })
+            .filter_map(|of| {
+                let Usage { ran, waited } = fairness::usage(of.thread).ok()?;
+                let lost = self.lost.of(of.thread);
+                Some(Sample { of, ran, waited, lost })
             })
             .collect();
         for (thread, nicer) in self.feedback.step(&samples) {

@@ -54,6 +54,7 @@ mod throttling;
 
 pub use error::BandwidthError;
 pub use machine::Machine;
+pub use members::Regulated;
 pub use observer::Observer;
 pub use options::{Counter, Options, Throttle};
 pub use regulator::{Regulator, Report, SAMPLES_MAX};

@@ -14,7 +14,7 @@ use crate::cpu::Cpu;
 use crate::error::BandwidthError;
 use crate::fair::{FairThread, Lost};
 use crate::group::Group;
-use crate::members::Members;
+use crate::members::{Members, Regulated};
 use crate::observer::Observer;
 use crate::options::{Options, Throttle};
 use crate::self_test;
@@ -69,14 +69,15 @@ impl Regulator {
     }
 
     /// As [`Regulator::start`], where what is regulated are `threads` of this process, which are not in a group that could be
-    /// frozen: their CPUs are throttled by the occupier, and the Throttle Fair Scheduler is theirs. `observer` hears of all.
+    /// frozen: their CPUs are throttled by the occupier, and the Throttle Fair Scheduler shares those out among them by their
+    /// weights. `observer` hears of all.
     ///
     /// # Errors
     /// [`BandwidthError`].
     pub fn start_for_threads(
         arbitration: &Arbitration,
         options: Options,
-        threads: Vec<u32>,
+        threads: Vec<Regulated>,
         observer: Arc<dyn Observer>,
     ) -> Result<Regulator, BandwidthError> {
         options.check()?;

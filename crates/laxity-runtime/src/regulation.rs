@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use laxity_bandwidth::{Observer, Regulator, Report};
+use laxity_bandwidth::{Observer, Regulated, Regulator, Report};
 use laxity_gpu::Arbitration;
 use laxity_model::{Nanos, TaskId};
 
 use crate::log::{JobStep, Writer};
 use crate::plan::Protection;
 
-/// Starts the regulators of `protection`, for best-effort tasks whose `threads` they throttle; `logs` are those of the
+/// Starts the regulators of `protection`, for best-effort tasks whose `threads` they throttle and share the
+/// CPUs out among where the file names the Throttle Fair Scheduler; `logs` are those of the
 /// regulated CPUs.
 ///
 /// # Errors
@@ -18,14 +19,14 @@ use crate::plan::Protection;
 pub(crate) fn start(
     protection: &Protection,
     arbitration: &Arbitration,
-    threads: &[(u32, TaskId)],
+    threads: Vec<(Regulated, TaskId)>,
     logs: Vec<Writer>,
 ) -> Result<Regulator, String> {
     let log = Log {
         cpus: protection.cpus.iter().copied().zip(logs.into_iter().map(Mutex::new)).collect(),
-        tasks: threads.iter().copied().collect(),
+        tasks: threads.iter().map(|(regulated, task)| (regulated.thread, *task)).collect(),
     };
-    let regulated = threads.iter().map(|&(thread, _)| thread).collect();
+    let regulated = threads.into_iter().map(|(regulated, _)| regulated).collect();
     Regulator::start_for_threads(arbitration, protection.regulator.clone(), regulated, Arc::new(log))
         .map_err(|error| format!("`bandwidth_lock`: {error}"))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use laxity_bandwidth::Regulator;
+use laxity_bandwidth::{Regulated, Regulator};
 use laxity_gpu::Arbitration;
 use laxity_graph::{Graph, Registry, RegistryError};
 use laxity_model::{Instant, Nanos, TaskId};
@@ -303,12 +303,13 @@ fn start_threads(plan: &LivePlan, graphs: &[Graph], stop: &Arc<StopSignal>) -> R
     for (number, (task, log)) in plan.best_effort.tasks.iter().zip(of_best_effort).enumerate() {
         let (started, thread) = start_best_effort(task, log, stop, gpus.bandwidth.clone())?;
         best_effort.push(started);
-        numbers.push((thread, TaskId((plan.best_effort.first_task + number) as u32)));
+        let regulated = Regulated { thread, weight: task.weight, cpus: task.cpus.clone() };
+        numbers.push((regulated, TaskId((plan.best_effort.first_task + number) as u32)));
     }
     let protection = plan.protection.as_ref().filter(|protection| !protection.cpus.is_empty());
     let regulator = protection
         .zip(gpus.bandwidth.as_ref())
-        .map(|(protection, arbitration)| regulation::start(protection, arbitration, &numbers, of_regulators));
+        .map(|(protection, arbitration)| regulation::start(protection, arbitration, numbers, of_regulators));
     let regulator = regulator.transpose()?;
     Ok(Parts { workers: Workers::Threads(threads, watches), best_effort, regulator, readers, gpus, streams })
 }

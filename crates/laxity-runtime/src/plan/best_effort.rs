@@ -24,6 +24,8 @@ pub(crate) struct BestEffortTask {
     /// The CPUs that it keeps to, numbered as Linux does.
     pub cpus: Vec<usize>,
     pub niceness: i32,
+    /// In the fair class, as the file says.
+    pub weight: u32,
     /// Memory traffic while it executes, in bytes a second.
     pub demand: u64,
     /// How long it executes; `None`: until the run ends.
@@ -65,6 +67,7 @@ impl BestEffort {
             name: task.name.clone(),
             cpus: cpus(task.cpu),
             niceness,
+            weight: task.weight,
             demand: task.memory_demand,
             work: task.work,
         };

@@ -5,6 +5,7 @@
 mod bandwidth;
 mod best_effort;
 mod budgets;
+mod fairness;
 mod gpus;
 mod graphs;
 mod harness;

@@ -4,10 +4,11 @@ use laxity_model::rng::SplitMix64;
 use laxity_model::{
     BandwidthLock, BestEffortRule, BestEffortTask, Contention, ContentionPoint, CopyDirection, CpuId, ExecutionTime,
     Factor, Gpu, GpuArbitration, GpuManagement, GpuOperation, GpuWork, Instant, InterruptHandling, LockHeed, Memory,
-    MemoryRegulator, Nanos, OverheadKind, OverheadTable, Platform, RegulatorPhase, Scheduler, Step, Task, Waiting,
-    Workload,
+    MemoryRegulator, Nanos, OverheadKind, OverheadTable, Platform, RegulatorPhase, Scheduler, Step, Task, TaskId,
+    Waiting, Workload,
 };
-use laxity_trace::Event;
+use laxity_trace::check::FairnessCheck;
+use laxity_trace::{Event, Sink};
 
 use crate::{Run, simulate};
 
@@ -179,6 +180,22 @@ fn random_systems_keep_every_rule_of_legality_policy_and_budgets() {
     }
 }
 
+/// The checker recomputes the same virtual times, and none gets ahead by more than a slice, which a tick ends, and its
+/// charges.
+fn judge(run: &Run, workload: &Workload, seed: u64) {
+    let rules = workload.best_effort_scheduler;
+    let slice = rules.latency.unwrap_or(Nanos::from_millis(24)).0 + 2 * workload.platform.tick.0;
+    let mut check = FairnessCheck::new(&run.header, Nanos(slice));
+    run.records.iter().for_each(|record| check.record(record.at, record.event));
+    for (task, expected) in virtual_times(run, workload).into_iter().enumerate() {
+        let (Some(expected), Some(found)) = (expected, check.virtual_time(TaskId(task as u32))) else { continue };
+        // Charges are rounded down one by one in the simulator, and once in the checker.
+        assert!(found.0.abs_diff(expected as u64) < 1_000, "seed {seed} task {task}: {found} and not {expected}");
+    }
+    let report = check.finish();
+    assert!(report.is_clean(), "seed {seed}: {report}");
+}
+
 /// Threads that are bound take no virtual time along, so that what the policy counts is what the trace says.
 #[test]
 fn virtual_time_is_weighted_execution_and_punished_throttling() {
@@ -199,6 +216,7 @@ fn virtual_time_is_weighted_execution_and_punished_throttling() {
                 compared += i64::from(expected > 0);
             }
         }
+        judge(&run, &workload, seed);
     }
     assert!(compared > 100, "only {compared} threads were compared");
 }

@@ -4,6 +4,7 @@
 //! recorded trace. A checker shares nothing with the policies it judges.
 
 mod deadlines;
+mod fairness;
 mod legality;
 mod parts;
 mod policy;
@@ -12,6 +13,7 @@ mod report;
 mod violation;
 
 pub use deadlines::DeadlineCheck;
+pub use fairness::FairnessCheck;
 pub use legality::LegalityCheck;
 pub use policy::PolicyCheck;
 pub use problem::{Act, Phase, Problem, Urgency};

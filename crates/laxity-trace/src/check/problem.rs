@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, SignedNanos};
+use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, SignedNanos, TaskId};
 
 /// What is wrong. `Violation` knows when, where and with which job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +163,17 @@ pub enum Problem {
     },
     /// A best-effort job got a CPU that is throttled.
     RunsThrottled,
+    /// A best-effort task had more than its fair share of a CPU.
+    Ahead {
+        /// The task.
+        task: TaskId,
+        /// The one that had less.
+        of: TaskId,
+        /// By how much virtual time.
+        ahead: Nanos,
+        /// How much is allowed.
+        allowed: Nanos,
+    },
     /// A GPU operation began while its job did not hold the bandwidth lock at the ceiling priority.
     Unprotected,
     /// The header knows no such engine.

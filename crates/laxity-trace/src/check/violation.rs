@@ -110,6 +110,9 @@ impl Violation {
             Problem::BudgetExceeded { traffic, allowed } => {
                 write!(f, "best-effort jobs caused {traffic} B of memory traffic in a period of at most {allowed} B")
             }
+            Problem::Ahead { task, of, ahead, allowed } => {
+                write!(f, "{task} is {ahead} of virtual time ahead of {of}, which shares its CPU, and may be {allowed}")
+            }
             Problem::RunsThrottled => write!(f, "{job} got a throttled CPU"),
             Problem::Unprotected => {
                 write!(f, "an operation of {job} began without the bandwidth lock at the ceiling priority")
