@@ -89,6 +89,28 @@ fn threads_are_made_to_wait_suspended_where_settings_ask() {
     assert_eq!(said(place.arbitrate(plain(&program, "flags").arg("flags"), &settings)), "flags 4 4\nend\n");
 }
 
+/// Paper 004's interposer: best-effort CPUs are regulated while the program uses an engine, and no longer.
+#[test]
+fn the_bandwidth_lock_is_held_while_an_engine_is_and_free_after_the_program() {
+    let place = Place::new("bandwidth", EngineOrder::Fifo);
+    let mut command = plain(program(Reach::ProcAddress), "bandwidth");
+    let command = place.arbitrate(command.args(["kernels", "30", "2000"]), &[("bandwidth", "64 MB/s")]);
+    let mut child = command.spawn().expect("it starts");
+    let mut budgets = std::collections::BTreeSet::new();
+    while child.try_wait().expect("it is ours").is_none() {
+        budgets.insert(place.arbitration.bandwidth_budget());
+        std::thread::sleep(std::time::Duration::from_micros(300));
+    }
+    assert!(child.wait().expect("it is ours").success());
+    // None before the first kernel, and after the last one at the latest.
+    assert_eq!(budgets.into_iter().flatten().collect::<Vec<_>>(), [64_000_000]);
+    assert_eq!(place.arbitration.bandwidth_budget(), None);
+    place.assert_attached(1);
+    let without = Place::new("bandwidth", EngineOrder::Fifo);
+    said(without.arbitrate(plain(program(Reach::ProcAddress), "bandwidth").args(["kernels", "3", "2000"]), &[]));
+    assert_eq!(without.arbitration.bandwidth_budget(), None);
+}
+
 /// The thread that issues is to do what the stream waits for: it goes on after the limit, and the user is told.
 #[test]
 fn a_thread_that_is_held_back_for_something_of_its_own_goes_on_after_a_limit() {

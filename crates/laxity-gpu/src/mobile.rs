@@ -21,6 +21,8 @@ pub struct MobileClient {
     base: Base,
     token: Option<ReplicaId>,
     engine: Option<LockId>,
+    /// The bandwidth lock is held with it while an engine is.
+    budget: Option<u64>,
 }
 
 // SAFETY: a `Client` is bound to its thread by three things. Its cells are used through `&mut self` only, so by one
@@ -36,7 +38,14 @@ impl MobileClient {
     pub fn new(client: Client, base: Base) -> Self {
         assert!(!client.has_token.get() && client.engines.borrow().is_empty(), "it holds nothing");
         let home = thread::current().id();
-        MobileClient { client: Some(client), home, base, token: None, engine: None }
+        MobileClient { client: Some(client), home, base, token: None, engine: None, budget: None }
+    }
+
+    /// From now on it holds the bandwidth lock, too, while it holds an engine: meanwhile every regulated CPU may have at most
+    /// `budget` bytes of memory traffic a second. It holds no engine now.
+    pub fn protect(&mut self, budget: Option<u64>) {
+        assert!(self.engine.is_none(), "protection does not change while an engine is held");
+        self.budget = budget;
     }
 
     fn client(&self) -> &Client {
@@ -83,6 +92,7 @@ impl MobileClient {
         if self.engine.is_none() && !had_token {
             self.release_token();
         }
+        self.begin_protection();
         self.engine.is_some()
     }
 
@@ -111,13 +121,26 @@ impl MobileClient {
         let request = TokenRequest { deadline: Instant::NEVER, ..TokenRequest::default() };
         client.acquire(lock, request, what, Some(keep_waiting))?;
         self.engine = Some(lock);
+        self.begin_protection();
         Ok(())
+    }
+
+    /// The bandwidth lock, if it goes with the engine that it holds.
+    #[inline]
+    fn begin_protection(&mut self) {
+        if let Some(budget) = self.budget.filter(|_| self.engine.is_some()) {
+            // Refused to a client whose registration has ended, which holds nothing.
+            let _ = self.client().begin_bandwidth(budget);
+        }
     }
 
     /// Unlocks the engine, if it holds one.
     #[inline]
     pub fn release_engine(&mut self) {
         if let Some(lock) = self.engine.take() {
+            if self.budget.is_some() {
+                let _ = self.client().end_bandwidth();
+            }
             self.client().release(lock, ReplicaId(0));
         }
     }
@@ -182,6 +205,32 @@ mod tests {
         mobile.acquire(1, EE, &|| true).expect("free");
         drop(mobile);
         assert!(!gpus.snapshot().expect("whole").engines[1][0].is_held());
+    }
+
+    #[test]
+    fn the_bandwidth_lock_goes_with_the_engine() {
+        let registry: TestRegistry<Registry> = TestRegistry::new("protects");
+        let gpus = registry.create("protects", &Config::new(2, 1)).expect("created");
+        let client = || gpus.register("m", Base::Background).expect("room");
+        let (mut mobile, mut other) = (MobileClient::new(client(), Base::Background), None);
+        mobile.protect(Some(64_000_000));
+        for _ in 0..3 {
+            assert!(mobile.take_if_free(0, EE));
+            assert_eq!(gpus.bandwidth_budget(), Some(64_000_000));
+            let waiting = other.insert(MobileClient::new(client(), Base::Background));
+            waiting.protect(Some(1));
+            assert!(!waiting.take_if_free(0, EE));
+            assert_eq!(gpus.bandwidth_budget(), Some(64_000_000), "it got no engine");
+            mobile.release_engine();
+            assert_eq!(gpus.bandwidth_budget(), None);
+            mobile.acquire(0, EE, &|| true).expect("free");
+            assert_eq!(gpus.bandwidth_budget(), Some(64_000_000));
+            mobile.release_engine();
+            mobile.release_token();
+        }
+        assert!(mobile.take_if_free(0, EE));
+        drop(mobile);
+        assert_eq!(gpus.bandwidth_budget(), None);
     }
 
     #[test]

@@ -121,7 +121,11 @@ fn register<O>(inner: &Inner<O>) -> Option<MobileClient> {
     let mut left = FULL_TRIES;
     loop {
         match arbitration.register(&inner.name, base) {
-            Ok(client) => return Some(MobileClient::new(client, base)),
+            Ok(client) => {
+                let mut client = MobileClient::new(client, base);
+                client.protect(inner.process.settings.bandwidth);
+                return Some(client);
+            }
             Err(RegisterError::Full { .. }) if left > 0 && !inner.process.is_exiting() => {
                 left -= 1;
                 thread::sleep(LOOK);

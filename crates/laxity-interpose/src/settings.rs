@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use laxity_gpu::Base;
-use laxity_model::{Instant, Nanos, parse_size};
+use laxity_model::{Instant, Nanos, parse_rate, parse_size};
 use laxity_policy::program::{EngineUse, JobRule, Policy, TokenRule};
 use toml::de::{DeTable, DeValue};
 
@@ -27,6 +27,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("batch_length", "how long operations of one hold may take together"),
     ("hold_limit", "an engine is unlocked after this time in any case"),
     ("wait", "driver, or suspend: how threads wait for their own operations"),
+    ("bandwidth", "a rate such as 64 MB/s: what best-effort CPUs may have while the program uses an engine; none"),
     ("calls", "return, or block: whether a call waits until its operation is granted"),
 ];
 
@@ -53,6 +54,9 @@ pub struct Settings {
     pub wait: Wait,
     /// Whether a call waits until its operation is granted.
     pub calls: Calls,
+    /// What each regulated CPU may have while the program uses an engine, in bytes a second: it holds the bandwidth lock
+    /// meanwhile. `None`: it does not.
+    pub bandwidth: Option<u64>,
     /// The rest. Its engines are those of [`Settings::engines`] once the device is known.
     pub policy: Policy,
 }
@@ -137,6 +141,7 @@ impl Default for Settings {
             chunk: None,
             wait: Wait::Driver,
             calls: Calls::Return,
+            bandwidth: None,
             policy: Policy::default(),
         }
     }
@@ -267,6 +272,15 @@ impl Settings {
                     _ => return Err(wrong("driver or suspend")),
                 }
             }
+            "bandwidth" => {
+                self.bandwidth = match value {
+                    "none" => None,
+                    rate => {
+                        let rate = parse_rate(rate).ok().filter(|&rate| rate > 0);
+                        Some(rate.ok_or_else(|| wrong("none, or a rate such as 64 MB/s"))?)
+                    }
+                }
+            }
             "calls" => {
                 self.calls = match value {
                     "return" => Calls::Return,
@@ -332,7 +346,14 @@ mod tests {
         assert!(
             text("LAXITY_GPU_PRIORTY", "1").starts_with("LAXITY_GPU_PRIORTY: there is no setting priorty; write one")
         );
-        for (key, value) in [("BATCH", "0"), ("CHUNK", "0 MiB"), ("JOB", "often"), ("JOB", "0 ms"), ("TOKEN", "x")] {
+        for (key, value) in [
+            ("BATCH", "0"),
+            ("CHUNK", "0 MiB"),
+            ("JOB", "often"),
+            ("JOB", "0 ms"),
+            ("TOKEN", "x"),
+            ("BANDWIDTH", "0 B/s"),
+        ] {
             assert!(read("p", &[(&format!("LAXITY_GPU_{key}"), value)]).is_err(), "{key} = {value}");
         }
     }
