@@ -1,16 +1,16 @@
 //! Programs with the layer and without, under an arbitration that the test has made.
 #![allow(dead_code, reason = "each test uses a part")]
 
+#[path = "../../../tests/support/place.rs"]
+mod place;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use laxity_gpu::{Arbitration, Config, Registry};
-use laxity_interpose::trace::Logs;
-use laxity_interpose::{Report, ReportState};
-use laxity_model::{EngineOrder, GpuArbitration, GpuSync};
-use laxity_testing::Directory;
-use laxity_trace::{Event, Record, TraceHeader, check};
+use laxity_trace::{Event, Record};
+
+pub use place::Place;
 
 /// The name of the arbitration.
 pub const NAME: &str = "opencl";
@@ -30,79 +30,9 @@ pub fn layer() -> PathBuf {
     places.into_iter().filter(|path| path.exists()).max_by_key(built).expect("cargo builds the library with its tests")
 }
 
-/// A place of a test: an arbitration, logs, reports.
-pub struct Place {
-    directory: Directory,
-    pub arbitration: Arbitration,
-}
-
-impl Place {
-    /// With one GPU, whose engines are granted in that order, its token in the order of requests.
-    pub fn new(test: &str, order: EngineOrder) -> Place {
-        Place::with(test, GpuSync { engine_order: order, ..GpuSync::DEFAULT })
-    }
-
-    /// With one GPU, whose token and engines go to the most urgent.
-    pub fn by_priority(test: &str) -> Place {
-        Place::with(test, GpuSync { engine_order: EngineOrder::Priority, fifo_length: Some(1), ..GpuSync::DEFAULT })
-    }
-
-    fn with(test: &str, sync: GpuSync) -> Place {
-        let directory = Directory::new(&format!("opencl-{test}"));
-        for folder in ["log", "report"] {
-            fs::create_dir(directory.path().join(folder)).expect("a folder");
-        }
-        let config = Config { arbitration: GpuArbitration::GpuSync(sync), ..Config::new(4, 1) };
-        let arbitration = Registry::at(directory.path()).create(NAME, &config).expect("created");
-        Place { directory, arbitration }
-    }
-
-    /// Has `command` run under the arbitration, with these settings, too.
-    pub fn arbitrate<'a>(&self, command: &'a mut Command, settings: &[(&str, &str)]) -> &'a mut Command {
-        let path = self.directory.path();
-        command.env("OPENCL_LAYERS", layer()).env("LAXITY_GPU_ARBITRATION", NAME).env("LAXITY_GPU_FOLDER", path);
-        command.env("LAXITY_GPU_LOG", path.join("log")).env("LAXITY_GPU_REPORT", path.join("report"));
-        command.envs(settings.iter().map(|(key, value)| (format!("LAXITY_GPU_{}", key.to_uppercase()), value)))
-    }
-
-    /// What the layer reported.
-    pub fn reports(&self) -> Vec<Report> {
-        let entries =
-            fs::read_dir(self.directory.path().join("report")).expect("a folder").map(|entry| entry.expect("one"));
-        let texts = entries.map(|entry| fs::read_to_string(entry.path()).expect("a report"));
-        texts
-            .flat_map(|text| text.lines().map(|line| serde_json::from_str(line).expect("a report")).collect::<Vec<_>>())
-            .collect()
-    }
-
-    /// Whether the layer attached in so many processes, and said nothing else.
-    pub fn assert_attached(&self, processes: usize) {
-        let reports = self.reports();
-        let count = |state| reports.iter().filter(|report| report.state == state).count();
-        assert_eq!(count(ReportState::Attached), processes, "{reports:?}");
-        assert_eq!(count(ReportState::Refused) + count(ReportState::Notice), 0, "{reports:?}");
-    }
-
-    /// The trace of all programs that ran here. Clients of the test itself are not in it.
-    pub fn trace_of_programs(&self) -> (TraceHeader, Vec<Record>) {
-        let logs = Logs::read(&self.directory.path().join("log")).expect("logs");
-        (logs.header(), logs.records())
-    }
-
-    /// The trace of all that ran here, which must be legal.
-    pub fn trace(&self) -> (TraceHeader, Vec<Record>) {
-        let (header, records) = self.trace_of_programs();
-        let report = check::legality(&header, &records, |_| None);
-        assert!(report.is_clean(), "{:#?}", report.violations.iter().take(5).collect::<Vec<_>>());
-        (header, records)
-    }
-
-    /// Whether no lock is held or wanted.
-    pub fn is_free(&self) -> bool {
-        let look = self.arbitration.snapshot().expect("whole");
-        let mut locks = look.engines.iter().flatten().chain([&look.tokens]);
-        locks.all(|lock| !lock.is_held() && lock.waiting.is_empty())
-    }
+/// Has `command` run with the layer.
+fn put_layer(command: &mut Command) {
+    command.env("OPENCL_LAYERS", layer());
 }
 
 /// How many operations began on an engine.
