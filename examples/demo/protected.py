@@ -36,8 +36,8 @@ def run(command: Path, out: Path) -> list[dict[str, Any]]:
     try:
         bench = Bench(command.absolute(), Path("/dev/shm"), SECONDS, 1)
         alone = bench.kernel()
-        with bench.hogs(None) as hogs:
-            beside = alone / bench.kernel()
+        speed, hogs = bench.beside(None)
+        beside = alone / speed
         hog = sum(rate(one.communicate()[0]) for one in hogs) / len(hogs)
         runs, says = {"alone": 1.0, "beside it, unprotected": beside}, ""
         if beside < SEEN:
@@ -48,10 +48,8 @@ def run(command: Path, out: Path) -> list[dict[str, Any]]:
         else:
             budget = guess(beside, hog)
             try:
-                with bench.hogs(("0", False)):
-                    runs[f"beside it, with the lock:\n{budget / 1e6:.0f} MB/s for each of its CPUs"] = (
-                        alone / bench.kernel(budget)
-                    )
+                speed, _ = bench.beside(("0", False), budget)
+                runs[f"beside it, with the lock:\n{budget / 1e6:.0f} MB/s for each of its CPUs"] = alone / speed
                 says = (
                     "While the kernel runs it holds the bandwidth lock, and the other CPUs keep to a budget of traffic."
                 )

@@ -44,10 +44,13 @@ SMALLEST = 1_000_000
 
 PUNISHMENTS = (0, 1, 3)
 LEAD_S = 0.8
-"""From the start of hogs until they stream and their CPUs are regulated."""
+"""From the start of hogs, or of the regulation of their CPUs, until they stream."""
 
 TAIL_S = 1.0
-"""For which hogs outlast the kernel: its start takes time on a busy machine."""
+"""For which hogs outlast the kernel, whose start takes time; longer if that was not enough."""
+
+TRIES = 4
+LOOK_S = 0.05
 
 TO_END_S = 20.0
 RATE = re.compile(r"^([0-9.]+) (B|kB|MB|GB|TB)/s in ([0-9.]+) s, ([0-9.]+) s of them on a CPU")
@@ -158,8 +161,7 @@ class Bench:
         ratios, rates = [], []
         for _ in range(self.repeats):
             alone = self.kernel()
-            with self.hogs(None) as hogs:
-                beside = self.kernel()
+            beside, hogs = self.beside(None)
             ratios.append(alone / beside)
             rates += [rate(one.communicate()[0]) for one in hogs]
         interference, hog_rate = statistics.median(ratios), statistics.median(rates)
@@ -231,8 +233,8 @@ class Bench:
         ratios, parts = [], []
         for _ in range(self.repeats):
             alone = self.kernel()
-            with self.hogs(("0", False)) as hogs:
-                ratios.append(alone / self.kernel(budget))
+            beside, hogs = self.beside(("0", False), budget)
+            ratios.append(alone / beside)
             cpus = regulated(hogs[0])
             parts.append(sum(cpu["bytes"] for cpu in cpus) / max(sum(cpu["allowed_bytes"] for cpu in cpus), 1))
         return statistics.median(ratios), statistics.median(parts)
@@ -243,8 +245,8 @@ class Bench:
         ratios, throttled, parts = [], [], []
         for _ in range(self.repeats):
             alone = self.kernel()
-            with self.hogs((str(punishment), True)) as hogs:
-                ratios.append(alone / self.kernel(budget))
+            beside, hogs = self.beside((str(punishment), True), budget)
+            ratios.append(alone / beside)
             cpus = regulated(hogs[0])
             spans = sum(cpu["periods"] * cpu["period_ns"] for cpu in cpus)
             throttled.append(sum(cpu["throttled_ns"] for cpu in cpus) / max(spans, 1))
@@ -264,17 +266,34 @@ class Bench:
             raise LaxityError(f"laxity bandwidth ended with {done.returncode}: {last(error)}")
         return rate(said)
 
+    def beside(
+        self, regulation: tuple[str, bool] | None, budget: int | None = None
+    ) -> tuple[float, list[subprocess.Popen[str]]]:
+        """The kernel beside hogs, as in `kernel` and `hogs`; hogs are over then, and did not end before the kernel."""
+        tail_s = TAIL_S
+        for _ in range(TRIES):
+            with self.hogs(regulation, tail_s) as hogs:
+                speed = self.kernel(budget)
+                outlast = all(one.poll() is None for one in hogs)
+            if outlast:
+                return speed, hogs
+            tail_s *= 3
+        raise LaxityError(
+            f"a kernel of {self.seconds:g} s took longer than its hogs, {TRIES} times: too busy a machine"
+        )
+
     @contextlib.contextmanager
-    def hogs(self, regulation: tuple[str, bool] | None) -> Iterator[list[subprocess.Popen[str]]]:
+    def hogs(self, regulation: tuple[str, bool] | None, tail_s: float) -> Iterator[list[subprocess.Popen[str]]]:
         """Hogs that stream while the context lasts, and are over after it.
 
         Args:
             regulation: the punishment, and whether a program computes beside each; None: they are not regulated.
+            tail_s: by how much they are to outlast a kernel.
 
         Raises:
             RefusedError: if their CPUs cannot be regulated.
         """
-        span = f"{self.seconds + LEAD_S + TAIL_S}s"
+        span = f"{self.seconds + LEAD_S + tail_s}s"
         if regulation is None:
             hog = [*self._bandwidth("hog"), "--for", span]
             hogs = [self._start(hog, {cpu}) for cpu in self.others]
@@ -290,21 +309,34 @@ class Bench:
             command += ["--", "sh", "-c", "".join(lines) + "wait", "sh", *self._bandwidth()]
             hogs = [self._start(command, set(self.others) | {self.own})]
         try:
+            if regulation is not None:
+                self._wait_until_regulated(hogs[0])
             time.sleep(LEAD_S)
-            for one in hogs:
-                if one.poll() not in (None, 0):
-                    raise RefusedError(last(one.communicate()[1]))
             yield hogs
         finally:
             for one in hogs:
                 self._end(one)
+
+    def _wait_until_regulated(self, program: subprocess.Popen[str]) -> None:
+        """Raises RefusedError if the CPUs cannot be regulated."""
+        while program.poll() is None:
+            done = self._start([*self._bandwidth("status"), "--json"], {self.own})
+            said, error = done.communicate()
+            if done.returncode:
+                raise LaxityError(f"laxity bandwidth status ended with {done.returncode}: {last(error)}")
+            known = {one["arbitration"]: one["cpus"] for one in json.loads(said)["arbitrations"]}
+            if len(known.get(self.name, [])) == len(self.others):
+                return
+            time.sleep(LOOK_S)
+        if program.returncode:
+            raise RefusedError(last(program.communicate()[1]))
 
     def _end(self, program: subprocess.Popen[str]) -> None:
         """Waits for a program that ends by itself; Ctrl-C ends it where the run failed."""
         if sys.exc_info()[0] is not None and program.poll() is None:
             program.send_signal(signal.SIGINT)
         try:
-            program.wait(TO_END_S + self.seconds)
+            program.wait(TO_END_S * TRIES + self.seconds)
         except subprocess.TimeoutExpired:
             program.kill()
             program.wait()

@@ -5,7 +5,6 @@ streams, `regulated` is there while CPUs are, and `budget` while the lock is hel
 """
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -27,16 +26,23 @@ def main(words):
         status = subprocess.run(rest[rest.index("--") + 1 :], check=False).returncode
         (folder / "budget").unlink()
         return status
+    if verb == "status":
+        is_regulated = (folder / "hogs").exists()
+        known = [{"arbitration": (folder / "name").read_text(), "cpus": [{}] * machine["cpus"]}] if is_regulated else []
+        print(json.dumps({"arbitrations": known}))
+        return 0
     assert verb == "regulate"
     return regulate(folder, machine, rest)
 
 
 def hog(folder, machine, rest):
     """Prints its rate: a kernel's by what is beside it."""
-    time.sleep(float(rest[rest.index("--for") + 1].removesuffix("s")) / 20)
+    span = float(rest[rest.index("--for") + 1].removesuffix("s"))
     if "copy" not in rest:
+        time.sleep(span)
         print(f"{HOG / 1e9:.2f} GB/s in 1.000 s, 1.000 s of them on a CPU")
         return 0
+    time.sleep(span / 20)
     beta = 0.0
     if (folder / "hogs").exists():
         beta = 1.0
@@ -45,7 +51,6 @@ def hog(folder, machine, rest):
             beta = min(budget / HOG, 1.0) if machine["throttles"] else 1.0
     # Formula 8; half of the time another program had the CPU.
     slowdown = 1 / (1 - beta * (1 - 1 / machine["interference"]))
-    (folder / "last_budget").write_text((folder / "budget").read_text() if (folder / "budget").exists() else "0")
     print(f"{KERNEL / slowdown / 2 / 1e9:.6f} GB/s in 2.000 s, 1.000 s of them on a CPU")
     return 0
 
@@ -55,9 +60,10 @@ def regulate(folder, machine, rest):
     if machine["refuses"]:
         print(f"error: {machine['refuses']}", file=sys.stderr)
         return 1
-    (folder / "hogs").write_text("regulated\n")
     script = rest[rest.index("-c") + 1]
-    time.sleep(float(os.environ.get("FAKE_HOGS_S", "0.5")))
+    (folder / "name").write_text(rest[0])
+    (folder / "hogs").write_text("regulated\n")
+    time.sleep(float(script.split("--for ")[1].split("s ")[0]))
     (folder / "hogs").unlink()
     rho = float(rest[rest.index("--punishment") + 1]) if "--punishment" in rest else 0.0
     beta = 0.1

@@ -24,7 +24,7 @@ FAKE = Path(__file__).with_name("fake_bandwidth.py")
 def machine(tmp_path, monkeypatch):
     """What makes a bench of a machine that is made up."""
     monkeypatch.setattr(live, "LEAD_S", 0.2)
-    monkeypatch.setenv("FAKE_HOGS_S", "0.6")
+    monkeypatch.setattr(live, "TAIL_S", 0.5)
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("a kernel and a hog need two CPUs")
     command = tmp_path / "laxity"
@@ -33,6 +33,7 @@ def machine(tmp_path, monkeypatch):
 
     def make(interference=2.0, refuses="", *, throttles=True):
         says = {"interference": interference, "refuses": refuses, "throttles": throttles}
+        says["cpus"] = len(sorted(os.sched_getaffinity(0))[1:4])
         (tmp_path / "machine.json").write_text(json.dumps(says))
         return Unhindered(command, tmp_path, 0.5, 1)
 
@@ -42,11 +43,11 @@ def machine(tmp_path, monkeypatch):
 class Unhindered(Bench):
     """A bench whose hogs are a file of the made-up machine."""
 
-    def hogs(self, regulation):
+    def hogs(self, regulation, tail_s):
         """As in a bench."""
         if regulation is None:
             (self.folder / "hogs").write_text("unhindered\n")
-        return super().hogs(regulation)
+        return super().hogs(regulation, tail_s)
 
     def _end(self, program):
         super()._end(program)
@@ -136,14 +137,14 @@ def test_this_machine_is_measured_or_skipped_by_name(tmp_path, capsys):
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("a kernel and a hog need two CPUs")
     bench = Bench(_command().absolute(), tmp_path, 0.2, 1)
-    with bench.hogs(None) as hogs:
-        assert bench.kernel() > 0
+    speed, hogs = bench.beside(None)
+    assert speed > 0
     assert all(rate(hog.communicate()[0]) > 0 for hog in hogs)
     try:
-        with bench.hogs(("0", False)) as hogs:
-            assert bench.kernel(200_000_000) > 0
+        speed, hogs = bench.beside(("0", False), 200_000_000)
     except RefusedError as refused:
         pytest.skip(f"this machine cannot regulate: {refused}")
+    assert speed > 0
     cpus = live.regulated(hogs[0])
     assert sum(cpu["periods"] for cpu in cpus) > 0
     assert [file.name for file in tmp_path.iterdir()] == []
