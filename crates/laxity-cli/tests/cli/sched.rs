@@ -1,5 +1,6 @@
 //! `laxity sched`: live systems, seen from outside.
 
+use std::fs;
 use std::path::Path;
 
 use laxity_model::{Instant, Nanos};
@@ -59,4 +60,51 @@ fn the_tasks_of_a_system_are_listed_with_their_states() {
     assert_eq!(code, 2);
     assert!(err.contains("did you mean `car`?"), "{err}");
     assert!(release > Instant::ZERO);
+}
+
+#[test]
+fn the_doctor_names_what_a_kernel_lacks_and_the_way_out() {
+    let machine = Directory::new("sched-doctor");
+    for (path, text) in [
+        ("proc/sys/kernel/osrelease", "6.18.1\n"),
+        ("sys/kernel/btf/vmlinux", "types"),
+        ("proc/self/status", "CapEff:\t0000008000000000\n"),
+    ] {
+        let path = machine.path().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+    let root = machine.path().to_str().expect("UTF-8");
+    let (code, out, err) = run(["sched", "doctor", "--root", root]);
+    assert_eq!(code, 1);
+    for expected in
+        ["has   kernel     Linux 6.18.1", "lacks sched_ext", "CONFIG_SCHED_CLASS_EXT=y", "without CAP_PERFMON"]
+    {
+        assert!(out.contains(expected), "{expected}: {out}");
+    }
+    assert!(err.contains("2 of 7 things") && err.contains("laxity run --scheduler laxity"), "{err}");
+    let (code, out, _) = run(["sched", "doctor", "--root", root, "--json"]);
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((code, report["ready"].as_bool()), (1, Some(false)));
+    let lacks = |name: &str| {
+        let checks = report["checks"].as_array().expect("a list");
+        checks.iter().any(|check| check["name"] == name && check["holds"] == false && check["remedy"].is_string())
+    };
+    assert!(lacks("sched_ext") && lacks("rights") && !lacks("btf"), "{out}");
+
+    fs::create_dir(machine.path().join("sys/kernel/sched_ext")).expect("a folder");
+    fs::write(machine.path().join("proc/self/status"), "CapEff:\t000001ffffffffff\n").expect("a file");
+    let (code, out, err) = run(["sched", "doctor", "--root", root, "--json"]);
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((code, err.as_str(), report["ready"].as_bool()), (0, "", Some(true)));
+}
+
+#[test]
+fn the_doctor_answers_for_this_machine_as_its_kernel_does() {
+    let (code, out, _) = run(["sched", "doctor", "--json"]);
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(code == 0, report["ready"] == true);
+    let checks = report["checks"].as_array().expect("a list");
+    let sched_ext = checks.iter().find(|check| check["name"] == "sched_ext").expect("a check");
+    assert_eq!(sched_ext["holds"] == true, Path::new("/sys/kernel/sched_ext").exists());
 }

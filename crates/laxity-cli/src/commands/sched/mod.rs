@@ -1,5 +1,6 @@
 //! `laxity sched`: the tasks that Laxity's own scheduler schedules live.
 
+mod doctor;
 mod gc;
 mod list;
 mod top;
@@ -23,6 +24,7 @@ use crate::output::Output;
   laxity sched list
   laxity sched top
   laxity sched gc                          remove what killed processes left
+  laxity sched doctor                      what the scheduler in the kernel would need
 
 Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such system.")]
 pub struct Arguments {
@@ -39,6 +41,7 @@ enum Command {
     List(list::Arguments),
     Top(top::Arguments),
     Gc(gc::Arguments),
+    Doctor(doctor::Arguments),
 }
 
 /// Does one thing with systems.
@@ -48,6 +51,7 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::List(arguments) => list::run(&registry, &arguments, output),
         Command::Top(arguments) => top::run(&registry, &arguments, output),
         Command::Gc(arguments) => gc::run(&registry, &arguments, output),
+        Command::Doctor(arguments) => doctor::run(&arguments, output),
     }
 }
 
