@@ -65,6 +65,7 @@ LAXITY_SUB laxity_u64 laxity_kicks(struct laxity_core *core, laxity_u64 changed)
 			continue;
 		kicks |= 1ull << cpu;
 	}
+	LAXITY_FORGET(core, kicks);
 	return kicks;
 }
 

@@ -224,26 +224,33 @@ LAXITY_SUB int laxity_assign(struct laxity_core *core, laxity_u32 only)
 }
 
 /*
- * Links ready jobs until no CPU has a less urgent one, where a decision is due. Each round links a job that is less
- * urgent than the ones before, so that no CPU has its turn twice.
+ * One round of a decision, where one is due: links a job if a CPU has a less urgent one; whether there may be another.
+ * Each round links a job that is less urgent than the ones before, so that no CPU has its turn twice.
  */
+LAXITY_SUB int laxity_decide_round(struct laxity_core *core)
+{
+	laxity_u32 only = LAXITY_NONE, first = core->first_tick;
+	int may_link = core->invocation == LAXITY_EVENT_DRIVEN || first < core->ticks || LAXITY_MUTANT(core, 23);
+
+	if (may_link && core->invocation == LAXITY_STAGGERED && !LAXITY_MUTANT(core, 24)) {
+		only = core->ticked[first & (LAXITY_CPUS - 1)];
+		core->first_tick = first + 1;
+	}
+	if (may_link && (laxity_assign(core, only) || only != LAXITY_NONE))
+		return 1;
+	core->ticks = core->first_tick = 0;
+	core->ticked_mask = 0;
+	return 0;
+}
+
+/* All rounds of a decision: each CPU has its turn once, and one more finds that nothing is left to do. */
 LAXITY_SUB int laxity_decide(struct laxity_core *core)
 {
 	laxity_u32 round;
 
-	if (core->invocation != LAXITY_EVENT_DRIVEN && !core->ticks && !LAXITY_MUTANT(core, 23))
-		return 0;
-	for (round = 0; round < LAXITY_CPUS; round++) {
-		if (core->invocation == LAXITY_STAGGERED && !LAXITY_MUTANT(core, 24)) {
-			if (round >= core->ticks)
-				break;
-			laxity_assign(core, core->ticked[round & (LAXITY_CPUS - 1)]);
-		} else if (!laxity_assign(core, LAXITY_NONE)) {
+	for (round = 0; round <= LAXITY_CPUS; round++)
+		if (!laxity_decide_round(core))
 			break;
-		}
-	}
-	core->ticks = 0;
-	core->ticked_mask = 0;
 	return 0;
 }
 
@@ -262,6 +269,7 @@ LAXITY_SUB laxity_u64 laxity_announce(struct laxity_core *core)
 		changed |= 1ull << cpu;
 	}
 	core->touched = 0;
+	LAXITY_FORGET(core, changed);
 	return changed;
 }
 
@@ -286,7 +294,7 @@ LAXITY_SUB int laxity_init(struct laxity_core *core, laxity_u32 tasks, laxity_u3
 	if (rule > LAXITY_BY_TASK || invocation > LAXITY_STAGGERED)
 		return LAXITY_NO_SUCH;
 	core->next_quantum = core->touched = core->ticked_mask = 0;
-	core->queued = core->ticks = 0;
+	core->queued = core->ticks = core->first_tick = 0;
 	core->tasks = tasks;
 	core->cpus = cpus;
 	core->rule = rule;

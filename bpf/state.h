@@ -121,14 +121,16 @@ struct laxity_core {
 	/* A bit a CPU: its link may have changed since changes were last announced; its quantum began. */
 	laxity_u64 touched;
 	laxity_u64 ticked_mask;
+	/* See LAXITY_FORGET. */
+	laxity_u64 scratch;
 	laxity_u32 queued;
 	laxity_u32 ticks;
 	laxity_u32 tasks;
 	laxity_u32 cpus;
 	laxity_u32 rule;
 	laxity_u32 invocation;
-	/* See LAXITY_FORGET. */
-	laxity_u32 scratch;
+	/* Of the CPUs in `ticked`, how many have had their turn. */
+	laxity_u32 first_tick;
 	laxity_u32 unused;
 #ifdef LAXITY_MUTANTS
 	laxity_u32 mutant;
@@ -151,8 +153,8 @@ struct laxity_core {
 #ifdef __bpf__
 #define LAXITY_FORGET(core, number)                                       \
 	do {                                                              \
-		*(volatile laxity_u32 *)&(core)->scratch = (number);      \
-		(number) = *(volatile laxity_u32 *)&(core)->scratch;      \
+		*(volatile laxity_u64 *)&(core)->scratch = (number);      \
+		(number) = *(volatile laxity_u64 *)&(core)->scratch;      \
 	} while (0)
 #else
 #define LAXITY_FORGET(core, number) ((void)(core), (void)(number))

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The little of Linux that the programs use. Members of the kernel's structures are found by their names when a program is
+ * loaded (preserve_access_index), and numbers of helpers are part of the kernel's stable interface (linux/bpf.h).
+ */
+#ifndef LAXITY_KERNEL_H
+#define LAXITY_KERNEL_H
+
+#include "state.h"
+
+typedef laxity_u64 u64;
+typedef laxity_u32 u32;
+typedef int s32;
+typedef long long s64;
+
+#define SEC(name) __attribute__((section(name), used))
+#define LAXITY_KERNEL __attribute__((preserve_access_index))
+#define LAXITY_GLOBAL __attribute__((noinline))
+
+/* As a map says of itself: a pointer to an array of that length, or to that type. */
+#define MAP_NUMBER(name, value) int(*name)[value]
+#define MAP_TYPE(name, value) typeof(value) *name
+
+enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_TASK_STORAGE = 29 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_TIMER_ABS = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, CLOCK_MONOTONIC = 1 };
+
+struct bpf_spin_lock {
+	u32 val;
+};
+
+struct bpf_timer {
+	u64 opaque[2];
+} __attribute__((aligned(8)));
+
+struct sched_ext_entity {
+	u64 slice;
+} LAXITY_KERNEL;
+
+struct task_struct {
+	s32 pid;
+	struct sched_ext_entity scx;
+} LAXITY_KERNEL;
+
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
+static s64 (*const bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)93;
+static s64 (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)94;
+static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
+static s64 (*const bpf_timer_init)(struct bpf_timer *timer, void *map, u64 flags) = (void *)169;
+static s64 (*const bpf_timer_set_callback)(struct bpf_timer *timer, void *callback) = (void *)170;
+static s64 (*const bpf_timer_start)(struct bpf_timer *timer, u64 at, u64 flags) = (void *)171;
+
+#endif
