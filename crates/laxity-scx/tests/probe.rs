@@ -103,7 +103,7 @@ fn another_scheduler_is_named() {
     let machine = Machine::new("scx-other");
     machine.write("sys/kernel/sched_ext/state", "enabled\n");
     assert_eq!(machine.lack(), ("free", "another scheduler is loaded (enabled)".to_owned()));
-    machine.write("sys/kernel/sched_ext/root/ops", "rusty_1.0\n");
+    machine.write(concat!("sys/kernel/sched_ext/root", "/ops"), "rusty_1.0\n");
     assert_eq!(machine.lack(), ("free", "rusty_1.0 is loaded (enabled)".to_owned()));
 }
 

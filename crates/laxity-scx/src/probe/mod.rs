@@ -114,7 +114,7 @@ fn free(files: &Files) -> Check {
     if state == "disabled" {
         return check("free", true, "no other scheduler is loaded".to_owned(), "");
     }
-    let name = match files.text("sys/kernel/sched_ext/root/ops") {
+    let name = match files.text(concat!("sys/kernel/sched_ext/root", "/ops")) {
         Reading::Is(name) => format!("{name} is loaded"),
         _ => "another scheduler is loaded".to_owned(),
     };
