@@ -217,6 +217,20 @@ enum laxity_live_scheduler {
     LAXITY_SCHEDULER_DEADLINE = 3,
     // SCHED_OTHER, without guarantees.
     LAXITY_SCHEDULER_OTHER = 4,
+// What a lock is.
+enum laxity_lock_kind {
+    // A mutex, or a semaphore that several jobs hold at once: one queue, and its holders inherit from those that wait.
+    LAXITY_LOCK_QUEUE = 0,
+    // GPUSync's tokens of GPUs: FIFO queues that are short, priority queues before them, and donors.
+    LAXITY_LOCK_TOKENS = 1,
+};
+
+// Which job that waits in a queue is granted the lock first.
+enum laxity_lock_order {
+    // The most urgent one.
+    LAXITY_LOCK_ORDER_PRIORITY = 0,
+    // The one that waits longest.
+    LAXITY_LOCK_ORDER_FIFO = 1,
 };
 
 // Whether a job may run before its release.
@@ -443,6 +457,22 @@ struct laxity_gpu_config {
     uint64_t chunk_bytes;
 };
 
+// A lock of a system. All zeros: a mutex, for which the most urgent job is next.
+struct laxity_lock_config {
+    // One of enum laxity_lock_kind.
+    uint32_t kind;
+    // Of a queue: one of enum laxity_lock_order.
+    uint32_t order;
+    // How many jobs hold a queue's lock, or tokens of one GPU, at once; 0 means 1.
+    uint16_t replicas;
+    // Of tokens: how many GPUs there are; 0 means 1. Replica r is a token of GPU r % gpus.
+    uint16_t gpus;
+    // Of tokens: the longest FIFO queue of a token, its holder included; 0: as short as the system's CPUs allow.
+    uint16_t fifo_length;
+    // Of tokens: the most requests in all FIFO queues; 0: as many as the system has CPUs.
+    uint16_t fifo_requests;
+};
+
 // The CPUs of a system, and its policy. All zeros: global EDF on the CPUs that the calling thread may use.
 struct laxity_system_config {
     // One of enum laxity_rule.
@@ -453,6 +483,10 @@ struct laxity_system_config {
     // "0-3" is global, "0,1;2,3" clustered, "0;1;2;3" partitioned scheduling. NULL: one cluster of all CPUs that the
     // calling thread may use.
     const char *clusters;
+    // The locks that the tasks of all clusters share, at most 256; their numbers are their positions. NULL: none.
+    const struct laxity_lock_config *locks;
+    // How many there are.
+    size_t lock_count;
 };
 
 // What a task is. All zeros but for `name` and `period_ns`: due at the end of each period, in the first cluster.
@@ -1164,6 +1198,27 @@ enum laxity_result laxity_task_enter_section(const struct laxity_task *task);
 
 // Ends the section that was entered last. If another task is to have the CPU, it gets it now.
 enum laxity_result laxity_task_leave_section(const struct laxity_task *task);
+
+// Waits for lock number `lock` of the system; the job is suspended meanwhile. `length_ns` bounds how long it will be held,
+// 0: not known; `gpu` is the only GPU of tokens that will do, negative: any. Writes the replica to `replica`, which may be
+// NULL. LAXITY_ERROR_ORDER without a job, if the job holds the lock, or if the system has no such lock.
+//
+// The holder inherits the priority of jobs that wait, by the system's rule, under EDF too. If its thread ends, the next job
+// is granted the lock. Jobs that lock several do so in one order, or else wait for each other for ever.
+enum laxity_result laxity_task_lock(const struct laxity_task *task,
+                                    uint16_t lock,
+                                    uint64_t length_ns,
+                                    int32_t gpu,
+                                    uint16_t *replica);
+
+// Unlocks lock number `lock`; the next job goes on by the same decision. LAXITY_ERROR_ORDER if the job does not hold it.
+enum laxity_result laxity_task_unlock(const struct laxity_task *task,
+                                      uint16_t lock);
+
+// Unlocks lock number `lock`, the only one that the job holds, and completes the job by the same decision: the next holder
+// does not preempt it in between.
+enum laxity_result laxity_task_unlock_and_complete(const struct laxity_task *task,
+                                                   uint16_t lock);
 
 // The present job, or else the last one.
 enum laxity_result laxity_task_get_job(const struct laxity_task *task, struct laxity_task_job *job);

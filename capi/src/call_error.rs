@@ -37,6 +37,8 @@ pub(crate) enum CallError {
     /// Not one of the values of the enum `of`.
     #[error("{argument} is {value}; use one of {of}")]
     Value { argument: &'static str, value: u32, of: &'static str },
+    #[error("there is no GPU {gpu}; number them from 0, or write -1 for any")]
+    Gpu { gpu: i32 },
     #[error("cannot write {}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
     #[error("cannot make a descriptor to poll: {0}")]
@@ -108,7 +110,7 @@ impl CallError {
             CallError::Handle { .. } => LAXITY_ERROR_HANDLE,
             CallError::Text { .. } => LAXITY_ERROR_TEXT,
             CallError::Busy => LAXITY_ERROR_BUSY,
-            CallError::Value { .. } => LAXITY_ERROR_VALUE,
+            CallError::Value { .. } | CallError::Gpu { .. } => LAXITY_ERROR_VALUE,
             CallError::NoNode { .. } => LAXITY_ERROR_NO_NODE,
             CallError::NoEdge { .. } | CallError::NoPosition { .. } => LAXITY_ERROR_NO_EDGE,
             CallError::NoJob { .. } => LAXITY_ERROR_NO_JOB,

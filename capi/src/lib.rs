@@ -25,6 +25,7 @@ mod graph;
 mod handle;
 mod kernel;
 mod latest;
+mod lock;
 mod node;
 mod object;
 mod of_thread;

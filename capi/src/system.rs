@@ -7,6 +7,7 @@ use laxity_sys::scheduling;
 
 use crate::error::{CallError, Error, answer, laxity_result};
 use crate::handle::{self, Handle, out, text};
+use crate::lock::laxity_lock_config;
 
 /// A system that this process is attached to: clusters of CPUs, and the tasks that a policy schedules there, by name.
 /// Threads share it.
@@ -40,6 +41,10 @@ pub struct laxity_system_config {
     /// "0-3" is global, "0,1;2,3" clustered, "0;1;2;3" partitioned scheduling. NULL: one cluster of all CPUs that the
     /// calling thread may use.
     clusters: *const c_char,
+    /// The locks that the tasks of all clusters share, at most 256; their numbers are their positions. NULL: none.
+    locks: *const laxity_lock_config,
+    /// How many there are.
+    lock_count: usize,
 }
 
 impl Handle for laxity_system {
@@ -50,7 +55,7 @@ impl Handle for laxity_system {
 
 impl laxity_system_config {
     /// # Safety
-    /// `clusters` is null or ends with NUL.
+    /// `clusters` is null or ends with NUL, and as many locks can be read as are said to be there.
     unsafe fn config(&self) -> Result<Config, Error> {
         const RULES: [(laxity_rule, Rule); 4] = [
             (laxity_rule::LAXITY_RULE_EDF, Rule::Edf),
@@ -71,7 +76,15 @@ impl laxity_system_config {
         };
         let default = Config::new(rule, clusters);
         let tasks = if self.tasks == 0 { default.tasks } else { self.tasks };
-        Ok(Config { tasks, ..default })
+        let locks = match (self.lock_count, self.locks.is_null()) {
+            (0, _) => &[],
+            (_, true) => return Err(CallError::Null { argument: "locks" }.into()),
+            // SAFETY: not null (checked above), and otherwise as the caller promises.
+            (count, false) => unsafe { std::slice::from_raw_parts(self.locks, count) },
+        };
+        let cpus = default.clusters.iter().map(Vec::len).sum();
+        let locks = locks.iter().map(|lock| lock.config(cpus)).collect::<Result<_, _>>()?;
+        Ok(Config { tasks, locks, ..default })
     }
 }
 

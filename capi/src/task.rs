@@ -9,8 +9,8 @@
 
 use std::ffi::c_char;
 
-use laxity_model::{Instant, Nanos};
-use laxity_sched::{Job, Parameters, Task};
+use laxity_model::{Instant, LockId, Nanos};
+use laxity_sched::{Job, LockRequest, Parameters, Task};
 
 use crate::error::{CallError, Error, answer, laxity_result};
 use crate::handle::{self, Handle, out, text};
@@ -222,6 +222,52 @@ pub unsafe extern "C" fn laxity_task_enter_section(task: *const laxity_task) -> 
 pub unsafe extern "C" fn laxity_task_leave_section(task: *const laxity_task) -> laxity_result {
     // SAFETY: the caller promises that the handle is not released meanwhile.
     unsafe { with(task, |task| Ok(task.leave_section().map(drop)?)) }
+}
+
+/// Waits for lock number `lock` of the system; the job is suspended meanwhile. `length_ns` bounds how long it will be held,
+/// 0: not known; `gpu` is the only GPU of tokens that will do, negative: any. Writes the replica to `replica`, which may be
+/// NULL. LAXITY_ERROR_ORDER without a job, if the job holds the lock, or if the system has no such lock.
+///
+/// The holder inherits the priority of jobs that wait, by the system's rule, under EDF too. If its thread ends, the next job
+/// is granted the lock. Jobs that lock several do so in one order, or else wait for each other for ever.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_lock(
+    task: *const laxity_task,
+    lock: u16,
+    length_ns: u64,
+    gpu: i32,
+    replica: *mut u16,
+) -> laxity_result {
+    let wait = |task: &Task| {
+        let only = match u16::try_from(gpu) {
+            Ok(gpu) => Some(gpu),
+            Err(_) if gpu < 0 => None,
+            Err(_) => return Err(CallError::Gpu { gpu }.into()),
+        };
+        let granted = task.lock(LockRequest { lock: LockId(lock), length: Nanos(length_ns), only }, &mut ())?;
+        // SAFETY: the caller promises that `replica` can be written unless it is null.
+        if let Some(replica) = unsafe { replica.as_mut() } {
+            *replica = granted.0;
+        }
+        Ok(())
+    };
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, wait) }
+}
+
+/// Unlocks lock number `lock`; the next job goes on by the same decision. LAXITY_ERROR_ORDER if the job does not hold it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_unlock(task: *const laxity_task, lock: u16) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, |task| Ok(task.unlock(LockId(lock), &mut ())?)) }
+}
+
+/// Unlocks lock number `lock`, the only one that the job holds, and completes the job by the same decision: the next holder
+/// does not preempt it in between.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_task_unlock_and_complete(task: *const laxity_task, lock: u16) -> laxity_result {
+    // SAFETY: the caller promises that the handle is not released meanwhile.
+    unsafe { with(task, |task| Ok(task.unlock_and_complete(LockId(lock), &mut ())?)) }
 }
 
 /// The present job, or else the last one.

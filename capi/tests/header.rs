@@ -20,6 +20,7 @@ const SOURCES: &[&str] = &[
     "gpu",
     "gpu_client",
     "bandwidth",
+    "lock",
     "system",
     "task",
     "device",

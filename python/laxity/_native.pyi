@@ -27,7 +27,18 @@ from laxity._native_gpu import (
     names,
 )
 from laxity._native_live import Graph, Job, Node, Pipeline, Recording, Registry, Spec, UserData
-from laxity._native_sched import Section, Suspension, System, Task, TaskJob, sched_gc, sched_look, sched_names
+from laxity._native_sched import (
+    Hold,
+    Lock,
+    Section,
+    Suspension,
+    System,
+    Task,
+    TaskJob,
+    sched_gc,
+    sched_look,
+    sched_names,
+)
 
 _Path: TypeAlias = str | PathLike[str]
 _Rows: TypeAlias = Literal["cpus", "tasks", "both"]
@@ -42,7 +53,9 @@ __all__ = [
     "CopyChunks",
     "Engine",
     "Graph",
+    "Hold",
     "Job",
+    "Lock",
     "Node",
     "Pipeline",
     "Recording",

@@ -59,7 +59,9 @@ mod _native {
     #[pymodule_export]
     use crate::runtime_study::PyRuntimeStudy;
     #[pymodule_export]
-    use crate::sched::{PySection, PySuspension, PySystem, PyTask, PyTaskJob, sched_gc, sched_look, sched_names};
+    use crate::sched::{
+        PyHold, PyLock, PySection, PySuspension, PySystem, PyTask, PyTaskJob, sched_gc, sched_look, sched_names,
+    };
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]

@@ -100,6 +100,53 @@ def test_a_section_keeps_the_cpu_from_an_earlier_deadline(robot):
     assert order == ["patient", "urgent"]
 
 
+def test_the_holder_of_a_lock_inherits_the_deadline_of_the_job_that_waits(folder, robot):
+    robot.close()
+    locks = [sched.Lock.queue(order="fifo"), sched.Lock.tokens(gpus=2)]
+    order = []
+
+    def urgent(shop, deadline):
+        with shop.task("urgent", period="10 s", deadline="1 s") as task:
+            task.wait_for_next_job()
+            deadline.append(task.job.deadline_ns)
+            with task.lock(0, length="1 ms") as replica:
+                order.append(("urgent", replica))
+
+    with (
+        sched.System.create("shop", clusters=CPU, locks=locks, directory=folder) as shop,
+        shop.task("patient", period="100 s") as task,
+    ):
+        with pytest.raises(sched.OrderError, match="a lock needs a job"), task.lock(0):
+            pass
+        task.wait_for_next_job()
+        with task.lock(1, gpu=1) as replica:
+            assert replica == 1
+        with pytest.raises(sched.OrderError, match="needs one of the system's"), task.lock(2):
+            pass
+        with task.lock(0) as replica:
+            assert replica == 0
+            with pytest.raises(sched.OrderError, match="does not hold"), task.lock(0):
+                pass
+            deadline = []
+            thread = threading.Thread(target=urgent, args=(shop, deadline))
+            with task.suspended():
+                thread.start()
+            end = time.monotonic() + 60
+            while not deadline or state(shop, "urgent") != "suspended":
+                assert time.monotonic() < end
+                time.sleep(0.001)
+            order.append(("patient", replica))
+        thread.join()
+    assert order == [("patient", 0), ("urgent", 0)]
+
+
+def test_a_lock_that_cannot_be_is_refused(folder, alone):
+    with pytest.raises(sched.ConfigError, match='order "lifo" is none; write "priority" or "fifo"'):
+        sched.Lock.queue(order="lifo")
+    with pytest.raises(sched.ConfigError, match="replicas of a lock: 0 is outside 1 to 65535"):
+        sched.System.create("shop", clusters=CPU, locks=[sched.Lock.queue(0)], directory=folder)
+
+
 def test_what_cannot_be_is_refused_with_the_way_out(robot, folder):
     with pytest.raises(sched.ConfigError, match='rule "PID" is none; write "EDF"'):
         sched.System.create("other", rule="PID", directory=folder)

@@ -107,6 +107,81 @@ static void calls_have_an_order(struct laxity_system *system)
     OK(laxity_task_release(&task));
 }
 
+static void what_cannot_be_a_lock_is_refused(const char *directory)
+{
+    const struct laxity_lock_config odd = { .kind = 7 }, order = { .order = 2 };
+    const struct laxity_system_config absent = { .lock_count = 1 }, odd_kind = { .locks = &odd, .lock_count = 1 },
+                                      odd_order = { .locks = &order, .lock_count = 1 };
+    struct laxity_system *system;
+
+    EXPECT(laxity_system_create_or_attach(directory, "l", &absent, &system) == LAXITY_ERROR_NULL);
+    EXPECT(laxity_system_create_or_attach(directory, "l", &odd_kind, &system) == LAXITY_ERROR_VALUE);
+    EXPECT(strstr(laxity_last_error()->message, "enum laxity_lock_kind"));
+    EXPECT(laxity_system_create_or_attach(directory, "l", &odd_order, &system) == LAXITY_ERROR_VALUE);
+}
+
+enum { DOOR, TOKENS };
+
+struct waiter {
+    struct laxity_system *system;
+    uint64_t deadline_ns; // of the job that waits
+    int stage; // 1: it is about to wait; 2: it was granted the lock
+};
+
+static void *waits_for_the_door(void *argument)
+{
+    struct waiter *waiter = argument;
+    const struct laxity_task_job job = { .deadline_ns = waiter->deadline_ns };
+    struct laxity_task *task;
+    uint16_t replica = 9;
+
+    OK(laxity_task_begin(waiter->system, &each_second, &task));
+    OK(laxity_task_release_job(task, &job));
+    __atomic_store_n(&waiter->stage, 1, __ATOMIC_SEQ_CST);
+    OK(laxity_task_lock(task, DOOR, 1 * MS, -1, &replica));
+    EXPECT(replica == 0);
+    __atomic_store_n(&waiter->stage, 2, __ATOMIC_SEQ_CST);
+    OK(laxity_task_unlock_and_complete(task, DOOR));
+    EXPECT(laxity_task_complete(task) == LAXITY_ERROR_ORDER);
+    OK(laxity_task_release(&task));
+    return NULL;
+}
+
+static void a_lock_is_granted_when_it_is_unlocked(struct laxity_system *system)
+{
+    const struct laxity_task_job job = { .deadline_ns = 1000000 * MS };
+    const struct timespec moment = { .tv_nsec = 20 * 1000 * 1000 };
+    struct waiter waiter = { .system = system, .deadline_ns = 1000 * MS };
+    struct laxity_task *task;
+    pthread_t thread;
+    uint16_t replica = 9;
+
+    OK(laxity_task_begin(system, &each_second, &task));
+    EXPECT(laxity_task_lock(task, DOOR, 0, -1, NULL) == LAXITY_ERROR_ORDER); // no job
+    OK(laxity_task_release_job(task, &job));
+    EXPECT(laxity_task_unlock(task, DOOR) == LAXITY_ERROR_ORDER);
+    EXPECT(laxity_task_lock(task, 2, 0, -1, NULL) == LAXITY_ERROR_ORDER); // no such lock
+    EXPECT(laxity_task_lock(task, TOKENS, 0, 2, NULL) == LAXITY_ERROR_ORDER); // no such GPU
+    EXPECT(laxity_task_lock(task, TOKENS, 0, 65536, NULL) == LAXITY_ERROR_VALUE);
+    OK(laxity_task_lock(task, TOKENS, 0, 1, &replica));
+    EXPECT(replica == 1); // the only token of GPU 1
+    OK(laxity_task_unlock(task, TOKENS));
+    OK(laxity_task_lock(task, DOOR, 0, -1, &replica));
+    EXPECT(replica == 0);
+    EXPECT(laxity_task_lock(task, DOOR, 0, -1, NULL) == LAXITY_ERROR_ORDER);
+    EXPECT(laxity_task_complete(task) == LAXITY_ERROR_ORDER);
+    EXPECT(pthread_create(&thread, NULL, waits_for_the_door, &waiter) == 0);
+    while (__atomic_load_n(&waiter.stage, __ATOMIC_SEQ_CST) == 0)
+        nanosleep(&moment, NULL);
+    nanosleep(&moment, NULL);
+    EXPECT(__atomic_load_n(&waiter.stage, __ATOMIC_SEQ_CST) == 1);
+    OK(laxity_task_unlock(task, DOOR));
+    OK(laxity_task_complete(task));
+    EXPECT(pthread_join(thread, NULL) == 0);
+    EXPECT(waiter.stage == 2);
+    OK(laxity_task_release(&task));
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -137,7 +212,12 @@ static void jobs_follow_each_other_a_period_apart(struct laxity_system *system)
 
 int main(int argc, char **argv)
 {
-    const struct laxity_system_config one = { .rule = LAXITY_RULE_EDF, .clusters = "0", .tasks = 8 },
+    const struct laxity_lock_config locks[] = {
+        [DOOR] = { .kind = LAXITY_LOCK_QUEUE, .order = LAXITY_LOCK_ORDER_FIFO },
+        [TOKENS] = { .kind = LAXITY_LOCK_TOKENS, .gpus = 2 },
+    };
+    const struct laxity_system_config one = { .rule = LAXITY_RULE_EDF, .clusters = "0", .tasks = 8, .locks = locks,
+                                              .lock_count = 2 },
                                       other = { .rule = LAXITY_RULE_GIVEN, .clusters = "0", .tasks = 8 };
     struct laxity_system *system, *again;
     struct laxity_task *task;
@@ -145,6 +225,7 @@ int main(int argc, char **argv)
 
     EXPECT(argc == 2);
     what_cannot_be_a_system_is_refused(argv[1]);
+    what_cannot_be_a_lock_is_refused(argv[1]);
     OK(laxity_system_create_or_attach(argv[1], "s", &one, &system));
     EXPECT(laxity_system_create_or_attach(argv[1], "s", &other, &again) == LAXITY_ERROR_DIFFERENT);
     OK(laxity_system_attach(argv[1], "s", &again));
@@ -158,6 +239,7 @@ int main(int argc, char **argv)
         what_cannot_be_a_task_is_refused(system);
         calls_have_an_order(system);
         jobs_follow_each_other_a_period_apart(system);
+        a_lock_is_granted_when_it_is_unlocked(system);
         puts("ok");
     }
     OK(laxity_system_release(&system));

@@ -77,7 +77,10 @@ impl Processes {
         options: ProcessOptions,
     ) -> Result<(Processes, Vec<Reader>), String> {
         if plan.system.is_some() {
-            return Err("processes of nodes are not tasks of Laxity's scheduler yet; leave out --processes".to_owned());
+            // The members of a system that notice a death decide what follows from it, and have no log here.
+            return Err("Laxity's scheduler does not schedule processes of nodes, as a trace would lack what is decided when \
+                        one of them dies; leave out --processes, or leave out --scheduler laxity and have Linux schedule"
+                .to_owned());
         }
         let graph = graphs.first().expect("nodes are those of a graph").clone();
         let orders = plan.tasks.iter().map(member::orders).collect::<Result<Vec<_>, _>>()?;

@@ -119,6 +119,22 @@ impl Config {
         range("clusters", self.clusters.len() as u64, 1, CLUSTERS_MAX as u64)?;
         range("tasks", self.tasks.into(), 1, TASKS_MAX.into())?;
         range("locks", self.locks.len() as u64, 0, LOCKS_MAX as u64)?;
+        let most = u64::from(u16::MAX);
+        for lock in &self.locks {
+            match *lock {
+                lock::Config::Queue { replicas, .. } | lock::Config::KFmlp { replicas, .. } => {
+                    range("replicas of a lock", replicas.into(), 1, most)?;
+                }
+                lock::Config::Tokens { gpus, tokens, fifo_length, fifo_requests, cpus, .. } => {
+                    range("GPUs of a lock", gpus.into(), 1, most)?;
+                    // Replicas have numbers of 16 bits.
+                    range("tokens of a GPU", tokens.into(), 1, most / u64::from(gpus))?;
+                    range("longest FIFO queue", fifo_length.into(), 1, most)?;
+                    range("requests in FIFO queues", fifo_requests.into(), 1, most)?;
+                    range("CPUs of a lock", cpus.into(), 1, most)?;
+                }
+            }
+        }
         // Guardians have 98 and reap what the system's threads leave.
         range("base priority", self.base_priority.into(), 1, 95)?;
         let mut all: Vec<u16> = Vec::new();
@@ -226,6 +242,19 @@ mod tests {
         assert_eq!(text(twice), "CPU 1 is named twice; a CPU belongs to one cluster");
         let high = Config { base_priority: 97, ..Config::global_edf([0]) };
         assert_eq!(text(high), "base priority: 97 is outside 1 to 95; choose one within");
+        let none = lock::Config::KFmlp { replicas: 0, length_aware: false };
+        let none = Config { locks: vec![none], ..Config::global_edf([0]) };
+        assert_eq!(text(none), "replicas of a lock: 0 is outside 1 to 65535; choose one within");
+        let tokens = |gpus, tokens| lock::Config::Tokens {
+            gpus,
+            tokens,
+            fifo_length: 1,
+            fifo_requests: 1,
+            cpus: 1,
+            migration: None,
+        };
+        let many = Config { locks: vec![tokens(300, 300)], ..Config::global_edf([0]) };
+        assert_eq!(text(many), "tokens of a GPU: 300 is outside 1 to 218; choose one within");
         assert_eq!(Config::global_edf([0, 1]).validate(), Ok(()));
     }
 }

@@ -43,6 +43,8 @@ mod repair_tests;
 
 pub use config::{BASE_PRIORITY, CLUSTERS_MAX, Carry, Config, ConfigError, LOCKS_MAX, Rule, TASKS_MAX, parse_clusters};
 pub use decision::{Carried, Change, Decision, Grant, Link, Watch};
+/// What a lock of a system is.
+pub use laxity_policy::lock::{Config as LockConfig, Progress as LockProgress};
 pub use layout::NAME_MAX;
 pub use lock_request::LockRequest;
 pub use program::{Program, ProgramError};

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use laxity_model::{LockId, Nanos, ReplicaId};
-use laxity_policy::lock::Event;
+use laxity_policy::lock::{self, Event};
 use laxity_sys::futex::Ended;
 use laxity_sys::{clock, futex};
 
@@ -44,6 +44,13 @@ impl Task {
         self.change_locks(watch, |locks| {
             if lock.index() >= shared.config.locks.len() {
                 return Err(self.out_of_order("a lock", "one of the system's", "create the system with it"));
+            }
+            let gpus = match shared.config.locks[lock.index()] {
+                lock::Config::Tokens { gpus, .. } => gpus,
+                ref other => other.replicas(),
+            };
+            if only.is_some_and(|gpu| gpu >= gpus) {
+                return Err(self.out_of_order("a lock", "a GPU that the lock has", "number GPUs from 0, or name none"));
             }
             if locks.cache.arbiter.holds(task).any(|(held, _)| held == lock) {
                 return Err(self.out_of_order("a lock", "one that its job does not hold", "unlock it first"));

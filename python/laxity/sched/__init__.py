@@ -11,6 +11,9 @@
                 with task.suspended():          # others get it
                     wait_for_device()
 
+A system may have locks (`locks=[sched.Lock.queue()]`): `with task.lock(0)` waits suspended, and the job that holds the
+lock inherits by the system's rule.
+
 Tasks of all processes that name the system are scheduled together. A wait is without the GIL, and Ctrl-C ends that of
 the main thread. Tasks of one process share the GIL: a less urgent one that runs Python delays a more urgent one of
 the same process until it lets the GIL go, by 5 ms or more (`sys.setswitchinterval`). Tasks that must not wait for
@@ -21,7 +24,7 @@ Times are in ns of `time.monotonic_ns`. The rules are those of the Rust crate ``
 there.
 """
 
-from laxity._native import Section, Suspension, System, Task, TaskJob
+from laxity._native import Hold, Lock, Section, Suspension, System, Task, TaskJob
 from laxity._native import sched_gc as gc
 from laxity._native import sched_look as look
 from laxity._native import sched_names as names
@@ -41,6 +44,8 @@ __all__ = [
     "ConfigError",
     "DifferentError",
     "FullError",
+    "Hold",
+    "Lock",
     "OrderError",
     "RefusedError",
     "SchedError",

@@ -2,19 +2,21 @@
 //!
 //! ```text
 //! Python   System - task -> Task - wait_for_next_job -> TaskJob
-//!                             '-- section, suspended -> Section, Suspension
-//! here     system           task                        section
+//!                             '-- section, suspended, lock -> Section, Suspension, Hold
+//! here     system, lock     task                        section, lock
 //!          own: the tasks of this thread; errors, table for all of them
 //! crates   laxity-sched
 //! ```
 
 mod errors;
+mod lock;
 mod own;
 mod section;
 mod system;
 mod table;
 mod task;
 
+pub use lock::{PyHold, PyLock};
 pub use section::{PySection, PySuspension};
 pub use system::{PySystem, sched_gc, sched_look, sched_names};
 pub use task::{PyTask, PyTaskJob};

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::errors::{bad_argument, begin_error, misuse, sched_error};
+use super::lock::PyLock;
 use super::own::Place;
 use super::table;
 use super::task::PyTask;
@@ -51,7 +52,13 @@ impl PySystem {
     }
 }
 
-fn config(py: Python<'_>, rule: &str, clusters: Option<&str>, tasks: u16) -> PyResult<Config> {
+fn config(
+    py: Python<'_>,
+    rule: &str,
+    clusters: Option<&str>,
+    tasks: u16,
+    locks: Option<Vec<PyRef<'_, PyLock>>>,
+) -> PyResult<Config> {
     let found = Rule::ALL.into_iter().find(|known| known.to_string() == rule);
     let unknown = || bad_argument(py, format!("rule {rule:?} is none; write \"EDF\", \"RM\", \"DM\" or \"FP\""));
     let clusters = match clusters {
@@ -61,7 +68,9 @@ fn config(py: Python<'_>, rule: &str, clusters: Option<&str>, tasks: u16) -> PyR
             vec![scheduling::usable_cpus()?.into_iter().map(|cpu| u16::try_from(cpu).unwrap_or(u16::MAX)).collect()]
         }
     };
-    Ok(Config { tasks, ..Config::new(found.ok_or_else(unknown)?, clusters) })
+    let cpus = clusters.iter().map(Vec::len).sum();
+    let locks = locks.unwrap_or_default().iter().map(|lock| lock.config(cpus)).collect();
+    Ok(Config { tasks, locks, ..Config::new(found.ok_or_else(unknown)?, clusters) })
 }
 
 #[pymethods]
@@ -76,20 +85,22 @@ impl PySystem {
     ///     clusters: the CPUs of each cluster, numbered as Linux does: "0-3" is global, "0,1;2,3" clustered, "0;1"
     ///         partitioned scheduling. None: one cluster of all CPUs that this thread may use.
     ///     tasks: the most at a time, 1 to 1024.
+    ///     locks: what its tasks share, `Lock.queue` and `Lock.tokens`, at most 256; their numbers are their positions.
     ///     directory: a folder in memory where names are; None: /dev/shm.
     ///
     /// Raises ConfigError for what cannot be, DifferentError if it is there and configured otherwise, else SchedError.
     #[staticmethod]
-    #[pyo3(signature = (name, *, rule="EDF", clusters=None, tasks=64, directory=None))]
+    #[pyo3(signature = (name, *, rule="EDF", clusters=None, tasks=64, locks=None, directory=None))]
     fn create_or_attach(
         py: Python<'_>,
         name: &str,
         rule: &str,
         clusters: Option<&str>,
         tasks: u16,
+        locks: Option<Vec<PyRef<'_, PyLock>>>,
         directory: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let config = config(py, rule, clusters, tasks)?;
+        let config = config(py, rule, clusters, tasks, locks)?;
         Self::open(py, directory, |registry| registry.create_or_attach(name, &config))
     }
 
@@ -98,16 +109,17 @@ impl PySystem {
     ///
     /// Raises SystemExistsError if one is in use, ConfigError, else SchedError.
     #[staticmethod]
-    #[pyo3(signature = (name, *, rule="EDF", clusters=None, tasks=64, directory=None))]
+    #[pyo3(signature = (name, *, rule="EDF", clusters=None, tasks=64, locks=None, directory=None))]
     fn create(
         py: Python<'_>,
         name: &str,
         rule: &str,
         clusters: Option<&str>,
         tasks: u16,
+        locks: Option<Vec<PyRef<'_, PyLock>>>,
         directory: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let config = config(py, rule, clusters, tasks)?;
+        let config = config(py, rule, clusters, tasks, locks)?;
         Self::open(py, directory, |registry| registry.create(name, &config))
     }
 

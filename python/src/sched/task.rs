@@ -7,8 +7,10 @@ use laxity_sched::{Job, Parameters};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::lock::PyHold;
 use super::own::Place;
 use super::section::{PySection, PySuspension};
+use crate::errors::value_error;
 
 /// A job of a task. Times are in ns of `time.monotonic_ns`.
 #[pyclass(frozen, eq, module = "laxity.sched", name = "TaskJob")]
@@ -182,6 +184,20 @@ impl PyTask {
     /// For a `with` around a non-preemptive section: no other task gets this thread's CPU meanwhile.
     fn section(&self) -> PySection {
         PySection { place: self.place.clone() }
+    }
+
+    /// For a `with` in which the job holds lock number `lock` of the system, a position in its `locks`; `as` gets the replica.
+    ///
+    /// Args:
+    ///     lock: which one.
+    ///     length: bound on how long it will be held, such as "1 ms"; None: not known.
+    ///     gpu: of tokens, the only GPU that will do; None: any.
+    ///
+    /// Raises ValueError for a span without a unit.
+    #[pyo3(signature = (lock, *, length=None, gpu=None))]
+    fn lock(&self, lock: u16, length: Option<&str>, gpu: Option<u16>) -> PyResult<PyHold> {
+        let length = length.map_or(Ok(Nanos::ZERO), str::parse).map_err(value_error)?;
+        Ok(PyHold { place: self.place.clone(), lock, length, gpu })
     }
 
     /// The present job has this priority from now on, the smaller the more urgent: under EDF a deadline in ns of
