@@ -217,6 +217,8 @@ enum laxity_live_scheduler {
     LAXITY_SCHEDULER_DEADLINE = 3,
     // SCHED_OTHER, without guarantees.
     LAXITY_SCHEDULER_OTHER = 4,
+};
+
 // What a lock is.
 enum laxity_lock_kind {
     // A mutex, or a semaphore that several jobs hold at once: one queue, and its holders inherit from those that wait.
