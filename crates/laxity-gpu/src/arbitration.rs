@@ -216,12 +216,13 @@ impl Arbitration {
         inheritance::store(shared, words.applied, own);
         shared.publish_base(task, base.level());
         // This number is reused; forget its history.
+        let registration = 1 + shared.registrations(task).fetch_add(1, Ordering::Relaxed);
         state.cache.arbiter.forget(task);
         state.cache.set_registered(task, true);
         state.publish();
         step::point();
         liveness.keep();
-        Ok(Client::new(self.membership.clone(), task, thread, own))
+        Ok(Client::new(self.membership.clone(), task, registration, thread, own))
     }
 }
 

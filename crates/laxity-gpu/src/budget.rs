@@ -31,14 +31,20 @@ pub struct Budget {
 }
 
 /// Changed under the state lock only.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct State {
+    /// Which of all registrations with the client's number is the client's.
+    registration: u64,
     is_exhausted: AtomicBool,
-    /// The client is dropped, and its number may be another's.
+    /// The client is dropped, and its number may be another's. A thread that ends by the bare system call never says so.
     is_over: AtomicBool,
 }
 
 impl State {
+    pub fn of(registration: u64) -> Self {
+        State { registration, is_exhausted: AtomicBool::new(false), is_over: AtomicBool::new(false) }
+    }
+
     #[inline]
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted.load(Ordering::Relaxed)
@@ -70,8 +76,11 @@ impl Budget {
     pub fn exhaust(&self) -> Result<(), StateError> {
         self.change(true, |state| {
             state.arbitrate_wait(self.task);
-            if state.token_of(self.task) {
+            if state.owned(self.task, TOKEN).is_some() {
                 state.arbitrate(TOKEN);
+            }
+            // Until then its thread could release the token without the state lock.
+            if state.granted(self.task, TOKEN).is_some() {
                 state.handle(Event::Overrun { task: self.task, lock: TOKEN });
             } else if let Some(lock) = state.cache.arbiter.waits_for(self.task) {
                 state.handle(Event::Withdraw { task: self.task, lock });
@@ -106,19 +115,20 @@ impl Budget {
         }
         let mut state = self.membership.shared.lock_state()?;
         // A client that is dropped sets this before it waits for the state lock.
-        let is_news = self.state.is_exhausted() != is_exhausted && !self.state.is_over.load(Ordering::SeqCst);
-        if is_news {
+        let is_over = self.state.is_over.load(Ordering::SeqCst) || !self.is_registered(&state);
+        if self.state.is_exhausted() != is_exhausted && !is_over {
             self.state.is_exhausted.store(is_exhausted, Ordering::Relaxed);
             change(&mut state);
             state.publish();
         }
         Ok(())
     }
-}
 
-impl StateGuard<'_> {
-    /// Whether `task` holds a token.
-    fn token_of(&self, task: TaskId) -> bool {
-        self.granted(task, TOKEN).or_else(|| self.owned(task, TOKEN)).is_some()
+    /// Whether the thread of the client lives, and no other one has its number in the arbitration.
+    fn is_registered(&self, state: &StateGuard<'_>) -> bool {
+        let (shared, task) = (state.shared(), self.task);
+        shared.registrations(task).load(Ordering::Relaxed) == self.state.registration
+            && state.cache.is_registered(task)
+            && !shared.has_ended(task)
     }
 }

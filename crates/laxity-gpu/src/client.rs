@@ -51,9 +51,15 @@ pub const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
 
 impl Client {
     /// For the calling thread, which has number `thread`, which Linux schedules as `own`, and which holds the liveness
-    /// lock of `task`.
-    pub(crate) fn new(membership: Arc<Membership>, task: TaskId, thread: u32, own: Attributes) -> Self {
-        let budget: Arc<State> = Arc::default();
+    /// lock of `task`; it is the one that registered as `task` in the `registration`th place.
+    pub(crate) fn new(
+        membership: Arc<Membership>,
+        task: TaskId,
+        registration: u64,
+        thread: u32,
+        own: Attributes,
+    ) -> Self {
+        let budget = Arc::new(State::of(registration));
         Client {
             registration: Registration::begin(membership.clone(), task, budget.clone()),
             membership,

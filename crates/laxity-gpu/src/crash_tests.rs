@@ -395,6 +395,41 @@ fn a_thread_that_ended_unnoticed_makes_room_for_the_next() {
     drop(client.try_token().expect("its holder has ended"));
 }
 
+/// The thread that watches a budget may outlive the client's. The next client has its number.
+#[test]
+fn the_budget_of_a_thread_that_ended_unnoticed_is_of_no_other_client() {
+    let place: TestRegistry<Registry> = TestRegistry::new("budget");
+    let arbitration = place.create("g", &Config { clients: 2, ..Config::new(2, 1) }).expect("the name is free");
+    let holder = arbitration.register("holder", Base::Background).expect("there is room");
+    let token = holder.token().expect("it is free");
+    let ended = thread::scope(|scope| {
+        let end = scope.spawn(|| {
+            let client = arbitration.register("ended", Base::Background).expect("there is room");
+            let ended = (client.id(), client.budget());
+            std::mem::forget(client);
+            registration::forget_those_of_this_thread();
+            ended
+        });
+        end.join().expect("no panic")
+    });
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let client = arbitration.register("next", Base::Background).expect("that of the thread that ended");
+            assert_eq!(client.id(), ended.0);
+            drop(client.token().expect("granted some day"));
+            client.is_exhausted()
+        });
+        let waiting = || arbitration.snapshot().expect("whole").tokens.waiting.len();
+        until("it waits", || waiting() == 1);
+        ended.1.exhaust().expect("whole");
+        let after = waiting();
+        ended.1.replenish().expect("whole");
+        drop(token);
+        assert!(!waits.join().expect("no panic"), "its budget is its own");
+        assert_eq!(after, 1, "its request was not withdrawn");
+    });
+}
+
 /// Thread-local values are dropped in any order: the registration may end before a token that outlives it.
 #[test]
 fn a_token_that_a_thread_keeps_to_its_very_end_is_released_once() {

@@ -22,7 +22,7 @@ use crate::config::{self, Config};
 use crate::owner_word::REPLICAS;
 
 /// What a segment must be to hold an arbitration.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 8 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 9 };
 
 /// The longest name of a client, in bytes.
 pub const NAME_MAX: usize = 64;
@@ -138,6 +138,8 @@ pub(crate) struct ClientWords {
     /// Length of the name (32 bits), and the name.
     pub name_length: usize,
     pub name: usize,
+    /// How often a thread registered with this number: 64 bits. It tells the client from one that had the number before.
+    pub registrations: usize,
 }
 
 impl Layout {
@@ -232,6 +234,7 @@ impl Layout {
             own: cold + 16,
             applied: cold + 32,
             name_length: cold + 48,
+            registrations: cold + 56,
             name: cold + LINE,
         }
     }

@@ -114,6 +114,11 @@ impl Memory {
         self.segment.u32(self.client(task).word)
     }
 
+    /// How often a thread registered as `task`. Changed under the state lock only.
+    pub fn registrations(&self, task: TaskId) -> &AtomicU64 {
+        self.segment.u64(self.client(task).registrations)
+    }
+
     /// Whether the client `task` waits.
     pub fn is_waiting(&self, task: TaskId) -> bool {
         ClientWord::of(self.word(task).load(Ordering::Acquire)) == ClientWord::Waiting
