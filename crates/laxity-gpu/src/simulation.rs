@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use laxity_model::{Engine, GpuArbitration, GpuSync, Instant, Nanos};
 use laxity_sys::clock;
 use laxity_testing::simulation::{Pause, Played, Simulation};
-use laxity_testing::{Random, TestRegistry};
+use laxity_testing::{Random, TestRegistry, schedules};
 
 use crate::{Arbitration, Base, Budget, Client, Config, LockError, Registry, TokenRequest};
 
@@ -189,31 +189,24 @@ fn simulate(seed: u64) -> (Played, u64) {
     (scene.simulation.played(), scene.kills)
 }
 
-/// One schedule for each seed; `LAXITY_SEED` repeats one.
-fn simulate_all(seeds: std::ops::Range<u64>) {
-    let only = std::env::var("LAXITY_SEED").ok().and_then(|seed| seed.parse().ok());
-    let (mut steps, mut stops, mut kills) = (0, 0, 0);
-    for seed in only.map_or(seeds, |seed| seed..seed + 1) {
-        println!("repeat with LAXITY_SEED={seed}");
-        let (played, killed) = simulate(seed);
-        (steps, stops, kills) = (steps + played.steps, stops + played.stops, kills + killed);
-    }
-    println!("{steps} steps, {kills} kills, {stops} stops");
-}
-
 #[test]
 fn no_schedule_of_steps_and_kills_loses_a_grant_or_gives_a_lock_to_two() {
-    simulate_all(1..21);
+    schedules::play_all(1..81, 600_000, simulate);
+}
+
+/// By the fast path, just before the watcher of its budget closes that.
+#[test]
+fn a_holder_may_let_go_of_its_token_while_another_thread_finds_its_budget_exhausted() {
+    simulate(1032);
 }
 
 #[test]
 fn a_seed_repeats_its_schedule_to_the_last_step() {
-    assert_eq!(simulate(903), simulate(903));
-    assert_ne!(simulate(903).0.hash, simulate(904).0.hash);
+    schedules::assert_repeats(903, simulate);
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn none_of_many_schedules_loses_a_grant_or_gives_a_lock_to_two() {
-    simulate_all(1000..1400);
+    schedules::play_all(1000..1140, 1_200_000, simulate);
 }

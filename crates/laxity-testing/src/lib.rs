@@ -13,6 +13,8 @@ mod faults;
 mod misbehaviour;
 mod process;
 #[cfg(debug_assertions)]
+pub mod schedules;
+#[cfg(debug_assertions)]
 pub mod simulation;
 mod skipped;
 
