@@ -2,14 +2,19 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command};
+
+use crate::fault;
 
 /// The first descriptor that is not a standard stream.
 const FIRST: libc::c_uint = 3;
 
-/// The program that `command` starts inherits its standard streams and no other descriptor, even those without
-/// `FD_CLOEXEC` that other code of this process opened. Needs Linux 5.11; starting fails before that.
-pub fn nothing(command: &mut Command) {
+/// Starts `command`. Its program inherits its standard streams and no other descriptor, even those without `FD_CLOEXEC` that
+/// other code of this process opened. Needs Linux 5.11.
+///
+/// # Errors
+/// If there can be no more processes, the program cannot be executed, or Linux is older.
+pub fn nothing(command: &mut Command) -> io::Result<Child> {
     let close = || {
         let (all, on_exec) = (libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
         // SAFETY: the call takes three numbers, and only marks the descriptors of the new process. Descriptors that std
@@ -21,4 +26,7 @@ pub fn nothing(command: &mut Command) {
     };
     // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
     unsafe { command.pre_exec(close) };
+    fault::point("fork")?;
+    fault::point("execve")?;
+    command.spawn()
 }

@@ -65,7 +65,9 @@ impl Listener {
     /// [`io::ErrorKind::AddrInUse`] if another does.
     pub fn bind(name: &str) -> io::Result<Listener> {
         let socket = socket()?;
+        fault::point("bind")?;
         bind(&socket, &address(name)?)?;
+        fault::point("listen")?;
         listen(&socket, BACKLOG)?;
         rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Listener { socket })
@@ -77,7 +79,7 @@ impl Listener {
     /// If there can be no more descriptors. Until there can, [`wait`] would return at once for it.
     pub fn accept(&self) -> io::Result<Option<Packets>> {
         loop {
-            match accept_with(&self.socket, SocketFlags::CLOEXEC) {
+            match fault::point("accept").and_then(|()| accept_with(&self.socket, SocketFlags::CLOEXEC)) {
                 Ok(socket) => {
                     if sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid.as_raw() == user()) {
                         return Ok(Some(Packets { socket }));
@@ -97,6 +99,7 @@ impl Packets {
     /// # Errors
     /// If there can be no more descriptors.
     pub fn pair() -> io::Result<(Packets, Packets)> {
+        fault::point("socketpair")?;
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         Ok((Packets { socket: one }, Packets { socket: other }))
     }
@@ -164,7 +167,8 @@ impl Packets {
         assert!(has_room, "{} descriptors, of at most {DESCRIPTORS_MAX}", descriptors.len());
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
-            match sendmsg(&self.socket, &[IoSlice::new(packet)], &mut control, flags) {
+            let mut send = || sendmsg(&self.socket, &[IoSlice::new(packet)], &mut control, flags);
+            match fault::point("sendmsg").and_then(|()| send()) {
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

@@ -56,7 +56,9 @@ impl Sparse {
     /// If the limit of open files is reached, or files cannot be so long.
     pub fn new(name: &str, length: u64) -> io::Result<Sparse> {
         let length = length.checked_next_multiple_of(page()).ok_or(Errno::FBIG)?;
+        fault::point("memfd_create")?;
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        fault::point("ftruncate")?;
         rustix::fs::ftruncate(&file, length)?;
         fcntl_add_seals(&file, SEALS)?;
         Ok(Sparse { file, length })
@@ -101,7 +103,8 @@ impl Sparse {
     fn allocate(&self, flags: FallocateFlags, range: Range<u64>) -> io::Result<()> {
         self.check(&range);
         loop {
-            match fallocate(&self.file, flags, range.start, range.end - range.start) {
+            let allocate = || fallocate(&self.file, flags, range.start, range.end - range.start);
+            match fault::point("fallocate").and_then(|()| allocate()) {
                 Err(Errno::INTR) => {}
                 result => return Ok(result?),
             }

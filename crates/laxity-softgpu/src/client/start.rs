@@ -5,14 +5,15 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{self, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
 use laxity_model::Engine;
-use laxity_sys::inherit;
 use laxity_sys::packets::{Packets, Received};
 use laxity_sys::sparse::Sparse;
+use laxity_sys::{inherit, scheduling};
 
 use crate::config::{Config, NAME_MAX};
 use crate::error::OpenError;
@@ -96,25 +97,26 @@ fn start(name: &str, config: &Config, server: &Path) -> Result<(), OpenError> {
     // A name alone is looked up in PATH. A path must not depend on the server's working directory.
     let is_name = server.components().count() == 1 && !server.has_root();
     let program = if is_name { server.to_owned() } else { path::absolute(server).map_err(failed)? };
+    // A process that ended is a zombie until it is waited for. If this process ends first, init waits. The thread that waits
+    // is there before the server, which would remain without it.
+    let reaper = thread::Builder::new().name("softgpu-reaper".to_owned()).stack_size(64 << 10);
+    let (hand, handed) = channel::<Child>();
+    scheduling::spawn(reaper, move || drop(handed.recv().map(|mut child| child.wait()))).map_err(failed)?;
     let mut command = Command::new(program);
-    // The server outlives this process: it must not keep its files, pipes and locks.
-    inherit::nothing(&mut command);
-    let mut child = command
+    command
         .args(arguments::write(name, config))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         // It serves other processes, too: a terminal that ends this process does not end it.
         .process_group(0)
-        .current_dir("/")
-        .spawn()
-        .map_err(failed)?;
+        .current_dir("/");
+    // The server outlives this process: it must not keep its files, pipes and locks.
+    let mut child = inherit::nothing(&mut command).map_err(failed)?;
     let output = child.stdout.take().expect("it was asked for");
     let mut line = String::new();
+    hand.send(child).expect("the thread waits for it");
     let read = BufReader::new(output).read_line(&mut line);
-    // A process that ended is a zombie until it is waited for. If this process ends first, init waits.
-    let reaper = thread::Builder::new().name("softgpu-reaper".to_owned()).stack_size(64 << 10);
-    reaper.spawn(move || child.wait()).map_err(failed)?;
     match (read, line.trim_end()) {
         (Err(error), _) => Err(failed(error)),
         (Ok(_), "ready") => Ok(()),

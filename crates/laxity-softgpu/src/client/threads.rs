@@ -185,7 +185,7 @@ fn join(thread: JoinHandle<()>) {
 }
 
 fn spawn(name: String, stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(name).stack_size(stack).spawn(move || {
+    scheduling::spawn(thread::Builder::new().name(name).stack_size(stack), move || {
         inside::enter();
         body();
     })

@@ -32,8 +32,8 @@ pub(crate) trait Pages: fmt::Debug {
     fn left(&self) -> u64;
     /// Reserves `range`, as zeros. Answers whether Linux allowed it; if not, a part may be reserved.
     fn reserve(&mut self, range: Range<u64>) -> bool;
-    /// Gives `range` back to Linux.
-    fn release(&mut self, range: Range<u64>);
+    /// Gives `range` back to Linux. Answers whether Linux took it; if not, the bytes are there as they were.
+    fn release(&mut self, range: Range<u64>) -> bool;
 }
 
 impl Pages for Sparse {
@@ -46,9 +46,8 @@ impl Pages for Sparse {
         Sparse::reserve(self, range).is_ok()
     }
 
-    fn release(&mut self, range: Range<u64>) {
-        // Linux refuses no range within the file.
-        let _ = Sparse::release(self, range);
+    fn release(&mut self, range: Range<u64>) -> bool {
+        Sparse::release(self, range).is_ok()
     }
 }
 
@@ -166,10 +165,12 @@ impl<P: Pages> Memory<P> {
             Task::Reserve { client, range, next } => self.reserve(client, range, next),
             Task::Release { range, next } => {
                 let end = range.end.min(next.saturating_add(self.chunk));
-                self.pages.release(next..end);
-                match end == range.end {
-                    true => self.allocator.free(range.start),
-                    false => self.tasks.push_front(Task::Release { range, next: end }),
+                // What Linux does not take back keeps its bytes. Another process must not see them, so the range stays taken
+                // for as long as the server lives.
+                match (self.pages.release(next..end), end == range.end) {
+                    (false, _) => {}
+                    (true, true) => self.allocator.free(range.start),
+                    (true, false) => self.tasks.push_front(Task::Release { range, next: end }),
                 }
                 None
             }
@@ -225,6 +226,8 @@ mod tests {
         pages: usize,
         /// Whether it knows how many it has left, or only finds out.
         knows: bool,
+        /// Whether it takes back nothing.
+        keeps: bool,
         there: BTreeSet<u64>,
     }
 
@@ -244,16 +247,17 @@ mod tests {
             true
         }
 
-        fn release(&mut self, range: Range<u64>) {
+        fn release(&mut self, range: Range<u64>) -> bool {
             assert!(range.start < range.end && range.end - range.start <= PIECE, "{range:?}");
-            for start in range.step_by(page() as usize) {
+            for start in range.step_by(page() as usize).filter(|_| !self.keeps) {
                 self.there.remove(&(start / page()));
             }
+            !self.keeps
         }
     }
 
     fn memory(device: u64, machine: u64, knows: bool) -> Memory<Machine> {
-        let machine = Machine { pages: (machine / page()) as usize, knows, there: BTreeSet::new() };
+        let machine = Machine { pages: (machine / page()) as usize, knows, keeps: false, there: BTreeSet::new() };
         Memory { chunk: PIECE, ..Memory::new(machine, device) }
     }
 
@@ -289,6 +293,18 @@ mod tests {
         assert!(memory.pages().there.is_empty());
         memory.allocate(1, SOME);
         assert_eq!(settle(&mut memory), [(1, Answer::Allocated(0))]);
+    }
+
+    /// It holds what its process wrote.
+    #[test]
+    fn memory_that_linux_does_not_take_back_is_given_to_no_other_process() {
+        let mut memory = memory(SOME, 10 * SOME, true);
+        memory.pages.keeps = true;
+        memory.allocate(1, page());
+        assert_eq!(settle(&mut memory), [(1, Answer::Allocated(0))]);
+        memory.free_all(1);
+        memory.allocate(2, page());
+        assert_eq!(settle(&mut memory), [(2, Answer::Allocated(page()))]);
     }
 
     #[test]

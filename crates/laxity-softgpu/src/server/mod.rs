@@ -323,9 +323,13 @@ impl Client {
         let begin = Reply::Begin(operation).encode();
         let told = self.engines.as_ref().map(|engines| engines[engine.index()].try_send(&begin));
         // An engine has one operation at a time, so there is room, except in a process that reports work it was never
-        // given. An error means that the process is closing: its other engines may still work, until its connection
-        // ends.
-        self.is_lost |= matches!(told, Some(Ok(false)));
+        // given. If the thread is gone, the process is closing: its other engines may still work, until its connection ends.
+        // Any other error, such as too little memory, leaves the engine waiting for a thread that was never told.
+        self.is_lost |= match told {
+            Some(Err(error)) => !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset),
+            Some(Ok(has_room)) => !has_room,
+            None => false,
+        };
     }
 
     fn flush(&mut self) -> io::Result<()> {
