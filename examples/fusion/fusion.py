@@ -26,9 +26,15 @@ HEADER = 2  # the number of the frame and when it was taken, as 64-bit integers 
 recording = np.fromfile(
     HERE / "recording", dtype=[("pixels", np.uint8, (HEIGHT, WIDTH)), ("ranges", np.float32, WIDTH)]
 )
-# The latest-value edges: values that are replaced as a whole, which Python does at once.
-newest = {"boxes": None, "scan": None}
 plans = {"plans": 0, "with_obstacles": 0, "nearest_m": math.inf, "slowest_m_s": SPEED_MAX, "oldest_frame_ms": 0.0}
+
+
+def _send(job: laxity.Job, peer: str, value: bytes | np.ndarray) -> None:
+    """Sends `value` to `peer`, as long as it is."""
+    value = memoryview(value).cast("B")
+    edge = job.output(peer)
+    edge[0][: len(value)] = value
+    edge.resize(len(value))
 
 
 def camera(job: laxity.Job) -> None:
@@ -49,7 +55,7 @@ class Detect:
         self.background = recording["pixels"][0].astype(np.float32)
 
     def __call__(self, job: laxity.Job) -> None:
-        """Publishes pairs of columns, of each thing the first and the one behind the last."""
+        """Sends pairs of columns, of each thing the first and the one behind the last."""
         if job.is_warm_up:
             return
         message = job.input("camera")[0]
@@ -60,29 +66,29 @@ class Detect:
         # Four pixels in a column are something, and eight columns are a thing.
         columns = np.concatenate(([0], moving.sum(axis=0) >= 4, [0]))
         edges = np.flatnonzero(np.diff(columns)).reshape(-1, 2)
-        newest["boxes"] = (number, taken_ns, edges[edges[:, 1] - edges[:, 0] >= 8])
+        things = edges[edges[:, 1] - edges[:, 0] >= 8]
+        _send(job, "fusion", np.array([number, taken_ns, *things.reshape(-1)], dtype=np.uint64))
 
 
 def lidar(job: laxity.Job) -> None:
-    """Publishes the next scan."""
+    """Sends the next scan."""
     if not job.is_warm_up:
-        newest["scan"] = recording["ranges"][job.index * FRAMES_A_SCAN % len(recording)]
+        _send(job, "fusion", recording["ranges"][job.index * FRAMES_A_SCAN % len(recording)])
 
 
 def fuse(job: laxity.Job) -> None:
     """Gives each thing the middle range of the echoes in its columns, and sends bearings and ranges."""
-    boxes, scan = newest["boxes"], newest["scan"]
-    found = []
-    if boxes is not None and scan is not None:
-        for left, right in boxes[2]:
+    found, taken_ns = [], 0
+    # Of each sensor the newest, or none before its first.
+    if len(job.input("detect")) > 0 and len(job.input("lidar")) > 0:
+        boxes = np.frombuffer(bytes(job.input("detect")[0]), dtype=np.uint64)
+        scan = np.frombuffer(bytes(job.input("lidar")[0]), dtype=np.float32)
+        taken_ns = int(boxes[1])
+        for left, right in boxes[HEADER:].astype(int).reshape(-1, 2):
             echoes = scan[left:right]
             if (echoes > 0).any():
                 found.append((((left + right) / 2 / WIDTH - 0.5) * VIEW, float(np.median(echoes[echoes > 0]))))
-    taken_ns = 0 if boxes is None else boxes[1]
-    text = json.dumps({"taken_ns": taken_ns, "obstacles": found[:20]}).encode()
-    edge = job.output("planner")
-    edge[0][: len(text)] = text
-    edge.resize(len(text))
+    _send(job, "planner", json.dumps({"taken_ns": taken_ns, "obstacles": found[:20]}).encode())
 
 
 def plan(job: laxity.Job) -> None:

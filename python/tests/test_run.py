@@ -119,3 +119,36 @@ def test_code_that_the_workload_names_is_run_in_this_interpreter(tmp_path, monke
     assert seen_by_laxity.jobs == []
     laxity.run(named, scheduler="other", duration="30 ms", folder=tmp_path)
     assert seen_by_laxity.jobs == [0, 1, 2]
+
+
+def test_the_newest_value_of_a_latest_value_edge_is_handed_over():
+    nodes = [{"name": "fast", "period": "10 ms", "wcet": "1 ms"}, {"name": "slow", "period": "40 ms", "wcet": "1 ms"}]
+    name = f"latest-{os.getpid()}"
+    graph = {"name": name, "node": nodes, "latest": ["fast -> slow"]}
+    workload = laxity.workload("latest", cpus=1, graphs=[graph], policy="P-RM")
+    sent, got = [], []
+
+    def fast(job):
+        edge = job.output("slow")
+        assert len(edge[0]) == 65536
+        text = b"%d" % job.index * (1 + job.index % 5)
+        edge[0][: len(text)] = text
+        edge.resize(len(text))
+        sent.append(text)
+
+    def slow(job):
+        edge = job.input("fast")
+        seen = [bytes(edge[number]) for number in range(len(edge))]
+        # It stays, whatever completes meanwhile.
+        got.append((seen, len(sent)))
+        assert [bytes(edge[number]) for number in range(len(edge))] == seen
+
+    result = laxity.run(workload, {f"{name}/fast": fast, f"{name}/slow": slow}, scheduler="other", duration="200 ms")
+    assert result.tasks["completed"].to_pylist() == [20, 5]
+    assert len(got) == 5
+    assert all(len(seen) <= 1 for seen, _ in got)
+    numbers = [sent.index(seen[0]) for seen, _ in got if seen]
+    assert numbers, "sixteen jobs of `fast` are released before the last of `slow`"
+    assert numbers == sorted(numbers)
+    # What is seen was sent before, whole, and as long as it was.
+    assert all(sent.index(seen[0]) < count for seen, count in got if seen)

@@ -70,9 +70,10 @@ struct laxity_code_message {
 struct laxity_code_edge {
     // The node at its other end.
     const char *peer;
-    // Messages, the oldest first: as many as the threshold of the edge says, or as a job produces. 0 when it warms up.
+    // Messages, the oldest first: as many as the threshold of the edge says, or as a job produces. 0 when it warms up. Of a
+    // latest-value edge that comes in 1, or 0 before the first job of its producer was complete.
     uint32_t count;
-    // Of these the job takes away so many, from the first on; it sees the others again.
+    // Of these the job takes away so many, from the first on; it sees the others again. None of a latest-value edge.
     uint32_t taken;
     struct laxity_code_message *messages;
 };
@@ -92,7 +93,7 @@ struct laxity_code_call {
     // Which of the steps that call the function, from 0, and of what kind: one of laxity_code_kind.
     uint32_t step;
     uint32_t kind;
-    // The edges of the node, in the order of the file; none of a task.
+    // The edges of the node, in the order of the file, latest-value edges behind the others; none of a task.
     uint32_t input_count;
     uint32_t output_count;
     const struct laxity_code_edge *inputs;

@@ -108,7 +108,7 @@ pub use laxity_membership::{MEMBERS_MAX, NAME_MAX as GRAPH_NAME_MAX};
 pub use node::{Job, Node};
 pub use objects::{ObjectError, ObjectInputs, ObjectKey, ObjectOutputs};
 pub use pipeline::{Link, Parameter, Pipeline, PipelineError};
-pub use registers::LatestValue;
+pub use registers::{LatestInputs, LatestOutputs, LatestValue};
 pub use registry::{NoChannel, Registry, RegistryError};
 pub use releases::{NoRecorder, Releasing};
 pub use ring::{Inputs, MessageError, Outputs};

@@ -437,10 +437,10 @@ impl Job<'_> {
         (ports.messages(&membership.shared), objects.of_job(&membership.shared, *index))
     }
 
-    /// The latest-value edges at its node.
-    pub(crate) fn registers(&mut self) -> (&mut Registers, &Shared) {
-        let Node { membership, registers, .. } = &mut *self.node;
-        (registers, &membership.shared)
+    /// The latest-value edges at its node, and its rings and channels.
+    pub(crate) fn registers(&mut self) -> (&mut Registers, &mut Ports, &Shared) {
+        let Node { membership, registers, ports, .. } = &mut *self.node;
+        (registers, ports, &membership.shared)
     }
 
     /// The rings and channels at its node.

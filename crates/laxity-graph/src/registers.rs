@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use crate::layout::RegisterLayout;
 use crate::node::Job;
-use crate::ring::{MessageError, check_length};
+use crate::ring::{Inputs, MessageError, Outputs, check_length};
 use crate::shared::Shared;
 
 /// What a job reads over a latest-value edge.
@@ -105,28 +105,18 @@ impl Registers {
     /// What the job that began last reads over `edge`; nothing if no job of the producer had completed.
     pub fn read<'a>(&'a self, shared: &'a Shared, edge: usize) -> Result<Option<LatestValue<'a>>, MessageError> {
         let port = self.inputs.iter().find(|port| port.edge == edge).ok_or(MessageError::NoRing { edge })?;
-        let at = port.layout.slot(port.place.0, port.place.1);
-        let Some(job) = shared.segment.u64(at).load(Relaxed).checked_sub(1) else { return Ok(None) };
-        // Written by another process, which may be wrong about it but shall not lead us beyond the slot.
-        let length = shared.segment.u32(at + 8).load(Relaxed).min(port.longest);
-        // SAFETY: no thread writes the slot while the job lasts, which the slice does not outlive. `reading` has named its
-        // pair since before its slot was looked up, and the producer wrote that slot before it said so. A job of the producer
-        // that began before `reading` was seen, and writes in this pair, writes the other slot; those that begin later write
-        // in the other pair. Only one thread in all processes has claimed either node, and processes that attach to a graph
-        // write to it through this library only.
-        let bytes = unsafe { shared.segment.bytes(at + RegisterLayout::HEAD, length as usize) };
-        Ok(Some(LatestValue { job, bytes }))
+        Ok(port.read(shared))
+    }
+
+    /// All that the job that began last reads and writes, each with its position: what it writes is as long as can be.
+    pub fn all<'a>(&'a mut self, shared: &'a Shared) -> (LatestInputs<'a>, LatestOutputs<'a>) {
+        (LatestInputs { ports: self.inputs.iter(), shared }, LatestOutputs { ports: self.outputs.iter_mut(), shared })
     }
 
     /// What the job that began last writes over `edge`, as long as can be; what is in it is undetermined.
     pub fn write<'a>(&'a mut self, shared: &'a Shared, edge: usize) -> Result<&'a mut [u8], MessageError> {
         let port = self.outputs.iter_mut().find(|port| port.edge == edge).ok_or(MessageError::NoRing { edge })?;
-        port.length = port.longest;
-        let at = port.layout.slot(port.place.0, port.place.1) + RegisterLayout::HEAD;
-        // SAFETY: no other thread touches the slot before the job completes. When the job began, the reader's pair was
-        // another, or the reader had not yet looked up its slot in this pair: it then finds the other slot of it, which was
-        // written last. Claims are exclusive, as in `read`; within this process `self` is borrowed for as long as the slice.
-        Ok(unsafe { shared.segment.bytes_mut(at, port.longest as usize) })
+        Ok(port.write(shared))
     }
 
     /// Sets the length of what the job writes over `edge`.
@@ -134,6 +124,63 @@ impl Registers {
         let port = self.outputs.iter_mut().find(|port| port.edge == edge).ok_or(MessageError::NoRing { edge })?;
         port.length = check_length(edge, length, port.longest)?;
         Ok(())
+    }
+}
+
+/// What a job reads over the latest-value edges to its node, in their order: positions, and values where there are any.
+#[derive(Debug)]
+pub struct LatestInputs<'a> {
+    ports: std::slice::Iter<'a, Port>,
+    shared: &'a Shared,
+}
+
+/// What a job writes over the latest-value edges from its node, in their order: positions, and the memory of values.
+#[derive(Debug)]
+pub struct LatestOutputs<'a> {
+    ports: std::slice::IterMut<'a, Port>,
+    shared: &'a Shared,
+}
+
+impl<'a> Iterator for LatestInputs<'a> {
+    type Item = (usize, Option<LatestValue<'a>>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.ports.next().map(|port| (port.edge, port.read(self.shared)))
+    }
+}
+
+impl<'a> Iterator for LatestOutputs<'a> {
+    type Item = (usize, &'a mut [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.ports.next().map(|port| (port.edge, port.write(self.shared)))
+    }
+}
+
+impl Port {
+    /// What the job that began last reads; nothing if no job of the producer had completed.
+    fn read<'a>(&'a self, shared: &'a Shared) -> Option<LatestValue<'a>> {
+        let at = self.layout.slot(self.place.0, self.place.1);
+        let job = shared.segment.u64(at).load(Relaxed).checked_sub(1)?;
+        // Written by another process, which may be wrong about it but shall not lead us beyond the slot.
+        let length = shared.segment.u32(at + 8).load(Relaxed).min(self.longest);
+        // SAFETY: no thread writes the slot while the job lasts, which the slice does not outlive. `reading` has named its
+        // pair since before its slot was looked up, and the producer wrote that slot before it said so. A job of the producer
+        // that began before `reading` was seen, and writes in this pair, writes the other slot; those that begin later write
+        // in the other pair. Only one thread in all processes has claimed either node, and processes that attach to a graph
+        // write to it through this library only.
+        let bytes = unsafe { shared.segment.bytes(at + RegisterLayout::HEAD, length as usize) };
+        Some(LatestValue { job, bytes })
+    }
+
+    /// What it writes, as long as can be.
+    fn write<'a>(&'a mut self, shared: &'a Shared) -> &'a mut [u8] {
+        self.length = self.longest;
+        let at = self.layout.slot(self.place.0, self.place.1) + RegisterLayout::HEAD;
+        // SAFETY: no other thread touches the slot before the job completes. When the job began, the reader's pair was
+        // another, or the reader had not yet looked up its slot in this pair: it then finds the other slot of it, which was
+        // written last. Claims are exclusive, as in `read`; within this process `self` is borrowed for as long as the slice.
+        unsafe { shared.segment.bytes_mut(at, self.longest as usize) }
     }
 }
 
@@ -145,7 +192,7 @@ impl Job<'_> {
     /// # Errors
     /// [`MessageError::NoRing`] if no such edge leads to the node.
     pub fn latest(&mut self, edge: usize) -> Result<Option<LatestValue<'_>>, MessageError> {
-        let (registers, shared) = self.registers();
+        let (registers, _, shared) = self.registers();
         registers.read(shared, edge)
     }
 
@@ -155,7 +202,7 @@ impl Job<'_> {
     /// # Errors
     /// [`MessageError::NoRing`] if no such edge leads from the node.
     pub fn latest_output(&mut self, edge: usize) -> Result<&mut [u8], MessageError> {
-        let (registers, shared) = self.registers();
+        let (registers, _, shared) = self.registers();
         registers.write(shared, edge)
     }
 
@@ -165,6 +212,13 @@ impl Job<'_> {
     /// [`MessageError::NoRing`], [`MessageError::TooLong`].
     pub fn truncate_latest(&mut self, edge: usize, length: usize) -> Result<(), MessageError> {
         self.registers().0.truncate(edge, length)
+    }
+
+    /// As [`Job::messages`], and all values of the latest-value edges at its node, at the same time: what goes out over them is
+    /// as long as can be until [`Job::truncate_latest`] says less.
+    pub fn messages_and_latest(&mut self) -> ((Inputs<'_>, Outputs<'_>), (LatestInputs<'_>, LatestOutputs<'_>)) {
+        let (registers, ports, shared) = self.registers();
+        (ports.messages(shared), registers.all(shared))
     }
 
     /// Copies `value` to the latest-value edge at `edge`.

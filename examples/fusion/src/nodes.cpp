@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "detector.h"
-#include "latest.h"
 #include "messages.h"
 #include "recording.h"
 
@@ -27,10 +26,6 @@ constexpr double BRAKING = 4;
 constexpr double DISTANCE_MIN = 3;
 // The way of the car is so many degrees to both sides.
 constexpr double CORRIDOR = 10;
-
-// The latest-value edges of the graph.
-Latest<Boxes> newest_boxes;
-Latest<Scan> newest_scan;
 
 uint64_t now_ns()
 {
@@ -135,13 +130,14 @@ LAXITY_CODE int detect(laxity_code_call *call)
         }
         const Frame &frame = job.input<Frame>("camera")[0];
         const cv::Mat picture(HEIGHT, WIDTH, CV_8U, const_cast<uint8_t *>(&frame.pixels[0][0]));
-        Boxes boxes = {};
+        Boxes &boxes = job.output<Boxes>("fusion")[0];
         boxes.frame = frame.number;
         boxes.taken_ns = frame.taken_ns;
+        boxes.count = 0;
         for (const cv::Rect &found : detector.boxes(picture))
             if (boxes.count < Boxes::MOST)
                 boxes.box[boxes.count++] = {static_cast<uint32_t>(found.x), static_cast<uint32_t>(found.x + found.width)};
-        newest_boxes.publish(boxes);
+        job.resize<Boxes>("fusion", 1);
     });
 }
 
@@ -152,7 +148,8 @@ LAXITY_CODE int lidar(laxity_code_call *call)
 
         if (job.is_warm_up())
             return;
-        newest_scan.publish({job.index(), job.call().release_ns, recording.scan(job.index() * FRAMES_A_SCAN)});
+        job.output<Scan>("fusion")[0] = {job.index(), job.call().release_ns, recording.scan(job.index() * FRAMES_A_SCAN)};
+        job.resize<Scan>("fusion", 1);
     });
 }
 
@@ -164,16 +161,16 @@ LAXITY_CODE int fuse(laxity_code_call *call)
         obstacles = {};
         job.resize<Obstacles>("planner", 1);
         // Of each sensor the newest, or none before its first.
-        const std::optional<Boxes> boxes = newest_boxes.take();
-        const std::optional<Scan> scan = newest_scan.take();
-        if (!boxes || !scan)
+        if (job.count("detect") == 0 || job.count("lidar") == 0)
             return;
-        obstacles.frame = boxes->frame;
-        obstacles.frame_taken_ns = boxes->taken_ns;
-        obstacles.scan_taken_ns = scan->taken_ns;
-        for (uint64_t number = 0; number < boxes->count; number++) {
-            const Box &box = boxes->box[number];
-            const float range = range_of(box, scan->range);
+        const Boxes &boxes = job.input<Boxes>("detect")[0];
+        const Scan &scan = job.input<Scan>("lidar")[0];
+        obstacles.frame = boxes.frame;
+        obstacles.frame_taken_ns = boxes.taken_ns;
+        obstacles.scan_taken_ns = scan.taken_ns;
+        for (uint64_t number = 0; number < boxes.count; number++) {
+            const Box &box = boxes.box[number];
+            const float range = range_of(box, scan.range);
             const double middle = (box.left + box.right) / 2.0 / WIDTH - 0.5;
 
             if (range > 0)

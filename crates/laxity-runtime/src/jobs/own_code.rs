@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::iter;
 use std::sync::Arc;
 
-use laxity_graph::{Inputs, Outputs};
+use laxity_graph::{Inputs, LatestInputs, LatestOutputs, Outputs};
 use laxity_model::{ExecutionTime, Instant};
 use laxity_plan::Op;
 use laxity_sys::own_code::{Frame, Head, StepKind, View, WARM_UP};
 
 use super::{Cut, Holding, JobError, Jobs};
-use crate::code::{Code, Edge, Edges, Watch};
+use crate::code::{Code, Edges, Watch};
 use crate::plan::{CodeEdges, TaskPlan};
 
 /// The code of a task.
@@ -29,14 +29,25 @@ pub(super) struct Calls {
 
 /// A way to the messages of the node's job.
 pub(super) trait Exchange {
-    fn exchange(&self, with: &mut dyn FnMut(Inputs<'_>, Outputs<'_>));
+    fn exchange(&self, with: &mut With<'_>);
+
+    /// Sets the length of the value that goes out over the latest-value edge at `edge`.
+    fn truncate_latest(&self, edge: usize, length: usize);
 }
 
+/// Uses the messages and the latest values of a job.
+type With<'w> = dyn FnMut((Inputs<'_>, Outputs<'_>), (LatestInputs<'_>, LatestOutputs<'_>)) + 'w;
+
 impl Exchange for RefCell<&mut laxity_graph::Job<'_>> {
-    fn exchange(&self, with: &mut dyn FnMut(Inputs<'_>, Outputs<'_>)) {
+    fn exchange(&self, with: &mut With<'_>) {
         let mut job = self.borrow_mut();
-        let (inputs, outputs) = job.messages();
-        with(inputs, outputs);
+        let (messages, latest) = job.messages_and_latest();
+        with(messages, latest);
+    }
+
+    fn truncate_latest(&self, edge: usize, length: usize) {
+        // The frame says no more than fits.
+        let _ = self.borrow_mut().truncate_latest(edge, length);
     }
 }
 
@@ -47,8 +58,8 @@ impl Calls {
     /// Why it cannot begin.
     pub fn new(task: &TaskPlan, watch: Option<Arc<Watch>>) -> Result<Option<Calls>, String> {
         let (Some(bound), Some(watch)) = (&task.code, watch) else { return Ok(None) };
-        let of = |edges: &[(usize, Edge)]| edges.iter().map(|(_, edge)| edge.clone()).collect::<Vec<_>>();
-        let edges = Edges { inputs: of(&task.edges.inputs), outputs: of(&task.edges.outputs) };
+        let edges =
+            Edges { inputs: task.edges.inputs().cloned().collect(), outputs: task.edges.outputs().cloned().collect() };
         let code = watch.during(None, || (bound.make)(&task.name, &edges))?;
         let frame = Frame::new(&task.name, edges.inputs, edges.outputs);
         let mut calls = Calls {
@@ -95,22 +106,28 @@ impl Calls {
             return frame.with(head, iter::empty(), iter::empty(), &[], call);
         };
         let mut outcome = Ok(());
-        job.exchange(&mut |inputs, outputs| {
+        job.exchange(&mut |(inputs, outputs), (latest_inputs, latest_outputs)| {
             let read = edges.inputs.iter().flat_map(|(edge, it)| (0..it.count).map(move |number| (*edge, number)));
             // A job sees as many messages as the plan says.
-            let read = read.map(|(edge, number)| inputs.get(edge, number).unwrap_or(&[]));
-            let written = outputs.into_messages().map(|(_, message)| message);
+            let read = read.map(|(edge, number)| Some(inputs.get(edge, number).unwrap_or(&[])));
+            let read = read.chain(latest_inputs.map(|(_, value)| value.map(|value| value.bytes)));
+            let written = outputs.into_messages().chain(latest_outputs).map(|(_, message)| message);
             outcome = frame.with(head, read, written, lengths, &mut call);
         });
         lengths.clear();
         lengths.extend(frame.lengths());
-        job.exchange(&mut |_, mut outputs| {
+        let messages: usize = edges.outputs.iter().map(|(_, it)| it.count as usize).sum();
+        let (of_messages, of_latest) = lengths.split_at(messages.min(lengths.len()));
+        job.exchange(&mut |(_, mut outputs), _| {
             let messages = edges.outputs.iter().flat_map(|(edge, it)| (0..it.count).map(move |number| (*edge, number)));
-            for ((edge, number), &length) in messages.zip(&*lengths) {
+            for ((edge, number), &length) in messages.zip(of_messages) {
                 // The frame says no more than fits.
                 let _ = outputs.truncate(edge, number, length);
             }
         });
+        for (&(edge, _), &length) in edges.latest_outputs.iter().zip(of_latest) {
+            job.truncate_latest(edge, length);
+        }
         outcome
     }
 

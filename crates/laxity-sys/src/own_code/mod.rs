@@ -103,7 +103,7 @@ const _: () = {
 pub struct Edge {
     /// The node at its other end.
     pub peer: String,
-    /// Messages that a job sees, or writes.
+    /// Messages that a job sees, or writes; 1 of a latest-value edge.
     pub count: u32,
     /// Of an inbound edge, messages that the job takes away; of an outbound one, all.
     pub taken: u32,
@@ -140,7 +140,7 @@ impl Frame {
     }
 
     /// Calls `call` with a view of a step. `inputs` and `outputs` are the messages of all edges, those of the first edge
-    /// first; a call that warms up may come with none. A message that goes out is as long as can be until the code says
+    /// first; a call that warms up may come with none. `None` is a value of a latest-value edge that is not there yet. A message that goes out is as long as can be until the code says
     /// otherwise, and has one of `lengths` before, if there are any.
     ///
     /// # Panics
@@ -148,15 +148,15 @@ impl Frame {
     pub fn with<'m, R>(
         &mut self,
         head: Head,
-        inputs: impl Iterator<Item = &'m [u8]>,
+        inputs: impl Iterator<Item = Option<&'m [u8]>>,
         outputs: impl Iterator<Item = &'m mut [u8]>,
         lengths: &[usize],
         call: impl FnOnce(&mut View<'m>) -> R,
     ) -> R {
-        let input = |bytes: &[u8]| RawMessage {
-            data: bytes.as_ptr().cast_mut().cast(),
-            length: bytes.len(),
-            capacity: bytes.len(),
+        let input = |bytes: Option<&[u8]>| RawMessage {
+            data: bytes.map_or(ptr::null_mut(), |bytes| bytes.as_ptr().cast_mut().cast()),
+            length: bytes.map_or(0, <[u8]>::len),
+            capacity: bytes.map_or(0, <[u8]>::len),
         };
         let output = |(number, bytes): (usize, &mut [u8])| RawMessage {
             length: lengths.get(number).copied().unwrap_or(bytes.len()),
@@ -213,13 +213,17 @@ impl Ends {
         let expected: usize = self.edges.iter().map(|edge| edge.count as usize).sum();
         assert!(self.messages.is_empty() || self.messages.len() == expected, "each edge has its messages");
         let is_empty = self.messages.is_empty();
-        let mut first = self.messages.as_mut_ptr();
+        let (mut first, mut next) = (self.messages.as_mut_ptr(), 0);
         for (edge, peer) in self.edges.iter().zip(&self.peers) {
-            let count = if is_empty { 0 } else { edge.count };
+            let there = if is_empty { 0 } else { edge.count };
+            // Only a latest-value edge has none, and then it has no other message.
+            let is_missing = self.messages.get(next).is_some_and(|message| message.data.is_null());
+            let count = if is_missing { 0 } else { there };
             let taken = edge.taken.min(count);
             self.raw.push(RawEdge { peer: peer.as_ptr(), count, taken, messages: first });
             // Stays within the messages, or is just behind the last: their number was checked.
-            first = first.wrapping_add(count as usize);
+            first = first.wrapping_add(there as usize);
+            next += there as usize;
         }
     }
 }
@@ -266,7 +270,7 @@ mod tests {
         let (input, mut output) = ([1u8, 2], [[0u8; 4]; 3]);
         let places: Vec<*mut u8> = output.iter_mut().map(|message| message.as_mut_ptr()).collect();
         let outputs = output.iter_mut().map(|message| &mut message[..]);
-        frame.with(HEAD, std::iter::once(&input[..]), outputs, &[], |view| {
+        frame.with(HEAD, std::iter::once(Some(&input[..])), outputs, &[], |view| {
             assert_eq!((view.job(), view.raw.input_count, view.raw.output_count), (7, 1, 2));
             // SAFETY: the frame filled them in, and the messages are there.
             unsafe {
@@ -280,6 +284,23 @@ mod tests {
             }
         });
         assert_eq!(frame.lengths().collect::<Vec<_>>(), [4, 3, 4]);
+    }
+
+    /// Of three latest-value edges the second has no value yet.
+    #[test]
+    fn an_edge_without_a_value_yet_has_no_message_and_the_others_have_theirs() {
+        let latest = |peer: &str| Edge { taken: 0, ..edge(peer, 1) };
+        let mut frame = Frame::new("t", vec![latest("x"), latest("y"), latest("z")], Vec::new());
+        let values = [Some(&b"first"[..]), None, Some(&b"third!"[..])];
+        frame.with(HEAD, values.into_iter(), std::iter::empty(), &[], |view| {
+            // SAFETY: there are three edges, and the messages are there that the counts say.
+            let seen = unsafe { std::slice::from_raw_parts(view.raw.inputs, 3) };
+            let counts: Vec<u32> = seen.iter().map(|edge| edge.count).collect();
+            assert_eq!(counts, [1, 0, 1]);
+            // SAFETY: as above.
+            let lengths = [&seen[0], &seen[2]].map(|edge| unsafe { (*edge.messages).length });
+            assert_eq!(lengths, [5, 6]);
+        });
     }
 
     #[test]
