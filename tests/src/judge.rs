@@ -4,9 +4,10 @@ use laxity_analysis::check::{Criterion, Options, Report, check};
 use laxity_model::{Instant, Nanos, Scheduler, Workload};
 use laxity_trace::metrics::{Summary, measure};
 use laxity_trace::{Event, Record};
+use laxity_tune::{Part, scaled};
 
 use crate::simulate;
-use crate::systems::{UNIT, scaled};
+use crate::systems::UNIT;
 
 /// What `check` says of it, safely accounted.
 pub fn checked(workload: &Workload, scheduler: &Scheduler) -> Report {
@@ -18,7 +19,7 @@ pub fn just_proven(workload: &Workload, scheduler: &Scheduler, criterion: Criter
     let (mut low, mut high, mut best) = (0, 6_000, None);
     while high - low > low / 50 + 5 {
         let middle = (low + high) / 2;
-        let scaled = scaled(workload, middle);
+        let scaled = scaled(workload, middle, Part::All);
         let report = checked(&scaled, scheduler);
         assert!(report.refusals.is_empty(), "{:?}", report.refusals);
         if report.finding(criterion).is_schedulable() {

@@ -281,34 +281,6 @@ fn operation(rng: &mut SplitMix64, workload: &Workload) -> GpuOperation {
     }
 }
 
-/// `workload` with all times of bodies of `permille` thousandths, copies by size excepted.
-pub fn scaled(workload: &Workload, permille: u64) -> Workload {
-    let mut workload = workload.clone();
-    let bodies = workload.tasks.iter_mut().map(|task| &mut task.body);
-    let nodes = workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes).map(|node| &mut node.body);
-    bodies.chain(nodes).for_each(|body| body.iter_mut().for_each(|step| scale(step, permille)));
-    workload
-}
-
-fn scale(step: &mut Step, permille: u64) {
-    let scaled = |time: &mut ExecutionTime| {
-        time.wcet = Nanos((time.wcet.0 * permille / 1_000).max(1));
-        if let Distribution::Uniform { max, .. } = &mut time.actual {
-            *max = time.wcet;
-        }
-    };
-    match step {
-        Step::Cpu(time) | Step::NonPreemptive(time) | Step::Suspend(time) => scaled(time),
-        Step::Critical { body, .. } | Step::GpuSection { body } => {
-            body.iter_mut().for_each(|step| scale(step, permille));
-        }
-        Step::Gpu(operation) => match &mut operation.work {
-            GpuWork::Kernel(time) | GpuWork::Copy { time: Some(time), .. } => scaled(time),
-            GpuWork::Copy { time: None, .. } => {}
-        },
-    }
-}
-
 /// Synchronous arrivals, offsets, and sporadic arrivals with gaps.
 pub fn patterns(workload: &Workload, seed: u64) -> Vec<Workload> {
     let rng = &mut SplitMix64::new(seed);
