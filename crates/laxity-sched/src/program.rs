@@ -88,8 +88,8 @@ impl Budget {
         self.is_used_up
     }
 
-    /// Another one. What was used of it in advance, because the program was stopped late, is taken from it; what was left
-    /// of the one before by stopping it early is added; what the program did not want is lost.
+    /// Another one. It is shorter by the time that the program had too much, because it was stopped late, and longer by the
+    /// rest of the one before, if it was stopped early. A rest that the program did not want is lost.
     fn replenish(&mut self, used: Nanos) {
         let from = if self.look(used) { self.end } else { used };
         *self = Budget { end: sum(from, self.length), is_used_up: false, ..*self };

@@ -145,7 +145,7 @@ fn task_name(program: &str) -> String {
     fits.map(|(_, letter)| letter).collect()
 }
 
-/// The system of that name, created if need be. What the options say of it must be so.
+/// The system of that name, created if need be. It must be as the options say.
 fn system(arguments: &Arguments) -> Result<System, CliError> {
     let registry = Registry::at(&arguments.folder);
     let Arguments { cpus, clusters, policy, .. } = arguments;
