@@ -178,7 +178,8 @@ fn best_effort_tasks_are_left_out_and_a_note_says_so() {
     let two = std::fs::read_to_string(fixture("two.toml")).expect("the fixture");
     std::fs::write(&path, two + "\n[[best_effort]]\nname = \"shell\"\n").expect("written");
     laxity().arg("check").arg(&path).assert().code(0).stderr(predicate::str::contains(
-        "note: 1 best-effort task left out: they run only where no real-time job wants the CPU",
+        "note: no bound for 1 best-effort task, below all real-time jobs; memory traffic counts where it slows GPU operations \
+         down",
     ));
 }
 

@@ -12,6 +12,8 @@ mod generate;
 #[cfg(target_os = "linux")]
 mod gpu;
 #[cfg(target_os = "linux")]
+mod gpu_cuda;
+#[cfg(target_os = "linux")]
 mod gpu_irq;
 mod gpu_programs;
 mod gpus;

@@ -132,10 +132,12 @@ fn print(
         output.print(text::comparison(&first.workload, reports, criterion, width))?;
     }
     output.finish()?;
-    let left_out = first.workload.best_effort.len() as u64;
-    if left_out > 0 {
-        let tasks = counted(left_out, "best-effort task");
-        output::note(format_args!("{tasks} left out: they run only where no real-time job wants the CPU"));
+    let best_effort = first.workload.best_effort.len() as u64;
+    if best_effort > 0 {
+        let tasks = counted(best_effort, "best-effort task");
+        output::note(format_args!(
+            "no bound for {tasks}, below all real-time jobs; memory traffic counts where it slows GPU operations down"
+        ));
     }
     Ok(())
 }

@@ -68,6 +68,9 @@ pub struct Arguments {
     /// The GPU of the arbitration that it uses [default: 0]
     #[arg(long, value_name = "N")]
     gpu: Option<String>,
+    /// While it uses an engine, best-effort CPUs may have so much memory traffic, as in "64 MB/s" [default: no limit]
+    #[arg(long, value_name = "RATE")]
+    bandwidth: Option<String>,
     /// Suspend threads that wait for their operations, where the driver would spin
     #[arg(long)]
     suspend: bool,
@@ -161,6 +164,7 @@ fn settings(arguments: &Arguments) -> Result<Vec<(&'static str, String)>, CliErr
         ("hold_limit", arguments.hold_limit.clone()),
         ("engines", arguments.engines.clone()),
         ("gpu", arguments.gpu.clone()),
+        ("bandwidth", arguments.bandwidth.clone()),
         ("wait", flag(arguments.suspend, "suspend")),
         ("calls", flag(arguments.block, "block")),
     ];
