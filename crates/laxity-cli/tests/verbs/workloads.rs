@@ -41,10 +41,8 @@ fn folder(name: &str) -> PathBuf {
 fn is_on_the_page(reason: &str, page: &str) -> bool {
     // A report that leaves a part out has all reasons in one line.
     let whole = reason.strip_prefix("without the live run: ").unwrap_or(reason);
-    let parts = whole.split("simulate; ");
-    parts
-        .into_iter()
-        .all(|part| is_one_on_the_page(part.trim_end_matches(" or simulate").trim_end_matches(" or "), page))
+    let mut parts = whole.split("simulate; ");
+    parts.all(|part| is_one_on_the_page(part.trim_end_matches(" or simulate").trim_end_matches(" or "), page))
 }
 
 fn is_one_on_the_page(reason: &str, page: &str) -> bool {
@@ -56,8 +54,8 @@ fn is_one_on_the_page(reason: &str, page: &str) -> bool {
         text.split_whitespace().filter(is_name).map(str::to_owned).collect::<Vec<String>>()
     };
     let wanted = words(reason);
-    let reasons = page.lines().filter_map(|line| line.split_once("</a>")).map(|(_, reason)| words(reason));
-    reasons.into_iter().any(|reason| reason == wanted)
+    let mut reasons = page.lines().filter_map(|line| line.split_once("</a>")).map(|(_, reason)| words(reason));
+    reasons.any(|reason| reason == wanted)
 }
 
 /// What JSON says of each task: its name and the field of that path.
