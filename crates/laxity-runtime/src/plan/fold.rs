@@ -38,7 +38,7 @@ impl LivePlan {
 /// For how many CPUs of `from` each of `cpus` stands, as in `3` or `2 or 3`.
 fn share(from: usize, cpus: usize) -> String {
     let least = from / cpus;
-    if from % cpus == 0 { least.to_string() } else { format!("{least} or {}", least + 1) }
+    if from.is_multiple_of(cpus) { least.to_string() } else { format!("{least} or {}", least + 1) }
 }
 
 /// `workload` on `cpus` CPUs, which must be fewer than it is for: neighbours share one, in equal shares, and clusters of
