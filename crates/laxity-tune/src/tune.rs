@@ -271,8 +271,8 @@ actual = { uniform = ["2 ms", "12 ms"] }
     #[test]
     fn nothing_that_is_shown_is_better_than_the_best() {
         let workload = Workload::from_toml(WORKLOAD, "w.toml").expect("a workload");
-        for seed in 0..4 {
-            let effort = Effort::new(&workload, laxity_model::Nanos::from_millis(60), seed);
+        for seed in 0..12 {
+            let effort = Effort::new(&workload, laxity_model::Nanos::from_millis(20), seed);
             let tuned = tune(&Space::of(workload.clone()), &effort, 2, &Patient);
             let best = &tuned.best[0].score;
             for effect in &tuned.changes {
