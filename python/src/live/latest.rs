@@ -35,7 +35,6 @@ pub fn read(
 ) -> PyResult<Option<(Message, u64)>> {
     let Some(mut job) = state.node.job() else { return Ok(None) };
     let found = job.latest(edge).map(|found| found.map(|value| (Message::input(claimed, value.bytes), value.job)));
-    drop(job);
     found.map_err(|error| failed(py, state.graph.spec(), edge, &error))
 }
 
@@ -56,7 +55,6 @@ pub fn write(
     let made = made.and_then(|()| job.latest_output(edge).map(|bytes| Message::output(claimed, bytes)));
     let made =
         made.and_then(|message| length.map_or(Ok(()), |length| job.truncate_latest(edge, length)).map(|()| message));
-    drop(job);
     made.map(Some).map_err(|error| failed(py, state.graph.spec(), edge, &error))
 }
 
