@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use laxity_gpu::{Arbitration, Registry};
+use laxity_model::text::printable_lines;
 use laxity_policy::program::TokenRule;
 use laxity_sys::process::forks;
 use serde::{Deserialize, Serialize};
@@ -138,7 +139,7 @@ impl Process {
             }
             Some(Err(reason)) => {
                 process.report(ReportState::Refused, &reason);
-                eprintln!("laxity: {}: not arbitrated: {reason}", process.program);
+                process.say(format_args!("not arbitrated: {reason}"));
             }
         }
         process
@@ -172,9 +173,14 @@ impl Process {
         self.is_exiting.load(Ordering::Acquire)
     }
 
+    /// Says something on standard error. The name of a program, or of a file, may hold what a terminal would obey.
+    fn say(&self, text: impl Display) {
+        eprintln!("{}", printable_lines(&format!("laxity: {}: {text}", self.program)));
+    }
+
     /// Says something to the user: on standard error, and in the report.
     pub fn notice(&self, text: impl Display) {
-        eprintln!("laxity: {}: {text}", self.program);
+        self.say(&text);
         self.report(ReportState::Notice, &text.to_string());
     }
 

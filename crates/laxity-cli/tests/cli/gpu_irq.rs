@@ -22,7 +22,7 @@ fn thread(root: &Path, pid: u32, name: &str, priority: u8, class: u8) {
 }
 
 /// A machine with a GPU of NVIDIA's, one of Intel's without a driver, and a network card.
-fn machine(root: &Path) {
+pub fn machine(root: &Path) {
     let device = |address: &str, class: &str, vendor: &str| {
         let path = format!("sys/bus/pci/devices/{address}");
         write(root, &format!("{path}/class"), &format!("{class}\n"));

@@ -1,30 +1,25 @@
 //! Nothing that a file, a name or another process brings reaches the terminal as an escape sequence.
 
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::fs::{self, File};
 use std::path::Path;
 use std::time::Duration;
 
-use laxity_gpu::{Base, Config};
-use laxity_graph::Spec;
-use laxity_model::{Graph, Nanos, Node};
 use laxity_trace::Sink;
 use laxity_trace::codec::{TraceWriter, read_all};
 
-use crate::graph::memory;
 use crate::support::{example, folder, laxity, run, trace_of};
 
 /// Sets a title, begins a sequence by one C1 character, reverses the order of letters, blinks, overwrites the line.
-const HOSTILE: &str = "\u{1b}]0;title\u{7}\u{9b}5m\u{202e}\u{1b}[5mblink\rover";
+pub const HOSTILE: &str = "\u{1b}]0;title\u{7}\u{9b}5m\u{202e}\u{1b}[5mblink\rover";
 
 /// What a name of a workload may hold, as control characters are refused there.
-const REVERSED: &str = "a\u{202e}b";
+pub const REVERSED: &str = "a\u{202e}b";
 
 /// The escape sequences of the command itself.
 const OWN: [&str; 6] = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m"];
 
 /// The verbs that do something themselves, from the help of the command, so that new verbs are tested, too.
-fn verbs(path: &[String]) -> Vec<Vec<String>> {
+pub fn verbs(path: &[String]) -> Vec<Vec<String>> {
     let (_, help, _) = run(path.iter().map(String::as_str).chain(["--help"]));
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
@@ -40,7 +35,7 @@ fn verbs(path: &[String]) -> Vec<Vec<String>> {
 }
 
 /// Fails if `text` holds anything that a terminal obeys, apart from the command's own colours.
-fn assert_harmless(text: &str, words: &[String]) {
+pub fn assert_harmless(text: &str, words: &[String]) {
     let text = OWN.iter().fold(text.replace("\u{1b}[36m", ""), |text, own| text.replace(own, ""));
     let found = text.chars().find(|&letter| {
         let is_reversing = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -49,8 +44,19 @@ fn assert_harmless(text: &str, words: &[String]) {
     assert_eq!(found, None, "laxity {words:?} printed {text:?}");
 }
 
+/// Fails if the command, in `folder`, prints anything that a terminal obeys. Answers what it prints, for people and for
+/// programs together.
+pub fn assert_harmless_run(words: &[String], folder: &Path) -> String {
+    let mut command = laxity();
+    command.args(["--color", "always"]).args(words).current_dir(folder).timeout(Duration::from_secs(60));
+    let printed = command.output().expect("it ends by itself");
+    let texts = [printed.stdout, printed.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    texts.iter().for_each(|text| assert_harmless(text, words));
+    texts.concat()
+}
+
 /// Files whose names and contents are hostile.
-fn files(folder: &Path) -> Vec<String> {
+pub fn files(folder: &Path) -> Vec<String> {
     let quickstart = fs::read_to_string(example("quickstart.toml")).expect("it is there");
     let path = |end: &str| folder.join(format!("{HOSTILE}{end}"));
     let escaped: String = HOSTILE.chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect();
@@ -80,7 +86,7 @@ fn write_trace(path: &Path) {
     writer.finish().expect("written");
 }
 
-/// What is tried of a verb: each file in its place, a hostile name and a hostile option.
+/// What is tried of any verb: each file in its place, a hostile name and a hostile option.
 fn trials(verb: &[String], files: &[String]) -> Vec<Vec<String>> {
     let words = |more: &[&str]| verb.iter().cloned().chain(more.iter().map(|word| (*word).to_owned())).collect();
     if verb[0] == "trace" {
@@ -111,59 +117,7 @@ fn no_verb_prints_what_a_terminal_would_obey() {
     assert!(verbs.len() >= 20 && verbs.contains(&vec!["validate".to_owned()]), "{verbs:?}");
     for verb in verbs {
         for words in trials(&verb, &files) {
-            let mut command = laxity();
-            command
-                .args(["--color", "always"])
-                .args(&words)
-                .current_dir(folder.path())
-                .timeout(Duration::from_secs(60));
-            let printed = command.output().expect("it ends by itself");
-            assert_harmless(&String::from_utf8_lossy(&printed.stdout), &words);
-            assert_harmless(&String::from_utf8_lossy(&printed.stderr), &words);
+            assert_harmless_run(&words, folder.path());
         }
     }
-}
-
-/// Writes `new` over each `old`, which is as long, in every file of `folder`. Answers how many there were.
-fn overwrite(folder: &Path, old: &[u8], new: &[u8]) -> usize {
-    assert_eq!(old.len(), new.len());
-    let mut found = 0;
-    for entry in fs::read_dir(folder).expect("it is there") {
-        let path = entry.expect("an entry").path();
-        let bytes = fs::read(&path).expect("ours");
-        let file = OpenOptions::new().write(true).open(&path).expect("ours");
-        for at in (0..bytes.len().saturating_sub(old.len())).filter(|&at| bytes[at..].starts_with(old)) {
-            file.write_all_at(new, at as u64).expect("ours");
-            found += 1;
-        }
-    }
-    found
-}
-
-/// Another process of the user writes them there after they were checked.
-#[test]
-fn names_in_shared_memory_reach_the_terminal_without_escape_sequences() {
-    let folder = memory();
-    let written = "\u{1b}[5mblink\r\u{9b}x";
-    let checked = "n".repeat(written.len());
-    let node = Node::new(checked.clone(), Some(Nanos::from_millis(10)));
-    let spec = Spec::new(Graph::new("g", vec![node], Vec::new())).expect("a graph that can be");
-    let graph = laxity_graph::Registry::at(folder.path()).create(&spec).expect("the name is free");
-    let _node = graph.claim(&checked).expect("it is free");
-    let gpus = laxity_gpu::Registry::at(folder.path()).create("a", &Config::new(2, 1)).expect("the name is free");
-    let client = gpus.register(&checked, Base::Background).expect("there is room");
-    let _token = client.token().expect("it is free");
-    assert!(overwrite(folder.path(), checked.as_bytes(), written.as_bytes()) >= 2, "one of a node, one of a client");
-    let mut shown = 0;
-    for words in ["graph list", "graph show g", "graph watch g --once", "gpu list", "gpu top a --once"] {
-        let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        words.splice(1..1, ["--folder".to_owned(), folder.path().to_str().expect("UTF-8").to_owned()]);
-        let printed = laxity().args(["--color", "always"]).args(&words).output().expect("it ends by itself");
-        for text in [printed.stdout, printed.stderr] {
-            let text = String::from_utf8_lossy(&text).into_owned();
-            assert_harmless(&text, &words);
-            shown += usize::from(text.contains("blink"));
-        }
-    }
-    assert!(shown >= 2, "the rest of the names is shown, {shown} times");
 }

@@ -29,6 +29,10 @@ mod graph_trace;
 mod graph_watch;
 mod help;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod hostile_cases;
+#[cfg(target_os = "linux")]
+mod hostile_places;
 mod interruption;
 mod json;
 mod lists;

@@ -3,6 +3,7 @@
 use ::svg::Document;
 use ::svg::node::Blob;
 use ::svg::node::element::{Group, Line, Path, Rectangle, Title};
+use laxity_model::text::printable_lines;
 
 use super::palette;
 
@@ -252,9 +253,10 @@ pub fn round(value: f64) -> f64 {
     (value * 100.0).round() / 100.0 + 0.0
 }
 
-/// `text` without the control characters that XML forbids.
+/// `text` without what XML forbids. Control characters, and those that show a line in another order than it is written, are
+/// shown by their numbers.
 pub fn clean(text: &str) -> String {
-    text.chars().filter(|&c| !c.is_control() && c != '\u{FFFE}' && c != '\u{FFFF}').collect()
+    printable_lines(text).chars().filter(|&c| !c.is_control() && c != '\u{FFFE}' && c != '\u{FFFF}').collect()
 }
 
 fn escape(text: &str) -> String {

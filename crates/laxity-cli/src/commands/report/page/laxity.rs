@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use laxity_model::Nanos;
+use laxity_model::text::printable;
 use laxity_trace::why::Blame;
 use svg::Document;
 use svg::node::element::{Line, Rectangle, Text, Title};
@@ -168,6 +169,5 @@ pub fn draw(bars: &[Bar]) -> String {
 }
 
 fn text(x: f64, y: f64, anchor: &str, words: &str) -> Text {
-    let words: String = words.chars().filter(|letter| !letter.is_control()).collect();
-    Text::new(words).set("x", format!("{x:.2}")).set("y", format!("{y:.2}")).set("text-anchor", anchor)
+    Text::new(printable(words)).set("x", format!("{x:.2}")).set("y", format!("{y:.2}")).set("text-anchor", anchor)
 }

@@ -2,17 +2,19 @@
 
 use std::fmt::Write as _;
 
-/// `text` as HTML shows it, wherever it comes from.
+use laxity_model::text::printable;
+
+/// `text` as HTML shows it, wherever it comes from. Control characters, and those that show a line in another order than it
+/// is written, are shown by their numbers.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
+    for letter in printable(text).chars() {
         match letter {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            letter if letter.is_control() => escaped.push('\u{fffd}'),
             letter => escaped.push(letter),
         }
     }
@@ -75,7 +77,8 @@ mod tests {
 
     #[test]
     fn names_cannot_become_markup() {
-        assert_eq!(escape("<b a='\"&\u{1b}\">"), "&lt;b a=&#39;&quot;&amp;\u{fffd}&quot;&gt;");
+        assert_eq!(escape("<b a='\"&\u{1b}\">"), "&lt;b a=&#39;&quot;&amp;\\u001b&quot;&gt;");
+        assert_eq!(escape("a\u{202e}b"), "a\\u202eb");
         assert_eq!(data_uri("<a b=\"ü\">"), "data:image/svg+xml,%3Ca b=%22%C3%BC%22%3E");
     }
 }

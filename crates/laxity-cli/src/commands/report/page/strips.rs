@@ -7,6 +7,7 @@
 //! ```
 
 use laxity_model::Nanos;
+use laxity_model::text::printable;
 use svg::Document;
 use svg::node::element::{Line, Rectangle, Text, Title};
 
@@ -127,8 +128,7 @@ fn line(from: (f64, f64), to: (f64, f64), colour: &str, dash: &str, width: f64) 
 }
 
 fn text(x: f64, y: f64, anchor: &str, words: &str, colour: &str) -> Text {
-    let words: String = words.chars().filter(|letter| !letter.is_control()).collect();
-    Text::new(words)
+    Text::new(printable(words))
         .set("x", format!("{x:.2}"))
         .set("y", format!("{y:.2}"))
         .set("text-anchor", anchor)
