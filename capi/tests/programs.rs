@@ -1,5 +1,7 @@
 //! Programs in C: the examples and this crate's, built with a C compiler against the library as installed, and run.
 
+#[path = "support/linking.rs"]
+mod linking;
 mod support;
 
 use std::ffi::OsStr;
@@ -11,7 +13,8 @@ use laxity_model::TaskId;
 use laxity_testing::Directory;
 use laxity_trace::codec::read_all;
 use laxity_trace::{Event, Record, check};
-use support::{PREFIX, command, flag, libraries, root, run, stdout};
+use linking::{command, flag, libraries};
+use support::{PREFIX, root, run, stdout};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Linked {

@@ -1,5 +1,7 @@
 //! Vision graphs from C and C++: programs built against the library as installed, and run.
 
+#[path = "support/linking.rs"]
+mod linking;
 mod support;
 
 use std::ffi::OsStr;
@@ -7,7 +9,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use laxity_testing::Directory;
-use support::{PREFIX, command, flag, libraries, root, run, stdout};
+use linking::{command, flag, libraries};
+use support::{PREFIX, root, run, stdout};
 
 #[test]
 fn a_graph_in_cpp_computes_fails_and_uses_a_gpu() {

@@ -100,6 +100,20 @@ fn a_hog_is_regulated_while_the_lock_is_held() {
 }
 
 #[test]
+fn a_hog_ends_after_the_traffic_that_it_is_asked_for() {
+    let (code, out, err) = run(["bandwidth", "hog", "--bytes", "64 MB"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let rate = out.split(" in ").next().and_then(|rate| laxity_model::parse_rate(rate).ok()).expect("a rate");
+    let seconds: f64 = out.split(" in ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).expect("a time");
+    // The time is printed to a millisecond.
+    let (least, most) = (rate as f64 * (seconds - 0.001), rate as f64 * (seconds + 0.001));
+    assert!(most >= 64e6 && least <= 128e6, "64 MB, and what is left of the chunks at the end: {out}");
+    let (code, _, err) = run(["bandwidth", "hog", "--bytes", "much"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("much"), "{err}");
+}
+
+#[test]
 fn what_cannot_be_regulated_is_bad_usage_or_refused_with_the_reason() {
     let place = Directory::new("bandwidth-refused");
     let folder = place.path().display().to_string();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use laxity_gpu::Registry;
 use laxity_measure::memory::{Pattern, Stream};
-use laxity_model::Nanos;
+use laxity_model::{Nanos, parse_size};
 use laxity_sys::{clock, scheduling};
 
 use super::rate;
@@ -22,6 +22,7 @@ use crate::output::Output;
 #[command(after_help = "Examples:
   laxity bandwidth hog --for 5s
   laxity bandwidth hog --pattern read --name car
+  laxity bandwidth hog --pattern copy --bytes '2 GB'      the same work each time, however long it takes
   laxity bandwidth regulate car --cpus 1 --counter software -- laxity bandwidth hog --name car --for 10s
 
 Exit codes: 0 done, or Ctrl-C; 1 the arbitration cannot be used; 2 bad usage, or no such arbitration.")]
@@ -38,6 +39,13 @@ pub struct Arguments {
     /// End after DURATION [default: at Ctrl-C]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Nanos>,
+    /// End after SIZE of traffic
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "compute")]
+    bytes: Option<u64>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
 }
 
 /// How often to look at the clock: after so many chunks.
@@ -60,7 +68,8 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
     let until = arguments.duration.map(|duration| begin.saturating_add(duration));
     let is_over = || interrupt.is_requested() || until.is_some_and(|until| clock::now() >= until);
     let mut bytes = 0;
-    while let Some(stream) = stream.as_mut().filter(|_| !is_over()) {
+    let enough = arguments.bytes.unwrap_or(u64::MAX);
+    while let Some(stream) = stream.as_mut().filter(|_| bytes < enough && !is_over()) {
         for _ in 0..CHUNKS {
             let chunk = stream.step();
             bytes += chunk;

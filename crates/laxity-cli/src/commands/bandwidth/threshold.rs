@@ -27,7 +27,7 @@ use crate::table::{Cell, Table};
 #[command(after_help = "Examples:
   laxity bandwidth threshold -- ./detect frames/
   laxity bandwidth threshold --cpus 2-3 --slowdown 5 --repeat 5 --plot curve.svg -- ./detect frames/
-  laxity bandwidth threshold --json -- laxity bandwidth hog --pattern copy --for 300ms
+  laxity bandwidth threshold --json -- laxity bandwidth hog --pattern copy --bytes '2 GB'
 
 Exit codes: 0 a budget was found, or none is needed; 1 none protects the program, or it failed; 2 bad usage; 130 interrupted.")]
 pub struct Arguments {
