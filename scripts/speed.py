@@ -2,8 +2,8 @@
 
     make bench-sim bench-analysis bench-gpu bench-graph bench-sched && python3 scripts/speed.py
 
-The last line of a benchmark is its name and `key=value` pairs; `-` stands for what could not be measured. A figure that no
-file has is left out.
+The last line of a benchmark is its name and `key=value` pairs; `-` stands for what could not be measured. A figure that
+no file has is left out.
 """
 
 import os
@@ -30,7 +30,7 @@ FIGURES = [
     ("graph", "counter_tokens_per_s", "tokens a second through an edge", "{:,.0f}"),
     ("graph", "ring64_per_s", "messages of 64 B a second through an edge", "{:,.0f}"),
     ("graph", "zero_copy_1MiB_ratio", "a message of 1 MiB, against one of 64 B", "{:.2f} times"),
-    ("sched", "release_ratio_fifo", "Laxity's scheduler: release to first instruction, against SCHED_FIFO", "{:.2f} times"),
+    ("sched", "release_ratio_fifo", "Laxity's scheduler: release to instruction, against SCHED_FIFO", "{:.2f} times"),
     ("sched", "decision_us", "a decision of it, with the links carried out", "{:.1f} µs"),
     ("bandwidth", "lock_ns", "an uncontended bandwidth lock and unlock", "{:,.0f} ns"),
     ("bandwidth", "stop_us", "from a budget used up to the CPU's standstill, median", "{:,.0f} µs"),
