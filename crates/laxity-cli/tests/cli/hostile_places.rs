@@ -17,7 +17,7 @@ use crate::hostile::HOSTILE;
 /// What is written over names that were checked: as long as a name can be that all of these places take.
 const WRITTEN: &str = "\u{1b}[5mblink\r\u{9b}x";
 
-/// The places. What this process has in them stays until it ends.
+/// The places. Names that this process has in them stay until it ends.
 pub struct Places {
     /// A graph `g`, an arbitration `a` and a system `s` with hostile names in them, and copies with hostile names of their own.
     pub memory: Directory,
