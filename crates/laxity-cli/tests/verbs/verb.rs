@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
 
+use laxity_testing::Alone;
+
 /// What became of a workload under a verb.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -28,15 +30,17 @@ pub fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Why live runs here say nothing of other machines: the page is about those on two CPUs with real-time priorities.
-pub fn obstacle() -> Option<String> {
+/// Why live runs here say nothing of other machines: the page is about those on two CPUs with real-time priorities. The
+/// test has the CPUs for its runs as long as it keeps what comes first.
+pub fn obstacle() -> (Alone, Option<String>) {
+    let alone = Alone::with_the_scheduler();
     if thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
-        return Some("there is one CPU".to_owned());
+        return (alone, Some("there is one CPU".to_owned()));
     }
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/two.toml");
-    let output =
-        laxity(&["run", "--policy", "G-EDF", "--scheduler", "laxity", "--for", "1ms", &file.to_string_lossy()]);
-    (!output.status.success()).then(|| errors(&output))
+    let file = file.to_string_lossy();
+    let output = laxity(&["run", "--policy", "G-EDF", "--scheduler", "laxity", "--for", "1ms", &file]);
+    (alone, (!output.status.success()).then(|| reasons(&output, &file).join("; ")))
 }
 
 /// The reasons in what a failed command says: its lines without the word `error` and the name of the file.

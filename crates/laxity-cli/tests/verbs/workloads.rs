@@ -117,7 +117,8 @@ fn page() -> String {
 
 #[test]
 fn every_verb_takes_every_example() {
-    let live = verb::obstacle().inspect(|reason| laxity_testing::skip(format!("live runs: {reason}"))).is_none();
+    let (_alone, obstacle) = verb::obstacle();
+    let live = obstacle.inspect(|reason| laxity_testing::skip(format!("live runs: {reason}"))).is_none();
     let (folder, page) = (folder("examples"), page());
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workloads");
     let mut files: Vec<PathBuf> =
@@ -132,7 +133,8 @@ fn every_verb_takes_every_example() {
 /// `LAXITY_WORKLOADS=500 cargo test -p laxity-cli --test verbs generated` is the long form.
 #[test]
 fn every_verb_takes_generated_workloads() {
-    let live = verb::obstacle().inspect(|reason| laxity_testing::skip(format!("live runs: {reason}"))).is_none();
+    let (_alone, obstacle) = verb::obstacle();
+    let live = obstacle.inspect(|reason| laxity_testing::skip(format!("live runs: {reason}"))).is_none();
     let (folder, page) = (folder("generated"), page());
     let (first, count) = (number(SEED, 0), number(COUNT, 20));
     let mut found = Vec::new();
