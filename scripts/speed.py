@@ -31,12 +31,12 @@ FIGURES = [
     ("graph", "ring64_per_s", "messages of 64 B a second through an edge", "{:,.0f}"),
     ("graph", "zero_copy_1MiB_ratio", "a message of 1 MiB, against one of 64 B", "{:.2f} times"),
     ("sched", "release_ratio_fifo", "Laxity's scheduler: release to instruction, against SCHED_FIFO", "{:.2f} times"),
-    ("sched", "decision_us", "a decision of it, with the links carried out", "{:.1f} µs"),
+    ("sched", "decision_us", "a decision of it, before system calls carry it out", "{:.1f} µs"),
     ("bandwidth", "lock_ns", "an uncontended bandwidth lock and unlock", "{:,.0f} ns"),
     ("bandwidth", "stop_us", "from a budget used up to the CPU's standstill, median", "{:,.0f} µs"),
-    ("interpose", "opencl_call_ns", "a call passed through the OpenCL layer", "{:,.0f} ns"),
+    ("interpose", "opencl_call_ns", "a call passed through the OpenCL layer", "{:,.1f} ns"),
     ("interpose", "opencl_kernel_us", "a launch under arbitration that is free, OpenCL", "{:.1f} µs"),
-    ("interpose", "cuda_call_ns", "a call passed through the CUDA layer", "{:,.0f} ns"),
+    ("interpose", "cuda_call_ns", "a call passed through the CUDA layer", "{:,.1f} ns"),
     ("interpose", "cuda_kernel_us", "a launch under arbitration that is free, CUDA", "{:.1f} µs"),
 ]
 
