@@ -115,10 +115,12 @@ def _live(canvas: Canvas[BwlockResults], observed: Observed) -> Path:
     fig = figure(5.6, 3.0)
     curve, bars = fig.subplots(1, 2, sharey=True)
     points = sorted(observed.curve)
-    curve.plot([budget / 1e6 for budget, _ in points], [it for _, it in points], "o-", color=BLUE, markersize=3)
-    curve.plot([observed.hog_rate / 1e6], [observed.interference], "x", color=VERMILION, label="unhindered")
-    curve.set_xscale("log")
-    curve.set(xlabel="budget of each CPU [MB/s]", ylabel="times the time alone", ylim=(0.9, None), title="lock")
+    curve.plot([budget / 1e9 for budget, _ in points], [it for _, it in points], "o-", color=BLUE, markersize=3)
+    curve.plot([observed.hog_rate / 1e9], [observed.interference], "x", color=VERMILION, label="unhindered")
+    curve.set_xscale("log", base=2)
+    # As numbers: powers of ten and their multiples do not fit side by side.
+    curve.xaxis.set_major_formatter("{x:g}")
+    curve.set(xlabel="budget of each CPU [GB/s]", ylabel="times the time alone", ylim=(0.9, None), title="lock")
     curve.legend(frameon=False, fontsize=7)
     values = {"no lock": observed.interference}
     if observed.threshold is not None:
