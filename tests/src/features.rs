@@ -4,7 +4,7 @@ use laxity_model::rng::SplitMix64;
 use laxity_model::{
     Arrival, CpuId, Device, Distribution, EngineOrder, ExecutionTime, Factor, GpuArbitration, GpuOperation, GpuSync,
     GpuWork, InterruptHandling, MigrationPath, Nanos, OverheadCosts, OverheadProfile, Scheduler, Server, ServerKind,
-    Step, ThreadPriority, TokenHold, Waiting, Workload,
+    Step, TaskServer, ThreadPriority, TokenHold, Waiting, Workload,
 };
 
 use crate::systems::{self, UNIT, pick};
@@ -28,11 +28,13 @@ pub enum Feature {
     Replicas,
     /// Devices that serve no job.
     Devices,
+    /// Tasks that are bandwidth servers, whose jobs use up several budgets.
+    Servers,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 8] = [
+    pub const ALL: [Feature; 9] = [
         Feature::Tokens,
         Feature::Donors,
         Feature::Halves,
@@ -41,6 +43,7 @@ impl Feature {
         Feature::Callbacks,
         Feature::Replicas,
         Feature::Devices,
+        Feature::Servers,
     ];
 
     /// A system with the feature from `seed`, and its scheduler.
@@ -61,6 +64,7 @@ impl Feature {
             Feature::Replicas => replicate(&mut workload, rng),
             Feature::Devices => self.add_devices(&mut workload, rng),
             Feature::Callbacks => self.manage(&mut workload, rng),
+            Feature::Servers => serve(&mut workload, rng),
             _ => self.share_tokens(&mut workload, rng),
         }
         if self == Feature::Donors {
@@ -162,6 +166,68 @@ impl Feature {
             });
         }
     }
+}
+
+/// Most tasks are servers, whose budgets are over before the next job comes.
+fn serve(workload: &mut Workload, rng: &mut SplitMix64) {
+    // They would count against budgets.
+    without_cache_delay(workload);
+    if workload.gpu_management.arbitration == GpuArbitration::DriverSpinning {
+        workload.gpu_management.arbitration = GpuArbitration::Driver;
+    }
+    if rng.below(2) == 0 {
+        workload.platform.overheads = OverheadProfile::constant("none", OverheadCosts::default());
+    }
+    for task in &mut workload.tasks {
+        if rng.below(4) == 0 {
+            continue;
+        }
+        let budgets = rng.between(1, 4);
+        let period = Nanos((task.period.0 - task.jitter.0) * rng.between(50, 100) / 100 / budgets);
+        let budget = Nanos((period.0 * rng.between(3, 40) / 100).max(1));
+        let kind = pick(rng, &[ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic]);
+        task.server = Some(TaskServer { kind, budget, period: Some(period) });
+        if budgets > 1 || rng.below(2) == 0 {
+            let wcet = Nanos(budget.0 * rng.between(50, 100 * budgets) / 100 + 1);
+            let min = Nanos(rng.below(wcet.0));
+            let actual = pick(rng, &[true, false]);
+            let actual = if actual { Distribution::WorstCase } else { Distribution::Uniform { min, max: wcet } };
+            task.body = vec![Step::Cpu(ExecutionTime { wcet, actual })];
+        }
+    }
+}
+
+fn without_cache_delay(workload: &mut Workload) {
+    let costs = workload.platform.overheads.at(1);
+    let costs = OverheadCosts { cache_preemption: Nanos::ZERO, cache_migration: Nanos::ZERO, ..costs };
+    workload.platform.overheads = OverheadProfile::constant("test", costs);
+}
+
+/// A system from `seed` without overheads, some tasks of which need more than their budgets from time to time.
+pub fn outrunning(seed: u64) -> (Workload, Scheduler) {
+    let size = systems::Size { cpus: 1 + seed % 3, gpus: 1, tasks: 2 + seed % 5, stretch: 1 };
+    let (mut workload, scheduler) = systems::sized(seed, &size);
+    let rng = &mut SplitMix64::new(!seed);
+    workload.platform.overheads = OverheadProfile::constant("none", OverheadCosts::default());
+    workload.graphs.clear();
+    if workload.gpu_management.arbitration == GpuArbitration::DriverSpinning {
+        workload.gpu_management.arbitration = GpuArbitration::Driver;
+    }
+    for task in &mut workload.tasks {
+        if rng.below(2) == 0 {
+            continue;
+        }
+        task.jitter = Nanos::ZERO;
+        let budget = Nanos(task.period.0 * rng.between(2, 30) / 100);
+        let wcet = Nanos((budget.0 * rng.between(101, 300) / 100).min(task.deadline.0));
+        let actual = pick(rng, &[true, false]);
+        let min = Nanos(rng.below(wcet.0));
+        let actual = if actual { Distribution::WorstCase } else { Distribution::Uniform { min, max: wcet } };
+        task.body = vec![Step::Cpu(ExecutionTime { wcet, actual })];
+        let kind = pick(rng, &[ServerKind::CbsHard, ServerKind::Sporadic]);
+        task.server = Some(TaskServer { kind, budget, period: None });
+    }
+    (workload, scheduler)
 }
 
 fn seed_of(workload: &Workload) -> u64 {

@@ -7,7 +7,7 @@ use laxity_analysis::overheads::{InterruptLag, System, Windows, task_centric};
 use laxity_analysis::{AnalysisTask, Test, rational};
 use laxity_model::{
     Arrival, Distribution, Edge, ExecutionTime, Graph, Nanos, Node, OverheadCosts, OverheadProfile, Platform,
-    ReleaseInterrupts, Scheduler, SignedNanos, Step, Task, Workload,
+    ReleaseInterrupts, Scheduler, ServerKind, SignedNanos, Step, Task, TaskServer, Workload,
 };
 
 const US: u64 = 1_000;
@@ -275,24 +275,64 @@ fn what_cannot_be_treated_is_refused_by_name() {
     assert!(alone.refusals[0].reason.contains("leaves none for jobs"));
 }
 
-/// A task within its budget is judged as one without; one that may exhaust it is refused.
+/// A task within its budget is judged as one without; of one that is not nothing is known, and others have bounds.
 #[test]
-fn a_budget_that_may_be_exhausted_is_refused() {
-    let with = |budget, costs: OverheadCosts| {
-        let mut set = workload(2, vec![task("camera", 4, 9), task("lidar", 1, 9)]);
+fn a_budget_that_jobs_outrun_bounds_what_others_see() {
+    let with = |budget: Option<u64>, costs: OverheadCosts| {
+        let mut set = workload(1, vec![task("camera", 4, 9), task("lidar", 1, 9)]);
         set.platform.overheads = OverheadProfile::constant("given", costs);
-        set.tasks[0].budget = budget;
+        set.tasks[0].server = budget.map(|budget| TaskServer::hard(Nanos(budget)));
         checked(&set, "CEm")
     };
     let free = OverheadCosts::default();
-    assert_eq!(with(Some(Nanos(4)), free), with(None, free));
-    let report = with(Some(Nanos(3)), free);
-    assert_eq!(report.hard.status, Status::Refused);
-    assert_eq!(report.refusals[0].subject, "task \"camera\"");
-    let reason = &report.refusals[0].reason;
-    assert!(reason.contains("budget of 3 ns") && reason.contains("worst case is 4 ns"), "{reason}");
+    assert_eq!(with(Some(4), free), with(None, free));
+    let report = with(Some(3), free);
+    assert_eq!((report.hard.status, report.soft.status), (Status::NotProven, Status::NotProven));
+    let reason = &report.hard.failures[0].message;
+    assert!(reason.contains("\"camera\": its jobs may need 4 ns in 9 ns, and its server gives them 3 ns"), "{reason}");
+    let bounds: Vec<_> = report.tasks.iter().map(|task| task.response_time.map(|bound| bound.time.0)).collect();
+    assert!(bounds[0].is_none() && bounds[1].is_some_and(|bound| (4..=9).contains(&bound)), "{bounds:?}");
     let costly = OverheadCosts { cache_preemption: Nanos(1), ..free };
-    assert!(with(Some(Nanos(4)), costly).refusals[0].reason.contains("cache-related delay"));
+    assert!(with(Some(4), costly).refusals[0].reason.contains("cache-related delay"));
+}
+
+/// A job of 15 in budgets of 2 in 10 is complete by the end of the eighth: 70 after it arrived, and 2 and what a more urgent
+/// task takes.
+#[test]
+fn a_job_of_several_budgets_is_complete_when_the_last_is_used_up() {
+    let ms = Nanos::from_millis;
+    let with = |kind, period: u64, policy: &str| {
+        let mapping = Task {
+            server: Some(TaskServer { kind, budget: ms(2), period: Some(ms(period)) }),
+            ..Task::periodic("mapping", ms(15), ms(100))
+        };
+        let set =
+            workload(1, vec![Task::periodic("urgent", ms(1), ms(5)), mapping, Task::periodic("low", ms(4), ms(40))]);
+        let scheduler: Scheduler = policy.parse().expect("a scheduler");
+        check(&set, &scheduler, &Options { scaling: false, ..Options::default() })
+    };
+    let bounds = |report: &Report| -> Vec<_> {
+        report.tasks.iter().map(|task| task.response_time.map(|bound| bound.time.0 / 1_000_000)).collect()
+    };
+    for kind in [ServerKind::CbsHard, ServerKind::Sporadic] {
+        let report = with(kind, 10, "G-RM");
+        assert!(report.hard.is_schedulable(), "{:?}", report.hard);
+        assert_eq!(bounds(&report), [Some(1), Some(73), Some(8)]);
+        let (inflated, wcet) = (report.tasks[1].inflated_wcet, report.tasks[1].wcet);
+        assert_eq!((inflated, wcet), (Some(ms(15)), ms(15)));
+    }
+    // It is a task like others where it has a fixed priority, and keeps the one that its server's period gives it.
+    assert_eq!(bounds(&with(ServerKind::CbsSoft, 10, "G-RM")), [Some(1), Some(19), Some(24)]);
+    for kind in [ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic] {
+        let report = with(kind, 10, "G-EDF");
+        assert!(report.hard.is_schedulable(), "{kind:?}: {:?}", report.hard);
+        let bound = bounds(&report)[1].expect("it is proven");
+        assert!((72..=80).contains(&bound), "{kind:?}: {bound} ms; the last budget begins at 70 and is due at 80");
+    }
+    let report = with(ServerKind::CbsHard, 13, "G-EDF");
+    assert_eq!(report.hard.status, Status::NotProven);
+    let reason = &report.hard.failures[0].message;
+    assert!(reason.contains("8 budgets") && reason.contains("a period of 12.5 ms at most"), "{reason}");
 }
 
 fn node(name: &str, wcet: u64, period: Option<u64>) -> Node {

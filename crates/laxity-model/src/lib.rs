@@ -59,7 +59,7 @@ pub use rates::{Rate, RateError, TokenRate};
 pub use scheduler::{
     Invocation, ParseSchedulerError, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope,
 };
-pub use task::{Arrival, BestEffortTask, Task};
+pub use task::{Arrival, BestEffortTask, Task, TaskServer};
 pub use time::{Instant, Nanos, SignedNanos};
 pub use validate::Warning;
 pub use workload::{Resource, ResourceProtocol, Workload};

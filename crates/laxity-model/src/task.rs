@@ -1,6 +1,6 @@
 //! Tasks: templates from which jobs are released.
 
-use crate::{Distribution, ExecutionTime, Nanos, OwnCode, Step};
+use crate::{Distribution, ExecutionTime, Nanos, OwnCode, ServerKind, Step};
 
 /// A real-time task. Its jobs are sequential: one starts only after its predecessor completed, and a tardy job does
 /// not move later arrivals.
@@ -25,12 +25,8 @@ pub struct Task {
     pub cluster: Option<usize>,
     /// Bytes a job touches, for cache-related delay.
     pub working_set: Option<u64>,
-    /// What its jobs may execute in a period before they are throttled; `None`: as much as they need.
-    ///
-    /// The task is then a hard constant bandwidth server: a job that needs more goes on when the period is over, with a
-    /// deadline a period later, and others see no more than the budget of it. A job that is in a critical section or in
-    /// a non-preemptive one is throttled when it leaves it.
-    pub budget: Option<Nanos>,
+    /// The bandwidth server that its jobs execute in; `None`: they execute as much as they need.
+    pub server: Option<TaskServer>,
     /// Memory bandwidth that its jobs use while they execute on a CPU, in bytes a second. It slows GPU work down and is
     /// never throttled.
     pub memory_demand: u64,
@@ -41,6 +37,21 @@ pub struct Task {
     pub body: Vec<Step>,
     /// The user's code that its jobs run live; `None`: they use up CPU time as the body says.
     pub run: Option<OwnCode>,
+}
+
+/// A bandwidth server that is a task: what its jobs may execute in a period, and what follows when that is used up.
+///
+/// Jobs go on when there is budget again, or with a later deadline, by [`ServerKind`]; others see no more than the budget
+/// of them. A job that is in a critical section or in a non-preemptive one is throttled when it leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TaskServer {
+    /// What happens when the budget is used up.
+    pub kind: ServerKind,
+    /// CPU time in each period, from 1 ns to the period.
+    pub budget: Nanos,
+    /// The period of its budgets, which is also the relative deadline of each. The task is then ranked as a task of this
+    /// period and deadline. `None`: the period of the task, whose relative deadline it keeps.
+    pub period: Option<Nanos>,
 }
 
 /// The arrival pattern of a task's jobs.
@@ -77,6 +88,13 @@ impl BestEffortTask {
     }
 }
 
+impl TaskServer {
+    /// A hard constant bandwidth server of the period of its task.
+    pub const fn hard(budget: Nanos) -> TaskServer {
+        TaskServer { kind: ServerKind::CbsHard, budget, period: None }
+    }
+}
+
 impl Task {
     /// An implicit-deadline periodic task of one CPU step that always takes its worst case.
     pub fn periodic(name: impl Into<String>, wcet: Nanos, period: Nanos) -> Self {
@@ -90,7 +108,7 @@ impl Task {
             priority: None,
             cluster: None,
             working_set: None,
-            budget: None,
+            server: None,
             memory_demand: 0,
             memory_budget: None,
             body: vec![Step::Cpu(ExecutionTime::constant(wcet))],
@@ -101,6 +119,13 @@ impl Task {
     /// Worst-case CPU time of a job: the sum over its steps.
     pub fn wcet(&self) -> Nanos {
         self.body.iter().map(Step::cpu_wcet).sum()
+    }
+
+    /// The period and the relative deadline by which its jobs are ranked: those of its server if that has a period of its
+    /// own.
+    pub fn ranked_by(&self) -> (Nanos, Nanos) {
+        let own = self.server.and_then(|server| server.period);
+        own.map_or((self.period, self.deadline), |period| (period, period))
     }
 
     /// CPU utilization, `wcet / period`, for tables and plots; decisions compare integers.

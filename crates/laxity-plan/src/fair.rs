@@ -24,7 +24,7 @@ pub(crate) fn check(workload: &Workload, scheduler: &Scheduler, unsupported: &mu
     if !platform.gpus.is_empty() || !platform.devices.is_empty() {
         check_handling(workload.gpu_management.handling, scheduler, unsupported);
     }
-    for task in workload.tasks.iter().filter(|task| task.budget.is_some()) {
+    for task in workload.tasks.iter().filter(|task| task.server.is_some()) {
         unsupported.add(format!(
             "task \"{}\" under {scheduler}: a budget makes it a bandwidth server, which is scheduled by deadline or \
              priority; leave the budget out",

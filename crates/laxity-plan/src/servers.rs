@@ -1,8 +1,9 @@
 //! Which tasks and interrupt threads are bandwidth servers.
 
-use laxity_model::{Device, InterruptHandling, Nanos, Server, ServerKind, Task, TaskId, Workload};
+use laxity_model::{Device, InterruptHandling, Nanos, Server, ServerKind, Task, TaskId, TaskServer, Workload};
 use laxity_policy::cpu::Ranking;
 use laxity_policy::server::{Config, Kind};
+use laxity_trace::ServerInfo;
 
 use crate::threads::Threads;
 
@@ -43,10 +44,21 @@ pub(crate) fn as_tasks(workload: &Workload) -> Vec<Task> {
     served(workload).map(|(_, device, server)| task((device, server))).collect()
 }
 
-/// The server that the budget of `task`, number `index`, makes of it.
+/// The server that `task`, number `index`, is. One with a period of its own competes by its own deadlines.
 pub(crate) fn of_task(index: usize, task: &Task, ranking: &Ranking) -> Option<ServerPlan> {
-    let config = Config { budget: task.budget?, period: task.period, kind: Kind::HardCbs };
-    Some(ServerPlan { config, level: level(ranking, index, task.period, task.deadline) })
+    let TaskServer { kind, budget, .. } = task.server?;
+    let (period, deadline) = task.ranked_by();
+    let config = Config { budget, period, kind: self::kind(kind) };
+    Some(ServerPlan { config, level: level(ranking, index, period, deadline) })
+}
+
+/// What a trace says of the servers that tasks are.
+pub(crate) fn infos(workload: &Workload) -> Vec<ServerInfo> {
+    let info = |(index, task): (usize, &Task)| {
+        let TaskServer { kind, budget, .. } = task.server?;
+        Some(ServerInfo { task: TaskId(index as u32), kind, budget, period: task.ranked_by().0 })
+    };
+    workload.tasks.iter().enumerate().filter_map(info).collect()
 }
 
 /// The server of each interrupt thread; the servers come after all tasks in `ranking`.
@@ -68,12 +80,15 @@ fn served(workload: &Workload) -> impl Iterator<Item = (usize, &Device, Server)>
 }
 
 fn config(server: Server) -> Config {
-    let kind = match server.kind {
+    Config { budget: server.budget, period: server.period, kind: kind(server.kind) }
+}
+
+fn kind(kind: ServerKind) -> Kind {
+    match kind {
         ServerKind::CbsHard => Kind::HardCbs,
         ServerKind::CbsSoft => Kind::SoftCbs,
         ServerKind::Sporadic => Kind::Sporadic { replenishments: REPLENISHMENTS },
-    };
-    Config { budget: server.budget, period: server.period, kind }
+    }
 }
 
 /// The level of the server that is number `index` in `ranking`.

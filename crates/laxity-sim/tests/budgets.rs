@@ -5,7 +5,7 @@ mod common;
 use common::{draw, executions, run, simulate};
 use laxity_model::{
     ExecutionTime, Gpu, GpuArbitration, GpuManagement, GpuSync, Instant, Nanos, OverheadCosts, OverheadProfile,
-    Platform, PriorityRule, Resource, ResourceProtocol, Scheduler, Step, Task, TaskId, Workload,
+    Platform, PriorityRule, Resource, ResourceProtocol, Scheduler, Step, Task, TaskId, TaskServer, Workload,
 };
 use laxity_plan::Plan;
 use laxity_trace::{Event, Record, check};
@@ -26,7 +26,7 @@ fn task(name: &str, body: Vec<Step>, period: u64) -> Task {
 }
 
 fn limited(name: &str, body: Vec<Step>, period: u64, budget: u64) -> Task {
-    Task { budget: Some(ms(budget)), ..task(name, body, period) }
+    Task { server: Some(TaskServer::hard(ms(budget))), ..task(name, body, period) }
 }
 
 fn workload(cpus: usize, tasks: Vec<Task>) -> Workload {
@@ -56,8 +56,11 @@ fn a_job_that_overruns_goes_on_in_the_next_period_and_its_successors_after_that(
 
 #[test]
 fn without_an_overrun_a_budget_changes_nothing() {
-    let system = |budget| {
-        let tasks = vec![Task { budget, ..task("exact", vec![cpu(2)], 5) }, task("other", vec![cpu(3)], 10)];
+    let system = |budget: Option<Nanos>| {
+        let tasks = vec![
+            Task { server: budget.map(TaskServer::hard), ..task("exact", vec![cpu(2)], 5) },
+            task("other", vec![cpu(3)], 10),
+        ];
         drawn(&workload(1, tasks), "G-EDF", 40)
     };
     assert_eq!(system(Some(ms(2))), system(None));
@@ -149,10 +152,14 @@ prop_compose! {
             if wcet / 2 > 0 {
                 body.push(if sections { Step::Critical { resource: 0, body: vec![Step::Cpu(rest)] } } else { Step::Cpu(rest) });
             }
-            Task { body, budget: Some(us(budget)), ..Task::periodic(format!("t{index}"), us(1), us(period)) }
+            Task { body, server: Some(TaskServer::hard(us(budget))), ..Task::periodic(format!("t{index}"), us(1), us(period)) }
         };
         workload(1, parameters.into_iter().enumerate().map(task).collect())
     }
+}
+
+fn budget(task: &Task) -> Nanos {
+    task.server.expect("all have one").budget
 }
 
 fn missed(records: &[Record], plan: &Plan) -> Vec<TaskId> {
@@ -200,7 +207,7 @@ proptest! {
         }
         for task in missed(&records, &plan) {
             let task = &workload.tasks[task.index()];
-            prop_assert!(task.wcet() > task.budget.expect("all have one"), "{} stays within its budget", task.name);
+            prop_assert!(task.wcet() > budget(task), "{} stays within its budget", task.name);
         }
         for (index, task) in workload.tasks.iter().enumerate() {
             let runs = executions(&records);
@@ -210,7 +217,7 @@ proptest! {
                 let mut used = 0;
                 for &(start, end) in &own[first..] {
                     used += end - start;
-                    let bound = most(task.budget.expect("all have one"), task.period, end - from);
+                    let bound = most(budget(task), task.period, end - from);
                     prop_assert!(used <= bound, "{} runs {} ns in [{}, {})", task.name, used, from, end);
                 }
             }

@@ -6,6 +6,8 @@ use laxity_model::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::ServerInfo;
+
 /// Everything a reader of a trace must know besides its records.
 ///
 /// Serialized as it is in files: fields that came later in this version of the format are absent from older ones.
@@ -66,6 +68,9 @@ pub struct TraceHeader {
     /// The chains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<ChainInfo>,
+    /// The tasks that are bandwidth servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerInfo>,
     /// Memory, where its traffic slows something down or is regulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryInfo>,
@@ -389,6 +394,7 @@ impl TraceHeader {
             edges: Vec::new(),
             latest: Vec::new(),
             chains: Vec::new(),
+            servers: Vec::new(),
             memory: None,
         }
     }

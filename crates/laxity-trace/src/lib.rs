@@ -13,6 +13,7 @@ mod occupancy;
 pub mod perfetto;
 mod real_time;
 mod replay;
+mod server_info;
 mod sink;
 pub mod table;
 pub mod why;
@@ -24,4 +25,5 @@ pub use header::{
 };
 pub use laxity_model::EdgeKind;
 pub use occupancy::CpuOccupancy;
+pub use server_info::ServerInfo;
 pub use sink::{NoTrace, Sink};

@@ -60,9 +60,7 @@ impl Context<'_> {
             let own = &mut terms[self.member(index)];
             let execution = if self.tests_blocking() { own.without(Term::Blocking) } else { *own }.total();
             own.add(Term::EarlyJobs, early);
-            if self.analysed[index].is_early {
-                early = early.saturating_add(execution);
-            }
+            early = early.saturating_add(execution.saturating_mul(self.analysed[index].early_jobs));
         }
     }
 

@@ -4,6 +4,7 @@ use laxity_model::{Arrival, Graph, Scheduler, Step, Task, Workload};
 
 use super::Refusal;
 use super::gpu_use::GpuUse;
+use super::served::{Fate, Jobs, Server};
 use super::uses::{Lock, Uses};
 use crate::exact::floor_ticks;
 use crate::pgm::{TokenGraph, rates};
@@ -32,12 +33,19 @@ pub(super) struct AnalysedTask {
     pub jitter: u64,
     /// Whether it may arrive together with all others.
     pub is_synchronous: bool,
-    /// Whether a job may be pending before its arrival, while its predecessors' tokens are there already.
-    pub is_early: bool,
+    /// How many jobs may be pending before their arrival: of a node, while its predecessors' tokens are there already; of a
+    /// soft server, while the budgets before are used up early.
+    pub early_jobs: u64,
     /// The priority given by hand.
     pub priority: Option<u32>,
+    /// The period and the deadline by which fixed priorities rank it.
+    pub ranked_by: (u64, u64),
     /// The cluster it names.
     pub cluster: Option<usize>,
+    /// The bandwidth server that it is.
+    pub server: Option<Server>,
+    /// If its budgets are analysed in place of its jobs: the jobs. The fields above are those of a budget then.
+    pub jobs: Option<Jobs>,
 }
 
 /// The tasks of a workload, then the nodes of each graph. Features that cannot be analysed are added to `refusals`.
@@ -71,9 +79,12 @@ impl AnalysedTask {
             deadline: 1,
             jitter: 0,
             is_synchronous: false,
-            is_early: false,
+            early_jobs: 0,
             priority: None,
+            ranked_by: (1, 1),
             cluster: None,
+            server: None,
+            jobs: None,
             uses,
         }
     }
@@ -88,6 +99,15 @@ impl AnalysedTask {
         1 + self.suspensions
     }
 
+    /// What its jobs ask for, for what is true of them whatever schedules them: execution time, period, deadline.
+    pub fn raw(&self) -> (u64, u64, u64) {
+        match &self.jobs {
+            // No more than the budgets.
+            Some(Jobs { fate: Fate::Outrun(_), .. }) | None => (self.wcet, self.period, self.deadline),
+            Some(jobs) => (jobs.wcet, jobs.period, jobs.deadline),
+        }
+    }
+
     /// The same with execution times of `permille` thousandths, rounded up.
     pub fn scaled(&self, permille: u64) -> AnalysedTask {
         let scale = |time: u64| {
@@ -100,15 +120,20 @@ impl AnalysedTask {
 }
 
 fn of_task(task: &Task, uses: Uses) -> AnalysedTask {
+    let (period, deadline) = task.ranked_by();
+    let is_periodic = matches!(task.arrival, Arrival::Periodic);
     AnalysedTask {
         name: task.name.clone(),
         period: task.period.0,
         deadline: task.deadline.0,
         jitter: task.jitter.0,
-        is_synchronous: matches!(task.arrival, Arrival::Sporadic { .. }) || task.phase.is_zero(),
-        is_early: false,
+        is_synchronous: !is_periodic || task.phase.is_zero(),
+        early_jobs: 0,
         priority: task.priority,
+        ranked_by: (period.0, deadline.0),
         cluster: task.cluster,
+        server: task.server.map(|server| Server::new(server, is_periodic)),
+        jobs: None,
         ..AnalysedTask::with(uses)
     }
 }
@@ -129,15 +154,17 @@ fn of_graph(graph: &Graph, uses: impl Fn(&[Step]) -> Uses, refusals: &mut Vec<Re
             let reason = "its period is below 1 ns; let it consume more tokens at a time".to_owned();
             refusals.push(Refusal { subject, reason });
         }
+        let (period, deadline) = (period.max(1), node.deadline.map_or(period, |deadline| deadline.0).max(1));
         AnalysedTask {
             name: format!("{}/{}", graph.name, node.name),
-            period: period.max(1),
-            deadline: node.deadline.map_or(period, |deadline| deadline.0).max(1),
+            period,
+            deadline,
             jitter: 0,
             // Nodes behind a source are released when their tokens come.
             is_synchronous: false,
-            is_early: node.period.is_none(),
+            early_jobs: node.period.is_none().into(),
             priority: node.priority,
+            ranked_by: (period, deadline),
             cluster: node.cluster,
             ..AnalysedTask::with(uses(&node.body))
         }

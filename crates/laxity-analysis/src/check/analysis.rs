@@ -7,9 +7,10 @@ use super::assign::{Cluster, assign};
 use super::chains;
 use super::context::{Context, Inflation, Machine};
 use super::graphs::graphs;
-use super::hard::{Hard, hard, hard_by_response_times};
+use super::hard::{hard, hard_by_response_times};
 use super::memory::without_memory;
 use super::scaling::scaling;
+use super::served::{self, Fate, Jobs, Judged, judge, with_budgets};
 use super::sharing::Sharing;
 use super::soft::{Soft, soft};
 use super::unsupported::UnsupportedFeatures;
@@ -23,7 +24,9 @@ use crate::{Limits, Test};
 pub(super) struct Analysis<'a> {
     pub machine: Machine,
     pub clusters: Vec<Cluster>,
-    pub analysed: &'a [AnalysedTask],
+    pub tasks: &'a [AnalysedTask],
+    /// The same with budgets in place of the jobs that use them up.
+    pub analysed: Vec<AnalysedTask>,
 }
 
 /// What was found about one cluster.
@@ -32,8 +35,8 @@ struct Found {
     soft: Finding,
     /// The accounting under which the bounds hold, or the hard one if there are none.
     inflation: Option<Inflation>,
-    /// Response times and tardiness of the members, in ticks.
-    bounds: Option<(Vec<u64>, BoundSource, Vec<u64>)>,
+    /// Response times of the members, in ticks; `None` for one that has no bound.
+    bounds: Option<(Vec<Option<u64>>, BoundSource)>,
 }
 
 /// See [`super::check`].
@@ -41,23 +44,24 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
     let mut refusals = Vec::new();
     let lowered = without_memory(workload, scheduler, &mut refusals);
     let workload = &*lowered;
-    let analysed = analysed_tasks(workload, scheduler, &mut refusals);
-    let clusters = assign(workload, scheduler, &analysed, &mut refusals);
-    let sharing = Sharing::new(workload, scheduler, &clusters, &analysed);
+    let tasks = analysed_tasks(workload, scheduler, &mut refusals);
+    let clusters = assign(workload, scheduler, &tasks, &mut refusals);
+    let sharing = Sharing::new(workload, scheduler, &clusters, &tasks);
     let (accounting, refusing) = (options.accounting, &mut refusals);
     UnsupportedFeatures {
         workload,
         scheduler,
         accounting,
         clusters: &clusters,
-        analysed: &analysed,
+        analysed: &tasks,
         sharing: &sharing,
         refusals: refusing,
     }
     .refuse();
     let machine = Machine::new(workload, scheduler, accounting, &clusters, sharing);
-    refuse_suspensions(&machine, &analysed, &mut refusals);
-    let analysis = Analysis { machine, clusters, analysed: &analysed };
+    refuse_suspensions(&machine, &tasks, &mut refusals);
+    let analysed = if refusals.is_empty() { with_budgets(&machine, &clusters, &tasks) } else { Vec::new() };
+    let analysis = Analysis { machine, clusters, tasks: &tasks, analysed };
     let management = (!workload.platform.gpus.is_empty()).then_some(&workload.gpu_management);
     let mut report = Report {
         scheduler: *scheduler,
@@ -65,7 +69,7 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
         handling: management.map(|management| management.handling),
         overheads: ChargedOverheads {
             profile: workload.platform.overheads.name.clone(),
-            costs: workload.platform.overheads.at(analysed.len()),
+            costs: workload.platform.overheads.at(tasks.len()),
         },
         accounting: options.accounting,
         refusals,
@@ -75,7 +79,7 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
         tasks: Vec::new(),
         graphs: Vec::new(),
         chains: Vec::new(),
-        load: Load { before: utilization(&analysed, 0..analysed.len()), after: None },
+        load: Load { before: utilization(&tasks, 0..tasks.len()), after: None },
         scaling: None,
     };
     if report.refusals.is_empty() {
@@ -100,29 +104,41 @@ impl<'a> Analysis<'a> {
         self.clusters.iter().enumerate().map(context)
     }
 
+    /// What is analysed with execution times of `permille` thousandths.
+    pub fn scaled(&self, permille: u64) -> Vec<AnalysedTask> {
+        let tasks: Vec<AnalysedTask> = self.tasks.iter().map(|task| task.scaled(permille)).collect();
+        with_budgets(&self.machine, &self.clusters, &tasks)
+    }
+
     /// The hard verdict on a cluster, and the accounting if there is one.
-    pub fn hard_of(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> (Hard, Option<Inflation>) {
-        if let Some((hard, inflation)) = hard_by_response_times(context, limits) {
-            return (hard, Some(inflation));
+    pub fn hard_of(context: &Context<'_>, limits: &Limits, with_bounds: bool) -> (Judged, Option<Inflation>) {
+        let unknown = served::unknown(context);
+        if !unknown.is_empty() {
+            return (Judged::failed(unknown), None);
         }
+        if let Some((hard, inflation)) = hard_by_response_times(context, limits) {
+            return (judge(context, hard), Some(inflation));
+        }
+        // A job is complete when its last budget is used up, not when that is due.
+        let with_bounds = with_bounds || context.members().any(|task| task.jobs.is_some());
         match context.inflate(None) {
-            Ok(inflation) => (hard(context, &inflation, limits, with_bounds), Some(inflation)),
-            Err(failure) => {
-                let finding = Finding::failed(Status::NotProven, vec![failure]);
-                (Hard { finding, bounds: None }, None)
-            }
+            Ok(inflation) => (judge(context, hard(context, &inflation, limits, with_bounds)), Some(inflation)),
+            Err(failure) => (Judged::failed(vec![failure]), None),
         }
     }
 
     /// Whether a cluster's tardiness is proven to be bounded.
     pub fn is_soft(context: &Context<'_>, limits: &Limits) -> bool {
-        soft(context, limits).finding.is_schedulable()
-            || Self::hard_of(context, limits, false).0.finding.is_schedulable()
+        let is_hard = || {
+            let judged = Self::hard_of(context, limits, false).0;
+            judged.finding.is_schedulable() || judged.soft().is_some()
+        };
+        soft(context, limits).finding.is_schedulable() || is_hard()
     }
 
     fn report(&self, workload: &Workload, options: &Options, report: &mut Report) {
         let mut tasks: Vec<Option<TaskReport>> = vec![None; self.analysed.len()];
-        for context in self.contexts(self.analysed) {
+        for context in self.contexts(&self.analysed) {
             let found = find(&context, &options.limits);
             for (member, &index) in context.cluster.members.iter().enumerate() {
                 tasks[index] = Some(task_report(&context, &found, member));
@@ -131,7 +147,7 @@ impl<'a> Analysis<'a> {
                 cpus: context.cluster.cpus.clone(),
                 tasks: context.cluster.members.clone(),
                 load: Load {
-                    before: utilization(self.analysed, context.cluster.members.iter().copied()),
+                    before: utilization(self.tasks, context.cluster.members.iter().copied()),
                     after: found.inflation.as_ref().map(|inflation| inflated_utilization(&context, inflation)),
                 },
                 hard: found.hard,
@@ -150,45 +166,59 @@ impl<'a> Analysis<'a> {
 }
 
 fn find(context: &Context<'_>, limits: &Limits) -> Found {
-    let (hard, inflation) = Analysis::hard_of(context, limits, true);
-    if hard.finding.is_schedulable() {
-        let deadlines = || context.members().map(|task| task.deadline).collect();
-        let (times, source) = hard.bounds.unwrap_or_else(|| (deadlines(), BoundSource::Deadline));
-        let punctual = vec![0; context.members().len()];
+    let (judged, inflation) = Analysis::hard_of(context, limits, true);
+    let is_bounded = judged.soft();
+    let Judged { finding: hard, bounds } = judged;
+    if hard.is_schedulable() {
+        let deadlines = || context.members().map(|task| Some(task.raw().2)).collect();
+        let bounds = bounds.unwrap_or_else(|| (deadlines(), BoundSource::Deadline));
         // Deadlines that are met bound tardiness by 0.
-        let soft = Finding { tests: hard.finding.tests.clone(), ..Finding::proven(Test::BoundedTardiness) };
-        return Found { hard: hard.finding, soft, inflation, bounds: Some((times, source, punctual)) };
+        let soft = Finding { tests: hard.tests.clone(), ..Finding::proven(Test::BoundedTardiness) };
+        return Found { hard, soft, inflation, bounds: Some(bounds) };
+    }
+    if let Some(bounds) = bounds {
+        // Budgets are in time, and some jobs that wait for them are not.
+        let soft = is_bounded.unwrap_or_else(|| Finding::failed(Status::NotProven, hard.failures.clone()));
+        return Found { hard, soft, inflation, bounds: Some(bounds) };
     }
     let Soft { finding, bounds } = soft(context, limits);
     let (inflation, bounds) = match bounds {
         None => (inflation, None),
         Some((tardiness, inflation)) => {
-            let late = |(task, &late): (&AnalysedTask, &u64)| task.deadline.saturating_add(late);
+            let late = |(task, &late): (&AnalysedTask, &u64)| Some(task.deadline.saturating_add(late));
             let times = context.members().zip(&tardiness).map(late).collect();
-            (Some(inflation), Some((times, BoundSource::Tardiness, tardiness)))
+            (Some(inflation), Some((times, BoundSource::Tardiness)))
         }
     };
-    Found { hard: hard.finding, soft: finding, inflation, bounds }
+    Found { hard, soft: finding, inflation, bounds }
 }
 
 fn task_report(context: &Context<'_>, found: &Found, member: usize) -> TaskReport {
     let task = &context.analysed[context.cluster.members[member]];
+    let (wcet, period, deadline) = match &task.jobs {
+        Some(jobs) => (jobs.wcet, jobs.period, jobs.deadline),
+        None => (task.wcet, task.period, task.deadline),
+    };
     let terms = found.inflation.as_ref().map(|inflation| inflation.terms[member]);
-    let bound = found.bounds.as_ref().map(|(times, by, _)| Bound { time: Nanos(times[member]), by: *by });
+    let terms = terms.map(|terms| match &task.jobs {
+        Some(Jobs { fate: Fate::Served { budgets, .. }, .. }) => terms.of_budgets(*budgets, wcet),
+        _ => terms,
+    });
+    let bound = found.bounds.as_ref().and_then(|(times, by)| Some(Bound { time: Nanos(times[member]?), by: *by }));
     let laxity = |bound: Bound| {
-        let left = i128::from(task.deadline) - i128::from(bound.time.0);
+        let left = i128::from(deadline) - i128::from(bound.time.0);
         SignedNanos(i64::try_from(left).unwrap_or(i64::MIN))
     };
     TaskReport {
         name: task.name.clone(),
         cluster: context.index,
-        period: Nanos(task.period),
-        deadline: Nanos(task.deadline),
-        wcet: Nanos(task.wcet),
+        period: Nanos(period),
+        deadline: Nanos(deadline),
+        wcet: Nanos(wcet),
         inflated_wcet: terms.map(|terms| Nanos(terms.total())),
         terms,
         response_time: bound,
-        tardiness: found.bounds.as_ref().map(|(_, _, tardiness)| Nanos(tardiness[member])),
+        tardiness: bound.map(|bound| Nanos(bound.time.0.saturating_sub(deadline))),
         laxity: bound.map(laxity),
     }
 }

@@ -30,7 +30,7 @@ impl<'a> Classes<'a> {
         let mut found = BTreeMap::new();
         let mut classes = Classes { all: Vec::new(), of: Vec::with_capacity(context.members().len()) };
         for (task, &pending) in context.members().zip(pending) {
-            let timing = (task.period, task.deadline, task.jitter, task.is_early, pending);
+            let timing = (task.period, task.deadline, task.jitter, task.early_jobs, pending);
             let events = (task.suspensions, task.interrupts, task.lock_requests);
             let class = *found.entry((timing, events)).or_insert(classes.all.len());
             if class == classes.all.len() {

@@ -128,8 +128,8 @@ impl Machine {
         let task = &analysed[index];
         let rank = match self.rule {
             PriorityRule::Edf | PriorityRule::Fair => 0,
-            PriorityRule::RateMonotonic => task.period,
-            PriorityRule::DeadlineMonotonic => task.deadline,
+            PriorityRule::RateMonotonic => task.ranked_by.0,
+            PriorityRule::DeadlineMonotonic => task.ranked_by.1,
             PriorityRule::Given => task.priority.map_or(u64::MAX, u64::from),
         };
         (rank, index)

@@ -189,8 +189,8 @@ impl Budgets {
     fn is_below(&self, context: &Context<'_>, task: &AnalysedTask) -> bool {
         match context.machine.rule {
             PriorityRule::Edf | PriorityRule::Fair => false,
-            PriorityRule::RateMonotonic => task.period < self.period,
-            PriorityRule::DeadlineMonotonic => task.deadline < self.period,
+            PriorityRule::RateMonotonic => task.ranked_by.0 < self.period,
+            PriorityRule::DeadlineMonotonic => task.ranked_by.1 < self.period,
             PriorityRule::Given => {
                 let ranks = task.priority.zip(self.priority);
                 ranks.is_some_and(|(task, server)| task < server)

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use laxity_model::{Nanos, PriorityRule};
 
 use super::accounting::Lateness;
+use super::analysed_task::AnalysedTask;
 use super::context::{Context, Inflation};
 use super::explain;
 use super::{Accounting, BoundSource, Failure, Finding, Status};
@@ -153,9 +154,7 @@ impl Sets<'_> {
         if self.context.machine.rule != PriorityRule::Edf {
             return inflation;
         }
-        let early = |(task, terms): (&super::analysed_task::AnalysedTask, &super::Terms)| {
-            if task.is_early { terms.total() } else { 0 }
-        };
+        let early = |(task, terms): (&AnalysedTask, &super::Terms)| terms.total().saturating_mul(task.early_jobs);
         let early: Vec<u64> = self.context.members().zip(&self.inflation.terms).map(early).collect();
         let all = early.iter().fold(0, |sum: u64, &one| sum.saturating_add(one));
         for (terms, own) in inflation.terms.iter_mut().zip(early) {
@@ -197,7 +196,8 @@ impl Sets<'_> {
 fn infeasible(context: &Context<'_>) -> Option<Failure> {
     for (&index, task) in context.cluster.members.iter().zip(context.members()) {
         let alone = task.wcet.saturating_add(task.suspension);
-        if alone > task.deadline || task.wcet > task.period {
+        // A budget says nothing about other schedulers.
+        if task.jobs.is_none() && (alone > task.deadline || task.wcet > task.period) {
             let message = format!(
                 "it needs {} and has {}; lower its execution time",
                 Nanos(alone),
@@ -234,13 +234,14 @@ pub(super) fn unbounded(context: &Context<'_>) -> Option<Failure> {
 
 /// The members as they are. Jobs of no CPU time at all count with a tick, which no utilization shows that matters.
 fn raw_set(context: &Context<'_>) -> Result<TaskSet, TaskSetError> {
-    let tasks = context.members().map(|task| AnalysisTask::new(task.wcet.max(1), task.period, task.deadline));
+    let tasks = context.members().map(AnalysedTask::raw);
+    let tasks = tasks.map(|(wcet, period, deadline)| AnalysisTask::new(wcet.max(1), period, deadline));
     TaskSet::new(context.cpus(), tasks.collect())
 }
 
 /// Whether an exact test's "infeasible" is true of the tasks themselves: nothing was added, and all may arrive at once.
 fn is_exact(context: &Context<'_>, inflation: &Inflation) -> bool {
-    let plain = |(task, terms): (&super::analysed_task::AnalysedTask, &super::Terms)| {
+    let plain = |(task, terms): (&AnalysedTask, &super::Terms)| {
         task.is_synchronous && terms.total() == task.wcet && task.wcet > 0
     };
     context.cpus() == 1 && inflation.late == 0 && context.members().zip(&inflation.terms).all(plain)

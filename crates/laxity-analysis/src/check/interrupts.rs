@@ -6,16 +6,16 @@ use crate::LONGEST_TICKS;
 /// Rounds after which handlers are taken to keep a CPU busy for ever.
 const ROUNDS_MAX: u32 = 100_000;
 
-/// Interrupts that release jobs of `task` in a window of `length` ticks: arrivals may be delayed by jitter, and one
-/// job may be released before it arrives.
+/// Interrupts that release jobs of `task` in a window of `length` ticks: arrivals may be delayed by jitter, and some
+/// jobs may be released before they arrive.
 pub(super) fn releases(task: &AnalysedTask, length: u64) -> u64 {
     let arrivals = length.saturating_add(task.jitter).div_ceil(task.period);
-    arrivals.saturating_add(task.is_early.into())
+    arrivals.saturating_add(task.early_jobs)
 }
 
 /// Jobs of `task` that may be pending at some time in a window of `length` ticks, if each is for up to `pending`.
 pub(super) fn jobs(task: &AnalysedTask, pending: u64, length: u64) -> u64 {
-    length.saturating_add(pending).div_ceil(task.period).saturating_add(task.is_early.into())
+    length.saturating_add(pending).div_ceil(task.period).saturating_add(task.early_jobs)
 }
 
 /// Interrupts that end its suspensions.

@@ -34,6 +34,7 @@ mod published_gpu;
 mod report;
 mod safe;
 mod scaling;
+mod served;
 mod settle;
 mod sharing;
 mod soft;

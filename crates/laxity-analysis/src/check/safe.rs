@@ -65,6 +65,14 @@ pub(super) fn inflate(context: &Context<'_>, pending: &[u64]) -> Result<Inflatio
     Ok(Inflation { terms, late: context.machine.lateness() })
 }
 
+/// How long after it is due a release may have been handled, jobs being pending up to their deadlines.
+pub(super) fn release_lag(context: &Context<'_>) -> Result<u64, String> {
+    let deadlines: Vec<u64> = context.members().map(|task| task.deadline).collect();
+    let common = Common::new(context, &deadlines)?;
+    // Where handlers take no time, a release may still be held off by a scheduling decision, which `lag` includes.
+    Ok(common.lag.saturating_add(common.backlog).saturating_add(context.machine.lateness()))
+}
+
 impl<'a> Common<'a> {
     fn new(context: &'a Context<'a>, pending: &'a [u64]) -> Result<Self, String> {
         let machine = context.machine;

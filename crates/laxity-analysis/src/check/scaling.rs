@@ -1,6 +1,5 @@
 //! By how much may all execution times grow before the criterion is no longer proven?
 
-use super::analysed_task::AnalysedTask;
 use super::analysis::Analysis;
 use super::{Criterion, Options, Scaling};
 use crate::Limits;
@@ -18,7 +17,7 @@ pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options) -> Scaling {
     let fewer = |limit: u64| (limit / 8).max(1);
     let limits = Limits { points: fewer(options.limits.points), steps: fewer(options.limits.steps), ..options.limits };
     let holds = |permille: u64| {
-        let analysed: Vec<AnalysedTask> = analysis.analysed.iter().map(|task| task.scaled(permille)).collect();
+        let analysed = analysis.scaled(permille);
         analysis.contexts(&analysed).all(|context| match options.criterion {
             Criterion::Hard => Analysis::hard_of(&context, &limits, false).0.finding.is_schedulable(),
             Criterion::Soft => Analysis::is_soft(&context, &limits),

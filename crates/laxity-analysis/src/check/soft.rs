@@ -7,6 +7,7 @@ use super::accounting::Lateness;
 use super::context::{Context, Inflation};
 use super::explain;
 use super::hard::unbounded;
+use super::served::shared_when_tardy;
 use super::{Accounting, Failure, Finding, Status};
 use crate::soft::{devi_anderson, tardiness, tardiness_ticks};
 use crate::{LONGEST_TICKS, Limits, Outcome, TaskSet, Test, Verdict};
@@ -30,6 +31,9 @@ pub(super) fn soft(context: &Context<'_>, limits: &Limits) -> Soft {
     if context.machine.rule != PriorityRule::Edf {
         let message = "no tardiness bound is known for fixed priorities where deadlines are missed".to_owned();
         return failed(Status::NotProven, explain::of_cluster(context, message));
+    }
+    if let Some(failure) = shared_when_tardy(context) {
+        return failed(Status::NotProven, failure);
     }
     match settle(context, limits) {
         Ok(bounds) => Soft { finding: Finding::proven(Test::BoundedTardiness), bounds: Some(bounds) },

@@ -142,6 +142,13 @@ impl Terms {
         self
     }
 
+    /// Those of a job of so many budgets, each of which has these, that executes for `wcet` in all.
+    pub(super) fn of_budgets(self, budgets: u64, wcet: u64) -> Self {
+        let mut terms = Terms(self.0.map(|term| term.saturating_mul(budgets)));
+        terms.0[Term::Execution as usize] = wcet;
+        terms
+    }
+
     /// The sum, saturating.
     pub(super) fn total(&self) -> u64 {
         self.0.iter().fold(0, |sum, &term| sum.saturating_add(term))

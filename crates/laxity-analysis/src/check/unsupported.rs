@@ -38,7 +38,7 @@ impl UnsupportedFeatures<'_> {
         }
         self.devices();
         for task in &self.workload.tasks {
-            self.budget(task);
+            self.server(task);
         }
         let any = |wanted: &dyn Fn(&AnalysedTask) -> bool| self.analysed.iter().any(wanted);
         let (uses_gpus, uses_locks) = (any(&AnalysedTask::uses_gpu), any(&|task| !task.uses.requests.is_empty()));
@@ -79,24 +79,17 @@ impl UnsupportedFeatures<'_> {
         }
     }
 
-    /// A budget that no job exhausts changes nothing.
-    fn budget(&mut self, task: &Task) {
-        let Some(budget) = task.budget else { return };
-        let subject = || format!("task \"{}\"", task.name);
-        if budget < task.wcet() {
-            let reason = format!(
-                "its budget of {budget} may be exhausted, as its worst case is {}, and throttled jobs are not analysed \
-                 yet; raise it, leave it out, or simulate",
-                task.wcet()
-            );
-            return self.add(subject(), reason);
+    /// What counts against a budget besides the jobs' own execution.
+    fn server(&mut self, task: &Task) {
+        if task.server.is_none() {
+            return;
         }
         let costs = self.workload.platform.overheads.at(self.analysed.len());
         let spins = self.workload.gpu_management.arbitration == GpuArbitration::DriverSpinning;
         if spins || costs.cache_preemption.max(costs.cache_migration) > Nanos::ZERO {
-            let reason = "cache-related delay and spinning count against its budget, and throttled jobs are not analysed \
-                          yet; leave the budget out, or simulate";
-            self.add(subject(), reason);
+            let reason = "cache-related delay and spinning count against its budget, which is not analysed; leave the budget \
+                          out, or simulate";
+            self.add(format!("task \"{}\"", task.name), reason);
         }
     }
 

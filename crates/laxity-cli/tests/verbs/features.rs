@@ -86,6 +86,11 @@ fn tasks() -> Vec<(&'static str, String)> {
         let fields = format!("body = [{{ cpu = \"100 us\" }}, {steps}, {{ cpu = \"100 us\" }}]");
         file(&["scheduler = \"G-EDF/CQm\"", &two(&fields)])
     };
+    // Two budgets a job. Where deadlines decide, a soft one goes on with a later one.
+    let server = |scheduler: &str, kind: &str| {
+        let fields = format!("{WORK}\nserver = {{ kind = \"{kind}\", budget = \"150 us\", period = \"4 ms\" }}");
+        file(&[&format!("scheduler = \"{scheduler}\""), &two(&fields)])
+    };
     vec![
         ("periodic", of(WORK)),
         (
@@ -103,6 +108,9 @@ fn tasks() -> Vec<(&'static str, String)> {
         ("working set", of(&format!("{WORK}\nworking_set = \"16 KiB\""))),
         ("budget that suffices", of(&format!("{WORK}\nbudget = \"2 ms\""))),
         ("budget that jobs may exhaust", of(&format!("{WORK}\nbudget = \"150 us\""))),
+        ("hard constant bandwidth server, two budgets a job", server("P-RM", "cbs_hard")),
+        ("soft constant bandwidth server, two budgets a job", server("G-EDF", "cbs_soft")),
+        ("sporadic server, two budgets a job", server("P-EDF", "sporadic")),
         ("self-suspension", body("{ suspend = \"500 us\" }")),
         ("non-preemptive section", body("{ nonpreemptive = \"100 us\" }")),
         ("self-suspension under quanta", queued("{ suspend = \"500 us\" }")),

@@ -5,7 +5,9 @@ use super::own_code::own_code;
 use super::platform::no_such_cluster;
 use super::{memory, positive_span, span};
 use crate::error::{ErrorKind, FieldPath, Findings};
-use crate::{Arrival, BestEffortTask, Nanos, PriorityRule, ReleaseInterrupts, Scope, Task, Workload};
+use crate::{
+    Arrival, BestEffortTask, Nanos, PriorityRule, ReleaseInterrupts, Scope, ServerKind, Task, TaskServer, Workload,
+};
 
 pub(super) fn task(task: &Task, workload: &Workload, at: &FieldPath, findings: &mut Findings) {
     positive_span("period", task.period, at, findings);
@@ -18,7 +20,7 @@ pub(super) fn task(task: &Task, workload: &Workload, at: &FieldPath, findings: &
         body::distribution(gap, Nanos::LONGEST, &at.key("gap"), findings);
     }
     placement(task.priority, task.cluster, workload, at, findings);
-    budget(task, at, findings);
+    server(task, at, findings);
     if let Some(budget) = task.memory_budget {
         memory::budget("memory_budget", budget, at, findings);
     }
@@ -27,10 +29,22 @@ pub(super) fn task(task: &Task, workload: &Workload, at: &FieldPath, findings: &
     own_code(task.run.as_ref(), &task.body, at, findings);
 }
 
-fn budget(task: &Task, at: &FieldPath, findings: &mut Findings) {
-    let Some(budget) = task.budget else { return };
-    positive_span("budget", budget, at, findings);
-    if budget > task.period {
+/// Errors are told of the key that the file has: `budget` is the short form of a server.
+fn server(task: &Task, at: &FieldPath, findings: &mut Findings) {
+    let Some(TaskServer { kind, budget, period }) = task.server else { return };
+    let is_short = (kind, period) == (ServerKind::CbsHard, None);
+    let at = if is_short { at.clone() } else { at.key("server") };
+    positive_span("budget", budget, &at, findings);
+    if let Some(period) = period {
+        positive_span("period", period, &at, findings);
+        if budget > period && !period.is_zero() {
+            let message = format!(
+                "`budget` {budget} exceeds the server's period {period}; a job cannot execute for longer than that on one \
+                 CPU, so lower it or extend the period"
+            );
+            findings.report(at.key("budget"), ErrorKind::Contradiction, message);
+        }
+    } else if budget > task.period {
         let message = format!(
             "budget {budget} exceeds the period {}; a job cannot execute for longer than that on one CPU, so lower it or \
              leave it out",

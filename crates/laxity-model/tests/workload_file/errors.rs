@@ -46,8 +46,8 @@ fn unknown_fields_are_refused_with_a_suggestion() {
     assert_eq!(
         refuse_task("period = \"20 ms\"\nwcet = \"12 ms\"\ncolour = 3\n"),
         ["f.toml:8:1: task 0 \"lidar\": unknown field `colour`; write one of `name`, `arrival`, `gap`, `period`, \
-          `deadline`, `phase`, `jitter`, `priority`, `cluster`, `working_set`, `budget`, `memory_demand`, \
-          `memory_budget`, `wcet`, `actual`, `body` and 1 more"]
+          `deadline`, `phase`, `jitter`, `priority`, `cluster`, `working_set`, `budget`, `server`, \
+          `memory_demand`, `memory_budget`, `wcet`, `actual` and 2 more"]
     );
 }
 

@@ -6,7 +6,7 @@ use laxity_model::rng::SplitMix64;
 use laxity_model::{
     Arrival, BestEffortTask, Bin, Chain, CodeSource, CopyDirection, CpuId, DataObject, Distribution, Edge,
     ExecutionTime, Factor, GpuOperation, GpuWork, Graph, LatestEdge, Nanos, Node, OwnCode, Replicas, Resource,
-    ResourceProtocol, Scope, Step, Task, Waiting, Workload,
+    ResourceProtocol, Scope, ServerKind, Step, Task, TaskServer, Waiting, Workload,
 };
 
 /// A valid workload; the same for the same seed. Up to `size` of everything.
@@ -222,11 +222,21 @@ impl Source {
             priority: Some(self.below(1 << 32) as u32),
             cluster,
             working_set: self.maybe(|source| source.rng.next_u64()),
-            budget: self.maybe(|source| Nanos(1 + source.below(period.0))),
+            server: self.maybe(|source| source.task_server(period)),
             memory_demand: if self.chance() { 0 } else { self.rate() },
             memory_budget: self.maybe(Source::rate),
             body: self.body(workload, cluster),
             run: self.maybe(Source::own_code),
+        }
+    }
+
+    fn task_server(&mut self, period: Nanos) -> TaskServer {
+        let own = self.maybe(|source| source.span(57));
+        let kinds = [ServerKind::CbsHard, ServerKind::CbsSoft, ServerKind::Sporadic];
+        TaskServer {
+            kind: kinds[self.below(3) as usize],
+            budget: Nanos(1 + self.below(own.unwrap_or(period).0)),
+            period: own,
         }
     }
 

@@ -13,4 +13,5 @@ mod read;
 mod reference;
 mod round_trip;
 mod schema;
+mod servers;
 mod validation;

@@ -14,7 +14,7 @@ fn blocks(language: &str) -> Vec<&'static str> {
 #[test]
 fn every_toml_block_is_read() {
     let blocks = blocks("toml");
-    assert_eq!(blocks.len(), 12);
+    assert_eq!(blocks.len(), 13);
     let car = blocks.iter().find(|block| block.contains("name = \"car\"")).expect("the graph with latest values");
     let node = |name: &str, rest: &str| format!("[[graph.node]]\nname = \"{name}\"\nwcet = \"1 ms\"\n{rest}\n");
     let source = |name: &str| node(name, "period = \"50 ms\"");

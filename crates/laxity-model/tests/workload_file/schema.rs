@@ -115,6 +115,10 @@ fn bad_files_are_refused_by_schema_and_reader_alike() {
         format!("best_effort_scheduler = {{ punishment = 1 }}\n{}", task("wcet = \"1 ms\"")),
         task("wcet = \"1 ms\"\n[gpu_management]\nbandwidth_lock = {}"),
         task("wcet = \"1 ms\"\nmemory_budget = 5"),
+        task("wcet = \"1 ms\"\nserver = { kind = \"cbs\", budget = \"1 ms\" }"),
+        task("wcet = \"1 ms\"\nserver = { budget = \"1 ms\", period = \"2 ms\" }"),
+        task("wcet = \"1 ms\"\nserver = { kind = \"cbs_soft\", budget = \"1 ms\", priority = 1 }"),
+        task("wcet = \"1 ms\"\nbudget = \"1 ms\"\nserver = { kind = \"cbs_soft\", budget = \"1 ms\" }"),
         right.replace("cpus = 2", "cpus = 2, device = [{ name = \"d\" }]") + "wcet = \"1 ms\"",
         task(
             "wcet = \"1 ms\"\n[[graph]]\nname = \"g\"\nedge = [\"A\"]\n[[graph.node]]\nname = \"A\"\nperiod = \"9 ms\"\nwcet = \"1 ms\"",

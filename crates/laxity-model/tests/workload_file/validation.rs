@@ -2,7 +2,7 @@
 
 use laxity_model::{
     CpuId, Distribution, ErrorKind, ExecutionTime, Factor, GpuOperation, GpuWork, Nanos, OverheadKind, OverheadTable,
-    Scope, Step, Waiting, Warning, Workload,
+    Scope, ServerKind, Step, TaskServer, Waiting, Warning, Workload,
 };
 
 use crate::examples::example;
@@ -144,10 +144,20 @@ fn overhead_tables_ascend() {
 
 #[test]
 fn spans_of_tasks_are_positive_and_not_too_long() {
-    breaks(BadValue, "task[0].budget", "write at least 1 ns", |w| w.tasks[0].budget = Some(Nanos::ZERO));
-    breaks(Contradiction, "task[0].budget", "exceeds the period", |w| {
-        w.tasks[0].budget = Some(w.tasks[0].period + Nanos(1));
+    breaks(BadValue, "task[0].budget", "write at least 1 ns", |w| {
+        w.tasks[0].server = Some(TaskServer::hard(Nanos::ZERO));
     });
+    breaks(Contradiction, "task[0].budget", "exceeds the period", |w| {
+        w.tasks[0].server = Some(TaskServer::hard(w.tasks[0].period + Nanos(1)));
+    });
+    let server = |budget, period| Some(TaskServer { kind: ServerKind::CbsSoft, budget, period });
+    let (one, many) = (Nanos(1), Nanos::from_secs(1));
+    breaks(BadValue, "task[0].server.budget", "write at least 1 ns", |w| w.tasks[0].server = server(Nanos::ZERO, None));
+    breaks(BadValue, "task[0].server.period", "at least 1 ns", |w| w.tasks[0].server = server(one, Some(Nanos::ZERO)));
+    breaks(Contradiction, "task[0].server.budget", "1 s exceeds the server's period 999.999999 ms", |w| {
+        w.tasks[0].server = server(many, Some(many - one));
+    });
+    breaks(Contradiction, "task[0].server.budget", "exceeds the period", |w| w.tasks[0].server = server(many, None));
     breaks(BadValue, "task[0].jitter", "exceeds the longest span, 315360000 s", |w| w.tasks[0].jitter = TOO_LONG);
     breaks(BadValue, "task[0].phase", "exceeds the longest span", |w| w.tasks[0].phase = TOO_LONG);
     breaks(BadValue, "task[0].deadline", "exceeds the longest span", |w| w.tasks[0].deadline = TOO_LONG);

@@ -21,8 +21,8 @@ impl Ranking {
     pub fn new<'a>(rule: PriorityRule, tasks: impl IntoIterator<Item = &'a Task>) -> Self {
         let key: fn(&Task) -> u64 = match rule {
             PriorityRule::Edf | PriorityRule::Fair => |_| 0,
-            PriorityRule::RateMonotonic => |task| task.period.as_nanos(),
-            PriorityRule::DeadlineMonotonic => |task| task.deadline.as_nanos(),
+            PriorityRule::RateMonotonic => |task| task.ranked_by().0.as_nanos(),
+            PriorityRule::DeadlineMonotonic => |task| task.ranked_by().1.as_nanos(),
             PriorityRule::Given => |task| task.priority.map_or(u64::MAX, u64::from),
         };
         let keys: Vec<u64> = tasks.into_iter().map(key).collect();

@@ -15,7 +15,7 @@ pub(super) fn left_out(workload: &Workload, linux: LinuxScheduler, use_gpus: boo
                 .to_owned(),
         );
     }
-    let is_enforced = |task: &&Task| task.budget.is_some() && task.body.iter().any(refusal::uses_gpu);
+    let is_enforced = |task: &&Task| task.server.is_some() && task.body.iter().any(refusal::uses_gpu);
     if let Some(task) = workload.tasks.iter().find(is_enforced).filter(|_| use_gpus) {
         notes.push(format!(
             "task \"{}\": a job that has used up its budget goes on to the end of its GPU section; other jobs wait for its \

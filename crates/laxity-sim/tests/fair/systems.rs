@@ -4,7 +4,7 @@
 use laxity_model::{
     CopyDirection, CpuId, EngineOrder, ExecutionTime, Factor, Gpu, GpuArbitration, GpuManagement, GpuOperation,
     GpuSync, GpuWork, Instant, InterruptHandling, Nanos, OverheadCosts, OverheadProfile, Platform, Resource,
-    ResourceProtocol, Scheduler, Scope, Step, Task, ThreadPriority, Waiting, Workload,
+    ResourceProtocol, Scheduler, Scope, Step, Task, TaskServer, ThreadPriority, Waiting, Workload,
 };
 use laxity_plan::Plan;
 use laxity_sim::Simulator;
@@ -134,8 +134,8 @@ fn what_takes_priorities_is_refused_by_name() {
     }
     let mut demanding = plain(InterruptHandling::Linux);
     demanding.resources[0].protocol = ResourceProtocol::PriorityCeiling;
-    let budget = Some(Nanos::from_millis(1));
-    demanding.tasks.push(Task { budget, ..Task::periodic("t", Nanos::from_millis(1), Nanos::from_millis(9)) });
+    let server = Some(TaskServer::hard(Nanos::from_millis(1)));
+    demanding.tasks.push(Task { server, ..Task::periodic("t", Nanos::from_millis(1), Nanos::from_millis(9)) });
     let text = refused(&demanding, "G-CFS");
     assert!(text.contains("resource \"r\"") && text.contains("task \"t\""), "{text}");
 }

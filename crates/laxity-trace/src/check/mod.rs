@@ -15,6 +15,7 @@ mod violation;
 pub use deadlines::DeadlineCheck;
 pub use fairness::FairnessCheck;
 pub use legality::LegalityCheck;
+pub use parts::BudgetProblem;
 pub use policy::PolicyCheck;
 pub use problem::{Act, Phase, Problem, Urgency};
 pub use report::Report;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use laxity_model::{CpuId, EdgeId, Engine, GpuId, Instant, JobId, LockId, Nanos, ReplicaId, SignedNanos, TaskId};
 
+use super::BudgetProblem;
+
 /// What is wrong. `Violation` knows when, where and with which job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
@@ -72,6 +74,20 @@ pub enum Problem {
     LeftNonPreemptive {
         /// How it left.
         act: Act,
+    },
+    /// A job executed for longer than the budget of its server, and not because of a section.
+    ExceededBudget {
+        /// For how long.
+        executed: Nanos,
+        /// What it had.
+        budget: Nanos,
+    },
+    /// A server was given a budget that its rules do not give.
+    WrongBudget {
+        /// The server.
+        task: TaskId,
+        /// What is wrong.
+        what: BudgetProblem,
     },
     /// A CPU executes one thing at a time, overheads too.
     OverheadsOverlap {

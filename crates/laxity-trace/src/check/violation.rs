@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use laxity_model::{CpuId, Instant, JobId, LockId};
+use laxity_model::{CpuId, Instant, JobId, LockId, TaskId};
 
 use super::Problem;
 use crate::TraceHeader;
@@ -57,6 +57,10 @@ impl Violation {
                 write!(f, "{job} {act} on {cpu}, which is not of its cluster {cluster}")
             }
             Problem::LeftNonPreemptive { act } => write!(f, "{job} {act} on {cpu} within a non-preemptive section"),
+            Problem::ExceededBudget { executed, budget } => {
+                write!(f, "{job} has executed for {executed} on a budget of {budget}")
+            }
+            Problem::WrongBudget { task, what } => write!(f, "the server {} {what}", names.task(*task)),
             Problem::OverheadsOverlap { until } => {
                 write!(f, "{cpu} begins an overhead while one goes on until {until}")
             }
@@ -246,6 +250,14 @@ impl Names<'_> {
             Names::Of(header) if job.task.index() < header.tasks.len() => job_name(header, job),
             _ => job.to_string(),
         }
+    }
+
+    fn task(&self, task: TaskId) -> String {
+        match self {
+            Names::Of(header) => header.tasks.get(task.index()).map(|info| info.name.clone()),
+            Names::Numbers => None,
+        }
+        .unwrap_or_else(|| task.to_string())
     }
 
     fn lock(&self, lock: LockId) -> String {

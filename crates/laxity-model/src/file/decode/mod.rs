@@ -46,6 +46,7 @@ pub(crate) mod fields {
     pub const DEVICE: &[&str] =
         &["name", "cluster", "arrival", "gap", "period", "top_half", "bottom_half", "interrupt_cpus", "server"];
     pub const SERVER: &[&str] = &["kind", "budget", "period", "priority"];
+    pub const TASK_SERVER: &[&str] = &["kind", "budget", "period"];
     pub const OVERHEADS: &[&str] = &[
         "name",
         "release",
@@ -98,6 +99,7 @@ pub(crate) mod fields {
         "cluster",
         "working_set",
         "budget",
+        "server",
         "memory_demand",
         "memory_budget",
         "wcet",
@@ -232,6 +234,7 @@ mod tests {
             ("gpu", fields::GPU),
             ("device", fields::DEVICE),
             ("server", fields::SERVER),
+            ("task_server", fields::TASK_SERVER),
             ("overheads", fields::OVERHEADS),
             ("memory", fields::MEMORY),
             ("regulator", fields::REGULATOR),

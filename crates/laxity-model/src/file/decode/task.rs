@@ -4,9 +4,9 @@ use super::body::{body, distribution};
 use super::own_code::own_code;
 use super::{Names, fields};
 use crate::error::{ErrorKind, Findings};
-use crate::file::ARRIVALS;
 use crate::file::reader::{Fields, Item};
-use crate::{Arrival, BestEffortTask, Distribution, Nanos, Task};
+use crate::file::{ARRIVALS, SERVERS};
+use crate::{Arrival, BestEffortTask, Distribution, Nanos, Task, TaskServer};
 
 /// An element of `[[task]]`.
 pub(super) fn task(item: &Item<'_>, names: &Names, findings: &mut Findings) -> Task {
@@ -27,12 +27,30 @@ pub(super) fn task(item: &Item<'_>, names: &Names, findings: &mut Findings) -> T
         priority: fields.get("priority").and_then(|item| item.integer_u32(findings)),
         cluster: fields.get("cluster").and_then(|item| item.integer_u32(findings)).map(|index| index as usize),
         working_set: fields.get("working_set").and_then(|item| item.size(findings)),
-        budget: fields.get("budget").and_then(|item| item.span(findings)),
+        server: server(&fields, findings),
         memory_demand: fields.get("memory_demand").and_then(|item| item.rate(findings)).unwrap_or(0),
         memory_budget: fields.get("memory_budget").and_then(|item| item.rate(findings)),
         body: body(&fields, names, findings),
         run: own_code(&fields, findings),
     }
+}
+
+/// `server`, or `budget`, its short form.
+fn server(fields: &Fields<'_>, findings: &mut Findings) -> Option<TaskServer> {
+    let short = fields.get("budget");
+    let Some(item) = fields.get("server") else {
+        return short.and_then(|item| item.span(findings)).map(TaskServer::hard);
+    };
+    if let Some(short) = short {
+        let message = "is the short form of a `server` of kind \"cbs_hard\"; write one of them";
+        short.report(ErrorKind::Contradiction, message, findings);
+    }
+    let expected = "a table, as in `{ kind = \"cbs_soft\", budget = \"1 ms\", period = \"10 ms\" }`";
+    let fields = item.table(fields::TASK_SERVER, expected, findings)?;
+    let kind = fields.require("kind", "`kind = \"cbs_soft\"`", findings).and_then(|it| it.choice(SERVERS, findings));
+    let budget = fields.require("budget", "`budget = \"1 ms\"`", findings).and_then(|item| item.span(findings));
+    let period = fields.get("period").and_then(|item| item.span(findings));
+    Some(TaskServer { kind: kind?, budget: budget?, period })
 }
 
 /// `what` are the things that arrive, for the message.

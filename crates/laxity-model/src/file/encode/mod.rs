@@ -9,11 +9,11 @@ mod own_code;
 use super::decode::FORMAT;
 use super::quantity::{write_picos, write_rate, write_size};
 use super::write::Outline::{self, Boolean, Decimal, Inline, Integer, Lines, List, Section, Sections, Text};
-use super::{ARRIVALS, AUTOMATIC, PROTOCOLS, Words, cpu_list};
+use super::{ARRIVALS, AUTOMATIC, PROTOCOLS, SERVERS, Words, cpu_list};
 use crate::{
     Arrival, BestEffortTask, Chain, CopyDirection, CpuId, DataObject, Distribution, Edge, ExecutionTime, Factor, Gpu,
     GpuOperation, GpuWork, Graph, LatestEdge, Nanos, Node, OverheadKind, OverheadProfile, OverheadTable, Platform,
-    Replicas, Resource, Scheduler, Step, Task, Waiting, Workload,
+    Replicas, Resource, Scheduler, ServerKind, Step, Task, TaskServer, Waiting, Workload,
 };
 
 /// The fields of a table, in the order in which they are written.
@@ -164,12 +164,23 @@ fn task(task: &Task, names: &Names<'_>) -> Fields {
     unless(&mut fields, "jitter", task.jitter, Nanos::ZERO, span);
     placement(task.priority, task.cluster, &mut fields);
     fields.extend(task.working_set.map(|bytes| ("working_set", Text(write_size(bytes)))));
-    fields.extend(task.budget.map(|budget| ("budget", span(budget))));
+    fields.extend(task.server.map(|it| server(&it)));
     unless(&mut fields, "memory_demand", task.memory_demand, 0, |demand| Text(write_rate(demand)));
     fields.extend(task.memory_budget.map(|budget| ("memory_budget", Text(write_rate(budget)))));
     body(&task.body, names, &mut fields);
     fields.extend(task.run.as_ref().map(|run| ("run", own_code::own_code(run))));
     fields
+}
+
+/// The short form where there is one.
+fn server(server: &TaskServer) -> (&'static str, Outline) {
+    let TaskServer { kind, budget, period } = *server;
+    if (kind, period) == (ServerKind::CbsHard, None) {
+        return ("budget", span(budget));
+    }
+    let mut fields = vec![("kind", word(SERVERS, &kind)), ("budget", span(budget))];
+    fields.extend(period.map(|period| ("period", span(period))));
+    ("server", Inline(fields))
 }
 
 fn arrival(arrival: &Arrival, period: Nanos, fields: &mut Fields) {

@@ -1,5 +1,6 @@
 //! What must hold of things other than the life of a job: part of [`LegalityCheck`](super::LegalityCheck).
 
+mod budgets;
 mod engines;
 mod latest;
 mod locks;
@@ -10,6 +11,9 @@ mod tokens;
 
 use laxity_model::Instant;
 
+pub use self::budgets::BudgetProblem;
+
+use self::budgets::Budgets;
 use self::engines::Engines;
 use self::latest::Latest;
 use self::locks::Locks;
@@ -23,6 +27,7 @@ use crate::{Event, TraceHeader};
 /// The parts, all of which see every record.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
+    budgets: Budgets,
     engines: Engines<'a>,
     latest: Latest<'a>,
     locks: Locks<'a>,
@@ -34,6 +39,7 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     pub fn new(header: &'a TraceHeader) -> Self {
         Parts {
+            budgets: Budgets::new(header),
             engines: Engines::new(header),
             latest: Latest::new(header),
             locks: Locks::new(header),
@@ -51,6 +57,7 @@ impl<'a> Parts<'a> {
 
     /// Takes one event; times do not go back. `before`: what was true before it.
     pub fn record(&mut self, at: Instant, event: Event, before: &Replay, report: &mut Report) {
+        self.budgets.record(at, event, before, report);
         self.engines.record(at, event, &before.details().engines, report);
         self.locks.record(at, event, before, report);
         self.memory.record(at, event, before, report);

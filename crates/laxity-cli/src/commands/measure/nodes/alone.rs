@@ -42,7 +42,7 @@ pub fn parts(workload: &Workload) -> Vec<Part> {
     tasks
         .chain(graphs)
         .map(|mut part| {
-            part.workload.tasks.iter_mut().for_each(|task| (task.cluster, task.budget) = (None, None));
+            part.workload.tasks.iter_mut().for_each(|task| (task.cluster, task.server) = (None, None));
             part.workload.graphs.iter_mut().flat_map(|graph| &mut graph.nodes).for_each(|node| node.cluster = None);
             part
         })

@@ -1,0 +1,286 @@
+//! Tasks that are bandwidth servers: what their budgets ask of the CPUs, and when their jobs are complete. Proof:
+//! `docs/decisions/0102-throttled-jobs.md`.
+//!
+//! ```text
+//!   job       a--g=============================c      g: when it begins, up to the jitter and L after its arrival a
+//!   budgets      |###.....|###.....|###.....|#        n = ceil(C / Q) of them, P apart, each used up within R
+//!                                                     c <= a + J + L + (n - 1) P + R
+//! ```
+//!
+//! Where all budgets of a job are over before the next job begins, each job finds the server idle with a full budget. Then the
+//! budgets are jobs of a sporadic task (Q, P), due P after each begins, whatever the kind of the server.
+
+use laxity_model::{Nanos, PriorityRule, ServerKind, TaskServer};
+
+use super::analysed_task::AnalysedTask;
+use super::assign::Cluster;
+use super::context::{Context, Machine};
+use super::hard::Hard;
+use super::{Accounting, BoundSource, Failure, Finding, Status, explain, safe};
+use crate::Test;
+
+/// Rounds in which the lateness of releases settles; in practice two or three.
+const ROUNDS_MAX: u32 = 100;
+
+/// The server that a task is. Times in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Server {
+    kind: ServerKind,
+    budget: u64,
+    /// Of its own.
+    period: Option<u64>,
+    /// Whether its jobs arrive exactly a period apart.
+    pub is_periodic: bool,
+}
+
+/// The jobs of a task whose budgets are analysed in its place.
+#[derive(Clone, Debug)]
+pub(super) struct Jobs {
+    pub wcet: u64,
+    pub period: u64,
+    pub deadline: u64,
+    pub fate: Fate,
+}
+
+/// What becomes of the jobs of a server.
+#[derive(Clone, Debug)]
+pub(super) enum Fate {
+    /// A job is complete when the last of so many budgets is used up, which begins `offset` after its arrival.
+    Served { budgets: u64, offset: u64 },
+    /// They may need more than there is, so that nothing bounds them; others see no more than the budgets. Why, in words.
+    Outrun(String),
+    /// Nothing is known, of others either. Why, in words.
+    Unknown(String),
+}
+
+/// What was found about the jobs of a cluster.
+pub(super) struct Judged {
+    pub finding: Finding,
+    /// Response-time bounds of the members, counted from the arrival; of one that has none `None`.
+    pub bounds: Option<(Vec<Option<u64>>, BoundSource)>,
+}
+
+impl Server {
+    pub fn new(server: TaskServer, is_periodic: bool) -> Server {
+        let TaskServer { kind, budget, period } = server;
+        Server { kind, budget: budget.0.max(1), period: period.map(|period| period.0.max(1)), is_periodic }
+    }
+}
+
+/// `tasks` with budgets in place of the jobs that use them up. Clusters keep their members.
+pub(super) fn with_budgets(machine: &Machine, clusters: &[Cluster], tasks: &[AnalysedTask]) -> Vec<AnalysedTask> {
+    let mut analysed = tasks.to_vec();
+    for (index, cluster) in clusters.iter().enumerate() {
+        if cluster.members.iter().all(|&member| tasks[member].server.is_none()) {
+            continue;
+        }
+        // A server has work when the release of its job has been handled, and that may be delayed by interrupts, which
+        // budgets cause, too.
+        let mut late = 0;
+        for _ in 0..ROUNDS_MAX {
+            for &member in &cluster.members {
+                analysed[member] = served(&tasks[member], machine, late);
+            }
+            let needed = lateness(&Context { machine, index, cluster, analysed: &analysed });
+            if needed <= late {
+                break;
+            }
+            late = needed;
+        }
+    }
+    analysed
+}
+
+/// How long after its release a job may begin at the earliest, at worst; 0 where interrupts leave no time to jobs, of which
+/// nothing is proven then.
+fn lateness(context: &Context<'_>) -> u64 {
+    match context.machine.accounting {
+        Accounting::Safe => safe::release_lag(context).unwrap_or(0),
+        Accounting::Published => 0,
+    }
+}
+
+/// `task` as it is analysed if releases are handled up to `late` after they are due.
+fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
+    let Some(server) = task.server else { return task.clone() };
+    let is_edf = machine.rule == PriorityRule::Edf;
+    if !is_edf && server.kind == ServerKind::CbsSoft {
+        // It never waits, and keeps its priority.
+        return task.clone();
+    }
+    let budgets = task.wcet.div_ceil(server.budget).max(1);
+    let delay = task.jitter.saturating_add(late);
+    let jobs = |fate| Some(Jobs { wcet: task.wcet, period: task.period, deadline: task.deadline, fate });
+    let unknown = |reason| AnalysedTask { jobs: jobs(Fate::Unknown(reason)), ..task.clone() };
+    let budget = AnalysedTask { is_synchronous: false, ..task.clone() };
+    let Some(period) = server.period else {
+        if task.deadline > task.period {
+            return unknown(
+                "its deadline is beyond its period, so that jobs may share budgets, which is not analysed; give \
+                            its server a shorter period, or leave it out"
+                    .to_owned(),
+            );
+        }
+        if delay > 0 {
+            let reason = format!(
+                "its jobs may begin up to {} after they arrive, so that the budget of the job before may not be over when one \
+                 begins, which is not analysed; give its server a period of {} at most",
+                Nanos(delay),
+                Nanos(task.period.saturating_sub(delay) / budgets)
+            );
+            return unknown(reason);
+        }
+        if budgets == 1 {
+            return task.clone();
+        }
+        return match cannot_share(task, server, machine) {
+            Some(reason) => unknown(reason),
+            None => AnalysedTask {
+                wcet: server.budget,
+                deadline: if is_edf { task.deadline } else { task.period },
+                jobs: jobs(Fate::Outrun(outrun(task, server.budget, task.period))),
+                ..budget
+            },
+        };
+    };
+    if let Some(reason) = cannot_begin_anew(task, budgets, period, delay, machine) {
+        return unknown(reason);
+    }
+    let offset = delay.saturating_add(period.saturating_mul(budgets - 1));
+    let is_one = budgets == 1;
+    AnalysedTask {
+        wcet: if is_one { task.wcet } else { server.budget },
+        period: if is_one { task.period - delay } else { period },
+        deadline: period,
+        jitter: 0,
+        early_jobs: if server.kind == ServerKind::CbsSoft { budgets - 1 } else { 0 },
+        jobs: jobs(Fate::Served { budgets, offset }),
+        ..budget
+    }
+}
+
+/// Why the budgets of a server may not begin at its releases, though it has their period and jobs need several.
+fn cannot_share(task: &AnalysedTask, server: Server, machine: &Machine) -> Option<String> {
+    let reason = outrun(task, server.budget, task.period);
+    if !server.is_periodic || server.kind == ServerKind::CbsSoft {
+        return Some(format!("{reason}; others are not analysed beside that either"));
+    }
+    in_parts(task, machine)
+}
+
+/// Why the next job may find a budget that the one before began.
+fn cannot_begin_anew(task: &AnalysedTask, budgets: u64, period: u64, delay: u64, machine: &Machine) -> Option<String> {
+    if machine.is_quantum_driven || machine.is_dedicated || machine.accounting == Accounting::Published {
+        let reason = "servers with a period of their own are analysed for event-driven scheduling with interrupts on all \
+                      CPUs, safely accounted; choose that, or leave the period out";
+        return Some(reason.to_owned());
+    }
+    let room = task.period.saturating_sub(delay);
+    if budgets.saturating_mul(period) > room || room == 0 {
+        return Some(format!(
+            "its jobs may need {budgets} budgets, the last of which is due {} after the first began, and the next job may \
+             begin after {}, so that jobs may share a budget, which is not analysed; give its server a period of {} at most, \
+             or a larger budget",
+            Nanos(budgets.saturating_mul(period)),
+            Nanos(room),
+            Nanos(room / budgets)
+        ));
+    }
+    if budgets > 1 { in_parts(task, machine) } else { None }
+}
+
+/// Why jobs of several budgets are not analysed, if they are not.
+fn in_parts(task: &AnalysedTask, machine: &Machine) -> Option<String> {
+    if machine.is_quantum_driven || machine.is_dedicated || machine.accounting == Accounting::Published {
+        let reason = "jobs of several budgets are analysed for event-driven scheduling with interrupts on all CPUs, safely \
+                      accounted; choose that, or raise the budget";
+        return Some(reason.to_owned());
+    }
+    let is_plain = task.suspensions == 0 && task.section == 0 && task.lock_requests == 0 && !task.uses_gpu();
+    let reason = "its jobs may use up their budget, and do more than execute: they suspend, or are throttled late because of \
+                  a section; raise the budget to the worst case";
+    (!is_plain).then(|| reason.to_owned())
+}
+
+fn outrun(task: &AnalysedTask, budget: u64, period: u64) -> String {
+    format!(
+        "its jobs may need {} in {}, and its server gives them {}; raise the budget, or shorten the server's period",
+        Nanos(task.wcet),
+        Nanos(period),
+        Nanos(budget)
+    )
+}
+
+/// Why nothing is known about a cluster with servers, if so.
+pub(super) fn unknown(context: &Context<'_>) -> Vec<Failure> {
+    let reason = |&index: &usize| match &context.analysed[index].jobs {
+        Some(Jobs { fate: Fate::Unknown(reason), .. }) => Some(explain::of_task(context, index, reason.clone())),
+        _ => None,
+    };
+    context.cluster.members.iter().filter_map(reason).collect()
+}
+
+/// Whether members share budgets when they are tardy, so that what is known of tardiness does not hold for them.
+pub(super) fn shared_when_tardy(context: &Context<'_>) -> Option<Failure> {
+    let is_edf = context.machine.rule == PriorityRule::Edf;
+    let server = context.cluster.members.iter().find(|&&index| is_edf && context.analysed[index].server.is_some())?;
+    let message = "its jobs share budgets when they are tardy, and then go by other deadlines than their own; no tardiness \
+                   bound is known for that";
+    Some(explain::of_task(context, *server, message.to_owned()))
+}
+
+/// What `hard` says of the jobs, once it is known of the budgets.
+pub(super) fn judge(context: &Context<'_>, hard: Hard) -> Judged {
+    let Hard { finding, bounds } = hard;
+    if !finding.is_schedulable() || context.members().all(|task| task.jobs.is_none()) {
+        return Judged { finding, bounds: bounds.map(known) };
+    }
+    // Each budget is used up in time.
+    let deadlines = || (context.members().map(|task| task.deadline).collect(), BoundSource::Deadline);
+    let (mut times, by) = known(bounds.unwrap_or_else(deadlines));
+    let mut failures = Vec::new();
+    for (&index, time) in context.cluster.members.iter().zip(&mut times) {
+        let Some(jobs) = &context.analysed[index].jobs else { continue };
+        match &jobs.fate {
+            Fate::Served { offset, .. } => {
+                *time = time.map(|time| time.saturating_add(*offset));
+                if let Some(late) = time.filter(|&time| time > jobs.deadline) {
+                    failures.push(explain::of_task(context, index, too_late(late, jobs.deadline)));
+                }
+            }
+            Fate::Outrun(reason) | Fate::Unknown(reason) => {
+                *time = None;
+                failures.push(explain::of_task(context, index, reason.clone()));
+            }
+        }
+    }
+    let finding = if failures.is_empty() { finding } else { Finding::failed(Status::NotProven, failures) };
+    Judged { finding, bounds: Some((times, by)) }
+}
+
+fn known((times, by): (Vec<u64>, BoundSource)) -> (Vec<Option<u64>>, BoundSource) {
+    (times.into_iter().map(Some).collect(), by)
+}
+
+fn too_late(bound: u64, deadline: u64) -> String {
+    format!(
+        "its last budget is used up {} after its arrival at the latest, and it has {}; raise the budget, shorten the \
+         server's period, or extend the deadline",
+        Nanos(bound),
+        Nanos(deadline)
+    )
+}
+
+impl Judged {
+    /// Nothing was found.
+    pub fn failed(failures: Vec<Failure>) -> Judged {
+        Judged { finding: Finding::failed(Status::NotProven, failures), bounds: None }
+    }
+
+    /// That every job has a bound, though not all are within their deadlines.
+    pub fn soft(&self) -> Option<Finding> {
+        let (times, _) = self.bounds.as_ref()?;
+        let is_bounded = times.iter().all(Option::is_some);
+        is_bounded.then(|| Finding { tests: self.finding.tests.clone(), ..Finding::proven(Test::BoundedTardiness) })
+    }
+}
