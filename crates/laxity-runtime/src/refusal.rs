@@ -1,6 +1,6 @@
 //! Refuses workloads that cannot be run live.
 
-use laxity_model::{GpuArbitration, ResourceProtocol, Step, Workload};
+use laxity_model::{GpuArbitration, ResourceProtocol, Step, TaskServer, Workload};
 use thiserror::Error;
 
 /// A workload cannot be run live; each reason names the thing.
@@ -44,6 +44,17 @@ pub(crate) fn unsupported(workload: &Workload) -> Vec<String> {
 /// Features of `workload` that Laxity's scheduler can run, and no class of Linux.
 pub(crate) fn beyond_linux(workload: &Workload) -> Vec<String> {
     let mut reasons = Vec::new();
+    for (task, server) in workload.tasks.iter().filter_map(|task| Some((task, task.server?))) {
+        if server != TaskServer::hard(server.budget) {
+            reasons.push(format!(
+                "task \"{}\": no class of Linux has the deadlines and the ranks of a {} server in {}; take --scheduler \
+                 laxity, write `budget` in place of `server`, or simulate",
+                task.name,
+                server.kind.name(),
+                task.ranked_by().0
+            ));
+        }
+    }
     let used = |resource: usize| bodies(workload).any(|body| body.iter().any(|step| locks_it(step, resource)));
     for (_, resource) in workload.resources.iter().enumerate().filter(|&(index, _)| used(index)) {
         if resource.replicas > 1 {

@@ -167,6 +167,15 @@ impl LocksGuard<'_> {
         self.completes = Some(task);
     }
 
+    /// The present job of `task` has another priority in its own right.
+    pub fn rebase(&mut self, task: TaskId) {
+        if self.cache.arbiter.base(task).is_none() {
+            // The arbiter knows no job that neither holds nor requests.
+            return self.touch(task);
+        }
+        self.handle(Event::Rebase { priority: self.shared.base(task) });
+    }
+
     /// `task` is to be brought in line.
     pub fn touch(&mut self, task: TaskId) {
         if !self.touched.contains(&task) {

@@ -3,7 +3,7 @@
 use laxity_model::Instant;
 use laxity_policy::cpu::Event;
 
-use crate::decision::{Decision, Watch};
+use crate::decision::{Change, Decision, Watch};
 use crate::state_lock::ClusterGuard;
 use crate::task::{Phase, Task, TaskError};
 
@@ -59,5 +59,28 @@ impl Task {
             self.shared().begin_job(self.id, job.index, job.release, deadline);
             state.handle(self.id, Event::Prioritized { task: self.id, level: self.shared().own_level(self.id) });
         })
+    }
+
+    /// The same of a job that is not suspended and goes on; `watch` hears of the decision before the thread may have to wait
+    /// for its CPU. It keeps the priority that it inherits by locks which it holds.
+    ///
+    /// # Errors
+    /// [`TaskError`]; there must be a job that is not suspended.
+    pub fn postpone_watched(&self, deadline: Instant, watch: &mut impl Watch) -> Result<(), TaskError> {
+        self.expect(Phase::Pending, "a deadline", "a job that is not suspended", "wait for one first")?;
+        let (shared, task, job) = (self.shared(), self.id, self.job());
+        if shared.config.locks.is_empty() {
+            let event = |state: &mut ClusterGuard<'_>| {
+                shared.begin_job(task, job.index, job.release, deadline);
+                state.change(Change::Prioritized { task, level: shared.own_level(task) });
+            };
+            return self.event(watch, Phase::Pending, event).map(drop);
+        }
+        self.change_locks(watch, |locks| {
+            shared.begin_job(task, job.index, job.release, deadline);
+            locks.rebase(task);
+            Ok(())
+        })
+        .map(drop)
     }
 }

@@ -3,6 +3,8 @@
 //! ```text
 //!  begin: wake           a step used CPU time: charge       exhausted, and no section: suspended until replenished
 //! (no job) -----> (has budget) <------------------> (has budget) -----------> (throttled) -----> (has budget)
+//!                      |    ^
+//!                      '----'  exhausted, and there is another one: the job goes on, ranked by a later deadline
 //! ```
 //!
 //! The thread knows by its own clock what it used, however often it was preempted: a step executes no longer than there is
@@ -27,6 +29,8 @@ pub(super) struct Budget {
     throttled: Option<Instant>,
     /// The deadline with which it competes.
     deadline: Instant,
+    /// Whether the job that goes on is still ranked by an earlier one.
+    is_postponed: bool,
     /// When something last happened to it: its time never goes back.
     last: Instant,
     /// What the log does not have yet: budgets that it was given, and their deadlines.
@@ -45,6 +49,7 @@ impl Budget {
             left: plan.config.budget,
             throttled: None,
             deadline: Instant::ZERO,
+            is_postponed: false,
             last: Instant::ZERO,
             replenished: Vec::new(),
         })
@@ -101,7 +106,10 @@ impl Budget {
     fn follow(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Ready { deadline } => (self.deadline, self.throttled) = (deadline, None),
+                Action::Ready { deadline } => {
+                    self.is_postponed |= deadline != self.deadline;
+                    (self.deadline, self.throttled) = (deadline, None);
+                }
                 Action::Throttled { until } => self.throttled = Some(until),
                 Action::Replenished { budget, deadline } => {
                     self.left = budget;
@@ -125,7 +133,10 @@ impl Jobs {
             self.budget.iter_mut().for_each(|budget| budget.replenish(until));
         }
         self.note_budgets();
-        let ranked = self.budget.as_ref().map_or(deadline, |budget| budget.ranked(deadline));
+        let ranked = self.budget.as_mut().map_or(deadline, |budget| {
+            budget.is_postponed = false;
+            budget.ranked(deadline)
+        });
         if ranked != deadline && self.scheduled.is_some() {
             self.note(JobStep::Priority(ranked.0));
         }
@@ -162,8 +173,10 @@ impl Jobs {
         }
     }
 
-    /// Suspends the job while it has no budget, unless it is in a section, which comes to its end first.
+    /// Suspends the job while it has no budget, unless it is in a section, which comes to its end first. One that has got
+    /// another budget already goes on.
     pub(super) fn await_budget(&mut self) -> Result<(), Cut> {
+        self.go_on_postponed()?;
         let until = |jobs: &Jobs| jobs.budget.as_ref().and_then(|budget| budget.throttled);
         if self.sections > 0 || !self.held.is_empty() {
             return Ok(());
@@ -181,9 +194,25 @@ impl Jobs {
         Ok(())
     }
 
+    /// The job, which goes on, is ranked by the deadline of the budget that it has got, and may lose its CPU by that. In a
+    /// non-preemptive section, which it has to itself, it is ranked anew when the section ends.
+    fn go_on_postponed(&mut self) -> Result<(), Cut> {
+        let (Some(budget), Some(task)) = (&mut self.budget, &self.scheduled) else { return Ok(()) };
+        if self.sections > 0 || budget.throttled.is_some() || !std::mem::take(&mut budget.is_postponed) {
+            return Ok(());
+        }
+        if let ServerLevel::Deadline { .. } = budget.level {
+            let mut watch = self.log.decisions(self.index, None);
+            task.postpone_watched(budget.ranked(Instant::NEVER), &mut watch).map_err(super::JobError::from)?;
+            self.note(JobStep::Executes);
+        }
+        Ok(())
+    }
+
     /// The suspended job is ranked by the deadline of its new budget.
     fn follow_deadline(&mut self) -> Result<(), Cut> {
-        let (Some(budget), Some(task)) = (&self.budget, &self.scheduled) else { return Ok(()) };
+        let (Some(budget), Some(task)) = (&mut self.budget, &self.scheduled) else { return Ok(()) };
+        budget.is_postponed = false;
         if let ServerLevel::Deadline { .. } = budget.level {
             let level = budget.ranked(Instant::NEVER).0;
             task.postpone(Instant(level)).map_err(super::JobError::from)?;
@@ -212,9 +241,45 @@ mod tests {
     }
 
     fn budget() -> Budget {
+        of(Kind::HardCbs)
+    }
+
+    fn of(kind: Kind) -> Budget {
         let (budget, period) = (Nanos::from_millis(2), Nanos::from_millis(10));
         let level = ServerLevel::Deadline { period, relative: period };
-        Budget::new(&ServerPlan { config: Config { budget, period, kind: Kind::HardCbs }, level }).expect("a budget")
+        Budget::new(&ServerPlan { config: Config { budget, period, kind }, level }).expect("a budget")
+    }
+
+    #[test]
+    fn a_soft_budget_is_full_at_once_and_due_a_period_later() {
+        let mut budget = of(Kind::SoftCbs);
+        budget.begin(ms(100));
+        budget.is_postponed = false;
+        budget.charge(Nanos::from_millis(1), ms(101));
+        assert_eq!((budget.throttled, budget.is_postponed), (None, false));
+        budget.charge(Nanos::from_millis(1), ms(102));
+        assert_eq!((budget.throttled, budget.is_postponed, budget.left), (None, true, Nanos::from_millis(2)));
+        assert_eq!(budget.ranked(Instant::NEVER), ms(120));
+        // It used a budget and a half too much.
+        budget.charge(Nanos::from_millis(5), ms(107));
+        assert_eq!((budget.ranked(Instant::NEVER), budget.left), (ms(140), Nanos::from_millis(1)));
+    }
+
+    #[test]
+    fn a_part_of_a_sporadic_budget_comes_back_a_period_after_its_use_began() {
+        let mut budget = of(Kind::Sporadic { replenishments: 4 });
+        budget.begin(ms(100));
+        budget.charge(Nanos::from_millis(1), ms(103));
+        // The job is complete, and the next one comes.
+        budget.begin(ms(105));
+        assert_eq!((budget.left, budget.ranked(Instant::NEVER)), (Nanos::from_millis(1), ms(115)));
+        budget.charge(Nanos::from_millis(1), ms(106));
+        assert_eq!(budget.throttled, Some(ms(110)), "what was used from 100 on");
+        budget.replenish(ms(110));
+        assert_eq!((budget.throttled, budget.left), (None, Nanos::from_millis(1)));
+        assert_eq!(budget.ranked(Instant::NEVER), ms(120));
+        budget.charge(Nanos::from_millis(1), ms(111));
+        assert_eq!(budget.throttled, Some(ms(115)), "what was used from 105 on");
     }
 
     /// Preempted or not: 2 ms of CPU time in whatever time, then none until the deadline of the budget.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use laxity_graph::{Inputs, LatestInputs, LatestOutputs, Outputs};
 use laxity_model::{ExecutionTime, Instant};
 use laxity_plan::Op;
+use laxity_sys::clock;
 use laxity_sys::own_code::{Frame, Head, StepKind, View, WARM_UP};
 
 use super::{Cut, Holding, JobError, Jobs};
@@ -147,7 +148,14 @@ impl Jobs {
         kind: StepKind,
         holding: Holding<'_>,
     ) -> Result<(), Cut> {
-        if self.code.is_some() { self.call_code(at, kind, holding) } else { self.execute(self.draw(time, at)) }
+        if self.code.is_none() {
+            return self.execute(self.draw(time, at));
+        }
+        // A call cannot be cut: what it uses beyond its budget is paid back by the next ones.
+        let before = clock::thread_cpu_time();
+        let outcome = self.call_code(at, kind, holding);
+        self.charge_since(before);
+        outcome
     }
 
     /// Calls the code of the task for step `at`.

@@ -91,3 +91,92 @@ body = [{ cpu = "5 ms" }, { critical = "map", body = [{ cpu = "15 ms" }] }, { no
         assert_eq!(lives(&live)[&first], lives(&model)[&first], "{linux}");
     }
 }
+
+/// When each task has used a budget up, and which job is complete when, in order: what servers decide.
+fn order(records: &[Record]) -> Vec<(&'static str, TaskId, u64)> {
+    let mut order = Vec::new();
+    for record in records {
+        match record.event {
+            Event::Replenish { task, deadline, .. } => order.push(("budget due", task, deadline.0)),
+            Event::Complete { job, .. } => order.push(("complete", job.task, job.index.into())),
+            _ => {}
+        }
+    }
+    order
+}
+
+/// Jobs of 25 ms in budgets of 10 ms, beside one that is due between the deadlines of two of the budgets.
+fn beside(kind: &str, cpus: usize) -> Workload {
+    workload(&format!(
+        r#"
+scheduler = "G-EDF"
+[platform]
+cpus = {cpus}
+[[task]]
+name = "greedy"
+period = "500 ms"
+wcet = "25 ms"
+server = {{ kind = "{kind}", budget = "10 ms", period = "100 ms" }}
+[[task]]
+name = "other"
+period = "500 ms"
+deadline = "150 ms"
+wcet = "30 ms"
+"#
+    ))
+}
+
+/// A soft server's job goes on with the next budget, which is due later than the other job: so that one preempts it. Hard and
+/// sporadic ones wait.
+#[test]
+fn servers_of_all_kinds_give_live_the_budgets_and_the_order_that_are_simulated() {
+    for kind in ["cbs_hard", "cbs_soft", "sporadic"] {
+        let workload = beside(kind, 1);
+        let Some([live, model]) = both(&workload, LinuxScheduler::Laxity) else { continue };
+        let first = JobId { task: TaskId(0), index: 0 };
+        let (did, expected) = (lives(&live), lives(&model));
+        assert_eq!(did[&first], expected[&first], "{kind}");
+        let sleeps = did[&first].iter().filter(|(did, _)| *did == "sleeps").count();
+        assert_eq!(sleeps, if kind == "cbs_soft" { 0 } else { 2 }, "{kind}");
+        let expected = order(&model);
+        let first_jobs = order(&live);
+        // Deadlines of a sporadic server count from its first use of a budget; to the microsecond live.
+        let coarse = |order: &[(&'static str, TaskId, u64)]| -> Vec<_> {
+            order
+                .iter()
+                .map(|&(what, task, at)| (what, task, if what == "complete" { at } else { at / 50_000_000 }))
+                .collect()
+        };
+        assert_eq!(coarse(&first_jobs), coarse(&expected[..first_jobs.len()]), "{kind}");
+        assert_eq!(first_jobs.iter().filter(|(what, ..)| *what == "budget due").count(), 3, "{kind}");
+        let preemptions = |records: &[Record]| {
+            let of_first = |record: &&Record| matches!(record.event, Event::Preempt { job, .. } if job == first);
+            records.iter().filter(of_first).count()
+        };
+        if kind == "cbs_soft" {
+            assert!(
+                preemptions(&live) >= 1 && preemptions(&model) == 1,
+                "the other job is due before its second budget"
+            );
+        }
+    }
+}
+
+/// No class of Linux has the deadlines of a server.
+#[test]
+fn a_server_is_refused_under_classes_of_linux_and_runs_under_laxity_by_default() {
+    for kind in ["cbs_hard", "cbs_soft", "sporadic"] {
+        let workload = beside(kind, 1);
+        let options = |linux| Options { scheduler: workload.scheduler, linux, seed: SEED, duration: ms(100) };
+        for linux in [LinuxScheduler::Other, LinuxScheduler::Deadline] {
+            let Err(refusal) = LivePlan::new(&workload, &options(Some(linux))) else { panic!("{kind} under {linux}") };
+            let refusal = refusal.to_string();
+            let is_expected = refusal.contains("no class of Linux") && refusal.contains("--scheduler laxity");
+            // This class may not be had here at all.
+            assert!(is_expected || linux == LinuxScheduler::Deadline, "{refusal}");
+        }
+        if let Ok(plan) = LivePlan::new(&workload, &options(None)) {
+            assert_eq!(plan.linux(), LinuxScheduler::Laxity);
+        }
+    }
+}
