@@ -19,7 +19,9 @@
 #   make test-races  live graphs and C programs under sanitizers and Miri (minutes; installs a nightly toolchain)
 #   make study-gedf, make study-klmirqd   the published schedulability studies at full size; resumable
 #   make study-klmirqd-runtime   the published run-time study of GPU interrupt handling, simulated; a few minutes
-#   make study-vision   seventeen video stabilizers: 400 s live under each configuration, and simulated; two hours
+#   make study-vision   seventeen video stabilizers: 400 s live under each configuration, and simulated; four hours
+#   make study-vision-virtual   of these only the runs in which this machine stands for the paper's six CPUs; FOR=20s for
+#                       a quarter of an hour, in which nothing else should run
 #   make release     the optimized command, and a wheel of the Python package
 #   make capi        the C library, its header and laxity.pc, installed below PREFIX (out/capi)
 #   make vision      the video stabilizer of examples/vision; as root it installs OpenCV
@@ -55,7 +57,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates python -name '*.rs' -o
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null) python/pyproject.toml
 
 .PHONY: help doctor demo test test-rust test-python check fuzz test-kernel test-kill test-races bench-analysis bench-bandwidth \
-        bench-gpu bench-graph bench-interpose bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision release capi vision \
+        bench-gpu bench-graph bench-interpose bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision study-vision-virtual release capi vision \
         test-vision test-vision-short fusion requirements clean venv opencl opencv demo-vision
 
 help:
@@ -123,7 +125,7 @@ test-vision-short: venv
 	status=0; scripts/vision.sh $(OUT)/dev/capi $(OUT)/dev/vision || status=$$?; \
 	case $$status in \
 	0) scripts/fusion.sh $(OUT)/dev/capi $(OUT)/dev/fusion && FUSION=$(OUT)/dev/fusion $(PYTEST) examples/fusion/tests && \
-	   STABILIZE=$(OUT)/dev/vision/stabilize $(PYTEST) examples/vision/tests/test_{short,delays,study}.py ;; \
+	   STABILIZE=$(OUT)/dev/vision/stabilize $(PYTEST) examples/vision/tests/test_{short,delays,scheduled,study}.py ;; \
 	77) echo "examples/vision, examples/fusion: all tests: OpenCV is not installed" | tee -a "$${LAXITY_SKIPPED:-/dev/null}" ;; \
 	*) exit $$status ;; \
 	esac
@@ -204,11 +206,13 @@ study-klmirqd-runtime: STUDY := elliott2012klmirqd_runtime
 
 # Nothing else should run meanwhile. Resumable; FOR=10s for a shorter one.
 FOR ?= 400s
-study-vision: vision $(STAMPS)/venv
+study-vision: KINDS := --live --virtual
+study-vision-virtual: KINDS := --virtual
+study-vision study-vision-virtual: vision $(STAMPS)/venv
 	cargo build --release --quiet -p laxity-cli
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --quiet --release -m python/Cargo.toml
 	@rm -f $(STAMPS)/python
-	@$(PYTHON) -m studies elliott2015vision --live --for $(FOR) --stabilize $(OUT)/vision/stabilize \
+	@$(PYTHON) -m studies elliott2015vision $(KINDS) --for $(FOR) --stabilize $(OUT)/vision/stabilize \
 	    --laxity target/release/laxity --out $(OUT)/elliott2015vision
 
 bench-analysis: $(STAMPS)/tools

@@ -56,6 +56,11 @@ def parser() -> argparse.ArgumentParser:
         f"of {VISION}, seventeen processes under each configuration of this machine; of {BWLOCK}, a kernel beside hogs",
     )
     live.add_argument("--live", action="store_true", help="run what is missing of them before the simulations")
+    live.add_argument(
+        "--virtual",
+        action="store_true",
+        help=f"run what is missing of the runs of {VISION} in which this machine stands for one of six CPUs",
+    )
     live.add_argument("--for", dest="length", metavar="SPAN", help=f"of a run; default: {LIVE_FOR}")
     live.add_argument("--size", default="320x240", metavar="WxH", help="of the frames; default: 320x240")
     live.add_argument("--instances", type=int, default=INSTANCES, metavar="N", help="only the first so many graphs")
@@ -101,7 +106,7 @@ def _plan(args: argparse.Namespace, options: str, replicates: int | None) -> Wor
 
 def _one(args: argparse.Namespace, folder: Path) -> None:
     """A run, its page, and what the repository keeps of it."""
-    if args.live:
+    if args.live or args.virtual:
         _live(args, folder)
     result = _result(_plan(args, args.options, None), folder, args)
     figures = args.figures or ("main" if args.quick else "all")
@@ -119,9 +124,12 @@ def _live(args: argparse.Namespace, folder: Path) -> None:
     """What is missing of the live runs."""
     from studies.elliott2015vision.live import Live, seconds  # noqa: PLC0415
     from studies.elliott2015vision.stabilizers import Programs, Stabilizers  # noqa: PLC0415 (needs Linux)
+    from studies.elliott2015vision.virtual import VirtualRuns  # noqa: PLC0415
 
     if args.study not in LIVE_FOR:
         raise ValueError(f"--live is for {' and '.join(LIVE_FOR)}; {args.study} has no live runs")
+    if args.virtual and args.study != VISION:
+        raise ValueError(f"--virtual is for {VISION}; {args.study} runs on no virtual machine")
     span_s = seconds(args.length or LIVE_FOR[args.study])
     laxity = args.laxity or _command()
     if args.study == BWLOCK:
@@ -129,7 +137,11 @@ def _live(args: argparse.Namespace, folder: Path) -> None:
     if not 1 <= args.instances <= INSTANCES:
         raise ValueError(f"--instances is {args.instances}; it must be 1 to {INSTANCES}")
     programs = Programs(args.stabilize.absolute(), laxity.absolute(), args.clip.absolute())
-    print(Live(folder, programs, Stabilizers(span_s, args.size, args.instances)).run(args.periods))
+    stabilizers = Stabilizers(span_s, args.size, args.instances)
+    if args.live:
+        print(Live(folder, programs, stabilizers).run(args.periods))
+    if args.virtual:
+        print(VirtualRuns(folder, programs, stabilizers).run(None if args.live else args.periods))
     return None
 
 

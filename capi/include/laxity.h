@@ -266,7 +266,7 @@ enum laxity_service {
     LAXITY_SERVICE_FIXED = 2,
 };
 
-// How Linux schedules the threads of nodes.
+// How the threads of nodes are scheduled.
 enum laxity_vx_policy {
     // SCHED_OTHER: as other programs.
     LAXITY_VX_OTHER = 0,
@@ -277,6 +277,9 @@ enum laxity_vx_policy {
     // SCHED_DEADLINE with budgets that are measured: after `measured_frames` frames under SCHED_OTHER, for nodes that
     // do not say theirs.
     LAXITY_VX_DEADLINE_MEASURED = 3,
+    // Laxity's own scheduler: each node is a task of `system`, in its cluster `cluster`. Jobs have the deadlines that follow
+    // from the graph. With a GPU, the device is one of the same system.
+    LAXITY_VX_LAXITY = 4,
 };
 
 // The budget of a thread's jobs, for the thread that enforces it: another thread, or the same one between its calls.
@@ -471,8 +474,11 @@ struct laxity_lock_config {
     uint16_t gpus;
     // Of tokens: the longest FIFO queue of a token, its holder included; 0: as short as the system's CPUs allow.
     uint16_t fifo_length;
-    // Of tokens: the most requests in all FIFO queues; 0: as many as the system has CPUs.
+    // Of tokens: the most requests in all FIFO queues; 0: as many as there are CPUs.
     uint16_t fifo_requests;
+    // Of tokens: the CPUs whose jobs compete, m of the protocol, for a system that stands for a larger machine; 0: those of
+    // the system.
+    uint16_t cpus;
 };
 
 // The CPUs of a system, and its policy. All zeros: global EDF on the CPUs that the calling thread may use.
@@ -549,6 +555,19 @@ struct laxity_device_config {
     // The bandwidth lock is held around every operation, with this budget of memory traffic for each regulated CPU, in
     // bytes a second; 0: it is not. Needs an arbitration.
     uint64_t bandwidth;
+    // The system of Laxity's scheduler that schedules the threads which use the device, if one does, instead of an
+    // arbitration: jobs are suspended for its policy while they wait for the GPU, and the thread that handles interrupts is
+    // a task of it. The device keeps it. NULL: none.
+    const struct laxity_system *system;
+    // Of the system: the cluster of the thread that handles interrupts, that of the tasks which use the device.
+    uint32_t cluster;
+    // Of the system: whether its locks grant GPUs and engines; operations go first come, first served otherwise.
+    bool is_managed;
+    // Of the system: the lock of the tokens of all GPUs. Behind it come, for each GPU, those of its execution engine and of
+    // its copy engines.
+    uint16_t first_lock;
+    // Of the system: copies are broken into chunks of at most this many bytes; 0: they are not.
+    uint64_t chunk;
 };
 
 // A GPU kernel: a function that runs in this process, on a thread of the soft GPU, while it holds the execution
@@ -605,6 +624,13 @@ struct laxity_vx_options {
     bool lock_memory;
     // How many of its last jobs each node remembers, for traces; 0: 256.
     uint32_t recorder;
+    // For LAXITY_VX_LAXITY: which of the system's clusters the nodes are in, numbered from 0.
+    uint32_t cluster;
+    // For LAXITY_VX_LAXITY: the system whose tasks the nodes are, which the run keeps. NULL otherwise.
+    const struct laxity_system *system;
+    // For LAXITY_VX_LAXITY, of a graph without a GPU that has a system of one cluster to itself: where its trace is written,
+    // with the links of the policy. It is there when the run is released. NULL: nowhere.
+    const char *trace;
 };
 
 // One frame, in ns of CLOCK_MONOTONIC.
@@ -1257,6 +1283,14 @@ enum laxity_result laxity_device_register(const struct laxity_device *device,
                                           uint8_t priority,
                                           uint64_t deadline_ns,
                                           struct laxity_device_thread **thread);
+
+// Registers this thread, which is `task`, with a device of the task's system, under a name of 1 to 64 bytes. The task's jobs
+// are those of the thread: laxity_device_begin_job numbers them, and what it says of priorities has no meaning here. The
+// thread's handle keeps the task.
+enum laxity_result laxity_device_register_task(const struct laxity_device *device,
+                                               const char *name,
+                                               const struct laxity_task *task,
+                                               struct laxity_device_thread **thread);
 
 // Releases all locks of the thread, and the thread's handle. Sets `*thread` to NULL; does nothing if it is NULL
 // already.

@@ -9,14 +9,16 @@ use std::ffi::{c_char, c_void};
 use std::path::PathBuf;
 use std::slice;
 
-use ::laxity_device::{Buffer, Device, DeviceOptions, DeviceThread, Service, Wait};
-use laxity_model::{CopyDirection, Nanos};
+use ::laxity_device::{Buffer, Device, DeviceOptions, DeviceThread, Management, Scheduling, Service, Wait};
+use laxity_model::{CopyDirection, LockId, Nanos};
 
 use crate::error::{CallError, Error, answer, laxity_result};
 use crate::gpu::{laxity_engine, laxity_gpus};
 use crate::gpu_client::base;
 use crate::handle::{self, Handle, out, text};
 use crate::of_thread::OfThread;
+use crate::system::laxity_system;
+use crate::task::{laxity_task, of_handle};
 
 /// The soft GPUs that this process uses. Threads share it.
 pub struct laxity_device {
@@ -78,6 +80,19 @@ pub struct laxity_device_config {
     /// The bandwidth lock is held around every operation, with this budget of memory traffic for each regulated CPU, in
     /// bytes a second; 0: it is not. Needs an arbitration.
     bandwidth: u64,
+    /// The system of Laxity's scheduler that schedules the threads which use the device, if one does, instead of an
+    /// arbitration: jobs are suspended for its policy while they wait for the GPU, and the thread that handles interrupts is
+    /// a task of it. The device keeps it. NULL: none.
+    system: *const laxity_system,
+    /// Of the system: the cluster of the thread that handles interrupts, that of the tasks which use the device.
+    cluster: u32,
+    /// Of the system: whether its locks grant GPUs and engines; operations go first come, first served otherwise.
+    is_managed: bool,
+    /// Of the system: the lock of the tokens of all GPUs. Behind it come, for each GPU, those of its execution engine and of
+    /// its copy engines.
+    first_lock: u16,
+    /// Of the system: copies are broken into chunks of at most this many bytes; 0: they are not.
+    chunk: u64,
 }
 
 impl Handle for laxity_device {
@@ -100,7 +115,7 @@ impl Handle for laxity_buffer {
 
 impl laxity_device_config {
     /// # Safety
-    /// Its texts are null or end with NUL.
+    /// Its texts are null or end with NUL, and its system is null or not released meanwhile.
     unsafe fn options(&self, arbitration: Option<&laxity_gpu::Arbitration>) -> Result<DeviceOptions, Error> {
         // SAFETY: as the caller promises.
         let mut options = DeviceOptions::new(unsafe { text(self.name, "config->name") }?);
@@ -117,6 +132,13 @@ impl laxity_device_config {
         options.gpu.memory = or(self.memory).unwrap_or(options.gpu.memory);
         options.gpu.copy_rate = or(self.copy_rate);
         options.arbitration = arbitration.cloned();
+        if !self.system.is_null() {
+            // SAFETY: not null, and otherwise as the caller promises.
+            let system = unsafe { handle::get(self.system) }?.clone();
+            let (tokens, chunk) = (LockId(self.first_lock), or(self.chunk));
+            let management = self.is_managed.then_some(Management { tokens, chunk });
+            options.scheduling = Some(Scheduling { system, cluster: self.cluster as usize, management });
+        }
         options.stack = (self.stack != 0).then_some(self.stack);
         options.bandwidth = or(self.bandwidth);
         options.wait = if self.spins { Wait::Spinning } else { Wait::Blocking };
@@ -155,7 +177,7 @@ pub unsafe extern "C" fn laxity_device_open(
         let config = unsafe { config.as_ref() }.ok_or(CallError::Null { argument: "config" })?;
         // SAFETY: the caller promises that the handle is not released meanwhile.
         let arbitration = if gpus.is_null() { None } else { Some(unsafe { handle::get(gpus) }?) };
-        // SAFETY: the caller promises that texts end with NUL.
+        // SAFETY: the caller promises that texts end with NUL, and that the system is not released meanwhile.
         let options = unsafe { config.options(arbitration) }?;
         *place = handle::make(Device::open(&options)?);
         Ok(())
@@ -215,6 +237,27 @@ pub unsafe extern "C" fn laxity_device_register(
         // SAFETY: the caller promises that the handle is not released meanwhile, and that `name` ends with NUL.
         let (device, name) = unsafe { (handle::get(device)?, text(name, "name")?) };
         *place = handle::make(OfThread::new(device.thread(name, base(priority, deadline_ns))?));
+        Ok(())
+    })
+}
+
+/// Registers this thread, which is `task`, with a device of the task's system, under a name of 1 to 64 bytes. The task's jobs
+/// are those of the thread: laxity_device_begin_job numbers them, and what it says of priorities has no meaning here. The
+/// thread's handle keeps the task.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn laxity_device_register_task(
+    device: *const laxity_device,
+    name: *const c_char,
+    task: *const laxity_task,
+    thread: *mut *mut laxity_device_thread,
+) -> laxity_result {
+    answer(|| {
+        // SAFETY: the caller promises that `thread` can be written.
+        let place = unsafe { out(thread, "thread") }?;
+        *place = std::ptr::null_mut();
+        // SAFETY: the caller promises that the handles are not released meanwhile, and that `name` ends with NUL.
+        let (device, name, task) = unsafe { (handle::get(device)?, text(name, "name")?, of_handle(task)?) };
+        *place = handle::make(OfThread::new(device.scheduled_thread(name, task)?));
         Ok(())
     })
 }

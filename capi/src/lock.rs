@@ -39,8 +39,11 @@ pub struct laxity_lock_config {
     gpus: u16,
     /// Of tokens: the longest FIFO queue of a token, its holder included; 0: as short as the system's CPUs allow.
     fifo_length: u16,
-    /// Of tokens: the most requests in all FIFO queues; 0: as many as the system has CPUs.
+    /// Of tokens: the most requests in all FIFO queues; 0: as many as there are CPUs.
     fifo_requests: u16,
+    /// Of tokens: the CPUs whose jobs compete, m of the protocol, for a system that stands for a larger machine; 0: those of
+    /// the system.
+    cpus: u16,
 }
 
 impl laxity_lock_config {
@@ -52,6 +55,7 @@ impl laxity_lock_config {
             let gpus = self.gpus.max(1);
             let tokens = u32::from(self.replicas.max(1));
             let (fifo_length, fifo_requests) = (some(self.fifo_length), some(self.fifo_requests));
+            let cpus = if self.cpus == 0 { cpus } else { self.cpus.into() };
             let sync = GpuSync { tokens, fifo_length, fifo_requests, ..GpuSync::DEFAULT };
             return Ok(lock::Config::tokens(&sync, gpus, u32::try_from(cpus).unwrap_or(u32::MAX)));
         }

@@ -8,6 +8,7 @@
 //! ```
 
 use std::ffi::c_char;
+use std::rc::Rc;
 
 use laxity_model::{Instant, LockId, Nanos};
 use laxity_sched::{Job, LockRequest, Parameters, Task};
@@ -55,7 +56,8 @@ pub struct laxity_task_job {
 }
 
 impl Handle for laxity_task {
-    type Value = OfThread<Task>;
+    /// Shared with the threads of devices that are this task.
+    type Value = OfThread<Rc<Task>>;
     const TAG: u64 = u64::from_le_bytes(*b"lax-task");
     const NAME: &'static str = "task";
 }
@@ -91,7 +93,16 @@ impl laxity_task_parameters {
 /// As for [`handle::get`].
 unsafe fn with(task: *const laxity_task, call: impl FnOnce(&Task) -> Result<(), Error>) -> laxity_result {
     // SAFETY: as the caller promises.
-    answer(|| call(&*unsafe { handle::get(task) }?.get()?))
+    answer(|| call(&*unsafe { of_handle(task) }?))
+}
+
+/// The task of a handle, for the thread that is this task.
+///
+/// # Safety
+/// As for [`handle::get`].
+pub(crate) unsafe fn of_handle(task: *const laxity_task) -> Result<Rc<Task>, Error> {
+    // SAFETY: as the caller promises.
+    Ok(unsafe { handle::get(task) }?.get()?.clone())
 }
 
 /// The calling thread becomes a task of the system. From now on Laxity decides when it runs, on the CPUs of its cluster,
@@ -112,7 +123,7 @@ pub unsafe extern "C" fn laxity_task_begin(
         let (system, parameters) = unsafe { (handle::get(system)?, parameters.as_ref()) };
         let parameters = parameters.ok_or(CallError::Null { argument: "parameters" })?;
         // SAFETY: the caller promises that its text ends with NUL.
-        *place = handle::make(OfThread::new(system.begin(unsafe { parameters.parameters() }?)?));
+        *place = handle::make(OfThread::new(Rc::new(system.begin(unsafe { parameters.parameters() }?)?)));
         Ok(())
     })
 }

@@ -1,5 +1,7 @@
 //! Executing vision graphs.
 
+use std::ffi::c_char;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use ::laxity_vx::{Budgets, Policy, Run, RunHandle, SpawnOptions};
@@ -8,7 +10,8 @@ use laxity_model::{Instant, Nanos};
 use crate::device::laxity_device;
 use crate::error::{CallError, Error, answer, laxity_result};
 use crate::graph::laxity_graph;
-use crate::handle::{self, Handle, out};
+use crate::handle::{self, Handle, out, text};
+use crate::system::laxity_system;
 use crate::vx::{VisionError, laxity_vx_verified};
 
 /// A vision graph that is executed. Threads share it.
@@ -16,7 +19,7 @@ pub struct laxity_vx_run {
     _opaque: (),
 }
 
-/// How Linux schedules the threads of nodes.
+/// How the threads of nodes are scheduled.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum laxity_vx_policy {
@@ -29,6 +32,9 @@ pub enum laxity_vx_policy {
     /// SCHED_DEADLINE with budgets that are measured: after `measured_frames` frames under SCHED_OTHER, for nodes that
     /// do not say theirs.
     LAXITY_VX_DEADLINE_MEASURED = 3,
+    /// Laxity's own scheduler: each node is a task of `system`, in its cluster `cluster`. Jobs have the deadlines that follow
+    /// from the graph. With a GPU, the device is one of the same system.
+    LAXITY_VX_LAXITY = 4,
 }
 
 /// How a graph is executed. All zeros but for `period_ns`: for ever, under SCHED_OTHER.
@@ -65,6 +71,13 @@ pub struct laxity_vx_options {
     lock_memory: bool,
     /// How many of its last jobs each node remembers, for traces; 0: 256.
     recorder: u32,
+    /// For LAXITY_VX_LAXITY: which of the system's clusters the nodes are in, numbered from 0.
+    cluster: u32,
+    /// For LAXITY_VX_LAXITY: the system whose tasks the nodes are, which the run keeps. NULL otherwise.
+    system: *const laxity_system,
+    /// For LAXITY_VX_LAXITY, of a graph without a GPU that has a system of one cluster to itself: where its trace is written,
+    /// with the links of the policy. It is there when the run is released. NULL: nowhere.
+    trace: *const c_char,
 }
 
 /// One frame, in ns of CLOCK_MONOTONIC.
@@ -94,7 +107,8 @@ impl Handle for laxity_vx_run {
 
 impl laxity_vx_options {
     /// # Safety
-    /// `cpus_count` CPUs can be read, and the device is not released meanwhile.
+    /// `cpus_count` CPUs can be read, the device and the system are not released meanwhile, and `trace` is null or ends with
+    /// NUL.
     unsafe fn options(&self) -> Result<SpawnOptions, Error> {
         let or = |number: u64| (number != 0).then_some(number);
         let mut options = SpawnOptions::every(Nanos(self.period_ns));
@@ -113,6 +127,14 @@ impl laxity_vx_options {
             // SAFETY: as the caller promises.
             options.gpu = Some(unsafe { handle::get(self.gpu) }?.clone());
         }
+        if !self.system.is_null() {
+            // SAFETY: as the caller promises.
+            options.system = Some(unsafe { handle::get(self.system) }?.clone());
+        }
+        if !self.trace.is_null() {
+            // SAFETY: not null, and otherwise as the caller promises.
+            options.trace = Some(PathBuf::from(unsafe { text(self.trace, "options->trace") }?));
+        }
         options.lock_memory = self.lock_memory;
         if self.recorder != 0 {
             options.recorder = self.recorder;
@@ -121,11 +143,12 @@ impl laxity_vx_options {
     }
 
     fn policy(&self) -> Result<Policy, Error> {
-        const POLICIES: [laxity_vx_policy; 4] = [
+        const POLICIES: [laxity_vx_policy; 5] = [
             laxity_vx_policy::LAXITY_VX_OTHER,
             laxity_vx_policy::LAXITY_VX_FIFO,
             laxity_vx_policy::LAXITY_VX_DEADLINE,
             laxity_vx_policy::LAXITY_VX_DEADLINE_MEASURED,
+            laxity_vx_policy::LAXITY_VX_LAXITY,
         ];
         let unknown = || CallError::Value { argument: "policy", value: self.policy, of: "enum laxity_vx_policy" };
         let found = POLICIES.into_iter().find(|policy| *policy as u32 == self.policy).ok_or_else(unknown)?;
@@ -137,6 +160,7 @@ impl laxity_vx_options {
             laxity_vx_policy::LAXITY_VX_DEADLINE_MEASURED => Policy::Deadline {
                 budgets: Budgets::Measured { frames: self.measured_frames, margin_percent: self.margin_percent },
             },
+            laxity_vx_policy::LAXITY_VX_LAXITY => Policy::Laxity { cluster: self.cluster as usize },
         })
     }
 }
@@ -155,7 +179,8 @@ pub unsafe extern "C" fn laxity_vx_spawn(
         *place = std::ptr::null_mut();
         // SAFETY: the caller promises that `options` can be read unless it is null.
         let options = unsafe { options.as_ref() }.ok_or(CallError::Null { argument: "options" })?;
-        // SAFETY: the caller promises that CPUs can be read, and that the handle is not released meanwhile.
+        // SAFETY: the caller promises that CPUs can be read, that handles are not released meanwhile, and that texts end with
+        // NUL.
         let (options, checked) = unsafe { (options.options()?, handle::get(verified)?) };
         let run = checked.verified.spawn(&options).map_err(|error| VisionError { status: error.status(), error })?;
         *place = handle::make(Spawned { handle: run.handle(), _run: Mutex::new(run) });

@@ -51,13 +51,15 @@ class Way:
 
     @property
     def name(self) -> str:
-        """On the page: scheduler and management apart, as either makes a difference."""
-        scheduler = f"SCHED_{self.configuration.scheduler.upper()}"
-        return f"{scheduler} + GPUSync" if self.configuration.tokens else scheduler
+        """On the page."""
+        return "Laxity" if self.configuration.scheduler == "laxity" else f"SCHED_{self.configuration.scheduler.upper()}"
 
 
 def ways() -> tuple[Way, ...]:
-    """Without management of the GPU, and with: rho f = m, and f = 1 (Elliott 2015, section 5.5.2)."""
+    """Plain Linux, its real-time class alone, and Laxity: so class and management are told apart.
+
+    With rho f = m, and f = 1 (Elliott 2015, section 5.5.2).
+    """
     return (
         Way(Configuration("other"), "What every program gets; operations on the GPU as they come."),
         Way(
@@ -65,9 +67,9 @@ def ways() -> tuple[Way, ...]:
             "Shorter periods have higher priorities, within a graph deeper nodes. Operations on the GPU as they come.",
         ),
         Way(
-            Configuration("fifo", cpus(), 1, "priority"),
-            "The same priorities, and Laxity shares the GPU by the rules of GPUSync: as many tokens as CPUs, engine "
-            "locks by priority, and interrupts as urgent as the job that they are for.",
+            Configuration("laxity", cpus(), 1, "priority"),
+            "Laxity's own scheduler: the earliest deadline first, for the CPUs and, by the rules of GPUSync, for the GPU: "
+            "as many tokens as CPUs, engine locks by deadline, and interrupts as urgent as the job that they are for.",
         ),
     )
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +57,8 @@ class Live:
     programs: Programs
     size: Stabilizers
     attempt: Attempt = field(default_factory=Attempt)
+    result: ClassVar[str] = LIVE
+    label: ClassVar[str] = f"{STUDY} live"
 
     @property
     def parts(self) -> Path:
@@ -82,14 +84,18 @@ class Live:
         self._claim()
         collect_garbage(self.programs.laxity)
         factor = self._scale(scaled)
-        planned = configurations(cpus())
+        planned = self._planned()
         missing = [one for one in planned if not self._part(one).exists()]
-        attempt = self._fill(missing, factor, self.attempt, f"{STUDY} live")
+        attempt = self._fill(missing, factor, self.attempt, self.label)
         disturbed = [one for one in planned if self._was_disturbed(one)]
-        self._fill(disturbed, factor, attempt, f"{STUDY} live, again")
+        self._fill(disturbed, factor, attempt, f"{self.label}, again")
         return self._merge(planned, factor)
 
-    def _fill(self, wanted: list[Configuration], factor: float, attempt: Attempt, label: str) -> Attempt:
+    def _planned(self) -> list[Any]:
+        """What is to run: things with a name and a file name."""
+        return list(configurations(cpus()))
+
+    def _fill(self, wanted: list[Any], factor: float, attempt: Attempt, label: str) -> Attempt:
         """Runs all of these and keeps what counts of each; says how the last could be run."""
         if not wanted:
             return attempt
@@ -112,20 +118,20 @@ class Live:
         progress.close()
         return attempt
 
-    def _read(self, configuration: Configuration) -> pa.Table:
+    def _read(self, configuration: Any) -> pa.Table:
         return pq.ParquetFile(self._part(configuration)).read()
 
-    def _was_disturbed(self, configuration: Configuration) -> bool:
+    def _was_disturbed(self, configuration: Any) -> bool:
         """Whether it ran once, and too much was taken from it."""
         shares = taken(self._read(configuration))
         return len(shares) == 1 and shares[0] > TAKEN_MAX
 
-    def _part(self, configuration: Configuration) -> Path:
+    def _part(self, configuration: Any) -> Path:
         return self.parts / f"{configuration.file_name}.parquet"
 
-    def _claim(self) -> None:
-        """Writes what the runs are, or checks that they are the same."""
-        identity = {
+    def _identity(self) -> dict[str, Any]:
+        """What the runs are: nothing that differs in it may be in one folder."""
+        return {
             "format": LIVE_FORMAT,
             "seconds": self.size.seconds,
             "size": self.size.size,
@@ -135,6 +141,10 @@ class Live:
             "linux": platform.release(),
             "laxity": __version__,
         }
+
+    def _claim(self) -> None:
+        """Writes what the runs are, or checks that they are the same."""
+        identity = self._identity()
         record = self.parts / "run.json"
         if not record.exists():
             return write_atomically(record, json.dumps(identity, indent=1).encode())
@@ -174,19 +184,22 @@ class Live:
 
     # --- A run --------------------------------------------------------------------------------------------------------
 
-    def _measure(
-        self, configuration: Configuration, factor: float, attempt: Attempt, tick: Any = None
-    ) -> tuple[pa.Table, Attempt]:
+    def _measure(self, one: Any, factor: float, attempt: Attempt, tick: Any = None) -> tuple[pa.Table, Attempt]:
         """Runs a configuration, and says how it could be run."""
         with tempfile.TemporaryDirectory(dir=self.parts) as scratch:
-            name = f"{GPU}-{os.getpid()}-{configuration.file_name}"
-            order = Order(self.programs, self.size, factor, configuration, Path(scratch), name, tick=tick)
-            ran, attempt = tried(order, attempt)
-        return part(ran, configuration), attempt
+            ran, attempt = tried(self._order(one, factor, Path(scratch), tick), attempt)
+        return self._kept(ran, one), attempt
+
+    def _order(self, one: Any, factor: float, scratch: Path, tick: Any) -> Order:
+        name = f"{GPU}-{os.getpid()}-{one.file_name}"
+        return Order(self.programs, self.size, factor, one, scratch, name, tick=tick)
+
+    def _kept(self, ran: Ran, one: Any) -> pa.Table:
+        return part(ran, one)
 
     # --- The result ---------------------------------------------------------------------------------------------------
 
-    def _merge(self, planned: list[Configuration], factor: float) -> Path:
+    def _merge(self, planned: list[Any], factor: float) -> Path:
         """Makes one table of all parts."""
         tables = [self._read(one) for one in planned]
         parts = {
@@ -196,7 +209,7 @@ class Live:
         said = {
             "study": STUDY,
             **identity,
-            "options": "",
+            **self._said(factor),
             "variant_seconds": self.size.seconds,
             "periods_scaled": factor,
             "machine": f"{identity['cpus']} CPUs of {identity['machine']}",
@@ -208,12 +221,16 @@ class Live:
         sink = pa.BufferOutputStream()
         metadata = {"laxity.study": json.dumps(said, sort_keys=True)}
         pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
-        write_atomically(self.folder / LIVE, sink.getvalue())
-        return self.folder / LIVE
+        write_atomically(self.folder / self.result, sink.getvalue())
+        return self.folder / self.result
+
+    def _said(self, _factor: float) -> dict[str, Any]:
+        """What tells runs of one configuration apart."""
+        return {"options": ""}
 
 
-def part(ran: Ran, configuration: Configuration) -> pa.Table:
-    """What is kept of a run: rows of FRAMES that begin at the first frame."""
+def part(ran: Ran, configuration: Configuration, options: str = "") -> pa.Table:
+    """What is kept of a run: rows of FRAMES that begin at the first frame; `options` tells it from others."""
     graphs = [name for name, one in ran.shown.items() for _ in one.frame]
     frame, release, completion = (
         np.concatenate([getattr(one, column) for one in ran.shown.values()])
@@ -229,7 +246,7 @@ def part(ran: Ran, configuration: Configuration) -> pa.Table:
     table = frames_table(graphs, frame, release, completion, loads)
     shares = [(loads["other processes"] + loads["kept by the host"]) / cpus()]
     said = {"load": loads, "date": str(datetime.date.today()), "budget": ran.budget, "taken": shares}
-    keys = {"options": "", "configuration": configuration.name}
+    keys = {"options": options, "configuration": configuration.name}
     keyed = {name: pa.array([value] * len(table)) for name, value in keys.items()}
     whole = pa.table({**keyed, **{name: table[name] for name in table.column_names}}, schema=FRAMES)
     return whole.replace_schema_metadata({"part": json.dumps(said)})

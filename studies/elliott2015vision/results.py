@@ -15,6 +15,7 @@ from laxity import LaxityError
 
 from studies.common.claims import UndecidableError, csv_text
 from studies.common.results import NotRunError
+from studies.elliott2015vision import virtual_load
 from studies.elliott2015vision.delays import MEASURES, Array, Delays, averaged, delays_ms, summary
 from studies.elliott2015vision.live_load import describe
 from studies.elliott2015vision.nodes import node_times
@@ -26,10 +27,13 @@ from studies.elliott2015vision.workload import CPU_LOAD, ENGINE_LOAD, GRAPHS, op
 LIVE = "live.parquet"
 """Beside the result of the simulations, where there is one."""
 
+VIRTUAL = "virtual.parquet"
+"""Likewise of live runs on a virtual machine."""
+
 LIVE_FORMAT = 2
 """Of the files of live runs. Those of format 1, which do not name it, lack what was taken from a run."""
 
-Kind = Literal["simulated", "live"]
+Kind = Literal["simulated", "live", "virtual"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Runs:
     """Runs of one kind: graphs under configurations.
 
     Attributes:
-        kind: simulated, or live.
+        kind: simulated, live, or live on a virtual machine.
         run: what was run, as the file says.
 
     Raises:
@@ -84,7 +88,7 @@ class Runs:
         table = pq.read_table(path)
         self.kind: Kind = kind
         self.run: dict[str, Any] = json.loads(table.schema.metadata[b"laxity.study"])
-        if kind == "live" and (found := self.run.get("format", 1)) != LIVE_FORMAT:
+        if kind != "simulated" and (found := self.run.get("format", 1)) != LIVE_FORMAT:
             raise LaxityError(
                 f"{path} is of format {found}, and this Laxity reads format {LIVE_FORMAT}; report with the Laxity that "
                 "ran it, or run it again with --live and another --out"
@@ -129,7 +133,8 @@ class Runs:
         """
         key = self._key(configuration, variant)
         release, completion = self._frames[key][graph]
-        period = PERIODS_MS[GRAPHS.index(graph)] * float(self.run.get("periods_scaled", 1.0))
+        scaled = self.run.get("periods", {}).get(key[0], self.run.get("periods_scaled", 1.0))
+        period = PERIODS_MS[GRAPHS.index(graph)] * float(scaled)
         return Frames(release, completion, self.seconds(variant), period)
 
     def seconds(self, variant: str = "") -> float:
@@ -157,9 +162,9 @@ class Runs:
         """Normalized completion delays of all graphs; NotRunError if there are none."""
         return self._some(configuration, [one.normalized_delays for one in self.all_frames(configuration)])
 
-    def latencies(self, configuration: str) -> Array:
+    def latencies(self, configuration: str, variant: str = "") -> Array:
         """Normalized latencies of all graphs; NotRunError if there are none."""
-        return self._some(configuration, [one.normalized_latencies for one in self.all_frames(configuration)])
+        return self._some(configuration, [one.normalized_latencies for one in self.all_frames(configuration, variant)])
 
     def _some(self, configuration: str, parts: list[Array]) -> Array:
         whole = np.concatenate(parts)
@@ -195,8 +200,9 @@ class VisionResults:
         self.path = path
         self.simulated = Runs(path, "simulated")
         self.run = self.simulated.run
-        beside = path.parent / LIVE
-        self._live = Runs(beside, "live") if beside.exists() else None
+        beside: dict[Kind, Path] = {"live": path.parent / LIVE, "virtual": path.parent / VIRTUAL}
+        found = {kind: Runs(file, kind) for kind, file in beside.items() if file.exists()}
+        self._live, self._virtual = found.get("live"), found.get("virtual")
 
     @property
     def live(self) -> Runs:
@@ -209,6 +215,18 @@ class VisionResults:
     def has_live(self) -> bool:
         """Whether something ran live."""
         return self._live is not None
+
+    @property
+    def virtual(self) -> Runs:
+        """What ran on a virtual machine; NotRunError if nothing did."""
+        if self._virtual is None:
+            raise NotRunError("nothing ran on a virtual machine")
+        return self._virtual
+
+    @property
+    def has_virtual(self) -> bool:
+        """Whether something ran on a virtual machine."""
+        return self._virtual is not None
 
     def caption(self) -> str:
         """What the data of figures of simulations is, in one line."""
@@ -236,7 +254,9 @@ class VisionResults:
             ),
             ("Versions", f"laxity {self.run['laxity']}"),
         ]
-        return found + (self._live_facts() if self.has_live else [("Live", "not run")])
+        found += self._live_facts() if self.has_live else [("Live", "not run")]
+        virtual = virtual_load.describe(self.virtual.run) if self.has_virtual else "not run"
+        return [*found, ("Live, on a virtual machine", virtual)]
 
     def _live_facts(self) -> list[tuple[str, str]]:
         run = self.live.run
@@ -251,7 +271,7 @@ class VisionResults:
 
     def published(self) -> dict[str, str]:
         """What a repository keeps of the numbers: CSV files by name."""
-        every = [self.simulated, *([self.live] if self.has_live else [])]
+        every = [self.simulated, *(runs for runs in (self._live, self._virtual) if runs is not None)]
         head = ["source", "configuration", "graph", "period_ms", "delays", *(f"{name}_ms" for name in MEASURES)]
         head[5] = MEASURES[0]
         delays = [head]

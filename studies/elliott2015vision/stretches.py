@@ -35,7 +35,8 @@ def table(runs: Runs) -> Table:
         "behind then, and the greatest delays above may tell more of that than of the configuration."
     )
     headings = ["", "median", "fastest", "slowest", "from, s", "slowest by median"]
-    return Table("How even the runs were", text, headings, rows)
+    where = "" if runs.kind == "live" else " on a virtual machine"
+    return Table(f"How even the runs were{where}", text, headings, rows)
 
 
 def _cells(medians: Array, stretch_s: float) -> list[str]:

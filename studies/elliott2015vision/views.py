@@ -3,7 +3,7 @@
 A live run has other CPUs than the paper's six, so other numbers of tokens (rho) are optimal. There C-EDF is
 SCHED_DEADLINE. The paper's rho of 1 and 2, too few for its load, are one token. Its rho of 3 and 6, enough for its
 load, are as many tokens as CPUs, m. Its rho = 3, the best, is the greatest rho between 1 and m that divides m, if one
-does.
+does. On a virtual machine of six CPUs there are the paper's own (decision 106).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Parts:
     Attributes:
         unmanaged: SCHED_OTHER, SCHED_FIFO and C-EDF without management of the GPU.
         managed: all that manage it under C-EDF.
-        few: of these, those with too few tokens.
+        few: of these, those with too few tokens; of a virtual machine each FIFO before its PRIO.
         calibrated: further ones with too few tokens, to which a parameter was fitted: shown, and not judged.
         enough: those with enough tokens, by the configuration that is the same without management.
         middle: with the rho that the paper finds best; why there is none, where there is none.
@@ -45,7 +45,7 @@ class Parts:
 
     unmanaged: tuple[str, str, str]
     managed: tuple[str, ...]
-    few: Pair
+    few: tuple[str, ...]
     calibrated: tuple[str, ...]
     enough: dict[str, tuple[Pair, ...]]
     middle: Pair | str
@@ -58,6 +58,15 @@ def simulated_parts() -> Parts:
     managed = tuple(name for pair in pairs.values() for name in pair)
     enough: dict[str, tuple[Pair, ...]] = {unmanaged[-1]: (pairs["3,2"], pairs["6,1"])}
     return Parts(unmanaged, managed, pairs["2,3"], pairs["1,6"], enough, pairs["3,2"])
+
+
+def virtual_parts() -> Parts:
+    """The paper's own, on a virtual machine. Nothing was fitted to what they drop, so that all of them are judged."""
+    pairs = {rho: (f"C-EDF ({rho},FIFO)", f"C-EDF ({rho},PRIO)") for rho in ("1,6", "2,3", "3,2", "6,1")}
+    unmanaged = ("SCHED_OTHER", "SCHED_FIFO", "C-EDF")
+    every = tuple(name for pair in pairs.values() for name in pair)
+    enough: dict[str, tuple[Pair, ...]] = {unmanaged[-1]: (pairs["3,2"], pairs["6,1"])}
+    return Parts(unmanaged, every, (*pairs["1,6"], *pairs["2,3"]), (), enough, pairs["3,2"])
 
 
 def live_parts(runs: Runs) -> Parts:
@@ -97,7 +106,8 @@ class View:
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
-        self.parts = simulated_parts() if runs.kind == "simulated" else live_parts(runs)
+        of_kind = {"simulated": simulated_parts, "virtual": virtual_parts, "live": lambda: live_parts(runs)}
+        self.parts: Parts = of_kind[runs.kind]()
 
     @property
     def other(self) -> str:
@@ -166,7 +176,7 @@ class View:
 
     def _calm(self, name: str) -> Runs:
         """The runs, if nothing else took the CPUs from this configuration's."""
-        if self.runs.kind == "live" and was_disturbed(self.runs.run, name):
+        if self.runs.kind != "simulated" and was_disturbed(self.runs.run, name):
             raise UndecidableError(
                 f"the host and other processes took {least_taken(self.runs.run, name):.1%} of the CPUs from {name}, "
                 f"which tells of that as well; at most {TAKEN_MAX:.0%} are allowed"
@@ -174,8 +184,11 @@ class View:
         return self.runs
 
     def overload(self) -> str:
-        """For how long live runs need one token, as the end of a sentence; UndecidableError if one suffices."""
-        if self.runs.kind == "simulated":
+        """For how long live runs need one token, as the end of a sentence; UndecidableError if one suffices.
+
+        The load of simulations and of a virtual machine is the paper's, whatever tokens that takes.
+        """
+        if self.runs.kind != "live":
             return ""
         busy = token_busy(self.runs.run)
         if busy <= 1 and max(self.dropped(self.parts.few).values()) <= DROPPED:

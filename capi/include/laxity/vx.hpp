@@ -141,13 +141,15 @@ private:
     std::exception_ptr cause_;
 };
 
-// How Linux schedules the threads of nodes.
+// How the threads of nodes are scheduled.
 struct Policy {
     laxity_vx_policy kind = LAXITY_VX_OTHER;
     uint8_t base_priority = 0;
     std::chrono::nanoseconds default_budget{};
     uint32_t measured_frames = 0;
     uint32_t margin_percent = 0;
+    const laxity_system *system = nullptr;
+    uint32_t cluster = 0;
 };
 
 // SCHED_OTHER: as other programs.
@@ -187,6 +189,18 @@ inline Policy deadline_measured(uint32_t frames, uint32_t margin_percent)
     return policy;
 }
 
+// Laxity's own scheduler: each node is a task of `system`, in its cluster `cluster`. The system lives until the graph is
+// spawned.
+inline Policy scheduled_by(const laxity_system *system, uint32_t cluster = 0)
+{
+    Policy policy;
+
+    policy.kind = LAXITY_VX_LAXITY;
+    policy.system = system;
+    policy.cluster = cluster;
+    return policy;
+}
+
 // How a graph is executed. For 0 and empty fields see laxity_vx_options.
 struct Options {
     // The time between releases of frames.
@@ -205,6 +219,8 @@ struct Options {
     uint32_t recorder = 0;
     // Lives until the call returns.
     const Device *gpu = nullptr;
+    // Under Laxity's own scheduler: where the trace is written; empty: nowhere.
+    std::string trace = {};
 };
 
 using Frame = laxity_vx_frame;
@@ -382,6 +398,9 @@ public:
         given.gpu = options.gpu ? options.gpu->get() : nullptr;
         given.lock_memory = options.lock_memory;
         given.recorder = options.recorder;
+        given.system = options.policy.system;
+        given.cluster = options.policy.cluster;
+        given.trace = options.trace.empty() ? nullptr : options.trace.c_str();
         kernels_->forget();
         return Run(handle_.get(), given, kernels_);
     }

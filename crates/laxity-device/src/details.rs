@@ -7,7 +7,14 @@ use crate::error::DeviceError;
 impl ErrorDetails for DeviceError {
     fn code(&self) -> ErrorCode {
         match self {
-            DeviceError::NoGpus | DeviceError::NoLock | DeviceError::Different { .. } => ErrorCode::Config,
+            DeviceError::NoGpus
+            | DeviceError::NoLock
+            | DeviceError::Different { .. }
+            | DeviceError::TwoManagers { .. }
+            | DeviceError::NoSuchLock { .. } => ErrorCode::Config,
+            DeviceError::Unscheduled { .. } => ErrorCode::Order,
+            DeviceError::Interrupts { .. } => ErrorCode::Schedule,
+            DeviceError::Task(error) => error.code(),
             DeviceError::Open(error) => error.code(),
             DeviceError::Register(error) => error.code(),
             DeviceError::Lock(error) => error.code(),

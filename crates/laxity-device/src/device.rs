@@ -1,6 +1,7 @@
 //! The GPUs that the threads of a process use.
 
 use std::ops::Deref;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use laxity_gpu::{Arbitration, Base};
@@ -8,6 +9,7 @@ use laxity_softgpu::{self as softgpu, SoftGpu, Wait};
 
 use crate::error::DeviceError;
 use crate::options::DeviceOptions;
+use crate::scheduling::{Interrupts, Scheduled, Scheduling};
 use crate::service::{self, Servants};
 use crate::thread::DeviceThread;
 
@@ -23,6 +25,7 @@ struct Shared {
     _servants: Vec<Servants>,
     gpus: Vec<SoftGpu>,
     arbitration: Option<Arbitration>,
+    scheduling: Option<Scheduling>,
     wait: Wait,
     /// The budget of the bandwidth lock around operations.
     bandwidth: Option<u64>,
@@ -53,22 +56,34 @@ impl Device {
             agree("GPUs", options.gpus, arbitration.config().gpus)?;
             agree("copy engines", options.gpu.copy_engines, arbitration.config().copy_engines)?;
         }
+        if let Some(scheduling) = &options.scheduling {
+            scheduling.check(options)?;
+        }
         let open = |gpu| {
             let name = options.gpu_name(gpu);
+            let default = softgpu::Options::default();
+            let interrupts = options.scheduling.as_ref().map(|scheduling| {
+                let gpus = options.gpus;
+                Arc::new(Interrupts::new(scheduling.clone(), &name, (gpu, gpus)))
+            });
             let threads = softgpu::Options {
                 server: options.server.clone(),
                 stack: options.stack,
+                handling: interrupts.clone().map_or(default.handling, |interrupts| interrupts),
                 ..softgpu::Options::default()
             };
-            SoftGpu::open_with(&name, options.gpu, &threads)
+            let opened = SoftGpu::open_with(&name, options.gpu, &threads).map_err(DeviceError::Open)?;
+            let refused = interrupts.and_then(|interrupts| interrupts.refused());
+            refused.map_or(Ok(opened), |reason| Err(DeviceError::Interrupts { reason }))
         };
-        let gpus: Vec<SoftGpu> = (0..options.gpus).map(open).collect::<Result<_, _>>().map_err(DeviceError::Open)?;
+        let gpus: Vec<SoftGpu> = (0..options.gpus).map(open).collect::<Result<_, _>>()?;
         let servants = (0..).zip(&gpus).map(|(number, gpu)| Servants::engage(options, number, gpu));
         Ok(Device {
             shared: Arc::new(Shared {
                 _servants: servants.collect::<Result<_, _>>()?,
                 gpus,
                 arbitration: options.arbitration.clone(),
+                scheduling: options.scheduling.clone(),
                 wait: options.wait,
                 bandwidth: options.bandwidth,
             }),
@@ -96,9 +111,17 @@ impl Device {
     /// waiting threads until a job says otherwise. A name has 1 to 64 bytes.
     ///
     /// # Errors
-    /// [`DeviceError`].
+    /// [`DeviceError`]; [`DeviceError::Unscheduled`] if the system of Laxity's scheduler is to grant GPUs.
     pub fn thread(&self, name: &str, base: Base) -> Result<DeviceThread, DeviceError> {
         DeviceThread::new(self.clone(), name, base)
+    }
+
+    /// As [`Device::thread`], for a calling thread that is a task of the device's system.
+    ///
+    /// # Errors
+    /// [`DeviceError`]; [`DeviceError::Unscheduled`] if the device has no system.
+    pub fn scheduled_thread(&self, name: &str, task: Rc<dyn Scheduled>) -> Result<DeviceThread, DeviceError> {
+        DeviceThread::of_task(self.clone(), name, task)
     }
 
     /// The soft GPUs, which know what their engines did: [`SoftGpu::trace`].
@@ -114,6 +137,11 @@ impl Device {
     /// The budget of the bandwidth lock around operations, bytes a second.
     pub fn bandwidth(&self) -> Option<u64> {
         self.shared.bandwidth
+    }
+
+    /// How Laxity's scheduler schedules the threads that use it, if it does.
+    pub fn scheduling(&self) -> Option<&Scheduling> {
+        self.shared.scheduling.as_ref()
     }
 
     pub(crate) fn wait(&self) -> Wait {

@@ -3,6 +3,8 @@
 use std::io;
 
 use laxity_gpu::{FollowError, LockError, RegisterError};
+use laxity_model::LockId;
+use laxity_sched::TaskError;
 use laxity_softgpu::{GpuError, OpenError};
 
 /// Why a device cannot be had, or does not do what it was asked for.
@@ -76,4 +78,44 @@ pub enum DeviceError {
         #[source]
         error: io::Error,
     },
+    /// Both an arbitration and Laxity's scheduler are to grant GPUs.
+    #[error(
+        "the device has an arbitration and is scheduled by system {system}, and one of them grants GPUs; open it without \
+         the arbitration, and let the system manage the GPU"
+    )]
+    TwoManagers {
+        /// The system.
+        system: String,
+    },
+    /// The system does not have the locks that the device's GPUs need.
+    #[error(
+        "system {system}: lock {} is not {wanted}; create the system with one lock of tokens, and behind it one for each \
+         engine of each GPU",
+        lock.0
+    )]
+    NoSuchLock {
+        /// The system.
+        system: String,
+        /// The lock.
+        lock: LockId,
+        /// What it should be.
+        wanted: &'static str,
+    },
+    /// A thread that Laxity's scheduler does not schedule uses a device of scheduled threads, or the other way round.
+    #[error("thread {thread}: {reason}")]
+    Unscheduled {
+        /// The thread's name.
+        thread: String,
+        /// What is wrong, and the way out.
+        reason: &'static str,
+    },
+    /// Laxity's scheduler does not have the thread that handles interrupts as a task.
+    #[error("the soft GPU's thread that handles interrupts: {reason}")]
+    Interrupts {
+        /// Why not.
+        reason: String,
+    },
+    /// What Laxity's scheduler says.
+    #[error("{0}")]
+    Task(#[from] TaskError),
 }

@@ -39,6 +39,9 @@
 //! # }
 //! ```
 //!
+//! Where Laxity's scheduler schedules the threads, tokens and engines are locks of its system, and a job is suspended for
+//! its policy while it waits for the GPU ([`Scheduling`], decision 105).
+//!
 //! The threads of the soft GPU that work for others, above all the one that handles its interrupts, are scheduled as
 //! [`Service`] says: by default as urgently as the holders of tokens in this process. Decision 22 has the reasons.
 #![forbid(unsafe_code)]
@@ -48,6 +51,7 @@ mod device;
 mod error;
 mod operations;
 mod options;
+mod scheduling;
 mod service;
 mod thread;
 
@@ -55,4 +59,5 @@ pub use device::{Buffer, Device};
 pub use error::DeviceError;
 pub use laxity_softgpu::{DeviceView, KernelResult, Wait};
 pub use options::{DeviceOptions, Service};
+pub use scheduling::{Management, Scheduled, Scheduling};
 pub use thread::{DeviceThread, Job};

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use laxity_gpu::Arbitration;
 use laxity_softgpu::{Config, Wait};
 
+use crate::scheduling::Scheduling;
+
 /// What a device is like.
 #[derive(Clone, Debug)]
 pub struct DeviceOptions {
@@ -17,6 +19,9 @@ pub struct DeviceOptions {
     /// The arbitration that grants GPUs and engines. It has as many GPUs and copy engines. `None`: first come, first
     /// served, as a driver does it.
     pub arbitration: Option<Arbitration>,
+    /// Laxity's scheduler, if it schedules the threads that use the device: it then grants GPUs and engines in place of an
+    /// arbitration, and the thread that handles interrupts is a task of it, whatever `handling` says.
+    pub scheduling: Option<Scheduling>,
     /// How threads wait for the completion of operations. Those that wait for a token or an engine are suspended.
     pub wait: Wait,
     /// How the threads are scheduled that handle interrupts and call callbacks.
@@ -42,7 +47,8 @@ pub enum Service {
     Fixed(u8),
     /// As urgently as the most urgent thread of this process that holds a token of the GPU, with what that inherits,
     /// if Linux lets it be raised (GPUSync's rule, as klmirqd's in paper 000, section III). Without an arbitration
-    /// owners are not known: as it is.
+    /// owners are not known: as it is. Under Laxity's scheduler the threads that carry out kernels and copies are above all
+    /// tasks, as hardware is.
     Owners,
 }
 
@@ -55,6 +61,7 @@ impl DeviceOptions {
             gpus: 1,
             gpu: Config { copy_engines: 2, ..Config::default() },
             arbitration: None,
+            scheduling: None,
             wait: Wait::Blocking,
             handling: Service::Owners,
             engines: Service::Owners,

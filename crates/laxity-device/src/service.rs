@@ -16,8 +16,19 @@ pub(crate) struct Servants {
 impl Servants {
     /// Those of `gpu`, which the arbitration knows as `number`.
     pub fn engage(options: &DeviceOptions, number: u16, gpu: &SoftGpu) -> Result<Self, DeviceError> {
-        let handling = gpu.handling_threads().map(|thread| (thread, options.handling));
         let engines = gpu.engine_threads().map(|thread| (thread, options.engines));
+        if options.scheduling.is_some() {
+            // The thread that handles interrupts is a task of the system.
+            for (thread, service) in engines {
+                match service {
+                    Service::Fixed(priority) => fix(thread, priority)?,
+                    Service::Owners => fix(thread, HARDWARE_PRIORITY)?,
+                    Service::AsIs => {}
+                }
+            }
+            return Ok(Servants { _followers: Vec::new() });
+        }
+        let handling = gpu.handling_threads().map(|thread| (thread, options.handling));
         let mut followers = Vec::new();
         for (thread, service) in handling.into_iter().chain(engines) {
             match (service, &options.arbitration) {
@@ -31,6 +42,9 @@ impl Servants {
         Ok(Servants { _followers: followers })
     }
 }
+
+/// Above all tasks of a system: a GPU does not wait for CPUs.
+const HARDWARE_PRIORITY: u8 = 97;
 
 /// Refuses priorities that there cannot be, before anything is opened.
 pub(crate) fn check(options: &DeviceOptions) -> Result<(), DeviceError> {

@@ -8,6 +8,7 @@ use laxity_softgpu::Stream;
 
 use crate::device::Device;
 use crate::error::DeviceError;
+use crate::scheduling::{self, Granted, Scheduled};
 
 /// A thread that uses a device, which alone has this. When it is dropped it lets go of whatever it holds.
 ///
@@ -17,13 +18,17 @@ use crate::error::DeviceError;
 pub struct DeviceThread {
     // In this order: others need not wait for its token until threads of the soft GPU have ended.
     pub(crate) token: Option<OwnedToken>,
+    /// The token that Laxity's scheduler granted.
+    pub(crate) granted: Option<Granted>,
     client: Option<Rc<Client>>,
+    /// If Laxity's scheduler schedules the thread.
+    pub(crate) task: Option<Rc<dyn Scheduled>>,
     /// One of each GPU.
     pub(crate) streams: Vec<Stream>,
     pub(crate) device: Device,
     base: Base,
     /// The GPU to use.
-    choice: Option<u16>,
+    pub(crate) choice: Option<u16>,
     /// The budget of the bandwidth lock around operations.
     bandwidth: Option<u64>,
 }
@@ -35,11 +40,29 @@ pub struct Job<'a>(&'a mut DeviceThread);
 
 impl DeviceThread {
     pub(crate) fn new(device: Device, name: &str, base: Base) -> Result<Self, DeviceError> {
+        if device.scheduling().is_some_and(|scheduling| scheduling.management.is_some()) {
+            let reason = "it is no task of the system that grants the device's GPUs; become one, and register with it";
+            return Err(DeviceError::Unscheduled { thread: name.to_owned(), reason });
+        }
         let register = |arbitration: &laxity_gpu::Arbitration| arbitration.register(name, base);
         let client = device.arbitration().map(register).transpose().map_err(DeviceError::Register)?;
         let streams = device.gpus().iter().map(|gpu| gpu.stream(name)).collect::<Result<_, _>>()?;
         let bandwidth = device.bandwidth();
-        Ok(DeviceThread { device, streams, token: None, client: client.map(Rc::new), base, choice: None, bandwidth })
+        let (client, granted, task) = (client.map(Rc::new), None, None);
+        Ok(DeviceThread { device, streams, token: None, granted, client, task, base, choice: None, bandwidth })
+    }
+
+    pub(crate) fn of_task(device: Device, name: &str, task: Rc<dyn Scheduled>) -> Result<Self, DeviceError> {
+        if device.scheduling().is_none() {
+            let reason = "the device has no system whose task it could be; open the device with that of the thread";
+            return Err(DeviceError::Unscheduled { thread: name.to_owned(), reason });
+        }
+        // The thread that handles interrupts knows owners by the names of their streams.
+        let name = scheduling::owners_name(task.id(), name);
+        let streams = device.gpus().iter().map(|gpu| gpu.stream(&name)).collect::<Result<_, _>>()?;
+        let (token, granted, client, task) = (None, None, None, Some(task));
+        let (base, choice, bandwidth) = (Base::Background, None, None);
+        Ok(DeviceThread { device, streams, token, granted, client, task, base, choice, bandwidth })
     }
 
     /// The device.
@@ -112,6 +135,7 @@ impl DeviceThread {
     /// operation would take another.
     pub fn release(&mut self) {
         self.token = None;
+        self.granted = None;
     }
 
     /// The job is over: lets go of the token. Operations issued from now on belong to no job.
@@ -122,12 +146,13 @@ impl DeviceThread {
 
     /// Whether it holds a token.
     pub fn holds_token(&self) -> bool {
-        self.token.is_some()
+        self.token.is_some() || self.granted.is_some()
     }
 
     /// The GPU whose token it holds.
     pub fn token_gpu(&self) -> Option<u16> {
-        self.token.as_ref().map(|token| token.token().gpu())
+        let granted = self.granted.as_ref().map(|granted| granted.gpu(&self.device));
+        self.token.as_ref().map(|token| token.token().gpu()).or(granted)
     }
 
     /// Takes a token now, if there is an arbitration and it holds none, rather than with the first operation; says
@@ -148,6 +173,9 @@ impl DeviceThread {
 
     /// The GPU that the job uses, which must be that of `buffer`: with a token, taken if there is none.
     pub(crate) fn occupy(&mut self, buffer: Option<u16>) -> Result<u16, DeviceError> {
+        if let Some(task) = self.task.clone() {
+            return self.occupy_as(&task, buffer);
+        }
         let Some(client) = &self.client else {
             return Ok(buffer.or(self.choice).unwrap_or(0));
         };

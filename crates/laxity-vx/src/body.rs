@@ -4,10 +4,11 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_graph::{Node, WaitError};
-use laxity_model::Nanos;
+use laxity_model::{Instant, Nanos};
 use laxity_runtime::worker::{self, Interrupted};
 use laxity_runtime::{Attributes, worker::Body};
 use laxity_sys::clock;
@@ -17,6 +18,7 @@ use crate::error::{Failure, FailureReason};
 use crate::gpu::Gpu;
 use crate::graph::{Action, Kernel};
 use crate::job::Job;
+use crate::node_task::NodeTask;
 use crate::scheduling::{self, Scheduling, period};
 use crate::shared::Shared;
 
@@ -29,6 +31,8 @@ pub(crate) struct NodeBody {
     pub role: Role,
     pub scheduling: Scheduling,
     pub gpu: Option<Gpu>,
+    /// If Laxity's scheduler schedules the node. Behind the GPU, whose locks it holds.
+    pub task: Option<Rc<NodeTask>>,
     /// Tells graphs of this process apart.
     pub graph_id: u64,
     pub shared: Arc<Shared>,
@@ -95,6 +99,12 @@ impl Body for NodeBody {
         let frame = job.index();
         let failed = |reason| Interrupted::Failed(NodeError { frame: Some(frame), reason });
         self.measured.since.get_or_insert_with(clock::thread_cpu_time);
+        if let Some(task) = &self.task {
+            // A graph under Laxity's scheduler has a recorder, which knows both.
+            let (release, deadline) = (job.release(), job.deadline());
+            let (release, deadline) = (release.unwrap_or(Instant::ZERO), deadline.unwrap_or(Instant::NEVER));
+            task.release(frame, release, deadline).map_err(|error| failed(FailureReason::Scheduler(error)))?;
+        }
         let mut job = Job::new(job, &self.shared.graph, self.graph_id, &mut self.gpu);
         job.clear(&self.arrays);
         let kernel = self.kernel.kernel.as_mut().expect("it is there until it is put back");
@@ -110,6 +120,10 @@ impl Body for NodeBody {
             Role::Input => self.shared.frames.begin(),
             Role::Node => {}
             Role::Output => self.shared.frames.complete(clock::now()),
+        }
+        // Before the tokens are there: the thread is urgent until all consumers are told.
+        if let Some(task) = &self.task {
+            task.complete().map_err(|error| failed(FailureReason::Scheduler(error)))?;
         }
         job.complete();
         Ok(())

@@ -16,15 +16,19 @@ impl ErrorDetails for SpawnError {
     fn code(&self) -> ErrorCode {
         match self {
             SpawnError::Scheduled { .. } => ErrorCode::Exists,
-            SpawnError::Option { .. } | SpawnError::Priority(_) | SpawnError::Budget { .. } => ErrorCode::Value,
+            SpawnError::Option { .. }
+            | SpawnError::Priority(_)
+            | SpawnError::Budget { .. }
+            | SpawnError::System { .. } => ErrorCode::Value,
             SpawnError::Replicas(_) => ErrorCode::Verify,
             SpawnError::Memory(_) => ErrorCode::Memory,
             SpawnError::Claim(_) => ErrorCode::Claimed,
-            SpawnError::Thread { .. } | SpawnError::Lock { .. } => ErrorCode::System,
+            SpawnError::Thread { .. } | SpawnError::Lock { .. } | SpawnError::Trace { .. } => ErrorCode::System,
             SpawnError::Cpus { .. }
             | SpawnError::Fifo { .. }
             | SpawnError::NoBudget { .. }
             | SpawnError::Overload { .. }
+            | SpawnError::Task { .. }
             | SpawnError::Deadline { .. } => ErrorCode::Schedule,
         }
     }

@@ -6,6 +6,7 @@ use std::io;
 use laxity_graph::hooks::FifoError;
 use laxity_graph::{ClaimError, RegistryError, WaitError};
 use laxity_model::Nanos;
+use laxity_sched::TaskError;
 use laxity_sys::segment::SegmentError;
 use thiserror::Error;
 
@@ -120,6 +121,28 @@ pub enum SpawnError {
         /// What all CPUs have for it, in thousandths of a CPU.
         offered: u64,
     },
+    /// Laxity's scheduler cannot be asked for in that way.
+    #[error("{reason}; {way_out}")]
+    System {
+        /// What does not go together.
+        reason: String,
+        /// The way out.
+        way_out: &'static str,
+    },
+    /// There can be no trace.
+    #[error("the trace: {reason}")]
+    Trace {
+        /// Why not, and the way out.
+        reason: String,
+    },
+    /// The thread of a node cannot be a task of its system.
+    #[error("node {node}: {reason}")]
+    Task {
+        /// The node.
+        node: String,
+        /// Why not, and the way out.
+        reason: String,
+    },
     /// Linux does not reserve a node's budget.
     #[error(
         "node {node}: SCHED_DEADLINE with {budget} in each {period} is refused: {error}; {}",
@@ -171,6 +194,12 @@ pub enum FailureReason {
     /// It waits in vain.
     #[error(": {0}")]
     Wait(#[source] WaitError),
+    /// Laxity's scheduler.
+    #[error(": {0}")]
+    Scheduler(#[source] TaskError),
+    /// All frames are complete, and their trace is not whole.
+    #[error(": the trace: {0}")]
+    Trace(String),
 }
 
 impl SpawnError {
@@ -178,7 +207,10 @@ impl SpawnError {
     pub fn status(&self) -> Status {
         match self {
             SpawnError::Scheduled { .. } | SpawnError::Claim(_) => Status::GraphScheduled,
-            SpawnError::Option { .. } | SpawnError::Priority(_) | SpawnError::Budget { .. } => Status::InvalidValue,
+            SpawnError::Option { .. }
+            | SpawnError::Priority(_)
+            | SpawnError::Budget { .. }
+            | SpawnError::System { .. } => Status::InvalidValue,
             SpawnError::NoBudget { .. } => Status::NotSufficient,
             SpawnError::Replicas(error) => error.status(),
             SpawnError::Memory(RegistryError::Segment(SegmentError::Memory { .. })) => Status::NoMemory,
@@ -188,6 +220,8 @@ impl SpawnError {
             | SpawnError::Lock { .. }
             | SpawnError::Fifo { .. }
             | SpawnError::Overload { .. }
+            | SpawnError::Task { .. }
+            | SpawnError::Trace { .. }
             | SpawnError::Deadline { .. } => Status::NoResources,
         }
     }
@@ -199,7 +233,7 @@ impl Failure {
         match &self.reason {
             FailureReason::Kernel(_) | FailureReason::Panic(_) => Status::GraphAbandoned,
             FailureReason::Budget(error) => error.status(),
-            FailureReason::Wait(_) => Status::Failure,
+            FailureReason::Wait(_) | FailureReason::Scheduler(_) | FailureReason::Trace(_) => Status::Failure,
         }
     }
 }

@@ -1,8 +1,12 @@
 //! The GPU as the thread of a node uses it.
 
+use std::rc::Rc;
+
 use laxity_device::{Device, DeviceError, DeviceThread};
 use laxity_gpu::Base;
 use laxity_model::Instant;
+
+use crate::node_task::NodeTask;
 
 /// The GPU as the thread of a node uses it. Most nodes use none: a node registers with its first operation.
 #[derive(Debug)]
@@ -11,6 +15,8 @@ pub(crate) struct Gpu {
     name: String,
     /// The thread's, under `SCHED_FIFO`.
     priority: Option<u8>,
+    /// The thread's, under Laxity's scheduler.
+    task: Option<Rc<NodeTask>>,
     thread: Option<DeviceThread>,
     is_in_job: bool,
 }
@@ -37,12 +43,12 @@ impl TakenGpu {
 const NAME_MAX: usize = 64;
 
 impl Gpu {
-    /// For the thread of `node` of `graph`, which has this priority under `SCHED_FIFO`.
-    pub fn new(device: Device, graph: &str, node: &str, priority: Option<u8>) -> Gpu {
+    /// For the thread of `node` of `graph`, which has this priority under `SCHED_FIFO`, or is that task.
+    pub fn new(device: Device, graph: &str, node: &str, priority: Option<u8>, task: Option<Rc<NodeTask>>) -> Gpu {
         let mut name = format!("{graph}.{node}");
         let end = (0..=NAME_MAX).rev().find(|&end| name.is_char_boundary(end));
         name.truncate(end.unwrap_or(0));
-        Gpu { device, name, priority, thread: None, is_in_job: false }
+        Gpu { device, name, priority, task, thread: None, is_in_job: false }
     }
 
     /// For job `index` of the node, due at `deadline`: jobs are as urgent to the GPU as to Linux.
@@ -51,13 +57,16 @@ impl Gpu {
     /// [`DeviceError`], if the thread cannot register.
     pub fn of_job(&mut self, index: u64, deadline: Option<Instant>) -> Result<&mut DeviceThread, DeviceError> {
         let base = match (self.priority, deadline) {
+            // Its system knows how urgent its jobs are.
+            _ if self.task.is_some() => Base::Background,
             (Some(priority), _) => Base::Fixed(priority),
             (None, Some(deadline)) => Base::Deadline(deadline),
             (None, None) => Base::Background,
         };
-        let thread = match self.thread.take() {
-            Some(thread) => thread,
-            None => self.device.thread(&self.name, base)?,
+        let thread = match (self.thread.take(), &self.task) {
+            (Some(thread), _) => thread,
+            (None, Some(task)) => self.device.scheduled_thread(&self.name, task.clone())?,
+            (None, None) => self.device.thread(&self.name, base)?,
         };
         let thread = self.thread.insert(thread);
         if !self.is_in_job {

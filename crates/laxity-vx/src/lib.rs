@@ -48,6 +48,7 @@ mod frames;
 mod gpu;
 mod graph;
 mod job;
+mod node_task;
 mod object;
 mod options;
 mod parameter;
@@ -56,6 +57,7 @@ mod scheduling;
 mod shared;
 mod spawn;
 mod status;
+mod trace;
 mod verified;
 mod verify;
 

@@ -1,16 +1,21 @@
 //! How a graph is executed.
 
+use std::path::PathBuf;
+
 use laxity_device::Device;
 use laxity_graph::RECORDER_DEFAULT;
 use laxity_model::{Instant, Nanos};
+use laxity_sched::System;
 
 /// How a graph is executed: begin with [`SpawnOptions::every`].
 #[derive(Clone, Debug)]
 pub struct SpawnOptions {
     /// A frame is released so often.
     pub period: Nanos,
-    /// How Linux schedules the nodes' threads.
+    /// How the nodes' threads are scheduled.
     pub policy: Policy,
+    /// For [`Policy::Laxity`]: the system whose tasks the nodes are, among those of other graphs and processes.
+    pub system: Option<System>,
     /// Replicas of each object: how many frames can be worked on at the same time. By default the graph's depth.
     pub replicas: Option<u32>,
     /// When time 0 is, on the monotonic clock: releases that are over then happen at once. By default, when all threads
@@ -30,9 +35,12 @@ pub struct SpawnOptions {
     pub gpu: Option<Device>,
     /// How many of its last jobs each node remembers, for traces and releases.
     pub recorder: u32,
+    /// For [`Policy::Laxity`], of a graph without a GPU that has a system of one cluster to itself: where its trace is
+    /// written, with the links of the policy. It is whole when the run has been waited for, or is dropped.
+    pub trace: Option<PathBuf>,
 }
 
-/// How Linux schedules the threads of nodes.
+/// How the threads of nodes are scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// `SCHED_OTHER`: as other programs.
@@ -48,6 +56,15 @@ pub enum Policy {
     Deadline {
         /// Where budgets come from.
         budgets: Budgets,
+    },
+    /// Laxity's own scheduler, by the policy of [`SpawnOptions::system`]: each node is a task, whose jobs have the deadlines
+    /// that follow from the graph (paper 003, section 5.2.3: an early job keeps its deadline, a late one shifts those behind
+    /// it). With a GPU, the device is to be opened with the same system ([`DeviceOptions::scheduling`]).
+    ///
+    /// [`DeviceOptions::scheduling`]: laxity_device::DeviceOptions::scheduling
+    Laxity {
+        /// Which of the system's clusters the nodes are in.
+        cluster: usize,
     },
 }
 
@@ -84,6 +101,7 @@ impl SpawnOptions {
         SpawnOptions {
             period,
             policy: Policy::Other,
+            system: None,
             replicas: None,
             start: None,
             phase: Nanos::ZERO,
@@ -93,6 +111,7 @@ impl SpawnOptions {
             lock_memory: false,
             gpu: None,
             recorder: RECORDER_DEFAULT,
+            trace: None,
         }
     }
 

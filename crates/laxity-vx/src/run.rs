@@ -1,5 +1,6 @@
 //! A graph that is executed.
 
+use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -7,9 +8,11 @@ use laxity_graph::Graph;
 use laxity_model::Instant;
 use laxity_runtime::worker::Started;
 
-use crate::error::Failure;
+use crate::error::{Failure, FailureReason};
 use crate::frames::FrameTimes;
+use crate::graph::OUTPUT_CALLBACK;
 use crate::shared::Shared;
+use crate::trace::{Trace, Tracing};
 
 /// A graph that is executed. Dropped, it is [terminated](RunHandle::terminate), and its threads have ended. Its memory and
 /// its name stay until then, also when it has ended.
@@ -17,6 +20,8 @@ use crate::shared::Shared;
 pub struct Run {
     handle: RunHandle,
     workers: Vec<Started>,
+    /// Behind the workers, which are to have ended.
+    tracing: Option<Tracing>,
 }
 
 /// A handle by which any thread may control a [`Run`], at any time.
@@ -27,16 +32,24 @@ pub struct RunHandle {
 
 impl Run {
     pub(crate) fn new(shared: Arc<Shared>) -> Run {
-        Run { handle: RunHandle { shared }, workers: Vec::new() }
+        Run { handle: RunHandle { shared }, workers: Vec::new(), tracing: None }
     }
 
     pub(crate) fn add(&mut self, worker: Started) {
         self.workers.push(worker);
     }
 
-    /// All workers are ready: time 0 is `start`.
-    pub(crate) fn begin(&self, start: Instant) {
+    /// All workers are ready: time 0 is `start`, also of the trace.
+    ///
+    /// # Errors
+    /// That no thread can write the trace.
+    pub(crate) fn begin(&mut self, start: Instant, trace: Option<Trace>) -> io::Result<()> {
+        if let Some(mut trace) = trace {
+            trace.start(start);
+            self.tracing = Some(trace.write(self.shared.clone())?);
+        }
         self.workers.iter().for_each(|worker| worker.begin(start));
+        Ok(())
     }
 
     /// For other threads, such as one that handles Ctrl-C. It keeps the graph's memory, too.
@@ -52,6 +65,11 @@ impl Run {
         for worker in self.workers.drain(..) {
             // Kernels that panic are failures; nothing else does.
             worker.join().expect("a worker of a graph does not panic");
+        }
+        if let Some(Err(error)) = self.tracing.as_mut().map(Tracing::end) {
+            let graph = self.shared.graph.spec().graph().name.clone();
+            let (node, reason) = (OUTPUT_CALLBACK.to_owned(), FailureReason::Trace(error.to_string()));
+            self.shared.fail(Failure { graph, node, frame: None, reason });
         }
         self.failure().map_or_else(|| Ok(self.times()), Err)
     }

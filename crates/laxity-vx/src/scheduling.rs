@@ -20,6 +20,8 @@ pub(crate) enum Scheduling {
     Fixed(Attributes),
     /// `SCHED_OTHER` for so many frames, and then `SCHED_DEADLINE`.
     Measured { frames: u32, margin_percent: u32 },
+    /// Laxity's own scheduler.
+    Laxity,
 }
 
 /// How each worker of `spec`, whose nodes are `nodes`, is scheduled.
@@ -29,6 +31,7 @@ pub(crate) enum Scheduling {
 pub(crate) fn plan(spec: &Spec, nodes: &[Executable], policy: Policy) -> Result<Vec<Scheduling>, SpawnError> {
     let positions = 0..nodes.len();
     match policy {
+        Policy::Laxity { .. } => Ok(vec![Scheduling::Laxity; nodes.len()]),
         Policy::Other => Ok(vec![Scheduling::Fixed(Attributes::Other); nodes.len()]),
         Policy::Fifo { base } => positions
             .map(|node| Ok(Scheduling::Fixed(Fifo::of(spec, node, base).map_err(SpawnError::Priority)?.into())))
@@ -93,7 +96,7 @@ impl Scheduling {
     pub fn at_first(self) -> Attributes {
         match self {
             Scheduling::Fixed(attributes) => attributes,
-            Scheduling::Measured { .. } => Attributes::Other,
+            Scheduling::Measured { .. } | Scheduling::Laxity => Attributes::Other,
         }
     }
 

@@ -2,28 +2,15 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use laxity_device::{Device, DeviceOptions};
 use laxity_gpu::{Arbitration, Config, Registry};
 use laxity_model::{GpuArbitration, GpuSync, Nanos};
 use laxity_vx::{Bytes, Context, Parameter, SpawnOptions, Verified};
-use support::{Place, frames};
+use support::{Place, frames, server};
 
 const BYTES: usize = 4096;
-
-/// The soft GPU's server, which is another package's program, built where this test was.
-fn server() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--package", "laxity-softgpu", "--bin", "laxity-softgpu-server"]);
-    build.current_dir(env!("CARGO_MANIFEST_DIR")).env("CARGO_TARGET_DIR", target);
-    let output = build.output().expect("cargo runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    target.join("debug/laxity-softgpu-server")
-}
 
 fn device(test: &str, arbitration: Option<Arbitration>) -> Device {
     let mut options = DeviceOptions::new(&format!("vx-{}-{test}", std::process::id()));

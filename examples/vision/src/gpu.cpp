@@ -1,5 +1,6 @@
 #include "gpu.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <unistd.h>
 
@@ -27,12 +28,25 @@ Arbitration attach(const std::string &name)
     return arbitration;
 }
 
-laxity::Device open(const std::string &name, const laxity_gpus *arbitration)
+// A bus of that time, as the study's simulation has it; the paper does not give its speed.
+constexpr uint64_t COPY_BYTES_A_SECOND = 6'000'000'000;
+// As the paper's GPUSync breaks copies up.
+constexpr uint64_t CHUNK_BYTES = 2 << 20;
+
+laxity::Device open(const std::string &name, const laxity_gpus *arbitration, const laxity_system *system,
+                    const SystemSettings *scheduling, bool is_timed)
 {
     laxity_device_config config = {};
 
     config.name = name.c_str();
     config.memory = MEMORY_BYTES;
+    config.copy_rate = is_timed ? COPY_BYTES_A_SECOND : 0;
+    if (scheduling) {
+        config.system = system;
+        config.cluster = scheduling->cluster;
+        config.is_managed = scheduling->tokens > 0;
+        config.chunk = CHUNK_BYTES;
+    }
     // With an arbitration interrupts are handled as urgently as those that wait for them are.
     config.handling = arbitration ? LAXITY_SERVICE_OWNERS : LAXITY_SERVICE_FIXED;
     config.engines = LAXITY_SERVICE_FIXED;
@@ -52,6 +66,36 @@ laxity::Device open(const std::string &name, const laxity_gpus *arbitration)
     return laxity::Device(config, arbitration);
 }
 
+// This thread, while it fills the GPU's memory. Where a system schedules, it is a task of it meanwhile, with one job.
+class Setup
+{
+public:
+    Setup(const laxity::Device &device, const System &system, const SystemSettings *scheduling)
+    {
+        if (!scheduling) {
+            laxity::check(laxity_device_register(device.get(), "set-up", 1, 0, thread_.out()));
+            return;
+        }
+        laxity_task_parameters parameters = {};
+        parameters.name = "set-up";
+        parameters.cluster = scheduling->cluster;
+        parameters.period_ns = PERIOD_NS;
+        laxity::check(laxity_task_begin(system.get(), &parameters, task_.out()));
+        const laxity_task_job job = { 0, now_ns(), now_ns() + PERIOD_NS };
+        laxity::check(laxity_task_release_job(task_.get(), &job));
+        laxity::check(laxity_device_register_task(device.get(), "set-up", task_.get(), thread_.out()));
+    }
+
+    laxity::Gpu thread() const { return laxity::Gpu(thread_.get()); }
+
+private:
+    static constexpr uint64_t PERIOD_NS = 1'000'000'000;
+
+    laxity::Handle<laxity_task, laxity_task_release> task_;
+    // Goes first: it holds a token of the task.
+    laxity::Handle<laxity_device_thread, laxity_device_thread_release> thread_;
+};
+
 } // namespace
 
 std::set<std::string> used_by_gpu(const Graph &graph)
@@ -67,19 +111,43 @@ std::set<std::string> used_by_gpu(const Graph &graph)
     return objects;
 }
 
-Gpu::Gpu(const GpuSettings &settings, const Graph &graph, uint32_t replicas)
-    : arbitration_(attach(settings.arbitration)),
-      device_(open(settings.name, arbitration_.get())),
-      releases_early_(settings.releases_early)
+size_t kernels(const Graph &graph)
 {
-    laxity::Handle<laxity_device_thread, laxity_device_thread_release> thread;
-    const std::set<std::string> used = used_by_gpu(graph);
+    return std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                         [](const Node &node) { return node.place == Place::Gpu; });
+}
 
-    laxity::check(laxity_device_register(device_.get(), "set-up", 1, 0, thread.out()));
+Gpu::Gpu(const GpuSettings &settings, const Graph &graph, uint32_t replicas, const System &system,
+         const SystemSettings *scheduling)
+    : arbitration_(attach(settings.arbitration)),
+      device_(open(settings.name, arbitration_.get(), system.get(), scheduling, !settings.kernels_ns.empty())),
+      releases_early_(settings.releases_early),
+      is_timed_(!settings.kernels_ns.empty())
+{
+    if (is_timed_) {
+        auto span_ns = settings.kernels_ns.begin();
+        for (const Node &node : graph.nodes) {
+            if (node.place == Place::Gpu)
+                kernels_[node.name] = std::chrono::nanoseconds(*span_ns++);
+        }
+        for (const Object &object : graph.objects)
+            rings_[object.name].bytes = used_by_gpu(graph).count(object.name) > 0 ? object.bytes : 0;
+        return;
+    }
+    const std::set<std::string> used = used_by_gpu(graph);
+    const Setup setup(device_, system, scheduling);
+
     for (const Object &object : graph.objects) {
         if (used.count(object.name) > 0)
-            allocate(object, replicas, laxity::Gpu(thread.get()));
+            allocate(object, replicas, setup.thread());
     }
+}
+
+std::chrono::nanoseconds Gpu::kernel(const Node &node) const
+{
+    const auto found = kernels_.find(node.name);
+
+    return found == kernels_.end() ? std::chrono::nanoseconds(0) : found->second;
 }
 
 const Gpu::Ring *Gpu::ring(const std::string &object) const
@@ -105,8 +173,17 @@ void Gpu::allocate(const Object &object, uint32_t replicas, const laxity::Gpu &t
     }
 }
 
-GpuNode::GpuNode(const Gpu &gpu, const Node &node) : node_(node), releases_early_(gpu.releases_early())
+GpuNode::GpuNode(const Gpu &gpu, const Node &node)
+    : node_(node), releases_early_(gpu.releases_early()), is_timed_(gpu.is_timed()), kernel_(gpu.kernel(node))
 {
+    if (is_timed_) {
+        for (const Access &access : node.accesses) {
+            const size_t bytes = gpu.ring(access.object)->bytes;
+            if (node.place == Place::Cpu && bytes > 0)
+                (access.is_write ? copies_in_ : copies_out_).push_back(bytes);
+        }
+        return;
+    }
     for (size_t position = 0; position < node.accesses.size(); position++) {
         const Access &access = node.accesses[position];
         const Gpu::Ring *ring = gpu.ring(access.object);
@@ -119,6 +196,8 @@ GpuNode::GpuNode(const Gpu &gpu, const Node &node) : node_(node), releases_early
 
 double GpuNode::run(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses)
 {
+    if (is_timed_)
+        return work_and_occupy(thread, std::move(addresses));
     return node_.place == Place::Gpu ? launch(thread, job, std::move(addresses))
                                      : work(thread, job, std::move(addresses));
 }
@@ -139,6 +218,29 @@ double GpuNode::launch(const laxity::Gpu &thread, uint64_t job, std::vector<void
         node_.work(Arguments(std::move(addresses)));
         cpu_us = stopwatch.cpu_us();
     });
+    return cpu_us;
+}
+
+// The CPU does the work between two halves of the kernel, as a node does that launches one kernel after the other: so it
+// holds its token all the while. The GPU is only busy, and a CPU copies nothing.
+double GpuNode::work_and_occupy(const laxity::Gpu &thread, std::vector<void *> addresses) const
+{
+    const auto occupy = [&thread](std::chrono::nanoseconds span) {
+        if (span.count() > 0)
+            laxity::check(laxity_device_launch_timed(thread.get(), static_cast<uint64_t>(span.count())));
+    };
+
+    for (size_t bytes : copies_out_)
+        laxity::check(laxity_device_copy_timed(thread.get(), LAXITY_ENGINE_COPY_OUT, bytes));
+    if (releases_early_ && !copies_out_.empty())
+        thread.release();
+    occupy(kernel_ / 2);
+    const Stopwatch stopwatch;
+    node_.work(Arguments(std::move(addresses)));
+    const double cpu_us = stopwatch.cpu_us();
+    occupy(kernel_ - kernel_ / 2);
+    for (size_t bytes : copies_in_)
+        laxity::check(laxity_device_copy_timed(thread.get(), LAXITY_ENGINE_COPY_IN, bytes));
     return cpu_us;
 }
 

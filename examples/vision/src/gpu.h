@@ -3,12 +3,14 @@
 
 #pragma once
 
+#include <chrono>
 #include <laxity/device.hpp>
 #include <map>
 #include <set>
 #include <string>
 
 #include "graph.h"
+#include "system.h"
 
 struct GpuSettings {
     // Of the soft GPU, which is started if there is none.
@@ -17,9 +19,15 @@ struct GpuSettings {
     std::string arbitration;
     // A node for a CPU lets go of the token when it has copied what it reads, not when its job ends.
     bool releases_early = false;
+    // For each node for a GPU, in their order, for how long a kernel occupies the execution engine; copies take what the
+    // engines' rate says. The threads of the nodes do all of the work then. If empty, the GPU's kernels do it.
+    std::vector<uint64_t> kernels_ns = {};
 };
 
-// Names of the objects that are in its memory.
+// The nodes for a GPU.
+size_t kernels(const Graph &graph);
+
+// Names of the objects that a node for a GPU uses.
 std::set<std::string> used_by_gpu(const Graph &graph);
 
 class Gpu
@@ -38,11 +46,17 @@ public:
         }
     };
 
-    // With memory for these, of which `replicas` jobs of the graph may use their own at a time. Throws laxity::Error.
-    Gpu(const GpuSettings &settings, const Graph &graph, uint32_t replicas);
+    // With memory for these, of which `replicas` jobs of the graph may use their own at a time, unless operations only take
+    // time. `system`, if there is one, schedules the threads that use it. Throws laxity::Error.
+    Gpu(const GpuSettings &settings, const Graph &graph, uint32_t replicas, const System &system,
+        const SystemSettings *scheduling);
 
     const laxity::Device &device() const { return device_; }
     bool releases_early() const { return releases_early_; }
+    bool is_timed() const { return is_timed_; }
+
+    // How long the kernel of a node takes, if operations only take time.
+    std::chrono::nanoseconds kernel(const Node &node) const;
 
     // The object of that name; null if it is not in its memory.
     const Ring *ring(const std::string &object) const;
@@ -53,6 +67,8 @@ private:
     laxity::Handle<laxity_gpus, laxity_gpus_release> arbitration_;
     laxity::Device device_;
     bool releases_early_;
+    bool is_timed_;
+    std::map<std::string, std::chrono::nanoseconds> kernels_;
     std::map<std::string, Ring> rings_;
 };
 
@@ -79,9 +95,14 @@ private:
     };
 
     double launch(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses) const;
+    double work_and_occupy(const laxity::Gpu &thread, std::vector<void *> addresses) const;
     double work(const laxity::Gpu &thread, uint64_t job, std::vector<void *> addresses);
 
     const Node &node_;
     bool releases_early_;
+    bool is_timed_;
+    std::chrono::nanoseconds kernel_;
+    // Bytes that a node for a CPU copies out before its work, and in behind it, where operations only take time.
+    std::vector<size_t> copies_out_, copies_in_;
     std::vector<Parameter> parameters_;
 };

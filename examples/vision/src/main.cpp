@@ -49,8 +49,14 @@ PipelineSettings pipeline_of(const Options &options, const std::vector<cv::Mat> 
     settings.replicas = options.replicas;
     settings.jitter_seed = options.jitter_seed;
     if (options.gpu_name)
-        settings.gpu = { *options.gpu_name, options.arbitration, options.releases_early };
+        settings.gpu = { *options.gpu_name, options.arbitration, options.releases_early, options.kernels_ns };
     settings.scheduling = { options.policy, options.base_priority };
+    if (options.policy == Scheduling::Policy::Laxity) {
+        settings.scheduling.system = options.system;
+        settings.scheduling.trace = options.trace;
+        if (options.system.name.empty())
+            settings.scheduling.system->name = "stabilizer-" + std::to_string(getpid());
+    }
     if (options.policy == Scheduling::Policy::Deadline)
         settings.scheduling.runtimes_ns = estimate_runtimes(frames, options.crop, settings, options.budget);
     settings.stop = &stop;
@@ -130,6 +136,9 @@ void stabilize(const Options &options)
     Source &source = is_cached ? static_cast<Source &>(loop) : clip;
     const Graph graph = stabilizer(options.clip.image, options.crop, source, sink, log);
 
+    if (!options.kernels_ns.empty() && options.kernels_ns.size() != kernels(graph))
+        throw std::invalid_argument("--kernels: " + std::to_string(options.kernels_ns.size()) + " times; give one for " +
+                                    "each of the " + std::to_string(kernels(graph)) + " nodes for a GPU");
     log.reserve(std::min(options.jobs(), RESERVED_JOBS) + LATENCY);
     const Summary summary = run(graph, options, frames, log);
     if (isatty(STDERR_FILENO) == 1)

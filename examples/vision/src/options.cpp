@@ -24,16 +24,29 @@ In real time:
   --duration TIME      for so long, and frames that have not begun by then are dropped; otherwise for --frames, or
                        until Ctrl-C
   --start-at NS        the first frame comes then (CLOCK_MONOTONIC); otherwise when the clip is in memory
-  --scheduler NAME     of the threads: other (what happens if nothing is said), fifo or deadline
+  --scheduler NAME     of the threads: other (what happens if nothing is said), fifo, deadline or laxity
   --base-priority N    of the first node under fifo, deeper ones have more; 1 if nothing is said
   --budget FACTOR      under deadline a node may run so many times the median of its CPU time, measured before the
                        start, in each period; 2 if nothing is said
+
+Under Laxity's own scheduler (--scheduler laxity), earliest deadline first:
+  --system NAME        tasks of the system of that name, which the first process that names it creates; one of its own if
+                       nothing is said
+  --clusters LIST      the CPUs of its clusters, as 0-1 or "0;1"; one cluster of all CPUs if nothing is said
+  --cluster N          the nodes are in cluster N, from 0; 0 if nothing is said
+  --tokens N           of the GPU, which the system then shares out; otherwise first come, first served
+  --fifo-length N      of a token's queue; as short as the CPUs allow if nothing is said
+  --virtual-cpus N     the tokens are those of a machine of N CPUs, for which the system's stand
+  --engine-order NAME  of those that wait for an engine: fifo (what happens if nothing is said) or priority
+  --trace FILE         write what happens, with the links of the policy, for `laxity trace`; without a GPU only
 
 On a GPU:
   --gpu none|soft[:NAME]  where nodes for a GPU work: on CPUs (what happens if nothing is said), or on the soft GPU of
                        that name, which processes share
   --arbitration NAME   made by `laxity gpu create NAME`: decides which job gets tokens and engines of the soft GPU
                        when; otherwise first come, first served
+  --kernels LIST       operations only take time: kernels so much as LIST says, a time for each node for a GPU in their
+                       order, as 40us,60us; CPUs do all of the work
   --release-early      nodes that only copy let go of the token then, not at the end of their job
 
 What comes in:
@@ -68,8 +81,17 @@ enum Letter {
     SCHEDULER,
     BASE_PRIORITY,
     BUDGET,
+    SYSTEM,
+    CLUSTERS,
+    CLUSTER,
+    TOKENS,
+    FIFO_LENGTH,
+    VIRTUAL_CPUS,
+    ENGINE_ORDER,
+    TRACE,
     GPU,
     ARBITRATION,
+    KERNELS,
     RELEASE_EARLY,
     SIZE,
     FRAMES,
@@ -98,8 +120,17 @@ const option LONG[] = {
     { "scheduler", required_argument, nullptr, SCHEDULER },
     { "base-priority", required_argument, nullptr, BASE_PRIORITY },
     { "budget", required_argument, nullptr, BUDGET },
+    { "system", required_argument, nullptr, SYSTEM },
+    { "clusters", required_argument, nullptr, CLUSTERS },
+    { "cluster", required_argument, nullptr, CLUSTER },
+    { "tokens", required_argument, nullptr, TOKENS },
+    { "fifo-length", required_argument, nullptr, FIFO_LENGTH },
+    { "virtual-cpus", required_argument, nullptr, VIRTUAL_CPUS },
+    { "engine-order", required_argument, nullptr, ENGINE_ORDER },
+    { "trace", required_argument, nullptr, TRACE },
     { "gpu", required_argument, nullptr, GPU },
     { "arbitration", required_argument, nullptr, ARBITRATION },
+    { "kernels", required_argument, nullptr, KERNELS },
     { "release-early", no_argument, nullptr, RELEASE_EARLY },
     { "size", required_argument, nullptr, SIZE },
     { "frames", required_argument, nullptr, FRAMES },
@@ -131,6 +162,19 @@ std::optional<std::string> gpu_name(const std::string &option, const std::string
     return colon + 1 < value.size() ? value.substr(colon + 1) : "stabilizer";
 }
 
+// The list with commas in between.
+std::vector<uint64_t> to_spans(const std::string &option, const std::string &value)
+{
+    std::vector<uint64_t> spans;
+
+    for (size_t start = 0; start <= value.size();) {
+        const size_t end = std::min(value.find(',', start), value.size());
+        spans.push_back(to_ns(option, value.substr(start, end - start)));
+        start = end + 1;
+    }
+    return spans;
+}
+
 void set(Options &options, int letter, const std::string &name, const std::string &value)
 {
     switch (letter) {
@@ -156,13 +200,40 @@ void set(Options &options, int letter, const std::string &name, const std::strin
         options.start_ns = to_whole(name, value, 1, INT64_MAX);
         break;
     case SCHEDULER:
-        options.policy = static_cast<Scheduling::Policy>(to_choice(name, value, { "other", "fifo", "deadline" }));
+        options.policy = static_cast<Scheduling::Policy>(to_choice(name, value, { "other", "fifo", "deadline", "laxity" }));
         break;
     case BASE_PRIORITY:
         options.base_priority = static_cast<uint8_t>(to_whole(name, value, 1, 97));
         break;
     case BUDGET:
         options.budget = to_number(name, value, 0.1, 100);
+        break;
+    case SYSTEM:
+        options.system.name = value;
+        break;
+    case CLUSTERS:
+        options.system.clusters = value;
+        break;
+    case CLUSTER:
+        options.system.cluster = static_cast<uint32_t>(to_whole(name, value, 0, 255));
+        break;
+    case TOKENS:
+        options.system.tokens = static_cast<uint16_t>(to_whole(name, value, 1, 1000));
+        break;
+    case FIFO_LENGTH:
+        options.system.fifo_length = static_cast<uint16_t>(to_whole(name, value, 1, 1000));
+        break;
+    case VIRTUAL_CPUS:
+        options.system.virtual_cpus = static_cast<uint16_t>(to_whole(name, value, 1, 1000));
+        break;
+    case ENGINE_ORDER:
+        options.system.engines_by_priority = to_choice(name, value, { "fifo", "priority" }) == 1;
+        break;
+    case TRACE:
+        options.trace = value;
+        break;
+    case KERNELS:
+        options.kernels_ns = to_spans(name, value);
         break;
     case GPU:
         options.gpu_name = gpu_name(name, value);
@@ -226,6 +297,7 @@ void check(const Options &options)
 {
     const bool is_fifo = options.policy == Scheduling::Policy::Fifo;
     const bool is_deadline = options.policy == Scheduling::Policy::Deadline;
+    const bool is_laxity = options.policy == Scheduling::Policy::Laxity;
 
     refuse_if(!options.is_pipelined && (options.replicas != 0 || options.jitter_seed),
               "--replicas and --jitter are of --pipelined; leave --sequential out, or them");
@@ -238,6 +310,16 @@ void check(const Options &options)
               "--duration, --start-at, --times and --scheduler deadline are about a --period; add it");
     refuse_if(options.duration_ns && *options.duration_ns < *options.period_ns,
               "--duration is less than one --period, and no frame would come; lengthen it");
+    refuse_if(!is_laxity && (!options.system.name.empty() || !options.system.clusters.empty() ||
+                             options.system.cluster > 0 || options.system.tokens > 0 || !options.trace.empty()),
+              "--system, --clusters, --cluster, --tokens and --trace are of --scheduler laxity; add it");
+    refuse_if(options.system.tokens == 0 && (options.system.fifo_length > 0 || options.system.virtual_cpus > 0 ||
+                                             options.system.engines_by_priority),
+              "--fifo-length, --virtual-cpus and --engine-order are about --tokens; add them");
+    refuse_if(!options.gpu_name && (options.system.tokens > 0 || !options.kernels_ns.empty()),
+              "--tokens and --kernels are about a GPU; add --gpu soft");
+    refuse_if(is_laxity && !options.arbitration.empty(),
+              "--arbitration: the system shares the GPU out under --scheduler laxity; use --tokens");
     refuse_if(!is_fifo && options.base_priority != 1, "--base-priority is of --scheduler fifo; add it");
     refuse_if(!options.period_ns && options.cache_frames > 0 && options.frames == UINT64_MAX,
               "--cache-frames: has no end by itself; add --frames N, or a --period");

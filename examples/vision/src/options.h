@@ -30,6 +30,10 @@ struct Options {
     std::optional<std::string> gpu_name; // of a soft one
     std::string arbitration;
     bool releases_early = false;
+    std::vector<uint64_t> kernels_ns; // if the GPU's operations only take time
+
+    SystemSettings system; // under Laxity's own scheduler
+    std::string trace;
 
     double crop = 0.1;
     std::string out, csv, times, shake_csv, sheet;

@@ -138,13 +138,15 @@ std::map<std::string, Data> add_objects(vx::Graph &live, const Graph &graph, con
     return data;
 }
 
-vx::Policy policy_of(const Scheduling &scheduling)
+vx::Policy policy_of(const Scheduling &scheduling, const System &system)
 {
     switch (scheduling.policy) {
     case Scheduling::Policy::Fifo:
         return vx::fifo(scheduling.base_priority);
     case Scheduling::Policy::Deadline:
         return vx::deadline();
+    case Scheduling::Policy::Laxity:
+        return vx::scheduled_by(system.get(), scheduling.system->cluster);
     default:
         return vx::other();
     }
@@ -164,7 +166,7 @@ public:
 
 private:
     void add(vx::Graph &live, size_t number, const std::map<std::string, Data> &data, Log &log);
-    vx::Options options(uint32_t replicas) const;
+    vx::Options options(uint32_t replicas, const System &system) const;
     void refuse_late_start() const;
 
     const Graph &graph_;
@@ -180,7 +182,8 @@ Pipeline::Pipeline(const Graph &graph, const PipelineSettings &settings, Log &lo
     : graph_(graph), settings_(settings), log_(log)
 {
     vx::Graph live("stabilizer-" + std::to_string(getpid()));
-    const std::set<std::string> elsewhere = settings.gpu ? used_by_gpu(graph) : std::set<std::string>();
+    const bool is_in_gpu = settings.gpu && settings.gpu->kernels_ns.empty();
+    const std::set<std::string> elsewhere = is_in_gpu ? used_by_gpu(graph) : std::set<std::string>();
     const std::map<std::string, Data> data = add_objects(live, graph, elsewhere);
 
     for (size_t number = 0; number < graph.nodes.size(); number++)
@@ -217,14 +220,15 @@ void Pipeline::add(vx::Graph &live, size_t number, const std::map<std::string, D
     }
 }
 
-vx::Options Pipeline::options(uint32_t replicas) const
+vx::Options Pipeline::options(uint32_t replicas, const System &system) const
 {
     vx::Options options;
 
     // Otherwise all frames are due at once, and come when there is room.
     options.period = std::chrono::nanoseconds(settings_.is_in_real_time ? settings_.period_ns : 1);
-    options.policy = policy_of(settings_.scheduling);
+    options.policy = policy_of(settings_.scheduling, system);
     options.replicas = replicas;
+    options.trace = settings_.scheduling.trace;
     options.start_ns = settings_.start_ns.value_or(0);
     return options;
 }
@@ -242,11 +246,13 @@ void Pipeline::refuse_late_start() const
 PipelineRun Pipeline::run(uint32_t replicas)
 {
     using namespace std::chrono_literals;
+    const SystemSettings *scheduling = settings_.scheduling.system ? &*settings_.scheduling.system : nullptr;
+    const System system = scheduling ? join(*scheduling) : System();
     std::optional<Gpu> gpu;
-    vx::Options spawned = options(replicas);
+    vx::Options spawned = options(replicas, system);
 
     if (settings_.gpu) {
-        gpu.emplace(*settings_.gpu, graph_, replicas);
+        gpu.emplace(*settings_.gpu, graph_, replicas, system, scheduling);
         spawned.gpu = &gpu->device();
         for (Worker &worker : workers_)
             worker.use(*gpu);

@@ -9,13 +9,17 @@
 #include "gpu.h"
 #include "graph.h"
 
-// How Linux schedules the threads of the nodes.
+// How the threads of the nodes are scheduled.
 struct Scheduling {
-    enum class Policy { Other, Fifo, Deadline } policy = Policy::Other;
+    enum class Policy { Other, Fifo, Deadline, Laxity } policy = Policy::Other;
     // Of the first node under Fifo; others have the more, the deeper they are in the graph.
     uint8_t base_priority = 1;
     // Of each node under Deadline: what it may run in a period.
     std::vector<uint64_t> runtimes_ns = {};
+    // Under Laxity's own scheduler.
+    std::optional<SystemSettings> system = {};
+    // Where its trace is written; if empty, nowhere.
+    std::string trace = {};
 };
 
 struct PipelineSettings {

@@ -1,5 +1,6 @@
 """The live part of the study elliott2015vision in small: all seventeen stabilizers under every configuration of this
-machine, for three seconds each. They are recorded, and the checkers judge every trace. Two minutes.
+machine, and under those of the virtual machine of six CPUs, for three seconds each. They are recorded, and the checkers
+judge every trace. Four minutes.
 """
 
 import subprocess
@@ -8,7 +9,17 @@ from pathlib import Path
 import pytest
 from stabilizer import CLIP, LAXITY, STABILIZE, graphs, need
 
-from studies.elliott2015vision.stabilizers import Attempt, Order, Programs, Stabilizers, configurations, cpus, tried
+from studies.elliott2015vision import virtual
+from studies.elliott2015vision.stabilizers import (
+    Attempt,
+    Order,
+    Programs,
+    Stabilizers,
+    Virtual,
+    configurations,
+    cpus,
+    tried,
+)
 
 STABILIZERS = Stabilizers(3.0, "320x240", cached=40)
 FACTOR = 8.0
@@ -24,6 +35,17 @@ def attempts():
 
 @pytest.mark.parametrize("configuration", configurations(cpus()), ids=lambda configuration: configuration.name)
 def test_all_stabilizers_show_frames_and_leave_legal_traces(configuration, attempts, tmp_path):
+    show_and_judge(configuration, attempts, tmp_path)
+
+
+@pytest.mark.parametrize("one", virtual.planned(()), ids=lambda one: one.name)
+def test_all_show_frames_and_leave_legal_traces_on_a_virtual_machine(one, attempts, tmp_path):
+    kernels = virtual.kernels_us([1.0] * 7, STABILIZERS.frames_per_ms / FACTOR)
+    show_and_judge(one.configuration, attempts, tmp_path, Virtual(virtual.CPUS, kernels))
+
+
+def show_and_judge(configuration, attempts, tmp_path, machine=None):
+    """Runs all stabilizers, and has the checkers judge a trace of each."""
     need(configuration.scheduler)
     before, traces = graphs(), {}
 
@@ -36,7 +58,16 @@ def test_all_stabilizers_show_frames_and_leave_legal_traces(configuration, attem
             processes.start(f"recorder of {name}", command, subprocess.DEVNULL, subprocess.DEVNULL, is_needed=False)
 
     programs = Programs(Path(STABILIZE), Path(LAXITY), Path(CLIP))
-    order = Order(programs, STABILIZERS, FACTOR, configuration, tmp_path, "stabilizer-test-study", beside=record)
+    order = Order(
+        programs,
+        STABILIZERS,
+        FACTOR,
+        configuration,
+        tmp_path,
+        "stabilizer-test-study",
+        beside=record,
+        virtual=machine,
+    )
     ran, attempts[0] = tried(order, attempts[0])
     # Also those under way at the end: how many come in time depends on how slow the machine is.
     frames = {name: len(shown.frame) + ran.late[name] for name, shown in ran.shown.items()}

@@ -9,8 +9,10 @@ from studies.elliott2015vision.stabilizers.configuration import (
     Instance,
     Programs,
     Stabilizers,
+    Virtual,
     configurations,
     cpus,
+    managed,
 )
 from studies.elliott2015vision.stabilizers.load import Load, Probe, measure_load
 from studies.elliott2015vision.stabilizers.processes import Processes
@@ -29,8 +31,10 @@ __all__ = [
     "Ran",
     "Spent",
     "Stabilizers",
+    "Virtual",
     "configurations",
     "cpus",
+    "managed",
     "measure_load",
     "tried",
 ]

@@ -9,7 +9,8 @@ from typing import Literal
 
 from laxity import LaxityError
 
-Scheduler = Literal["other", "fifo", "deadline"]
+Scheduler = Literal["other", "fifo", "deadline", "laxity"]
+"""Of Linux, or Laxity's own, by the policy of the configurations of section 5.5.2: earliest deadline first."""
 SCHEDULERS: tuple[Scheduler, ...] = ("other", "fifo", "deadline")
 
 PERIODS_MS = (20, 20, 30, 30, 40, 40, 60, 60, 60, 60, 60, 80, 80, 80, 80, 100, 100)
@@ -26,7 +27,7 @@ class Configuration:
     """A configuration of this machine.
 
     Attributes:
-        scheduler: of Linux, for the threads of the nodes.
+        scheduler: for the threads of the nodes.
         tokens: of the soft GPU (rho); 0: it is not managed, and operations go in the order in which they are issued.
         fifo_length: of a token's queue (f).
         engine_order: of the engine locks.
@@ -40,7 +41,7 @@ class Configuration:
     @property
     def name(self) -> str:
         """The name on a page."""
-        scheduler = f"SCHED_{self.scheduler.upper()}"
+        scheduler = "C-EDF" if self.scheduler == "laxity" else f"SCHED_{self.scheduler.upper()}"
         order = {"fifo": "FIFO", "priority": "PRIO"}[self.engine_order]
         return f"{scheduler} ({self.tokens},{self.fifo_length},{order})" if self.tokens else scheduler
 
@@ -50,6 +51,11 @@ class Configuration:
         return (
             f"{self.scheduler}-{self.tokens}-{self.fifo_length}-{self.engine_order}" if self.tokens else self.scheduler
         )
+
+    @property
+    def has_arbitration(self) -> bool:
+        """Whether `laxity gpu create` makes what manages the GPU; a system of Laxity's scheduler does so by itself."""
+        return self.tokens > 0 and self.scheduler != "laxity"
 
     def arbitration(self, name: str, stabilizers: int) -> list[str]:
         """Arguments of ``laxity`` that create its arbitration, for as long as the process lives."""
@@ -62,15 +68,33 @@ class Configuration:
 
 
 def configurations(on_cpus: int) -> list[Configuration]:
-    """Each scheduler without management, and with each that is optimal for so many CPUs: rho f = m (section 5.5.2)."""
-    splits = [(tokens, on_cpus // tokens) for tokens in range(1, on_cpus + 1) if on_cpus % tokens == 0]
-    orders: tuple[Literal["fifo", "priority"], ...] = ("fifo", "priority")
-    managed = [(tokens, length, order) for tokens, length in splits for order in orders]
+    """Each scheduler without management, and with each that is optimal for so many CPUs."""
     return [
         configuration
         for scheduler in SCHEDULERS
-        for configuration in [Configuration(scheduler), *(Configuration(scheduler, *how) for how in managed)]
+        for configuration in [Configuration(scheduler), *managed(scheduler, on_cpus)]
     ]
+
+
+def managed(scheduler: Scheduler, on_cpus: int) -> list[Configuration]:
+    """Each way to manage the GPU that is optimal for so many CPUs: rho f = m (section 5.5.2)."""
+    splits = [(tokens, on_cpus // tokens) for tokens in range(1, on_cpus + 1) if on_cpus % tokens == 0]
+    orders: tuple[Literal["fifo", "priority"], ...] = ("fifo", "priority")
+    return [Configuration(scheduler, tokens, length, order) for tokens, length in splits for order in orders]
+
+
+@dataclass(frozen=True)
+class Virtual:
+    """A machine for which this one stands (decision 106): its tokens and queues are as if there were its CPUs, and its
+    GPU's operations only take time, so that kernels need no CPU.
+
+    Attributes:
+        cpus: of it.
+        kernels_us: for each node for a GPU, in the order of the graph, how long its kernel takes the execution engine.
+    """
+
+    cpus: int
+    kernels_us: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -151,7 +175,13 @@ def cpus() -> int:
 
 
 def arguments(
-    configuration: Configuration, instance: Instance, stabilizers: Stabilizers, *, gpu: str, start_ns: int
+    configuration: Configuration,
+    instance: Instance,
+    stabilizers: Stabilizers,
+    *,
+    gpu: str,
+    start_ns: int,
+    virtual: Virtual | None = None,
 ) -> list[str]:
     """Of a stabilizer, but for the files that it writes and the clip.
 
@@ -159,8 +189,9 @@ def arguments(
         configuration: to run under.
         instance: which of them it is.
         stabilizers: all of them.
-        gpu: name of the soft GPU, and of its arbitration where there is one.
+        gpu: name of the soft GPU, and of its arbitration, or of the system, where there is one.
         start_ns: when the first frame comes, on CLOCK_MONOTONIC.
+        virtual: the machine for which this one stands, if it does.
     """
     found = ["--period", f"{instance.period_us}us", "--duration", f"{round(stabilizers.seconds * 1_000)}ms"]
     found += ["--size", stabilizers.size, "--cache-frames", str(stabilizers.cached)]
@@ -168,6 +199,19 @@ def arguments(
     if configuration.scheduler == "fifo":
         found += ["--base-priority", str(instance.priority)]
     found += ["--gpu", f"soft:{gpu}"]
-    if configuration.tokens:
+    if configuration.has_arbitration:
         found += ["--arbitration", gpu]
+    if configuration.scheduler == "laxity":
+        found += ["--system", gpu, *_tokens(configuration, virtual)]
+    if virtual is not None:
+        found += ["--kernels", ",".join(f"{max(1, round(1_000 * us))}ns" for us in virtual.kernels_us)]
     return [*found, "--summary", "json"]
+
+
+def _tokens(configuration: Configuration, virtual: Virtual | None) -> list[str]:
+    """How a system manages the GPU."""
+    if not configuration.tokens:
+        return []
+    found = ["--tokens", str(configuration.tokens), "--fifo-length", str(configuration.fifo_length)]
+    found += ["--engine-order", configuration.engine_order]
+    return found if virtual is None else [*found, "--virtual-cpus", str(virtual.cpus)]

@@ -170,7 +170,7 @@ def measure_load(
     """
     tell = tell or (lambda _: None)
     tell("the plain loop")
-    nodes = _loop(programs, stabilizers)
+    nodes = loop_nodes(programs, stabilizers)
     loop_ms = sum(_ms(node) for node in nodes)
     probed = replace(
         stabilizers, seconds=min(PROBE_S, stabilizers.seconds), instances=min(PROBED, stabilizers.instances)
@@ -205,7 +205,7 @@ def _probed(has_one_token: bool) -> list[Configuration]:
     return [Configuration("other"), *(Configuration("other", count, cpus() // count) for count in tokens)]
 
 
-def _loop(programs: Programs, stabilizers: Stabilizers) -> list[dict[str, Any]]:
+def loop_nodes(programs: Programs, stabilizers: Stabilizers) -> list[dict[str, Any]]:
     """The nodes of the plain loop, with their times."""
     frames = "60"
     how = ["--sequential", "--frames", frames, "--cache-frames", frames, "--size", stabilizers.size]

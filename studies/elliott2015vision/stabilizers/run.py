@@ -23,6 +23,7 @@ from studies.elliott2015vision.stabilizers.configuration import (
     Instance,
     Programs,
     Stabilizers,
+    Virtual,
     arguments,
 )
 from studies.elliott2015vision.stabilizers.processes import (
@@ -146,6 +147,7 @@ class Order:
         name: of the run: its soft GPU's, and its arbitration's.
         beside: starts what else is to run.
         tick: told of the time.
+        virtual: the machine for which this one stands, if it does.
     """
 
     programs: Programs
@@ -156,6 +158,7 @@ class Order:
     name: str
     beside: Beside | None = None
     tick: Tick | None = None
+    virtual: Virtual | None = None
 
 
 def tried(order: Order, attempt: Attempt | None = None) -> tuple[Ran, Attempt]:
@@ -191,7 +194,7 @@ def run(order: Order, attempt: Attempt) -> Ran:
 
 def collect_garbage(laxity: Path) -> None:
     """Removes what processes that were killed left in shared memory."""
-    for what in ("gpu", "graph"):
+    for what in ("gpu", "graph", "sched"):
         with contextlib.suppress(OSError):
             subprocess.run([laxity, what, "gc"], capture_output=True, check=False)
 
@@ -205,7 +208,7 @@ class _Run:
     def measure(self) -> Ran:
         """Starts everything, waits, reads what was written."""
         began_ns = time.monotonic_ns()
-        if self.order.configuration.tokens:
+        if self.order.configuration.has_arbitration:
             self._create_arbitration()
         instances = self.order.stabilizers.scaled(self.order.factor)
         start_ns = time.monotonic_ns() + round(self.attempt.margin_s * 1e9)
@@ -240,7 +243,14 @@ class _Run:
     def _start(self, instance: Instance, start_ns: int) -> int:
         """Starts a stabilizer and returns its process number."""
         order = self.order
-        how = arguments(order.configuration, instance, order.stabilizers, gpu=order.name, start_ns=start_ns)
+        how = arguments(
+            order.configuration,
+            instance,
+            order.stabilizers,
+            gpu=order.name,
+            start_ns=start_ns,
+            virtual=order.virtual,
+        )
         if order.configuration.scheduler == "deadline":
             how += ["--budget", str(BUDGETS[self.attempt.budget])]
         times_file = self._file(f"{instance.name}.csv")

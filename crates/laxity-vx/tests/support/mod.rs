@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use laxity_model::Nanos;
 use laxity_vx::{Context, SpawnOptions};
@@ -42,4 +43,15 @@ impl Drop for Place {
 /// So many frames.
 pub fn frames(frames: u64) -> SpawnOptions {
     SpawnOptions { frames: Some(frames), ..SpawnOptions::every(PERIOD) }
+}
+
+/// The soft GPU's server, which is another package's program, built where this test was.
+pub fn server() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--package", "laxity-softgpu", "--bin", "laxity-softgpu-server"]);
+    build.current_dir(env!("CARGO_MANIFEST_DIR")).env("CARGO_TARGET_DIR", target);
+    let output = build.output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    target.join("debug/laxity-softgpu-server")
 }
