@@ -105,9 +105,9 @@ def test_runs_are_kept_with_their_load_and_are_not_run_twice(driver, monkeypatch
 
 
 def made_up(period_ms, late_periods, generator):
-    """Frames of a second, each late by so many periods and a little."""
+    """Frames of a second, each late by up to so many periods."""
     release = np.arange(0, 10**9, round(period_ms * 10**6), dtype=np.int64)
-    late = (late_periods * period_ms * 1e6 + generator.integers(1, 100_000, len(release))).astype(np.int64)
+    late = generator.integers(1, round(late_periods * period_ms * 1e6), len(release))
     shown = release + late <= 10**9
     return Shown(np.arange(len(release))[shown], release[shown], (release + late)[shown])
 
@@ -124,7 +124,7 @@ def both(whole, monkeypatch):  # noqa: F811
     driver._record.write_text(json.dumps(how))
     generator = np.random.default_rng(2)
     for one in planned():
-        late = {0: 1.0, 1: 40.0, 2: 20.0, 3: 0.2, 6: 0.5}[one.configuration.tokens] * one.load / MAIN
+        late = {0: 1.0, 1: 4.0, 2: 3.0, 3: 0.2, 6: 0.5}[one.configuration.tokens] * one.load / MAIN
         periods = driver.size.graphs
         shown = {name: made_up(period * MAIN / one.load, late, generator) for name, period in periods}
         ran = Ran(shown, {}, 1.7, Spent(0.1, 0.01, 1.8, 0.02), 1.0, None)

@@ -67,8 +67,12 @@ fn of_a_loop(frames: u64) -> Vec<u64> {
 
 type Results = Arc<Mutex<Vec<u64>>>;
 
-/// input -> copy -> mix, which reads its own last result and the last frame, -> output; and beside them a node that only
-/// takes time, so that there is something to choose from.
+/// How many nodes only take time, and how long each, in turns of a loop: together they keep two CPUs busy, so that jobs of
+/// several frames are ready at once and the policy has to choose.
+const BUSY: [&str; 4] = ["busy 0", "busy 1", "busy 2", "busy 3"];
+const TURNS: u64 = 800_000;
+
+/// input -> copy -> mix, which reads its own last result and the last frame, -> output; and beside them busy nodes.
 fn mixing(context: &Context, name: &str, results: &Results) -> Verified {
     let mut graph = context.graph(name);
     let raw = graph.object("raw", Bytes(BYTES));
@@ -84,10 +88,13 @@ fn mixing(context: &Context, name: &str, results: &Results) -> Verified {
         outputs.write(image)?.copy_from_slice(inputs.read(raw)?);
         Ok(())
     });
-    graph.node("idle", [Parameter::input(raw)], move |job| {
-        std::hint::black_box((0..20_000_u64).fold(u64::from(job.read(raw)?[0]), |sum, it| sum.wrapping_mul(31) ^ it));
-        Ok(())
-    });
+    for name in BUSY {
+        graph.node(name, [Parameter::input(raw)], move |job| {
+            let first = u64::from(job.read(raw)?[0]);
+            std::hint::black_box((0..TURNS).fold(first, |sum, turn| sum.wrapping_mul(31) ^ std::hint::black_box(turn)));
+            Ok(())
+        });
+    }
     let parameters = [
         Parameter::input(image),
         Parameter::input(image.ago(1)),
@@ -150,7 +157,7 @@ fn a_graph_under_laxitys_scheduler_computes_what_a_loop_does_and_its_trace_is_it
         assert_eq!(*results.lock().expect("no panic"), of_a_loop(60));
         drop(graph);
         let (header, records) = read(&path);
-        assert!(header.is_linked && header.tasks.len() == 5);
+        assert!(header.is_linked && header.tasks.len() == 4 + BUSY.len());
         let (mut legal, mut policy) = (LegalityCheck::new(&header), PolicyCheck::new(&header));
         for record in &records {
             legal.record(record.at, record.event);
@@ -168,8 +175,8 @@ fn a_graph_under_laxitys_scheduler_computes_what_a_loop_does_and_its_trace_is_it
                 _ => {}
             }
         }
-        assert_eq!(completed.values().copied().collect::<Vec<_>>(), [60; 5]);
-        assert!(links >= 300, "every job was linked: {links}");
+        assert_eq!(completed.values().copied().collect::<Vec<_>>(), [60; 4 + BUSY.len()]);
+        assert!(links >= 60 * (4 + BUSY.len() as u64), "every job was linked: {links}");
         assert_nothing_is_left(&system, &place);
     }
 }
