@@ -26,8 +26,11 @@ KILLS = 12
 
 
 @pytest.fixture(autouse=True)
-def permitted():
+def permitted_and_nothing_is_left():
     need("laxity")
+    before = systems()
+    yield
+    assert systems() <= before
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +43,10 @@ def few(tmp_path_factory):
 
 
 def systems():
-    """Systems of the tests, with the processes of their tasks."""
+    """Names of the stabilizers' systems."""
     command = [LAXITY, "sched", "list", "--json"]
     listed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return {one["name"]: one for one in listed["systems"] if one["name"].startswith("stabilizer-")}
+    return {one["name"] for one in listed["systems"] if one["name"].startswith("stabilizer-")}
 
 
 def checked(*command):
@@ -61,17 +64,15 @@ def test_frames_are_those_of_the_loop_and_the_trace_is_its_policys(few, tmp_path
     # All rules but deadlines, which depend on how fast the machine is: legality, and the policy's links without tolerance.
     said = checked(LAXITY, "trace", trace, "check", "--ignore-deadlines")
     assert "yes  follows G-EDF" in said, said
-    assert systems() == {}
 
 
 @pytest.mark.parametrize("how", [[], *TOKENS.values()], ids=["unmanaged", *TOKENS])
 @pytest.mark.parametrize("kernels", [[], ["--kernels", KERNELS]], ids=["computed", "timed"])
 def test_frames_are_those_of_the_loop_however_the_system_shares_the_gpu_out(few, how, kernels):
     options, of_the_loop = few
-    gpu = ["--gpu", f"soft:stabilizer-test-{os.getpid()}", *how, *kernels]
+    gpu = ["--gpu", f"soft:stabilizer-test-{os.getpid()}-{len(kernels)}", *how, *kernels]
     stabilize("--period", "10ms", "--scheduler", "laxity", *gpu, *options)
     assert results(options[-1]) == of_the_loop
-    assert systems() == {}
 
 
 def test_clusters_are_those_that_are_named(few):
@@ -127,11 +128,11 @@ def test_stabilizers_that_are_killed_leave_the_others_their_tokens_and_nothing_r
         lives.kill()
         lives.wait()
     assert results(csv)[: len(of_the_loop)] == of_the_loop
-    assert len(results(csv)) == 600
+    # Behind each frame come six others before it is shown.
+    assert len(results(csv)) == 600 - 6
     assert raised() == {}
     checked(LAXITY, "graph", "gc")
     checked(LAXITY, "sched", "gc")
-    assert systems() == {}
     assert graphs() <= before
 
 
