@@ -68,8 +68,9 @@ def ways() -> tuple[Way, ...]:
         ),
         Way(
             Configuration("laxity", cpus(), 1, "priority"),
-            "Laxity's own scheduler: the earliest deadline first, for the CPUs and, by the rules of GPUSync, for the GPU: "
-            "as many tokens as CPUs, engine locks by deadline, and interrupts as urgent as the job that they are for.",
+            "Laxity's own scheduler: the earliest deadline first, for the CPUs and, by the rules of GPUSync, for the "
+            "GPU: as many tokens as CPUs, engine locks by deadline, and interrupts as urgent as the job that they are "
+            "for.",
         ),
     )
 

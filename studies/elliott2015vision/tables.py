@@ -68,25 +68,26 @@ def _averages_virtual(runs: Runs) -> Table:
     paper = {short(name).replace("(", "C-EDF (", 1): row for name, row in published_summary().items()}
     rows = [[name, *_beside(paper[name], runs.averaged(name))] for name in runs.configurations]
     text = (
-        f"The same, live on a virtual machine of {runs.run['virtual_cpus']} CPUs, for which {runs.run['machine']} stand: "
-        "C-EDF is Laxity's own scheduler, tokens and queues are the paper's, and kernels only take time."
+        f"The same, live on a virtual machine of {runs.run['virtual_cpus']} CPUs, for which {runs.run['machine']} "
+        "stand: C-EDF is Laxity's own scheduler, tokens and queues are the paper's, and kernels only take time."
     )
     return Table("Table 5.14, live on a virtual machine", text, ["", *HEADER], rows)
 
 
 def _by_load(runs: Runs) -> Table:
     """What more frames do."""
-    shown = [name for name in runs.configurations if all(runs.has(name, load) for load in runs.run["variants"])]
+    shown = [name for name in runs.configurations if all(runs.has(name, loaded) for loaded in runs.run["variants"])]
     header, rows = [""], [[name] for name in shown]
-    for load in runs.run["variants"]:
-        header += [f"{load.partition('=')[2]} %: dropped", "latency p99"]
+    for loaded in runs.run["variants"]:
+        header += [f"{loaded.partition('=')[2]} %: dropped", "latency p99"]
         for row in rows:
-            latencies = np.concatenate([one.normalized_latencies for one in runs.all_frames(row[0], load)])
-            dropped = runs.averaged(row[0], load).dropped_percent
+            latencies = np.concatenate([one.normalized_latencies for one in runs.all_frames(row[0], loaded)])
+            dropped = runs.averaged(row[0], loaded).dropped_percent
             row += [f"{dropped:.2f}", f"{np.percentile(latencies, 99):.2f}" if len(latencies) else "none"]
     text = (
-        "At 100 % CPUs and execution engine are as busy as was aimed at, at other loads more or fewer frames come. Dropped: "
-        "percentages of all graphs' frames. Latencies are in periods; that of a frame which was not shown is not among them."
+        "At 100 % CPUs and execution engine are as busy as was aimed at, at other loads more or fewer frames come. "
+        "Dropped: percentages of all graphs' frames. Latencies are in periods; that of a frame which was not shown is "
+        "not among them."
     )
     return Table("By load, live on a virtual machine", text, header, rows)
 

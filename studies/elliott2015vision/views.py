@@ -69,6 +69,10 @@ def virtual_parts() -> Parts:
     return Parts(unmanaged, every, (*pairs["1,6"], *pairs["2,3"]), (), enough, pairs["3,2"])
 
 
+_PAPERS = {"simulated": simulated_parts, "virtual": virtual_parts}
+"""Those with the paper's numbers of tokens."""
+
+
 def live_parts(runs: Runs) -> Parts:
     """Those of the machine that the runs are of."""
     cpus = int(runs.run["cpus"])
@@ -106,8 +110,7 @@ class View:
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
-        of_kind = {"simulated": simulated_parts, "virtual": virtual_parts, "live": lambda: live_parts(runs)}
-        self.parts: Parts = of_kind[runs.kind]()
+        self.parts = live_parts(runs) if runs.kind == "live" else _PAPERS[runs.kind]()
 
     @property
     def other(self) -> str:

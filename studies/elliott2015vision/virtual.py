@@ -1,5 +1,6 @@
-"""The part of elliott2015vision that runs live on a virtual machine: the paper's eleven configurations, with tokens and
-queues for six CPUs, on those that are there. Decision 106 says what that can tell.
+"""The part of elliott2015vision that runs live on a virtual machine of six CPUs: decision 106 says what that can tell.
+
+The paper's eleven configurations, with tokens and queues for six CPUs, on those that are there.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from studies.elliott2015vision.stabilizers.load import loop_nodes
 from studies.elliott2015vision.workload import CPUS, ENGINE_LOAD
 
 CPU_LOAD = 0.8
-"""Share of the CPUs that frames need at a load of 100 %, Laxity and the soft GPU's server included. The paper's were busier
-(96 %), but Linux keeps 5 % from real-time threads, and interrupts need some."""
+"""Share of the CPUs that frames need at a load of 100 %, Laxity and the soft GPU's server included. The paper's were
+busier (96 %), but Linux keeps 5 % from real-time threads, and interrupts need some."""
 LOADS = (75, 100, 125)
-"""In percent: how many frames come. At 100 % CPUs are busy as above and the execution engine as the paper's; at 125 % the
-CPUs have no time left."""
+"""In percent: how many frames come. At 100 % CPUs are busy as above and the execution engine as the paper's; at 125 %
+the CPUs have no time left."""
 MAIN = 100
 """At this load all configurations run; at the others C-EDF, and GPUSync with FIFO engine locks."""
 PROBE_S = 5.0
@@ -99,7 +100,7 @@ class Scale:
 
 
 def kernels_us(medians_us: Iterable[float], frames_per_ms: float) -> tuple[float, ...]:
-    """Times of kernels, in proportion to what their nodes take on a CPU, with which the engine is as busy as the paper's."""
+    """Times of kernels with which the engine is as busy as the paper's, in proportion to their nodes' CPU times."""
     found = list(medians_us)
     share = ENGINE_LOAD / frames_per_ms * 1_000 / sum(found)
     return tuple(one * share for one in found)
@@ -182,9 +183,7 @@ def measure(
 
     # A frame takes more than in the loop, so that half of the frames leave the CPUs idle.
     easy = 2 * stabilizers.frames_per_ms * 2 * loop_ms / cpus() / CPU_LOAD
-    probed = Stabilizers(
-        min(PROBE_S, stabilizers.seconds), stabilizers.size, stabilizers.instances, stabilizers.cached
-    )
+    probed = Stabilizers(min(PROBE_S, stabilizers.seconds), stabilizers.size, stabilizers.instances, stabilizers.cached)
     wide = Configuration("laxity", CPUS, 1)
     name = f"{GPU}-{os.getpid()}-probe"
     ran, _ = tried(Order(programs, probed, easy, wide, folder, name, virtual=Virtual(CPUS, kernels(easy))), attempt)

@@ -15,9 +15,10 @@ def describe(run: dict[str, Any]) -> str:
     most = max(least_taken(run, name) for name in run["parts"])
     return (
         f"the paper's machine of {run['virtual_cpus']} CPUs, for which {run['machine']} stand, Linux {run['linux']}, "
-        f"{run['date']}; {run['seconds']} s each. C-EDF is Laxity's own scheduler. Tokens, queues and graphs are the paper's; "
-        f"frames of {run['size']} are computed by CPUs, kernels only occupy the GPU. Periods of Table 5.2 times {factor:g}, "
-        f"{why}: a frame takes {measured['cpu_ms']:.2f} ms of them, {measured['loop_ms']:.2f} ms in a plain loop, and the "
-        f"execution engine for {kernels_ms:.2f} ms, as large a share as in the paper's footnote 16. Of the CPUs at most "
-        f"{most:.1%} were taken from a run that counts. Loads in percent of that: {', '.join(map(str, run['loads']))}"
+        f"{run['date']}; {run['seconds']} s each. C-EDF is Laxity's own scheduler. Tokens, queues and graphs are the "
+        f"paper's; CPUs compute frames of {run['size']}, and kernels only occupy the GPU. Periods of Table 5.2 times "
+        f"{factor:g}, {why}: a frame takes {measured['cpu_ms']:.2f} ms of them, {measured['loop_ms']:.2f} ms in a "
+        f"plain loop, and the execution engine for {kernels_ms:.2f} ms, as large a share as in the paper's footnote "
+        f"16. Of the CPUs at most {most:.1%} were taken from a run that counts. Loads in percent of that: "
+        f"{', '.join(map(str, run['loads']))}"
     )

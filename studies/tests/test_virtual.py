@@ -139,7 +139,9 @@ def test_a_page_says_by_which_runs_a_live_observation_was_decided(both):
     assert [key for key, finding in found.items() if finding.verdict == "not decidable here"] == []
     by_virtual = {key for key, finding in found.items() if "on a virtual machine of 6 CPUs" in finding.ours}
     own = {"live-28", "live-36", "live-39"}
-    assert by_virtual == {f"live-{number}" for number in UNDECIDABLE_ON_TWO_CPUS} - own, "these tell by made-up overload"
+    assert by_virtual == {f"live-{number}" for number in UNDECIDABLE_ON_TWO_CPUS} - own, (
+        "these tell by made-up overload"
+    )
     assert "2 CPUs have no rho between 1 and 2" in found["live-31"].ours
     assert found["live-31"].verdict == "reproduced", found["live-31"].ours
     report(both, both.parent, every_figure=False)

@@ -61,7 +61,7 @@ def test_frames_are_those_of_the_loop_and_the_trace_is_its_policys(few, tmp_path
     trace = tmp_path / "stabilizer.lxt"
     stabilize("--period", "10ms", "--scheduler", "laxity", "--trace", trace, *options)
     assert results(options[-1]) == of_the_loop
-    # All rules but deadlines, which depend on how fast the machine is: legality, and the policy's links without tolerance.
+    # Deadlines depend on how fast the machine is: legality, and the policy's links without tolerance, do not.
     said = checked(LAXITY, "trace", trace, "check", "--ignore-deadlines")
     assert "yes  follows G-EDF" in said, said
 
@@ -103,13 +103,23 @@ def raised():
 
 
 def test_stabilizers_that_are_killed_leave_the_others_their_tokens_and_nothing_raised(few):
-    """One of a system lives, others come and are killed at random: they hold tokens and engines, are suspended, or decide."""
+    """One of a system lives, others are killed at random: holding tokens and engines, suspended, or deciding."""
     options, of_the_loop = few
     before, seed = graphs(), random.randrange(1 << 32)
     print(f"seed {seed}")
     chosen = random.Random(seed)
     name = f"stabilizer-kills-{os.getpid()}"
-    how = ["--scheduler", "laxity", "--system", name, "--gpu", f"soft:{name}", "--kernels", KERNELS, *TOKENS["(2,3,PRIO)"]]
+    how = [
+        "--scheduler",
+        "laxity",
+        "--system",
+        name,
+        "--gpu",
+        f"soft:{name}",
+        "--kernels",
+        KERNELS,
+        *TOKENS["(2,3,PRIO)"],
+    ]
     common = [STABILIZE, *map(str, how), "--size", "320x240", "--cache-frames", "20", "--shake", "3"]
     csv = options[-1]
     lives = subprocess.Popen([*common, "--period", "20ms", "--frames", "600", "--csv", csv, CLIP])

@@ -85,8 +85,9 @@ def managed(scheduler: Scheduler, on_cpus: int) -> list[Configuration]:
 
 @dataclass(frozen=True)
 class Virtual:
-    """A machine for which this one stands (decision 106): its tokens and queues are as if there were its CPUs, and its
-    GPU's operations only take time, so that kernels need no CPU.
+    """A machine for which this one stands (decision 106).
+
+    Tokens and queues are as if there were its CPUs. Operations of the GPU only take time, so that kernels need no CPU.
 
     Attributes:
         cpus: of it.
