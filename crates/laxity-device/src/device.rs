@@ -61,17 +61,18 @@ impl Device {
         }
         let open = |gpu| {
             let name = options.gpu_name(gpu);
-            let default = softgpu::Options::default();
             let interrupts = options.scheduling.as_ref().map(|scheduling| {
                 let gpus = options.gpus;
                 Arc::new(Interrupts::new(scheduling.clone(), &name, (gpu, gpus)))
             });
-            let threads = softgpu::Options {
+            let mut threads = softgpu::Options {
                 server: options.server.clone(),
                 stack: options.stack,
-                handling: interrupts.clone().map_or(default.handling, |interrupts| interrupts),
                 ..softgpu::Options::default()
             };
+            if let Some(interrupts) = &interrupts {
+                threads.handling = interrupts.clone();
+            }
             let opened = SoftGpu::open_with(&name, options.gpu, &threads).map_err(DeviceError::Open)?;
             let refused = interrupts.and_then(|interrupts| interrupts.refused());
             refused.map_or(Ok(opened), |reason| Err(DeviceError::Interrupts { reason }))

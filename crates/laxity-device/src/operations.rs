@@ -212,9 +212,9 @@ mod tests {
 
     #[test]
     fn chunks_cover_a_copy_and_the_last_one_is_what_is_left() {
-        let of = |bytes, chunk| chunks(bytes, chunk).collect::<Vec<_>>();
-        assert_eq!(of(10, Some(4)), [0..4, 4..8, 8..10]);
-        assert_eq!(of(8, Some(4)), [0..4, 4..8]);
-        assert_eq!((of(10, None), of(0, Some(4))), (vec![0..10], vec![0..0]));
+        let of = |bytes, chunk| chunks(bytes, chunk).map(|range| (range.start, range.end)).collect::<Vec<_>>();
+        assert_eq!(of(10, Some(4)), [(0, 4), (4, 8), (8, 10)]);
+        assert_eq!(of(8, Some(4)), [(0, 4), (4, 8)]);
+        assert_eq!((of(10, None), of(0, Some(4))), (vec![(0, 10)], vec![(0, 0)]));
     }
 }

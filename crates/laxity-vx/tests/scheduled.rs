@@ -216,6 +216,9 @@ fn nodes_get_tokens_and_engines_of_their_system_and_give_all_of_them_back() {
     }
 }
 
+/// What a GPU kernel makes of a byte.
+type Change = fn(u8) -> u8;
+
 /// fill -> two nodes that invert and add on the GPU -> a check.
 fn inverting(context: &Context, device: &Device) -> Verified {
     let mut graph = context.graph("mixing");
@@ -225,9 +228,9 @@ fn inverting(context: &Context, device: &Device) -> Verified {
         job.write(raw)?.fill(shade);
         Ok(())
     });
-    let changes: [(&str, _, _, fn(u8) -> u8); 2] =
-        [("invert", raw, inverted, |byte| !byte), ("add", inverted, added, |byte| byte.wrapping_add(1))];
-    for (name, from, to, change) in changes {
+    let invert: Change = |byte| !byte;
+    let add: Change = |byte| byte.wrapping_add(1);
+    for (name, from, to, change) in [("invert", raw, inverted, invert), ("add", inverted, added, add)] {
         let buffer = device.alloc(BYTES).expect("memory");
         graph.node(name, [Parameter::input(from), Parameter::output(to)], move |job| {
             let (inputs, mut outputs, gpu) = job.objects_and_gpu()?;
