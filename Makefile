@@ -29,6 +29,8 @@
 #   make test-vision   it on a real clip: live graph against loop, and a known shake (minutes)
 #   make test-vision-short   the same on few frames, and the live study in small; part of `make test`; skipped where
 #                    OpenCV is not to be had
+#   make test-cuda   programs of NVIDIA's compiler on the soft CUDA driver, also under arbitration; installs that compiler
+#                    from PyPI into the virtual environment (130 MB to fetch, under NVIDIA's licence)
 #   make requirements   pin the versions and hashes of Python packages again, after a change of python/requirements*.in
 #   make clean       remove everything the other targets made
 #
@@ -58,7 +60,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
 .PHONY: help doctor demo test test-rust test-python check fuzz test-kernel test-kill test-races bench-analysis bench-bandwidth \
         bench-gpu bench-graph bench-interpose bench-sched bench-sim bench-trace study-gedf study-klmirqd study-klmirqd-runtime study-vision study-vision-virtual release capi vision \
-        test-vision test-vision-short fusion requirements clean venv opencl opencv demo-vision
+        test-cuda test-vision test-vision-short fusion requirements clean venv opencl opencv demo-vision
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -88,6 +90,11 @@ $(STAMPS)/python: $(STAMPS)/venv $(RUST_SOURCES) $(PYTHON_SOURCES) | target/debu
 	    $(VENV)/bin/maturin develop --quiet -m python/Cargo.toml
 	@touch $@
 
+# NVIDIA's compiler, for tests alone, and on request only: it is large, and has a licence of its own.
+$(STAMPS)/venv-cuda: python/requirements-cuda.txt $(STAMPS)/venv
+	@scripts/venv.sh $(VENV) $<
+	@touch $@
+
 venv: $(STAMPS)/python $(STAMPS)/venv-dev
 
 # The `laxity` command. Tests and demo use the dev profile, which is optimized enough and shares what it builds;
@@ -99,7 +106,7 @@ target/debug/laxity: $(STAMPS)/tools $(RUST_SOURCES)
 
 # For use: target/release/laxity and a wheel in target/wheels/.
 release: $(STAMPS)/venv
-	cargo build --release -p laxity-cli -p laxity-opencl -p laxity-cuda -p laxity-softcuda -p laxity-softgpu
+	cargo build --release -p laxity-cli -p laxity-opencl -p laxity-cuda -p laxity-softcuda -p laxity-softcudart -p laxity-softgpu
 	$(VENV)/bin/maturin build --release -m python/Cargo.toml
 
 # The C library, below PREFIX: `make capi PREFIX=$HOME/.local`.
@@ -173,6 +180,9 @@ test-kill: $(STAMPS)/tools
 	cargo test -p laxity-sched --test deaths -- --ignored --nocapture
 	cargo test -p laxity-gpu --test bandwidth -- --ignored --nocapture
 	cargo test -p laxity-bandwidth --test kills -- --ignored --nocapture
+
+test-cuda: $(STAMPS)/tools $(STAMPS)/venv-cuda
+	cargo test -p laxity-cuda -p laxity-softcuda -p laxity-softcudart
 
 test-kernel: $(STAMPS)/tools
 	cargo test -p laxity-scx -- --ignored --nocapture
@@ -252,7 +262,8 @@ requirements: $(STAMPS)/venv
 	cd python && export UV_CUSTOM_COMPILE_COMMAND="make requirements" && \
 	compile="../$(VENV)/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-annotate" && \
 	$$compile requirements.in --output-file requirements.txt && \
-	$$compile requirements-dev.in --output-file requirements-dev.txt -c requirements.txt
+	$$compile requirements-dev.in --output-file requirements-dev.txt -c requirements.txt && \
+	$$compile requirements-cuda.in --output-file requirements-cuda.txt
 
 clean:
 	rm -rf target $(VENV) $(OUT)

@@ -17,10 +17,19 @@ fn read(path: &Path) -> String {
 
 /// Every `Cargo.toml` of the workspace with its crate's name.
 fn manifests() -> Vec<(String, PathBuf, toml::Table)> {
-    let mut folders: Vec<PathBuf> =
-        ["tests", "benches", "python", "capi", "capi/cuda", "capi/opencl", "capi/softcuda", "examples/rust"]
-            .map(|folder| root().join(folder))
-            .into();
+    let mut folders: Vec<PathBuf> = [
+        "tests",
+        "benches",
+        "python",
+        "capi",
+        "capi/cuda",
+        "capi/opencl",
+        "capi/softcuda",
+        "capi/softcudart",
+        "examples/rust",
+    ]
+    .map(|folder| root().join(folder))
+    .into();
     folders.extend(fs::read_dir(root().join("crates")).expect("crates/").map(|entry| entry.expect("an entry").path()));
     let mut manifests = Vec::new();
     for folder in folders {

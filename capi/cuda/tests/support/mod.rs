@@ -13,7 +13,7 @@ use laxity_trace::{Event, Record};
 
 pub use place::Place;
 #[allow(unused_imports, reason = "as above")]
-pub use soft::{Reach, bindings, python, run, said};
+pub use soft::{Reach, bindings, built, compile, python, run, said, sources, target};
 
 /// The name of arbitrations.
 const NAME: &str = "cuda";

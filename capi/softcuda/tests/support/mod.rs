@@ -15,7 +15,7 @@ pub fn target() -> PathBuf {
 }
 
 /// The sources of the soft driver's tests.
-fn sources() -> PathBuf {
+pub fn sources() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(|folder| folder.join("capi/softcuda").exists());
     root.expect("within the repository").join("capi/softcuda")
 }
@@ -88,7 +88,8 @@ pub fn own_program(name: &str, reach: Reach) -> PathBuf {
     program(name, &sources().join("tests/c").join(format!("{name}.c")), reach)
 }
 
-fn compile(name: &str, source: &Path, options: &[&str]) -> PathBuf {
+/// A program in C.
+pub fn compile(name: &str, source: &Path, options: &[&str]) -> PathBuf {
     // One at a time, and each once: a program that runs cannot be written.
     static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().expect("no panic");
