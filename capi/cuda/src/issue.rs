@@ -7,13 +7,10 @@
 //!   gated ------> the thread waits for its turn --> the call, with an event behind it, watched --(blocking)--> unlock
 //! ```
 
-use std::sync::Arc;
-
 use laxity_interpose::Label;
-use laxity_policy::program::Work;
+use laxity_policy::program::{OperationId, Work};
 
 use crate::layer::Layer;
-use crate::operation::CudaOperation;
 use crate::stream::Stream;
 use crate::types::*;
 use crate::watch::Position;
@@ -44,39 +41,46 @@ pub fn issue(
     }
     let Some(ticket) = stream.live.begin(work(), true, label) else { return call() };
     let id = ticket.id;
+    let position = || if place.blocking { stream.position() } else { None };
     if ticket.is_gated {
-        let operation = Arc::new(CudaOperation::default());
-        ticket.attach(operation.clone());
+        ticket.attach(stream.operation.clone());
         stream.hurry();
         stream.live.wait_for_turn(id);
-        let before = stream.position();
+        let before = position();
+        stream.close_tail();
         let result = call();
-        let event = if result == SUCCESS && !place.blocking { stream.record() } else { None };
-        match event {
-            Some(event) => {
-                operation.record(event.clone());
-                stream.watch(id, event);
-            }
-            // It is complete, or never was.
-            None => stream.live.complete(id),
+        // It is complete, or never was.
+        if result != SUCCESS || place.blocking || !watch(&stream, id) {
+            stream.live.complete_and_go_on(id);
         }
         settle_blocking(&stream, place, before, result);
         return result;
     }
-    let before = stream.position();
+    let before = position();
+    stream.close_tail();
     let result = call();
     if result != SUCCESS {
         ticket.cancel();
     } else if place.blocking {
         ticket.complete(true);
         settle_blocking(&stream, place, before, result);
-    } else if let Some(event) = stream.record() {
-        ticket.attach(Arc::new(CudaOperation::recorded(event.clone())));
-        stream.watch(id, event);
     } else {
-        ticket.complete(true);
+        ticket.attach(stream.operation.clone());
+        if !watch(&stream, id) {
+            stream.live.complete_and_go_on(id);
+        }
     }
     result
+}
+
+/// The driver has an operation, whose completion is to be seen. Answers whether it can be.
+fn watch(stream: &Stream, id: OperationId) -> bool {
+    let event = if stream.is_alone() { None } else { stream.record() };
+    let is_seen = event.is_some() || stream.is_alone();
+    if is_seen {
+        stream.watch(id, event);
+    }
+    is_seen
 }
 
 /// A call that returns when its operation is complete says so of what was before it, too.
@@ -104,11 +108,12 @@ pub fn wait(handle: CUstream, default: Default0, call: impl FnOnce() -> CUresult
 
 fn mark(stream: &Stream, call: impl FnOnce() -> CUresult) -> CUresult {
     let Some(ticket) = stream.live.begin(Work::Marker, false, || None) else { return call() };
+    stream.close_tail();
     let (id, result) = (ticket.id, call());
     match stream.record().filter(|_| result == SUCCESS) {
         Some(event) => {
-            ticket.attach(Arc::new(CudaOperation::recorded(event.clone())));
-            stream.watch(id, event);
+            ticket.attach(stream.operation.clone());
+            stream.watch(id, Some(event));
         }
         None => ticket.cancel(),
     }

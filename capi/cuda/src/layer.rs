@@ -110,6 +110,14 @@ impl Layer {
         self.read().get(&key).cloned()
     }
 
+    /// What is issued to a stream next may be captured.
+    pub fn close_tail(&self, handle: CUstream) {
+        let known = self.read().get(&Key::Handle(handle as usize)).cloned();
+        if let Some(stream) = known {
+            stream.close_tail();
+        }
+    }
+
     /// All streams of a context.
     pub fn streams_of(&self, context: CUcontext) -> Vec<Arc<Stream>> {
         self.read().values().filter(|stream| stream.context == context as usize).cloned().collect()

@@ -1,18 +1,15 @@
-//! An operation that the driver has, or that a thread is about to give it: the event behind it says when it is complete.
+//! An operation that the driver has, or that a thread is about to give it, and the events that say when it is complete.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use laxity_interpose::Operation;
 
 use crate::real::ask;
 use crate::types::*;
 
-/// An operation of a stream.
+/// An operation of a stream: all that is to be known of it is its number.
 #[derive(Debug, Default)]
-pub struct CudaOperation {
-    /// Recorded behind it. None: the thread that issues it waits for its turn.
-    event: OnceLock<Arc<Event>>,
-}
+pub struct CudaOperation;
 
 /// An event of ours, which goes back to its pool.
 #[derive(Debug)]
@@ -24,18 +21,6 @@ pub struct Event {
 /// Events of one context that are free.
 #[derive(Debug, Default)]
 pub struct Pool(Mutex<Vec<usize>>);
-
-impl CudaOperation {
-    /// One behind which `event` is recorded.
-    pub fn recorded(event: Arc<Event>) -> Self {
-        CudaOperation { event: OnceLock::from(event) }
-    }
-
-    /// The driver has it: `event` is recorded behind it.
-    pub fn record(&self, event: Arc<Event>) {
-        let _ = self.event.set(event);
-    }
-}
 
 impl Operation for CudaOperation {
     /// The gate is the thread that issues: it is woken with all that wait for news.

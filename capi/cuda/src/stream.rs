@@ -23,8 +23,8 @@ pub struct Stream {
     pub live: LiveStream<CudaOperation>,
     pub kind: Kind,
     pub context: usize,
-    /// What the driver calls it, on the threads that may use it.
-    pub handle: usize,
+    /// All its operations: they are told apart by their numbers.
+    pub operation: Arc<CudaOperation>,
     watch: Arc<Watch>,
     watched: Watched,
 }
@@ -40,18 +40,30 @@ impl Stream {
     ) -> Self {
         let live = LiveStream::new(process, policy, Order::InOrder, gpu);
         let (context, pool) = (context as usize, Arc::<Pool>::default());
-        let watched = Watched { live: live.clone(), context, pool };
-        Stream { live, kind, context, handle: handle as usize, watch: Arc::default(), watched }
+        let watched = Watched { live: live.clone(), context, handle: handle as usize, pool };
+        Stream { live, kind, context, operation: Arc::default(), watch: Arc::default(), watched }
     }
 
     /// An event behind all that the driver has of this stream.
     pub fn record(&self) -> Option<Arc<Event>> {
-        self.watched.pool.record(self.handle as CUstream)
+        self.watched.record()
     }
 
-    /// Operation `id` is under way, with `event` behind it.
-    pub fn watch(&self, id: OperationId, event: Arc<Event>) {
+    /// Operation `id` is under way, with `event` behind it, or with none yet: see [`Stream::is_alone`].
+    pub fn watch(&self, id: OperationId, event: Option<Arc<Event>>) {
         self.watch.add(&self.watched, id, event);
+    }
+
+    /// Whether it is ordered with no other stream: an event may be recorded later than the operation that it is behind.
+    pub fn is_alone(&self) -> bool {
+        self.kind == Kind::NonBlocking
+    }
+
+    /// Something is about to be issued behind what the driver has, or to be captured.
+    pub fn close_tail(&self) {
+        if self.is_alone() {
+            self.watch.close_tail(&self.watched);
+        }
     }
 
     /// A thread of the program waits for its turn behind what is under way.
@@ -84,12 +96,14 @@ impl Stream {
 
     /// The program gives it up: what was issued is still watched.
     pub fn close(&self) {
+        self.close_tail();
         self.watch.end_later();
         self.live.close();
     }
 
     /// Its context is about to be destroyed: waits for all that was issued, and keeps nothing of the driver.
     pub fn end(&self) {
+        self.close_tail();
         self.watch.end();
         self.live.close();
     }

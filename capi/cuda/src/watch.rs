@@ -1,13 +1,18 @@
 //! A thread for each stream that learns when operations are complete: a callback of CUDA holds up the stream.
 //!
 //! ```text
-//!   Parked --issue--> looks every 100 us --an operation is older--> waits for its event, suspended --complete--> looks
-//!      ^                    |    ^                                                                               |
-//!      '--nothing for long--'    '-------------------------------------------------------------------------------'
+//!   Parked --issue--> looks every 100 us to 400 us --an operation is older--> waits for its event, suspended --> looks
+//!      ^                    |    ^                                                                          |
+//!      '--nothing for long--'    '-------------------------------- complete --------------------------------'
 //! ```
 //!
 //! A program that waits for its operations says itself that they are complete. So the thread is not woken for each of
-//! them, which would cost a system call: it sees within 100 us that one is under way for so long, and waits for that.
+//! them, which would cost a system call: it sees soon that one is under way for so long, and waits for that. While it finds
+//! at each look that the program waited for all that it saw at the last one, it looks less often.
+//!
+//! Nor is an event recorded behind each operation: a program that waits needs none. One is recorded when something else
+//! is about to be behind the operation, or when the thread sees it. That is so in streams that are ordered with no other one: an
+//! event in another stream would also be behind what was issued to others meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,8 +28,10 @@ use crate::types::*;
 
 /// How often it looks, and how old an operation is for which it waits.
 const LOOK: Duration = Duration::from_micros(100);
-/// It parks after so many looks without an operation.
-const IDLE_LOOKS: u32 = 50;
+/// How often it looks at a program that waits for its operations itself.
+const LOOK_MAX: Duration = Duration::from_micros(400);
+/// It parks after so much time without an operation.
+const IDLE: Duration = Duration::from_millis(5);
 
 /// The operations of a stream that are under way.
 #[derive(Debug, Default)]
@@ -49,7 +56,8 @@ struct UnderWay {
     /// their numbers.
     position: Position,
     id: OperationId,
-    event: Arc<Event>,
+    /// Behind it. None: none was recorded yet, and nothing is behind it in its stream.
+    event: Option<Arc<Event>>,
     since: Instant,
 }
 
@@ -69,8 +77,8 @@ enum Thread {
 }
 
 impl Watch {
-    /// Operation `id` of `stream` is under way, with `event` behind it.
-    pub fn add(self: &Arc<Self>, stream: &Watched, id: OperationId, event: Arc<Event>) {
+    /// Operation `id` of `stream` is under way, with `event` behind it, or with none yet.
+    pub fn add(self: &Arc<Self>, stream: &Watched, id: OperationId, event: Option<Arc<Event>>) {
         let mut state = self.lock();
         state.count += 1;
         let position = Position(state.count);
@@ -90,6 +98,15 @@ impl Watch {
         }
     }
 
+    /// Records an event behind the last operation if it has none: something else is about to be behind it.
+    pub fn close_tail(&self, stream: &Watched) {
+        let mut state = self.lock();
+        if let Some(last) = state.under_way.back_mut().filter(|last| last.event.is_none()) {
+            // The lock is held, so that no other thread records behind what is about to be issued.
+            last.event = stream.record();
+        }
+    }
+
     /// The last operation that the driver has.
     pub fn position(&self) -> Option<Position> {
         Some(self.lock().count).filter(|&count| count > 0).map(Position)
@@ -104,7 +121,7 @@ impl Watch {
                 over.extend(state.under_way.pop_front());
             }
         }
-        over.iter().for_each(|operation| live.complete(operation.id));
+        over.iter().for_each(|operation| live.complete_and_go_on(operation.id));
     }
 
     /// The next completion is waited for now.
@@ -146,38 +163,46 @@ impl Watch {
         let mut relaxed: std::ffi::c_int = 2;
         ask!(c"cuThreadExchangeStreamCaptureMode": fn(*mut std::ffi::c_int)(&mut relaxed));
         let mut state = self.lock();
-        let mut idle = 0;
+        let (mut idle, mut look) = (Duration::ZERO, LOOK);
         loop {
             let Some(first) = state.under_way.front() else {
                 if state.thread == Thread::Ending {
                     break;
                 }
                 state.is_hurried = false;
-                idle += 1;
-                if idle > IDLE_LOOKS {
+                if idle > IDLE {
                     state.thread = Thread::Parked;
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                     if state.thread == Thread::Parked {
                         state.thread = Thread::Looks;
                     }
-                    idle = 0;
+                    (idle, look) = (Duration::ZERO, LOOK);
                 } else {
-                    state = self.sleep(state, LOOK);
+                    idle += look;
+                    state = self.sleep(state, look);
+                    look = (2 * look).min(LOOK_MAX);
                 }
                 continue;
             };
-            idle = 0;
+            idle = Duration::ZERO;
             let age = first.since.elapsed();
             if age < LOOK && !state.is_hurried && state.thread != Thread::Ending {
-                state = self.sleep(state, LOOK - age);
+                state = self.sleep(state, look - age);
+                look = (2 * look).min(LOOK_MAX);
                 continue;
             }
-            let (position, event) = (first.position, first.event.clone());
+            look = LOOK;
+            let position = first.position;
+            let first = state.under_way.front_mut().expect("it is there");
+            if first.event.is_none() {
+                first.event = stream.record();
+            }
+            let event = first.event.clone();
             drop(state);
-            if !event.is_complete() {
+            // Without an event the driver says no more about the operation.
+            if let Some(event) = event.filter(|event| !event.is_complete()) {
                 event.wait();
             }
-            drop(event);
             self.settle(&stream.live, position);
             state = self.lock();
         }
@@ -197,5 +222,14 @@ impl Watch {
 pub struct Watched {
     pub live: LiveStream<CudaOperation>,
     pub context: usize,
+    /// What the driver calls the stream, on the threads that may use it.
+    pub handle: usize,
     pub pool: Arc<Pool>,
+}
+
+impl Watched {
+    /// An event behind all that the driver has of the stream.
+    pub fn record(&self) -> Option<Arc<Event>> {
+        self.pool.record(self.handle as CUstream)
+    }
 }

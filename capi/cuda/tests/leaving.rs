@@ -5,7 +5,7 @@ mod support;
 use std::os::unix::process::ExitStatusExt;
 
 use laxity_model::EngineOrder;
-use support::{Place, Reach, plain, program, said};
+use support::{Place, Reach, compile, plain, program, said, sources};
 
 #[test]
 fn nothing_is_held_after_a_program_left_in_whatever_way() {
@@ -29,6 +29,24 @@ fn the_next_client_gets_the_gpu_of_a_program_that_is_killed_while_it_holds_it() 
         place.kill_while_it_holds(place.arbitrate(command.arg("loops"), &[]), 7 * round);
     }
     place.trace();
+}
+
+/// The code that began the copies is gone, with its look-ups of the driver: the layer and the driver are not.
+#[test]
+fn code_that_is_unloaded_in_the_middle_of_a_copy_leaves_nothing_held() {
+    let c = sources().join("../cuda/tests/c");
+    let library = compile("plugin.so", &c.join("plugin.c"), &["-shared", "-fPIC"]);
+    let host = compile("host", &c.join("host.c"), &[]);
+    for (what, settings) in [("waits", &[][..]), ("waits", &[("chunk", "1 MiB")]), ("ends", &[])] {
+        let place = Place::new(&format!("unloads-{what}"), EngineOrder::Fifo);
+        place.passes_to_the_next(|| {
+            let mut command = plain(&host, what);
+            command.arg(&library).arg(what).env("LAXITY_SOFTCUDA_COPY_RATE", "256 MiB");
+            assert_eq!(said(place.arbitrate(&mut command, settings)), "unloaded 0\nend\n", "{what}");
+        });
+        place.assert_attached(1);
+        place.trace();
+    }
 }
 
 #[test]

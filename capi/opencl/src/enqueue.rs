@@ -108,20 +108,22 @@ pub unsafe fn enqueue(
         }
         return status;
     }
-    let operation = Arc::new(ClOperation::new(event, gate, dependencies));
-    layer.know(event, &arbitrated, id);
-    // What is not flushed may never run, and would keep its engine.
-    flush(queue);
-    ticket.attach(operation.clone());
-    operation.watch(stream, id);
-    // The operation has a reference of its own.
-    let status = if blocking { wait_for(stream, id, arbitrated.order, event) } else { CL_SUCCESS };
-    if events.event.is_null() {
-        layer::release(event);
-    } else {
+    // What the program has no event of, it cannot name: then the layer keeps the only reference, as each call that counts
+    // one takes a lock of the driver that the command's own thread wants now.
+    let is_known = !events.event.is_null();
+    if is_known {
+        layer::retain(event);
+        layer.know(event, &arbitrated, id);
         // SAFETY: the program's place for its event, which the driver would have written to.
         unsafe { events.event.write(event) };
     }
+    let operation = Arc::new(ClOperation::new(event, is_known, gate, dependencies));
+    // What is not flushed may never run, and would keep its engine.
+    flush(queue);
+    ticket.attach(operation.clone());
+    operation.watch(stream, id, arbitrated.opens_in_callbacks);
+    // The operation has a reference of its own.
+    let status = if blocking { wait_for(stream, id, arbitrated.order, event) } else { CL_SUCCESS };
     drop(operation);
     status
 }

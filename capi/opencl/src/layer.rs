@@ -59,6 +59,8 @@ pub struct Queue {
     pub order: Order,
     /// Its context, for gates.
     pub context: cl_context,
+    /// Whether the driver was seen to open gates in its callbacks.
+    pub opens_in_callbacks: bool,
 }
 
 // SAFETY: as `ClOperation`.
@@ -90,6 +92,7 @@ impl Layer {
                 }
                 // SAFETY: `leave` needs nothing that ends before the process.
                 unsafe { libc::atexit(leave) };
+                Layer::target().keep_loaded();
             }
             let state = AtomicU8::new(if process.is_arbitrating() { ON } else { 0 });
             Layer { process, state, queues: RwLock::default(), events: Mutex::default() }
@@ -209,8 +212,24 @@ impl Layer {
         let copy_engines = self.process.arbitration()?.config().copy_engines;
         let policy = Policy { engines: engines(settings, device as cl_device_id, copy_engines), ..settings.policy };
         let stream = LiveStream::new(&self.process, policy, order, settings.gpu);
-        Some(Some(Queue { stream, order, context: context as cl_context }))
+        let opens_in_callbacks = opens_in_callbacks(device as cl_device_id);
+        Some(Some(Queue { stream, order, context: context as cl_context, opens_in_callbacks }))
     }
+}
+
+/// Platforms whose drivers have user events set in callbacks, as OpenCL allows it, and were seen to bear it.
+const OPEN_IN_CALLBACKS: &[&[u8]] = &[b"Portable Computing Language"];
+
+/// Whether the driver of a device is such a one. With others, the stream's own thread opens the gate after a callback.
+fn opens_in_callbacks(device: cl_device_id) -> bool {
+    let platform: Option<usize> = device_info(device, CL_DEVICE_PLATFORM);
+    let (Some(platform), Some(get)) = (platform, Layer::target().clGetPlatformInfo) else { return false };
+    let (mut name, mut length) = ([0_u8; 64], 0);
+    // SAFETY: the size is that of the name; the platform is the device's.
+    let status =
+        unsafe { get(platform as cl_platform_id, CL_PLATFORM_NAME, name.len(), name.as_mut_ptr().cast(), &mut length) };
+    let name = name.get(..length.saturating_sub(1)).filter(|_| status == CL_SUCCESS);
+    name.is_some_and(|name| OPEN_IN_CALLBACKS.contains(&name))
 }
 
 /// What the settings say, or else: one engine where memory is the host's, separate ones elsewhere.

@@ -11,8 +11,10 @@ use crate::types::*;
 /// An operation of a queue.
 #[derive(Debug)]
 pub struct ClOperation {
-    /// Retained.
+    /// Owned.
     event: cl_event,
+    /// The program has the event, too: the layer knows it by its address.
+    is_known: bool,
     /// A user event that it waits for; null: it has no gate. Owned.
     gate: cl_event,
     /// What else it waits for. Retained.
@@ -31,24 +33,25 @@ struct Subject {
     id: OperationId,
     /// Of a callback of a dependency: how many are left.
     left: Option<std::sync::Arc<std::sync::atomic::AtomicUsize>>,
+    /// The driver may be called back.
+    opens: bool,
 }
 
 impl ClOperation {
-    /// Takes over the reference to `gate`, and retains the others.
-    pub fn new(event: cl_event, gate: cl_event, dependencies: Vec<cl_event>) -> Self {
-        for &event in dependencies.iter().chain([&event]) {
-            layer::retain(event);
-        }
-        ClOperation { event, gate, dependencies }
+    /// Takes over the references to `event` and `gate`, and retains the others. `is_known`: see [`Layer::know`].
+    pub fn new(event: cl_event, is_known: bool, gate: cl_event, dependencies: Vec<cl_event>) -> Self {
+        dependencies.iter().for_each(|&event| layer::retain(event));
+        ClOperation { event, is_known, gate, dependencies }
     }
 
-    /// Has the driver call back when the operation is complete, and when all that it waits for is.
-    pub fn watch(&self, stream: &LiveStream<ClOperation>, id: OperationId) {
-        watch(self.event, Subject { stream: stream.clone(), id, left: None });
+    /// Has the driver call back when the operation is complete, and when all that it waits for is. `opens`: whether it may
+    /// then be called.
+    pub fn watch(&self, stream: &LiveStream<ClOperation>, id: OperationId, opens: bool) {
+        watch(self.event, Subject { stream: stream.clone(), id, left: None, opens });
         if !self.dependencies.is_empty() {
             let left = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(self.dependencies.len()));
             for &event in &self.dependencies {
-                watch(event, Subject { stream: stream.clone(), id, left: Some(left.clone()) });
+                watch(event, Subject { stream: stream.clone(), id, left: Some(left.clone()), opens });
             }
         }
     }
@@ -66,11 +69,13 @@ fn watch(event: cl_event, subject: Subject) {
     }
 }
 
-/// Called by the driver, on any thread, perhaps within a call of the program; it calls no driver.
+/// Called by the driver, on any thread, perhaps within a call of the program. It calls the driver only to open the next gate,
+/// and only one that was seen to allow it; OpenCL does (clSetEventCallback forbids what blocks).
 unsafe extern "C" fn on_complete(_event: cl_event, _status: cl_int, data: *mut c_void) {
     // SAFETY: `watch` made it, and this is the one call.
     let subject = unsafe { Box::from_raw(data.cast::<Subject>()) };
     match &subject.left {
+        None if subject.opens => subject.stream.complete_and_go_on(subject.id),
         None => subject.stream.complete(subject.id),
         Some(left) => {
             if left.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1 {
@@ -99,7 +104,9 @@ impl Operation for ClOperation {
 
 impl Drop for ClOperation {
     fn drop(&mut self) {
-        Layer::get().forget(self.event);
+        if self.is_known {
+            Layer::get().forget(self.event);
+        }
         for &event in self.dependencies.iter().chain([&self.event]) {
             layer::release(event);
         }

@@ -12,6 +12,8 @@ macro_rules! target {
         /// Entry points below; `None` where there is none.
         pub struct Target {
             $(pub $name: Option<unsafe extern "C" fn($($type),*) -> $result>,)*
+            /// Where they are.
+            entries: Vec<usize>,
         }
 
         impl Target {
@@ -23,6 +25,7 @@ macro_rules! target {
             pub unsafe fn of(entries: &[*const c_void]) -> Target {
                 let entry = |name| entries.get(table::index(name)).copied().unwrap_or(std::ptr::null());
                 Target {
+                    entries: entries.iter().map(|&entry| entry as usize).filter(|&entry| entry != 0).collect(),
                     $(
                         // SAFETY: a null pointer is `None`, and others have this type, as the caller promises.
                         $name: unsafe {
@@ -46,6 +49,7 @@ type Event = *mut cl_event;
 type Queue = cl_command_queue;
 
 target! {
+    clGetPlatformInfo(cl_platform_id, cl_uint, Size, Memory, *mut Size) -> cl_int;
     clGetDeviceInfo(cl_device_id, cl_uint, Size, Memory, *mut Size) -> cl_int;
     clGetCommandQueueInfo(Queue, cl_uint, Size, Memory, *mut Size) -> cl_int;
     clCreateCommandQueue(cl_context, cl_device_id, cl_bitfield, *mut cl_int) -> Queue;
@@ -111,4 +115,27 @@ target! {
     clEnqueueSVMMap(Queue, cl_bool, cl_bitfield, Memory, Size, cl_uint, Events, Event) -> cl_int;
     clEnqueueSVMUnmap(Queue, Memory, cl_uint, Events, Event) -> cl_int;
     clEnqueueSVMMigrateMem(Queue, cl_uint, *const Data, Sizes, cl_bitfield, cl_uint, Events, Event) -> cl_int;
+}
+
+impl Target {
+    /// Has the libraries of the entry points stay loaded, also when the program unloads them: threads of the layer still look
+    /// after what it issued before. Among them is the loader, whose functions are the entry points below the last layer.
+    pub fn keep_loaded(&self) {
+        let mut kept: Vec<usize> = Vec::new();
+        for &entry in &self.entries {
+            let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+            // SAFETY: it writes to `info`, for any address.
+            if unsafe { libc::dladdr(entry as *const c_void, info.as_mut_ptr()) } == 0 {
+                continue;
+            }
+            // SAFETY: it was written, and has the name and the start of a loaded library.
+            let info = unsafe { info.assume_init() };
+            if kept.contains(&(info.dli_fbase as usize)) {
+                continue;
+            }
+            kept.push(info.dli_fbase as usize);
+            // SAFETY: a name; nothing is loaded that is not there, and that stays.
+            unsafe { libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
+        }
+    }
 }

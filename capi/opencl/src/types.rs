@@ -37,7 +37,9 @@ pub const CL_TRUE: cl_bool = 1;
 pub const CL_FALSE: cl_bool = 0;
 pub const CL_COMPLETE: cl_int = 0;
 
+pub const CL_PLATFORM_NAME: cl_uint = 0x0902;
 pub const CL_DEVICE_TYPE: cl_uint = 0x1000;
+pub const CL_DEVICE_PLATFORM: cl_uint = 0x1031;
 pub const CL_DEVICE_TYPE_CPU: cl_bitfield = 1 << 1;
 pub const CL_DEVICE_HOST_UNIFIED_MEMORY: cl_uint = 0x1035;
 pub const CL_QUEUE_CONTEXT: cl_uint = 0x1090;

@@ -5,7 +5,7 @@ mod support;
 use std::os::unix::process::ExitStatusExt;
 
 use laxity_model::EngineOrder;
-use support::{Place, plain, program, said};
+use support::{Place, build, plain, program, said};
 
 #[test]
 fn nothing_is_held_after_a_program_left_in_whatever_way() {
@@ -30,6 +30,22 @@ fn the_next_client_gets_the_gpu_of_a_program_that_is_killed_while_it_holds_it() 
         place.kill_while_it_holds(place.arbitrate(command.arg("loops"), &[]), 7 * round);
     }
     place.trace();
+}
+
+/// The code that began the copies is gone, and the loader of OpenCL with it: the layer is not.
+#[test]
+fn code_that_is_unloaded_in_the_middle_of_a_copy_leaves_nothing_held() {
+    let Some(library) = build("plugin.so", "plugin.c", &["-shared", "-fPIC", "-lOpenCL"]) else { return };
+    let Some(host) = build("host", "host.c", &[]) else { return };
+    let expected = said(plain(&host).arg(&library));
+    assert_eq!(expected, "unloaded\nend\n");
+    for settings in [&[][..], &[("chunk", "1 MiB"), ("batch", "1")]] {
+        let place = Place::new("unloads", EngineOrder::Fifo);
+        place.passes_to_the_next(|| {
+            assert_eq!(said(place.arbitrate(plain(&host).arg(&library), settings)), expected);
+        });
+        place.trace();
+    }
 }
 
 #[test]

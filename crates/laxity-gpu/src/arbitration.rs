@@ -165,6 +165,12 @@ impl Arbitration {
         if self.membership.member.may_raise() { Inheritance::Real } else { Inheritance::OrderOnly }
     }
 
+    /// Whether a watcher looks ([`Registry::watch`](crate::Registry::watch)). It costs a load.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.membership.shared.is_watched()
+    }
+
     /// The holders and waiters of all locks, now. Looking changes nothing and delays no thread.
     ///
     /// # Errors
@@ -212,6 +218,7 @@ impl Arbitration {
             shared.segment.u32(offset).store(value, Ordering::Relaxed);
         }
         shared.segment.store_bytes(words.name, name.as_bytes());
+        shared.forget_activity(task);
         inheritance::store(shared, words.own, own);
         inheritance::store(shared, words.applied, own);
         shared.publish_base(task, base.level());

@@ -8,7 +8,7 @@
 //! followers      one cache line each: the threads of every process that follow its holders
 //! bandwidth      a bit for each client that holds the bandwidth lock, and the word on which regulators sleep
 //! traffic        four cache lines each: the CPUs, what programs count there and what a regulator allows
-//! clients        five cache lines each: the registered threads
+//! clients        six cache lines each: the registered threads, and what they say of their operations
 //! copies         the state, twice
 //! ```
 
@@ -22,7 +22,7 @@ use crate::config::{self, Config};
 use crate::owner_word::REPLICAS;
 
 /// What a segment must be to hold an arbitration.
-pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 9 };
+pub(crate) const FORMAT: Format = Format { magic: *b"laxgpus\0", version: 10 };
 
 /// The longest name of a client, in bytes.
 pub const NAME_MAX: usize = 64;
@@ -59,6 +59,8 @@ pub(crate) struct Layout {
     followers: usize,
     followers_max: usize,
     pub bandwidth: BandwidthWords,
+    /// Until when a watcher looks, or 0: 64 bits.
+    pub watched: usize,
     traffic: usize,
     clients: usize,
     copies: [usize; 2],
@@ -140,6 +142,13 @@ pub(crate) struct ClientWords {
     pub name: usize,
     /// How often a thread registered with this number: 64 bits. It tells the client from one that had the number before.
     pub registrations: usize,
+    /// How often it said a name, times two, and odd while it does: 32 bits. The name's length (32 bits), and the name.
+    pub said: usize,
+    pub said_length: usize,
+    pub said_name: usize,
+    /// How many operations it had, and how long it waited: 64 bits each.
+    pub operations: usize,
+    pub waited: usize,
 }
 
 impl Layout {
@@ -156,6 +165,7 @@ impl Layout {
         let holders = (followers + MEMBERS_MAX * followers_max * LINE).next_multiple_of(PAIR);
         let sleepers = holders + (8 * bit_words(config.clients.into())).next_multiple_of(PAIR);
         let bandwidth = BandwidthWords { holders, sleepers, event: sleepers + 4 };
+        let watched = sleepers + LINE;
         let traffic = sleepers + PAIR;
         let clients = traffic + TRAFFIC_CPUS * TRAFFIC;
         end = clients + usize::from(config.clients) * CLIENT;
@@ -169,6 +179,7 @@ impl Layout {
             followers,
             followers_max,
             bandwidth,
+            watched,
             traffic,
             clients,
             copies,
@@ -218,7 +229,7 @@ impl Layout {
 
     pub fn client(&self, task: TaskId) -> ClientWords {
         let start = self.clients + task.index() * CLIENT;
-        let (hot, cold) = (start + mutex::SIZE, start + 2 * LINE);
+        let (hot, cold, said) = (start + mutex::SIZE, start + 2 * LINE, start + 4 * LINE);
         ClientWords {
             liveness: start,
             word: hot,
@@ -236,6 +247,11 @@ impl Layout {
             name_length: cold + 48,
             registrations: cold + 56,
             name: cold + LINE,
+            said,
+            said_length: said + 4,
+            operations: said + 8,
+            waited: said + 16,
+            said_name: said + LINE,
         }
     }
 
@@ -245,8 +261,8 @@ impl Layout {
     }
 }
 
-/// A mutex, the words that change often, those that do not, the name, and a line to keep pairs apart.
-const CLIENT: usize = mutex::SIZE + 3 * LINE;
+/// A mutex, the words that change often, those that do not, the name; what it says of its operations, and their name.
+const CLIENT: usize = mutex::SIZE + 5 * LINE;
 const _: () = assert!(CLIENT.is_multiple_of(PAIR) && NAME_MAX <= LINE);
 
 /// Two pairs of cache lines.

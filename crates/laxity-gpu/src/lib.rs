@@ -51,6 +51,7 @@
 #![deny(unsafe_code)]
 
 mod acquire;
+mod activity;
 mod arbiter_cache;
 mod arbitration;
 mod bandwidth;
@@ -91,6 +92,7 @@ mod step;
 mod token;
 mod traffic;
 
+pub use activity::Activity;
 pub use arbitration::{Arbitration, Base, Inheritance, RegisterError};
 pub use bandwidth::BandwidthLock;
 pub use budget::Budget;

@@ -207,6 +207,14 @@ impl Memory {
         outcome != HandOver::Frozen
     }
 
+    /// Whether a thread may be waiting for `lock`: in its slot, or at the arbiter.
+    #[inline]
+    pub fn may_be_wanted(&self, lock: LockId) -> bool {
+        let has_slot = self.lock(lock).has_waiter_slot;
+        let is_wanted = |owners: Owners| owners.is_frozen() || (has_slot && owners.waiter().is_some());
+        self.owner_words(lock).any(|word| is_wanted(Owners::of(word)))
+    }
+
     /// Whether the arbiter decides about `lock`, or is about to.
     pub fn is_frozen(&self, lock: LockId) -> bool {
         self.owner_words(lock).any(|word| Owners::of(word).is_frozen())

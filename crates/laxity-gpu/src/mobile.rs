@@ -4,6 +4,7 @@
 use std::thread::{self, ThreadId};
 
 use laxity_model::{Engine, Instant, LockId, ReplicaId, TaskId};
+use laxity_sys::clock;
 
 use crate::arbitration::{Base, RegisterError};
 use crate::client::Client;
@@ -96,12 +97,38 @@ impl MobileClient {
         self.engine.is_some()
     }
 
+    /// Whether another client may be waiting for the engine that it holds, or for a token: two loads, of words that are read
+    /// to take and unlock them anyway. The answer may be old.
+    #[inline]
+    pub fn is_wanted(&self) -> bool {
+        let shared = self.client().shared();
+        self.engine.is_some_and(|lock| shared.may_be_wanted(lock)) || shared.may_be_wanted(TOKEN)
+    }
+
+    /// `name` is what it does from now on, or waits to do: for watchers ([`Arbitration::is_watched`](crate::Arbitration::is_watched)).
+    pub fn say(&self, name: &str) {
+        self.client().shared().say(self.id(), name);
+    }
+
+    /// It has one more operation.
+    #[inline]
+    pub fn count_operation(&self) {
+        self.client().shared().count_operation(self.id());
+    }
+
     /// Waits for `engine` of `gpu`, after a token of that GPU if it has none, as long as `keep_waiting` answers yes:
     /// see [`Client::request_while`]. It has a token and no engine if only the token was granted.
     ///
     /// # Errors
     /// [`LockError`].
     pub fn acquire(&mut self, gpu: u16, engine: Engine, keep_waiting: &dyn Fn() -> bool) -> Result<(), LockError> {
+        let begin = clock::now();
+        let result = self.wait_for(gpu, engine, keep_waiting);
+        self.client().shared().add_wait(self.id(), clock::now().saturating_since(begin));
+        result
+    }
+
+    fn wait_for(&mut self, gpu: u16, engine: Engine, keep_waiting: &dyn Fn() -> bool) -> Result<(), LockError> {
         let client = self.client.as_ref().expect("only the drop takes it");
         client.check()?;
         let what = Resource::Engine { gpu, engine };
@@ -170,7 +197,7 @@ impl Drop for MobileClient {
 mod tests {
     use std::thread;
 
-    use laxity_testing::TestRegistry;
+    use laxity_testing::{TestRegistry, until};
 
     use super::*;
     use crate::{Config, Registry};
@@ -205,6 +232,25 @@ mod tests {
         mobile.acquire(1, EE, &|| true).expect("free");
         drop(mobile);
         assert!(!gpus.snapshot().expect("whole").engines[1][0].is_held());
+    }
+
+    #[test]
+    fn a_holder_sees_whether_another_client_waits() {
+        let registry: TestRegistry<Registry> = TestRegistry::new("wanted");
+        let gpus = registry.create("wanted", &Config::new(2, 1)).expect("created");
+        let mut mobile = MobileClient::new(gpus.register("m", Base::Fixed(5)).expect("room"), Base::Fixed(5));
+        assert!(mobile.take_if_free(0, EE));
+        assert!(!mobile.is_wanted());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let other = gpus.register("other", Base::Fixed(1)).expect("room");
+                drop(other.token().expect("it is given up").execute_engine().expect("as above"));
+            });
+            until("the other one waits", || mobile.is_wanted());
+            mobile.release_engine();
+            mobile.release_token();
+        });
+        until("none waits any more", || !mobile.is_wanted());
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use laxity_membership::{Cause, NameTable};
-use laxity_model::ErrorCode;
+use laxity_model::{ErrorCode, Instant, Nanos};
+use laxity_sys::clock;
 use laxity_sys::segment::{HEADER, Segment};
 
 use crate::arbitration::Arbitration;
@@ -84,6 +85,17 @@ impl Registry {
     pub fn look(&self, name: &str) -> Result<Snapshot, RegistryError> {
         let state = |error| RegistryError::Other(ArbitrationError::State(error));
         Snapshot::of(&self.names.open(name)?).map_err(state)
+    }
+
+    /// Clients of the arbitration called `name` are to say what they do, for so long: a watcher looks. 0 ends that.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub fn watch(&self, name: &str, span: Nanos) -> Result<(), RegistryError> {
+        let until = if span == Nanos::ZERO { Instant::ZERO } else { clock::now().saturating_add(span) };
+        let shared: Shared = self.names.open(name)?;
+        shared.watch(until);
+        Ok(())
     }
 
     /// Whether a process that lives is attached to the arbitration called `name`.

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 
+use laxity_model::text::printable;
 use laxity_model::{Instant, LockId, ReplicaId, TaskId};
 use laxity_policy::lock::{Arbiter, Standing};
 use serde::Serialize;
 
+use crate::activity::Activity;
 use crate::arbiter_cache::ArbiterCache;
 use crate::arbitration::Base;
 use crate::config::{Config, TOKEN};
@@ -53,6 +55,9 @@ pub struct ClientState {
     pub inherits_from: Option<TaskId>,
     /// While it holds the bandwidth lock: what it leaves to each regulated CPU, bytes a second.
     pub bandwidth: Option<u64>,
+    /// What it said of its operations.
+    #[serde(flatten)]
+    pub activity: Activity,
     /// Why Linux did not let it be raised when it inherited last: an error number.
     #[serde(rename = "refused_errno")]
     pub refused: Option<i32>,
@@ -127,6 +132,7 @@ impl ClientState {
             // Ties are broken by the task whose priority it is.
             inherits_from: (base != effective).then_some(TaskId(effective.tie)),
             bandwidth: shared.bandwidth_of(id),
+            activity: shared.activity(id),
             refused: Some(number(words.refused) as i32).filter(|&error| error != 0),
         })
     }
@@ -164,8 +170,13 @@ impl fmt::Display for Snapshot {
             }
         }
         self.write_outside(f)?;
-        for ClientState { id, name, pid, thread, base, effective, inherits_from, bandwidth, refused } in clients {
+        for ClientState { id, name, pid, thread, base, effective, inherits_from, bandwidth, activity, refused } in
+            clients
+        {
             write!(f, "  {id} {name}: process {pid}, thread {thread}, priority {base}")?;
+            if let Some(operation) = &activity.operation {
+                write!(f, ", last {}", printable(operation))?;
+            }
             if let Some(from) = inherits_from {
                 write!(f, ", inherits {effective} from {}", self.name(Some(*from)))?;
             }

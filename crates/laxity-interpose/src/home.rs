@@ -48,7 +48,7 @@ fn run<O: Operation>(inner: &Inner<O>) {
             if !is_arbitrated {
                 state.acquire = None;
                 state.handle(&inner.process.settings, Event::Refused);
-                inner.tell(&state);
+                inner.tell(&mut state);
                 continue;
             }
             // A thread of the program may be waiting with the client. It wakes this one when it puts the client back.
@@ -65,7 +65,7 @@ fn run<O: Operation>(inner: &Inner<O>) {
                     state.note(|stream| Line::Granted { at: clock::now().0, stream, token });
                 }
                 state.handle(&inner.process.settings, if is_granted { Event::Granted } else { Event::Refused });
-                inner.tell(&state);
+                inner.tell(&mut state);
             } else {
                 let wait = inner.work.wait_timeout(state, LOOK);
                 state = wait.unwrap_or_else(PoisonError::into_inner).0;
@@ -110,7 +110,7 @@ fn run<O: Operation>(inner: &Inner<O>) {
         } else {
             idle = 0;
         }
-        inner.tell(&state);
+        inner.tell(&mut state);
     }
     end(inner, state);
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use laxity_gpu::MobileClient;
+use laxity_gpu::{Arbitration, MobileClient};
 use laxity_policy::program::{Admission, Event, OperationId, Order, Passage, Policy, Stream, Work};
 use laxity_sys::clock;
 
@@ -87,12 +87,18 @@ impl<O: Operation> LiveStream<O> {
     /// `None`: it is not arbitrated, as the stream has no thread.
     pub fn begin(&self, work: Work, is_ready: bool, label: impl FnOnce() -> Option<Label>) -> Option<Ticket<'_, O>> {
         let issuing = self.inner.issuing.lock();
+        // The driver tells names, and no lock of the state is held then.
+        let is_watched = self.inner.process.arbitration().is_some_and(Arbitration::is_watched);
+        let label = if is_watched || self.inner.process.is_logging() { label() } else { None };
         let mut state = self.inner.lock();
         if state.home == Home::NotStarted {
             home::start(&self.inner, &mut state);
         }
         if matches!(state.home, Home::Ending | Home::Ended) {
             return None;
+        }
+        if state.machine.holds() && !state.client.as_ref().is_none_or(MobileClient::is_wanted) {
+            state.machine.renew();
         }
         let passage = 'passage: {
             match state.machine.admission(work, is_ready) {
@@ -123,8 +129,13 @@ impl<O: Operation> LiveStream<O> {
                 }
             }
         };
+        if let (Some(client), false) = (&state.client, matches!(work, Work::Marker | Work::Barrier)) {
+            client.count_operation();
+            if is_watched {
+                client.say(label.as_ref().map_or(kind_of(work), |label| &*label.0));
+            }
+        }
         let id = state.number();
-        let label = if state.lines.is_some() { label() } else { None };
         state.expect(id, label);
         self.inner.issued(&mut state, id, work, is_ready, passage);
         let is_gated = passage == Passage::Gated;
@@ -135,12 +146,22 @@ impl<O: Operation> LiveStream<O> {
         Some(Ticket { stream: self, id, is_gated, is_settled: false, _issuing: issuing })
     }
 
-    /// The operation is complete, or failed. May be called on any thread, by a driver too; more than once.
+    /// The operation is complete, or failed. May be called on any thread, more than once, and by a driver: this calls none.
     pub fn complete(&self, id: OperationId) {
         let mut state = self.inner.lock();
         if !state.machine.is_retired(id) {
             state.handle(&self.inner.process.settings, Event::Completed(id));
-            self.inner.tell(&state);
+            self.inner.tell(&mut state);
+        }
+    }
+
+    /// As [`LiveStream::complete`], on a thread that may call the driver: if what comes next can have its engine at once, its
+    /// gate is open when this returns, and no other thread wakes for it.
+    pub fn complete_and_go_on(&self, id: OperationId) {
+        let mut state = self.inner.lock();
+        if !state.machine.is_retired(id) {
+            state.handle(&self.inner.process.settings, Event::Completed(id));
+            self.inner.go_on(state);
         }
     }
 
@@ -148,7 +169,7 @@ impl<O: Operation> LiveStream<O> {
     pub fn ready(&self, id: OperationId) {
         let mut state = self.inner.lock();
         state.handle(&self.inner.process.settings, Event::Ready(id));
-        self.inner.tell(&state);
+        self.inner.tell(&mut state);
     }
 
     /// The operation that was issued last, unless all are retired.
@@ -164,7 +185,7 @@ impl<O: Operation> LiveStream<O> {
         process.rest();
         let mut state = self.inner.lock();
         state.handle(&process.settings, Event::Waits);
-        self.inner.tell(&state);
+        self.inner.tell(&mut state);
         let is_over = |state: &State<O>| match (process.settings.wait, only) {
             (Wait::Driver, true) => state.machine.is_open(until),
             (Wait::Driver, false) => state.machine.are_open_until(until),
@@ -227,10 +248,7 @@ impl<O: Operation> LiveStream<O> {
         if state.machine.last().is_none() {
             state.handle(settings, Event::Synchronized);
         }
-        self.inner.tell(&state);
-        let leftovers = state.leftovers();
-        drop(state);
-        drop(leftovers);
+        self.inner.go_on(state);
     }
 
     /// The program waited and found everything complete.
@@ -293,7 +311,7 @@ impl<O: Operation> Drop for Ticket<'_, O> {
         if !self.is_settled {
             let mut state = self.stream.inner.lock();
             state.handle(&self.stream.inner.process.settings, Event::Cancelled(self.id));
-            self.stream.inner.tell(&state);
+            self.stream.inner.go_on(state);
         }
     }
 }
@@ -345,8 +363,36 @@ impl<O: Operation> Inner<O> {
         self.wait_for(client, request.engine)
     }
 
+    /// What the machine wants is held from now on, if it is free and no other client wants it. Then the home need not wake
+    /// for it, which would take longer than a short operation.
+    fn take_free(&self, state: &mut State<O>) {
+        let (Some(request), Some(client)) = (state.acquire, state.client.as_mut()) else { return };
+        let base = self.process.settings.base(request.deadline);
+        if client.begin_job(base).is_err() || !client.take_if_free(self.gpu, request.engine) {
+            return;
+        }
+        let (job, engine) = (request.job, request.engine.index());
+        let token = client.token().map_or(0, |token| token.0);
+        state.acquire = None;
+        state.note(|stream| Line::Requests { at: clock::now().0, stream, job, engine });
+        state.note(|stream| Line::Granted { at: clock::now().0, stream, token });
+        state.handle(&self.process.settings, Event::Granted);
+    }
+
+    /// As [`Inner::tell`], on a thread that may call the driver: it opens gates itself, and drops what is over.
+    fn go_on(&self, mut state: MutexGuard<'_, State<O>>) {
+        self.take_free(&mut state);
+        let gates = std::mem::take(&mut state.to_open);
+        self.tell(&mut state);
+        let leftovers = state.leftovers();
+        drop(state);
+        gates.iter().for_each(|operation| operation.open());
+        drop(leftovers);
+    }
+
     /// Wakes the threads that what just happened concerns.
-    pub fn tell(&self, state: &State<O>) {
+    pub fn tell(&self, state: &mut State<O>) {
+        self.take_free(state);
         if state.needs_home() || state.home == Home::Ending {
             self.work.notify_one();
         }
@@ -379,7 +425,7 @@ impl<O: Operation> Leave for Inner<O> {
     fn rest(&self) {
         let mut state = self.lock();
         state.handle(&self.process.settings, Event::Waits);
-        self.tell(&state);
+        self.tell(&mut state);
     }
 
     fn announce(&self, job: Announced) {
@@ -389,7 +435,7 @@ impl<O: Operation> Leave for Inner<O> {
         };
         let mut state = self.lock();
         state.handle(&self.process.settings, event);
-        self.tell(&state);
+        self.tell(&mut state);
     }
 
     fn stop(&self) {
@@ -403,6 +449,16 @@ impl<O: Operation> Leave for Inner<O> {
             state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiters -= 1;
         }
+    }
+}
+
+/// What an operation without a name is called.
+fn kind_of(work: Work) -> &'static str {
+    match work {
+        Work::CopyIn { .. } => "copy in",
+        Work::CopyOut { .. } => "copy out",
+        Work::Kernel { .. } => "copy or fill",
+        Work::Marker | Work::Barrier => "marker",
     }
 }
 

@@ -13,7 +13,11 @@ stream_wrappers! { real, default:
         let layer = Layer::get();
         let is_free = !layer.is_on()
             || match layer.is_any_captured() {
-                true => layer.recorded(event as CUevent).is_none(),
+                true => {
+                    // The stream may join a capture by this.
+                    layer.close_tail(stream as CUstream);
+                    layer.recorded(event as CUevent).is_none()
+                }
                 false => ask!(c"cuEventQuery": fn(CUevent)(event as CUevent)) != NOT_READY,
             };
         if is_free { call() } else { wait(stream as CUstream, default, call) }

@@ -40,11 +40,13 @@ wrapper!(cuEventRecordWithFlags_ptsz, (event: Word, stream: Word, flags: Word), 
 
 /// Captures: each wrapper that begins or ends one.
 macro_rules! captures {
-    ($($symbol:ident($($name:ident),*) => $then:ident;)*) => {
+    ($($symbol:ident($stream:ident $(, $name:ident)*) => $then:ident;)*) => {
         $(
-            wrapper!($symbol, ($($name: Word),*), real => {
+            wrapper!($symbol, ($stream: Word $(, $name: Word)*), real => {
+                // An event of ours that was recorded later would be part of the capture.
+                Layer::get().close_tail($stream as CUstream);
                 // SAFETY: the program's call.
-                let result = unsafe { real($($name),*) };
+                let result = unsafe { real($stream $(, $name)*) };
                 $then(result);
                 result
             });

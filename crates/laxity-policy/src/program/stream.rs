@@ -69,7 +69,9 @@ struct Held {
     since: Instant,
     /// When the last of its operations was complete.
     progress: Instant,
-    /// Operations that ever shared it.
+    /// Whether one was.
+    has_progress: bool,
+    /// Operations that shared it since it began, or was renewed.
     operations: u16,
     /// Predicted for all of them; `None`: one of them was never seen before.
     length: Option<Nanos>,
@@ -153,6 +155,26 @@ impl Stream {
     /// The engine that does `work`.
     pub fn engine(&self, work: Work) -> Option<Engine> {
         self.policy.engines.engine(work)
+    }
+
+    /// Whether an engine is held.
+    pub fn holds(&self) -> bool {
+        matches!(self.hold, Hold::Held(_))
+    }
+
+    /// No other client wants what is held: operations that are complete count no more among those that share the hold, as if
+    /// the engine had been unlocked when the last one was, and taken again. So a busy stream keeps its engine until
+    /// another client comes, and that client waits for what is under way then: no longer than without this.
+    pub fn renew(&mut self) {
+        let Hold::Held(mut held) = self.hold else { return };
+        held.since = held.since.max(held.progress);
+        (held.operations, held.length) = (0, Some(Nanos::ZERO));
+        self.hold = Hold::Held(held);
+        for at in 0..self.pending.len() {
+            if self.pending[at].state == State::Held {
+                self.count(self.pending[at].work);
+            }
+        }
     }
 
     /// When [`Stream::timeout`] wants to be called.
@@ -282,8 +304,9 @@ impl Stream {
         let operation = self.pending.remove(at).expect("it was found");
         if let (Hold::Held(held), State::Held, Event::Completed(_)) = (&mut self.hold, operation.state, event) {
             let began = std::mem::replace(&mut held.progress, now);
+            let is_first = !std::mem::replace(&mut held.has_progress, true);
             if let Some(key) = operation.work.key() {
-                self.lengths.observe(key, now.saturating_since(began), began == held.since);
+                self.lengths.observe(key, now.saturating_since(began), is_first);
             }
         }
         // First the engine, which others may wait for.
@@ -316,7 +339,8 @@ impl Stream {
     /// The engine is held from now on, for no operation yet.
     fn take(&mut self, now: Instant, engine: Engine, is_locked: bool) {
         let length = Some(Nanos::ZERO);
-        self.hold = Hold::Held(Held { engine, since: now, progress: now, operations: 0, length, is_locked });
+        let (since, progress, has_progress) = (now, now, false);
+        self.hold = Hold::Held(Held { engine, since, progress, has_progress, operations: 0, length, is_locked });
         if is_locked {
             self.token = Some(now);
         }

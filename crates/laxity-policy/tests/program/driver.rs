@@ -115,6 +115,17 @@ impl World {
         true
     }
 
+    /// No other client wants the engine.
+    pub fn renew(&mut self) {
+        self.stream.renew();
+        let is_under_way = |command: &&Command| {
+            !command.is_gated && !command.was_late && self.policy.engines.engine(command.work).is_some()
+        };
+        if self.holds.is_some() {
+            self.shared_by = self.commands.iter().filter(is_under_way).count() as u16;
+        }
+    }
+
     /// The driver refuses the command that it got last.
     pub fn refuse(&mut self) {
         let refused = self.commands.pop().expect("it got one");

@@ -31,6 +31,7 @@ enum Step {
     Grant,
     Resolve(usize),
     Pass(u64),
+    Renew,
     Sync,
     JobBegins(Option<u64>),
     JobEnds,
@@ -44,6 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Grant),
         2 => any::<usize>().prop_map(Step::Resolve),
         2 => (1..300_000_u64).prop_map(Step::Pass),
+        2 => Just(Step::Renew),
         1 => Just(Step::Sync),
         1 => any::<Option<u64>>().prop_map(Step::JobBegins),
         1 => Just(Step::JobEnds),
@@ -102,6 +104,7 @@ proptest! {
                     world.resolve(choice);
                 }
                 Step::Pass(nanos) => world.pass(Nanos(nanos)),
+                Step::Renew => world.renew(),
                 Step::Sync => world.tell(Event::Synchronized),
                 Step::JobBegins(due) => world.tell(Event::JobBegins(due.map(Instant))),
                 Step::JobEnds => world.tell(Event::JobEnds),
@@ -190,6 +193,41 @@ fn kernels_of_known_length_share_a_hold_as_long_as_the_policy_says() {
     }
     world.drain(|| 0);
     assert_eq!(world.grants.len(), 4, "alone; three; the fourth; the unknown one");
+}
+
+/// Kernels of 10 us; a batch may take 35 us. Another client that comes waits for what is under way then.
+#[test]
+fn a_busy_stream_keeps_its_engine_while_no_other_client_wants_it_and_has_no_more_under_way() {
+    let policy =
+        Policy { batch: 9, batch_length: Nanos::from_micros(35), hold_limit: Nanos::from_micros(100), ..single() };
+    let mut world = World::new(policy, Order::InOrder);
+    world.issue(KERNEL, true, true);
+    world.now += Nanos::from_micros(10);
+    world.complete(0);
+    world.issue(KERNEL, true, true);
+    for _ in 0..50 {
+        world.renew();
+        assert_eq!(world.issue(KERNEL, true, true).1, Passage::Admitted, "two take 20 us");
+        world.renew();
+        assert_eq!(world.issue(KERNEL, true, true).1, Passage::Admitted, "three take 30 us");
+        for _ in 0..2 {
+            world.pass(Nanos::from_micros(10));
+            world.complete(0);
+        }
+    }
+    assert_eq!((world.grants.len(), world.late.len()), (2, 0), "held for 1 ms, which is ten times the limit");
+    world.renew();
+    let passages: Vec<Passage> = (0..3).map(|_| world.issue(KERNEL, true, true).1).collect();
+    assert_eq!(passages, [Passage::Admitted, Passage::Admitted, Passage::Gated], "four are never under way");
+    world.renew();
+    assert_eq!(world.issue(KERNEL, true, true).1, Passage::Gated, "nothing overtakes what has a gate");
+    // One that never ends has no progress, so the limit is that of the last completion.
+    world.pass(Nanos::from_micros(99));
+    world.renew();
+    assert_eq!(world.late.len(), 0);
+    world.pass(Nanos::from_micros(2));
+    assert_eq!(world.late.len(), 3);
+    world.drain(|| 0);
 }
 
 #[test]
