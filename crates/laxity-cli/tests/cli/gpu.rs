@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use laxity_gpu::{Arbitration, Base, Config, Inheritance, Registry};
+use laxity_gpu::{Arbitration, Base, Config, Inheritance, MobileClient, Registry};
 use laxity_model::{Engine, GpuArbitration, GpuSync, Instant, Nanos};
 use laxity_sys::scheduling;
 use nix::sys::signal::{Signal, kill};
@@ -129,6 +129,38 @@ fn top_shows_holders_queues_donors_and_inheritance() {
         let numbers = ["gpus", "tokens", "tokens_held", "clients", "waiting"].map(|field| row[field].as_u64());
         assert_eq!(numbers, [1, 1, 1, 4, 3].map(Some), "{row}");
     });
+}
+
+/// What a program under an interposer says while a watcher looks.
+#[test]
+fn top_names_what_the_holder_of_an_engine_runs_and_the_holders_of_the_bandwidth_lock() {
+    let folder = memory();
+    let arbitration = Registry::at(folder.path()).create("car", &Config::new(2, 1)).expect("the name is free");
+    let client = arbitration.register("detector", Base::Fixed(20)).expect("there is room");
+    let mut client = MobileClient::new(client, Base::Fixed(20));
+    let top = |words: &[&str]| gpu(folder.path(), &[&["top", "car", "--once"], words].concat());
+    assert!(!arbitration.is_watched());
+    top(&[]);
+    assert!(arbitration.is_watched(), "a look is an order to say names");
+    client.protect(Some(64_000_000));
+    client.say("blur \u{1b}[5m\nblink");
+    client.count_operation();
+    assert!(client.take_if_free(0, Engine::Execution));
+    let (code, out, err) = top(&[]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let engine = out.lines().find(|line| line.contains("EE")).expect("a row");
+    assert!(engine.contains("blur \\u001b[5m\\u000ablink"), "{out}");
+    let bandwidth: Vec<&str> =
+        out.lines().find(|line| line.contains("bandwidth")).expect("a row").split_whitespace().collect();
+    assert_eq!(bandwidth[..3], ["any", "bandwidth", "detector"], "{out}");
+    assert_eq!(bandwidth[5..], ["64", "MB/s"], "{out}");
+    let look = json(folder.path(), &["top", "car", "--once", "--json"]);
+    let client = &look["clients"][0];
+    assert_eq!(
+        (&client["operations"], &client["waited_ns"], &client["bandwidth"]),
+        (&1.into(), &0.into(), &64_000_000.into())
+    );
+    assert_eq!(client["operation"], "blur \u{1b}[5m\nblink", "JSON escapes by itself");
 }
 
 #[test]

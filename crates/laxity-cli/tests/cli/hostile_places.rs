@@ -4,10 +4,10 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use laxity_gpu::Base;
+use laxity_gpu::{Base, MobileClient};
 use laxity_graph::Spec;
 use laxity_interpose::log::{Arbitration, Line};
-use laxity_model::{Graph, Nanos, Node};
+use laxity_model::{Engine, Graph, Nanos, Node};
 use laxity_sched::{BeginError, Parameters};
 use laxity_testing::{Directory, skip};
 
@@ -46,8 +46,10 @@ fn fill_memory(folder: &Path) {
     std::mem::forget(graph.claim(&checked).expect("it is free"));
     let gpus = laxity_gpu::Registry::at(folder).create("a", &laxity_gpu::Config::new(2, 1)).expect("the name is free");
     let client = gpus.register(&checked, Base::Background).expect("there is room");
-    std::mem::forget(client.lock_bandwidth(64_000_000).expect("it excludes no thread"));
-    std::mem::forget(client.token().expect("it is free"));
+    let mut client = MobileClient::new(client, Base::Background);
+    client.protect(Some(64_000_000));
+    client.say(&checked);
+    assert!(client.take_if_free(0, Engine::Execution), "it is free");
     let config = laxity_sched::Config::global_edf([0]);
     let system = laxity_sched::Registry::at(folder).create("s", &config).expect("the name is free");
     let names = match system.begin(Parameters::periodic(&checked, Nanos::from_secs(1))) {
@@ -62,7 +64,7 @@ fn fill_memory(folder: &Path) {
         Err(error) => panic!("{error}"),
     };
     let found = overwrite(folder, checked.as_bytes(), WRITTEN.as_bytes());
-    assert!(found >= names, "one of a node, one of a client, one of a task: {found}");
+    assert!(found > names, "one of a node, two of a client, one of a task: {found}");
     for entry in fs::read_dir(folder).expect("it is there").collect::<Vec<_>>() {
         let path = entry.expect("an entry").path();
         fs::copy(&path, format!("{}{HOSTILE}", path.display())).expect("writable");

@@ -19,7 +19,7 @@ use crate::style::{RESET, STRONG};
 
 /// Watch which clients hold and wait for each GPU and engine, until the arbitration ends.
 ///
-/// On a terminal a table is drawn again and again in its place; elsewhere a line goes to standard error every 5 s. In the end the last table is printed. Ctrl-C ends the watch, and nothing else: looking delays no client. Waiting clients are listed in the order in which they will be granted. `a ← b` says that b, which finds all queues full, donates its priority to a; `20 → 50` that a holder of priority 20 inherits 50. `follows` is a thread that works on behalf of the GPU's holders, such as one that handles its interrupts, with its present priority.
+/// On a terminal a table is drawn again and again in its place; elsewhere a line goes to standard error every 5 s. In the end the last table is printed. Ctrl-C ends the watch, and nothing else: looking delays no client. Waiting clients are listed in the order in which they will be granted. `a ← b` says that b, which finds all queues full, donates its priority to a; `20 → 50` that a holder of priority 20 inherits 50. `follows` is a thread that works on behalf of the GPU's holders, such as one that handles its interrupts, with its present priority. `operation` is what the holder of an engine runs or ran last, by the name that its program gives it; programs under `laxity gpu exec` say it while a watch looks. A client with `bandwidth` holds the bandwidth lock, with what it leaves to each regulated CPU.
 #[derive(Args)]
 #[command(after_help = "Examples:
   laxity gpu top
@@ -43,6 +43,12 @@ pub struct Arguments {
 
 /// How often to look whether it ended.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a single look waits for what clients say.
+const ONCE: Duration = Duration::from_millis(50);
+
+/// So long after the last look clients still say what they do.
+const WATCH: Nanos = Nanos::from_secs(2);
 
 /// How often lines of JSON come, unless the command line says.
 const JSON_EVERY: Nanos = Nanos::from_secs(1);
@@ -71,7 +77,13 @@ pub fn run(registry: &Registry, arguments: &Arguments, output: &mut Output) -> R
         Found::Ended => return Err(refused(registry, RegistryError::NotFound { name })),
     };
     if arguments.once {
-        return print(&first, arguments.json, output);
+        // Clients say what they do from the first look on.
+        let is_quiet = first.clients.is_empty();
+        thread::sleep(if is_quiet { Duration::ZERO } else { ONCE });
+        return match look(registry, &name)? {
+            Found::Used(second) => print(&second, arguments.json, output),
+            Found::LeftOver | Found::Ended => print(&first, arguments.json, output),
+        };
     }
     let (last, was_killed) = follow(registry, first, arguments, output)?;
     if !arguments.json {
@@ -92,6 +104,8 @@ pub fn only(registry: &Registry) -> Result<String, CliError> {
 }
 
 fn look(registry: &Registry, name: &str) -> Result<Found, CliError> {
+    // Names of operations are said while a watcher asks for them. If it cannot ask, looking fails, too.
+    let _ = registry.watch(name, WATCH);
     // In this order: one whose last process leaves in between has ended and was not killed.
     let found = registry.look(name).and_then(|look| Ok((look, registry.is_in_use(name)?)));
     match found {

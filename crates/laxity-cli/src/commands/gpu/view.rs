@@ -27,37 +27,49 @@ pub fn rules(config: &Config) -> String {
     }
 }
 
-/// A row for each token and each engine, by GPU, one for those outside all queues, and one for each thread that follows
-/// holders; but for those beyond `rows`. `a ← b`: b donates its priority to a. `20 → 50`: the holder inherits.
+/// A row for each token and each engine, by GPU, one for those outside all queues, one for each client that holds the
+/// bandwidth lock, and one for each thread that follows holders; but for those beyond `rows`. The holder of an engine has the
+/// name of its last operation, if it said one. `a ← b`: b donates its priority to a. `20 → 50`: the holder inherits.
 pub fn table(look: &Snapshot, now: Instant, rows: usize) -> Table {
     let names = Names { look, now };
-    let table = Table::of("GPU").text("lock").text("holder").group("process", &[""]).text("priority").text("waiting");
+    let table = Table::of("GPU").text("lock").text("holder").group("process", &[""]).text("priority");
+    let table = table.text("operation").text("waiting");
     let tokens = |gpu: u16| {
         let of_gpu = look.tokens.holders.iter().enumerate().skip(gpu.into()).step_by(look.config.gpus.into());
         of_gpu.map(|(token, &holder)| {
             let queue = names.queue(&look.tokens, Standing::Fifo(ReplicaId(token as u16)));
-            (format!("token {token}"), holder, queue)
+            (format!("token {token}"), holder, String::new(), queue)
         })
     };
     let engines = |gpu: u16| {
         let locks = look.config.engines().iter().zip(&look.engines[usize::from(gpu)]);
         locks.map(|(engine, lock)| {
-            (engine.name().to_owned(), lock.holders.first().copied().flatten(), names.queue(lock, Standing::Queue))
+            let holder = lock.holders.first().copied().flatten();
+            (engine.name().to_owned(), holder, names.operation(holder), names.queue(lock, Standing::Queue))
         })
     };
-    let of_gpu =
-        |gpu: u16| tokens(gpu).chain(engines(gpu)).map(move |(lock, holder, queue)| (gpu, lock, holder, queue));
+    let of_gpu = |gpu: u16| tokens(gpu).chain(engines(gpu)).map(move |row| (gpu, row));
     let locks = (0..look.config.gpus).flat_map(of_gpu);
-    let mut table = locks.take(rows).fold(table, |mut table, (gpu, lock, holder, queue)| {
+    let mut table = locks.take(rows).fold(table, |mut table, (gpu, (lock, holder, operation, queue))| {
         let mut row = vec![gpu.to_string().into(), lock.into()];
         row.extend(names.holder(holder));
-        row.push(queue.into());
+        row.extend([operation.into(), queue.into()]);
         table.row(row);
         table
     });
     let outside = names.queue(&look.tokens, Standing::Outside);
     if !outside.is_empty() {
-        table.row(vec!["any".into(), Cell::faint("outside"), "".into(), "".into(), "".into(), outside.into()]);
+        let empty = || Cell::from("");
+        table.row(vec!["any".into(), Cell::faint("outside"), empty(), empty(), empty(), empty(), outside.into()]);
+    }
+    let left = rows.saturating_sub(table.height());
+    let protected = look.clients.iter().filter_map(|client| Some((client, client.bandwidth?)));
+    for (client, budget) in protected.take(left) {
+        let budget = laxity_model::write_rate(budget);
+        let (lock, pid) = (Cell::faint("bandwidth"), client.pid.to_string());
+        let row =
+            vec!["any".into(), lock, client.name.clone().into(), pid.into(), names.priority(client), budget.into()];
+        table.row(row);
     }
     let left = rows.saturating_sub(table.height());
     look.followers.iter().take(left).fold(table, |mut table, follower| {
@@ -90,6 +102,12 @@ impl Names<'_> {
         let Some(task) = holder else { return [Cell::faint("-"), Cell::faint("-"), Cell::faint("-")] };
         let Some(client) = self.look.client(task) else { return [task.to_string().into(), "".into(), "".into()] };
         [self.with_donor(task).into(), client.pid.to_string().into(), self.priority(client)]
+    }
+
+    /// What the holder of an engine does.
+    fn operation(&self, holder: Option<TaskId>) -> String {
+        let client = holder.and_then(|task| self.look.client(task));
+        client.and_then(|client| client.activity.operation.clone()).unwrap_or_default()
     }
 
     fn priority(&self, client: &ClientState) -> Cell {
