@@ -203,12 +203,17 @@ fn without_cache_delay(workload: &mut Workload) {
     workload.platform.overheads = OverheadProfile::constant("test", costs);
 }
 
-/// A system from `seed` without overheads, some tasks of which need more than their budgets from time to time.
+/// A system from `seed`, some tasks of which need more than their budgets from time to time: of odd seeds with periods of
+/// their own, overheads and jitter; of even ones with none of that, and periodic arrivals.
 pub fn outrunning(seed: u64) -> (Workload, Scheduler) {
     let size = systems::Size { cpus: 1 + seed % 3, gpus: 1, tasks: 2 + seed % 5, stretch: 1 };
     let (mut workload, scheduler) = systems::sized(seed, &size);
     let rng = &mut SplitMix64::new(!seed);
-    workload.platform.overheads = OverheadProfile::constant("none", OverheadCosts::default());
+    let has_period = seed % 2 == 1;
+    without_cache_delay(&mut workload);
+    if !has_period || rng.below(2) == 0 {
+        workload.platform.overheads = OverheadProfile::constant("none", OverheadCosts::default());
+    }
     workload.graphs.clear();
     if workload.gpu_management.arbitration == GpuArbitration::DriverSpinning {
         workload.gpu_management.arbitration = GpuArbitration::Driver;
@@ -217,15 +222,18 @@ pub fn outrunning(seed: u64) -> (Workload, Scheduler) {
         if rng.below(2) == 0 {
             continue;
         }
-        task.jitter = Nanos::ZERO;
-        let budget = Nanos(task.period.0 * rng.between(2, 30) / 100);
-        let wcet = Nanos((budget.0 * rng.between(101, 300) / 100).min(task.deadline.0));
+        let period = has_period.then(|| Nanos(task.period.0 * rng.between(20, 130) / 100));
+        if !has_period {
+            task.jitter = Nanos::ZERO;
+        }
+        let budget = Nanos(period.unwrap_or(task.period).0 * rng.between(2, 30) / 100);
+        let wcet = Nanos((budget.0 * rng.between(101, 500) / 100).min(task.deadline.0));
         let actual = pick(rng, &[true, false]);
         let min = Nanos(rng.below(wcet.0));
         let actual = if actual { Distribution::WorstCase } else { Distribution::Uniform { min, max: wcet } };
         task.body = vec![Step::Cpu(ExecutionTime { wcet, actual })];
         let kind = pick(rng, &[ServerKind::CbsHard, ServerKind::Sporadic]);
-        task.server = Some(TaskServer { kind, budget, period: None });
+        task.server = Some(TaskServer { kind, budget, period });
     }
     (workload, scheduler)
 }

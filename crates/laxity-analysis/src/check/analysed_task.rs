@@ -115,7 +115,8 @@ impl AnalysedTask {
             u64::try_from(product).unwrap_or(u64::MAX)
         };
         let (wcet, section) = (scale(self.wcet), scale(self.section));
-        AnalysedTask { wcet, section, uses: self.uses.scaled(scale), ..self.clone() }
+        let server = self.server.map(|server| server.scaled(permille));
+        AnalysedTask { wcet, section, uses: self.uses.scaled(scale), server, ..self.clone() }
     }
 }
 
@@ -132,7 +133,7 @@ fn of_task(task: &Task, uses: Uses) -> AnalysedTask {
         priority: task.priority,
         ranked_by: (period.0, deadline.0),
         cluster: task.cluster,
-        server: task.server.map(|server| Server::new(server, is_periodic)),
+        server: Server::of(task),
         jobs: None,
         ..AnalysedTask::with(uses)
     }

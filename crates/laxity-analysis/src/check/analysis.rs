@@ -25,8 +25,9 @@ pub(super) struct Analysis<'a> {
     pub machine: Machine,
     pub clusters: Vec<Cluster>,
     pub tasks: &'a [AnalysedTask],
-    /// The same with budgets in place of the jobs that use them up.
+    /// The same with budgets in place of the jobs that use them up, and the clusters without the isolated among them.
     pub analysed: Vec<AnalysedTask>,
+    pub served: Vec<Cluster>,
 }
 
 /// What was found about one cluster.
@@ -60,8 +61,11 @@ pub(super) fn check(workload: &Workload, scheduler: &Scheduler, options: &Option
     .refuse();
     let machine = Machine::new(workload, scheduler, accounting, &clusters, sharing);
     refuse_suspensions(&machine, &tasks, &mut refusals);
-    let analysed = if refusals.is_empty() { with_budgets(&machine, &clusters, &tasks) } else { Vec::new() };
-    let analysis = Analysis { machine, clusters, tasks: &tasks, analysed };
+    let (analysed, served) = match refusals.is_empty() {
+        true => with_budgets(&machine, &clusters, &tasks),
+        false => (Vec::new(), Vec::new()),
+    };
+    let analysis = Analysis { machine, clusters, tasks: &tasks, analysed, served };
     let management = (!workload.platform.gpus.is_empty()).then_some(&workload.gpu_management);
     let mut report = Report {
         scheduler: *scheduler,
@@ -98,14 +102,18 @@ fn refuse_suspensions(machine: &Machine, analysed: &[AnalysedTask], refusals: &m
 }
 
 impl<'a> Analysis<'a> {
-    /// The clusters with other execution times.
-    pub fn contexts<'c>(&'c self, analysed: &'c [AnalysedTask]) -> impl Iterator<Item = Context<'c>> {
+    /// The clusters, as [`Analysis::scaled`] answers them.
+    pub fn contexts<'c>(
+        &'c self,
+        analysed: &'c [AnalysedTask],
+        clusters: &'c [Cluster],
+    ) -> impl Iterator<Item = Context<'c>> {
         let context = move |(index, cluster)| Context { machine: &self.machine, index, cluster, analysed };
-        self.clusters.iter().enumerate().map(context)
+        clusters.iter().enumerate().map(context)
     }
 
     /// What is analysed with execution times of `permille` thousandths.
-    pub fn scaled(&self, permille: u64) -> Vec<AnalysedTask> {
+    pub fn scaled(&self, permille: u64) -> (Vec<AnalysedTask>, Vec<Cluster>) {
         let tasks: Vec<AnalysedTask> = self.tasks.iter().map(|task| task.scaled(permille)).collect();
         with_budgets(&self.machine, &self.clusters, &tasks)
     }
@@ -120,7 +128,8 @@ impl<'a> Analysis<'a> {
             return (judge(context, hard), Some(inflation));
         }
         // A job is complete when its last budget is used up, not when that is due.
-        let with_bounds = with_bounds || context.members().any(|task| task.jobs.is_some());
+        let is_isolated = !context.cluster.isolated.is_empty();
+        let with_bounds = with_bounds || is_isolated || context.members().any(|task| task.jobs.is_some());
         match context.inflate(None) {
             Ok(inflation) => (judge(context, hard(context, &inflation, limits, with_bounds)), Some(inflation)),
             Err(failure) => (Judged::failed(vec![failure]), None),
@@ -138,16 +147,20 @@ impl<'a> Analysis<'a> {
 
     fn report(&self, workload: &Workload, options: &Options, report: &mut Report) {
         let mut tasks: Vec<Option<TaskReport>> = vec![None; self.analysed.len()];
-        for context in self.contexts(&self.analysed) {
+        for context in self.contexts(&self.analysed, &self.served) {
             let found = find(&context, &options.limits);
             for (member, &index) in context.cluster.members.iter().enumerate() {
-                tasks[index] = Some(task_report(&context, &found, member));
+                tasks[index] = Some(task_report(&context, &found, index, Some(member)));
             }
+            for &index in &context.cluster.isolated {
+                tasks[index] = Some(task_report(&context, &found, index, None));
+            }
+            let all = &self.clusters[context.index].members;
             report.clusters.push(ClusterReport {
                 cpus: context.cluster.cpus.clone(),
-                tasks: context.cluster.members.clone(),
+                tasks: all.clone(),
                 load: Load {
-                    before: utilization(self.tasks, context.cluster.members.iter().copied()),
+                    before: utilization(self.tasks, all.iter().copied()),
                     after: found.inflation.as_ref().map(|inflation| inflated_utilization(&context, inflation)),
                 },
                 hard: found.hard,
@@ -168,7 +181,7 @@ impl<'a> Analysis<'a> {
 fn find(context: &Context<'_>, limits: &Limits) -> Found {
     let (judged, inflation) = Analysis::hard_of(context, limits, true);
     let is_bounded = judged.soft();
-    let Judged { finding: hard, bounds } = judged;
+    let Judged { finding: hard, bounds, .. } = judged;
     if hard.is_schedulable() {
         let deadlines = || context.members().map(|task| Some(task.raw().2)).collect();
         let bounds = bounds.unwrap_or_else(|| (deadlines(), BoundSource::Deadline));
@@ -193,18 +206,20 @@ fn find(context: &Context<'_>, limits: &Limits) -> Found {
     Found { hard, soft: finding, inflation, bounds }
 }
 
-fn task_report(context: &Context<'_>, found: &Found, member: usize) -> TaskReport {
-    let task = &context.analysed[context.cluster.members[member]];
+/// `member`: which of the members it is, if it is one.
+fn task_report(context: &Context<'_>, found: &Found, index: usize, member: Option<usize>) -> TaskReport {
+    let task = &context.analysed[index];
     let (wcet, period, deadline) = match &task.jobs {
         Some(jobs) => (jobs.wcet, jobs.period, jobs.deadline),
         None => (task.wcet, task.period, task.deadline),
     };
-    let terms = found.inflation.as_ref().map(|inflation| inflation.terms[member]);
+    let terms = found.inflation.as_ref().zip(member).map(|(inflation, member)| inflation.terms[member]);
     let terms = terms.map(|terms| match &task.jobs {
         Some(Jobs { fate: Fate::Served { budgets, .. }, .. }) => terms.of_budgets(*budgets, wcet),
         _ => terms,
     });
-    let bound = found.bounds.as_ref().and_then(|(times, by)| Some(Bound { time: Nanos(times[member]?), by: *by }));
+    let bound = found.bounds.as_ref().zip(member);
+    let bound = bound.and_then(|((times, by), member)| Some(Bound { time: Nanos(times[member]?), by: *by }));
     let laxity = |bound: Bound| {
         let left = i128::from(deadline) - i128::from(bound.time.0);
         SignedNanos(i64::try_from(left).unwrap_or(i64::MIN))
@@ -229,5 +244,5 @@ fn utilization(analysed: &[AnalysedTask], members: impl Iterator<Item = usize>) 
 
 fn inflated_utilization(context: &Context<'_>, inflation: &Inflation) -> Rational {
     let term = |(task, terms): (&AnalysedTask, &super::Terms)| (terms.total().into(), task.period.into());
-    exact_sum(context.members().zip(&inflation.terms).map(term))
+    exact_sum(context.members().zip(&inflation.terms).map(term).chain(context.isolated().map(served::share)))
 }

@@ -19,6 +19,8 @@ pub(super) struct Cluster {
     pub cpus: Vec<CpuId>,
     /// Indices of its analysed, ascending.
     pub members: Vec<usize>,
+    /// Indices of tasks that no set to test has, as their servers are charged to all others whatever schedules them.
+    pub isolated: Vec<usize>,
 }
 
 /// Assigns every task. Tasks that cannot be assigned are added to `refusals`.
@@ -52,7 +54,8 @@ pub(super) fn assign(
     let sizes: Vec<u128> = clusters.iter().map(|cpus| cpus.len() as u128).collect();
     let cluster_of = worst_fit(analysed, &named, &sizes);
     let members = |cluster| (0..analysed.len()).filter(|&task| cluster_of[task] == cluster).collect();
-    clusters.into_iter().enumerate().map(|(index, cpus)| Cluster { cpus, members: members(index) }).collect()
+    let cluster = |(index, cpus)| Cluster { cpus, members: members(index), isolated: Vec::new() };
+    clusters.into_iter().enumerate().map(cluster).collect()
 }
 
 /// The CPUs of each cluster without a dedicated interrupt CPU, and the new number of each cluster of the platform: one

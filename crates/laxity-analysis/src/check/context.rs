@@ -148,6 +148,12 @@ impl<'a> Context<'a> {
         self.cluster.members.iter().map(move |&index| &analysed[index])
     }
 
+    /// Tasks beside the members whose servers are charged to these.
+    pub fn isolated(&self) -> impl Iterator<Item = &'a AnalysedTask> + use<'a> {
+        let analysed = self.analysed;
+        self.cluster.isolated.iter().map(move |&index| &analysed[index])
+    }
+
     /// Whether members wait for resources or GPUs, and so for one another.
     pub fn shares(&self) -> bool {
         self.members().any(|task| task.uses_gpu() || !task.uses.requests.is_empty())

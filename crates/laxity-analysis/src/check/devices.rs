@@ -160,7 +160,7 @@ fn longest(time: &ExecutionTime) -> u64 {
 }
 
 /// The shortest that may be drawn.
-fn shortest(time: &ExecutionTime) -> u64 {
+pub(super) fn shortest(time: &ExecutionTime) -> u64 {
     match &time.actual {
         Distribution::WorstCase => time.wcet.0,
         Distribution::Constant(span) => span.0,
@@ -170,19 +170,23 @@ fn shortest(time: &ExecutionTime) -> u64 {
     }
 }
 
+/// The longest that a hard constant bandwidth server or a sporadic one runs in a window, scheduled in whatever way.
+pub(super) fn most(kind: ServerKind, budget: u64, period: u64, length: u64) -> u64 {
+    let (budget, period, window) = (u128::from(budget), u128::from(period), u128::from(length));
+    let most = match kind {
+        // One budget late, at once the next, and its bandwidth from then on.
+        ServerKind::CbsHard | ServerKind::CbsSoft => {
+            let after = window.saturating_sub(2 * budget);
+            2 * budget + (after * budget).div_ceil(period)
+        }
+        ServerKind::Sporadic => budget * (1 + window.div_ceil(period)),
+    };
+    u64::try_from(most.min(window)).unwrap_or(length)
+}
+
 impl Budgets {
-    /// The longest that a server runs in a window, scheduled in whatever way.
     fn most(&self, length: u64) -> u64 {
-        let (budget, period, window) = (u128::from(self.budget), u128::from(self.period), u128::from(length));
-        let most = match self.kind {
-            // One budget late, at once the next, and its bandwidth from then on.
-            ServerKind::CbsHard | ServerKind::CbsSoft => {
-                let after = window.saturating_sub(2 * budget);
-                2 * budget + (after * budget).div_ceil(period)
-            }
-            ServerKind::Sporadic => budget * (1 + window.div_ceil(period)),
-        };
-        u64::try_from(most.min(window)).unwrap_or(length)
+        most(self.kind, self.budget, self.period, length)
     }
 
     /// Whether its fixed priority is below that of `task`.

@@ -23,6 +23,7 @@ use super::classes::Classes;
 use super::context::{Context, Inflation};
 use super::halves::Halves;
 use super::interrupts::{busy_period, jobs, releases, resumptions};
+use super::served;
 use super::terms::{Term, Terms};
 use super::waiting::{Holding, Waiting};
 
@@ -122,7 +123,8 @@ impl<'a> Common<'a> {
             let resumptions = resumptions(class.task, class.pending, length);
             releases(class.task, length).saturating_add(resumptions)
         });
-        count.saturating_mul(machine.costs.release.0)
+        let isolated = self.context.isolated().map(|task| served::interrupts(task, length));
+        isolated.fold(count, u64::saturating_add).saturating_mul(machine.costs.release.0)
     }
 
     /// What makes up the execution time of a member, with so many of each class more urgent.
@@ -176,6 +178,12 @@ impl<'a> Common<'a> {
             others_dispatched = others_dispatched.saturating_add(delay.dispatches);
         }
         add(Term::Cache, others_dispatched, machine.cache_delay());
+        let dispatch = self.pair.saturating_mul(2).saturating_add(costs.ipi_latency.0);
+        for &other in &self.context.cluster.isolated {
+            let delay = served::delay(self.context, self.context.cluster.members[member], other, window);
+            add(Term::Servers, 1, delay.execution);
+            add(Term::Servers, delay.dispatches, dispatch);
+        }
         let costs_nothing = !machine.is_quantum_driven && machine.cache_delay() == 0;
         let preemptions = if costs_nothing { 0 } else { self.preemptions(member, task, urgent) };
         if machine.is_quantum_driven {

@@ -17,8 +17,8 @@ pub(super) fn scaling(analysis: &Analysis<'_>, options: &Options) -> Scaling {
     let fewer = |limit: u64| (limit / 8).max(1);
     let limits = Limits { points: fewer(options.limits.points), steps: fewer(options.limits.steps), ..options.limits };
     let holds = |permille: u64| {
-        let analysed = analysis.scaled(permille);
-        analysis.contexts(&analysed).all(|context| match options.criterion {
+        let (analysed, clusters) = analysis.scaled(permille);
+        analysis.contexts(&analysed, &clusters).all(|context| match options.criterion {
             Criterion::Hard => Analysis::hard_of(&context, &limits, false).0.finding.is_schedulable(),
             Criterion::Soft => Analysis::is_soft(&context, &limits),
         })

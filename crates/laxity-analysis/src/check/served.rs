@@ -10,13 +10,14 @@
 //! Where all budgets of a job are over before the next job begins, each job finds the server idle with a full budget. Then the
 //! budgets are jobs of a sporadic task (Q, P), due P after each begins, whatever the kind of the server.
 
-use laxity_model::{Nanos, PriorityRule, ServerKind, TaskServer};
+use laxity_model::{Arrival, Nanos, PriorityRule, ServerKind, Step, Task, TaskServer};
 
 use super::analysed_task::AnalysedTask;
 use super::assign::Cluster;
 use super::context::{Context, Machine};
 use super::hard::Hard;
-use super::{Accounting, BoundSource, Failure, Finding, Status, explain, safe};
+use super::interrupts::releases;
+use super::{Accounting, BoundSource, Failure, Finding, Status, devices, explain, safe};
 use crate::Test;
 
 /// Rounds in which the lateness of releases settles; in practice two or three.
@@ -30,7 +31,9 @@ pub(super) struct Server {
     /// Of its own.
     period: Option<u64>,
     /// Whether its jobs arrive exactly a period apart.
-    pub is_periodic: bool,
+    is_periodic: bool,
+    /// The least that a job executes.
+    shortest: u64,
 }
 
 /// The jobs of a task whose budgets are analysed in its place.
@@ -49,6 +52,9 @@ pub(super) enum Fate {
     Served { budgets: u64, offset: u64 },
     /// They may need more than there is, so that nothing bounds them; others see no more than the budgets. Why, in words.
     Outrun(String),
+    /// Nothing bounds them, and no budget is known to be used up in time; others see no more than any such server may
+    /// execute in a window. Why, in words.
+    Isolated(String),
     /// Nothing is known, of others either. Why, in words.
     Unknown(String),
 }
@@ -58,37 +64,70 @@ pub(super) struct Judged {
     pub finding: Finding,
     /// Response-time bounds of the members, counted from the arrival; of one that has none `None`.
     pub bounds: Option<(Vec<Option<u64>>, BoundSource)>,
+    /// Whether there are tasks beside the members, which have no bounds.
+    has_isolated: bool,
+}
+
+/// What a server keeps from a job of another task in a window, whatever schedules it.
+pub(super) struct ServerDelay {
+    pub execution: u64,
+    /// How often it is given a CPU.
+    pub dispatches: u64,
 }
 
 impl Server {
-    pub fn new(server: TaskServer, is_periodic: bool) -> Server {
-        let TaskServer { kind, budget, period } = server;
-        Server { kind, budget: budget.0.max(1), period: period.map(|period| period.0.max(1)), is_periodic }
+    /// That of `task`, if it is one.
+    pub fn of(task: &Task) -> Option<Server> {
+        let TaskServer { kind, budget, period } = task.server?;
+        let shortest = |step: &Step| if let Step::Cpu(time) = step { devices::shortest(time) } else { 0 };
+        Some(Server {
+            kind,
+            budget: budget.0.max(1),
+            period: period.map(|period| period.0.max(1)),
+            is_periodic: matches!(task.arrival, Arrival::Periodic),
+            shortest: task.body.iter().map(shortest).fold(0, u64::saturating_add),
+        })
+    }
+
+    /// The same with execution times of some thousandths, by `scale`.
+    pub fn scaled(self, permille: u64) -> Server {
+        let shortest = u128::from(self.shortest) * u128::from(permille) / 1_000;
+        Server { shortest: u64::try_from(shortest).unwrap_or(u64::MAX), ..self }
     }
 }
 
-/// `tasks` with budgets in place of the jobs that use them up. Clusters keep their members.
-pub(super) fn with_budgets(machine: &Machine, clusters: &[Cluster], tasks: &[AnalysedTask]) -> Vec<AnalysedTask> {
-    let mut analysed = tasks.to_vec();
-    for (index, cluster) in clusters.iter().enumerate() {
-        if cluster.members.iter().all(|&member| tasks[member].server.is_none()) {
+/// `tasks` with budgets in place of the jobs that use them up, and `clusters` without the isolated ones among their members.
+pub(super) fn with_budgets(
+    machine: &Machine,
+    clusters: &[Cluster],
+    tasks: &[AnalysedTask],
+) -> (Vec<AnalysedTask>, Vec<Cluster>) {
+    let (mut analysed, mut clusters) = (tasks.to_vec(), clusters.to_vec());
+    for (index, cluster) in clusters.iter_mut().enumerate() {
+        let all = cluster.members.clone();
+        if all.iter().all(|&member| tasks[member].server.is_none()) {
             continue;
         }
         // A server has work when the release of its job has been handled, and that may be delayed by interrupts, which
         // budgets cause, too.
         let mut late = 0;
-        for _ in 0..ROUNDS_MAX {
-            for &member in &cluster.members {
+        for round in 0.. {
+            for &member in &all {
                 analysed[member] = served(&tasks[member], machine, late);
             }
+            let is_isolated =
+                |member: &&usize| matches!(&analysed[**member].jobs, Some(Jobs { fate: Fate::Isolated(_), .. }));
+            cluster.isolated = all.iter().filter(is_isolated).copied().collect();
+            cluster.members = all.iter().filter(|member| !is_isolated(member)).copied().collect();
             let needed = lateness(&Context { machine, index, cluster, analysed: &analysed });
             if needed <= late {
                 break;
             }
-            late = needed;
+            // Later than any job may be, so that none is analysed.
+            late = if round < ROUNDS_MAX { needed } else { u64::MAX };
         }
     }
-    analysed
+    (analysed, clusters)
 }
 
 /// How long after its release a job may begin at the earliest, at worst; 0 where interrupts leave no time to jobs, of which
@@ -111,7 +150,12 @@ fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
     let budgets = task.wcet.div_ceil(server.budget).max(1);
     let delay = task.jitter.saturating_add(late);
     let jobs = |fate| Some(Jobs { wcet: task.wcet, period: task.period, deadline: task.deadline, fate });
-    let unknown = |reason| AnalysedTask { jobs: jobs(Fate::Unknown(reason)), ..task.clone() };
+    // Whatever its jobs do, if all that they do is charged to budgets.
+    let is_isolated = server.kind != ServerKind::CbsSoft && in_parts(task, machine).is_none();
+    let unknown = |reason| {
+        let fate = if is_isolated { Fate::Isolated(reason) } else { Fate::Unknown(reason) };
+        AnalysedTask { jobs: jobs(fate), ..task.clone() }
+    };
     let budget = AnalysedTask { is_synchronous: false, ..task.clone() };
     let Some(period) = server.period else {
         if task.deadline > task.period {
@@ -163,7 +207,7 @@ fn served(task: &AnalysedTask, machine: &Machine, late: u64) -> AnalysedTask {
 fn cannot_share(task: &AnalysedTask, server: Server, machine: &Machine) -> Option<String> {
     let reason = outrun(task, server.budget, task.period);
     if !server.is_periodic || server.kind == ServerKind::CbsSoft {
-        return Some(format!("{reason}; others are not analysed beside that either"));
+        return Some(reason);
     }
     in_parts(task, machine)
 }
@@ -211,6 +255,33 @@ fn outrun(task: &AnalysedTask, budget: u64, period: u64) -> String {
     )
 }
 
+/// The budget and the period of the server of an isolated task.
+pub(super) fn share(task: &AnalysedTask) -> (i128, u128) {
+    let (budget, own) = task.server.map_or((0, None), |server| (server.budget, server.period));
+    (budget.into(), own.unwrap_or(task.period).into())
+}
+
+/// Interrupts that release jobs of an isolated task and give it budgets, in a window.
+pub(super) fn interrupts(task: &AnalysedTask, length: u64) -> u64 {
+    let period = task.server.and_then(|server| server.period).unwrap_or(task.period);
+    // A sporadic server's budget comes back in parts, one for each time that its use began.
+    releases(task, length).saturating_mul(2).saturating_add(length.div_ceil(period)).saturating_add(2)
+}
+
+/// What the server of `other`, an isolated task, keeps from jobs of `task`.
+pub(super) fn delay(context: &Context<'_>, task: usize, other: usize, length: u64) -> ServerDelay {
+    let (machine, of) = (context.machine, &context.analysed[other]);
+    let is_below = machine.rule != PriorityRule::Edf
+        && machine.rank(task, context.analysed) < machine.rank(other, context.analysed);
+    let Some(server) = of.server.filter(|_| !is_below) else { return ServerDelay { execution: 0, dispatches: 0 } };
+    let period = server.period.unwrap_or(of.period);
+    let execution = devices::most(server.kind, server.budget, period, length);
+    // It is given a CPU for each job, of which any number may be waiting, and for each budget or part of one.
+    let jobs = execution.checked_div(server.shortest).unwrap_or(u64::MAX).saturating_add(1);
+    let dispatches = jobs.saturating_mul(2).saturating_add(length / period).saturating_add(2);
+    ServerDelay { execution, dispatches }
+}
+
 /// Why nothing is known about a cluster with servers, if so.
 pub(super) fn unknown(context: &Context<'_>) -> Vec<Failure> {
     let reason = |&index: &usize| match &context.analysed[index].jobs {
@@ -223,22 +294,39 @@ pub(super) fn unknown(context: &Context<'_>) -> Vec<Failure> {
 /// Whether members share budgets when they are tardy, so that what is known of tardiness does not hold for them.
 pub(super) fn shared_when_tardy(context: &Context<'_>) -> Option<Failure> {
     let is_edf = context.machine.rule == PriorityRule::Edf;
-    let server = context.cluster.members.iter().find(|&&index| is_edf && context.analysed[index].server.is_some())?;
+    let all = context.cluster.isolated.iter().chain(&context.cluster.members);
+    let mut servers = all.filter(|&&index| is_edf && context.analysed[index].server.is_some());
+    let server = servers.next()?;
     let message = "its jobs share budgets when they are tardy, and then go by other deadlines than their own; no tardiness \
                    bound is known for that";
     Some(explain::of_task(context, *server, message.to_owned()))
 }
 
+/// Why isolated tasks have no bounds.
+fn unbounded(context: &Context<'_>) -> impl Iterator<Item = Failure> {
+    let reason = move |&index: &usize| match &context.analysed[index].jobs {
+        Some(Jobs { fate: Fate::Isolated(reason), .. }) => Some(explain::of_task(context, index, reason.clone())),
+        _ => None,
+    };
+    context.cluster.isolated.iter().filter_map(reason)
+}
+
 /// What `hard` says of the jobs, once it is known of the budgets.
 pub(super) fn judge(context: &Context<'_>, hard: Hard) -> Judged {
-    let Hard { finding, bounds } = hard;
-    if !finding.is_schedulable() || context.members().all(|task| task.jobs.is_none()) {
-        return Judged { finding, bounds: bounds.map(known) };
+    let Hard { mut finding, bounds } = hard;
+    let mut failures: Vec<Failure> = unbounded(context).collect();
+    let has_isolated = !failures.is_empty();
+    if !finding.is_schedulable() {
+        // They may be why others are not proven.
+        finding.failures.splice(0..0, failures);
+        return Judged { finding, bounds: None, has_isolated };
+    }
+    if !has_isolated && context.members().all(|task| task.jobs.is_none()) {
+        return Judged { finding, bounds: bounds.map(known), has_isolated };
     }
     // Each budget is used up in time.
     let deadlines = || (context.members().map(|task| task.deadline).collect(), BoundSource::Deadline);
     let (mut times, by) = known(bounds.unwrap_or_else(deadlines));
-    let mut failures = Vec::new();
     for (&index, time) in context.cluster.members.iter().zip(&mut times) {
         let Some(jobs) = &context.analysed[index].jobs else { continue };
         match &jobs.fate {
@@ -248,14 +336,14 @@ pub(super) fn judge(context: &Context<'_>, hard: Hard) -> Judged {
                     failures.push(explain::of_task(context, index, too_late(late, jobs.deadline)));
                 }
             }
-            Fate::Outrun(reason) | Fate::Unknown(reason) => {
+            Fate::Outrun(reason) | Fate::Isolated(reason) | Fate::Unknown(reason) => {
                 *time = None;
                 failures.push(explain::of_task(context, index, reason.clone()));
             }
         }
     }
     let finding = if failures.is_empty() { finding } else { Finding::failed(Status::NotProven, failures) };
-    Judged { finding, bounds: Some((times, by)) }
+    Judged { finding, bounds: Some((times, by)), has_isolated }
 }
 
 fn known((times, by): (Vec<u64>, BoundSource)) -> (Vec<Option<u64>>, BoundSource) {
@@ -274,13 +362,13 @@ fn too_late(bound: u64, deadline: u64) -> String {
 impl Judged {
     /// Nothing was found.
     pub fn failed(failures: Vec<Failure>) -> Judged {
-        Judged { finding: Finding::failed(Status::NotProven, failures), bounds: None }
+        Judged { finding: Finding::failed(Status::NotProven, failures), bounds: None, has_isolated: false }
     }
 
     /// That every job has a bound, though not all are within their deadlines.
     pub fn soft(&self) -> Option<Finding> {
         let (times, _) = self.bounds.as_ref()?;
-        let is_bounded = times.iter().all(Option::is_some);
+        let is_bounded = !self.has_isolated && times.iter().all(Option::is_some);
         is_bounded.then(|| Finding { tests: self.finding.tests.clone(), ..Finding::proven(Test::BoundedTardiness) })
     }
 }

@@ -43,6 +43,8 @@ pub enum Term {
     BottomHalves,
     /// What the scheduler does for bottom halves that are not its own.
     HalfScheduling,
+    /// Servers of tasks that are not in the set to test.
+    Servers,
     /// Tick interrupts.
     Ticks,
     /// Cache-related delay.
@@ -61,7 +63,7 @@ pub struct Terms([u64; Term::ALL.len()]);
 
 impl Term {
     /// Every term, in the order in which they are shown.
-    pub const ALL: [Term; 24] = [
+    pub const ALL: [Term; 25] = [
         Term::Execution,
         Term::Suspension,
         Term::Gpu,
@@ -81,6 +83,7 @@ impl Term {
         Term::TopHalves,
         Term::BottomHalves,
         Term::HalfScheduling,
+        Term::Servers,
         Term::Ticks,
         Term::Cache,
         Term::EarlyJobs,
@@ -110,6 +113,7 @@ impl Term {
             Term::TopHalves => "top_halves",
             Term::BottomHalves => "bottom_halves",
             Term::HalfScheduling => "half_scheduling",
+            Term::Servers => "servers",
             Term::Ticks => "ticks",
             Term::Cache => "cache",
             Term::EarlyJobs => "early_jobs",
