@@ -114,14 +114,17 @@ impl Watch {
 
     /// All operations up to that place are known to be complete.
     pub fn settle(&self, live: &LiveStream<CudaOperation>, until: Position) {
-        let mut over = Vec::new();
-        {
+        // Those that are over are dropped, and their events go back, when the lock is free.
+        let over: Vec<UnderWay> = {
             let mut state = self.lock();
-            while state.under_way.front().is_some_and(|first| first.position <= until) {
-                over.extend(state.under_way.pop_front());
-            }
+            let count = state.under_way.iter().take_while(|operation| operation.position <= until).count();
+            state.under_way.drain(..count).collect()
+        };
+        match &over[..] {
+            [] => {}
+            [only] => live.complete_and_go_on(only.id),
+            several => live.complete_together(&several.iter().map(|operation| operation.id).collect::<Vec<_>>()),
         }
-        over.iter().for_each(|operation| live.complete_and_go_on(operation.id));
     }
 
     /// The next completion is waited for now.

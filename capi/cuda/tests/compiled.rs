@@ -139,6 +139,10 @@ fn a_program_of_the_vendors_compiler_with_a_shared_runtime_computes_the_same_und
         let text = String::from_utf8_lossy(&without.stdout).into_owned();
         assert_results(&text);
         assert_eq!(String::from_utf8_lossy(&without.stderr), "", "all that it asks for is there");
+        let no_kernels = on_runtime(&program, name).arg("compute").output().expect("it starts");
+        let errors = String::from_utf8_lossy(&no_kernels.stderr);
+        assert!(errors.contains("kernel _Z6affinePfPKfffj is no soft kernel and has no time"), "{errors}");
+        assert!(errors.contains("cudaErrorInvalidDeviceFunction"), "{errors}");
         for settings in [&[("batch", "16")][..], &[("chunk", "64 KiB"), ("token", "job")], &[("wait", "suspend")]] {
             let place = Place::new(name, EngineOrder::Fifo);
             assert_eq!(said(place.arbitrate(&mut command(name), settings)), text, "{name}, {settings:?}");

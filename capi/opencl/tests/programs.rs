@@ -84,3 +84,16 @@ fn two_programs_at_a_time_never_run_operations_at_the_same_time() {
     let waited = records.iter().filter(|record| matches!(record.event, Event::Request { .. })).count();
     assert!(waited > 100);
 }
+
+/// The stream's own thread looks at the stream now and then, and has nothing to do with its operations.
+#[test]
+fn no_other_thread_wakes_for_an_operation_where_no_other_program_wants_the_gpu() {
+    let Some(program) = program("switches", "switches.c") else { return };
+    for settings in [&[][..], &[("batch", "1")]] {
+        let place = Place::new("switches", EngineOrder::Fifo);
+        let text = said(place.arbitrate(&mut plain(&program), settings));
+        let numbers: Vec<i64> = text.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+        let [operations, switches, milliseconds] = numbers[..] else { panic!("{text}") };
+        assert!(switches <= operations / 20 + milliseconds / 10, "{settings:?}: {text}");
+    }
+}

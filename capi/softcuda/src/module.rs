@@ -86,8 +86,13 @@ impl Module {
         let of_image = match &self.image {
             Image::Ptx(kernels) => Some(kernels.iter().find(|(known, _)| known == name).ok_or(NOT_FOUND)?.1.clone()),
             Image::Cubin(kernels) => kernels.iter().any(|known| known == name).then_some(None).ok_or(NOT_FOUND)?,
-            Image::FatBinary => (kernel.is_some() || time.is_some()).then_some(None).ok_or(NOT_FOUND)?,
+            Image::FatBinary => None,
         };
+        if matches!(self.image, Image::FatBinary) && kernel.is_none() && time.is_none() {
+            // Perhaps it is not in there at all.
+            tell_missing(name);
+            return Err(NOT_FOUND);
+        }
         let of_kernel = kernel.map(|kernel| kernel.sizes.iter().map(|&size| size as usize).collect());
         let sizes: Option<Vec<usize>> = of_kernel.or(of_image);
         let function = Arc::new(Function {
@@ -127,13 +132,16 @@ impl Function {
         if self.kernel.is_some() || self.time.is_some() {
             return Ok(());
         }
-        say(&format!(
-            "kernel {} is no soft kernel and has no time: write it for LAXITY_SOFTCUDA_KERNELS, or give \
-             LAXITY_SOFTCUDA_TIMES={}=1ms",
-            self.name, self.name
-        ));
+        tell_missing(&self.name);
         Err(NOT_SUPPORTED)
     }
+}
+
+fn tell_missing(name: &str) {
+    say(&format!(
+        "kernel {name} is no soft kernel and has no time: write it for LAXITY_SOFTCUDA_KERNELS, or give \
+         LAXITY_SOFTCUDA_TIMES={name}=1ms"
+    ));
 }
 
 /// The kernels of PTX, with the sizes of their parameters. `None`: it is no PTX.

@@ -118,6 +118,15 @@ impl<O: Operation> State<O> {
         self.actions = actions;
     }
 
+    /// Operations are seen complete at once.
+    pub fn complete_together(&mut self, settings: &Settings, ids: &[OperationId]) {
+        let now = clock::now();
+        let mut actions = std::mem::take(&mut self.actions);
+        self.machine.complete_together(now, ids, &mut actions);
+        self.carry_out(now, settings, &mut actions);
+        self.actions = actions;
+    }
+
     /// What is due happens.
     pub fn timeout(&mut self, settings: &Settings) {
         let now = clock::now();

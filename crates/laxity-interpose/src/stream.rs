@@ -165,6 +165,13 @@ impl<O: Operation> LiveStream<O> {
         }
     }
 
+    /// As [`LiveStream::complete_and_go_on`], for operations that are seen complete at once.
+    pub fn complete_together(&self, ids: &[OperationId]) {
+        let mut state = self.inner.lock();
+        state.complete_together(&self.inner.process.settings, ids);
+        self.inner.go_on(state);
+    }
+
     /// Everything that the operation waits for outside of the stream's order is complete. As [`LiveStream::complete`].
     pub fn ready(&self, id: OperationId) {
         let mut state = self.inner.lock();
@@ -242,9 +249,7 @@ impl<O: Operation> LiveStream<O> {
             true => vec![until],
             false => state.machine.pending().take_while(|&id| id <= until).collect(),
         };
-        for id in complete {
-            state.handle(settings, Event::Completed(id));
-        }
+        state.complete_together(settings, &complete);
         if state.machine.last().is_none() {
             state.handle(settings, Event::Synchronized);
         }

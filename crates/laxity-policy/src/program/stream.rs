@@ -33,6 +33,8 @@ pub struct Stream {
     jobs: Jobs,
     job_events: Vec<JobEvent>,
     lengths: Lengths,
+    /// How long each of several operations took that are seen complete at once.
+    share: Option<Nanos>,
     /// The program waits, and has issued nothing to this stream since.
     rests: bool,
     is_exiting: bool,
@@ -92,6 +94,7 @@ impl Stream {
             jobs: Jobs::new(policy.jobs),
             job_events: Vec::new(),
             lengths: Lengths::default(),
+            share: None,
             rests: false,
             is_exiting: false,
         }
@@ -210,6 +213,21 @@ impl Stream {
         self.advance(actions);
     }
 
+    /// Operations are seen complete at once, as by a thread that waited for all of them. How long each took is not known: each
+    /// counts for the same part of the time, so that predictions for all of them together stay right.
+    pub fn complete_together(&mut self, now: Instant, ids: &[OperationId], actions: &mut Vec<Action>) {
+        let is_held = |id: &&OperationId| self.find(**id).is_some_and(|at| self.pending[at].state == State::Held);
+        let held_for = ids.iter().filter(is_held).count() as u64;
+        self.share = match self.hold {
+            Hold::Held(held) if held_for > 1 => Some(Nanos(now.saturating_since(held.progress).0 / held_for)),
+            _ => None,
+        };
+        for &id in ids {
+            self.handle(now, Event::Completed(id), actions);
+        }
+        self.share = None;
+    }
+
     /// What is due by `now` happens.
     pub fn timeout(&mut self, now: Instant, actions: &mut Vec<Action>) {
         if self.next_timeout().is_none_or(|due| now < due) {
@@ -306,7 +324,8 @@ impl Stream {
             let began = std::mem::replace(&mut held.progress, now);
             let is_first = !std::mem::replace(&mut held.has_progress, true);
             if let Some(key) = operation.work.key() {
-                self.lengths.observe(key, now.saturating_since(began), is_first);
+                let took = self.share.unwrap_or_else(|| now.saturating_since(began));
+                self.lengths.observe(key, took, is_first);
             }
         }
         // First the engine, which others may wait for.

@@ -115,6 +115,14 @@ impl World {
         true
     }
 
+    /// The driver has completed the first `count` commands, and the program learns of all at once.
+    pub fn complete_together(&mut self, count: usize) {
+        let ids: Vec<OperationId> = self.commands.drain(..count).map(|command| command.id).collect();
+        let mut actions = Vec::new();
+        self.stream.complete_together(self.now, &ids, &mut actions);
+        self.carry_out(actions);
+    }
+
     /// No other client wants the engine.
     pub fn renew(&mut self) {
         self.stream.renew();

@@ -195,6 +195,26 @@ fn kernels_of_known_length_share_a_hold_as_long_as_the_policy_says() {
     assert_eq!(world.grants.len(), 4, "alone; three; the fourth; the unknown one");
 }
 
+/// Kernels of 10 us; a batch may take 35 us. A program that waits for three at once learns no more than that they took 30 us.
+#[test]
+fn operations_that_are_seen_complete_at_once_took_equal_parts_of_the_time() {
+    let policy = Policy { batch: 9, batch_length: Nanos::from_micros(35), ..Policy::default() };
+    let mut world = World::new(policy, Order::InOrder);
+    world.issue(KERNEL, true, true);
+    world.now += Nanos::from_micros(10);
+    world.complete(0);
+    for _ in 0..20 {
+        let passages: Vec<Passage> = (0..4).map(|_| world.issue(KERNEL, true, true).1).collect();
+        assert_eq!(passages, [Passage::Taken, Passage::Admitted, Passage::Admitted, Passage::Gated], "four take 40 us");
+        world.now += Nanos::from_micros(30);
+        world.complete_together(3);
+        world.grant();
+        world.now += Nanos::from_micros(10);
+        world.complete(0);
+    }
+    world.drain(|| 0);
+}
+
 /// Kernels of 10 us; a batch may take 35 us. Another client that comes waits for what is under way then.
 #[test]
 fn a_busy_stream_keeps_its_engine_while_no_other_client_wants_it_and_has_no_more_under_way() {
