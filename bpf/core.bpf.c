@@ -3,11 +3,11 @@
  * The core as programs that user space calls (BPF_PROG_TYPE_SYSCALL): what the verifier says of it, on any kernel that has
  * BPF, and whether it decides in the kernel as it does natively. It schedules nothing.
  */
-#include "events.h"
+#include "happen.h"
 
 struct call {
 	u32 cluster;
-	u32 event;
+	u32 rule;
 	u32 cpu;
 	u32 task;
 	u64 number;
@@ -19,7 +19,7 @@ SEC("syscall") int laxity_call_begin(struct call *call)
 	struct laxity_cluster *it = laxity_cluster_of(call->cluster);
 
 	/* tasks, CPUs, rule and invocation. No other call may happen meanwhile. */
-	return it ? laxity_init(&it->core, call->task, call->cpu, call->event, call->number) : LAXITY_NO_SUCH;
+	return it ? laxity_init(&it->core, call->task, call->cpu, call->rule, call->number) : LAXITY_NO_SUCH;
 }
 
 SEC("syscall") int laxity_call_rank(struct call *call)
@@ -29,25 +29,13 @@ SEC("syscall") int laxity_call_rank(struct call *call)
 	return it ? laxity_set_rank(&it->core, call->task, call->number, call->cpu) : LAXITY_NO_SUCH;
 }
 
-SEC("syscall") int laxity_call_tell(struct call *call)
+SEC("syscall") int laxity_call_happen(struct laxity_note *call)
 {
-	return laxity_tell(call->cluster, call->event, call->cpu, call->task, call->number);
-}
+	struct laxity_note note = *call;
+	int outcome = laxity_happen(&note);
 
-SEC("syscall") int laxity_call_priority(struct call *call)
-{
-	return laxity_tell_priority(call->cluster, call->task, call->number, call->cpu);
-}
-
-SEC("syscall") int laxity_call_work(struct call *call)
-{
-	return laxity_tell_work(call->cluster, call->task, call->event, call->number, call->cpu);
-}
-
-SEC("syscall") int laxity_call_settle(struct call *call)
-{
-	call->answer = laxity_settle(call->cluster);
-	return 0;
+	*call = note;
+	return outcome;
 }
 
 SEC("syscall") int laxity_call_next(struct call *call)

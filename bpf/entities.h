@@ -107,7 +107,7 @@ LAXITY_SUB int laxity_next_of(struct laxity_core *core, laxity_u32 owner)
 }
 
 /* `thread` has no work any more: the next member of its entity may run. */
-LAXITY_SUB int laxity_retire(struct laxity_core *core, laxity_u32 thread)
+LAXITY_FN int laxity_retire(struct laxity_core *core, laxity_u32 thread)
 {
 	laxity_u32 owner = laxity_task_at(core, thread)->owner, next;
 

@@ -10,19 +10,33 @@
 
 typedef laxity_u64 u64;
 typedef laxity_u32 u32;
+typedef laxity_u16 u16;
 typedef int s32;
 typedef long long s64;
 
 #define SEC(name) __attribute__((section(name), used))
 #define LAXITY_KERNEL __attribute__((preserve_access_index))
 #define LAXITY_GLOBAL __attribute__((noinline))
+#define LAXITY_INLINE static inline __attribute__((always_inline))
 
 /* As a map says of itself: a pointer to an array of that length, or to that type. */
 #define MAP_NUMBER(name, value) int(*name)[value]
 #define MAP_TYPE(name, value) typeof(value) *name
 
-enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_TASK_STORAGE = 29 };
-enum { BPF_F_NO_PREALLOC = 1, BPF_F_TIMER_ABS = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, CLOCK_MONOTONIC = 1 };
+enum bpf_map_type {
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum {
+	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1024,
+	BPF_F_TIMER_ABS = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+	BPF_RB_NO_WAKEUP = 1,
+	CLOCK_MONOTONIC = 1,
+};
 
 struct bpf_spin_lock {
 	u32 val;
@@ -33,11 +47,18 @@ struct bpf_timer {
 } __attribute__((aligned(8)));
 
 struct sched_ext_entity {
+	u32 flags;
 	u64 slice;
+} LAXITY_KERNEL;
+
+struct cpumask {
+	u64 bits[1];
 } LAXITY_KERNEL;
 
 struct task_struct {
 	s32 pid;
+	const struct cpumask *cpus_ptr;
+	unsigned short migration_disabled;
 	struct sched_ext_entity scx;
 } LAXITY_KERNEL;
 
@@ -46,7 +67,10 @@ static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static s64 (*const bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)93;
 static s64 (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)94;
+static s64 (*const bpf_probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
+static s64 (*const bpf_ringbuf_output)(void *map, void *data, u64 size, u64 flags) = (void *)130;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
+static s64 (*const bpf_task_storage_delete)(void *map, struct task_struct *task) = (void *)157;
 static s64 (*const bpf_timer_init)(struct bpf_timer *timer, void *map, u64 flags) = (void *)169;
 static s64 (*const bpf_timer_set_callback)(struct bpf_timer *timer, void *callback) = (void *)170;
 static s64 (*const bpf_timer_start)(struct bpf_timer *timer, u64 at, u64 flags) = (void *)171;

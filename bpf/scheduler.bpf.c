@@ -1,95 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Periodic tasks in the kernel through sched_ext: the core's links carried out.
+ * Periodic and sporadic tasks in the kernel through sched_ext: the core's links carried out.
  *
- * Policy: one cluster of all CPUs, event-driven (paper 002: coarse lock, CEm), by absolute deadlines or by levels. A
- * thread becomes a task by `laxity_begin`; sched_yield ends its job, as under SCHED_DEADLINE. The program then keeps the
- * thread (custody) until a timer releases the next job. All other threads share one queue, first in first out, and run
- * where no job is linked.
+ * Policy: clusters of CPUs, each with event-driven links (paper 002: coarse lock, CEm), by absolute deadlines or by levels. A
+ * thread becomes a task by `laxity_begin`. It ends a job by a word in its control page and sched_yield, or any sleep; the
+ * program then keeps the thread (custody) until a timer releases the next job. All other threads share one queue, first in
+ * first out, and run where no job is linked.
  * Guarantee: each CPU runs its linked job whenever that is runnable.
  * Not handled: budgets, a server for all other threads (jobs that leave them no time for 30 s have the watchdog eject the
- * scheduler), non-preemptive sections, interrupt threads, clusters, control pages. Names of functions are those of Linux
- * 6.13 to 6.18.
+ * scheduler), non-preemptive sections, interrupt threads.
  *
  * Races: links are decided under the lock of the core and carried out without. A CPU that reads a link just before it
- * changes is kicked by the one that changed it, and reads again. Each failure ends the scheduler with its reason, and
- * Linux schedules all threads from then on.
+ * changes is kicked by the one that changed it, and reads again. Custody changes under that lock, so one CPU gets the thread.
+ * Each failure ends the scheduler with its reason, and Linux schedules all threads from then on: `laxity_exit` tells them by
+ * their pages.
  */
-#include "events.h"
+#include "tasks.h"
 
-#define ALL 0
 #define OTHERS 1
 #define SLICE_ENDLESS (~0ull)
 #define SLICE_OTHERS 5000000ull
-
-/* Of linux/sched/ext.h. */
-enum {
-	KICK_IDLE = 1,
-	KICK_PREEMPT = 2,
-	DEQUEUED_TO_SLEEP = 1,
-	OPS_KEEP_BUILTIN_IDLE = 1,
-	OPS_ENQUEUE_LAST = 2,
-	OPS_ENQUEUE_EXITING = 4,
-};
-#define DSQ_LOCAL (1ull << 63 | 2)
-
-void scx_bpf_dsq_insert(struct task_struct *task, u64 queue, u64 slice, u64 flags) SEC(".ksyms");
-_Bool scx_bpf_dsq_move_to_local(u64 queue) SEC(".ksyms");
-s32 scx_bpf_create_dsq(u64 queue, s32 node) SEC(".ksyms");
-void scx_bpf_kick_cpu(s32 cpu, u64 flags) SEC(".ksyms");
-s32 scx_bpf_task_cpu(const struct task_struct *task) SEC(".ksyms");
-void scx_bpf_error_bstr(char *format, unsigned long long *data, u32 size) SEC(".ksyms");
-struct task_struct *bpf_task_from_pid(s32 pid) SEC(".ksyms");
-void bpf_task_release(struct task_struct *task) SEC(".ksyms");
-
-struct sched_ext_exit;
-struct sched_ext_ops {
-	s32 (*select_cpu)(struct task_struct *task, s32 before, u64 flags);
-	void (*enqueue)(struct task_struct *task, u64 flags);
-	void (*dequeue)(struct task_struct *task, u64 flags);
-	void (*dispatch)(s32 cpu, struct task_struct *before);
-	void (*running)(struct task_struct *task);
-	void (*stopping)(struct task_struct *task, _Bool is_runnable);
-	void (*quiescent)(struct task_struct *task, u64 flags);
-	_Bool (*yield)(struct task_struct *from, struct task_struct *to);
-	void (*disable)(struct task_struct *task);
-	s32 (*init)(void);
-	u64 flags;
-	u32 timeout_ms;
-	char name[128];
-};
-
-/* What is known of each task of the core. */
-struct job {
-	u64 period;
-	u64 deadline;
-	/* The next release while `waits`, else that of the present job; on the monotonic clock. */
-	u64 release;
-	s32 pid;
-	u32 waits;
-	/* Its thread said that the job is complete. */
-	u32 has_ended;
-	/* Linux gave the thread to this program, which may hand it to a CPU. */
-	u32 in_custody;
-	/* Of completed jobs, those that were late, and by how much at most; for user space. */
-	u32 completed;
-	u32 late;
-	u64 tardiness_max;
-};
-
-struct {
-	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
-	MAP_NUMBER(max_entries, LAXITY_TASKS);
-	MAP_TYPE(key, u32);
-	MAP_TYPE(value, struct job);
-} jobs SEC(".maps");
-
-struct {
-	MAP_NUMBER(type, BPF_MAP_TYPE_TASK_STORAGE);
-	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
-	MAP_TYPE(key, s32);
-	MAP_TYPE(value, u32);
-} numbers SEC(".maps");
+/* Of a thread that must go on where its job is not linked. */
+#define SLICE_STRAY 1000000ull
 
 struct alarm {
 	struct bpf_timer timer;
@@ -102,63 +34,49 @@ struct {
 	MAP_TYPE(value, struct alarm);
 } alarms SEC(".maps");
 
-const volatile u32 cpus = 1;
-const volatile u32 rule = LAXITY_BY_JOB;
-u32 tasks;
-
-#define FAIL(reason, pid)                                                   \
-	do {                                                                \
-		static char format[] = "laxity: " reason ", thread %d";     \
-		unsigned long long data[] = { (unsigned long long)(pid) };  \
-		scx_bpf_error_bstr(format, data, sizeof(data));             \
-	} while (0)
-
-static struct job *job_of(u32 number)
+/* Releases the job of task `number`, which is due, unless another CPU does so at this moment. */
+LAXITY_INLINE void release(u32 number, struct laxity_job *job)
 {
-	return bpf_map_lookup_elem(&jobs, &number);
-}
+	struct laxity_seat *seat;
+	struct laxity_note note = {};
 
-/* The number of a thread that is a task; LAXITY_NONE. */
-static u32 number_of(struct task_struct *task)
-{
-	u32 *number = bpf_task_storage_get(&numbers, task, 0, 0);
-
-	return number && *number ? *number - 1 : LAXITY_NONE;
-}
-
-static void kick_all(u64 kicks)
-{
-	u32 cpu;
-
-	for (cpu = 0; cpu < LAXITY_CPUS; cpu++)
-		if (kicks >> cpu & 1)
-			scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
-}
-
-static void settle(void)
-{
-	kick_all(laxity_settle(ALL));
+	if (__sync_val_compare_and_swap(&job->waits, 1, 0) != 1)
+		return;
+	job->released++;
+	seat = seat_of(job);
+	/* Before its thread can have a CPU. */
+	if (seat) {
+		seat->release = job->release;
+		seat->deadline = job->release + job->deadline;
+		seat->job = job->released;
+	}
+	note.number = job->release + job->deadline;
+	note.extra = job->release;
+	if (happen(&note, HAPPENS_RELEASE, bpf_get_smp_processor_id(), number, job))
+		FAIL("a release was refused", job->pid);
+	/* Its thread left meanwhile. */
+	if (!job->pid)
+		happen(&note, HAPPENS_FORGET, bpf_get_smp_processor_id(), number, job);
 }
 
 /* Releases the jobs that are due, and returns when the next one is; all ones: never. */
 LAXITY_GLOBAL u64 release_due(u64 now)
 {
 	u64 next = ~0ull;
-	u32 at;
+	u32 at, tasks = state.tasks;
 
 	for (at = 0; at < LAXITY_TASKS; at++) {
-		struct job *job = job_of(at);
+		struct laxity_job *job;
 
+		if (at >= tasks)
+			break;
+		job = job_of(at);
 		if (!job || !job->waits)
 			continue;
-		if (job->release > now) {
-			if (job->release < next)
-				next = job->release;
-			continue;
-		}
-		job->waits = 0;
-		if (laxity_tell(ALL, LAXITY_RELEASE, 0, at, job->release + job->deadline))
-			FAIL("a release was refused", job->pid);
+		if (job->release <= now)
+			release(at, job);
+		else if (job->release < next)
+			next = job->release;
 	}
 	return next;
 }
@@ -167,7 +85,7 @@ LAXITY_GLOBAL u64 release_due(u64 now)
  * Releases what is due and sets the timer to the next release. Several CPUs may do so at once, and the one that sets it
  * last may know of a later release only: so each looks again after it has set it.
  */
-static inline __attribute__((always_inline)) int arm(struct alarm *alarm)
+LAXITY_INLINE int arm(struct alarm *alarm)
 {
 	u64 next, set = ~0ull;
 	u32 round;
@@ -186,35 +104,49 @@ static inline __attribute__((always_inline)) int arm(struct alarm *alarm)
 static int on_timer(void *map, u32 *key, struct alarm *alarm)
 {
 	arm(alarm);
-	settle();
 	return 0;
 }
 
-/* The job of task `number` is complete: it waits for the next release, and the timer for the next of all. */
-static void end_job(u32 cpu, u32 number, struct job *job)
+LAXITY_INLINE void set_timer(s32 pid)
 {
-	u64 now = bpf_ktime_get_ns(), due = job->release + job->deadline;
 	u32 zero = 0;
 	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
 
-	job->has_ended = 0;
+	if (!alarm || arm(alarm))
+		FAIL("the timer cannot be started", pid);
+}
+
+/* The job of task `number`, whose thread is or was on `cpu`, is complete: it waits for the next release. */
+LAXITY_INLINE void end_job(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
+{
+	u64 due = job->release + job->deadline, response;
+
 	if (!job->waits) {
-		if (laxity_tell(ALL, LAXITY_COMPLETE, cpu, number, 0)) {
+		if (happen(note, HAPPENS_COMPLETE, cpu, number, job) < 0) {
 			FAIL("a completion was refused", job->pid);
 			return;
 		}
+		response = note->at - job->release;
 		job->completed++;
-		if (now > due) {
+		if (response > job->response_max)
+			job->response_max = response;
+		if (note->at > due) {
 			job->late++;
-			if (now - due > job->tardiness_max)
-				job->tardiness_max = now - due;
+			if (note->at - due > job->tardiness_max)
+				job->tardiness_max = note->at - due;
 		}
 		job->release += job->period;
 		job->waits = 1;
 	}
-	if (!alarm || arm(alarm))
-		FAIL("the timer cannot be started", job->pid);
-	settle();
+	set_timer(job->pid);
+}
+
+/* Its thread is a task no more; its number is free once `pid` is 0. */
+LAXITY_INLINE void forget(struct laxity_note *note, s32 cpu, u32 number, struct laxity_job *job)
+{
+	job->pid = 0;
+	job->waits = 0;
+	happen(note, HAPPENS_FORGET, cpu, number, job);
 }
 
 SEC("struct_ops/laxity_select") s32 laxity_select(unsigned long long *context)
@@ -222,63 +154,116 @@ SEC("struct_ops/laxity_select") s32 laxity_select(unsigned long long *context)
 	return (s32)context[1];
 }
 
+LAXITY_INLINE void enqueue_other(struct task_struct *task, u64 flags)
+{
+	s32 cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, 0);
+
+	scx_bpf_dsq_insert(task, OTHERS, SLICE_OTHERS, flags);
+	scx_bpf_kick_cpu(cpu >= 0 ? cpu : scx_bpf_task_cpu(task), KICK_IDLE);
+}
+
 SEC("struct_ops/laxity_enqueue") int laxity_enqueue(unsigned long long *context)
 {
 	struct task_struct *task = (struct task_struct *)context[0];
-	u32 number = number_of(task), linked;
-	struct job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	u32 number = number_of(task);
+	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct laxity_note note = {};
+	s32 cpu = scx_bpf_task_cpu(task);
+	u32 first;
 	int outcome;
 
 	if (!job) {
-		scx_bpf_dsq_insert(task, OTHERS, SLICE_OTHERS, context[1]);
-		scx_bpf_kick_cpu(scx_bpf_task_cpu(task), KICK_IDLE);
+		enqueue_other(task, context[1]);
 		return 0;
 	}
-	job->in_custody = 1;
 	/* It woke, if its job was suspended; else it lost its CPU. */
-	outcome = laxity_tell(ALL, LAXITY_RESUME, 0, number, 0);
+	outcome = happen(&note, HAPPENS_RESUME, cpu, number, job);
 	if (outcome && outcome != LAXITY_NOT_SUSPENDED)
 		FAIL("a wake-up was refused", task->pid);
-	linked = laxity_put(ALL, number);
-	settle();
+	job->strays = 0;
+	happen(&note, HAPPENS_PUT, cpu, number, job);
 	/* Its job may have had that link before the thread came here: no change of links kicks that CPU. */
-	if (linked != LAXITY_NONE)
-		scx_bpf_kick_cpu(linked, KICK_PREEMPT);
+	if (note.linked_to != LAXITY_NONE) {
+		first = setting.first_of[job->cluster & (LAXITY_CLUSTERS - 1)];
+		scx_bpf_kick_cpu(setting.cpu_at[(first + note.linked_to) & (LAXITY_CPUS - 1)], KICK_PREEMPT);
+	}
 	return 0;
 }
 
 /* Linux takes the thread back for a moment, to change its class or CPUs. */
 SEC("struct_ops/laxity_dequeue") int laxity_dequeue(unsigned long long *context)
 {
-	u32 number = number_of((struct task_struct *)context[0]);
-	struct job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct task_struct *task = (struct task_struct *)context[0];
+	u32 number = number_of(task);
+	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct laxity_note note = {};
 
 	if (job)
-		job->in_custody = 0;
+		happen(&note, HAPPENS_TAKE, scx_bpf_task_cpu(task), number, job);
 	return 0;
+}
+
+/* Sends the thread of a job that is linked to `cpu` there, or where Linux insists on it. */
+LAXITY_INLINE void send(s32 cpu, struct task_struct *task, struct laxity_job *job)
+{
+	s32 at = scx_bpf_task_cpu(task);
+
+	if (task->migration_disabled && at != cpu) {
+		job->strays = 1;
+		scx_bpf_dsq_insert(task, DSQ_LOCAL_ON | at, SLICE_STRAY, 0);
+		scx_bpf_kick_cpu(at, KICK_PREEMPT);
+	} else if (!bpf_cpumask_test_cpu(cpu, task->cpus_ptr)) {
+		job->strays = 1;
+		scx_bpf_dsq_insert(task, OTHERS, SLICE_STRAY, 0);
+	} else {
+		scx_bpf_dsq_insert(task, DSQ_LOCAL, SLICE_ENDLESS, 0);
+	}
+}
+
+/* The thread that was on `cpu` says that its job is complete, or that it leaves. */
+LAXITY_INLINE void hear(struct laxity_note *note, s32 cpu, struct task_struct *task, u32 number, struct laxity_job *job)
+{
+	struct laxity_seat *seat = seat_of(job);
+
+	if (!seat)
+		return;
+	if (seat->leaves) {
+		seat->leaves = 0;
+		if (!job->waits && happen(note, HAPPENS_COMPLETE, cpu, number, job) >= 0)
+			job->completed++;
+		forget(note, cpu, number, job);
+		bpf_task_storage_delete(&numbers, task);
+	} else if (seat->is_complete) {
+		seat->is_complete = 0;
+		end_job(note, cpu, number, job);
+	}
 }
 
 SEC("struct_ops/laxity_dispatch") int laxity_dispatch(unsigned long long *context)
 {
 	s32 cpu = (s32)context[0];
 	struct task_struct *before = (struct task_struct *)context[1], *task;
+	u32 cluster = setting.cluster_of[cpu & (LAXITY_CPUS - 1)], local = setting.local_of[cpu & (LAXITY_CPUS - 1)];
 	u32 number = before ? number_of(before) : LAXITY_NONE, next;
-	struct job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct laxity_note note = {};
 
-	if (job && job->has_ended)
-		end_job(cpu, number, job);
-	next = laxity_to_run(ALL, cpu);
-	if (next != LAXITY_NONE && before && next == number) {
+	if (before && job)
+		hear(&note, cpu, before, number, job);
+	next = cluster == LAXITY_NONE ? LAXITY_NONE : laxity_to_run(cluster, local);
+	if (before && next != LAXITY_NONE && next == number && before->scx.flags & IS_QUEUED && job) {
+		/* It goes on, perhaps with its next job. */
+		if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
+			FAIL("a switch was refused", before->pid);
 		before->scx.slice = SLICE_ENDLESS;
 		return 0;
 	}
 	job = next == LAXITY_NONE ? 0 : job_of(next);
-	/* Where it is still on its way, laxity_enqueue kicks this CPU once it is there. */
-	if (job && job->in_custody && laxity_claim(ALL, cpu, next)) {
+	/* Where its thread is still on its way, laxity_enqueue kicks this CPU once it is there. */
+	if (job && happen(&note, HAPPENS_CLAIM, cpu, next, job) > 0) {
 		task = bpf_task_from_pid(job->pid);
 		if (task) {
-			job->in_custody = 0;
-			scx_bpf_dsq_insert(task, DSQ_LOCAL, SLICE_ENDLESS, 0);
+			send(cpu, task, job);
 			bpf_task_release(task);
 			return 0;
 		}
@@ -291,9 +276,17 @@ SEC("struct_ops/laxity_running") int laxity_running(unsigned long long *context)
 {
 	struct task_struct *task = (struct task_struct *)context[0];
 	u32 number = number_of(task);
+	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct laxity_note note = {};
+	s32 cpu = scx_bpf_task_cpu(task);
 
-	if (number != LAXITY_NONE && laxity_tell(ALL, LAXITY_SWITCH, bpf_get_smp_processor_id(), number, 0))
+	if (!job)
+		return 0;
+	if (happen(&note, HAPPENS_RUN, cpu, number, job) < 0)
 		FAIL("a switch was refused", task->pid);
+	/* Its link moved while it was on its way: this CPU has another job, or none. */
+	if (note.state != LAXITY_INACTIVE && note.linked_to != note.cpu && !job->strays)
+		scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
 	return 0;
 }
 
@@ -301,9 +294,12 @@ SEC("struct_ops/laxity_stopping") int laxity_stopping(unsigned long long *contex
 {
 	struct task_struct *task = (struct task_struct *)context[0];
 	u32 number = number_of(task);
+	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct laxity_note note = {};
 
-	if (number != LAXITY_NONE && laxity_tell(ALL, LAXITY_SWITCH, scx_bpf_task_cpu(task), LAXITY_NONE, 0))
-		FAIL("a switch was refused", task->pid);
+	/* What cannot go on is quiescent next. */
+	if (job && context[1])
+		happen(&note, HAPPENS_STOP, scx_bpf_task_cpu(task), number, job);
 	return 0;
 }
 
@@ -311,99 +307,92 @@ SEC("struct_ops/laxity_quiescent") int laxity_quiescent(unsigned long long *cont
 {
 	struct task_struct *task = (struct task_struct *)context[0];
 	u32 number = number_of(task);
+	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct laxity_note note = {};
+	s32 cpu = scx_bpf_task_cpu(task);
+	struct laxity_seat *seat;
 	int outcome;
 
-	if (number == LAXITY_NONE || !(context[1] & DEQUEUED_TO_SLEEP))
+	if (!job)
 		return 0;
-	outcome = laxity_tell(ALL, LAXITY_SUSPEND, scx_bpf_task_cpu(task), number, 0);
-	/* Between two jobs it has none that could suspend itself. */
-	if (outcome && outcome != LAXITY_NOT_PENDING)
-		FAIL("a suspension was refused", task->pid);
-	settle();
+	seat = seat_of(job);
+	if (!(context[1] & DEQUEUED_TO_SLEEP)) {
+		happen(&note, HAPPENS_STOP, cpu, number, job);
+	} else if (seat && seat->is_complete) {
+		seat->is_complete = 0;
+		end_job(&note, cpu, number, job);
+	} else {
+		outcome = happen(&note, HAPPENS_SUSPEND, cpu, number, job);
+		/* Between two jobs it has none that could suspend itself. */
+		if (outcome < 0 && outcome != LAXITY_NOT_PENDING)
+			FAIL("a suspension was refused", task->pid);
+	}
 	return 0;
 }
 
 SEC("struct_ops/laxity_yield") int laxity_yield(unsigned long long *context)
 {
 	struct task_struct *task = (struct task_struct *)context[0];
-	u32 number = number_of(task);
-	struct job *job = number == LAXITY_NONE ? 0 : job_of(number);
 
-	if (job)
-		job->has_ended = 1;
 	task->scx.slice = 0;
 	return 0;
 }
 
-/* The thread leaves: its job ends, wherever it is. */
+/* A class above has the CPU: what waits there for its end would keep its CPU, so it is handed back. */
+SEC("struct_ops/laxity_cpu_release") int laxity_cpu_release(unsigned long long *context)
+{
+	scx_bpf_reenqueue_local();
+	return 0;
+}
+
+/* The thread leaves sched_ext or ends: its job ends, wherever it is. */
 SEC("struct_ops/laxity_disable") int laxity_disable(unsigned long long *context)
 {
 	struct task_struct *task = (struct task_struct *)context[0];
-	u32 number = number_of(task), cpu = scx_bpf_task_cpu(task);
-	struct job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	u32 number = number_of(task);
+	struct laxity_job *job = number == LAXITY_NONE ? 0 : job_of(number);
+	struct laxity_note note = {};
 
 	if (!job)
 		return 0;
-	job->waits = 0;
-	laxity_tell(ALL, LAXITY_RESUME, cpu, number, 0);
-	laxity_tell(ALL, LAXITY_COMPLETE, cpu, number, 0);
-	settle();
+	forget(&note, scx_bpf_task_cpu(task), number, job);
+	bpf_task_storage_delete(&numbers, task);
 	return 0;
 }
 
 SEC("struct_ops.s/laxity_init") s32 laxity_init_scheduler(unsigned long long *context)
 {
-	struct laxity_cluster *it = laxity_cluster_of(ALL);
 	u32 zero = 0;
 	struct alarm *alarm = bpf_map_lookup_elem(&alarms, &zero);
 
-	if (!it || !alarm)
-		return -1;
-	/* Nothing else runs yet. */
-	if (laxity_init(&it->core, LAXITY_TASKS, cpus, rule, LAXITY_EVENT_DRIVEN))
+	if (!alarm)
 		return -1;
 	bpf_timer_init(&alarm->timer, &alarms, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&alarm->timer, on_timer);
 	return scx_bpf_create_dsq(OTHERS, -1);
 }
 
-struct begin {
-	s32 pid;
-	u32 number;
-	u64 period;
-	u64 deadline;
-	/* Of the first job. */
-	u64 release;
-	u64 level;
-};
-
-/* Thread `pid` is task `number` from now on; it calls sched_yield to wait for its first job. */
-SEC("syscall") int laxity_begin(struct begin *begin)
+/* However it ends: by its loader, by the loader's death, by an error or by the watchdog. */
+SEC("struct_ops/laxity_exit") int laxity_exit_scheduler(unsigned long long *context)
 {
-	u32 number = begin->number & (LAXITY_TASKS - 1), *stored;
-	struct job *job = job_of(number);
-	struct laxity_cluster *it = laxity_cluster_of(ALL);
-	struct task_struct *task = bpf_task_from_pid(begin->pid);
+	struct scx_exit_info *info = (struct scx_exit_info *)context[0];
+	u32 at;
 
-	if (!task)
-		return -1;
-	stored = bpf_task_storage_get(&numbers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (job && it && stored) {
-		laxity_set_rank(&it->core, number, begin->level, number);
-		job->pid = begin->pid;
-		job->period = begin->period;
-		job->deadline = begin->deadline;
-		job->release = begin->release;
-		job->completed = job->late = job->has_ended = 0;
-		job->tardiness_max = 0;
-		job->waits = 1;
-		*stored = number + 1;
+	for (at = 0; at < LAXITY_PAGES; at++) {
+		struct laxity_page *page = page_of(at);
+
+		if (page)
+			page->is_alive = 0;
 	}
-	bpf_task_release(task);
-	return job && it && stored ? 0 : -1;
+	bpf_probe_read_kernel_str(state.reason, sizeof(state.reason), info->reason);
+	bpf_probe_read_kernel_str(state.message, sizeof(state.message), info->msg);
+	state.ended = info->kind;
+	return 0;
 }
 
-SEC(".struct_ops") struct sched_ext_ops laxity = {
+#include "requests.h"
+
+SEC(".struct_ops.link") struct sched_ext_ops laxity = {
 	.select_cpu = (void *)laxity_select,
 	.enqueue = (void *)laxity_enqueue,
 	.dequeue = (void *)laxity_dequeue,
@@ -412,8 +401,10 @@ SEC(".struct_ops") struct sched_ext_ops laxity = {
 	.stopping = (void *)laxity_stopping,
 	.quiescent = (void *)laxity_quiescent,
 	.yield = (void *)laxity_yield,
+	.cpu_release = (void *)laxity_cpu_release,
 	.disable = (void *)laxity_disable,
 	.init = (void *)laxity_init_scheduler,
+	.exit = (void *)laxity_exit_scheduler,
 	.flags = OPS_KEEP_BUILTIN_IDLE | OPS_ENQUEUE_LAST | OPS_ENQUEUE_EXITING,
 	.timeout_ms = 30000,
 	.name = "laxity",

@@ -1,10 +1,25 @@
 //! Laxity's scheduler in the kernel, through sched_ext.
 //!
-//! The policy core is C, for the kernel: `bpf/`. [`native`] is that core compiled for user space, which tests drive beside
-//! the policies of laxity-policy: the links are equal after each event. [`probe`] says what a machine lacks for the
-//! scheduler.
+//! | | |
+//! | --- | --- |
+//! | [`Membership`], [`Task`] | threads of a process that are tasks of it, and go on under Linux when it ends |
+//! | [`Settings`], [`protocol`] | what its loader is told and asked |
+//! | [`probe`] | what a machine lacks for it |
+//! | [`native`] | the policy core, which is C for the kernel (`bpf/`), compiled for user space: tests drive it beside laxity-policy |
+//! | [`layout`], [`notes`], [`trace`] | what the kernel writes down, as a trace |
+//! | `kernel` | the loader, with the feature `kernel`: it needs libbpf, hence libelf and zlib |
 
+mod client;
+#[cfg(feature = "kernel")]
+pub mod kernel;
+pub mod layout;
 pub mod native;
+pub mod notes;
 mod probe;
+pub mod protocol;
+mod settings;
+pub mod trace;
 
+pub use client::{ClientError, Job, Membership, Task, TaskRequest};
 pub use probe::{Check, Report, probe};
+pub use settings::{Settings, SettingsError};

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | [`segment`] | named shared memory, and locks that end with their holders | `O_TMPFILE` (tmpfs 3.11), `F_OFD_SETLK` (3.15) |
 //! | [`sparse`] | shared memory that is taken page by page | `memfd_create` |
+//! | [`shared_page`] | memory behind a descriptor, as words | |
 //! | [`directory`] | that something appeared under a name | |
 //! | [`futex`] | waiting on a word of memory | `futex_waitv` (5.16) for more than one |
 //! | [`pi_lock`] | a lock that lends its holder the priority of its waiters | |
@@ -57,6 +58,7 @@ pub mod random;
 pub mod robust;
 pub mod scheduling;
 pub mod segment;
+pub mod shared_page;
 pub mod signals;
 pub mod sparse;
 pub mod stack;

@@ -2,7 +2,7 @@
 
 use crate::support::run;
 
-const VERBS: [&[&str]; 42] = [
+const VERBS: [&[&str]; 47] = [
     &["simulate"],
     &["run"],
     &["check"],
@@ -44,6 +44,11 @@ const VERBS: [&[&str]; 42] = [
     &["graph", "show"],
     &["graph", "terminate"],
     &["graph", "gc"],
+    &["sched"],
+    &["sched", "doctor"],
+    &["sched", "start"],
+    &["sched", "status"],
+    &["sched", "stop"],
     &["completions"],
 ];
 

@@ -108,3 +108,36 @@ fn the_doctor_answers_for_this_machine_as_its_kernel_does() {
     let sched_ext = checks.iter().find(|check| check["name"] == "sched_ext").expect("a check");
     assert_eq!(sched_ext["holds"] == true, Path::new("/sys/kernel/sched_ext").exists());
 }
+
+#[test]
+fn settings_that_the_kernel_side_cannot_have_are_bad_usage() {
+    for (words, reason) in [
+        (&["--policy", "G-CFS"][..], "Linux has its own fair class"),
+        (&["--policy", "round-robin"], "G-, C- and P- with EDF, RM, DM and FP"),
+        (&["--policy", "C-EDF", "--cpus", "0-2", "--cluster-size", "2"], "3 CPUs"),
+        (&["--cpus", "0,0"], "CPU 0 is named twice"),
+        (&["--cpus", "64"], "CPU 64 is beyond the 64 CPUs"),
+        (&["--cpus", "all"], "lists no CPUs"),
+    ] {
+        let (code, out, err) = run(["sched", "start"].iter().chain(words));
+        assert_eq!((code, out.as_str()), (2, ""), "{words:?}: {err}");
+        assert!(err.contains(reason), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn without_a_scheduler_in_the_kernel_status_and_stop_say_how_to_start_it() {
+    if Path::new("/sys/kernel/sched_ext").exists() {
+        return skip(
+            "this kernel has sched_ext, and may have Laxity's scheduler: tests/python/test_kernel_lab.py asks there",
+        );
+    }
+    for verb in ["status", "stop"] {
+        let (code, out, err) = run(["sched", verb]);
+        assert_eq!((code, out.as_str()), (1, ""), "{err}");
+        assert!(err.contains("laxity sched start"), "{err}");
+    }
+    let (code, _, err) = run(["sched", "start"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("laxity sched doctor") && err.contains("laxity run --scheduler laxity"), "{err}");
+}

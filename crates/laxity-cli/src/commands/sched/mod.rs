@@ -3,6 +3,9 @@
 mod doctor;
 mod gc;
 mod list;
+mod start;
+mod status;
+mod stop;
 mod top;
 mod view;
 
@@ -25,6 +28,7 @@ use crate::output::Output;
   laxity sched top
   laxity sched gc                          remove what killed processes left
   laxity sched doctor                      what the scheduler in the kernel would need
+  laxity sched start --policy P-RM         load it; laxity sched status, laxity sched stop
 
 Exit codes: 0 it worked; 1 what was asked for failed; 2 bad usage, or no such system.")]
 pub struct Arguments {
@@ -42,6 +46,9 @@ enum Command {
     Top(top::Arguments),
     Gc(gc::Arguments),
     Doctor(doctor::Arguments),
+    Start(start::Arguments),
+    Status(status::Arguments),
+    Stop(stop::Arguments),
 }
 
 /// Does one thing with systems.
@@ -52,6 +59,9 @@ pub fn run(arguments: Arguments, output: &mut Output) -> Result<(), CliError> {
         Command::Top(arguments) => top::run(&registry, &arguments, output),
         Command::Gc(arguments) => gc::run(&registry, &arguments, output),
         Command::Doctor(arguments) => doctor::run(&arguments, output),
+        Command::Start(arguments) => start::run(arguments),
+        Command::Status(arguments) => status::run(&arguments, output),
+        Command::Stop(arguments) => stop::run(&arguments),
     }
 }
 

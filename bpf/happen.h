@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What happens to tasks and CPUs of a scheduler: each event, the decision that follows from it, and its place in the order of
+ * all events of the cluster, in one locked section.
+ *
+ * One round of a decision is enough after one event: before it the most urgent jobs are linked, and an event makes one job
+ * ready, or one CPU free, or changes one priority. So the links are right whenever the lock is free.
+ */
+#ifndef LAXITY_HAPPEN_H
+#define LAXITY_HAPPEN_H
+
+#include "dispatch.h"
+#include "kernel.h"
+#include "policy.h"
+
+#define LAXITY_CLUSTERS 64
+/* One event changes the links of at most three CPUs. */
+#define LAXITY_NOTED 4
+
+/* What user space reads as `Happening`, with the same numbers. */
+enum laxity_happening {
+	/* A job is released; `number` is its absolute deadline, `extra` its release. */
+	HAPPENS_RELEASE,
+	HAPPENS_COMPLETE,
+	HAPPENS_SUSPEND,
+	HAPPENS_RESUME,
+	/* Its thread has the CPU, whatever was decided. */
+	HAPPENS_RUN,
+	/* Its thread lost the CPU and could go on. */
+	HAPPENS_STOP,
+	/* The thread is handed to the scheduler, which may give it to a CPU. */
+	HAPPENS_PUT,
+	/* Linux takes the thread back. */
+	HAPPENS_TAKE,
+	/* The scheduler gives the thread to a CPU, if its job is linked there. */
+	HAPPENS_CLAIM,
+	/* The task is no more. */
+	HAPPENS_FORGET,
+	/* Its effective priority is `number`, with ties by `extra`. */
+	HAPPENS_PRIORITY,
+	/* An interrupt thread has work at that priority, for the task whose number is `cpu`; LAXITY_NONE: for none. */
+	HAPPENS_WORK,
+	/* It enters a non-preemptive section, and leaves it. */
+	HAPPENS_ENTER,
+	HAPPENS_EXIT,
+	/* Quantum `number` begins on `cpu`. */
+	HAPPENS_TICK,
+};
+
+/* An event, and what follows from it. */
+struct laxity_note {
+	/* Its place in the order of all events of the cluster. */
+	u64 sequence;
+	/* On the monotonic clock, before the lock was taken. */
+	u64 at;
+	u64 number;
+	u64 extra;
+	u64 kicks;
+	u16 kind;
+	u16 cluster;
+	/* Of the cluster's CPUs. */
+	u16 cpu;
+	u16 task;
+	/* Of the task's job, after the event and its decision. */
+	u16 state;
+	u16 linked_to;
+	/* Whether the event changed what a trace shows. */
+	u16 is_news;
+	/* How many CPUs have other links. */
+	u16 links;
+	struct {
+		u16 cpu;
+		u16 task;
+	} link[LAXITY_NOTED];
+};
+
+struct laxity_cluster {
+	struct bpf_spin_lock lock;
+	struct laxity_core core;
+	u64 sequence;
+	/* Whether the scheduler has the thread, to give to a CPU. */
+	u16 custody[LAXITY_TASKS];
+	/* Whether the thread executes a job, as far as was written down: unlike `on`, it is not on its way. */
+	u16 runs[LAXITY_TASKS];
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_NUMBER(max_entries, LAXITY_CLUSTERS);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct laxity_cluster);
+} clusters SEC(".maps");
+
+LAXITY_INLINE struct laxity_cluster *laxity_cluster_of(u32 number)
+{
+	return bpf_map_lookup_elem(&clusters, &number);
+}
+
+/* The thread of `task` has no CPU. Returns the one that it had; LAXITY_NONE. */
+LAXITY_FN u32 laxity_lift(struct laxity_core *core, u32 task)
+{
+	u32 on = laxity_task_at(core, task)->on;
+
+	if (on != LAXITY_NONE)
+		laxity_switch(core, on, LAXITY_NONE);
+	return on;
+}
+
+/* The job of `task` is not to run any more, wherever its thread is. `to`: INACTIVE or SUSPENDED. */
+LAXITY_FN int laxity_withdraw(struct laxity_core *core, u32 cpu, u32 task, u32 to)
+{
+	struct laxity_task *job = laxity_task_at(core, task);
+
+	laxity_lift(core, task);
+	/* Its thread may have run where it was not linked, while it was on its way. */
+	if (job->state == LAXITY_LINKED)
+		cpu = job->linked_to;
+	else if (cpu >= core->cpus)
+		cpu = 0;
+	return laxity_leave(core, cpu, task, to);
+}
+
+/*
+ * Notes the CPUs whose links changed, and which of them must be interrupted. The sums of a round go through memory, so that
+ * rounds are alike to the verifier.
+ */
+LAXITY_FN int laxity_note_links(struct laxity_core *core, struct laxity_note *note)
+{
+	volatile u64 *kicks = &note->kicks;
+	volatile u16 *links = &note->links;
+	u64 touched = core->touched;
+	u32 cpu;
+
+	for (cpu = 0; cpu < LAXITY_CPUS; cpu++) {
+		struct laxity_cpu *slot = laxity_cpu_at(core, cpu);
+		u32 at = *links & (LAXITY_NOTED - 1);
+
+		if (!(touched >> cpu & 1) || slot->announced == slot->linked)
+			continue;
+		slot->announced = slot->linked;
+		note->link[at].cpu = cpu;
+		note->link[at].task = slot->linked;
+		*links = at + 1;
+		if (laxity_next(core, cpu) != slot->process)
+			*kicks |= 1ull << cpu;
+	}
+	core->touched = 0;
+	return 0;
+}
+
+/* The event itself, under the lock. */
+LAXITY_FN int laxity_apply(struct laxity_cluster *it, struct laxity_note *note)
+{
+	struct laxity_core *core = &it->core;
+	u32 task = note->task & (LAXITY_TASKS - 1), cpu = note->cpu, kind = note->kind;
+	struct laxity_task *job = laxity_task_at(core, task);
+	u32 state = job->state;
+
+	note->is_news = 1;
+	switch (kind) {
+	case HAPPENS_RELEASE:
+		return laxity_release(core, task, note->number);
+	case HAPPENS_COMPLETE:
+	case HAPPENS_SUSPEND:
+		if (state != LAXITY_INACTIVE && state != LAXITY_SUSPENDED)
+			it->runs[task] = 0;
+		return laxity_withdraw(core, cpu, task, kind == HAPPENS_SUSPEND ? LAXITY_SUSPENDED : LAXITY_INACTIVE);
+	case HAPPENS_RESUME:
+		return laxity_resume(core, task);
+	case HAPPENS_RUN:
+		/* A CPU outside the cluster, where Linux insists on it, is none of ours. */
+		note->is_news = !it->runs[task] && cpu < core->cpus && state != LAXITY_INACTIVE;
+		if (note->is_news)
+			it->runs[task] = 1;
+		if (job->on != cpu)
+			laxity_lift(core, task);
+		it->custody[task] = 0;
+		return cpu < core->cpus ? laxity_switch(core, cpu, task) : 0;
+	case HAPPENS_STOP:
+		note->is_news = it->runs[task];
+		it->runs[task] = 0;
+		if (job->on == cpu)
+			laxity_lift(core, task);
+		return 0;
+	case HAPPENS_PUT:
+		/* It never ran where it was sent. */
+		laxity_lift(core, task);
+		note->is_news = 0;
+		it->custody[task] = 1;
+		return 0;
+	case HAPPENS_TAKE:
+		laxity_lift(core, task);
+		note->is_news = 0;
+		it->custody[task] = 0;
+		return 0;
+	case HAPPENS_CLAIM:
+		note->is_news = 0;
+		if (!it->custody[task] || laxity_next(core, cpu) != task || laxity_switch(core, cpu, task))
+			return 0;
+		it->custody[task] = 0;
+		return 1;
+	case HAPPENS_FORGET:
+		laxity_lift(core, task);
+		it->custody[task] = it->runs[task] = 0;
+		if (state == LAXITY_INACTIVE)
+			return 0;
+		/* As if it had come back first: a suspended job has no CPU that it could leave. */
+		if (state == LAXITY_SUSPENDED)
+			laxity_resume(core, task);
+		return laxity_withdraw(core, cpu, task, LAXITY_INACTIVE);
+	case HAPPENS_PRIORITY:
+		return laxity_prioritize(core, task, note->number, note->extra);
+	case HAPPENS_WORK:
+		return laxity_wake(core, task, cpu, note->number, note->extra);
+	case HAPPENS_ENTER:
+		return laxity_enter(core, task);
+	case HAPPENS_EXIT:
+		return laxity_exit(core, task);
+	case HAPPENS_TICK:
+		note->is_news = 0;
+		return laxity_tick(core, cpu, note->number);
+	}
+	return LAXITY_NO_SUCH;
+}
+
+/*
+ * Has `note` happen. Returns what the core does: 0 or more, or an enum laxity_error, which leaves everything as it was. The
+ * caller kicks the CPUs in note->kicks.
+ */
+LAXITY_GLOBAL int laxity_happen(struct laxity_note *note)
+{
+	struct laxity_cluster *it;
+	struct laxity_task *job;
+	int outcome;
+
+	if (!note)
+		return LAXITY_NO_SUCH;
+	it = laxity_cluster_of(note->cluster);
+	note->links = 0;
+	note->kicks = 0;
+	note->at = bpf_ktime_get_ns();
+	if (!it)
+		return LAXITY_NO_SUCH;
+	bpf_spin_lock(&it->lock);
+	outcome = laxity_apply(it, note);
+	if (outcome >= 0) {
+		laxity_decide_round(&it->core);
+		laxity_note_links(&it->core, note);
+	}
+	job = laxity_task_at(&it->core, note->task);
+	note->state = job->state;
+	note->linked_to = job->state == LAXITY_LINKED ? job->linked_to : LAXITY_NONE;
+	if (outcome < 0)
+		note->is_news = 0;
+	/* Only what is written down is counted, so that a gap is a loss. */
+	if (note->is_news || note->links)
+		note->sequence = it->sequence++;
+	bpf_spin_unlock(&it->lock);
+	return outcome;
+}
+
+/* The task whose process `cpu` is to run; LAXITY_NONE. */
+LAXITY_GLOBAL u32 laxity_to_run(u32 cluster, u32 cpu)
+{
+	struct laxity_cluster *it = laxity_cluster_of(cluster);
+	u32 next;
+
+	if (!it)
+		return LAXITY_NONE;
+	bpf_spin_lock(&it->lock);
+	next = laxity_next(&it->core, cpu);
+	bpf_spin_unlock(&it->lock);
+	return next;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the loader asks of the scheduler, as programs that it calls (BPF_PROG_TYPE_SYSCALL). Part of scheduler.bpf.c, after
+ * what they call.
+ */
+#ifndef LAXITY_REQUESTS_H
+#define LAXITY_REQUESTS_H
+
+#include "tasks.h"
+
+/* Before the scheduler is attached: cluster `cluster` has that many CPUs. */
+struct laxity_setup {
+	u32 cluster;
+	u32 cpus;
+	u32 rule;
+	u32 unused;
+};
+
+SEC("syscall") int laxity_setup_cluster(struct laxity_setup *setup)
+{
+	struct laxity_cluster *it = laxity_cluster_of(setup->cluster);
+
+	/* Nothing else runs yet. */
+	return it ? laxity_init(&it->core, LAXITY_TASKS, setup->cpus, setup->rule, LAXITY_EVENT_DRIVEN) : LAXITY_NO_SUCH;
+}
+
+struct laxity_begin {
+	s32 pid;
+	u32 number;
+	u32 page;
+	u32 seat;
+	u32 cluster;
+	u32 unused;
+	u64 period;
+	u64 deadline;
+	/* Of the first job. */
+	u64 release;
+	u64 level;
+};
+
+/* Thread `pid` is task `number` from now on; it ends "job 0" to wait for its first job. */
+SEC("syscall") int laxity_begin(struct laxity_begin *begin)
+{
+	u32 number = begin->number & (LAXITY_TASKS - 1), *stored;
+	struct laxity_job *job = job_of(number);
+	struct laxity_cluster *it = laxity_cluster_of(begin->cluster);
+	struct task_struct *task = bpf_task_from_pid(begin->pid);
+
+	if (!task)
+		return -1;
+	stored = bpf_task_storage_get(&numbers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (job && it && stored) {
+		laxity_set_rank(&it->core, number, begin->level, number);
+		job->period = begin->period;
+		job->deadline = begin->deadline;
+		job->release = begin->release;
+		job->released = job->completed = job->late = 0;
+		job->tardiness_max = job->response_max = 0;
+		job->page = begin->page;
+		job->seat = begin->seat;
+		job->cluster = begin->cluster;
+		job->strays = 0;
+		job->pid = begin->pid;
+		if (number >= state.tasks)
+			state.tasks = number + 1;
+		job->waits = 1;
+		*stored = number + 1;
+	}
+	bpf_task_release(task);
+	if (!job || !it || !stored)
+		return -1;
+	set_timer(begin->pid);
+	return 0;
+}
+
+struct laxity_link_request {
+	u32 cluster;
+	u32 number;
+};
+
+/* The cluster's CPU that the job of a task is linked to; LAXITY_NONE. */
+SEC("syscall") int laxity_link_of(struct laxity_link_request *request)
+{
+	struct laxity_cluster *it = laxity_cluster_of(request->cluster);
+	struct laxity_task *job;
+	int linked;
+
+	if (!it)
+		return LAXITY_NONE;
+	bpf_spin_lock(&it->lock);
+	job = laxity_task_at(&it->core, request->number);
+	linked = job->state == LAXITY_LINKED ? job->linked_to : LAXITY_NONE;
+	bpf_spin_unlock(&it->lock);
+	return linked;
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The tasks of the scheduler, what their processes share with it, and what it writes down. User space has the same
+ * structures in crates/laxity-scx.
+ */
+#ifndef LAXITY_TASKS_H
+#define LAXITY_TASKS_H
+
+#include "happen.h"
+#include "sched_ext.h"
+
+/* Processes that have tasks, and tasks of each. */
+#define LAXITY_PAGES 64
+#define LAXITY_SEATS 32
+#define LAXITY_PAGE 4096
+
+/* What is known of each task; user space reads it. */
+struct laxity_job {
+	u64 period;
+	u64 deadline;
+	/* The next release while `waits`, else that of the present job; on the monotonic clock. */
+	u64 release;
+	/* How late a job was at most, and how long one took at most. */
+	u64 tardiness_max;
+	u64 response_max;
+	/* 0: no task has this number. */
+	s32 pid;
+	/* For its next release; taken by the CPU that releases it. */
+	u32 waits;
+	/* Jobs released; the last one has this number, from 1. */
+	u32 released;
+	u32 completed;
+	u32 late;
+	/* Where its control page is. */
+	u16 page;
+	u16 seat;
+	u16 cluster;
+	/* It was sent where Linux insists on it, and its job is linked elsewhere. */
+	u16 strays;
+};
+
+/* What a thread and the scheduler tell each other, in the page of its process. The thread writes the first line only. */
+struct laxity_seat {
+	/* The thread: its job is complete. The scheduler takes that back. */
+	u32 is_complete;
+	/* The thread: it wants to be a task no more. */
+	u32 leaves;
+	u32 unused[14];
+	/* The number of the present job, from 1. */
+	u32 job;
+	u32 reserved;
+	/* Of the present job, on the monotonic clock. */
+	u64 release;
+	u64 deadline;
+	u64 spare[5];
+};
+
+/* One page a process, which only that process and the scheduler can see. */
+struct laxity_page {
+	/* Whether the scheduler schedules; 0: Linux does, and nothing more is to be waited for. */
+	u32 is_alive;
+	u32 unused[31];
+	struct laxity_seat seat[LAXITY_SEATS - 1];
+};
+
+/* By its size: clang does not describe a type that only this one refers to. */
+struct laxity_page_map {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_NUMBER(map_flags, BPF_F_MMAPABLE);
+	MAP_NUMBER(key_size, 4);
+	MAP_NUMBER(value_size, LAXITY_PAGE);
+};
+_Static_assert(sizeof(struct laxity_page) == LAXITY_PAGE, "a page of a process is a page of memory");
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	MAP_NUMBER(max_entries, LAXITY_PAGES);
+	MAP_TYPE(key, u32);
+	MAP_NUMBER(value_size, 4);
+	struct laxity_page_map *values[];
+} pages SEC(".maps");
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_NUMBER(max_entries, LAXITY_TASKS);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct laxity_job);
+} jobs SEC(".maps");
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_TASK_STORAGE);
+	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	MAP_TYPE(key, s32);
+	MAP_TYPE(value, u32);
+} numbers SEC(".maps");
+
+/* What happens, for a trace. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_RINGBUF);
+	MAP_NUMBER(max_entries, 1 << 20);
+} notes SEC(".maps");
+
+/* What user space sets before the programs are loaded. */
+struct laxity_setting {
+	/* Whether `notes` is written. */
+	u32 is_traced;
+	u32 unused;
+	/* Of each CPU: its cluster, LAXITY_NONE: none; and its number there. */
+	u16 cluster_of[LAXITY_CPUS];
+	u16 local_of[LAXITY_CPUS];
+	/* The CPU `first_of[cluster] + local` of this list. */
+	u16 first_of[LAXITY_CLUSTERS];
+	u16 cpu_at[LAXITY_CPUS];
+};
+
+/* What user space looks at while they run. */
+struct laxity_state {
+	/* Notes that did not fit into the buffer. */
+	u64 lost;
+	/* Numbers of tasks in use are below this. */
+	u32 tasks;
+	/* Why sched_ext ended the scheduler: enum scx_exit_kind; 0: it has not. */
+	s32 ended;
+	char reason[64];
+	char message[256];
+};
+
+const volatile struct laxity_setting setting SEC(".rodata.setting") = {};
+struct laxity_state state SEC(".bss.state") = {};
+
+LAXITY_INLINE struct laxity_job *job_of(u32 number)
+{
+	return bpf_map_lookup_elem(&jobs, &number);
+}
+
+/* The number of a thread that is a task; LAXITY_NONE. */
+LAXITY_INLINE u32 number_of(struct task_struct *task)
+{
+	u32 *number = bpf_task_storage_get(&numbers, task, 0, 0);
+
+	return number && *number ? *number - 1 : LAXITY_NONE;
+}
+
+LAXITY_INLINE struct laxity_page *page_of(u32 number)
+{
+	void *page = bpf_map_lookup_elem(&pages, &number);
+	u32 zero = 0;
+
+	return page ? bpf_map_lookup_elem(page, &zero) : 0;
+}
+
+LAXITY_INLINE struct laxity_seat *seat_of(struct laxity_job *job)
+{
+	struct laxity_page *page = page_of(job->page);
+	u32 seat = job->seat;
+
+	return page && seat < LAXITY_SEATS - 1 ? &page->seat[seat] : 0;
+}
+
+/* The number that `cpu` has in `cluster`; LAXITY_NONE: it is not of that cluster. */
+LAXITY_INLINE u32 local_of(u32 cluster, s32 cpu)
+{
+	u32 at = cpu & (LAXITY_CPUS - 1);
+
+	return setting.cluster_of[at] == cluster ? setting.local_of[at] : LAXITY_NONE;
+}
+
+/* Interrupts the CPUs of `cluster` in `kicks`, a bit each. */
+LAXITY_GLOBAL int kick_all(u32 cluster, u64 kicks)
+{
+	u32 first = setting.first_of[cluster & (LAXITY_CLUSTERS - 1)], local;
+
+	for (local = 0; local < LAXITY_CPUS; local++)
+		if (kicks >> local & 1)
+			scx_bpf_kick_cpu(setting.cpu_at[(first + local) & (LAXITY_CPUS - 1)], KICK_PREEMPT);
+	return 0;
+}
+
+/*
+ * Has something happen to task `number` on `cpu`, of all CPUs, writes it down, and kicks the CPUs that it concerns. Returns the
+ * core's answer; the rest is in `note`.
+ */
+LAXITY_INLINE int happen(struct laxity_note *note, u32 kind, s32 cpu, u32 number, struct laxity_job *job)
+{
+	int outcome;
+
+	note->kind = kind;
+	note->cluster = job->cluster;
+	note->cpu = local_of(job->cluster, cpu);
+	note->task = number;
+	outcome = laxity_happen(note);
+	if (note->is_news || note->links) {
+		if (setting.is_traced && bpf_ringbuf_output(&notes, note, sizeof(*note), BPF_RB_NO_WAKEUP))
+			__sync_fetch_and_add(&state.lost, 1);
+		if (note->kicks)
+			kick_all(note->cluster, note->kicks);
+	}
+	return outcome;
+}
+
+#endif

@@ -1,0 +1,77 @@
+//! `laxity sched start`: the scheduler into the kernel.
+
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use laxity_model::{CpuId, parse_cpus};
+use laxity_scx::{Settings, probe};
+use laxity_sys::scheduling::usable_cpus;
+
+use crate::error::CliError;
+
+/// The program that loads the scheduler: it alone needs libbpf, and rights.
+const LOADER: &str = "laxity-scheduler";
+
+/// Load the scheduler into the kernel, and keep it there until Ctrl-C or `laxity sched stop`.
+///
+/// Threads that are tasks of it (laxity_scx::Membership) run by the policy; all others run where no job wants a CPU. When this process ends, in whatever way, Linux schedules all threads, and tasks are told. `make scheduler` builds what is loaded; `laxity sched doctor` says what a machine lacks for it. See docs/guides/kernel.md.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity sched start                                    G-EDF on all CPUs
+  laxity sched start --policy P-RM --cpus 2,3
+  laxity sched start --policy C-EDF --cluster-size 2 --trace kernel.lxt
+  systemd-run --unit laxity laxity sched start          as a service
+
+Exit codes: 0 it was ended; 1 it cannot be loaded, or the kernel ended it; 2 bad usage.")]
+pub struct Arguments {
+    /// G-, C- or P- with EDF, RM, DM or FP
+    #[arg(long, value_name = "POLICY", default_value = "G-EDF")]
+    policy: String,
+    /// The CPUs of jobs, as in 0-3,8 [default: those that this process may use]
+    #[arg(long, value_name = "LIST", value_parser = parse_list)]
+    cpus: Option<List>,
+    /// Under C-, how many CPUs share a cluster
+    #[arg(long, value_name = "N")]
+    cluster_size: Option<usize>,
+    /// Write a trace to this file when it ends
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+/// clap would take a bare vector for an argument that may be repeated.
+#[derive(Clone)]
+struct List(Vec<CpuId>);
+
+fn parse_list(text: &str) -> Result<List, String> {
+    parse_cpus(text).map(List)
+}
+
+/// Becomes the loader; returns only if it cannot.
+pub fn run(arguments: Arguments) -> Result<(), CliError> {
+    let live = |message: String| CliError::Live { message };
+    let cpus = match arguments.cpus {
+        Some(List(cpus)) => cpus.into_iter().map(CpuId::index).collect(),
+        None => usable_cpus().map_err(|error| live(format!("the CPUs of this process are unknown: {error}")))?,
+    };
+    let Arguments { policy, cluster_size, trace, .. } = arguments;
+    let settings = Settings { policy, cpus, cluster_size, trace, object: None };
+    settings.check().map_err(|error| CliError::Argument { message: error.to_string() })?;
+    if let Some(check) = probe(Path::new("/")).checks.into_iter().find(|check| !check.holds) {
+        let remedy = check.remedy.unwrap_or_default();
+        return Err(live(format!(
+            "{}: {}; {remedy} (`laxity sched doctor` says all; `laxity run --scheduler laxity` needs none of it)",
+            check.name, check.found
+        )));
+    }
+    let loader = env::current_exe().map(|program| program.with_file_name(LOADER));
+    let loader = loader.map_err(|error| live(format!("this program cannot be found: {error}")))?;
+    if !loader.exists() {
+        return Err(live(format!("{} is not there; `make scheduler` builds it", loader.display())));
+    }
+    let settings = serde_json::to_string(&settings).expect("settings have no maps");
+    let error = Command::new(&loader).arg(settings).exec();
+    Err(live(format!("{}: {error}", loader.display())))
+}

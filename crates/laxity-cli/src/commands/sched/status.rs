@@ -1,0 +1,83 @@
+//! `laxity sched status`: what the scheduler in the kernel does.
+
+use clap::Args;
+use laxity_model::Nanos;
+use laxity_scx::Membership;
+use laxity_scx::protocol::{Status, TaskStatus};
+use serde::Serialize;
+
+use crate::commands::named::pretty;
+use crate::error::CliError;
+use crate::output::Output;
+use crate::quantity::TimeUnit;
+use crate::style::{FAINT, RESET};
+use crate::table::{Cell, Table};
+
+/// Show the scheduler in the kernel: its policy, its tasks, and which of them have a CPU.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  laxity sched status
+  laxity sched status --json | jq '.status.tasks[] | select(.late > 0).name'
+
+Exit codes: 0 it is there; 1 it is not; 2 bad usage.")]
+pub struct Arguments {
+    /// Print JSON instead of a table; times are in ns
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints a row for each task.
+pub fn run(arguments: &Arguments, output: &mut Output) -> Result<(), CliError> {
+    let live = |error: laxity_scx::ClientError| CliError::Live { message: error.to_string() };
+    let status = Membership::join().and_then(|member| member.status()).map_err(live)?;
+    if arguments.json {
+        return output.print(json(&status));
+    }
+    let cpus = |cpus: &Vec<usize>| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    let clusters: Vec<String> = status.clusters.iter().map(cpus).collect();
+    let running = TimeUnit::SECONDS.show(status.running);
+    output.line(format_args!("{} on CPUs {}", status.policy, clusters.join(" | ")))?;
+    output.line(format_args!("{FAINT}for {running} s, by process {}{RESET}", status.pid))?;
+    if let Some(lost) = status.lost {
+        output.line(format_args!("{FAINT}a trace is written; {lost} records are lost{RESET}"))?;
+    }
+    if status.tasks.is_empty() {
+        return output.line(format_args!("{FAINT}no tasks{RESET}"));
+    }
+    output.print(table(&status.tasks).render(output.width()))
+}
+
+fn table(tasks: &[TaskStatus]) -> Table {
+    let longest = tasks.iter().flat_map(|task| [task.period, task.deadline, task.response_max, task.tardiness_max]);
+    let unit = TimeUnit::for_longest(longest.max().unwrap_or(Nanos::ZERO));
+    let times = format!("times, {}", unit.name);
+    let mut table = Table::of("task")
+        .group("", &["thread", "cluster", "CPU"])
+        .group(&times, &["period", "deadline", "response", "tardiness"])
+        .group("jobs", &["released", "completed", "late"]);
+    for task in tasks {
+        table.row(vec![
+            task.name.clone().into(),
+            task.thread.to_string().into(),
+            task.cluster.to_string().into(),
+            task.linked.map_or_else(|| Cell::faint("-"), |cpu| Cell::good(cpu.to_string())),
+            unit.show(task.period).into(),
+            unit.show(task.deadline).into(),
+            unit.show(task.response_max).into(),
+            unit.show(task.tardiness_max).into(),
+            task.released.to_string().into(),
+            task.completed.to_string().into(),
+            Cell::mishaps(task.late.into()),
+        ]);
+    }
+    table
+}
+
+fn json(status: &Status) -> String {
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        laxity: &'static str,
+        status: &'a Status,
+    }
+    pretty(&Answer { laxity: env!("CARGO_PKG_VERSION"), status })
+}

@@ -1,0 +1,189 @@
+//! Random periodic threads as tasks of the scheduler in the kernel: what the lab runs, and how a program uses it.
+//!
+//!     kernel-tasks [seed=1] [tasks=6] [load=1500] [for=3000] [suspend=0] [linux=0]
+//!
+//! `load` is the sum of utilizations in thousandths, `for` in ms. Of `suspend` in a hundred jobs each sleeps for a while half-way.
+//! With `linux=1` no thread is a task: `SCHED_FIFO` schedules them, shorter periods first. Prints a line for each task.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use laxity_model::{Instant, Nanos};
+use laxity_scx::{Membership, Task, TaskRequest};
+use laxity_sys::clock::{now, sleep_until, thread_cpu_time};
+use laxity_sys::scheduling::set_fifo;
+use laxity_testing::Random;
+
+const PERIODS_MS: &[u64] = &[8, 10, 16, 20, 25, 40, 50, 80, 100];
+
+struct Wanted {
+    seed: u64,
+    tasks: u64,
+    load: u64,
+    span: Nanos,
+    suspend: u64,
+    linux: bool,
+}
+
+impl Wanted {
+    fn read() -> Result<Wanted, String> {
+        let (mut seed, mut tasks, mut load, mut span, mut suspend, mut linux) = (1, 6, 1_500, 3_000, 0, 0);
+        for argument in std::env::args().skip(1) {
+            let (key, value) = argument.split_once('=').ok_or_else(|| format!("{argument}: key=number is expected"))?;
+            let value: u64 = value.parse().map_err(|error| format!("{argument}: {error}"))?;
+            match key {
+                "seed" => seed = value,
+                "tasks" => tasks = value.clamp(1, 200),
+                "load" => load = value,
+                "for" => span = value,
+                "suspend" => suspend = value,
+                "linux" => linux = value,
+                _ => return Err(format!("{key}: seed, tasks, load, for, suspend and linux are known")),
+            }
+        }
+        Ok(Wanted { seed, tasks, load, span: Nanos::from_millis(span), suspend, linux: linux != 0 })
+    }
+}
+
+/// One random task.
+struct Drawn {
+    request: TaskRequest,
+    suspend: u64,
+    seed: u64,
+}
+
+fn draw(wanted: &Wanted, start: Instant) -> Vec<Drawn> {
+    let mut random = Random::of(wanted.seed);
+    let weights: Vec<u64> = (0..wanted.tasks).map(|_| random.below(90) + 10).collect();
+    let sum: u64 = weights.iter().sum();
+    let task = |(number, weight): (u64, u64)| {
+        let period = Nanos::from_millis(PERIODS_MS[random.below(PERIODS_MS.len() as u64) as usize]);
+        // No task needs more than nine tenths of a CPU.
+        let share = (wanted.load * weight / sum).clamp(1, 900);
+        let request = TaskRequest {
+            name: format!("task{number}"),
+            period,
+            deadline: period,
+            wcet: Nanos(period.0 / 1_000 * share),
+            priority: number,
+            cluster: None,
+            release: Some(start),
+        };
+        Drawn { request, suspend: wanted.suspend, seed: wanted.seed * 1_000 + number }
+    };
+    (0..).zip(weights).map(task).collect()
+}
+
+/// Uses the CPU for `cost`, whatever else happens.
+fn execute(cost: Nanos) {
+    let begin = thread_cpu_time();
+    while thread_cpu_time().0 - begin.0 < cost.0 {}
+}
+
+fn body(drawn: &Drawn, random: &mut Random) {
+    let wcet = drawn.request.wcet.0;
+    let cost = wcet / 2 + random.below(wcet / 2 + 1);
+    if random.below(100) < drawn.suspend {
+        execute(Nanos(cost / 2));
+        sleep_until(now().saturating_add(Nanos(drawn.request.period.0 / 16)));
+        execute(Nanos(cost / 2));
+    } else {
+        execute(Nanos(cost));
+    }
+}
+
+/// Jobs of a task: completed, late, and done under Linux.
+struct Done {
+    jobs: u32,
+    late: u32,
+    by_linux: u32,
+    tardiness_max: Nanos,
+}
+
+impl Done {
+    fn note(&mut self, deadline: Instant, is_scheduled: bool) {
+        let tardiness = now().saturating_since(deadline);
+        self.jobs += 1;
+        self.late += u32::from(!tardiness.is_zero());
+        self.by_linux += u32::from(!is_scheduled);
+        self.tardiness_max = self.tardiness_max.max(tardiness);
+    }
+}
+
+fn under_laxity(drawn: &Drawn, mut task: Task, end: Instant) -> Done {
+    let mut done = Done { jobs: 0, late: 0, by_linux: 0, tardiness_max: Nanos::ZERO };
+    let mut random = Random::of(drawn.seed);
+    loop {
+        let job = task.next_job();
+        if job.release >= end {
+            return done;
+        }
+        body(drawn, &mut random);
+        done.note(job.deadline, job.is_scheduled);
+    }
+}
+
+fn under_linux(drawn: &Drawn, end: Instant) -> Result<Done, String> {
+    let period = drawn.request.period;
+    let rank = PERIODS_MS.iter().position(|&it| Nanos::from_millis(it) == period).unwrap_or(0);
+    set_fifo(90 - rank as u8).map_err(|error| format!("no right to SCHED_FIFO: {error}"))?;
+    let mut done = Done { jobs: 0, late: 0, by_linux: 0, tardiness_max: Nanos::ZERO };
+    let mut random = Random::of(drawn.seed);
+    let mut release = drawn.request.release.expect("it is given");
+    while release < end {
+        sleep_until(release);
+        body(drawn, &mut random);
+        done.note(release.saturating_add(period), false);
+        release = release.saturating_add(period);
+    }
+    Ok(done)
+}
+
+fn run(wanted: &Wanted) -> Result<(), String> {
+    // All threads are tasks by then: a new control page takes Linux a grace period of RCU.
+    let start = now().saturating_add(Nanos::from_millis(1_000));
+    let end = start.saturating_add(wanted.span);
+    let membership = match wanted.linux {
+        true => None,
+        false => Some(Arc::new(Membership::join().map_err(|error| error.to_string())?)),
+    };
+    let threads: Vec<_> = draw(wanted, start)
+        .into_iter()
+        .map(|drawn| {
+            let membership = membership.clone();
+            thread::spawn(move || {
+                let done = match membership {
+                    None => under_linux(&drawn, end)?,
+                    Some(membership) => {
+                        let task = membership.begin(&drawn.request).map_err(|error| error.to_string())?;
+                        under_laxity(&drawn, task, end)
+                    }
+                };
+                Ok::<_, String>((drawn.request, done))
+            })
+        })
+        .collect();
+    for thread in threads {
+        let (task, done) = thread.join().map_err(|_| "a thread panicked".to_owned())??;
+        let Done { jobs, late, by_linux, tardiness_max } = done;
+        println!(
+            "{} period_ms={} wcet_us={} jobs={jobs} late={late} by_linux={by_linux} tardiness_max_us={}",
+            task.name,
+            task.period.0 / 1_000_000,
+            task.wcet.0 / 1_000,
+            tardiness_max.0 / 1_000
+        );
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match Wanted::read().and_then(|wanted| run(&wanted)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

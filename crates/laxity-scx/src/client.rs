@@ -1,0 +1,231 @@
+//! A process whose threads are tasks of the scheduler in the kernel, and those that ask how it is.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use laxity_model::{Instant, Nanos};
+use laxity_sys::clock::{now, sleep_until};
+use laxity_sys::packets::{Packets, Received};
+use laxity_sys::scheduling::current_thread;
+use laxity_sys::shared_page::SharedPage;
+
+use crate::layout::{IS_ALIVE, PAGE, Seat};
+use crate::protocol::{ADDRESS, Answer, Begin, PACKET_MAX, Request, Status};
+
+/// Why the scheduler cannot be asked, or a thread not be a task.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// There is none.
+    #[error("Laxity's scheduler is not in the kernel; `laxity sched start`, as root, loads it")]
+    NotRunning,
+    /// It cannot be asked.
+    #[error("the scheduler in the kernel cannot be asked: {0}")]
+    Connection(#[source] io::Error),
+    /// It says no.
+    #[error("the scheduler in the kernel: {0}")]
+    Refused(String),
+    /// It ended meanwhile.
+    #[error("the scheduler in the kernel ended before it answered")]
+    Ended,
+}
+
+/// A thread that wants to be a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskRequest {
+    /// Its name.
+    pub name: String,
+    /// From one release to the next.
+    pub period: Nanos,
+    /// From a release on.
+    pub deadline: Nanos,
+    /// CPU time of each job at most.
+    pub wcet: Nanos,
+    /// Under `FP`; the smaller first.
+    pub priority: u64,
+    /// `None`: the one with the least load.
+    pub cluster: Option<usize>,
+    /// Of the first job; `None`: at once.
+    pub release: Option<Instant>,
+}
+
+/// This process as the scheduler knows it. Its tasks are no more once the process ends, or they leave.
+#[derive(Debug)]
+pub struct Membership {
+    connection: Packets,
+    page: Mutex<Option<Arc<SharedPage>>>,
+}
+
+impl Membership {
+    /// Of the scheduler that is loaded now.
+    ///
+    /// # Errors
+    /// [`ClientError::NotRunning`] if none is.
+    pub fn join() -> Result<Membership, ClientError> {
+        let connection = Packets::connect(ADDRESS).map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused => ClientError::NotRunning,
+            _ => ClientError::Connection(error),
+        })?;
+        Ok(Membership { connection, page: Mutex::new(None) })
+    }
+
+    /// The calling thread is a task from now on. It waits for its first job with [`Task::next_job`].
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] with the scheduler's reason.
+    pub fn begin(&self, task: &TaskRequest) -> Result<Task, ClientError> {
+        let request = Request::Begin(Begin {
+            thread: current_thread(),
+            name: task.name.clone(),
+            period: task.period,
+            deadline: task.deadline,
+            wcet: task.wcet,
+            priority: task.priority,
+            cluster: task.cluster,
+            release: task.release,
+        });
+        // One thread asks at a time, and the first answer brings the page.
+        let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        let Answer::Begun { seat, cluster, release } = self.ask(&request, &mut page)? else {
+            return Err(ClientError::Refused("an answer to another question".to_owned()));
+        };
+        let page = page.clone().ok_or_else(|| ClientError::Refused("no control page".to_owned()))?;
+        let seat = Seat::new(seat).ok_or_else(|| ClientError::Refused(format!("no seat {seat}")))?;
+        Ok(Task { page, seat, job: 0, cluster, release, deadline: task.deadline, period: task.period })
+    }
+
+    /// What the scheduler does.
+    ///
+    /// # Errors
+    /// If it ends meanwhile.
+    pub fn status(&self) -> Result<Status, ClientError> {
+        match self.ask(&Request::Status, &mut None)? {
+            Answer::Status(status) => Ok(status),
+            _ => Err(ClientError::Refused("an answer to another question".to_owned())),
+        }
+    }
+
+    /// Ends the scheduler, and waits until it has ended: all threads are scheduled by Linux from then on.
+    ///
+    /// # Errors
+    /// If it ended before it could answer.
+    pub fn stop(&self) -> Result<(), ClientError> {
+        self.ask(&Request::Stop, &mut None)?;
+        // The loader closes the connection by ending.
+        while self.connection.receive(&mut [0; 64]) != Received::End {}
+        Ok(())
+    }
+
+    fn ask(&self, request: &Request, page: &mut Option<Arc<SharedPage>>) -> Result<Answer, ClientError> {
+        let packet = serde_json::to_vec(request).expect("requests have no maps");
+        self.connection.send(&packet).map_err(|_| ClientError::Ended)?;
+        let mut answer = vec![0; PACKET_MAX];
+        let (Received::Packet(length), descriptors) = self.connection.receive_with(&mut answer) else {
+            return Err(ClientError::Ended);
+        };
+        if let Some(descriptor) = descriptors.into_iter().next() {
+            *page = Some(Arc::new(SharedPage::map(descriptor, PAGE).map_err(ClientError::Connection)?));
+        }
+        match serde_json::from_slice(&answer[..length]) {
+            Ok(Answer::Refused(reason)) => Err(ClientError::Refused(reason)),
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(ClientError::Connection(error.into())),
+        }
+    }
+}
+
+/// The calling thread as a task.
+///
+/// When the scheduler ends, however that happens, the task goes on under Linux: [`Task::next_job`] then sleeps until the
+/// next release, and says so.
+#[derive(Debug)]
+pub struct Task {
+    page: Arc<SharedPage>,
+    seat: Seat,
+    /// The present job, from 1; 0: none yet.
+    job: u32,
+    cluster: usize,
+    release: Instant,
+    deadline: Nanos,
+    period: Nanos,
+}
+
+/// A job that may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// From 1 on.
+    pub number: u32,
+    /// Its release.
+    pub release: Instant,
+    /// Its absolute deadline.
+    pub deadline: Instant,
+    /// Whether Laxity's scheduler released it; else Linux schedules this thread, because the scheduler ended.
+    pub is_scheduled: bool,
+}
+
+/// Longer gaps are slept through: the kernel ends a scheduler that keeps a thread for half a minute.
+const GAP: Nanos = Nanos::from_millis(500);
+/// Up to so long before the release.
+const EARLY: Nanos = Nanos::from_millis(2);
+
+impl Task {
+    /// The cluster that its jobs run in.
+    pub fn cluster(&self) -> usize {
+        self.cluster
+    }
+
+    /// Whether the scheduler is in the kernel.
+    pub fn is_scheduled(&self) -> bool {
+        self.page.u32(IS_ALIVE).load(Ordering::Acquire) != 0
+    }
+
+    /// The present job is complete: suspends this thread until the next one is released and has a CPU.
+    pub fn next_job(&mut self) -> Job {
+        let complete = self.page.u32(self.seat.is_complete());
+        let current = self.page.u32(self.seat.job());
+        let is_first = self.job == 0;
+        if !is_first {
+            self.release = self.release.saturating_add(self.period);
+            complete.store(1, Ordering::Release);
+        }
+        if self.release.saturating_since(now()) > GAP && self.is_scheduled() {
+            sleep_until(Instant(self.release.0.saturating_sub(EARLY.0)));
+        }
+        loop {
+            let number = current.load(Ordering::Acquire);
+            // Under Linux this side counts on, and the page does not.
+            if number.wrapping_sub(self.job) as i32 > 0 {
+                self.job = number;
+                self.release = Instant(self.page.u64(self.seat.release()).load(Ordering::Relaxed));
+                let deadline = Instant(self.page.u64(self.seat.deadline()).load(Ordering::Relaxed));
+                return Job { number, release: self.release, deadline, is_scheduled: self.is_scheduled() };
+            }
+            if !self.is_scheduled() {
+                return self.next_by_linux();
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn next_by_linux(&mut self) -> Job {
+        sleep_until(self.release);
+        self.job += 1;
+        let deadline = self.release.saturating_add(self.deadline);
+        Job { number: self.job, release: self.release, deadline, is_scheduled: false }
+    }
+
+    /// The thread is no task any more from the next moment on at which it has no CPU.
+    pub fn leave(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.page.u32(self.seat.leaves()).store(1, Ordering::Release);
+        while self.is_scheduled() && self.page.u32(self.seat.leaves()).load(Ordering::Acquire) != 0 {
+            thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The program that loads the scheduler, keeps its tasks, and ends it: what needs libbpf.
+
+mod object;
+mod server;
+mod tasks;
+
+pub use object::LoadError;
+pub use server::{Outcome, Server};

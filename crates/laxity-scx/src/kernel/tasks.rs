@@ -1,0 +1,271 @@
+//! The tasks of all processes: numbers, pages and seats.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use laxity_model::{Instant, Nanos, PriorityRule};
+use laxity_sys::clock::now;
+use laxity_sys::cpu_mask::CpuMask;
+use libbpf_rs::MapHandle;
+
+use super::object::{Kernel, Start};
+use crate::layout::{JobCounters, SEATS};
+use crate::protocol::{Begin, NAME_MAX, TaskStatus};
+use crate::trace::RecordedTask;
+
+/// Numbers of tasks, and of pages, in the kernel (`LAXITY_TASKS` and `LAXITY_PAGES`).
+const TASKS: usize = 256;
+const PAGES: u32 = 64;
+
+/// A task, also one that is no more.
+struct Known {
+    begin: Begin,
+    process: u32,
+    cluster: usize,
+    page: u32,
+    seat: usize,
+    counters: JobCounters,
+    is_over: bool,
+}
+
+/// A process's page. It stays until no task uses it.
+struct Page {
+    map: MapHandle,
+    /// The connection that it came with; `None`: that has ended.
+    member: Option<u64>,
+    is_sent: bool,
+}
+
+/// All tasks, in the order in which they began.
+pub struct Tasks {
+    clusters: Vec<Vec<usize>>,
+    rule: PriorityRule,
+    /// In a trace a number stands for one task.
+    is_traced: bool,
+    known: Vec<Known>,
+    /// Which task has a number: an index of `known`.
+    numbers: Vec<usize>,
+    pages: BTreeMap<u32, Page>,
+}
+
+/// What a thread that became a task is told.
+pub struct Begun<'a> {
+    /// Its place in its page.
+    pub seat: usize,
+    /// Its cluster.
+    pub cluster: usize,
+    /// Of its first job.
+    pub release: Instant,
+    /// Its page, if its process has not got it yet.
+    pub page: Option<&'a MapHandle>,
+}
+
+impl Tasks {
+    /// None yet.
+    pub fn new(clusters: Vec<Vec<usize>>, rule: PriorityRule, is_traced: bool) -> Tasks {
+        Tasks { clusters, rule, is_traced, known: Vec::new(), numbers: Vec::new(), pages: BTreeMap::new() }
+    }
+
+    /// Makes a thread of `process`, which asks by connection `member`, a task. An error is the reason.
+    pub fn begin(&mut self, kernel: &Kernel, member: u64, process: u32, begin: Begin) -> Result<Begun<'_>, String> {
+        self.check(process, &begin)?;
+        self.refresh(kernel);
+        let cluster = begin.cluster.unwrap_or_else(|| self.least_loaded());
+        let number = self.free_number()?;
+        let page = self.page_of(kernel, member)?;
+        let taken: Vec<usize> =
+            self.known.iter().filter(|it| !it.is_over && it.page == page).map(|it| it.seat).collect();
+        let seat = (0..SEATS).find(|seat| !taken.contains(seat));
+        let seat = seat.ok_or_else(|| format!("a process has at most {SEATS} tasks; start another process"))?;
+        let cpus = CpuMask::of(self.clusters[cluster].iter().copied());
+        cpus.give_to(begin.thread)
+            .map_err(|error| format!("thread {} cannot have the CPUs of cluster {cluster}: {error}", begin.thread))?;
+        let release = begin.release.unwrap_or_else(now);
+        let start = Start {
+            thread: begin.thread,
+            number: number as u32,
+            page,
+            seat: seat as u32,
+            cluster: cluster as u32,
+            period: begin.period.0,
+            deadline: begin.deadline.0,
+            release: release.0,
+            level: self.level(&begin),
+        };
+        match kernel.begin(&start) {
+            Ok(true) => {}
+            Ok(false) => return Err(format!("thread {} ended meanwhile", begin.thread)),
+            Err(error) => return Err(error.to_string()),
+        }
+        if number == self.numbers.len() {
+            self.numbers.push(self.known.len());
+        } else {
+            self.numbers[number] = self.known.len();
+        }
+        let thread = begin.thread;
+        let counters = JobCounters { tardiness_max: 0, response_max: 0, thread, released: 0, completed: 0, late: 0 };
+        self.known.push(Known { begin, process, cluster, page, seat, counters, is_over: false });
+        let page = self.pages.get_mut(&page).expect("it has just been found");
+        let is_new = !std::mem::replace(&mut page.is_sent, true);
+        Ok(Begun { seat, cluster, release, page: is_new.then_some(&page.map) })
+    }
+
+    fn check(&self, process: u32, begin: &Begin) -> Result<(), String> {
+        let Begin { thread, name, period, deadline, wcet, .. } = begin;
+        if name.is_empty() || name.len() > NAME_MAX {
+            return Err(format!("a name of {} bytes, and it must have 1 to {NAME_MAX}", name.len()));
+        }
+        const YEAR: Nanos = Nanos::from_secs(365 * 24 * 3600);
+        for (what, span) in [("period", period), ("deadline", deadline)] {
+            if span.is_zero() || *span > YEAR {
+                return Err(format!("task {name}: a {what} of {} ns, and it must be from 1 ns to a year", span.0));
+            }
+        }
+        if wcet > period.min(deadline) {
+            return Err(format!(
+                "task {name}: wcet {} ns exceeds {} ns, the lesser of its period and its deadline; no policy can meet it",
+                wcet.0,
+                period.min(deadline).0
+            ));
+        }
+        if let Some(cluster) = begin.cluster.filter(|&cluster| cluster >= self.clusters.len()) {
+            return Err(format!("task {name}: cluster {cluster}, and there are {}, from 0", self.clusters.len()));
+        }
+        if fs::metadata(format!("/proc/{process}/task/{thread}")).is_err() {
+            return Err(format!("task {name}: process {process} has no thread {thread}"));
+        }
+        if self.known.iter().any(|it| !it.is_over && it.begin.thread == *thread) {
+            return Err(format!("thread {thread} is a task already"));
+        }
+        Ok(())
+    }
+
+    fn free_number(&self) -> Result<usize, String> {
+        if self.numbers.len() < TASKS {
+            return Ok(self.numbers.len());
+        }
+        let free = self.numbers.iter().position(|&task| self.known[task].is_over).filter(|_| !self.is_traced);
+        free.ok_or_else(|| match self.is_traced {
+            true => format!("{TASKS} tasks began, and a trace holds no more"),
+            false => format!("there are {TASKS} tasks, and the kernel's side holds no more"),
+        })
+    }
+
+    /// The cluster whose tasks ask for the least of each of its CPUs.
+    fn least_loaded(&self) -> usize {
+        // In millionths of a CPU; deadlines and periods are a year at most, so that no product overflows.
+        let load = |cluster: &usize| {
+            let tasks = self.known.iter().filter(|it| !it.is_over && it.cluster == *cluster);
+            let sum: u128 =
+                tasks.map(|it| u128::from(it.begin.wcet.0) * 1_000_000 / u128::from(it.begin.period.0)).sum();
+            sum / self.clusters[*cluster].len() as u128
+        };
+        (0..self.clusters.len()).min_by_key(load).expect("there is a cluster")
+    }
+
+    /// The page that came with this connection, or a new one.
+    fn page_of(&mut self, kernel: &Kernel, member: u64) -> Result<u32, String> {
+        if let Some((&number, _)) = self.pages.iter().find(|(_, page)| page.member == Some(member)) {
+            return Ok(number);
+        }
+        let number = (0..PAGES).find(|number| !self.pages.contains_key(number));
+        let number =
+            number.ok_or_else(|| format!("{PAGES} processes have tasks, and the kernel's side holds no more"))?;
+        let map = kernel.add_page(number).map_err(|error| error.to_string())?;
+        self.pages.insert(number, Page { map, member: Some(member), is_sent: false });
+        Ok(number)
+    }
+
+    fn level(&self, begin: &Begin) -> u64 {
+        match self.rule {
+            PriorityRule::RateMonotonic => begin.period.0,
+            PriorityRule::DeadlineMonotonic => begin.deadline.0,
+            // Level 0 is above all jobs.
+            PriorityRule::Given => begin.priority.saturating_add(1),
+            PriorityRule::Edf | PriorityRule::Fair => 1,
+        }
+    }
+
+    /// A connection has ended. Its tasks go on until their threads end or leave.
+    pub fn forget(&mut self, member: u64) {
+        for page in self.pages.values_mut().filter(|page| page.member == Some(member)) {
+            page.member = None;
+        }
+    }
+
+    /// Asks the kernel what the tasks did, and gives up pages that no task uses.
+    pub fn refresh(&mut self, kernel: &Kernel) {
+        for (number, &task) in self.numbers.iter().enumerate() {
+            let known = &mut self.known[task];
+            if known.is_over {
+                continue;
+            }
+            if let Some(counters) = kernel.counters(number as u32) {
+                known.is_over = counters.thread != known.begin.thread;
+                known.counters = counters;
+            }
+        }
+        let is_used = |number: u32| self.known.iter().any(|it| !it.is_over && it.page == number);
+        let unused: Vec<u32> = self
+            .pages
+            .iter()
+            .filter(|(number, page)| page.member.is_none() && !is_used(**number))
+            .map(|(&number, _)| number)
+            .collect();
+        for number in unused {
+            kernel.remove_page(number);
+            self.pages.remove(&number);
+        }
+    }
+
+    /// What each task did, those that are no more left out.
+    pub fn status(&self, kernel: &Kernel) -> Vec<TaskStatus> {
+        let numbered = self.numbers.iter().enumerate().map(|(number, &task)| (number, &self.known[task]));
+        let status = |(number, known): (usize, &Known)| {
+            let Known { begin, counters, .. } = known;
+            let linked = kernel.linked(known.cluster as u32, number as u32);
+            TaskStatus {
+                name: begin.name.clone(),
+                process: known.process,
+                thread: begin.thread,
+                cluster: known.cluster,
+                period: begin.period,
+                deadline: begin.deadline,
+                linked: linked.and_then(|local| self.clusters[known.cluster].get(local).copied()),
+                released: counters.released,
+                completed: counters.completed,
+                late: counters.late,
+                response_max: Nanos(counters.response_max),
+                tardiness_max: Nanos(counters.tardiness_max),
+            }
+        };
+        numbered.filter(|(_, known)| !known.is_over).map(status).collect()
+    }
+
+    /// The CPUs of each cluster.
+    pub fn clusters(&self) -> &[Vec<usize>] {
+        &self.clusters
+    }
+
+    /// All jobs of all tasks so far: completed, and late.
+    pub fn totals(&self) -> (usize, u64, u64) {
+        let sum = |count: fn(&JobCounters) -> u32| self.known.iter().map(|it| u64::from(count(&it.counters))).sum();
+        (self.known.len(), sum(|it| it.completed), sum(|it| it.late))
+    }
+
+    /// The tasks by number, for a trace.
+    pub fn recorded(&self) -> Vec<RecordedTask> {
+        let task = |&task: &usize| {
+            let Known { begin, cluster, .. } = &self.known[task];
+            RecordedTask {
+                name: begin.name.clone(),
+                period: begin.period,
+                deadline: begin.deadline,
+                wcet: begin.wcet,
+                cluster: *cluster,
+                level: self.level(begin),
+            }
+        };
+        self.numbers.iter().map(task).collect()
+    }
+}

@@ -1,0 +1,113 @@
+//! The structures of `bpf/tasks.h` and `bpf/happen.h`, as bytes: a page of a process, tasks, clusters and notes.
+
+/// Bytes of a control page.
+pub const PAGE: usize = 4096;
+/// Whether the scheduler schedules.
+pub const IS_ALIVE: usize = 0;
+/// Before the first seat, and of each.
+const SEAT: usize = 128;
+/// Tasks of a process.
+pub const SEATS: usize = 31;
+
+/// A task's part of its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    start: usize,
+}
+
+impl Seat {
+    /// Seat `number`; `None` if a page has none of that number.
+    pub fn new(number: usize) -> Option<Seat> {
+        (number < SEATS).then_some(Seat { start: SEAT * (number + 1) })
+    }
+
+    /// The word by which the thread says that its job is complete.
+    pub fn is_complete(self) -> usize {
+        self.start
+    }
+
+    /// The word by which the thread says that it is a task no more.
+    pub fn leaves(self) -> usize {
+        self.start + 4
+    }
+
+    /// The number of the present job.
+    pub fn job(self) -> usize {
+        self.start + 64
+    }
+
+    /// Its release.
+    pub fn release(self) -> usize {
+        self.start + 72
+    }
+
+    /// Its absolute deadline.
+    pub fn deadline(self) -> usize {
+        self.start + 80
+    }
+}
+
+/// Numbers of bytes, in the order in which they lie there.
+pub struct Fields<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    /// From the first one on.
+    pub fn of(bytes: &'a [u8]) -> Fields<'a> {
+        Fields { bytes }
+    }
+
+    /// The next one; `None` past the end.
+    pub fn next_u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_ne_bytes)
+    }
+
+    /// As [`Fields::next_u64`].
+    pub fn next_u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_ne_bytes)
+    }
+
+    /// As [`Fields::next_u64`].
+    pub fn next_u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_ne_bytes)
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
+        Some(*first)
+    }
+}
+
+/// `struct laxity_job`: what the kernel knows of a task. Times are in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobCounters {
+    /// The most tardiness.
+    pub tardiness_max: u64,
+    /// The longest response time.
+    pub response_max: u64,
+    /// The thread; 0: no task has this number.
+    pub thread: u32,
+    /// Jobs released.
+    pub released: u32,
+    /// Jobs completed.
+    pub completed: u32,
+    /// Of these, the late ones.
+    pub late: u32,
+}
+
+impl JobCounters {
+    /// Bytes of the structure.
+    pub const SIZE: usize = 72;
+
+    /// As the kernel wrote them; `None` if there are fewer bytes.
+    pub fn read(bytes: &[u8]) -> Option<JobCounters> {
+        let mut fields = Fields::of(bytes);
+        let [_period, _deadline, _release, tardiness_max, response_max] =
+            [(); 5].map(|()| fields.next_u64()).into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()?;
+        let [thread, _waits, released, completed, late] =
+            [(); 5].map(|()| fields.next_u32()).into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()?;
+        Some(JobCounters { tardiness_max, response_max, thread, released, completed, late })
+    }
+}

@@ -1,0 +1,79 @@
+//! What the scheduler in the kernel writes down: `struct laxity_note` of `bpf/happen.h`.
+
+use crate::layout::Fields;
+
+/// An event, and the links that changed by it. CPUs are those of the cluster, from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Its place in the order of all notes of the cluster, from 0 without a gap.
+    pub sequence: u64,
+    /// On the monotonic clock, in ns, just before the event took the cluster's lock.
+    pub at: u64,
+    /// The event; `None`: one that shows in its links only.
+    pub event: Option<Happening>,
+    /// The cluster.
+    pub cluster: u16,
+    /// Where it happened.
+    pub cpu: u16,
+    /// The task's number.
+    pub task: u16,
+    /// CPUs and the tasks that are linked to them from now on.
+    pub links: Vec<(u16, Option<u16>)>,
+}
+
+/// What happens to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A job is released. Times in ns on the monotonic clock.
+    Release {
+        /// Its release.
+        release: u64,
+        /// Its absolute deadline.
+        deadline: u64,
+    },
+    /// The job is complete.
+    Complete,
+    /// The job suspended itself.
+    Suspend,
+    /// Its suspension ended.
+    Resume,
+    /// Its thread has the CPU.
+    Run,
+    /// Its thread lost the CPU and could go on.
+    Stop,
+}
+
+/// No task.
+const NONE: u16 = 0xffff;
+
+impl Note {
+    /// Bytes of the structure.
+    pub const SIZE: usize = 72;
+
+    /// As the kernel wrote it; `None` if that is no note.
+    pub fn read(bytes: &[u8]) -> Option<Note> {
+        let mut fields = Fields::of(bytes);
+        let (sequence, at) = (fields.next_u64()?, fields.next_u64()?);
+        let (number, extra, _kicks) = (fields.next_u64()?, fields.next_u64()?, fields.next_u64()?);
+        let (kind, cluster, cpu, task) =
+            (fields.next_u16()?, fields.next_u16()?, fields.next_u16()?, fields.next_u16()?);
+        let (_state, _linked_to) = (fields.next_u16()?, fields.next_u16()?);
+        let (is_news, count) = (fields.next_u16()?, fields.next_u16()?);
+        let mut links = Vec::new();
+        for _ in 0..count {
+            let (cpu, task) = (fields.next_u16()?, fields.next_u16()?);
+            links.push((cpu, (task != NONE).then_some(task)));
+        }
+        let event = match kind {
+            _ if is_news == 0 => None,
+            0 => Some(Happening::Release { release: extra, deadline: number }),
+            1 => Some(Happening::Complete),
+            2 => Some(Happening::Suspend),
+            3 => Some(Happening::Resume),
+            4 => Some(Happening::Run),
+            5 => Some(Happening::Stop),
+            _ => None,
+        };
+        Some(Note { sequence, at, event, cluster, cpu, task, links })
+    }
+}

@@ -1,0 +1,111 @@
+//! What processes and the scheduler's loader say to each other: one packet each way, as JSON.
+
+use laxity_model::{Instant, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Where the loader listens: an abstract name of unix(7), as sched_ext has one scheduler at a time.
+pub const ADDRESS: &str = "laxity/kernel-scheduler";
+/// The longest packet.
+pub const PACKET_MAX: usize = 128 * 1024;
+/// The longest name of a task, in bytes.
+pub const NAME_MAX: usize = 64;
+
+/// What a process asks the loader.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// A thread of it is a task from now on.
+    Begin(Begin),
+    /// What the scheduler does.
+    Status,
+    /// The scheduler ends.
+    Stop,
+}
+
+/// A thread that becomes a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    /// Its number in the loader's PID namespace.
+    pub thread: u32,
+    /// Of the task.
+    pub name: String,
+    /// From one release to the next, in ns.
+    pub period: Nanos,
+    /// From a release on, in ns.
+    pub deadline: Nanos,
+    /// CPU time of each job at most, in ns, by which a cluster is chosen.
+    pub wcet: Nanos,
+    /// Under `FP` the priority given; the smaller first.
+    pub priority: u64,
+    /// The cluster; `None`: the one with the least load.
+    pub cluster: Option<usize>,
+    /// Of the first job, on the monotonic clock in ns; `None`: as soon as the thread waits for it.
+    pub release: Option<Instant>,
+}
+
+/// What the loader answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The thread is a task. With the first one of a connection comes its control page.
+    Begun {
+        /// Its place in the page.
+        seat: usize,
+        /// Its cluster.
+        cluster: usize,
+        /// The release of its first job.
+        release: Instant,
+    },
+    /// What the scheduler does.
+    Status(Status),
+    /// It ends.
+    Stopping,
+    /// Why not.
+    Refused(String),
+}
+
+/// What the scheduler does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The policy, such as `P-RM`.
+    pub policy: String,
+    /// The loader.
+    pub pid: u32,
+    /// Since it began, in ns.
+    pub running: Nanos,
+    /// The CPUs of each cluster.
+    pub clusters: Vec<Vec<usize>>,
+    /// Records of events that were lost; `None`: none are written.
+    pub lost: Option<u64>,
+    /// The tasks, in the order in which they began.
+    pub tasks: Vec<TaskStatus>,
+}
+
+/// What a task did so far. Times are in ns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskStatus {
+    /// Its name.
+    pub name: String,
+    /// Its process and its thread.
+    pub process: u32,
+    /// Its thread.
+    pub thread: u32,
+    /// Its cluster.
+    pub cluster: usize,
+    /// From one release to the next.
+    pub period: Nanos,
+    /// From a release on.
+    pub deadline: Nanos,
+    /// The CPU that its job is linked to.
+    pub linked: Option<usize>,
+    /// Jobs released.
+    pub released: u32,
+    /// Jobs completed.
+    pub completed: u32,
+    /// Of these, how many were late.
+    pub late: u32,
+    /// The longest response time.
+    pub response_max: Nanos,
+    /// The most tardiness.
+    pub tardiness_max: Nanos,
+}

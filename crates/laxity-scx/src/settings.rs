@@ -1,0 +1,120 @@
+//! How the scheduler in the kernel is to be: checked before anything is loaded.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use laxity_model::{Invocation, PriorityRule, Quanta, ReadyQueueKind, ReleaseInterrupts, Scheduler, Scope};
+use serde::{Deserialize, Serialize};
+
+/// CPUs that the kernel's side can number (`LAXITY_CPUS` of `bpf/state.h`).
+pub const CPUS_MAX: usize = 64;
+
+/// As the command line has it, for the program that loads the scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Such as `G-EDF` or `P-RM`.
+    pub policy: String,
+    /// The CPUs that jobs may have.
+    pub cpus: Vec<usize>,
+    /// Under `C-`, how many CPUs share a cluster.
+    pub cluster_size: Option<usize>,
+    /// Where to write a trace.
+    pub trace: Option<PathBuf>,
+    /// The object of `bpf/scheduler.bpf.c`; `None`: beside the program.
+    pub object: Option<PathBuf>,
+}
+
+/// What is wrong with settings.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// The name of no scheduler.
+    #[error("{0}; the scheduler in the kernel has G-, C- and P- with EDF, RM, DM and FP")]
+    Policy(String),
+    /// A scheduler that the kernel's side does not have.
+    #[error(
+        "{policy} is not in the kernel: {lacks}; it has G-, C- and P- with EDF, RM, DM and FP, event-driven with a coarse queue"
+    )]
+    NotInKernel {
+        /// The name.
+        policy: String,
+        /// What is missing.
+        lacks: &'static str,
+    },
+    /// No CPU.
+    #[error("no CPU for jobs: name at least one")]
+    NoCpu,
+    /// A CPU twice.
+    #[error("CPU {0} is named twice")]
+    Twice(usize),
+    /// A CPU beyond what the kernel's side numbers.
+    #[error("CPU {0} is beyond the {CPUS_MAX} CPUs that the scheduler in the kernel knows; leave it out")]
+    Beyond(usize),
+    /// `C-` without a size, or with one that leaves CPUs over.
+    #[error("{policy} on {cpus} CPUs needs clusters of a size that divides {cpus}, with --cluster-size, and it is {}", Given(*.size))]
+    Size {
+        /// The name.
+        policy: String,
+        /// How many.
+        cpus: usize,
+        /// What was given.
+        size: Option<usize>,
+    },
+}
+
+struct Given(Option<usize>);
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(size) => write!(f, "{size}"),
+            None => f.write_str("not given"),
+        }
+    }
+}
+
+impl Settings {
+    /// The scheduler, and the CPUs of each cluster.
+    ///
+    /// # Errors
+    /// [`SettingsError`], if the kernel's side cannot be so.
+    pub fn check(&self) -> Result<(Scheduler, Vec<Vec<usize>>), SettingsError> {
+        let scheduler: Scheduler = self
+            .policy
+            .parse()
+            .map_err(|error: laxity_model::ParseSchedulerError| SettingsError::Policy(error.to_string()))?;
+        let lacks = match scheduler {
+            Scheduler { rule: PriorityRule::Fair, .. } => Some("Linux has its own fair class"),
+            Scheduler { invocation: Invocation::QuantumDriven, .. } => Some("it decides at events, not at quanta"),
+            Scheduler { quanta: Quanta::Staggered, .. } => Some("its quanta cannot be staggered"),
+            Scheduler { ready_queue, .. } if ready_queue != ReadyQueueKind::Coarse => {
+                Some("its queue is the coarse one")
+            }
+            Scheduler { interrupts, .. } if interrupts != ReleaseInterrupts::Global => {
+                Some("its interrupts are on all CPUs")
+            }
+            _ => None,
+        };
+        if let Some(lacks) = lacks {
+            return Err(SettingsError::NotInKernel { policy: self.policy.clone(), lacks });
+        }
+        let mut cpus = self.cpus.clone();
+        cpus.sort_unstable();
+        if let Some(pair) = cpus.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(SettingsError::Twice(pair[0]));
+        }
+        match cpus.last() {
+            None => return Err(SettingsError::NoCpu),
+            Some(&last) if last >= CPUS_MAX => return Err(SettingsError::Beyond(last)),
+            Some(_) => {}
+        }
+        let size = match (scheduler.scope, self.cluster_size) {
+            (Scope::Global, _) => cpus.len(),
+            (Scope::Partitioned, _) => 1,
+            (Scope::Clustered, Some(size)) if size > 0 && cpus.len().is_multiple_of(size) => size,
+            (Scope::Clustered, size) => {
+                return Err(SettingsError::Size { policy: self.policy.clone(), cpus: cpus.len(), size });
+            }
+        };
+        Ok((scheduler, cpus.chunks(size).map(<[usize]>::to_vec).collect()))
+    }
+}

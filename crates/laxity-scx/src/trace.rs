@@ -1,0 +1,165 @@
+//! Notes of the kernel as a trace in Laxity's vocabulary.
+
+use laxity_model::{CpuId, Instant, InterruptHandling, JobId, Nanos, OverheadCosts, PriorityRule, Scheduler, TaskId};
+use laxity_trace::{Event, Origin, Record, TaskInfo, TaskKind, TraceHeader};
+
+use crate::notes::{Happening, Note};
+
+/// A task of a recording. Its number in the kernel is its place in the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedTask {
+    /// Its name.
+    pub name: String,
+    /// From one release to the next.
+    pub period: Nanos,
+    /// From a release on.
+    pub deadline: Nanos,
+    /// CPU time of each job at most, as its process says.
+    pub wcet: Nanos,
+    /// Its cluster.
+    pub cluster: usize,
+    /// Under fixed priorities; the smaller first, ties by the order of the list.
+    pub level: u64,
+}
+
+/// Records in the order in which they happened, and whether some are missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// What happened, up to the first loss.
+    pub records: Vec<Record>,
+    /// Notes that came after a lost one, which are left out.
+    pub left_out: usize,
+}
+
+/// The header of a trace of the scheduler in the kernel.
+pub fn header(scheduler: Scheduler, clusters: &[Vec<usize>], tasks: &[RecordedTask], quantum: Nanos) -> TraceHeader {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    if scheduler.rule != PriorityRule::Edf {
+        order.sort_by_key(|&task| tasks[task].level);
+    }
+    let mut ranks = vec![0; tasks.len()];
+    for (rank, task) in (0..).zip(order) {
+        ranks[task] = rank;
+    }
+    let infos = tasks.iter().zip(ranks).map(|(task, rank)| TaskInfo {
+        name: task.name.clone(),
+        period: task.period,
+        deadline: task.deadline,
+        wcet: task.wcet,
+        cluster: task.cluster,
+        rank,
+        kind: TaskKind::Task,
+    });
+    TraceHeader {
+        origin: Origin::Live,
+        workload: "tasks of the scheduler in the kernel".to_owned(),
+        cpus: clusters.iter().flatten().max().map_or(1, |&last| last + 1),
+        folded_from: None,
+        clusters: clusters.iter().map(|cpus| cpus.iter().map(|&cpu| cpu_id(cpu)).collect()).collect(),
+        scheduler,
+        quantum,
+        costs: OverheadCosts::default(),
+        seed: 0,
+        is_linked: true,
+        tasks: infos.collect(),
+        arbitration: String::new(),
+        handling: InterruptHandling::default(),
+        gpus: Vec::new(),
+        devices: Vec::new(),
+        locks: Vec::new(),
+        graphs: Vec::new(),
+        edges: Vec::new(),
+        latest: Vec::new(),
+        chains: Vec::new(),
+        servers: Vec::new(),
+        memory: None,
+    }
+}
+
+/// The records of `notes`, in any order, of CPUs in `clusters`; times count from `start`.
+///
+/// Within a cluster the order is that in which events took its lock. The kernel reads the clock just before, so that a later
+/// event may have the earlier time; it then gets the time of the one before it. A release has the time for which it was due,
+/// and its job is ready when the kernel handled it.
+pub fn recording(mut notes: Vec<Note>, clusters: &[Vec<usize>], start: Instant) -> Recording {
+    notes.sort_by_key(|note| (note.cluster, note.sequence));
+    let (mut records, mut left_out) = (Vec::new(), 0);
+    for of_cluster in notes.chunk_by(|a, b| a.cluster == b.cluster) {
+        let Some(cpus) = clusters.get(usize::from(of_cluster[0].cluster)) else {
+            left_out += of_cluster.len();
+            continue;
+        };
+        let whole = (0..).zip(of_cluster).take_while(|(expected, note)| note.sequence == *expected).count();
+        left_out += of_cluster.len() - whole;
+        let mut cluster = Cluster { cpus, start: start.0, now: 0, released: Vec::new(), records: &mut records };
+        of_cluster[..whole].iter().for_each(|note| cluster.take(note));
+    }
+    records.sort_by_key(|record| record.at);
+    if left_out == 0 {
+        let at = records.last().map_or(Instant::ZERO, |last| last.at);
+        records.push(Record { at, event: Event::End });
+    }
+    Recording { records, left_out }
+}
+
+fn cpu_id(cpu: usize) -> CpuId {
+    CpuId(u16::try_from(cpu).expect("the kernel's side knows 64 CPUs"))
+}
+
+/// The notes of one cluster, one after another.
+struct Cluster<'a> {
+    cpus: &'a [usize],
+    start: u64,
+    now: u64,
+    /// Jobs of each task so far.
+    released: Vec<u32>,
+    records: &'a mut Vec<Record>,
+}
+
+impl Cluster<'_> {
+    fn take(&mut self, note: &Note) {
+        self.now = self.now.max(note.at.saturating_sub(self.start));
+        let now = Instant(self.now);
+        let cpu = self.cpu(note.cpu);
+        if let Some(Happening::Release { release, deadline }) = note.event {
+            let released = self.count(note.task);
+            *released += 1;
+            let job = self.job(note.task);
+            let due = Instant(release.saturating_sub(self.start).min(self.now));
+            let deadline = Instant(deadline.saturating_sub(self.start));
+            self.records.push(Record { at: due, event: Event::Release { job, deadline } });
+        }
+        let job = self.job(note.task);
+        let event = note.event.map(|event| match event {
+            Happening::Release { .. } => Event::Ready { job, cpu },
+            Happening::Complete => Event::Complete { cpu, job },
+            Happening::Suspend => Event::Suspend { cpu, job },
+            Happening::Resume => Event::Resume { cpu, job },
+            Happening::Run => Event::Dispatch { cpu, job },
+            Happening::Stop => Event::Preempt { cpu, job },
+        });
+        self.records.extend(event.map(|event| Record { at: now, event }));
+        for &(cpu, task) in &note.links {
+            let (cpu, job) = (self.cpu(cpu), task.map(|task| self.job(task)));
+            self.records.push(Record { at: now, event: Event::Link { cpu, job } });
+        }
+    }
+
+    /// A CPU of the cluster; events that happened on another one are noted at its first.
+    fn cpu(&self, local: u16) -> CpuId {
+        cpu_id(self.cpus.get(usize::from(local)).or(self.cpus.first()).copied().unwrap_or(0))
+    }
+
+    fn count(&mut self, task: u16) -> &mut u32 {
+        let at = usize::from(task);
+        if self.released.len() <= at {
+            self.released.resize(at + 1, 0);
+        }
+        &mut self.released[at]
+    }
+
+    fn job(&mut self, task: u16) -> JobId {
+        let index = self.count(task).saturating_sub(1);
+        JobId { task: TaskId(u32::from(task)), index }
+    }
+}

@@ -1,0 +1,46 @@
+//! What the scheduler in the kernel cannot be is refused before anything is loaded, with the way out.
+
+use laxity_scx::{Settings, SettingsError};
+
+fn settings(policy: &str, cpus: &[usize], cluster_size: Option<usize>) -> Settings {
+    Settings { policy: policy.to_owned(), cpus: cpus.to_vec(), cluster_size, trace: None, object: None }
+}
+
+fn clusters(policy: &str, cpus: &[usize], size: Option<usize>) -> Result<Vec<Vec<usize>>, SettingsError> {
+    settings(policy, cpus, size).check().map(|(_, clusters)| clusters)
+}
+
+#[test]
+fn clusters_are_as_the_policy_says() {
+    assert_eq!(clusters("G-EDF", &[2, 0, 5], None), Ok(vec![vec![0, 2, 5]]));
+    assert_eq!(clusters("P-RM", &[0, 3], None), Ok(vec![vec![0], vec![3]]));
+    assert_eq!(clusters("C-DM", &[0, 1, 2, 3], Some(2)), Ok(vec![vec![0, 1], vec![2, 3]]));
+    assert_eq!(clusters("C-FP", &[7], Some(1)), Ok(vec![vec![7]]));
+}
+
+#[test]
+fn what_is_not_in_the_kernel_is_refused_by_name() {
+    for (policy, reason) in [
+        ("G-CFS", "fair class"),
+        ("SCHED_OTHER", "fair class"),
+        ("G-EDF/CQm", "events"),
+        ("G-EDF/FEm", "queue"),
+        ("P-EDF/CE1", "interrupts"),
+        ("EDF-G", "G-, C- and P-"),
+        ("", "G-, C- and P-"),
+    ] {
+        let error = clusters(policy, &[0], None).expect_err(policy).to_string();
+        assert!(error.contains(reason) && error.contains("EDF, RM, DM and FP"), "{policy}: {error}");
+    }
+}
+
+#[test]
+fn cpus_that_cannot_be_are_named() {
+    assert_eq!(clusters("G-EDF", &[], None), Err(SettingsError::NoCpu));
+    assert_eq!(clusters("G-EDF", &[1, 0, 1], None), Err(SettingsError::Twice(1)));
+    assert_eq!(clusters("G-EDF", &[0, 64], None), Err(SettingsError::Beyond(64)));
+    for size in [None, Some(0), Some(2), Some(4)] {
+        let error = clusters("C-EDF", &[0, 1, 2], size).expect_err("no such clusters").to_string();
+        assert!(error.contains("3 CPUs") && error.contains("--cluster-size"), "{error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! Notes of the kernel become a trace that the checkers judge: the order within a cluster is that of the lock, and what was lost
+//! is said.
+
+use laxity_model::{CpuId, Instant, JobId, Nanos, Scheduler, TaskId};
+use laxity_scx::notes::{Happening, Note};
+use laxity_scx::trace::{RecordedTask, header, recording};
+use laxity_trace::{Event, Record, check};
+
+const MS: u64 = 1_000_000;
+/// The scheduler's start, on the monotonic clock.
+const START: u64 = 7_000 * MS;
+
+struct Script {
+    notes: Vec<Note>,
+}
+
+impl Script {
+    fn new() -> Script {
+        Script { notes: Vec::new() }
+    }
+
+    /// At `at` ms something happens on CPU `cpu` of cluster 0.
+    fn note(&mut self, at: u64, event: Happening, cpu: u16, task: u16, links: &[(u16, Option<u16>)]) {
+        let sequence = self.notes.len() as u64;
+        let at = START + at * MS;
+        self.notes.push(Note { sequence, at, event: Some(event), cluster: 0, cpu, task, links: links.to_vec() });
+    }
+
+    fn release(&mut self, at: u64, due: u64, deadline: u64, task: u16, links: &[(u16, Option<u16>)]) {
+        let release = Happening::Release { release: START + due * MS, deadline: START + deadline * MS };
+        self.note(at, release, 0, task, links);
+    }
+}
+
+/// One CPU: a job with the earlier deadline preempts another.
+fn preemption() -> Script {
+    let mut script = Script::new();
+    script.release(0, 0, 20, 0, &[(0, Some(0))]);
+    script.note(0, Happening::Run, 0, 0, &[]);
+    script.release(2, 2, 10, 1, &[(0, Some(1))]);
+    script.note(2, Happening::Stop, 0, 0, &[]);
+    script.note(2, Happening::Run, 0, 1, &[]);
+    script.note(5, Happening::Complete, 0, 1, &[(0, Some(0))]);
+    script.note(5, Happening::Run, 0, 0, &[]);
+    script.note(9, Happening::Complete, 0, 0, &[]);
+    script
+}
+
+fn tasks() -> Vec<RecordedTask> {
+    let task = |name: &str, period, level| RecordedTask {
+        name: name.to_owned(),
+        period: Nanos(period * MS),
+        deadline: Nanos(period * MS),
+        wcet: Nanos(5 * MS),
+        cluster: 0,
+        level,
+    };
+    vec![task("slow", 20, 2), task("fast", 8, 1)]
+}
+
+fn judge(policy: &str, clusters: &[Vec<usize>], records: &[Record]) -> (u64, u64) {
+    let scheduler: Scheduler = policy.parse().expect("a policy");
+    let header = header(scheduler, clusters, &tasks(), Nanos::from_millis(1));
+    (check::legality(&header, records, |_| None).count(), check::policy(&header, records).count())
+}
+
+#[test]
+fn a_preemption_is_a_legal_schedule_that_follows_edf() {
+    let clusters = [vec![3]];
+    let recording = recording(preemption().notes, &clusters, Instant(START));
+    assert_eq!(recording.left_out, 0);
+    assert_eq!(judge("G-EDF", &clusters, &recording.records), (0, 0));
+    let job = JobId { task: TaskId(1), index: 0 };
+    let dispatched = Record { at: Instant(2 * MS), event: Event::Dispatch { cpu: CpuId(3), job } };
+    assert!(recording.records.contains(&dispatched), "on the CPU that the cluster's first one is: {recording:?}");
+    assert_eq!(recording.records.last().map(|last| last.event), Some(Event::End));
+}
+
+#[test]
+fn a_link_that_the_policy_does_not_have_is_found() {
+    let mut script = preemption();
+    // The later deadline gets the CPU back.
+    script.notes[2].links = Vec::new();
+    script.notes.truncate(3);
+    script.note(6, Happening::Complete, 0, 0, &[]);
+    let clusters = [vec![0]];
+    let recording = recording(script.notes, &clusters, Instant(START));
+    assert!(judge("G-EDF", &clusters, &recording.records).1 > 0, "an inversion");
+}
+
+#[test]
+fn notes_of_many_cpus_are_put_into_the_order_of_the_lock() {
+    let (ordered, mut mixed) = (preemption().notes, preemption().notes);
+    mixed.reverse();
+    let clusters = [vec![0]];
+    assert_eq!(recording(mixed, &clusters, Instant(START)), recording(ordered, &clusters, Instant(START)));
+}
+
+#[test]
+fn a_clock_read_before_the_lock_never_has_time_go_back() {
+    let mut script = preemption();
+    // The CPU that completed the job read the clock, and waited for the lock.
+    script.notes[5].at = START + MS;
+    let clusters = [vec![0]];
+    let recording = recording(script.notes, &clusters, Instant(START));
+    assert!(recording.records.is_sorted_by_key(|record| record.at));
+    assert_eq!(judge("G-EDF", &clusters, &recording.records), (0, 0));
+}
+
+#[test]
+fn a_release_has_the_time_for_which_it_was_due_and_its_job_is_ready_when_that_was_handled() {
+    let mut script = Script::new();
+    script.release(3, 1, 11, 0, &[(0, Some(0))]);
+    let recording = recording(script.notes, &[vec![0]], Instant(START));
+    let job = JobId { task: TaskId(0), index: 0 };
+    let release = Event::Release { job, deadline: Instant(11 * MS) };
+    assert_eq!(recording.records[0], Record { at: Instant(MS), event: release });
+    assert_eq!(recording.records[1], Record { at: Instant(3 * MS), event: Event::Ready { job, cpu: CpuId(0) } });
+}
+
+#[test]
+fn a_trace_ends_at_the_first_note_that_was_lost() {
+    let mut script = preemption();
+    script.notes.remove(4);
+    let recording = recording(script.notes, &[vec![0]], Instant(START));
+    assert_eq!(recording.left_out, 3);
+    assert!(recording.records.iter().all(|record| record.event != Event::End), "it looks cut off");
+    assert_eq!(judge("G-EDF", &[vec![0]], &recording.records).0, 0);
+}
+
+#[test]
+fn under_fixed_priorities_the_rank_follows_the_level_and_not_the_order() {
+    let scheduler: Scheduler = "P-RM".parse().expect("a policy");
+    let of = |scheduler| -> Vec<u32> {
+        header(scheduler, &[vec![0]], &tasks(), Nanos::from_millis(1)).tasks.iter().map(|task| task.rank).collect()
+    };
+    assert_eq!(of(scheduler), [1, 0]);
+    assert_eq!(of("G-EDF".parse().expect("a policy")), [0, 1]);
+}
+
+#[test]
+fn bytes_that_are_no_note_are_none() {
+    let mut bytes: Vec<u8> = [5_u64, START, 30, 20, 0].iter().flat_map(|number| number.to_ne_bytes()).collect();
+    // Kind, cluster, CPU, task; state, linked to, news, links; then the links.
+    bytes.extend([0_u16, 2, 1, 9, 0, 0, 1, 1, 1, 9, 0, 0, 0, 0, 0, 0].iter().flat_map(|number| number.to_ne_bytes()));
+    assert_eq!(bytes.len(), Note::SIZE);
+    let note = Note::read(&bytes).expect("a note");
+    assert_eq!((note.sequence, note.cluster, note.cpu, note.task), (5, 2, 1, 9));
+    assert_eq!(note.event, Some(Happening::Release { release: 20, deadline: 30 }));
+    assert_eq!(note.links, [(1, Some(9))]);
+    for length in 0..56 {
+        assert_eq!(Note::read(&bytes[..length]), None, "{length} bytes");
+    }
+}

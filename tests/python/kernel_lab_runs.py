@@ -1,0 +1,80 @@
+"""Longer runs of Laxity's scheduler in the lab's kernel: `make test-kernel-lab`, which names this file to pytest."""
+
+import re
+
+import pytest
+from test_kernel_lab import jobs, judged, lab, programs
+
+__all__ = ["programs"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("policy", ["G-EDF", "G-RM", "G-FP", "C-DM --cluster-size 2", "P-RM", "P-EDF"])
+def test_random_tasks_on_four_cpus_have_the_links_of_the_policy(programs, tmp_path, policy, seed):
+    script = f"""
+    start --policy {policy} --trace /out/trace.lxt
+    kernel-tasks seed={seed}1 tasks=10 load=1800 for=1000 suspend=25 || exit 1
+    kernel-tasks seed={seed}2 tasks=5 load=2500 for=1000 suspend=5 || exit 2
+    laxity sched stop || exit 3
+    ended
+    """
+    said = lab(programs, tmp_path / "out", script, smp=4)
+    assert "state disabled" in said, said
+    assert "lost" not in said, said
+    assert judged(tmp_path / "out" / "trace.lxt")[f"follows {policy.split()[0]}/CEm"] == "yes"
+
+
+def test_on_one_cpu_no_deadline_is_missed_below_full_load(programs, tmp_path):
+    script = """
+    start --policy G-EDF --trace /out/trace.lxt
+    kernel-tasks seed=7 tasks=6 load=900 for=3000 || exit 1
+    laxity sched stop || exit 2
+    ended
+    """
+    lab(programs, tmp_path / "out", script, smp=1)
+    claims = judged(tmp_path / "out" / "trace.lxt")
+    assert claims["follows G-EDF/CEm"] == "yes"
+    assert claims["deadlines met"] == "yes"
+
+
+def test_tasks_go_on_under_linux_when_the_loader_is_killed(programs, tmp_path):
+    script = """
+    for round in 1 2 3 4 5; do
+        start --policy P-EDF
+        kernel-tasks seed=$round tasks=5 load=900 for=1200 > /out/tasks$round.txt & tasks=$!
+        sleep 1.6
+        kill -KILL $loader
+        wait $tasks || exit 1
+        ended
+    done
+    """
+    said = lab(programs, tmp_path / "out", script, smp=2, timeout=3600)
+    assert said.count("loader 137") == 5
+    assert said.count("state disabled") == 5
+    for number in range(1, 6):
+        done = jobs((tmp_path / "out" / f"tasks{number}.txt").read_text())
+        assert len(done) == 5
+        assert all(linux > 0 for _, linux in done), "each task was told, and went on"
+        assert any(linux < count for count, linux in done), "and some ran under the scheduler before"
+
+
+def test_tasks_that_are_killed_leave_their_cpus_to_others(programs, tmp_path):
+    script = """
+    start --policy G-EDF
+    for round in $(seq 1 40); do
+        kernel-tasks seed=$round tasks=5 load=1200 for=60000 > /out/killed.txt 2>&1 & tasks=$!
+        sleep $((round % 3)).$((round % 7 + 3))
+        kill -KILL $tasks
+        wait $tasks
+    done
+    kernel-tasks seed=99 tasks=5 load=800 for=1000 || exit 1
+    laxity sched status | tail -1
+    laxity sched stop || exit 2
+    ended
+    """
+    said = lab(programs, tmp_path / "out", script, smp=2, timeout=3600)
+    assert "loader 0" in said
+    assert "state disabled" in said
+    tasks = int(re.search(r"ended: (\d+) tasks", said).group(1))
+    assert tasks > 100, "most were killed as tasks, and not before they were"
+    assert len(jobs(said)) == 5

@@ -1,0 +1,158 @@
+"""Laxity's scheduler in the kernel of a small Linux that QEMU runs: one short run, and the lab itself.
+
+Skipped, with the reason, where QEMU, clang or a kernel is not to be had; `make test-kernel-lab` installs them as root,
+and goes on with kernel_lab_runs.py.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import kernel_lab  # noqa: E402 - found once its folder is on the path
+
+DEBUG = ROOT / "target" / "debug"
+LAXITY = DEBUG / "laxity"
+
+# What all scripts begin with. The verifier takes some seconds of the emulated machine.
+PRELUDE = """
+start() {
+    laxity sched start "$@" > /out/loader.txt 2>&1 & loader=$!
+    until laxity sched status > /out/begun.txt 2>&1; do
+        kill -0 $loader || { echo "no scheduler:"; cat /out/loader.txt; exit 9; }
+        sleep 0.2
+    done
+}
+ended() { wait $loader; echo "loader $?"; cat /out/loader.txt; echo "state $(cat /sys/kernel/sched_ext/state)"; }
+"""
+
+
+@pytest.fixture(scope="module")
+def programs() -> list[Path]:
+    """What the lab's machine needs of ours."""
+    lacking = kernel_lab.missing_tools()
+    if lacking:
+        pytest.skip(f"no kernel lab: {kernel_lab.not_installed(lacking)}")
+    build = ["scripts/scheduler.sh", "dev", "--example", "kernel-tasks"]
+    as_it_is = {**os.environ, "LAXITY_INSTALL": "no"}
+    done = subprocess.run(build, cwd=ROOT, env=as_it_is, capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip(f"no kernel lab: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    if not LAXITY.exists():
+        pytest.skip("no kernel lab: target/debug/laxity is not built")
+    try:
+        kernel_lab.fetch_kernel()
+    except kernel_lab.MissingError as reason:
+        pytest.skip(f"no kernel lab: no kernel with sched_ext: {reason}")
+    scheduler = DEBUG / "laxity-scheduler"
+    return [LAXITY, scheduler, scheduler.with_suffix(".bpf.o"), DEBUG / "examples" / "kernel-tasks"]
+
+
+def lab(programs: list[Path], out: Path, script: str, smp: int, timeout: float = 900) -> str:
+    """What a script says in the lab. It must end with 0."""
+    code = kernel_lab.run(PRELUDE + script, programs, out, smp, timeout)
+    said = (out / "output.txt").read_text()
+    assert code == 0, said
+    return said
+
+
+def judged(trace: Path) -> dict[str, str]:
+    """Each claim that `laxity trace check` judges, and its answer."""
+    done = subprocess.run([LAXITY, "trace", trace, "check"], capture_output=True, text=True, check=False)
+    claims = {claim: answer for answer, claim in re.findall(r"^  (yes|no)\s+([^:\n]+)", done.stdout, re.MULTILINE)}
+    assert claims.get("a legal schedule") == "yes", done.stdout
+    return claims
+
+
+def jobs(said: str) -> list[tuple[int, int]]:
+    """Of each task that kernel-tasks ran: its jobs, and how many of them Linux scheduled."""
+    return [(int(jobs), int(linux)) for jobs, linux in re.findall(r" jobs=(\d+) late=\d+ by_linux=(\d+) ", said)]
+
+
+def test_tasks_run_by_the_policy_and_linux_schedules_afterwards(programs, tmp_path):
+    script = """
+    laxity sched doctor || exit 1
+    start --policy C-EDF --cluster-size 2 --trace /out/trace.lxt
+    laxity sched start > /out/second.txt 2>&1 && exit 2
+    kernel-tasks seed=1 tasks=6 load=900 for=600 suspend=30 & tasks=$!
+    sleep 1.3
+    laxity sched status --json > /out/status.json || exit 3
+    laxity sched status
+    wait $tasks || exit 4
+    laxity sched stop || exit 5
+    ended
+    laxity sched status && exit 6
+    true
+    """
+    said = lab(programs, tmp_path / "out", script, smp=2)
+    assert "loader 0" in said
+    assert "state disabled" in said
+    assert "is not in the kernel" in said, "status after the end"
+    assert "laxity is loaded" in (tmp_path / "out" / "second.txt").read_text()
+    status = json.loads((tmp_path / "out" / "status.json").read_text())["status"]
+    assert status["policy"] == "C-EDF"
+    assert status["clusters"] == [[0, 1]]
+    assert status["lost"] == 0
+    assert sorted(task["name"] for task in status["tasks"]) == [f"task{number}" for number in range(6)]
+    done = jobs(said)
+    assert len(done) == 6, said
+    assert all(count > 3 and linux == 0 for count, linux in done), said
+    # Zero tolerance: after each instant of the trace the links are those of the policy.
+    assert judged(tmp_path / "out" / "trace.lxt")["follows C-EDF/CEm"] == "yes"
+
+
+# --- the lab itself ------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_kernel_whose_functions_are_known_comes_first():
+    names = [
+        "linux-image-6.1.0-9-cloud-amd64",
+        "linux-image-7.1.13+deb13-cloud-amd64",
+        "linux-image-6.12.9+deb13-cloud-amd64",
+        "linux-image-6.17.8+deb13-cloud-amd64",
+        "linux-image-6.18.15+deb13-cloud-amd64",
+        "linux-image-6.18.15+deb13-cloud-amd64-dbg",
+        "linux-image-6.18.15+deb13-amd64",
+        "linux-image-cloud-amd64",
+    ]
+    versions = [re.search(r"\d+\.\d+", name).group() for name in kernel_lab.ranked(names)]
+    assert versions == ["6.18", "6.17", "7.1", "6.12"]
+
+
+def test_an_archive_has_each_file_whole_and_in_a_folder(tmp_path):
+    archive = tmp_path / "archive"
+    files = {"init": (b"#!", True), "a/b/text": (b"12345", False), "empty": (b"", False)}
+    kernel_lab.write_initramfs(archive, files)
+    data, found = archive.read_bytes(), {}
+    while True:
+        fields = [int(data[6 + 8 * field : 14 + 8 * field], 16) for field in range(13)]
+        mode, size, length = fields[1], fields[6], fields[11]
+        assert data[:6] == b"070701"
+        name, start = data[110 : 110 + length - 1].decode(), (110 + length + 3) // 4 * 4
+        if name == "TRAILER!!!":
+            break
+        found[name] = (mode, data[start : start + size])
+        data = data[(start + size + 3) // 4 * 4 :]
+    assert found["init"] == (0o100755, b"#!")
+    assert found["a/b/text"] == (0o100644, b"12345")
+    assert found["a"][0] == found["a/b"][0] == 0o040755
+    assert found["empty"] == (0o100644, b"")
+    assert list(found)[:2] == ["a", "a/b"], "folders come before what is in them"
+
+
+@pytest.mark.parametrize(("script", "seconds", "reason"), [("sleep 1000", 12, "did not end")])
+def test_a_machine_that_hangs_is_ended(tmp_path, script, seconds, reason):
+    if kernel_lab.missing_tools() or not kernel_lab.cached_kernel():
+        pytest.skip("no kernel lab: QEMU or its kernel is not there")
+    with pytest.raises(kernel_lab.FailedError, match=reason):
+        kernel_lab.run(script, [], tmp_path / "out", timeout=seconds)
+    running = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert running.stdout == "", "no QEMU is left over"
