@@ -1,13 +1,16 @@
 //! Budgets: a live job is suspended where the simulated one is, and gets the same budgets with the same deadlines.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use laxity_model::{Instant, JobId, Nanos, TaskId, Workload};
+use laxity_runtime::code::{Code, Edges, View};
 use laxity_runtime::{LinuxScheduler, LivePlan, Options};
+use laxity_sys::clock;
 use laxity_trace::check::PolicyCheck;
 use laxity_trace::{Event, Record, Sink};
 
-use crate::harness::{SEED, live_by, lives, ms, simulated, workload};
+use crate::harness::{SEED, live_by, lives, ms, simulated, start, workload};
 
 /// Budgets that tasks were given: of which size, and with which deadline.
 fn replenished(records: &[Record]) -> BTreeMap<TaskId, Vec<(Nanos, Instant)>> {
@@ -179,4 +182,129 @@ fn a_server_is_refused_under_classes_of_linux_and_runs_under_laxity_by_default()
             assert_eq!(plan.linux(), LinuxScheduler::Laxity);
         }
     }
+}
+
+/// A soft server's job of 30 ms in a section and 10 ms after it, in budgets of 10 ms in 200 ms, beside these two tasks.
+fn holder(waiter: &str, middle: &str) -> Workload {
+    workload(&format!(
+        r#"
+scheduler = "G-EDF"
+[platform]
+cpus = 1
+[[resource]]
+name = "map"
+[[task]]
+name = "greedy"
+period = "900 ms"
+server = {{ kind = "cbs_soft", budget = "10 ms", period = "200 ms" }}
+body = [{{ critical = "map", body = [{{ cpu = "30 ms" }}] }}, {{ cpu = "10 ms" }}]
+[[task]]
+name = "waiter"
+period = "900 ms"
+phase = "5 ms"
+deadline = "{waiter}"
+body = [{{ critical = "map", body = [{{ cpu = "5 ms" }}] }}]
+[[task]]
+name = "middle"
+period = "900 ms"
+phase = "15 ms"
+deadline = "{middle}"
+wcet = "10 ms"
+"#
+    ))
+}
+
+/// Grants, unlocks and completions of the first jobs, in order.
+fn of_locks(records: &[Record]) -> Vec<(&'static str, u32)> {
+    let of = |record: &Record| match record.event {
+        Event::Grant { job, .. } if job.index == 0 => Some(("has", job.task.0)),
+        Event::Unlock { job, .. } if job.index == 0 => Some(("gives up", job.task.0)),
+        Event::Complete { job, .. } if job.index == 0 => Some(("complete", job.task.0)),
+        _ => None,
+    };
+    records.iter().filter_map(of).collect()
+}
+
+/// In the section its own deadline is postponed beyond that of `middle`; it keeps the one of `waiter`, which is before that, to
+/// the end of the section, and then waits for both.
+#[test]
+fn a_postponed_holder_keeps_what_it_inherits() {
+    let Some([live, model]) = both(&holder("150 ms", "200 ms"), LinuxScheduler::Laxity) else { return };
+    let (greedy, waiter, middle) = (0, 1, 2);
+    let expected = [
+        ("has", greedy),
+        ("gives up", greedy),
+        ("has", waiter),
+        ("gives up", waiter),
+        ("complete", waiter),
+        ("complete", middle),
+        ("complete", greedy),
+    ];
+    assert_eq!(of_locks(&model), expected);
+    assert_eq!(of_locks(&live), expected);
+}
+
+/// The first budget is due before both others, the second after both: in the section the holder has the deadline of `waiter`
+/// from then on, and `middle` preempts it.
+#[test]
+fn a_postponed_holder_has_no_more_than_it_inherits() {
+    let Some([live, model]) = both(&holder("300 ms", "240 ms"), LinuxScheduler::Laxity) else { return };
+    let (greedy, waiter, middle) = (0, 1, 2);
+    let expected = [
+        ("has", greedy),
+        ("complete", middle),
+        ("gives up", greedy),
+        ("has", waiter),
+        ("gives up", waiter),
+        ("complete", waiter),
+        ("complete", greedy),
+    ];
+    assert_eq!(of_locks(&model), expected);
+    assert_eq!(of_locks(&live), expected);
+}
+
+/// Uses up 12 ms of CPU time in each call.
+struct Burns;
+
+impl Code for Burns {
+    fn call(&mut self, _: &mut View<'_>) -> Result<(), String> {
+        let until = clock::thread_cpu_time() + ms(12);
+        while clock::thread_cpu_time() < until {}
+        Ok(())
+    }
+}
+
+/// The call of the first job uses 12 ms of budgets of 5: the next one is spent, and the one after, from 200 ms on, has 3 left.
+#[test]
+fn a_call_of_own_code_is_charged_when_it_returns() {
+    let workload = workload(
+        r#"
+scheduler = "P-EDF"
+[platform]
+cpus = 1
+[[task]]
+name = "burns"
+period = "100 ms"
+wcet = "12 ms"
+budget = "5 ms"
+"#,
+    );
+    let options =
+        Options { scheduler: workload.scheduler, linux: Some(LinuxScheduler::Other), seed: SEED, duration: ms(150) };
+    let mut plan = LivePlan::new(&workload, &options).expect("permitted everywhere");
+    plan.bind("burns", Arc::new(|_: &str, _: &Edges| Ok(Box::new(Burns) as Box<dyn Code>)), false).expect("a task");
+    let mut records = Vec::new();
+    let mut run = start(&plan).expect("it starts");
+    while !run.is_over() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(run.collect(&mut records).is_empty());
+    }
+    run.finish(&mut records).1.expect("no job fails");
+    let second = JobId { task: TaskId(0), index: 1 };
+    let ready = records.iter().find(|record| matches!(record.event, Event::Ready { job, .. } if job == second));
+    let ready = ready.expect("it was released at 100 ms").at;
+    assert!(ready >= Instant::ZERO + ms(200), "{ready}");
+    let given = replenished(&records);
+    let (rest, _) = given[&TaskId(0)][1];
+    assert!(rest <= ms(3), "{rest} of a budget that the call before used in part");
 }
